@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 
 from wordbias.measures.registry import FAMILY_OF
 from wordbias.pages.lines import Line, is_number, minus
+from wordbias.pages.main_measures import main_lines, missing_query_notes
 from wordbias.pages.verdicts import (
     IMPROVED,
     SAME,
@@ -22,7 +23,6 @@ from wordbias.pages.verdicts import (
     change,
     differs,
 )
-from wordbias.pages.views import main_lines, missing_query_notes
 from wordbias.pages.words import by_word, claims_occupations, most_leaning, sides
 from wordbias.rendering import how_many
 from wordbias.results import NO_PROOF, number
@@ -454,10 +454,10 @@ def _column_text(one: ColumnAnswer) -> str:
     if one.failed:
         return f"{one.name} could not be used: {one.failed.rstrip('.')}."
     groups = [
-        ("lowers", [_step(line, one.name) for line in one.better]),
-        ("lowers by construction", [_step(line, one.name) for line in one.built_in]),
-        ("makes worse", [_step(line, one.name) for line in one.worse]),
-        ("does not clearly change", [_step(line, one.name) for line in one.unclear]),
+        ("lowers", [step(line, one.name) for line in one.better]),
+        ("lowers by construction", [step(line, one.name) for line in one.built_in]),
+        ("makes worse", [step(line, one.name) for line in one.worse]),
+        ("does not clearly change", [step(line, one.name) for line in one.unclear]),
     ]
     said = "; ".join(f"{verb} {', '.join(steps)}" for verb, steps in groups if steps)
     verdict = f"{one.name}, {one.verdict}" + (f", {one.reason}" if one.reason else "")
@@ -680,7 +680,8 @@ def _with_value(line: Line, row: Found) -> str:
     return f"{_title(line)} ({', '.join([_number(row), *about])})"
 
 
-def _step(line: Line, stage: str) -> str:
+def step(line: Line, stage: str) -> str:
+    """Write a measure with its values before and after."""
     return f"{_title(line)} ({_number(line.first)} → {_number(line.stages.get(stage))})"
 
 

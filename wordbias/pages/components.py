@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wordbias.pages.lines import is_number, make_lines, minus, stages_of, value_text
+from wordbias.pages.lines import FIRST, is_number, make_lines, minus, stages_of, value_text
 from wordbias.pages.section import Figure, Grid, Markup, Section
 from wordbias.pages.svg import WIDTH, Scale, axis, bar, drawing, hovered, label, legend
 from wordbias.pages.words import subjects
@@ -40,13 +40,18 @@ def component_sections(rows: Sequence[Found]) -> list[Section]:
 
 
 def _by_component(rows: Sequence[Found], measure: str, *, after: bool = False) -> dict[int, Found]:
+    later = [stage for stage in dict.fromkeys(map(_stage, rows)) if stage not in FIRST]
     return {
         int(row["component"]): row
         for row in rows
         if row["measure"] == measure
         and is_number(row["value"])
-        and (row.get("stage") == "after") == after
+        and _stage(row) in (later[:1] if after else FIRST)
     }
+
+
+def _stage(row: Found) -> str:
+    return str(row.get("stage") or "")
 
 
 def _figure(subject: str, rows: Sequence[Found]) -> Figure:
@@ -76,7 +81,8 @@ def _contributions(
     before: dict[int, Found], after: dict[int, Found], bottom: float
 ) -> list[Markup]:
     right = Scale(0, _limit(before), _LEFT_END + _GAP, WIDTH - 10)
-    stages = [("before", "bar before"), *([("after", "bar after")] if after else [])]
+    stages = [("before", "bar before")]
+    stages += [(_stage(row), "bar after") for row in list(after.values())[:1]]
     parts = [
         label(_LEFT_END + _GAP, 30, "mean |aᵢ⟨gᵢ, x⟩|", class_="axis"),
         axis(right, _TOP - 4, bottom, "", 3),

@@ -2,35 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from wordbias.measures.registry import measure_title
-from wordbias.pages.lines import Line, interval, is_number, stages_of, value_text
-from wordbias.pages.section import Markup
+from wordbias.pages.lines import (
+    FIRST,
+    Line,
+    interval,
+    is_number,
+    known_values,
+    stages_of,
+    value_text,
+)
+from wordbias.pages.section import Markup, joined
 from wordbias.pages.svg import (
+    CHARACTER,
     WIDTH,
     Scale,
     axis,
+    bar,
     drawing,
     fitted,
     hovered,
     label,
     legend,
+    legend_height,
     line,
     mark,
     scale,
+    signed,
 )
 from wordbias.rows import Found
 
 _STEP = 30.0
 _EDGE = 12.0
-LOOKS = {
-    "": ("after", "circle"),
-    "before": ("before", "circle"),
-    "after": ("after", "circle"),
-    "after, refitted": ("refitted", "diamond"),
-}
-"""Class and shape of a mark, by stage."""
+_APART = 8.0  # between the marks of two stages
+_SHAPES = ("circle", "square", "diamond", "up", "down")
+_STRIP = 140.0
+
+
+def look(stage: str, stages: Sequence[str]) -> tuple[str, str]:
+    """Return the class and the shape of a stage's mark, by its place among the later stages."""
+    if stage == "before":
+        return "before", "circle"
+    if stage == "after, refitted":
+        return "refitted", "diamond"
+    later = [one for one in stages if one not in FIRST and one != "after, refitted"]
+    place = later.index(stage) % len(_SHAPES) if stage in later else 0
+    return f"after m{place}" if place else "after", _SHAPES[place]
 
 
 def forest(lines: Sequence[Line], title: str, text: str, *, subjects: bool = False) -> Markup:
@@ -49,31 +68,107 @@ def forest(lines: Sequence[Line], title: str, text: str, *, subjects: bool = Fal
     known = [value for one in lines if (value := _neutral([one])) is not None]
     along = scale([*known, *(v for one in lines for v in one.values())], _EDGE, WIDTH - _EDGE)
     stages = [stage for stage in stages_of(lines) if stage]
-    top = 22.0 if stages else 4.0
-    bottom = top + _STEP * len(lines)
-    parts = [legend([(stage, _symbol(stage)) for stage in stages], _EDGE, 13)] if stages else []
+    step = _STEP + _APART * max(0, len(stages) - 3)
+    top = 22.0 + legend_height(stages, _EDGE) if stages else 4.0
+    bottom = top + step * len(lines)
+    marks = [(stage, symbol(stage, stages)) for stage in stages]
+    parts = [legend(marks, _EDGE, 13)] if stages else []
     of_each = "dashed: neutral" if known else ""
     named = of_each if neutral is None else f"dashed: neutral, {neutral:g}"
     parts.append(axis(along, top, bottom, named))
     several = len({one.measure for one in lines}) > 1
     for i, one in enumerate(lines):
-        parts.append(_row(one, along, top + _STEP * i, _row_name(one, subjects, several)))
+        named = _row_name(one, subjects, several)
+        parts.append(_row(one, along, top + step * i, step, named, stages))
     return drawing(bottom + 34, title, text, *parts)
 
 
-def strip(one: Line) -> Markup:
-    """Draw one line small, for a table with its numbers."""
-    neutral = _neutral([one])
+def strip(one: Line, stages: Sequence[str]) -> Markup:
+    """Draw one line small, for a table with its numbers.
+
+    A band is the range of chance, the dashed line the neutral value, and small strokes below the
+    axis the values of embeddings that people know.
+    """
     if not one.values():
         return Markup("")
-    along = scale([*one.values(), *([] if neutral is None else [neutral])], 6, 134, 0.08)
-    parts = [line(6, 15, 134, 15, "grid")]
+    neutral, known, levels = _neutral([one]), known_values(one.first), _chance(one)
+    drawn = [stage for stage in one.stages if is_number(one.stages[stage]["value"])]
+    bottom = 12.0 + _APART * len(drawn)
+    fixed = [*([] if neutral is None else [neutral]), *known.values(), *levels]
+    along = scale([*one.values(), *fixed], 10, _STRIP - 10, 0.04)
+    parts = []
+    if levels:
+        low, high = along(levels[0]), along(levels[1])
+        parts.append(bar(low, 4, max(high - low, 1.5), bottom - 4, "chance"))
+    parts.append(line(6, bottom, _STRIP - 6, bottom, "grid"))
     if neutral is not None:
-        parts.append(line(along(neutral), 4, along(neutral), 26, "neutral"))
-    parts.append(_marks(one, along, 15.0))
+        parts.append(line(along(neutral), 2, along(neutral), bottom, "neutral"))
+    parts += [
+        hovered(f"{name}: {value_text({'value': value})}", _tick(along(value), bottom))
+        for name, value in known.items()
+    ]
+    parts += _scale_ends(along, bottom)
+    parts.append(_marks(one, along, (bottom + 1) / 2, stages))
     named = f"{measure_title(one.measure)}: {_stages_text(one)}"
-    text = "" if neutral is None else f"The upright line is the neutral value, {neutral:g}."
-    return drawing(30, named, text, *parts, width=140)
+    return drawing(bottom + 15, named, _strip_text(neutral, known, levels), *parts, width=_STRIP)
+
+
+def strip_legend(lines: Sequence[Line], stages: Sequence[str]) -> Markup:
+    """Name the marks of `strip`."""
+    entries = [(stage, symbol(stage, stages)) for stage in stages if stage]
+    if any(_chance(one) for one in lines):
+        entries.append(("chance", bar(-5, -5, 10, 10, "chance")))
+    if any(_neutral([one]) is not None for one in lines):
+        entries.append(("neutral", line(0, -6, 0, 6, "neutral")))
+    if any(known_values(one.first) for one in lines):
+        entries.append(("known embeddings", _tick(0, -2)))
+    if len(entries) < 2:
+        return Markup("")
+    height = 18 + legend_height([name for name, _ in entries], 4)
+    title = "Marks of the pictures"
+    text = ", ".join(name for name, _ in entries)
+    return drawing(height, title, text, legend(entries, 4, 13))
+
+
+def _scale_ends(along: Scale, y: float) -> list[Markup]:
+    """Label two round values of a small scale, the lowest and the highest."""
+    found = along.ticks(3)
+    if len(found) > 2:
+        found = [found[0], found[-1]]
+    texts = [signed(value) for value in found]
+    parts = []
+    for value, text in zip(found, texts, strict=True):
+        half = CHARACTER * len(text) / 2
+        x = min(max(along(value), half), _STRIP - half)
+        parts.append(line(along(value), y, along(value), y + 3, "tick-line"))
+        parts.append(label(x, y + 13, text, anchor="middle", class_="tick"))
+    return parts
+
+
+def _tick(x: float, y: float) -> Markup:
+    return line(x, y - 3, x, y + 5, "known")
+
+
+def _chance(one: Line) -> list[float]:
+    """Return the range of chance of a line, if it has one."""
+    found = [one.any.get(key) for key in ("chance_low", "chance_high")]
+    return (
+        [float(value) for value in found if is_number(value)] if all(map(is_number, found)) else []
+    )
+
+
+def _strip_text(neutral: float | None, known: Mapping[str, float], levels: Sequence[float]) -> str:
+    """Describe the lines of a strip for screen readers."""
+    parts = [] if neutral is None else [f"The dashed line is the neutral value, {neutral:g}."]
+    if levels:
+        parts.append(
+            f"The band is chance, {value_text({'value': levels[0]})} to "
+            f"{value_text({'value': levels[1]})}."
+        )
+    if known:
+        values = ", ".join(f"{name} {value_text({'value': one})}" for name, one in known.items())
+        parts.append(f"Strokes are known embeddings: {values}.")
+    return " ".join(parts)
 
 
 def _neutral(lines: Sequence[Line]) -> float | None:
@@ -96,29 +191,31 @@ def _row_name(one: Line, subjects: bool, measures: bool) -> str:
     return f"{one.subject}: {text}" if subjects else text
 
 
-def _row(one: Line, along: Scale, top: float, named: str) -> Markup:
+def _row(
+    one: Line, along: Scale, top: float, step: float, named: str, stages: Sequence[str]
+) -> Markup:
     neutral = _neutral([one])
     at = along(neutral) if neutral is not None else 0.0
     return hovered(
         f"{named}: {_stages_text(one)}",
         label(_EDGE, top + 10, fitted(named, WIDTH - 2 * _EDGE), class_="name halo"),
-        *([] if neutral is None else [line(at, top + 13, at, top + 28, "neutral")]),
-        _marks(one, along, top + 20),
+        *([] if neutral is None else [line(at, top + 13, at, top + step - 2, "neutral")]),
+        _marks(one, along, top + (step + 10) / 2, stages),
     )
 
 
-def _marks(one: Line, along: Scale, y: float) -> Markup:
+def _marks(one: Line, along: Scale, y: float, stages: Sequence[str]) -> Markup:
+    """Draw the stages of a line under each other around `y`."""
     drawn = [(stage, row) for stage, row in one.stages.items() if is_number(row["value"])]
-    offset = {1: 0.0, 2: 3.0, 3: 4.0}.get(len(drawn), 0.0)
-    parts = [
-        _mark(stage, row, along, y + offset * (i * 2 - len(drawn) + 1) / max(len(drawn) - 1, 1))
+    apart = _APART if len(drawn) > 3 else 6.0 if len(drawn) == 2 else 4.0
+    return joined(
+        _mark(stage, row, along, y + apart * (i - (len(drawn) - 1) / 2), stages)
         for i, (stage, row) in enumerate(drawn)
-    ]
-    return Markup("".join(parts))
+    )
 
 
-def _mark(stage: str, row: Found, along: Scale, y: float) -> Markup:
-    class_, shape = LOOKS[stage]
+def _mark(stage: str, row: Found, along: Scale, y: float, stages: Sequence[str]) -> Markup:
+    class_, shape = look(stage, stages)
     ends, x = interval(row), along(float(row["value"]))
     whisker = Markup("")
     if ends is not None:
@@ -126,6 +223,7 @@ def _mark(stage: str, row: Found, along: Scale, y: float) -> Markup:
     return Markup(whisker + mark(x, y, f"mark {class_}", shape=shape))
 
 
-def _symbol(stage: str) -> Markup:
-    class_, shape = LOOKS[stage]
+def symbol(stage: str, stages: Sequence[str]) -> Markup:
+    """Return the mark of a stage around (0, 0), for a legend."""
+    class_, shape = look(stage, stages)
     return mark(0, 0, f"mark {class_}", shape=shape)

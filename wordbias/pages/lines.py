@@ -12,7 +12,9 @@ from wordbias.rows import Found, given
 from wordbias.wordlists.queries import CONTROL
 
 STAGES = ("", "before", "after", "after, refitted")
-"""Stages in the order of the columns; rows without a stage have the first."""
+"""Stages that come first, in this order; those of methods follow in the order of the rows."""
+FIRST = ("", "before")
+"""Stages before anything was done."""
 VARIANT = ("setting", "set", "words", "group")
 _IDENTITY = ("subject", "measure", *VARIANT, "component", "layer", "word")
 _LARGEST = 1e100
@@ -34,7 +36,7 @@ class Line:
     subject, measure, variant
         Subject, measure, and the setting, set or group.
     stages
-        Rows by stage, some of `STAGES`.
+        Rows by stage: `STAGES`, methods, and files.
     """
 
     subject: str
@@ -55,8 +57,12 @@ class Line:
 
     @property
     def last(self) -> Found | None:
-        """The row after debiasing, if there is one."""
-        return self.stages.get("after") or self.stages.get("after, refitted")
+        """The row after debiasing, if there is one; of several methods, the first."""
+        return next((self.stages[stage] for stage in self.later()), None)
+
+    def later(self) -> list[str]:
+        """Return the stages after the first: those after debiasing."""
+        return [stage for stage in self.stages if stage not in FIRST]
 
     def values(self) -> list[float]:
         """Return all values and the ends of their intervals."""
@@ -97,8 +103,7 @@ def variant(row: Found) -> str:
 
 def _line(stages: Mapping[str, Found]) -> Line:
     row = next(iter(stages.values()))
-    order = [*STAGES, *(stage for stage in stages if stage not in STAGES)]
-    ordered = {stage: stages[stage] for stage in order if stage in stages}
+    ordered = {stage: stages[stage] for stage in in_order(stages)}
     return Line(str(row["subject"]), str(row["measure"]), variant(row), ordered)
 
 
@@ -111,8 +116,16 @@ def _stage(row: Found, frozen: set[tuple[str, ...]]) -> str:
 
 def stages_of(lines: Sequence[Line]) -> list[str]:
     """Return the stages that occur, in the order of the columns."""
-    found = dict.fromkeys(stage for line in lines for stage in line.stages)
-    return sorted(found, key=lambda stage: STAGES.index(stage) if stage in STAGES else len(STAGES))
+    return in_order(dict.fromkeys(stage for line in lines for stage in line.stages))
+
+
+def in_order(stages: Iterable[str]) -> list[str]:
+    """Sort stages: those of `STAGES` first, the others as they come."""
+    found = list(stages)
+    return [
+        *(stage for stage in STAGES if stage in found),
+        *(stage for stage in found if stage not in STAGES),
+    ]
 
 
 def is_number(value: object) -> TypeGuard[float]:
@@ -173,6 +186,23 @@ def chance_text(line: Line) -> str:
     beyond = (line.first or row).get("beyond_chance")
     verdict = "" if beyond is None else "; beyond" if beyond else "; not beyond"
     return f"{mean_} ({low_} to {high_}){verdict}"
+
+
+def known_values(row: Found | None) -> dict[str, float]:
+    """Return the values of embeddings that people know, by their names."""
+    found = (row or {}).get("known_values")
+    if not isinstance(found, dict):
+        return {}
+    return {str(name): float(value) for name, value in found.items() if is_number(value)}
+
+
+def known_text(line: Line) -> str:
+    """Write the range of the values of embeddings that people know."""
+    known = known_values(line.first)
+    if not known:
+        return ""
+    low, high = (minus(number(value, 3)) for value in (min(known.values()), max(known.values())))
+    return f"{low} to {high} ({len(known)})"
 
 
 def ideal(row: Found) -> str:

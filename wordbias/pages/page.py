@@ -6,24 +6,29 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from typing import Any
 
 from wordbias import __version__
 from wordbias.pages.answers import Answer, answer_parts
 from wordbias.pages.document import DATA, Document, notes_of, paths_of, rows_of
-from wordbias.pages.section import Figure, Grid, Markup, Section, element, script_data
+from wordbias.pages.section import (
+    Figure,
+    Grid,
+    Markup,
+    Section,
+    element,
+    escape,
+    script_data,
+)
 from wordbias.pages.views import sections
 from wordbias.results import LIMITS
+from wordbias.rows import Found, given
 
 _NUMERIC = re.compile(r"(?:[-−–.,%()+→ \d]|to|e[-+])*")
 _NAMED = 3  # subjects in a title
 _LONGEST = 120  # characters of a fact
-_AFTER = {
-    "misp": "MISP makes of it in memory (wordbias misp)",
-    "hard": "hard debiasing makes of it in memory (wordbias debias hard)",
-}
 
 
 def render_page(documents: Sequence[Document]) -> str:
@@ -83,9 +88,7 @@ def _source_hash(text: str) -> str:
 
 
 def _header(documents: Sequence[Document]) -> Markup:
-    found = [row.get("debiased") for one in documents for row in one.rows]
-    done = ", or ".join(text for name, text in _AFTER.items() if name in found)
-    after = f"“Before” is the embedding as it was given, “after” what {done}; nothing was written."
+    after = _about_stages(rows_of(documents))
     inputs = [
         _input_text(name, facts)
         for one in documents
@@ -96,8 +99,33 @@ def _header(documents: Sequence[Document]) -> Markup:
         "header",
         element("h1", page_title(documents)),
         *(element("p", text, class_="quiet") for text in dict.fromkeys(inputs)),
-        element("p", after, class_="quiet") if done else Markup(""),
+        element("p", after, class_="quiet") if after else Markup(""),
     )
+
+
+def _about_stages(rows: Sequence[Found]) -> str:
+    """Explain the columns: the embedding as given, methods, and files."""
+    kinds: dict[str, dict[str, str]] = {"method": {}, "file": {}}
+    for row in rows:
+        stage = str(row.get("stage") or "")
+        if stage not in ("", "before") and (given(row, "debiased") or given(row, "column")):
+            kinds["file" if row.get("column") == "file" else "method"][stage] = ""
+    methods, own = kinds.values()
+    parts = ["“before” is the embedding as it was given"] if methods or own else []
+    if methods:
+        parts.append(
+            f"{_quoted(methods)} what the method of this name makes of it in memory "
+            "(wordbias debias)"
+        )
+    if own:
+        parts.append(f"{_quoted(own)} your own file")
+    text = "; ".join(parts)
+    return f"{text[:1].upper()}{text[1:]}. Nothing was written." if text else ""
+
+
+def _quoted(names: Iterable[str]) -> str:
+    found = [f"“{name}”" for name in names]
+    return f"{', '.join(found)} {'is' if len(found) == 1 else 'are'}"
 
 
 def _input_text(name: str, facts: dict[str, object]) -> str:
@@ -186,7 +214,8 @@ def _grid(one: Grid) -> Markup:
     )
     note = element("p", table.note, class_="quiet") if table.note else Markup("")
     region = {"role": "region", "aria_label": table.title, "tabindex": 0}
-    whole = Markup(element("div", drawn, class_="scroll", **region) + note)
+    legend = element("div", one.legend, class_="legend") if one.legend else Markup("")
+    whole = Markup(legend + element("div", drawn, class_="scroll", **region) + note)
     if not one.folded:
         return whole
     return element("details", element("summary", f"As a table: {table.title}"), whole)
@@ -204,10 +233,17 @@ def _line(one: Grid, heads: Sequence[str], i: int, right: set[int]) -> Markup:
     for j, (cell, shade) in enumerate(zip(cells[1:], shades, strict=True), 1):
         looks = ["number"] * (j in right) + ([] if shade is None else [f"shade{shade}"])
         look = " ".join(looks) or None
-        parts.append(element("td", cell, role="cell", data_label=heads[j], class_=look))
+        content = _value(cell) if j in right else cell
+        parts.append(element("td", content, role="cell", data_label=heads[j], class_=look))
     if one.pictures:
         parts.append(element("td", one.pictures[i], role="cell", class_="picture"))
     return element("tr", *parts, role="row")
+
+
+def _value(cell: str) -> object:
+    """Set the interval of a value smaller, so that several columns fit."""
+    value, space, rest = cell.partition(" ")
+    return Markup(escape(value) + element("small", " " + rest)) if space else cell
 
 
 def _numeric(one: Grid) -> set[int]:

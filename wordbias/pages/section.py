@@ -94,6 +94,8 @@ class Grid:
         Show each line as a block on a phone; else the table scrolls by itself.
     folded
         Fold the table, which says no more than a picture above it.
+    legend
+        Legend of the pictures.
     """
 
     table: Table
@@ -101,6 +103,7 @@ class Grid:
     shades: Sequence[Sequence[int | None]] = ()
     stacked: bool = True
     folded: bool = False
+    legend: Markup | None = None
 
 
 @dataclass(frozen=True)

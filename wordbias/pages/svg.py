@@ -16,7 +16,8 @@ from wordbias.pages.section import Markup, element
 
 WIDTH = 360.0
 _EQUAL = 1e-12
-_CHARACTER = 5.9  # mean width of a character of 11 units, a little too wide on purpose
+CHARACTER = 5.9
+"""Mean width of a character of 11 units, a little too wide on purpose."""
 
 
 @dataclass(frozen=True)
@@ -92,9 +93,14 @@ def bar(x: float, y: float, width: float, height: float, class_: str, *content: 
 
 
 def mark(x: float, y: float, class_: str, *, shape: str = "circle", size: float = 4.0) -> Markup:
-    """Draw a circle, square or diamond around a point."""
+    """Draw a circle, square, diamond or triangle around a point."""
     if shape == "circle":
         return element("circle", cx=x, cy=y, r=size, class_=class_)
+    if shape in ("up", "down"):
+        tip = -size if shape == "up" else size
+        corners = ((x - size, y - tip * 0.8), (x + size, y - tip * 0.8), (x, y + tip * 1.1))
+        points = " ".join(f"{px:.2f},{py:.2f}" for px, py in corners)
+        return element("polygon", points=points, class_=class_)
     half = size * 0.9
     turned = f"rotate(45 {x:.2f} {y:.2f})" if shape == "diamond" else None
     place: dict[str, Any] = {"x": x - half, "y": y - half, "width": 2 * half, "height": 2 * half}
@@ -125,15 +131,37 @@ def signed(value: float) -> str:
 
 def fitted(text: str, width: float) -> str:
     """Cut text that is wider than `width`."""
-    most = max(int(width / _CHARACTER), 1)
+    most = max(int(width / CHARACTER), 1)
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def legend(entries: Sequence[tuple[str, Markup]], x: float, y: float) -> Markup:
-    """Write marks with their names in one line; each mark is given around (0, 0)."""
+def legend(entries: Sequence[tuple[str, Markup]], x: float, y: float, end: float = WIDTH) -> Markup:
+    """Write marks with their names, in as many lines as they need; each mark is around (0, 0)."""
     parts = []
-    for name, symbol in entries:
-        parts.append(element("g", symbol, transform=f"translate({x + 5:.1f} {y - 4:.1f})"))
-        parts.append(label(x + 14, y, name, class_="tick"))
-        x += 26 + _CHARACTER * len(name)
+    for (name, symbol), (left, lower) in zip(entries, _places(entries, x, end), strict=True):
+        top = y + lower
+        parts.append(element("g", symbol, transform=f"translate({left + 5:.1f} {top - 4:.1f})"))
+        parts.append(label(left + 14, top, fitted(name, end - left - 14), class_="tick"))
     return element("g", *parts)
+
+
+def legend_height(names: Sequence[str], x: float, end: float = WIDTH) -> float:
+    """Return the height of a legend of these names."""
+    return max((lower for _, lower in _places([(name, "") for name in names], x, end)), default=0.0)
+
+
+_LINE = 15.0
+
+
+def _places(
+    entries: Sequence[tuple[str, object]], x: float, end: float
+) -> list[tuple[float, float]]:
+    """Return the left end of each entry of a legend, and how far below the first line it is."""
+    places, left, lower = [], x, 0.0
+    for name, _ in entries:
+        width = 26 + CHARACTER * len(name)
+        if left > x and left + width - 12 > end:
+            left, lower = x, lower + _LINE
+        places.append((left, lower))
+        left += width
+    return places

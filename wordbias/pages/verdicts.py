@@ -57,6 +57,19 @@ def change(line: Line, stage: str | None = None) -> str:
     return WORSE if new[0] > old[1] else UNCLEAR
 
 
+def change_text(line: Line) -> str:
+    """Name the stages by their change; of a single one, only the change."""
+    found: dict[str, list[str]] = {}
+    for stage in line.later():
+        found.setdefault(change(line, stage), []).append(stage)
+    if len(line.later()) < 2:
+        return next(iter(found), UNKNOWN)
+    order = (IMPROVED, WORSE, UNCLEAR, SAME, UNJUDGED)
+    return "; ".join(f"{name}: {', '.join(found[name])}" for name in order if name in found) or (
+        UNKNOWN
+    )
+
+
 def _paired(first: Found, last: Found) -> str | None:
     """Judge a change by its own interval; None if it has none, or no way is better."""
     low, high = last.get("change_low"), last.get("change_high")

@@ -6,14 +6,14 @@ Rows that no view knows become plain tables, so that nothing that a command meas
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from wordbias.measures.family import Family
-from wordbias.measures.registry import FAMILY_OF, LISTED, SECTIONS, full_title, measure_title
+from wordbias.measures.registry import FAMILY_OF, SECTIONS, full_title, measure_title
 from wordbias.pages import components, entailment, words
-from wordbias.pages.forest import forest, strip
+from wordbias.pages.forest import forest, strip, strip_legend
 from wordbias.pages.lines import (
     CHANCE,
     Line,
@@ -21,20 +21,22 @@ from wordbias.pages.lines import (
     chance_text,
     ideal,
     is_number,
+    known_text,
     main_attribute,
     make_lines,
     minus,
     stages_of,
     value_text,
 )
+from wordbias.pages.main_measures import claims_measures, main_lines, missing_query_notes
+from wordbias.pages.methods import claims_columns, method_sections
 from wordbias.pages.section import Figure, Grid, Section
-from wordbias.pages.verdicts import UNKNOWN, change, meaning
+from wordbias.pages.verdicts import UNKNOWN, change, change_text, meaning
 from wordbias.rendering import Table, how_many
 from wordbias.results import number
 from wordbias.rows import Found, given
-from wordbias.wordlists.queries import CONTROL
 
-_ORDER = ["glance", "matrix", "occupations", *(family.key for family in SECTIONS)]
+_ORDER = ["methods", "glance", "matrix", "occupations", *(family.key for family in SECTIONS)]
 _ORDER.insert(_ORDER.index("moved"), "neighbours")
 
 
@@ -58,10 +60,11 @@ def sections(rows: Sequence[Found]) -> list[Section]:
         (left if number is None else taken.setdefault(number, [])).append(row)
     found = [part for i in sorted(taken) for part in views[i][1](taken[i])]
     ordered = [
+        *method_sections(rows),
         *glance_sections(rows),
         *matrix_sections(rows),
         *found,
-        *plain_sections(left),
+        *plain_sections([row for row in left if not claims_columns(row)]),
     ]
     merged: dict[str, Section] = {}
     for section in sorted(ordered, key=_place):
@@ -90,13 +93,6 @@ def _merge(first: Section, second: Section) -> Section:
 
 _DRAWN = 40
 """Largest number of lines in one picture; a table shows all."""
-
-
-def claims_measures(row: Found) -> bool:
-    """Return whether a row is a value of a known measure, not of a single word or layer."""
-    return row["measure"] in LISTED and not any(
-        given(row, key) for key in ("word", "component", "layer")
-    )
 
 
 def measure_sections(rows: Sequence[Found]) -> list[Section]:
@@ -141,8 +137,6 @@ def _figure(family: Family, lines: Sequence[Line]) -> Figure:
 
 # At a glance: the main measure of each family
 
-WEAT = "weat"
-
 _FEW = 3
 
 
@@ -162,54 +156,6 @@ def glance_sections(rows: Sequence[Found]) -> list[Section]:
             "glance", "At a glance", [lead, *missing_query_notes(rows)], (), [grid], [meaning()]
         )
     ]
-
-
-def main_lines(rows: Iterable[Found]) -> list[Line]:
-    """Return the line of the main measure of each family, subject by subject."""
-    of_subjects: dict[str, list[Line]] = {}
-    for line in make_lines(row for row in rows if claims_measures(row)):
-        of_subjects.setdefault(line.subject, []).append(line)
-    chosen = (_main(family, lines) for lines in of_subjects.values() for family in SECTIONS)
-    return [line for line in chosen if line is not None]
-
-
-def _main(family: Family, lines: Sequence[Line]) -> Line | None:
-    known = [line for line in lines if line.measure == family.main and line.values()]
-    if family.key == WEAT:
-        known = _attribute_tests(lines)
-    wanted = [line for line in known if line.variant.startswith(family.main_variant)]
-    return next(iter(wanted or known), None)
-
-
-def _attribute_tests(lines: Sequence[Line]) -> list[Line]:
-    """Return the association tests of the report's attribute that have a value; no controls."""
-    tests = [line for line in lines if line.measure == WEAT]
-    attribute = main_attribute(tests)
-    return [line for line in tests if line.values() and about(line) == attribute != CONTROL]
-
-
-def missing_query_notes(rows: Iterable[Found]) -> list[str]:
-    """Return notes on subjects without a value of an association test of the report's attribute."""
-    of_subjects: dict[str, list[Line]] = {}
-    for line in make_lines(row for row in rows if row["measure"] == WEAT and claims_measures(row)):
-        of_subjects.setdefault(line.subject, []).append(line)
-    return [
-        _missing_query_note(subject if len(of_subjects) > 1 else "", lines)
-        for subject, lines in of_subjects.items()
-        if not _attribute_tests(lines)
-    ]
-
-
-def _missing_query_note(subject: str, lines: Sequence[Line]) -> str:
-    attribute = main_attribute(lines)
-    if attribute == CONTROL:
-        text = "WEAT was taken of controls only, which are about no people"
-    else:
-        names = dict.fromkeys(
-            str(line.any.get("set")) for line in lines if about(line) == attribute
-        )
-        text = f"no WEAT query about {attribute or 'people'} has a value here ({', '.join(names)})"
-    return f"{subject}: {text}." if subject else f"{text[:1].upper()}{text[1:]}."
 
 
 # Embeddings side by side
@@ -386,19 +332,22 @@ def line_grid(
     reasons += [row["reading"] for line in lines for row in _with_reading(line).values()]
     reasons += [CHANCE] if any(map(chance_text, lines)) else []
     note = "; ".join(dict.fromkeys(map(str, reasons)))
-    pictures = [strip(line) for line in lines] if strips else []
-    return Grid(Table(title, [head for head, _ in columns], cells, note), pictures)
+    table = Table(title, [head for head, _ in columns], cells, note)
+    stages = stages_of(lines)
+    pictures = [strip(line, stages) for line in lines] if strips else []
+    return Grid(table, pictures, legend=strip_legend(lines, stages) if strips else None)
 
 
 def _columns(lines: Sequence[Line], details: bool, named: Callable[[str], str]) -> list[Column]:
     several = len({line.subject for line in lines}) > 1
-    compared = any(change(line) != UNKNOWN for line in lines)
+    compared = any(change(line, stage) != UNKNOWN for line in lines for stage in line.later())
     found: list[Column] = [("embedding", lambda line: line.subject)] if several else []
     found.append(("measure", lambda line: _with_variant(named(line.measure), line.variant)))
     found += [(stage or "value", partial(_value, stage)) for stage in stages_of(lines)]
     found += [("chance", chance_text)] if any(map(chance_text, lines)) else []
+    found += [("known embeddings", known_text)] if any(map(known_text, lines)) else []
     found.append(("ideal", lambda line: ideal(line.any)))
-    found += [("change", change)] if compared else []
+    found += [("change", change_text)] if compared else []
     found += [("about", about)] if len({*map(about, lines)} - {""}) > 1 else []
     known: dict[str, Callable[[Line], str]] = {
         "n": _size,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from wordbias.pages.forest import look
 from wordbias.pages.lines import is_number, minus
 from wordbias.pages.section import Figure, Grid, Markup, Section, element
 from wordbias.pages.svg import (
@@ -16,6 +17,7 @@ from wordbias.pages.svg import (
     hovered,
     label,
     legend,
+    legend_height,
     line,
     mark,
     scale,
@@ -114,35 +116,54 @@ def _figure(
 ) -> Figure:
     values = [float(row["value"]) for stages in words.values() for row in stages.values()]
     across = scale([*values, 0.0], _NAMES, WIDTH - 8)
-    bottom = _TOP + _STEP * len(words)
-    staged = any("after" in stages for stages in words.values())
+    stages = list(dict.fromkeys(stage for found in words.values() for stage in found))
+    staged = len(stages) > 1
     shows = f"Where {len(words)} occupations stand between {names[0]} (left) and {names[1]} (right)"
     shows += "; hollow: before, filled: after." if staged else "."
+    start = 2.0 if len(stages) > 2 else _NAMES
+    top = _TOP + (legend_height(stages, start) if staged else 0)
+    bottom = top + _STEP * len(words)
     parts = [
-        label(_NAMES, 30, f"← {names[0]}", class_="side second"),
-        label(WIDTH - 8, 30, f"{names[1]} →", anchor="end", class_="side first"),
-        axis(across, _TOP - 6, bottom, f"cosine with {along or 'the axis'}, less its mean"),
-        line(across(0), _TOP - 6, across(0), bottom, "neutral"),
-        *(_word(word, words[word], across, _TOP + _STEP * i + 8) for i, word in enumerate(words)),
+        label(_NAMES, top - 12, f"← {names[0]}", class_="side second"),
+        label(WIDTH - 8, top - 12, f"{names[1]} →", anchor="end", class_="side first"),
+        axis(across, top - 6, bottom, f"cosine with {along or 'the axis'}, less its mean"),
+        line(across(0), top - 6, across(0), bottom, "neutral"),
+        *(
+            _word(word, words[word], across, top + _STEP * i + 8, stages)
+            for i, word in enumerate(words)
+        ),
     ]
     if staged:
-        looks = [("before", "mark plain hollow"), ("after", "mark plain")]
-        parts.append(legend([(stage, mark(0, 0, look)) for stage, look in looks], _NAMES, 13))
+        marks = [(stage, _symbol_of(stage, stages)) for stage in stages]
+        parts.append(legend(marks, start, 13))
     title = f"Occupations in {subject}"
     return Figure(
         title, drawing(bottom + 34, title, shows, *parts), shows, _NOT_SHOWN_BY_OCCUPATIONS
     )
 
 
-def _word(word: str, stages: Mapping[str, Found], across: Scale, y: float) -> Markup:
+def _mark_of(stage: str, class_: str, stages: Sequence[str]) -> tuple[str, str]:
+    """Return the class and shape of a stage's mark; the colour says the side."""
+    return f"mark {class_}{' hollow' if stage == 'before' else ''}", look(stage, stages)[1]
+
+
+def _symbol_of(stage: str, stages: Sequence[str]) -> Markup:
+    class_, shape = _mark_of(stage, "plain", stages)
+    return mark(0, 0, class_, shape=shape)
+
+
+def _word(
+    word: str, stages: Mapping[str, Found], across: Scale, y: float, order: Sequence[str]
+) -> Markup:
     place = {stage: across(float(row["value"])) for stage, row in stages.items()}
     side = "first" if _first(stages) > 0 else "second"
     values = ", ".join(
         f"{stage} {minus(number(row['value'], 3))}".strip() for stage, row in stages.items()
     )
+    size = 4.0 if len(order) < 3 else 3.2
+    found = {stage: _mark_of(stage, side, order) for stage in place}
     marks = [
-        mark(x, y, f"mark {side}{' hollow' if stage == 'before' else ''}")
-        for stage, x in place.items()
+        mark(x, y, found[stage][0], shape=found[stage][1], size=size) for stage, x in place.items()
     ]
     ends = list(place.values())
     return hovered(
@@ -184,35 +205,43 @@ def claims_neighbours(row: Found) -> bool:
 def neighbour_sections(rows: Sequence[Found]) -> list[Section]:
     """Show the neighbours of every word before and after, side by side."""
     several = len({row["subject"] for row in rows}) > 1
-    blocks = [_block(row, several) for row in rows]
+    words: dict[tuple[str, str], list[Found]] = {}
+    for row in rows:
+        words.setdefault((str(row["subject"]), str(row["word"])), []).append(row)
     figure = Figure(
         "Neighbours before and after",
-        element("div", *blocks, class_="neighbours"),
+        element("div", *(_block(found, several) for found in words.values()), class_="neighbours"),
         _SHOWS,
         _NOT_SHOWN_BY_NEIGHBOURS,
     )
-    heads = ["word", "kept", "lost", "new"]
-    cells = [_cells(row, several) for row in rows]
+    staged = len({_after(row) for row in rows}) > 1
+    heads = ["word", *(["after"] if staged else []), "kept", "lost", "new"]
+    cells = [_cells(row, several, staged) for row in rows]
     lead = "What stands nearest to a word, and whether debiasing changed it."
     method = "Exact nearest neighbours by cosine among all words of the embedding."
     grid = Grid(Table("Neighbours kept and lost", heads, cells), folded=True)
     return [Section("neighbours", "Neighbours of a few words", [lead], [figure], [grid], [method])]
 
 
-def _block(row: Found, several: bool) -> Markup:
-    old, new = row["before"], row["after"]
-    subject = element("p", str(row["subject"]), class_="quiet") if several else Markup("")
+def _after(row: Found) -> str:
+    return str(row.get("stage") or "after")
+
+
+def _block(rows: Sequence[Found], several: bool) -> Markup:
+    """Show the neighbours of one word before, and after each method."""
+    old = rows[0]["before"]
+    subject = element("p", str(rows[0]["subject"]), class_="quiet") if several else Markup("")
+    alone = len(rows) == 1
+    kept = set.intersection(*(set(map(str, row["after"])) for row in rows))
+    lists = [_list("before", old, "del", kept)] if alone else [_list("before", old, "span", set())]
+    lists += [_list(_after(row), row["after"], "ins", set(map(str, old))) for row in rows]
+    looks = "two" if alone else "two many"
     return element(
         "div",
-        element("h4", str(row["word"])),
+        element("h4", str(rows[0]["word"])),
         subject,
-        element(
-            "div",
-            _list("before", old, "del", set(map(str, new))),
-            _list("after", new, "ins", set(map(str, old))),
-            class_="two",
-        ),
-        class_="word",
+        element("div", *lists, class_=looks),
+        class_="word" if alone else "word wide",
     )
 
 
@@ -224,12 +253,13 @@ def _list(title: str, words: Sequence[Any], tag: str, shared: set[str]) -> Marku
     return element("div", element("h5", title), element("ol", *items))
 
 
-def _cells(row: Found, several: bool) -> list[str]:
+def _cells(row: Found, several: bool, staged: bool) -> list[str]:
     old, new = (list(map(str, row[key])) for key in ("before", "after"))
     lost, come = [w for w in old if w not in new], [w for w in new if w not in old]
     word = f"{row['word']} ({row['subject']})" if several else str(row["word"])
+    stage = [_after(row)] if staged else []
     kept = f"{len(old) - len(lost)} of {len(old)}"
-    return [word, kept, ", ".join(lost) or "none", ", ".join(come) or "none"]
+    return [word, *stage, kept, ", ".join(lost) or "none", ", ".join(come) or "none"]
 
 
 # The most biased words in two dimensions

@@ -1,0 +1,78 @@
+"""Methods and cleaned files side by side: whether each helps, what it lowers, what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wordbias.pages.answers import NEIGHBOURS_KEPT, QUALITY_KEPT, ColumnAnswer, column_answers, step
+from wordbias.pages.lines import Line
+from wordbias.pages.section import Grid, Section
+from wordbias.pages.words import subjects
+from wordbias.rendering import Table
+from wordbias.rows import Found, given
+
+_KEPT = {"neighbours": "neighbours", "similarity": "similarity", "analogy": "analogies"}
+
+
+def claims_columns(row: Found) -> bool:
+    """Return whether a row is about a method as a whole, not about one measure."""
+    return row["measure"] in ("column", "bias-left")
+
+
+def method_sections(rows: Sequence[Found]) -> list[Section]:
+    """List the methods of every subject with their verdicts; nothing without any."""
+    grids = []
+    for subject in subjects(rows):
+        own = [row for row in rows if row["subject"] == subject]
+        columns = column_answers(own)
+        if columns and any(given(row, "column") for row in own):
+            grids.append(_grid(subject, columns))
+    if not grids:
+        return []
+    lead = (
+        "Whether each method, or your own file, helps: by the changes of the main measures that "
+        "found bias before, and by what it costs. All values are in the sections below."
+    )
+    method = (
+        "A method helps if the 95 % interval of the paired change of at least one measure that it "
+        "does not lower by construction excludes 0, none changed for the worse, and it keeps "
+        f"{NEIGHBOURS_KEPT:.0%} of the ten nearest neighbours and {QUALITY_KEPT:.0%} of similarity "
+        "and analogies, where these were measured."
+    )
+    return [Section("methods", "Methods side by side", [lead], (), grids, [method])]
+
+
+def _grid(subject: str, columns: Sequence[ColumnAnswer]) -> Grid:
+    kept = [what for what in _KEPT if any(what in (one.kept or {}) for one in columns)]
+    left = any(one.bias_left is not None for one in columns)
+    heads = ["method", "helps?", "lowers", "makes worse", *(f"{_KEPT[what]} kept" for what in kept)]
+    heads += ["bias left"] if left else []
+    cells = [
+        [
+            one.name,
+            one.verdict + (f": {one.failed or one.reason}" if one.reason else ""),
+            _lowered(one),
+            _steps(one.worse, one.name) or "–",
+            *(_share((one.kept or {}).get(what)) for what in kept),
+            *([_share(one.bias_left)] if left else []),
+        ]
+        for one in columns
+    ]
+    note = (
+        "bias left: the mean share of what main measures found beyond chance before; "
+        "* by construction"
+    )
+    return Grid(Table(f"What each does to {subject}", heads, cells, note))
+
+
+def _lowered(one: ColumnAnswer) -> str:
+    built_in = _steps(one.built_in, one.name, "*")
+    return ", ".join(filter(None, [_steps(one.better, one.name), built_in])) or "–"
+
+
+def _steps(lines: Sequence[Line], stage: str, mark: str = "") -> str:
+    return ", ".join(f"{step(line, stage)}{mark}" for line in lines)
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1%}"
