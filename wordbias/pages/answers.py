@@ -307,7 +307,7 @@ def _place(line: Line, row: Found, known: Mapping[str, float]) -> str:
     ends = dict.fromkeys([ordered[0], ordered[-1]])
     named = ", ".join(f"{name} {_text(known[name])}" for name in ends)
     count = f"{nearer} of {len(known)} are nearer to no bias"
-    return f"{_title(line)} {_number(row)}: {count} ({named})"
+    return f"{_short(line)} {_number(row)}: {count} ({named})"
 
 
 def _distance(row: Found, value: float) -> float:
@@ -378,7 +378,8 @@ def _column(name: str, rows: Sequence[Found], lines: Sequence[Line]) -> ColumnAn
     if better and costly:
         verdict, reason = "no", f"its cost is too high: {', '.join(costly)}"
     elif better and worse:
-        reason = "measures contradict each other"
+        both = [", ".join(map(_short, found)) for found in (better, worse)]
+        reason = f"measures contradict each other: {both[0]} fell, {both[1]} got worse"
     elif better:
         verdict, reason = "yes", ""
     elif built_in:
@@ -440,51 +441,65 @@ def _debiased(line: Line) -> str:
 
 
 def _does_it_help(columns: Sequence[ColumnAnswer]) -> Answer:
-    helping = [one.name for one in columns if one.verdict == "yes"]
-    if helping:
-        text = f"Yes: {', '.join(helping)}." if len(columns) > 1 else "Yes."
-    elif any(one.verdict == "cannot tell" and not one.failed for one in columns):
-        text = "Cannot tell."
-    else:
-        text = "No." if any(not one.failed for one in columns) else "Cannot tell."
-    return Answer("Does cleaning help?", " ".join([text, *map(_column_text, columns)]))
+    """Name the columns by their verdict; of a single one say what it changed, too."""
+    by: dict[str, list[str]] = {"yes": [], "no": [], "cannot tell": [], "failed": []}
+    for one in columns:
+        reason = one.failed.rstrip(".") or one.reason
+        by["failed" if one.failed else one.verdict].append(
+            f"{one.name} ({reason})" if reason else one.name
+        )
+    titles = {"yes": "Yes", "no": "No", "cannot tell": "Cannot tell", "failed": "Not made"}
+    said = [f"{titles[verdict]}: {', '.join(names)}." for verdict, names in by.items() if names]
+    changes = [_changes_text(one) for one in columns] if len(columns) == 1 else []
+    return Answer("Does cleaning help?", " ".join([*said, *filter(None, changes)]))
 
 
-def _column_text(one: ColumnAnswer) -> str:
-    if one.failed:
-        return f"{one.name} could not be used: {one.failed.rstrip('.')}."
+def _changes_text(one: ColumnAnswer) -> str:
     groups = [
-        ("lowers", [step(line, one.name) for line in one.better]),
-        ("lowers by construction", [step(line, one.name) for line in one.built_in]),
-        ("makes worse", [step(line, one.name) for line in one.worse]),
-        ("does not clearly change", [step(line, one.name) for line in one.unclear]),
+        ("lowers", one.better),
+        ("lowers by construction", one.built_in),
+        ("makes worse", one.worse),
+        ("does not clearly change", one.unclear),
     ]
-    said = "; ".join(f"{verb} {', '.join(steps)}" for verb, steps in groups if steps)
-    verdict = f"{one.name}, {one.verdict}" + (f", {one.reason}" if one.reason else "")
-    return f"{verdict}: {said}." if said else f"{verdict}."
+    said = [
+        f"{verb} {', '.join(step(line, one.name) for line in lines)}"
+        for verb, lines in groups
+        if lines
+    ]
+    return f"It {'; it '.join(said)}." if said else ""
 
 
 def _which(columns: Sequence[ColumnAnswer], lines: Sequence[Line]) -> Answer:
     """Name the method that leaves least, and for each measure the one that removes most of it."""
     if len([one for one in columns if not one.failed]) < 2:
         return Answer("Which method?", "")
-    helping = [one for one in columns if one.verdict == "yes"]
-    known = [one for one in helping if one.bias_left is not None]
-    parts = []
-    if known:
-        best = min(known, key=lambda one: (one.bias_left, -min((one.kept or {"": 1}).values())))
-        parts.append(
-            f"{best.name}: of the methods that help it leaves the smallest share of the bias "
-            f"beyond chance, {best.bias_left:.0%}."
-        )
-    elif helping:
-        parts.append(f"{', '.join(one.name for one in helping)} helped; see what each lowers.")
+    best = _best([one for one in columns if one.verdict == "yes"])
+    if best is None:
+        parts = ["None of these can be recommended on these values."]
+    elif best.bias_left is None:
+        parts = [f"{best.name}.", _changes_text(best)]
     else:
-        parts.append("None of these can be recommended on these values.")
+        left = (
+            f"{best.bias_left:.0%} of the bias beyond chance is left, the least of those that help"
+        )
+        parts = [f"{best.name}: {left}.", _changes_text(best)]
     most = [text for line in lines if (text := _most_removed(line, columns))]
     if most:
         parts.append(f"Most is removed of {'; of '.join(most)}.")
-    return Answer("Which method?", " ".join(parts))
+    return Answer("Which method?", " ".join(filter(None, parts)))
+
+
+def _best(helping: Sequence[ColumnAnswer]) -> ColumnAnswer | None:
+    """Return the method that leaves the smallest share of bias; of equals, the one that keeps more.
+
+    Without shares of bias left, the one that lowers most measures.
+    """
+
+    def rank(one: ColumnAnswer) -> tuple[float, float, float]:
+        left = float("inf") if one.bias_left is None else one.bias_left
+        return left, -len(one.better), -min((one.kept or {"": 1.0}).values())
+
+    return min(helping, key=rank, default=None)
 
 
 def _most_removed(line: Line, columns: Sequence[ColumnAnswer]) -> str:
@@ -493,7 +508,7 @@ def _most_removed(line: Line, columns: Sequence[ColumnAnswer]) -> str:
     if not falling:
         return ""
     name = min(falling, key=lambda stage: _left(line, stage))
-    return f"{_title(line)} by {name} ({_number(line.first)} → {_number(line.stages[name])})"
+    return f"{_short(line)} by {name} ({_number(line.first)} → {_number(line.stages[name])})"
 
 
 def _left(line: Line, stage: str) -> float:
@@ -502,24 +517,27 @@ def _left(line: Line, stage: str) -> float:
 
 
 def _cost(columns: Sequence[ColumnAnswer]) -> Answer:
+    """Say what share of neighbours, similarity and analogies each column keeps."""
     made = [one for one in columns if not one.failed]
-    shares = [
-        f"{one.name} keeps "
-        + ", ".join(f"{share:.1%} {_KEPT[what]}" for what, share in one.kept.items())
-        for one in made
-        if one.kept
-    ]
-    lacking = [what for what in _KEPT if not any(what in (one.kept or {}) for one in made)]
-    missing = (
-        f"Not measured: {', '.join(_KEPT[what].removeprefix('of ') for what in lacking)}."
-        if lacking
-        else ""
-    )
-    text = " ".join(filter(None, ["; ".join(shares) + "." if shares else "", missing]))
-    return Answer("At what cost?", text)
+    parts, lacking = [], []
+    for what, named in _KEPT.items():
+        shares = [
+            f"{one.name} {one.kept[what]:.1%}" for one in made if one.kept and what in one.kept
+        ]
+        if shares:
+            parts.append(f"Kept {named}: {', '.join(shares)}.")
+        else:
+            lacking.append(named.removeprefix("of "))
+    if lacking:
+        parts.append(f"Not measured: {', '.join(lacking)}.")
+    return Answer("At what cost?", " ".join(parts))
 
 
-_KEPT = {_NEIGHBOURS: "of neighbours", "similarity": "of similarity", "analogy": "of analogies"}
+_KEPT = {
+    _NEIGHBOURS: "of the nearest neighbours",
+    "similarity": "of similarity",
+    "analogy": "of analogies",
+}
 
 
 def _unchanged(columns: Sequence[ColumnAnswer], lines: Sequence[Line]) -> Answer:
@@ -527,7 +545,7 @@ def _unchanged(columns: Sequence[ColumnAnswer], lines: Sequence[Line]) -> Answer
     improved = {id(line) for one in made for line in [*one.better, *one.built_in]}
     names = [one.name for one in made]
     stayed = [
-        f"{_title(line)} ({_range(line, names)})"
+        f"{_short(line)} ({_range(line, names)})"
         for line in lines
         if id(line) not in improved
         and line.first
@@ -570,9 +588,8 @@ def _range(line: Line, stages: Sequence[str]) -> str:
 
 def _next(columns: Sequence[ColumnAnswer], lines: Sequence[Line], path: str) -> Answer:
     file = shlex.quote(path) if path else "EMBEDDING"
-    helping = [one for one in columns if one.verdict == "yes" and _is_method(one.name)]
-    if helping:
-        best = min(helping, key=lambda one: one.bias_left if one.bias_left is not None else 1.0)
+    best = _best([one for one in columns if one.verdict == "yes" and _is_method(one.name)])
+    if best is not None:
         text = (
             f"Write the cleaned vectors: wordbias debias {shlex.quote(best.name)} {file} -o "
             "clean.txt. Then train your model on both files and compare: no value here shows what "
@@ -624,7 +641,7 @@ def compared(lines: Sequence[Line]) -> list[Answer]:
             continue
         a, b = (both[subject] for subject in subjects)
         ends = [badness(line.first) if line.first else None for line in (a, b)]
-        text = f"{_title(a)} ({_number(a.first)}, {_number(b.first)})"
+        text = f"{_short(a)} ({_number(a.first)}, {_number(b.first)})"
         if ends[0] is None or ends[1] is None or None in (a.first["value"], b.first["value"]):  # type: ignore[index]
             continue
         if ends[0][1] < ends[1][0]:
@@ -666,6 +683,13 @@ def _title(line: Line) -> str:
     return f"{named} of {line.variant.split(', ')[family.names_variant]}"
 
 
+def _short(line: Line) -> str:
+    """Return the short name of a measure, without its variant."""
+    family = FAMILY_OF[line.measure]
+    named = family.short if family.short in family.in_words else family.in_words or family.short
+    return named if not named[1:].islower() else named[:1].lower() + named[1:]
+
+
 def _with_value(line: Line, row: Found) -> str:
     about = []
     low, high = row.get("chance_low"), row.get("chance_high")
@@ -682,7 +706,7 @@ def _with_value(line: Line, row: Found) -> str:
 
 def step(line: Line, stage: str) -> str:
     """Write a measure with its values before and after."""
-    return f"{_title(line)} ({_number(line.first)} → {_number(line.stages.get(stage))})"
+    return f"{_short(line)} ({_number(line.first)} → {_number(line.stages.get(stage))})"
 
 
 def _number(row: Found | None) -> str:
