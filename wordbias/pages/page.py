@@ -19,7 +19,6 @@ from wordbias.pages.section import (
     Markup,
     Section,
     element,
-    escape,
     script_data,
 )
 from wordbias.pages.views import sections
@@ -200,8 +199,9 @@ def _figure(one: Figure) -> Markup:
 def _grid(one: Grid) -> Markup:
     """Write a table that scrolls by itself, or has its lines as blocks on a phone."""
     table = one.table
-    heads = [*table.columns, *(["picture"] if one.pictures else [])]
-    right = _numeric(one)
+    first, *others = table.columns
+    heads = [first, *(["picture"] if one.pictures else []), *others]
+    right = {j + bool(one.pictures) for j in _numeric(one)}
     head = element("tr", *(_head(name, i in right) for i, name in enumerate(heads)), role="row")
     lines = [_line(one, heads, i, right) for i in range(len(table.cells))]
     drawn = element(
@@ -227,23 +227,23 @@ def _head(name: str, right: bool) -> Markup:
 
 
 def _line(one: Grid, heads: Sequence[str], i: int, right: set[int]) -> Markup:
-    cells = one.table.cells[i]
-    shades = one.shades[i] if one.shades else [None] * (len(cells) - 1)
-    parts = [element("th", cells[0], scope="row", role="rowheader")]
-    for j, (cell, shade) in enumerate(zip(cells[1:], shades, strict=True), 1):
+    first, *cells = one.table.cells[i]
+    shades = one.shades[i] if one.shades else [None] * len(cells)
+    parts = [element("th", first, scope="row", role="rowheader")]
+    if one.pictures:
+        parts.append(element("td", one.pictures[i], role="cell", class_="picture"))
+    for j, (cell, shade) in enumerate(zip(cells, shades, strict=True), len(parts)):
         looks = ["number"] * (j in right) + ([] if shade is None else [f"shade{shade}"])
         look = " ".join(looks) or None
         content = _value(cell) if j in right else cell
         parts.append(element("td", content, role="cell", data_label=heads[j], class_=look))
-    if one.pictures:
-        parts.append(element("td", one.pictures[i], role="cell", class_="picture"))
     return element("tr", *parts, role="row")
 
 
 def _value(cell: str) -> object:
     """Set the interval of a value smaller, so that several columns fit."""
-    value, space, rest = cell.partition(" ")
-    return Markup(escape(value) + element("small", " " + rest)) if space else cell
+    value, bracket, rest = cell.partition(" (")
+    return element("span", value, element("small", bracket + rest)) if bracket else cell
 
 
 def _numeric(one: Grid) -> set[int]:

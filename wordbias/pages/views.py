@@ -344,10 +344,10 @@ def _columns(lines: Sequence[Line], details: bool, named: Callable[[str], str]) 
     found: list[Column] = [("embedding", lambda line: line.subject)] if several else []
     found.append(("measure", lambda line: _with_variant(named(line.measure), line.variant)))
     found += [(stage or "value", partial(_value, stage)) for stage in stages_of(lines)]
+    found += [("change", change_text)] if compared else []
     found += [("chance", chance_text)] if any(map(chance_text, lines)) else []
     found += [("known embeddings", known_text)] if any(map(known_text, lines)) else []
     found.append(("ideal", lambda line: ideal(line.any)))
-    found += [("change", change_text)] if compared else []
     found += [("about", about)] if len({*map(about, lines)} - {""}) > 1 else []
     known: dict[str, Callable[[Line], str]] = {
         "n": _size,
