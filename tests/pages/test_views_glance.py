@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordbias.measures.registry import SECTIONS
-from wordbias.pages import views
+from wordbias.pages import main_measures, views
 from wordbias.pages.lines import Line, make_lines
 
 MAIN = [one.main for one in SECTIONS]
@@ -25,7 +25,7 @@ def row(subject: str, measure: str, *, known: bool = True) -> dict[str, Any]:
 def test_each_family_is_stood_for_once_a_subject_in_order(
     told: list[tuple[str, str, bool]],
 ) -> None:
-    found = views.main_lines(row(who, what, known=known) for who, what, known in told)
+    found = main_measures.main_lines(row(who, what, known=known) for who, what, known in told)
     has_value = {(who, what) for who, what, known in told if known}
     subjects = dict.fromkeys(who for who, _, _ in told)
     expected = [(who, what) for who in subjects for what in MAIN if (who, what) in has_value]
@@ -48,8 +48,8 @@ def test_a_line_is_not_looked_at_again_for_every_subject(
         lines = make_lines(rows)
         return [Counted(one.subject, one.measure, one.variant, one.stages) for one in lines]
 
-    monkeypatch.setattr(views, "make_lines", counted)
-    found = views.main_lines(row(f"s{i}", "gipe") for i in range(subjects))
+    monkeypatch.setattr(main_measures, "make_lines", counted)
+    found = main_measures.main_lines(row(f"s{i}", "gipe") for i in range(subjects))
     assert len(found) == subjects
     assert asked <= 2 * subjects
 
