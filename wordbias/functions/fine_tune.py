@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from wordbias.arguments import check_choice, check_number, path_named
 from wordbias.calls import public
 from wordbias.contextual.fine_tuning.train import HEAD_ONLY, WHOLE
 from wordbias.contextual.labelled_pairs import TASKS, load_labelled
 from wordbias.errors import need
-from wordbias.functions.checks import check_choice, check_number, path_named
 from wordbias.functions.inputs import Written
 from wordbias.functions.nli_models import open_pairs
 from wordbias.nli.pairs import PairsLike

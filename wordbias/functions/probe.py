@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from wordbias.arguments import seeds_of
 from wordbias.calls import note, public
 from wordbias.errors import UsageError
-from wordbias.functions.checks import seeds_of
 from wordbias.functions.inputs import ReadOptions
 from wordbias.functions.labelled_vectors import (
     CellsLike,
@@ -19,7 +19,6 @@ from wordbias.functions.labelled_vectors import (
     with_names,
 )
 from wordbias.probes.accuracy import probe_accuracy
-from wordbias.probes.jobs import Recipe
 from wordbias.probes.mdl import online_codes_in_processes
 from wordbias.probes.representations import Layers
 from wordbias.probes.rows import (
@@ -34,6 +33,7 @@ from wordbias.probes.rows import (
     accuracy_rows,
     code_rows,
 )
+from wordbias.probes.train import Recipe
 from wordbias.rendering import Table
 from wordbias.results import Report, Row, number
 from wordbias.workers import Workers

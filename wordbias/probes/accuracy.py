@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
 from wordbias.probes.inputs import Examples
-from wordbias.probes.jobs import DEV_SHARE, Job, Recipe, Result, Schedule, make_jobs
 from wordbias.probes.representations import Column
-from wordbias.probes.train import train_jobs
+from wordbias.probes.train import DEV_SHARE, Job, Recipe, Result, Schedule, make_jobs, train_jobs
 
 Integers = NDArray[np.intp]
 

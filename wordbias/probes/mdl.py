@@ -24,8 +24,15 @@ from numpy.typing import ArrayLike, NDArray
 from wordbias.arrays import aligned
 from wordbias.errors import WordbiasError
 from wordbias.probes.inputs import Examples
-from wordbias.probes.jobs import DEV_SHARE, Recipe, Result, Schedule, Stretch, make_jobs
-from wordbias.probes.train import train_jobs
+from wordbias.probes.train import (
+    DEV_SHARE,
+    Recipe,
+    Result,
+    Schedule,
+    Stretch,
+    make_jobs,
+    train_jobs,
+)
 from wordbias.workers import Workers
 
 Integers = NDArray[np.intp]
