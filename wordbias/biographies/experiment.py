@@ -41,9 +41,19 @@ from wordbias.probes.ceat.measure import MEASURE as CEAT
 from wordbias.probes.ceat.measure import Settings as CeatSettings
 from wordbias.probes.ceat.measure import ceat
 from wordbias.probes.ceat.sentences import Sentences, find_sentences
-from wordbias.probes.mdl import FRACTIONS, needed, online_code, to_published
+from wordbias.probes.mdl import (
+    ACCURACY,
+    CODELENGTH,
+    COMPRESSION,
+    CONTROL,
+    FRACTIONS,
+    PUBLISHED,
+    UNIFORM,
+    needed,
+    online_code,
+    to_published,
+)
 from wordbias.probes.representations import Representations
-from wordbias.probes.rows import ACCURACY, CODELENGTH, COMPRESSION, CONTROL, PUBLISHED, UNIFORM
 from wordbias.progress import progress
 from wordbias.rendering import as_json
 from wordbias.results import Row

@@ -18,10 +18,8 @@ from wordbias.functions.labelled_vectors import (
     several_of,
     with_names,
 )
-from wordbias.probes.accuracy import probe_accuracy
-from wordbias.probes.mdl import online_codes_in_processes
-from wordbias.probes.representations import Layers
-from wordbias.probes.rows import (
+from wordbias.probes.accuracy import accuracy_rows, probe_accuracy
+from wordbias.probes.mdl import (
     ACCURACY,
     CODELENGTH,
     COMPRESSION,
@@ -30,9 +28,10 @@ from wordbias.probes.rows import (
     SELECTIVITY,
     TASK,
     UNIFORM,
-    accuracy_rows,
     code_rows,
+    online_codes_in_processes,
 )
+from wordbias.probes.representations import Layers
 from wordbias.probes.train import Recipe
 from wordbias.rendering import Table
 from wordbias.results import Report, Row, number

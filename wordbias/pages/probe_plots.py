@@ -14,7 +14,7 @@ from wordbias.pages.plots import (
     new_figure,
     save_figure,
 )
-from wordbias.probes.rows import CODELENGTH, COMPRESSION, CONTROL, TASK
+from wordbias.probes.mdl import CODELENGTH, COMPRESSION, CONTROL, TASK
 from wordbias.results import Row
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import torch
 from wordbias.contextual.families import base_of, family_of, text_head_of
 from wordbias.contextual.labelled_pairs import NEXT
 from wordbias.errors import WordbiasError
-from wordbias.nli.predictions import label_indices
+from wordbias.nli.pairs import label_indices
 from wordbias.pretrained import LoadedModel, load_pretrained
 
 CLASSIFIER = "AutoModelForSequenceClassification"
