@@ -218,7 +218,9 @@ def _places(
         name: [header.index(one) for one in spellings if one in header]
         for name, spellings in columns.items()
     }
-    if twice := [name for name, places in found.items() if _count(header, columns[name]) > 1]:
+    if twice := [
+        name for name, spellings in columns.items() if sum(one in spellings for one in header) > 1
+    ]:
         raise WordbiasError(f"{path}: has the column {twice[0]} more than once; leave one")
     if missing := [name for name, places in found.items() if not places]:
         raise WordbiasError(
@@ -226,7 +228,3 @@ def _places(
             f"{', '.join(header) or 'nothing'}"
         )
     return {name: places[0] for name, places in found.items()}
-
-
-def _count(header: Sequence[str], spellings: Sequence[str]) -> int:
-    return sum(name in spellings for name in header)

@@ -91,7 +91,8 @@ def train(
     state = TrainingState.begin(model)
     if checkpoint is not None and checkpoint.exists():
         state = _resume(checkpoint, state, model, optimizer, about, len(earlier))
-    _begin_logs(state, logs)
+    for k, log in enumerate(logs):
+        _write(log, state.lines(k), "w")
     saving = _Saving(checkpoint if writes else None, about, earlier, seconds)
     left = (epochs - state.done) * task.steps()
     try:
@@ -288,12 +289,6 @@ class TrainingState:
 
 
 # log
-
-
-def _begin_logs(state: TrainingState, logs: Sequence[Path]) -> None:
-    """Write the finished epochs of a resumed training to the logs, and nothing else."""
-    for k, log in enumerate(logs):
-        _write(log, state.lines(k), "w")
 
 
 def _log(state: TrainingState, logs: Sequence[Path]) -> None:

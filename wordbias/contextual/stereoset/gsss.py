@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -141,15 +141,11 @@ def _triple(name: str, rows: Sequence[tuple[int, dict[str, str]]], path: str) ->
                 f"{where}: is no triple: it has {count} rows with the label {label}, expected one"
             )
     for column in ("gender", "context"):
-        if len(found := _values(rows, column)) > 1:
+        if len(found := dict.fromkeys(repr(row[column]) for _, row in rows)) > 1:
             raise WordbiasError(f"{where}: is no triple: its {column} is {' and '.join(found)}")
     by_label = {row["label"]: row for _, row in rows}
     first, second, third = (_item(by_label[label]) for label in LABELS)
     return Triple(name, rows[0][1]["gender"], (first, second, third))
-
-
-def _values(rows: Iterable[tuple[int, dict[str, str]]], column: str) -> list[str]:
-    return list(dict.fromkeys(repr(row[column]) for _, row in rows))
 
 
 def _item(row: dict[str, str]) -> Item:
