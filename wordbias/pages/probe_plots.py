@@ -37,7 +37,7 @@ def save_codes(path: str | Path, rows: Sequence[Row]) -> None:
     path
         A .png, .pdf or .svg, written whole or not at all.
     rows
-        Rows from `wordbias.probes.rows.code_rows`, about one input or several.
+        Rows from `wordbias.probes.mdl.code_rows`, about one input or several.
     """
     save_figure(path, _size(rows), lambda figure: _draw(figure, rows))
 
