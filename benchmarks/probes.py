@@ -48,7 +48,7 @@ OURS = (
     START
     + """
 from wordbias.probes.inputs import Examples
-from wordbias.probes.jobs import Recipe
+from wordbias.probes.train import Recipe
 from wordbias.probes.mdl import online_codes
 set_threads(count or None)
 if probe == "mlp":

@@ -27,8 +27,7 @@ from wordbias.contextual.families import PARTS, head_count, layer_count, width
 from wordbias.contextual.fitting import PUBLISHED
 from wordbias.contextual.hooks import of_heads
 from wordbias.contextual.sites import locate_all
-from wordbias.contextual.sweep.forward import Forward, one_by_one
-from wordbias.contextual.sweep.plan import Plan
+from wordbias.contextual.sweep.forward import Forward, Plan, one_by_one
 from wordbias.contextual.sweep.sweep import models_of
 from wordbias.subspace import Subspace
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from wordbias import WordbiasError
-from wordbias.comparison import Comparison, Correlation, correlations, read
+from wordbias.comparison import Comparison, correlations, read
+from wordbias.statistics import Correlation
 
 # Dawkins (2021), Marked Attribute Bias in Natural Language Inference, appendix B, Table 6.
 TABLE_6 = """\

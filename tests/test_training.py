@@ -18,9 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from wordbias import training
-from wordbias.checkpoints import difference
 from wordbias.errors import WordbiasError
-from wordbias.training import TrainingState, train
+from wordbias.training import TrainingState, difference, train
 
 STEPS, WIDTH = 5, 3
 Optimizer = Callable[[nn.Module], torch.optim.Optimizer]

@@ -11,22 +11,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
 from wordbias.rows import Found, Source, given, read_source
-from wordbias.statistics import exact_spearman_p
+from wordbias.statistics import LEAST_PAIRS, Correlation, correlation, is_constant
 
 METHODS = ("pearson", "spearman")
-LEAST = 3
 _VARIANT = ("stage", "reference", "set")
 _SHOWN = 12
 _SETTING = re.compile(r"\[.*?\]")
-_CONSTANT = 1e-12
-_EXACT = 8  # number of embeddings from which Spearman's p is approximate
 
 
 @dataclass(frozen=True)
@@ -194,17 +190,6 @@ def _conflict(
 # Correlations (Table 5)
 
 
-class Correlation(NamedTuple):
-    """Correlation of two measures; `r` and `p` are None if undefined, with a `reason`."""
-
-    x: str
-    y: str
-    r: float | None
-    n: int
-    p: float | None
-    reason: str = ""
-
-
 @dataclass(frozen=True)
 class Correlations:
     """All pairs of measures, in the order of the upper triangle's rows."""
@@ -267,9 +252,9 @@ def correlations(table: Comparison, method: str = "pearson") -> Correlations:
 
 
 def _check_enough(table: Comparison) -> None:
-    if len(table.subjects) < LEAST:
+    if len(table.subjects) < LEAST_PAIRS:
         raise WordbiasError(
-            f"correlations need at least {LEAST} embeddings, found {len(table.subjects)}: "
+            f"correlations need at least {LEAST_PAIRS} embeddings, found {len(table.subjects)}: "
             f"{listed(table.subjects)}; give the results of more, or show the values of few side "
             "by side with report"
         )
@@ -287,36 +272,9 @@ def constants(table: Comparison) -> dict[str, str]:
     found = {}
     for name, column in zip(table.measures, table.values.T, strict=True):
         defined = column[np.isfinite(column)]
-        if len(defined) >= LEAST and _is_constant(defined):
+        if len(defined) >= LEAST_PAIRS and is_constant(defined):
             found[name] = f"{name} is {defined[0]:g} for all {len(defined)} embeddings that have it"
     return found
-
-
-def correlation(
-    x: tuple[str, NDArray[np.float64]], y: tuple[str, NDArray[np.float64]], method: str
-) -> Correlation:
-    """Correlate two named columns over the rows with both values; nan is a missing value."""
-    from scipy import stats
-
-    both = np.isfinite(x[1]) & np.isfinite(y[1])
-    n = int(both.sum())
-    if n < LEAST:
-        reason = f"{n} embeddings have both {x[0]} and {y[0]}, needed are {LEAST}"
-        return Correlation(x[0], y[0], None, n, None, reason)
-    for name, column in (x, y):
-        if _is_constant(column[both]):
-            reason = f"{name} is constant over the {n} embeddings that have both"
-            return Correlation(x[0], y[0], None, n, None, reason)
-    a, b = (column[both] / np.abs(column[both]).max() for _, column in (x, y))  # no overflow
-    found = (stats.pearsonr if method == "pearson" else stats.spearmanr)(a, b)
-    r = min(1.0, max(-1.0, float(found.statistic)))
-    p = exact_spearman_p(a, b) if method == "spearman" and n < _EXACT else float(found.pvalue)
-    return Correlation(x[0], y[0], r, n, p)
-
-
-def _is_constant(values: NDArray[np.float64]) -> bool:
-    largest = np.abs(values).max()
-    return bool(largest == 0 or np.ptp(values / largest) <= _CONSTANT)
 
 
 def listed(names: Sequence[str]) -> str:

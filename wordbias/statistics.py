@@ -31,6 +31,10 @@ EXACT_PAIRS = 20
 """Number of pairs up to which the sign-flip test counts all signs."""
 SIGNS = 100_000
 """Number of sign vectors drawn beyond `EXACT_PAIRS`."""
+LEAST_PAIRS = 3
+"""Smallest number of pairs that are correlated."""
+_CONSTANT = 1e-12
+_EXACT_RANKS = 8  # number of pairs from which Spearman's p is approximate
 _AT_ONCE = 1 << 21  # rows of bootstrap samples that are held at one time
 _KEYS_AT_ONCE = 1 << 18  # random numbers that are held at one time to draw partitions
 
@@ -347,7 +351,44 @@ def majority_share(labels: NDArray[np.integer]) -> float:
     return float(np.bincount(labels).max() / len(labels))
 
 
-# Rank correlation
+# Correlation
+
+
+class Correlation(NamedTuple):
+    """Correlation of two measures; `r` and `p` are None if undefined, with a `reason`."""
+
+    x: str
+    y: str
+    r: float | None
+    n: int
+    p: float | None
+    reason: str = ""
+
+
+def correlation(x: tuple[str, Array], y: tuple[str, Array], method: str) -> Correlation:
+    """Correlate two named columns over the rows with both values; nan is a missing value."""
+    from scipy import stats
+
+    both = np.isfinite(x[1]) & np.isfinite(y[1])
+    n = int(both.sum())
+    if n < LEAST_PAIRS:
+        reason = f"{n} embeddings have both {x[0]} and {y[0]}, needed are {LEAST_PAIRS}"
+        return Correlation(x[0], y[0], None, n, None, reason)
+    for name, column in (x, y):
+        if is_constant(column[both]):
+            reason = f"{name} is constant over the {n} embeddings that have both"
+            return Correlation(x[0], y[0], None, n, None, reason)
+    a, b = (column[both] / np.abs(column[both]).max() for _, column in (x, y))  # no overflow
+    found = (stats.pearsonr if method == "pearson" else stats.spearmanr)(a, b)
+    r = min(1.0, max(-1.0, float(found.statistic)))
+    p = exact_spearman_p(a, b) if method == "spearman" and n < _EXACT_RANKS else float(found.pvalue)
+    return Correlation(x[0], y[0], r, n, p)
+
+
+def is_constant(values: Array) -> bool:
+    """Return whether finite values differ by no more than rounding."""
+    largest = np.abs(values).max()
+    return bool(largest == 0 or np.ptp(values / largest) <= _CONSTANT)
 
 
 def spearman(x: Array, y: Array) -> float:

@@ -1,15 +1,16 @@
 """The training loop: best epoch on dev, early stopping, checkpoints to resume from, logs.
 
 Models may be stacked: K of them, along the first axis of every parameter, are trained as one and
-evaluated separately.
+evaluated separately. A checkpoint holds tensors as safetensors and settings as JSON.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,17 +18,13 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from wordbias.checkpoints import (
-    State,
-    load_optimizer,
-    optimizer_state,
-    read_checkpoint,
-    write_checkpoint,
-)
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import check_writable
+from wordbias.formats.stored import CHECKPOINT, read_header, reading, write
 from wordbias.progress import Bar, progress
 
+State = dict[str, Tensor]
+_HASH = re.compile(r"'[0-9a-f]{40,}'")
 _JUDGED = ("score", "epoch", "waited")
 _EARLIER = "earlier-"
 _PER_MODEL = ("loss", "dev", "best")
@@ -94,7 +91,8 @@ def train(
     state = TrainingState.begin(model)
     if checkpoint is not None and checkpoint.exists():
         state = _resume(checkpoint, state, model, optimizer, about, len(earlier))
-    _begin_logs(state, logs)
+    for k, log in enumerate(logs):
+        _write(log, state.lines(k), "w")
     saving = _Saving(checkpoint if writes else None, about, earlier, seconds)
     left = (epochs - state.done) * task.steps()
     try:
@@ -293,12 +291,6 @@ class TrainingState:
 # log
 
 
-def _begin_logs(state: TrainingState, logs: Sequence[Path]) -> None:
-    """Write the finished epochs of a resumed training to the logs, and nothing else."""
-    for k, log in enumerate(logs):
-        _write(log, state.lines(k), "w")
-
-
 def _log(state: TrainingState, logs: Sequence[Path]) -> None:
     for k, log in enumerate(logs):
         if state.history[-1]["going"][k]:
@@ -407,3 +399,109 @@ def _restored(
 
 def _copies(state: Mapping[str, Tensor]) -> State:
     return {name: value.detach().cpu().clone() for name, value in state.items()}
+
+
+# checkpoint files
+
+
+def write_checkpoint(
+    path: Path, parts: Mapping[str, Mapping[str, Tensor]], known: Mapping[str, Any]
+) -> None:
+    """Write a checkpoint: parts, each some named tensors, and `known`, which JSON can hold.
+
+    ``known["about"]`` holds the settings and data that a later call must share to resume. The file
+    takes its name only when it is complete.
+    """
+    tensors = {
+        f"{part}.{name}": value for part, state in parts.items() for name, value in state.items()
+    }
+    write(path, CHECKPOINT, tensors, known, "pt")
+
+
+@contextmanager
+def read_checkpoint(
+    path: Path, about: Mapping[str, Any], what: str = "training"
+) -> Iterator[tuple[dict[str, State], dict[str, Any]]]:
+    """Read the parts and `known` of a checkpoint, for a block that resumes from them.
+
+    Parameters
+    ----------
+    path
+        The file.
+    about
+        Settings and data; a file with others is refused.
+    what
+        Kind of work that was interrupted, for messages.
+
+    Raises
+    ------
+    WordbiasError
+        If the file is no checkpoint, is about another, or does not fit into the block.
+    """
+    with reading(path, CHECKPOINT, "pt") as (tensors, known):
+        different = difference(known["about"], about)
+        if different is None:
+            yield _parts(tensors), known
+            return
+    raise WordbiasError(
+        f"{path}: is of another {what}: its {different}; remove it, or name another output"
+    )
+
+
+def checkpoint_about(path: Path) -> Any:
+    """Return the settings and data of a checkpoint as JSON holds them, None if it is unreadable."""
+    try:
+        return read_header(path, CHECKPOINT)["about"]
+    except (KeyError, TypeError, WordbiasError):
+        return None
+
+
+def difference(known: Any, wanted: Any, name: str = "") -> str | None:
+    """Say where two settings differ, as JSON holds them: ``rate is 0.1, not 0.2``."""
+    known, wanted = (json.loads(json.dumps(value)) for value in (known, wanted))
+    if isinstance(known, list) and isinstance(wanted, list) and len(known) == len(wanted):
+        known, wanted = (dict(enumerate(value, 1)) for value in (known, wanted))
+    if isinstance(known, list) and isinstance(wanted, list):
+        return f"{name} has {len(known)} entries, not {len(wanted)}"
+    if known == wanted:
+        return None
+    if not (isinstance(known, dict) and isinstance(wanted, dict)):
+        plain = not isinstance(known, dict | list) and not isinstance(wanted, dict | list)
+        return f"{name} is {_short(known)}, not {_short(wanted)}" if plain else f"{name} is another"
+    keys = dict.fromkeys([*wanted, *known])
+    found = (
+        difference(known.get(key), wanted.get(key), f"{name}.{key}".lstrip(".")) for key in keys
+    )
+    return next((one for one in found if one is not None), None)
+
+
+def _short(value: Any) -> str:
+    """Show a value, of a hash its beginning."""
+    text = repr(value)
+    return f"{text[:13]}…'" if _HASH.fullmatch(text) else text
+
+
+def optimizer_state(optimizer: torch.optim.Optimizer) -> State:
+    """Return the state of an optimizer as named tensors."""
+    return {
+        f"{i}.{key}": torch.as_tensor(value)
+        for i, state in optimizer.state_dict()["state"].items()
+        for key, value in state.items()
+    }
+
+
+def load_optimizer(optimizer: torch.optim.Optimizer, tensors: State) -> None:
+    """Give an optimizer of the same parameters the state of another."""
+    state: dict[int, State] = {}
+    for name, value in tensors.items():
+        i, _, key = name.partition(".")
+        state.setdefault(int(i), {})[key] = value
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
+
+
+def _parts(tensors: Mapping[str, Tensor]) -> dict[str, State]:
+    parts: dict[str, State] = {"optimizer": {}}  # plain gradient descent has no state
+    for name, value in tensors.items():
+        part, _, key = name.partition(".")
+        parts.setdefault(part, {})[key] = value
+    return parts

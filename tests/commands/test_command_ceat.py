@@ -15,8 +15,12 @@ import numpy as np
 import pytest
 
 from wordbias.probes.ceat import Settings, ceat
-from wordbias.probes.ceat.contexts import AS_PUBLISHED, encode_contexts
-from wordbias.probes.ceat.sentences import choose_stimuli, find_sentences
+from wordbias.probes.ceat.sentences import (
+    AS_PUBLISHED,
+    choose_stimuli,
+    encode_contexts,
+    find_sentences,
+)
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.representations import (
     Column,

@@ -19,7 +19,7 @@ import pytest
 from wordbias import Attribute, Embedding, __version__
 from wordbias import errors as optional
 from wordbias.cli import SECTIONS
-from wordbias.commands.options import note
+from wordbias.commands.shell import note
 from wordbias.errors import WordbiasError
 from wordbias.wordlists import Templates, common_names
 

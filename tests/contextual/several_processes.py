@@ -14,8 +14,7 @@ import numpy as np
 import torch
 
 from wordbias.classifier_training import Recipe, Task
-from wordbias.contextual.fine_tuning.heads import load_headed
-from wordbias.contextual.fine_tuning.train import train_model
+from wordbias.contextual.fine_tuning import load_headed, train_model
 from wordbias.contextual.labelled_pairs import LabelledPairs
 from wordbias.distributed import Processes, joined
 from wordbias.errors import Interrupted, WordbiasError

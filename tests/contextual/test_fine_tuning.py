@@ -18,12 +18,12 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from wordbias.classifier_training import Recipe, Task  # noqa: E402
-from wordbias.contextual.fine_tuning.fine_tune import fine_tune  # noqa: E402
-from wordbias.contextual.fine_tuning.heads import (  # noqa: E402
+from wordbias.contextual.fine_tuning import (  # noqa: E402
     encoder_parameters,
+    fine_tune,
     load_headed,
+    train_model,
 )
-from wordbias.contextual.fine_tuning.train import train_model  # noqa: E402
 from wordbias.contextual.labelled_pairs import (  # noqa: E402
     NEXT,
     LabelledPairs,

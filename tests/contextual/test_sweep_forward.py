@@ -22,11 +22,11 @@ torch = pytest.importorskip("torch")
 from wordbias.contextual.families import logits_of  # noqa: E402
 from wordbias.contextual.sweep.forward import (  # noqa: E402
     Forward,
+    Plan,
     enter,
     one_by_one,
     quick_family,
 )
-from wordbias.contextual.sweep.plan import Plan  # noqa: E402
 
 ALIKE = 1e-5
 """What is asked for; logits here are of size one."""

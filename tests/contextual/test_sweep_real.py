@@ -19,9 +19,9 @@ from wordbias.contextual.fitting import fit_adapter  # noqa: E402
 from wordbias.contextual.sentence_pairs import sentence_pairs  # noqa: E402
 from wordbias.contextual.sweep.forward import (  # noqa: E402
     Forward,
+    Plan,
     one_by_one,
 )
-from wordbias.contextual.sweep.plan import Plan  # noqa: E402
 from wordbias.contextual.sweep.sweep import models_of  # noqa: E402
 from wordbias.contextual.tokenising import TokenisedPairs  # noqa: E402
 from wordbias.nli.test_sets import build  # noqa: E402

@@ -19,8 +19,7 @@ from wordbias.errors import Interrupted, WordbiasError
 torch = pytest.importorskip("torch")
 
 from wordbias.contextual.sweep import run  # noqa: E402
-from wordbias.contextual.sweep.forward import Forward  # noqa: E402
-from wordbias.contextual.sweep.plan import Plan  # noqa: E402
+from wordbias.contextual.sweep.forward import Forward, Plan  # noqa: E402
 from wordbias.contextual.sweep.run import ModelSource, PartialOutputs, Workers, outputs  # noqa: E402
 from wordbias.contextual.sweep.sweep import models_of  # noqa: E402
 from wordbias.contextual.tokenising import TokenisedPairs  # noqa: E402

@@ -17,7 +17,7 @@ from tiny_encoders import build, make_tokenizer, save, words_of
 from wordbias.calls import WordbiasWarning
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.encode import encode
-from wordbias.pretrained.interventions import intervening, interventions_in
+from wordbias.pretrained.model_like import intervening, interventions_in
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.representations import Representations, load_representations
 

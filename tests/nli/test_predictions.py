@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from wordbias import WordbiasError
-from wordbias.nli.predictions import Predictions, label_indices
+from wordbias.nli.pairs import label_indices
+from wordbias.nli.predictions import Predictions
 from wordbias.nli.test_sets import Pair, TestSet, build
 
 LABELS = ("neutral", "entailment", "contradiction")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from wordbias.probes.rows import CODELENGTH, TASK
+from wordbias.probes.mdl import CODELENGTH, TASK
 from wordbias.results import Row
 
 pytest.importorskip("matplotlib", reason="the figure is drawn with it")

@@ -11,7 +11,7 @@ from torch import nn
 
 from wordbias.devices import torch_threads
 from wordbias.probes import linear, mlp
-from wordbias.probes.jobs import Job, Recipe
+from wordbias.probes.train import Job, Recipe
 
 
 @dataclass(frozen=True)

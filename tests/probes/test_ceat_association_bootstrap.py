@@ -10,12 +10,12 @@ import pytest
 
 from wordbias.probes.ceat import Association, Contexts, associate
 from wordbias.probes.ceat.association import (
+    combine_effects,
     contributions,
     draw_places,
     in_sample_variances,
     sentence_spread,
 )
-from wordbias.probes.ceat.random_effects import combine_effects
 from wordbias.statistics import Interval
 
 Table = dict[tuple[int, ...], float]

@@ -12,7 +12,6 @@ from reference_probe_loop import loop
 
 from wordbias.errors import WordbiasError
 from wordbias.probes.inputs import Examples
-from wordbias.probes.jobs import Job, Recipe
 from wordbias.probes.mdl import (
     FRACTIONS,
     LN2,
@@ -22,6 +21,7 @@ from wordbias.probes.mdl import (
     online_codes,
     online_codes_in_processes,
 )
+from wordbias.probes.train import Job, Recipe
 from wordbias.workers import BACKENDS, Workers
 
 

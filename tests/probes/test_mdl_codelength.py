@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordbias.probes.jobs import Result
 from wordbias.probes.mdl import (
     OnlineCode,
     online_codelength,
@@ -18,6 +17,7 @@ from wordbias.probes.mdl import (
     to_published,
     uniform_codelength,
 )
+from wordbias.probes.train import Result
 
 losses = st.lists(st.floats(0, 1e5), min_size=1, max_size=12)
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from wordbias.errors import WordbiasError
 from wordbias.probes.accuracy import divided, probe_accuracy
 from wordbias.probes.inputs import Examples
-from wordbias.probes.jobs import Recipe
 from wordbias.probes.representations import Column
+from wordbias.probes.train import Recipe
 
 
 def _examples(n: int = 600, noise: float = 0.5) -> Examples:

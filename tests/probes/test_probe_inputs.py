@@ -24,9 +24,9 @@ from wordbias.probes.inputs import (
     read_labels,
     read_word_labels,
 )
-from wordbias.probes.jobs import Recipe
 from wordbias.probes.mdl import online_codes
 from wordbias.probes.representations import Column, Representations, save_representations
+from wordbias.probes.train import Recipe
 from wordbias.wordlists.templates import names
 
 X = np.arange(24, dtype=np.float32).reshape(6, 4)

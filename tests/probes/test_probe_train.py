@@ -14,10 +14,17 @@ from reference_probe_loop import loop
 
 from wordbias.devices import set_threads
 from wordbias.probes import train as trainer
-from wordbias.probes.jobs import Job, Recipe, Result
 from wordbias.probes.linear import LinearProbes
 from wordbias.probes.mdl import block_ends, nested
-from wordbias.probes.train import Stack, StoppedError, cross_entropy, train_jobs
+from wordbias.probes.train import (
+    Job,
+    Recipe,
+    Result,
+    Stack,
+    StoppedError,
+    cross_entropy,
+    train_jobs,
+)
 
 SHARES = (0.05, 0.11, 0.3, 0.62, 1.0)
 QUICK = Recipe(epochs=12, rate=0.01, tolerance=0.05)

@@ -21,8 +21,7 @@ from encoder_folders import TEXTS, make_encoder
 from tiny_encoders import build, make_tokenizer, save, words_of
 
 from wordbias import WordbiasError
-from wordbias.probes.ceat.contexts import encode_contexts
-from wordbias.probes.ceat.sentences import find_sentences
+from wordbias.probes.ceat.sentences import encode_contexts, find_sentences
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.encoding import Settings, encode, encode_spans
 from wordbias.probes.sentence_transformers import read_modules

@@ -104,7 +104,7 @@ def scanned(path: Path) -> Any:
 
 
 def resumed(path: Path) -> Any:
-    from wordbias.checkpoints import read_checkpoint
+    from wordbias.training import read_checkpoint
 
     with read_checkpoint(path, {"rate": 0.1}) as (parts, known):
         return parts["model"], parts["course"], known["done"], known["history"]

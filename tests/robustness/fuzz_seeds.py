@@ -119,7 +119,7 @@ def nli_model(path: Path) -> None:
 
 def checkpoint(path: Path) -> None:
     torch = pytest.importorskip("torch")
-    from wordbias.checkpoints import write_checkpoint
+    from wordbias.training import write_checkpoint
 
     parts = {"model": {"weight": torch.ones(3, 2)}, "course": {"score": torch.zeros(1)}}
     write_checkpoint(path, parts, {"about": {"rate": 0.1}, "done": 1, "history": [{"epoch": 1}]})

@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from wordbias.biographies.data import Biographies
 from wordbias.biographies.encoding import EncodingSettings, Float32, unwrapped
 from wordbias.biographies.plan import Recipe
-from wordbias.checkpoints import difference, write_checkpoint
 from wordbias.classifier_training import ABOUT, Examples, Places, train_classifier
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import new_folder
@@ -27,7 +26,7 @@ from wordbias.probes.encoder import Encoder
 from wordbias.probes.encoding import EncodingJob, pooled_tokens
 from wordbias.probes.tokenising import padded
 from wordbias.rendering import as_json
-from wordbias.training import Stack
+from wordbias.training import Stack, difference, write_checkpoint
 
 HEAD = "head.safetensors"
 

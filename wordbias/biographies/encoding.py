@@ -16,9 +16,8 @@ from torch import nn
 
 from wordbias.biographies.data import Biographies
 from wordbias.errors import WordbiasError
-from wordbias.probes.ceat.contexts import ContextSettings as WordSettings
-from wordbias.probes.ceat.contexts import encode_contexts
-from wordbias.probes.ceat.sentences import Sentences
+from wordbias.probes.ceat.sentences import ContextSettings as WordSettings
+from wordbias.probes.ceat.sentences import Sentences, encode_contexts
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.encoding import EncodingJob, Settings, encode
 from wordbias.probes.representations import (

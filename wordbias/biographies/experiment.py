@@ -10,25 +10,62 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import nn
 
-from wordbias.biographies.encoding import sha256_of
-from wordbias.biographies.job import check_jobs, encode_ahead, run_job
-from wordbias.biographies.plan import Job, Plan
-from wordbias.checkpoints import difference
+from wordbias.biographies.classifier import Labelled, fine_tune, predict, save_model, train_head
+from wordbias.biographies.data import Biographies, Codes, split
+from wordbias.biographies.encoding import LiveEncoder, Vectors, VectorSource, sha256_of
+from wordbias.biographies.plan import RANDOM_INIT, Job, Plan
+from wordbias.biographies.results import AFTER, BASELINES, BEFORE, REPRESENTATION, UNTRAINED
+from wordbias.biographies.strategies import NONE, ORIGINAL, OWN, Prepared, prepare
 from wordbias.devices import threads
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.files import check_output_folder, locked, output_folder, replacing
+from wordbias.outcomes.balance import copies
+from wordbias.outcomes.confusion import Confusion
+from wordbias.outcomes.fairness import ALL, fairness_rows
+from wordbias.outcomes.inputs import shares_for
+from wordbias.outcomes.metrics import Settings
+from wordbias.probes.ceat.measure import MEASURE as CEAT
+from wordbias.probes.ceat.measure import Settings as CeatSettings
+from wordbias.probes.ceat.measure import ceat
+from wordbias.probes.ceat.sentences import Sentences, find_sentences
+from wordbias.probes.mdl import (
+    ACCURACY,
+    CODELENGTH,
+    COMPRESSION,
+    CONTROL,
+    FRACTIONS,
+    PUBLISHED,
+    UNIFORM,
+    needed,
+    online_code,
+    to_published,
+)
+from wordbias.probes.representations import Representations
 from wordbias.progress import progress
 from wordbias.rendering import as_json
 from wordbias.results import Row
+from wordbias.statistics import majority_share
+from wordbias.training import difference
+from wordbias.wordlists.queries import Query
 from wordbias.workers import Workers
+
+LEAST_BLOCKS = 5
+"""Smallest number of blocks of the code of a single occupation."""
+_MEASURES = (COMPRESSION, PUBLISHED, CODELENGTH, UNIFORM, ACCURACY)
+_SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+")
 
 
 def run(plan: Plan, workers: Workers | None = None) -> list[Row]:
@@ -169,3 +206,358 @@ class ResultFile:
                 f"{where}: is of another study: its {different}; name another folder"
             )
         self.rows[job] = rows
+
+
+# One job: train, probe, measure, retrain, measure again
+
+
+def run_job(plan: Plan, job: Job) -> tuple[list[Row], dict[str, Any]]:
+    """Run a job; the result depends on nothing but plan and job.
+
+    Returns
+    -------
+    rows, facts
+        Measured values, and further entries of the job's line in the file of results.
+
+    Raises
+    ------
+    WordbiasError
+        If the data or the encoder cannot be used; the message names the job.
+    """
+    with _named_errors(job):
+        data = JobData.of(plan, job)
+        if job.strategy in BASELINES:
+            source = data.vector_cache()
+            return list(_vector_rows(data, source, data.vectors(source))), {}
+        return _train_and_measure(data)
+
+
+def _train_and_measure(data: JobData) -> tuple[list[Row], dict[str, Any]]:
+    plan, job, prepared = data.plan, data.job, data.prepared
+    recipe, classes = plan.recipe_of(job), prepared.train.classes
+    source: VectorSource
+    if plan.frozen:
+        source = data.vector_cache()
+        vectors = data.vectors(source)
+        train, dev = (_labelled(vectors[OWN], part) for part in (prepared.train, prepared.dev))
+        fitted = train_head(train, dev, len(classes), recipe, f"{job}")
+    else:
+        encoder = plan.encoding.load(plan.model)
+        about = {**plan.about(), "strategy": job.strategy, "seed": job.seed}
+        fitted = fine_tune(
+            encoder,
+            prepared.train,
+            prepared.dev,
+            recipe,
+            plan.encoding,
+            checkpoint=plan.checkpoint(job),
+            about=about,
+            what=f"{job}",
+        )
+        if plan.keep_models:
+            folder = plan.folder / "models" / job.file_name
+            save_model(folder, encoder, fitted.head, classes, about)
+        source = LiveEncoder(encoder, plan.encoding)
+        vectors = data.vectors(source)
+    rows = [*_vector_rows(data, source, vectors), *_prediction_rows(data, vectors, fitted.head)]
+    return rows, {"training": {"dev_accuracy": fitted.accuracy, "best_round": fitted.round}}
+
+
+def _labelled(vectors: Vectors, bios: Biographies) -> Labelled:
+    return Labelled(vectors.of(bios), bios.labels)
+
+
+def encode_ahead(plan: Plan, job: Job) -> None:
+    """Write the cached vectors that a job needs, so that parallel jobs do not encode them twice."""
+    if job.strategy in BASELINES or plan.frozen:
+        data = JobData.of(plan, job)
+        source = data.vector_cache()
+        data.vectors(source)
+        data.contexts(source)
+
+
+def check_jobs(plan: Plan) -> None:
+    """Refuse data that a job could not be done with, before any model is loaded.
+
+    Which biographies a part has does not depend on their texts, so none is rewritten here.
+
+    Raises
+    ------
+    WordbiasError
+        If a part is missing, or cannot be balanced, or a class has no share of women; the message
+        names the job.
+    """
+    people = plan.biographies
+    bare = replace(people, texts=("",) * len(people), names=None)
+    for job in plan.jobs():
+        with _named_errors(job):
+            JobData.of(replace(plan, biographies=bare), job)
+
+
+@contextmanager
+def _named_errors(job: Job) -> Iterator[None]:
+    """Begin the messages of errors with a job's name."""
+    try:
+        yield
+    except WordbiasError as error:
+        raise WordbiasError(f"{job}: {error}") from None
+
+
+@dataclass(frozen=True, eq=False)
+class JobData:
+    """Data of a job.
+
+    Attributes
+    ----------
+    prepared
+        Parts of the split, as the strategy rewrites and balances them.
+    shares
+        Share of women in each class, shape ``(classes,)``.
+    """
+
+    plan: Plan
+    job: Job
+    prepared: Prepared
+    shares: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, plan: Plan, job: Job) -> JobData:
+        """Split the data, and apply the strategy."""
+        parts = split(plan.biographies, job.seed)
+        strategy = NONE if job.strategy in BASELINES else job.strategy
+        shares = parts.train.shares()
+        if plan.shares is not None:
+            shares, _ = shares_for(plan.biographies.classes, plan.shares, plan.shares_from)
+        return cls(plan, job, prepare(parts, strategy, job.seed), shares)
+
+    def vector_cache(self) -> VectorSource:
+        """Return the cache of the encoder that is not fine-tuned."""
+        untrained = self.job.strategy == UNTRAINED
+        return self.plan.vector_cache(RANDOM_INIT if untrained else None)
+
+    def vectors(self, source: VectorSource) -> dict[str, Vectors]:
+        """Return the vectors of all texts that the job needs, by view."""
+        found = {}
+        for name, view in self.prepared.views.items():
+            texts: list[Biographies] = [*view]
+            if self.job.strategy in BASELINES and not self.plan.frozen:
+                texts = [view.probe]
+            elif self.plan.frozen and name == OWN:
+                texts = [self.prepared.train, self.prepared.dev, *view]
+            found[name] = source.vectors(texts)
+        return found
+
+    def contexts(self, source: VectorSource) -> Representations | str:
+        """Return the vectors of the words of CEAT in sentences, or why there are none."""
+        found = self._sentences()
+        return found if isinstance(found, str) else source.contexts(found)
+
+    def _sentences(self) -> Sentences | str:
+        """Find sentences with the words of CEAT, in texts that no strategy has changed."""
+        if self.plan.sentences is not None:
+            return self.plan.sentences
+        view = self.prepared.views.get(ORIGINAL, self.prepared.views[OWN])
+        texts = (one for text in view.probe.texts for one in _SENTENCE_ENDS.split(text))
+        try:
+            return find_sentences(texts, self.plan.words(), what="the test part")
+        except WordbiasError as error:
+            return str(error)
+
+    def run(self, view: str) -> Run:
+        """Return the run that rows of a view belong to."""
+        return Run(self.job.strategy, view, self.job.seed)
+
+
+# measuring
+
+
+def _vector_rows(
+    data: JobData, source: VectorSource, vectors: Mapping[str, Vectors]
+) -> Iterator[Row]:
+    """Measure gender in the vectors of people, and the associations of words."""
+    plan = data.plan
+    for name, view in data.prepared.views.items():
+        found = vectors[name].of(view.probe)
+        yield from gender_rows(data.run(name), view.probe, found, balanced=plan.balanced_probe)
+    words = data.contexts(source)
+    yield from word_rows(data.run(OWN), words, plan.query(), plan.draws, plan.sentences_from)
+
+
+def _prediction_rows(
+    data: JobData, vectors: Mapping[str, Vectors], head: nn.Linear
+) -> Iterator[Row]:
+    """Measure the trained last layer, and then one that is trained on the original data."""
+    for name, view in data.prepared.views.items():
+        found = vectors[name]
+        again = train_head(
+            _labelled(found, view.original_train),
+            _labelled(found, view.original_dev),
+            len(data.prepared.train.classes),
+            data.plan.retraining_of(data.job),
+            f"{data.job}, again",
+        )
+        for stage, layer in ((BEFORE, head), (AFTER, again.head)):
+            yield from gap_rows(
+                data.run(name),
+                stage,
+                view.test,
+                predict(layer, found.of(view.test)),
+                data.shares,
+                shares_from=data.plan.shares_from,
+                as_published=data.plan.as_published,
+            )
+
+
+@dataclass(frozen=True)
+class Run:
+    """A strategy under a seed, measured on one view of the texts."""
+
+    subject: str
+    view: str
+    seed: int
+
+    def details(self, stage: str) -> dict[str, Any]:
+        """Return the details that all rows have."""
+        return {"stage": stage, "view": self.view, "seed": self.seed}
+
+
+def gender_rows(
+    run: Run, probe: Biographies, vectors: NDArray[np.float32], *, balanced: bool = False
+) -> list[Row]:
+    """Code the gender of people given their vectors, over all occupations and within each.
+
+    If an occupation is mostly of one gender, a probe that finds the occupation knows much of the
+    gender. So each occupation is coded by itself too, on as many women as men; and beside the
+    compression over all stands, as `control`, that of a receiver who knows the occupation and
+    nothing else, ``1 / H(gender | occupation)``.
+
+    Parameters
+    ----------
+    vectors
+        Vectors of the people, shape ``(n, d)``.
+    balanced
+        Also over all occupations, take as many women as men of each.
+    """
+    even = np.flatnonzero(copies(probe.labels, probe.genders, "subsample", run.seed))
+    everyone = even if balanced else np.arange(len(probe))
+    rows = list(_coded(run, ALL, everyone, probe, vectors))
+    known = conditional_entropy(probe.labels[everyone], probe.genders[everyone])
+    control = {CONTROL: 1 / known if known else None}
+    rows[0] = replace(rows[0], details={**rows[0].details, **control})
+    for i, name in enumerate(probe.classes):
+        rows += _coded(run, name, even[probe.labels[even] == i], probe, vectors)
+    return rows
+
+
+def _coded(
+    run: Run, part: str, rows: Codes, probe: Biographies, vectors: NDArray[np.float32]
+) -> Iterator[Row]:
+    """Code the gender of some people; undefined for too few, or for one gender."""
+    fractions = usable_fractions(len(rows))
+    about = {**run.details(REPRESENTATION), "set": part, "n": len(rows), "fractions": fractions}
+    genders, code = probe.genders[rows], None
+    reason = f"{len(rows)} biographies are too few for a code of {LEAST_BLOCKS} blocks"
+    if fractions:
+        try:
+            code = online_code(vectors[rows], genders, seed=run.seed, fractions=fractions)
+        except WordbiasError as error:  # one gender only
+            reason = f"undefined: {error}"
+    if code is None:
+        for measure in _MEASURES:
+            yield Row(run.subject, measure, None, {**about, "reason": reason})
+        return
+    neutral = to_published(1, code.first / code.n)
+    tested = {"n": code.blocks[-1].n, "neutral": majority_share(genders), "better": "lower"}
+    values: tuple[tuple[float, dict[str, Any]], ...] = (
+        (code.compression, {"neutral": 1, "better": "lower"}),
+        (code.compression_as_published, {"neutral": neutral, "better": "lower"}),
+        (code.codelength, {"neutral": code.uniform, "better": "higher"}),
+        (code.uniform, {"better": "neutral"}),
+        (code.accuracy, tested),
+    )
+    for measure, (value, details) in zip(_MEASURES, values, strict=True):
+        yield Row(run.subject, measure, value, {**about, **details})
+
+
+def usable_fractions(n: int) -> tuple[float, ...]:
+    """Return the published ends of blocks, without the first ones that `n` texts do not fill.
+
+    Empty if fewer than `LEAST_BLOCKS` would be left.
+    """
+    published = FRACTIONS["published"]
+    for start in range(len(published) - LEAST_BLOCKS + 1):
+        if needed(published[start:]) <= n:
+            return published[start:]
+    return ()
+
+
+def conditional_entropy(labels: Codes, genders: Codes) -> float:
+    """Return H(gender | label), in bits per text."""
+    counts = np.zeros((labels.max(initial=0) + 1, genders.max(initial=0) + 1))
+    np.add.at(counts, (labels, genders), 1)
+    shares = counts[counts > 0] / np.broadcast_to(counts.sum(1)[:, None], counts.shape)[counts > 0]
+    return float(-(counts[counts > 0] * np.log2(shares)).sum() / max(1, len(labels))) + 0.0
+
+
+def word_rows(
+    run: Run, found: Representations | str, query: Query, draws: int, sentences: str
+) -> list[Row]:
+    """Return CEAT of one query; see `wordbias.probes.ceat`.
+
+    Parameters
+    ----------
+    found
+        Vectors of its words in context, or why there are none.
+    sentences
+        Source of the sentences.
+    """
+    about = {**run.details(REPRESENTATION), "sentences_from": sentences}
+    try:
+        if isinstance(found, str):
+            raise WordbiasError(found)
+        named = replace(found, name=sentences)
+        (row,) = ceat(named, [query], CeatSettings(draws, seed=run.seed))
+    except WordbiasError as error:
+        reason = {"set": query.name, "reason": f"undefined: {error}"}
+        return [Row(run.subject, CEAT, None, {**about, **reason})]
+    return [Row(run.subject, CEAT, row.value, {**row.details, **about})]
+
+
+def gap_rows(
+    run: Run,
+    stage: str,
+    test: Biographies,
+    predicted: Codes,
+    shares: NDArray[np.float64],
+    *,
+    shares_from: str,
+    as_published: bool = False,
+) -> list[Row]:
+    """Measure the fairness of predictions; see `wordbias.outcomes.fairness`.
+
+    Parameters
+    ----------
+    predicted
+        Class numbers, shape ``(n,)``.
+    shares
+        Share of women in each class, shape ``(classes,)``.
+    shares_from
+        Source of the shares.
+    """
+    confusion = Confusion.of(
+        test.label_names(),
+        [test.classes[i] for i in predicted],
+        test.gender_names(),
+        order=test.groups,
+        classes=test.classes,
+    )
+    known = dict(zip(test.classes, shares, strict=True))
+    settings = Settings(as_published=as_published, draws=0, seed=run.seed)
+    found = fairness_rows(
+        confusion,
+        run.subject,
+        settings,
+        shares=np.array([known[name] for name in confusion.classes]),
+        shares_from=shares_from,
+    )
+    return [replace(row, details={**row.details, **run.details(stage)}) for row in found]

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from wordbias.biographies.strategies import NONE, ORIGINAL, OWN
 from wordbias.outcomes.fairness import ACCURACY, ALL, CORRELATION, SUM
-from wordbias.probes.rows import ACCURACY as PROBE_ACCURACY
-from wordbias.probes.rows import COMPRESSION, CONTROL, PUBLISHED, SELECTIVITY
+from wordbias.probes.mdl import ACCURACY as PROBE_ACCURACY
+from wordbias.probes.mdl import COMPRESSION, CONTROL, PUBLISHED, SELECTIVITY
 from wordbias.results import Row
 
 WITHIN = "within"

@@ -28,10 +28,9 @@ from wordbias.biographies.results import (
     Spread,
 )
 from wordbias.biographies.strategies import ORIGINAL, OWN
-from wordbias.comparison import LEAST, correlation
 from wordbias.outcomes.fairness import SUM
 from wordbias.results import Row
-from wordbias.statistics import holm, sign_flip_p
+from wordbias.statistics import LEAST_PAIRS, correlation, holm, sign_flip_p
 
 FEWEST = 6
 """Smallest number of pairs whose p can be below .05: with n pairs it is at least 2/2ⁿ."""
@@ -309,9 +308,9 @@ def associate(
     )
     found = correlation(named_x, named_y, "pearson")
     reason = ""
-    if found.r is None and found.n < LEAST:
+    if found.r is None and found.n < LEAST_PAIRS:
         runs_have = "1 run has" if found.n == 1 else f"{found.n} runs have"
-        reason = f"{runs_have} both, needed are {LEAST}"
+        reason = f"{runs_have} both, needed are {LEAST_PAIRS}"
     elif found.r is None:
         reason = f"{found.reason.partition(' is constant')[0]} is the same in all {found.n} runs"
     name = strategies[0] if strategies and len(strategies) == 1 else ""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from wordbias.commands.options import format_option, show
-from wordbias.commands.shell import Made, argument, option, shell
+from wordbias.commands.shell import Made, argument, format_option, option, shell, show
 from wordbias.commands.types import FiniteRange
 from wordbias.functions.fetch import fetch
 from wordbias.results import Report

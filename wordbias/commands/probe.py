@@ -7,7 +7,7 @@ import click
 from wordbias.commands.shell import argument, option, shell
 from wordbias.commands.types import COUNT, FRACTIONS, LAYERS, SEEDS, FiniteRange
 from wordbias.functions.probe import probe
-from wordbias.probes.jobs import PROBES
+from wordbias.probes.train import PROBES
 
 command: click.Command = shell(
     probe,

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 import click
 
-from wordbias.commands.options import note
-from wordbias.commands.shell import argument, option, shell
+from wordbias.commands.shell import argument, note, option, shell
 from wordbias.functions.report import FORMATS, Page, report
 from wordbias.rendering import paragraph, terminal_width
 

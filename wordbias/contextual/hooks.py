@@ -10,7 +10,7 @@ from typing import Any
 
 from wordbias.contextual.sites import Place, Site, check_read, locate, locate_all
 from wordbias.errors import WordbiasError, need
-from wordbias.pretrained.interventions import Applied, intervening, interventions_in
+from wordbias.pretrained.model_like import Applied, intervening, interventions_in
 from wordbias.subspace import Subspace
 
 PURPOSE = "an intervention in an encoder"

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.contextual.csv_files import Source, read_text
 from wordbias.errors import WordbiasError
 from wordbias.nli.pairs import LABELS, UNDECIDED, PairsLike, labelled_rows, pairs_name
 from wordbias.rendering import how_many
+from wordbias.text_files import Source, read_text
 
 TASKS = ("nli", "nsp")
 """Natural language inference, next-sentence prediction."""

@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wordbias.contextual.csv_files import read_text
-from wordbias.contextual.csv_files import records as read_records
 from wordbias.contextual.nli_fairness import DROP, is_viable
 from wordbias.contextual.settings import LEVELS, Settings
 from wordbias.errors import WordbiasError
 from wordbias.results import Row
 from wordbias.statistics import percentile_interval, resamples
+from wordbias.text_files import read_text
+from wordbias.text_files import records as read_records
 
 BASE, SENT_DEBIAS = "Base", "Sent-debias"
 ALL = "all"

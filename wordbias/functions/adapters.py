@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from wordbias.arguments import path_named
 from wordbias.contextual.adapters import Adapter
 from wordbias.errors import UsageError
-from wordbias.functions.checks import path_named
 
 AdapterLike = str | os.PathLike[str] | Adapter
 """An adapter, or the file that one was written to."""

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from wordbias.arguments import seeds_of
 from wordbias.biographies.data import Biographies, load_biographies, sample
 from wordbias.biographies.summary import Summary
 from wordbias.biographies.synthetic import synthetic
@@ -17,7 +18,6 @@ from wordbias.calls import note, path_of, public
 from wordbias.errors import UsageError, WordbiasError, need
 from wordbias.formats.files import check_output_folder, refuse_same
 from wordbias.functions.bios_tables import closing, heading, tables, women_by_class
-from wordbias.functions.checks import seeds_of
 from wordbias.outcomes.inputs import Frame, load_shares, shares_for
 from wordbias.pretrained import ModelLike, in_folder
 from wordbias.probes.ceat.association import DRAWS

@@ -16,14 +16,16 @@ from wordbias.functions.inputs import path_of
 from wordbias.functions.tables import p_value
 from wordbias.pretrained import ModelLike
 from wordbias.probes.ceat.association import DRAWS, Variance
-from wordbias.probes.ceat.contexts import AS_PUBLISHED, ContextSettings, encode_contexts
 from wordbias.probes.ceat.measure import Settings, check_words, swapped
 from wordbias.probes.ceat.measure import ceat as measured
 from wordbias.probes.ceat.sentences import (
+    AS_PUBLISHED,
     PER_WORD,
+    ContextSettings,
     Sentences,
     can_be_found,
     choose_stimuli,
+    encode_contexts,
     find_sentences,
     read_sentences,
 )

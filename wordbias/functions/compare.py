@@ -12,7 +12,6 @@ from typing import Any, cast
 from wordbias.calls import note, public
 from wordbias.comparison import (
     Comparison,
-    Correlation,
     Correlations,
     constants,
     correlations,
@@ -36,6 +35,7 @@ from wordbias.pages.plots import check_plot
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
 from wordbias.rows import Source, read_source, source_of
+from wordbias.statistics import Correlation
 from wordbias.wordlists import Attribute, GroupsLike
 from wordbias.workers import Workers
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
+from wordbias.arguments import check_choice
 from wordbias.calls import public
 from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.formats import WRITABLE, Kind
-from wordbias.functions.checks import check_choice
 from wordbias.functions.inputs import ReadOptions, open_subject
 from wordbias.methods.transform import Identity
 from wordbias.rendering import how_many

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from wordbias.arguments import check_choice, check_number, path_named
 from wordbias.calls import public
-from wordbias.contextual.fine_tuning.train import HEAD_ONLY, WHOLE
+from wordbias.contextual.fine_tuning import HEAD_ONLY, WHOLE
 from wordbias.contextual.labelled_pairs import TASKS, load_labelled
 from wordbias.errors import need
-from wordbias.functions.checks import check_choice, check_number, path_named
 from wordbias.functions.inputs import Written
 from wordbias.functions.nli_models import open_pairs
 from wordbias.nli.pairs import PairsLike
@@ -117,7 +117,7 @@ def fine_tune(
     check_number("--rate", rate, 0, above=True)
     check_number("--warmup", warmup, 0, 1)
     need("torch", extra="contextual", purpose=_PURPOSE)
-    from wordbias.contextual.fine_tuning import fine_tune as tuning
+    from wordbias.contextual import fine_tuning as tuning
     from wordbias.distributed import launched
 
     count, rank = launched()

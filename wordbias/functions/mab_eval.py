@@ -11,11 +11,11 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.arguments import check_choice
 from wordbias.calls import public
 from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import UsageError
 from wordbias.formats.source import sha256_of
-from wordbias.functions.checks import check_choice
 from wordbias.functions.inputs import ReadOptions, names_of
 from wordbias.functions.lists import templates_of
 from wordbias.functions.nli_models import File, open_nli_model

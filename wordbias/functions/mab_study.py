@@ -6,10 +6,10 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from wordbias.arguments import seeds_of
 from wordbias.calls import note, public
 from wordbias.errors import need
 from wordbias.formats.files import check_output_folder, check_writable, replacing
-from wordbias.functions.checks import seeds_of
 from wordbias.functions.inputs import (
     EmbeddingsLike,
     ReadOptions,

@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from wordbias.arguments import path_named
 from wordbias.data import nli_sample_path
 from wordbias.embedding import Embedding, EmbeddingLike
-from wordbias.functions.checks import path_named
 from wordbias.functions.inputs import ReadOptions, Subject, open_subject, path_of
 from wordbias.nli.files import Model
 from wordbias.nli.pairs import PairsLike

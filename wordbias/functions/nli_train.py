@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wordbias.arguments import seeds_of
 from wordbias.calls import public
 from wordbias.devices import find_device
 from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import WordbiasError, need
 from wordbias.formats.files import check_writable, locked, refuse_same
-from wordbias.functions.checks import seeds_of
 from wordbias.functions.inputs import (
     EmbeddingsLike,
     ReadOptions,

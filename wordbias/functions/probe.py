@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from wordbias.arguments import seeds_of
 from wordbias.calls import note, public
 from wordbias.errors import UsageError
-from wordbias.functions.checks import seeds_of
 from wordbias.functions.inputs import ReadOptions
 from wordbias.functions.labelled_vectors import (
     CellsLike,
@@ -18,11 +18,8 @@ from wordbias.functions.labelled_vectors import (
     several_of,
     with_names,
 )
-from wordbias.probes.accuracy import probe_accuracy
-from wordbias.probes.jobs import Recipe
-from wordbias.probes.mdl import online_codes_in_processes
-from wordbias.probes.representations import Layers
-from wordbias.probes.rows import (
+from wordbias.probes.accuracy import accuracy_rows, probe_accuracy
+from wordbias.probes.mdl import (
     ACCURACY,
     CODELENGTH,
     COMPRESSION,
@@ -31,9 +28,11 @@ from wordbias.probes.rows import (
     SELECTIVITY,
     TASK,
     UNIFORM,
-    accuracy_rows,
     code_rows,
+    online_codes_in_processes,
 )
+from wordbias.probes.representations import Layers
+from wordbias.probes.train import Recipe
 from wordbias.rendering import Table
 from wordbias.results import Report, Row, number
 from wordbias.workers import Workers

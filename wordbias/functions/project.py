@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from wordbias.arguments import check_choice, check_number
 from wordbias.calls import current, note, public
 from wordbias.contextual.adapters import Adapter, depth, names_sites, sites_of
 from wordbias.contextual.families import layer_count
@@ -29,7 +30,6 @@ from wordbias.contextual.sites import Site
 from wordbias.contextual.sites import sites as read_sites
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import check_new, check_writable, refuse_same
-from wordbias.functions.checks import check_choice, check_number
 from wordbias.functions.inputs import path_of
 from wordbias.pretrained import ModelLike
 from wordbias.rendering import how_many

@@ -6,19 +6,18 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from wordbias.arguments import check_number
 from wordbias.calls import public
 from wordbias.contextual.adapters import Adapter, load_adapter
 from wordbias.contextual.stereoset.crows_pairs import CrowsPairs
 from wordbias.contextual.stereoset.evaluate import Data, DataLike, Found, Scorer, load_data
-from wordbias.contextual.stereoset.gsss import Gsss
-from wordbias.contextual.stereoset.repair import Repaired
-from wordbias.contextual.stereoset.repair import repair as repair_swaps
+from wordbias.contextual.stereoset.gsss import Gsss, Repaired
+from wordbias.contextual.stereoset.gsss import repair as repair_swaps
 from wordbias.contextual.stereoset.scores import SHARE, Rounding, Settings, extremes
 from wordbias.contextual.stereoset.stereoset import KINDS, StereoSet
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import check_writable, refuse_same, replacing
 from wordbias.functions.adapters import AdapterLike, open_adapter
-from wordbias.functions.checks import check_number
 from wordbias.functions.inputs import path_of
 from wordbias.pretrained import ModelLike
 from wordbias.rendering import Table, as_csv, how_many

@@ -8,6 +8,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from wordbias.arguments import check_choice, check_number, path_named
 from wordbias.calls import public
 from wordbias.contextual.fitting import TOKENS, Recipe
 from wordbias.contextual.labelled_pairs import load_inferences
@@ -16,7 +17,7 @@ from wordbias.contextual.sent_debias import LIMIT, TextLike, fit_with_baseline
 from wordbias.contextual.sentence_pairs import SentencePairsLike
 from wordbias.contextual.stereoset.evaluate import DataLike, load_data
 from wordbias.contextual.stereoset.gsss import Gsss, load_gsss
-from wordbias.contextual.stereoset.repair import repair as repair_swaps
+from wordbias.contextual.stereoset.gsss import repair as repair_swaps
 from wordbias.contextual.stereoset.scores import SHARE, Rounding, Settings, extremes
 from wordbias.contextual.table7 import (
     ALL,
@@ -35,7 +36,6 @@ from wordbias.contextual.table7 import (
 )
 from wordbias.errors import Interrupted, UsageError, WordbiasError, need
 from wordbias.formats.files import check_writable, locked, refuse_same, replacing
-from wordbias.functions.checks import check_choice, check_number, path_named
 from wordbias.functions.inputs import path_of
 from wordbias.functions.nli_models import open_pairs
 from wordbias.nli.pairs import PairsLike, pairs_name

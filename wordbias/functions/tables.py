@@ -77,7 +77,9 @@ def effect_table(measured: Effect, attribute: Attribute | None, chance: Values) 
         shown = [row for row in (before, frozen, anew) if row is not None]
         reasons += [row.details["reason"] for row in shown if "reason" in row.details]
         numbers = ["" if row is None else short(row.value) for row in (before, frozen, anew)]
-        cells.append([_title(shown[0], axis), *numbers, _chance([before]), _ideal(shown[0])])
+        setting = str(shown[0].details.get("setting", ""))
+        title = staged_title(shown[0].measure, axis=axis, k=setting)
+        cells.append([title, *numbers, _chance([before]), _ideal(shown[0])])
     columns = ["", "before", "after", "refitted", "chance", "ideal"]
     if not chance:
         columns.remove("chance")
@@ -227,10 +229,6 @@ def moved_line(measured: Effect) -> str:
         f"{row.details['word']} {number(row.value, 2)}" for row in measured.most_moved
     )
     return f"Most moved words, ‖w′−w‖/‖w‖: {words}."
-
-
-def _title(row: Row, axis: str) -> str:
-    return staged_title(row.measure, axis=axis, k=str(row.details.get("setting", "")))
 
 
 def _cell(row: Row | None) -> str:

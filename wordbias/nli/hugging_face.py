@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
-from wordbias.nli.pairs import LABELS
-from wordbias.nli.predictions import label_indices
+from wordbias.nli.pairs import LABELS, label_indices
 from wordbias.nli.test_sets import Pair, TestSet
 from wordbias.pretrained import LoadedModel, ModelLike, check_padding, load_pretrained, to_device
 from wordbias.progress import progress

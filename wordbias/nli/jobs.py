@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.checkpoints import difference
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.nli.files import Model
@@ -20,6 +19,7 @@ from wordbias.nli.pairs import LABELS, Pairs
 from wordbias.nli.recipes import Recipe
 from wordbias.nli.scoring import probabilities
 from wordbias.results import Row
+from wordbias.training import difference
 
 SUFFIX = ".safetensors"
 

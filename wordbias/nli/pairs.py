@@ -26,6 +26,7 @@ LABELS = ("neutral", "entailment", "contradiction")
 UNDECIDED = "-"
 Tokens = tuple[str, ...]
 
+_STEMS = ("neutral", "entail", "contradict")
 _NUMBER = {label: i for i, label in enumerate(LABELS)}
 _HEADERS = (("label", "premise", "hypothesis"), ("gold_label", "sentence1", "sentence2"))
 
@@ -259,3 +260,17 @@ def tokenise(text: str) -> list[str]:
     ['She', 'is', "n't", 'at', 'Tom', "'s", 'house', '.']
     """
     return _TOKEN.findall(text.translate(_QUOTES).replace("''", '"'))
+
+
+def label_indices(names: Sequence[str]) -> tuple[int, int, int] | None:
+    """Return the indices of neutral, entailment and contradiction in names that have each once.
+
+    Examples
+    --------
+    >>> label_indices(["CONTRADICTION", "entail", "neutral"])
+    (2, 1, 0)
+    """
+    lower = [name.strip().lower() for name in names]
+    found = [[i for i, name in enumerate(lower) if name.startswith(stem)] for stem in _STEMS]
+    n, e, c = found
+    return (n[0], e[0], c[0]) if len(n) == len(e) == len(c) == 1 else None

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wordbias.errors import WordbiasError
+from wordbias.nli.pairs import label_indices
 from wordbias.nli.test_sets import Pair, TestSet
 from wordbias.text_files import read_bounded
 
 Float32 = NDArray[np.float32]
-_STEMS = ("neutral", "entail", "contradict")
 _SLACK = 0.002
 """Three numbers that were rounded to three digits add up to 1 within this."""
 
@@ -161,20 +161,6 @@ def split_by_set(probabilities: ArrayLike, tests: Sequence[TestSet]) -> list[Flo
             "of the system's scores)"
         )
     return np.split(found, np.cumsum(sizes)[:-1])
-
-
-def label_indices(names: Sequence[str]) -> tuple[int, int, int] | None:
-    """Return the indices of neutral, entailment and contradiction in names that have each once.
-
-    Examples
-    --------
-    >>> label_indices(["CONTRADICTION", "entail", "neutral"])
-    (2, 1, 0)
-    """
-    lower = [name.strip().lower() for name in names]
-    found = [[i for i, name in enumerate(lower) if name.startswith(stem)] for stem in _STEMS]
-    n, e, c = found
-    return (n[0], e[0], c[0]) if len(n) == len(e) == len(c) == 1 else None
 
 
 def _file_rows(data: bytes) -> Iterator[tuple[str, Pair, tuple[float, ...]]]:

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from wordbias import __version__
-from wordbias.comparison import correlation
 from wordbias.embedding import Embedding
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.files import locked, output_folder, replacing
@@ -42,6 +41,7 @@ from wordbias.nli.test_sets import (
 )
 from wordbias.nli.train import train_all
 from wordbias.results import Row
+from wordbias.statistics import correlation
 from wordbias.word_tasks import AnalogySet, SimilaritySet, quality
 from wordbias.wordlists import Attribute
 from wordbias.workers import Workers

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from torch import Generator, Tensor, nn
 from torch.nn import functional as F
 
-from wordbias.checkpoints import checkpoint_about, difference
 from wordbias.devices import find_device, threads, torch_threads
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.nli.files import Model
@@ -26,7 +25,7 @@ from wordbias.nli.lexicon import Encoded, Ints, Padded
 from wordbias.nli.model import DecomposableAttention
 from wordbias.nli.recipes import Recipe
 from wordbias.progress import Bar, progress
-from wordbias.training import TrainingState, train
+from wordbias.training import TrainingState, checkpoint_about, difference, train
 from wordbias.workers import Workers
 
 _DEV_BATCH = 512

@@ -14,7 +14,7 @@ from wordbias.pages.plots import (
     new_figure,
     save_figure,
 )
-from wordbias.probes.rows import CODELENGTH, COMPRESSION, CONTROL, TASK
+from wordbias.probes.mdl import CODELENGTH, COMPRESSION, CONTROL, TASK
 from wordbias.results import Row
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def save_codes(path: str | Path, rows: Sequence[Row]) -> None:
     path
         A .png, .pdf or .svg, written whole or not at all.
     rows
-        Rows from `wordbias.probes.rows.code_rows`, about one input or several.
+        Rows from `wordbias.probes.mdl.code_rows`, about one input or several.
     """
     save_figure(path, _size(rows), lambda figure: _draw(figure, rows))
 

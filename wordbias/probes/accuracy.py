@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
 from wordbias.probes.inputs import Examples
-from wordbias.probes.jobs import DEV_SHARE, Job, Recipe, Result, Schedule, make_jobs
+from wordbias.probes.mdl import ACCURACY, CONTROL, TASK, selectivity_row, spread_row
 from wordbias.probes.representations import Column
-from wordbias.probes.train import train_jobs
+from wordbias.probes.train import DEV_SHARE, Job, Recipe, Result, Schedule, make_jobs, train_jobs
+from wordbias.results import Row
+from wordbias.statistics import wilson
 
 Integers = NDArray[np.intp]
 
@@ -148,3 +150,33 @@ def majority(job: Job) -> float:
     (start, end), size = job.schedule.test[0], job.schedule.train[0]
     labels = job.labels[job.order]
     return float((labels[start:end] == np.bincount(labels[:size]).argmax()).mean())
+
+
+def accuracy_rows(
+    examples: Examples, probed: Sequence[Probed], *, one_layer: bool = False
+) -> list[Row]:
+    """Return the rows of probing accuracy, layer by layer; see `wordbias.probes.mdl.code_rows`.
+
+    The interval is Wilson's, over the examples of one test; that of several seeds is not narrower,
+    because their tests share examples.
+    """
+    rows = []
+    for layer in dict.fromkeys(one.layer for one in probed):
+        chosen = [one for one in probed if one.layer == layer]
+        about = {} if one_layer else {"layer": layer}
+        sets = {TASK: [one.tested for one in chosen]}
+        sets[CONTROL] = [one.control for one in chosen if one.control is not None]
+        seeds = [one.seed for one in chosen]
+        for which, tested in sets.items():
+            if not tested:
+                continue
+            n, found = tested[0].n, [one.accuracy for one in tested]
+            low, high = wilson(float(np.mean(found)), n)
+            neutral = float(np.mean([one.majority for one in chosen]))
+            details = {**about, "set": which, "seeds": seeds, "n": n, "low": low, "high": high}
+            details |= {"neutral": neutral, "better": "lower", "classes": len(examples.classes)}
+            rows.append(spread_row(examples, ACCURACY, found, details))
+        if sets[CONTROL]:
+            gained = [one.selectivity or 0.0 for one in chosen]
+            rows.append(selectivity_row(examples, gained, seeds, chosen[0].tested.n, about))
+    return rows

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError, need
 from wordbias.pretrained import PURPOSE
-from wordbias.pretrained.interventions import interventions_in, paused
+from wordbias.pretrained.model_like import interventions_in, paused
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.tokenising import (
     Places,

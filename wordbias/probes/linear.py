@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.probes.jobs import Recipe
+if TYPE_CHECKING:
+    from wordbias.probes.train import Recipe
+
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.intp]

@@ -12,7 +12,7 @@ instead of 1. Bits are the default; the published figure is given beside them.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -23,12 +23,27 @@ from numpy.typing import ArrayLike, NDArray
 
 from wordbias.arrays import aligned
 from wordbias.errors import WordbiasError
+from wordbias.measures.registry import ideal
 from wordbias.probes.inputs import Examples
-from wordbias.probes.jobs import DEV_SHARE, Recipe, Result, Schedule, Stretch, make_jobs
-from wordbias.probes.train import train_jobs
+from wordbias.probes.train import (
+    DEV_SHARE,
+    Recipe,
+    Result,
+    Schedule,
+    Stretch,
+    make_jobs,
+    train_jobs,
+)
+from wordbias.results import Row
+from wordbias.statistics import majority_share
 from wordbias.workers import Workers
 
 Integers = NDArray[np.intp]
+
+TASK, CONTROL = "labels", "control"
+COMPRESSION, PUBLISHED = "compression", "compression-as-published"
+CODELENGTH, UNIFORM = "codelength", "uniform-codelength"
+ACCURACY, SELECTIVITY = "probe-accuracy", "selectivity"
 
 FRACTIONS: dict[str, tuple[float, ...]] = {
     "published": (0.02, 0.03, 0.044, 0.065, 0.095, 0.14, 0.21, 0.31, 0.457, 0.676, 1.0),
@@ -479,3 +494,83 @@ def to_bits(published: float, f1: float) -> float:
 def to_published(bits: float, f1: float) -> float:
     """Convert a compression of bits into one as published; the inverse of `to_bits`."""
     return 1 / (f1 + (1 / bits - f1) * LN2)
+
+
+# Rows: the mean over seeds and its spread
+
+
+def code_rows(examples: Examples, coded: Sequence[Coded], *, one_layer: bool = False) -> list[Row]:
+    """Return the rows of online codes, layer by layer.
+
+    Parameters
+    ----------
+    examples
+        Vectors and labels.
+    coded
+        Their codes, from `wordbias.probes.mdl.online_codes`.
+    one_layer
+        Leave out the number of the layer, for vectors that have no layers.
+    """
+    rows: list[Row] = []
+    for layer in dict.fromkeys(one.code.layer for one in coded):
+        chosen = [one for one in coded if one.code.layer == layer]
+        about = {} if one_layer else {"layer": layer}
+        rows += _coded(examples, TASK, [one.code for one in chosen], about)
+        controls = [one.control for one in chosen if one.control is not None]
+        if controls:
+            rows += _coded(examples, CONTROL, controls, about)
+            gained = [one.selectivity or 0.0 for one in chosen]
+            seeds = [one.code.seed for one in chosen]
+            rows.append(selectivity_row(examples, gained, seeds, controls[0].blocks[-1].n, about))
+    return rows
+
+
+def _coded(
+    examples: Examples, which: str, codes: Sequence[OnlineCode], about: dict[str, Any]
+) -> Iterator[Row]:
+    first, n = codes[0], codes[0].n
+    share = float(np.mean([code.first / code.n for code in codes]))
+    settings: list[tuple[str, Callable[[OnlineCode], float], dict[str, Any]]] = [
+        (COMPRESSION, lambda code: code.compression, ideal(COMPRESSION)),
+        (
+            PUBLISHED,
+            lambda code: code.compression_as_published,
+            {"neutral": to_published(1, share), "better": "lower", "first_share": share},
+        ),
+        (
+            CODELENGTH,
+            lambda code: code.codelength,
+            {
+                "unit": "bits",
+                "neutral": first.uniform,
+                "better": "higher",
+                "block_ends": [code.ends().tolist() for code in codes],
+                "block_bits": [code.bits().tolist() for code in codes],
+            },
+        ),
+        (UNIFORM, lambda code: code.uniform, {"unit": "bits", **ideal(UNIFORM)}),
+    ]
+    seeds = [code.seed for code in codes]
+    shared = {**about, "set": which, "seeds": seeds, "n": n, "classes": len(examples.classes)}
+    for measure, value, own in settings:
+        yield spread_row(examples, measure, [value(code) for code in codes], {**shared, **own})
+    most = majority_share(examples.labels)
+    tested = {**shared, "n": first.blocks[-1].n, "neutral": most, "better": "lower"}
+    yield spread_row(examples, ACCURACY, [code.accuracy for code in codes], tested)
+
+
+def selectivity_row(
+    examples: Examples, values: Sequence[float], seeds: Sequence[int], n: int, about: dict[str, Any]
+) -> Row:
+    """Return a row of the mean selectivity, of `n` test examples each."""
+    details = {**about, "seeds": seeds, "n": n, **ideal(SELECTIVITY)}
+    return spread_row(examples, SELECTIVITY, values, details)
+
+
+def spread_row(
+    examples: Examples, measure: str, values: Sequence[float], details: dict[str, Any]
+) -> Row:
+    """Return a row of the mean; `sd` has ddof 1, and is undefined for a single seed."""
+    sd = float(np.std(values, ddof=1)) if len(values) > 1 else None
+    spread = {"sd": sd, "min": min(values), "max": max(values), "values": list(values)}
+    return Row(examples.name, measure, float(np.mean(values)), {**details, **spread})

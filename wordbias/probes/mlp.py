@@ -7,15 +7,17 @@ sixteen examples a step.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from wordbias.probes.jobs import Recipe
 from wordbias.probes.linear import BETAS, EPS, Floats, Integers
+
+if TYPE_CHECKING:
+    from wordbias.probes.train import Recipe
 
 
 def initial_weights(seed: int, block: int, d: int, classes: int) -> Floats:

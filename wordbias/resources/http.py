@@ -136,8 +136,8 @@ class ResumingDownloader:
             _check_room(self.part, self.what, (total or 0) - begins)
             try:
                 for chunk in chunks:
-                    if not done:
-                        _check_data(chunk, self.what, url)
+                    if not done and is_web_page(chunk):  # whatever its content type
+                        raise _page(self.what, url)
                     self._check_size(done + len(chunk), url)
                     file.write(chunk)
                     done += len(chunk)
@@ -237,12 +237,6 @@ def _check_answer(answer: Any, what: str, url: str) -> None:
             f"{what}: {_host_of(url)} sends {url} compressed, though asked not to; try another "
             "--mirror"
         )
-
-
-def _check_data(beginning: bytes, what: str, url: str) -> None:
-    """Refuse a body that begins as a web page does, whatever its content type."""
-    if is_web_page(beginning):
-        raise _page(what, url)
 
 
 def _page(what: str, url: str) -> WordbiasError:

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.contextual.csv_files import Source, read_text, records
 from wordbias.contextual.stereoset.scores import ALL, Float, Settings, preferred
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
+from wordbias.text_files import Source, read_text, records
 
 _DIGITS = 3
 """Digits to which CrowS-Pairs' own metric rounds the scores that it compares."""

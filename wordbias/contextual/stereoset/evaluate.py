@@ -9,13 +9,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from wordbias.contextual.csv_files import Source, header_of, read_text
 from wordbias.contextual.hooks import Intervention, applied
 from wordbias.contextual.masked_model import MaskedModel, blank_scores, pair_scores
 from wordbias.contextual.next_sentence import NextSentence
 from wordbias.contextual.stereoset.crows_pairs import CrowsPairs, crows_rows, parse_crows_pairs
-from wordbias.contextual.stereoset.gsss import LABELS, Gsss, Sentences, parse_gsss
-from wordbias.contextual.stereoset.repair import Repaired
+from wordbias.contextual.stereoset.gsss import LABELS, Gsss, Repaired, Sentences, parse_gsss
 from wordbias.contextual.stereoset.scores import (
     Float,
     Settings,
@@ -28,6 +26,7 @@ from wordbias.contextual.stereoset.stereoset import KINDS, Cluster, StereoSet, p
 from wordbias.errors import WordbiasError
 from wordbias.pretrained import ModelLike, evaluating, name_of
 from wordbias.results import Row
+from wordbias.text_files import Source, header_of, read_text
 
 Record = dict[str, Any]
 Data = Gsss | StereoSet | CrowsPairs

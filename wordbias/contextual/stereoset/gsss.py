@@ -1,14 +1,24 @@
-"""Enhanced StereoSet: triples beside their gender-swapped ones (Dawkins et al. 2024, section 2)."""
+"""Enhanced StereoSet: triples beside their gender-swapped ones (Dawkins et al. 2024, section 2).
+
+`repair` repairs the published swaps: "into him kitchen", "from hers pocket". They replace word by
+word. English has one word *her* for *him* and *his*, and one *his* for *her* and *hers*, so that
+*her* before a noun became *him* and *his* became *hers*; the next word tells which was meant.
+Capitals and signs were lost (TV to Tv, $3 to 3). Such a sentence is unlikely for a model whatever
+its bias, so that s measures grammar in part.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import NamedTuple
 
-from wordbias.contextual.csv_files import Source, read_text, records
 from wordbias.errors import WordbiasError
+from wordbias.text_files import Source, read_text, records
 
 LABELS = ("stereotype", "anti-stereotype", "unrelated")
 """Order of the scores of a triple."""
@@ -131,15 +141,11 @@ def _triple(name: str, rows: Sequence[tuple[int, dict[str, str]]], path: str) ->
                 f"{where}: is no triple: it has {count} rows with the label {label}, expected one"
             )
     for column in ("gender", "context"):
-        if len(found := _values(rows, column)) > 1:
+        if len(found := dict.fromkeys(repr(row[column]) for _, row in rows)) > 1:
             raise WordbiasError(f"{where}: is no triple: its {column} is {' and '.join(found)}")
     by_label = {row["label"]: row for _, row in rows}
     first, second, third = (_item(by_label[label]) for label in LABELS)
     return Triple(name, rows[0][1]["gender"], (first, second, third))
-
-
-def _values(rows: Iterable[tuple[int, dict[str, str]]], column: str) -> list[str]:
-    return list(dict.fromkeys(repr(row[column]) for _, row in rows))
 
 
 def _item(row: dict[str, str]) -> Item:
@@ -147,3 +153,245 @@ def _item(row: dict[str, str]) -> Item:
         Sentences(row["context"], row["next_sentence"]),
         Sentences(row["gender_swapped_context"], row["gender_swapped_next_sentence"]),
     )
+
+
+# Repair of the swapped sentences
+
+_EDGES = re.compile(r"^(\W*)(.*?)([\W_]*)$", re.DOTALL)
+RULES = ("him → his", "hers → her", "signs and capitals")
+
+
+class Change(NamedTuple):
+    """A repair of one sentence: triple, label, part, rule, and the text before and after."""
+
+    id: str
+    label: str
+    part: str
+    rule: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """Triples with repaired swaps, and the changes, one for each sentence and rule."""
+
+    gsss: Gsss
+    changes: Sequence[Change]
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of sentences that each rule changed; a context counts once."""
+        once = {(c.id, c.part, c.rule, c.before) for c in self.changes}
+        found = Counter(rule for _, _, rule, _ in once)
+        return {rule: found[rule] for rule in RULES}
+
+    def ids(self) -> list[str]:
+        """Return the ids of the triples that were changed, in their order."""
+        return list(dict.fromkeys(change.id for change in self.changes))
+
+
+def repair(gsss: Gsss, rules: Sequence[str] = RULES) -> Repaired:
+    """Repair the swapped sentences of triples; the original ones do not change.
+
+    Parameters
+    ----------
+    rules
+        Some of `RULES`.
+    """
+    changes: list[Change] = []
+    triples = [_repaired(triple, rules, changes) for triple in gsss.triples]
+    return Repaired(replace(gsss, triples=triples), changes)
+
+
+def repair_sentence(original: str, swapped: str, rules: Sequence[str] = RULES) -> dict[str, str]:
+    """Apply rules to a swapped sentence in turn; return the result of each that changes it.
+
+    Examples
+    --------
+    >>> repair_sentence("She fed her dog for her.", "He fed him dog for him.")
+    {'him → his': 'He fed his dog for him.'}
+    >>> repair_sentence("He hid his TV.", "She hid hers Tv.")
+    {'hers → her': 'She hid her Tv.', 'signs and capitals': 'She hid her TV.'}
+    """
+    done: dict[str, str] = {}
+    text = swapped
+    for rule in rules:
+        found = _REPAIRS[rule](original.split(), text.split())
+        if found != text.split():
+            done[rule] = text = " ".join(found)
+    return done
+
+
+def _repaired(triple: Triple, rules: Sequence[str], changes: list[Change]) -> Triple:
+    first, second, third = (
+        _repaired_item(triple.id, label, item, rules, changes)
+        for label, item in zip(LABELS, triple.items, strict=True)
+    )
+    return replace(triple, items=(first, second, third))
+
+
+def _repaired_item(
+    name: str, label: str, item: Item, rules: Sequence[str], changes: list[Change]
+) -> Item:
+    texts = []
+    for part, original, text in zip(Sentences._fields, *item, strict=True):
+        for rule, after in repair_sentence(original, text, rules).items():
+            changes.append(Change(name, label, part, rule, text, after))
+            text = after
+        texts.append(text)
+    return item._replace(swapped=Sentences(*texts))
+
+
+# Pronouns
+
+# articles, pronouns, quantifiers; prepositions and particles; conjunctions and question words;
+# auxiliaries; adverbs
+_FUNCTION_WORDS = """
+a an the this that these those it them me you us him some any all more most less no none both each
+every one another about above across after against along among around as at away back before behind
+below beside between beyond by down during except for forward from home in inside into like near of
+off on onto out outside over past round since through to together toward towards under until up upon
+with within without apart aside ahead and but or nor so than then though although because if unless
+while when where whether who whom whose which what why how is was are were be been has had have does
+did do will would can could should may might must not never again alone already also always anymore
+anyway better constantly enough even ever everywhere hard here instead just later now often once
+only please right soon still straight there today tomorrow tonight too twice very well yesterday yet
+"""
+_HARMLESS = frozenset(_FUNCTION_WORDS.split())
+"""Words that may follow *her* as an object, or *hers*."""
+_NOUNS_IN_LY = frozenset(
+    ("family", "belly", "bully", "jelly", "lovely", "elderly", "early", "daily")
+)
+_WITH_OBJECT = re.compile(
+    r"(?:watch|see|saw|seen|hear|help|let|make|made|mak|notic|feel|felt|have|had|ha)"
+    r"(?:e|s|es|ed|d|ing|ting|n)?"
+)
+"""Verbs after which *her* may be followed by another verb: "helps her relax"."""
+_OWN = """
+own mother father mom mum dad mommy daddy parents brother sister son daughter child children kids
+baby husband wife friend friends family boss hair eyes face hand hands
+"""
+_OWNED = frozenset(_OWN.split())
+"""Nouns even after such a verb: "helps her mother"."""
+
+
+def to_his(original: Sequence[str], swapped: Sequence[str]) -> list[str]:
+    """Turn *him* to *his* where the original has *her* before a noun."""
+    return _possessive(original, swapped, "her", "him", "his")
+
+
+def to_her(original: Sequence[str], swapped: Sequence[str]) -> list[str]:
+    """Turn *hers* to *her* where the original has *his* before a noun."""
+    return _possessive(original, swapped, "his", "hers", "her")
+
+
+def _possessive(
+    original: Sequence[str], swapped: Sequence[str], was: str, wrong: str, right: str
+) -> list[str]:
+    out = list(swapped)
+    for i, k in aligned(original, swapped):
+        before, word, after = parts(swapped[k])
+        fits = core(original[i]) == was and word.lower() == wrong and not after
+        if fits and _owns(swapped, k):
+            out[k] = before + (right.capitalize() if word[0].isupper() else right)
+    return out
+
+
+def _owns(words: Sequence[str], k: int) -> bool:
+    """Return whether the word behind `k` is a noun, which the word at `k` possesses."""
+    if k + 1 >= len(words) or parts(words[k + 1])[0]:
+        return False
+    following = core(words[k + 1])
+    if not following or following in _HARMLESS:
+        return False
+    if following.endswith("ly") and following not in _NOUNS_IN_LY:
+        return False
+    verb = k > 0 and _WITH_OBJECT.fullmatch(core(words[k - 1]))
+    return following in _OWNED or not verb
+
+
+# Spelling
+
+
+def spelled_as(original: Sequence[str], swapped: Sequence[str]) -> list[str]:
+    """Restore the capitals and signs of words that differ from the original only in them."""
+    out: list[str] = []
+    for tag, i, j, k, m in opcodes(original, swapped):
+        was, found = original[i:j], swapped[k:m]
+        if tag == "equal":
+            out += [_respelled(*words) for words in zip(was, found, strict=True)]
+        elif len(was) == len(found):
+            out += [_edged(*words) for words in zip(was, found, strict=True)]
+        else:
+            out += _rejoined(was, found)
+    return out
+
+
+def _rejoined(was: Sequence[str], found: Sequence[str]) -> list[str]:
+    """Restore hyphens that became spaces, at the beginning or the end of a stretch of words."""
+    for i in range(len(was), 0, -1):
+        joined = "".join(map(key, was[:i]))
+        for k in range(len(found) + 1):
+            if joined == "".join(map(key, found[:k])):
+                return [*was[:i], *_rejoined(was[i:], found[k:])]
+    for i in range(len(was)):
+        joined = "".join(map(key, was[i:]))
+        for k in range(len(found)):
+            if joined == "".join(map(key, found[k:])):
+                return [*_rejoined(was[:i], found[:k]), *was[i:]]
+    return list(found)
+
+
+def _respelled(was: str, found: str) -> str:
+    """Return the original word if it has a capital inside, not only at the start of a sentence."""
+    inner = any(letter.isupper() for letter in parts(was)[1][1:])
+    return was if inner or was.casefold() != found.casefold() else found
+
+
+def _edged(was: str, found: str) -> str:
+    before, _, after = parts(was)
+    return f"{before}{parts(found)[1]}{after}"
+
+
+_REPAIRS: dict[str, Callable[[Sequence[str], Sequence[str]], list[str]]] = {
+    RULES[0]: to_his,
+    RULES[1]: to_her,
+    RULES[2]: spelled_as,
+}
+
+
+# Alignment of two sentences
+
+
+def opcodes(a: Sequence[str], b: Sequence[str]) -> list[tuple[str, int, int, int, int]]:
+    """Align words by their letters: ``b[k:m]`` replaces ``a[i:j]``, as (tag, i, j, k, m)."""
+    first, second = ([key(word) for word in words] for words in (a, b))
+    matcher = SequenceMatcher(None, first, second, autojunk=False)
+    return [(tag, i, j, k, m) for tag, i, j, k, m in matcher.get_opcodes()]
+
+
+def aligned(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
+    """Return pairs of aligned words, in stretches of equal length on both sides."""
+    return [
+        pair
+        for _, i, j, k, m in opcodes(a, b)
+        if j - i == m - k
+        for pair in zip(range(i, j), range(k, m), strict=True)
+    ]
+
+
+def parts(word: str) -> tuple[str, str, str]:
+    """Split a word into signs before, itself, signs after."""
+    found = _EDGES.match(word)
+    before, inner, after = found.groups() if found else ("", word, "")
+    return before, inner, after
+
+
+def core(word: str) -> str:
+    """Return a word without the signs around it, in small letters."""
+    return parts(word)[1].lower()
+
+
+def key(word: str) -> str:
+    """Return the letters and digits of a word, which all its spellings share."""
+    return re.sub(r"[\W_]", "", word).casefold()

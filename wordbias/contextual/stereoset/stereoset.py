@@ -11,10 +11,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from wordbias.contextual.csv_files import Source, read_text
 from wordbias.contextual.stereoset.gsss import LABELS
 from wordbias.errors import WordbiasError
 from wordbias.formats.source import has_lone_surrogate
+from wordbias.text_files import Source, read_text
 
 BLANK = "BLANK"
 KINDS = ("intersentence", "intrasentence")

@@ -14,17 +14,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from wordbias.checkpoints import read_checkpoint, write_checkpoint
 from wordbias.contextual.adapters import Fingerprint
 from wordbias.contextual.next_sentence import NextSentence
-from wordbias.contextual.sweep.forward import Forward
-from wordbias.contextual.sweep.plan import Plan
+from wordbias.contextual.sweep.forward import Forward, Plan
 from wordbias.contextual.tokenising import Places, TokenisedPairs
 from wordbias.devices import threads
 from wordbias.errors import Interrupted, UsageError, WordbiasError
 from wordbias.nli.hugging_face import Classifier
 from wordbias.pretrained import ModelLike
 from wordbias.progress import progress
+from wordbias.training import read_checkpoint, write_checkpoint
 from wordbias.workers import Workers
 
 Float32 = NDArray[np.float32]

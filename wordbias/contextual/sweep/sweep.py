@@ -20,7 +20,7 @@ from wordbias.contextual.settings import SENT_DEBIAS as BASELINE
 from wordbias.contextual.settings import all_settings
 from wordbias.contextual.stereoset.gsss import LABELS, Gsss
 from wordbias.contextual.stereoset.scores import ALL, Settings, gsss_rows
-from wordbias.contextual.sweep.plan import Plan
+from wordbias.contextual.sweep.forward import Plan
 from wordbias.contextual.sweep.run import Model, ModelSource, outputs
 from wordbias.contextual.table7 import BASE, SENT_DEBIAS, Entry
 from wordbias.contextual.tokenising import TokenisedPairs

@@ -20,7 +20,7 @@ from wordbias.probes.ceat.association import (
     Variance,
     associate,
 )
-from wordbias.probes.ceat.contexts import COLUMN
+from wordbias.probes.ceat.sentences import COLUMN
 from wordbias.probes.representations import Representations
 from wordbias.results import Row
 from wordbias.wordlists.queries import Query

@@ -9,12 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordbias.contextual.stereoset.gsss import Gsss, Item, Sentences, Triple, load_gsss
-from wordbias.contextual.stereoset.repair import (
+from wordbias.contextual.stereoset.gsss import (
     RULES,
+    Gsss,
+    Item,
+    Sentences,
+    Triple,
     aligned,
     core,
     key,
+    load_gsss,
     parts,
     repair,
     repair_sentence,

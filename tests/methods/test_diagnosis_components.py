@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from wordbias.measures.components import components
+from wordbias.methods.diagnosis import components
 from wordbias.subspace import Subspace
 
 EPS = np.finfo(float).eps

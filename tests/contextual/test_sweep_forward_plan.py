@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from wordbias.contextual.hooks import Intervention
 from wordbias.contextual.settings import Settings, all_settings
 from wordbias.contextual.sites import Site, attention
-from wordbias.contextual.sweep.plan import Plan
+from wordbias.contextual.sweep.forward import Plan
 from wordbias.errors import WordbiasError
 from wordbias.subspace import Subspace
 

@@ -10,8 +10,13 @@ import numpy as np
 import pytest
 
 from wordbias.errors import WordbiasError
-from wordbias.probes.ceat.contexts import AS_PUBLISHED, ContextSettings, encode_contexts
-from wordbias.probes.ceat.sentences import find_sentences, published_window
+from wordbias.probes.ceat.sentences import (
+    AS_PUBLISHED,
+    ContextSettings,
+    encode_contexts,
+    find_sentences,
+    published_window,
+)
 from wordbias.probes.encoder import Encoder
 
 Folder = Callable[[str], Path]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from small_bios import small_bios
 
 from wordbias.biographies.data import Biographies
-from wordbias.biographies.job import (
+from wordbias.biographies.experiment import (
     LEAST_BLOCKS,
     Run,
     conditional_entropy,

@@ -1,0 +1,472 @@
+"""Fine-tuning of encoders: natural language inference, or next-sentence prediction.
+
+A model with its head, or the head only, is fine-tuned on labelled pairs, from the model's name to
+its folder, with a log and a checkpoint beside the folder.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from wordbias.classifier_training import ABOUT, Recipe, Rounds, Tuned, train_classifier
+from wordbias.contextual.families import base_of, family_of, logits_of, text_head_of
+from wordbias.contextual.labelled_pairs import NEXT, LabelledPairs
+from wordbias.contextual.tokenising import TokenisedPairs, Tokens, batches
+from wordbias.devices import threads
+from wordbias.distributed import SINGLE, Processes, joined, launched
+from wordbias.errors import Interrupted, WordbiasError
+from wordbias.formats.files import check_new, locked, new_folder
+from wordbias.nli.pairs import label_indices
+from wordbias.pretrained import (
+    LoadedModel,
+    ModelLike,
+    in_folder,
+    load_pretrained,
+    name_of,
+    need_transformers,
+    silent,
+    weights_sha256,
+)
+from wordbias.progress import progress
+from wordbias.training import Stack
+
+Places = NDArray[np.intp]
+_READ = 4096
+"""Number of tokens in a batch that needs no gradient."""
+WHOLE = Recipe()
+HEAD_ONLY = Recipe(epochs=10, rate=1e-3, head_only=True)
+CLASSIFIER = "AutoModelForSequenceClassification"
+_NEXT_SENTENCE = "AutoModelForNextSentencePrediction"
+
+
+def fine_tune(
+    task: str,
+    model: ModelLike,
+    data: LabelledPairs,
+    dev: LabelledPairs,
+    recipe: Recipe,
+    folder: str | Path,
+    device: str | None = None,
+) -> tuple[Tuned, Headed]:
+    """Fine-tune a model and write its folder; beside it lie a log and, meanwhile, a checkpoint.
+
+    `model` is not changed. A folder that the same call finished before is loaded instead. If
+    several processes were started together each takes part, and the first one writes.
+
+    Raises
+    ------
+    WordbiasError
+        If the folder exists already and holds no such model, or another call is writing it, all
+        pairs have one label, the model cannot be loaded or trained, or the checkpoint beside the
+        folder is of another training.
+    """
+    check_folder(folder)
+    data.check_classes()
+    checkpoint = beside(folder, "checkpoint")
+    _, rank = launched()
+    with locked(checkpoint) if rank == 0 else nullcontext(), joined(device) as processes:
+        with in_folder(model) as source:
+            headed = load_headed(task, data.names, source, recipe.seed)
+        headed = replace(headed, name=name_of(model)).on(processes.device or device)
+        about = {
+            "task": task,
+            "model": {"path": headed.name, "sha256": weights_sha256(headed.model)},
+            "recipe": recipe.to_dict(),
+            "train": data.to_dict(),
+            "dev": dev.to_dict(),
+        } | ({"processes": processes.count} if processes.count > 1 else {})
+        if is_finished(folder):
+            found = read_about(folder, about)
+            trained = load_headed(task, data.names, str(folder)).model
+            headed.model.load_state_dict(trained.state_dict())
+            headed.model.eval()
+            rounds = Rounds(**found["rounds"])
+            return Tuned(found["dev_accuracy"], found["best_round"], rounds), headed
+        log = beside(folder, "log.jsonl")
+        tuned = train_model(
+            headed,
+            data,
+            dev,
+            recipe,
+            checkpoint=checkpoint,
+            log=log,
+            about=about,
+            processes=processes,
+        )
+        if processes.first:
+            result = {"dev_accuracy": tuned.accuracy, "best_round": tuned.round}
+            store(headed, folder, {**about, "rounds": vars(tuned.rounds), **result})
+            checkpoint.unlink(missing_ok=True)
+        processes.wait()
+    return tuned, headed
+
+
+def beside(folder: str | Path, suffix: str) -> Path:
+    """Return the path of a file beside a folder, such as its checkpoint or its log."""
+    path = Path(os.path.realpath(folder))
+    return path.with_name(f"{path.name}.{suffix}")
+
+
+def check_folder(folder: str | Path) -> None:
+    """Refuse a folder that can neither be made nor holds a finished model.
+
+    Raises
+    ------
+    WordbiasError
+        As `wordbias.formats.files.check_new` does.
+    """
+    if not is_finished(folder):
+        check_new(folder)
+
+
+def is_finished(folder: str | Path) -> bool:
+    """Return whether a folder holds a model that was fine-tuned here."""
+    return (Path(folder) / ABOUT).is_file()
+
+
+def store(headed: Headed, folder: str | Path, about: Mapping[str, Any]) -> None:
+    """Write a model's folder, which takes its name only when it is complete.
+
+    Parameters
+    ----------
+    about
+        Content of the file ``training.json``.
+
+    Raises
+    ------
+    WordbiasError
+        If the folder exists already, or cannot be written.
+    """
+    text = json.dumps(about, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    with new_folder(folder) as part, silent(need_transformers()):
+        headed.model.save_pretrained(part)
+        headed.tokenizer.save_pretrained(part)
+        (part / ABOUT).write_text(text, "utf-8")
+
+
+def read_about(folder: str | Path, about: Mapping[str, Any]) -> dict[str, Any]:
+    """Read ``training.json`` of a finished model, if its training is that of `about`.
+
+    Paths of files are not compared, only their content.
+
+    Raises
+    ------
+    WordbiasError
+        If it is another training, or the file cannot be read.
+    """
+    try:
+        found = json.loads((Path(folder) / ABOUT).read_text("utf-8"))
+        _ = found["dev_accuracy"], found["best_round"], found["rounds"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        raise WordbiasError(
+            f"{folder}: exists already, and its {ABOUT} cannot be read; name a new folder"
+        ) from None
+    wanted, known = (_flat(json.loads(json.dumps(one))) for one in (about, found))
+    for key, value in wanted.items():
+        if known.get(key) != value:
+            raise WordbiasError(
+                f"{folder}: exists already, and holds another training: its {key} is "
+                f"{known.get(key)!r:.80}, not {value!r:.80}; name a new folder"
+            )
+    return dict(found)
+
+
+def _flat(value: Any, name: str = "") -> dict[str, Any]:
+    """Return the leaves of nested dictionaries by their keys, without paths of files."""
+    if not isinstance(value, dict):
+        return {name: value}
+    parts = ((f"{name} {key}".strip(), part) for key, part in value.items() if key != "path")
+    return {key: leaf for path, part in parts for key, leaf in _flat(part, path).items()}
+
+
+# The model: an encoder with its own head for the task, or a new one
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Headed(LoadedModel):
+    """A model with the head of a task, in float32; missing parameters were drawn at random.
+
+    Attributes
+    ----------
+    places
+        Index among the outputs of each label of the task.
+    """
+
+    places: tuple[int, ...]
+
+    @property
+    def new_parameters(self) -> int:
+        """Number of parameters that were drawn at random."""
+        known = dict(self.model.named_parameters())
+        return sum(known[name].numel() for name in self.missing)
+
+
+def load_headed(task: str, names: Sequence[str], model: str, seed: int = 0) -> Headed:
+    """Load an encoder with a head.
+
+    A head for the same labels is kept and trained further. BERT gets its own next-sentence head,
+    any other model a classifier, whose config then names its outputs.
+
+    Parameters
+    ----------
+    task
+        ``nli`` or ``nsp``.
+    names
+        The labels of the task.
+    model
+        A folder, or a name on the hub.
+    seed
+        Seed of a new head's parameters.
+
+    Raises
+    ------
+    WordbiasError
+        If there is no such model, its family is not known, or weights of its encoder are missing.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        loaded, own = _load(task, model)
+        _check(loaded, model)
+        places = tuple(range(len(names))) if own else _known(loaded, names)
+        if places is None:
+            loaded, places = _with_classifier(loaded, names), tuple(range(len(names)))
+        elif own:
+            _name_outputs(loaded.model.config, names)
+    text_head_of(loaded.model)  # refuses other heads
+    loaded = replace(loaded, model=loaded.model.float(), precision="float32")
+    return Headed(**vars(loaded), places=places)
+
+
+def encoder_parameters(model: Any) -> list[Any]:
+    """Return the parameters of the encoder, without its pooler and the head."""
+    named, pooler = base_of(model).named_parameters(), family_of(model).pooler
+    return [parameter for name, parameter in named if pooler not in name.split(".")[0]]
+
+
+def _load(task: str, name: str) -> tuple[LoadedModel, bool]:
+    """Load a model; return whether it has BERT's own next-sentence head."""
+    if task == "nsp":
+        try:
+            return load_pretrained(_NEXT_SENTENCE, name, "a next-sentence model"), True
+        except WordbiasError:
+            pass  # other families have none
+    return load_pretrained(CLASSIFIER, name, "an encoder"), False
+
+
+def _check(loaded: LoadedModel, name: str) -> None:
+    pooler = family_of(loaded.model).pooler
+    prefix = f"{loaded.model.base_model_prefix}."
+    lost = [key for key in loaded.missing if key.startswith(prefix) and pooler not in key]
+    if lost:
+        raise WordbiasError(
+            f"{name}: has no trained weights for {lost[0]}; give a folder whose weights are of "
+            "this model"
+        )
+    weights = loaded.model.named_parameters()
+    damaged = [key for key, weight in weights if not bool(torch.isfinite(weight).all())]
+    if damaged:
+        raise WordbiasError(
+            f"{name}: its weights are damaged: {damaged[0]} holds what is no number; fetch or "
+            "write them again"
+        )
+
+
+def _known(loaded: LoadedModel, names: Sequence[str]) -> tuple[int, ...] | None:
+    """Return the indices of the labels in a trained head of the same task; None for others."""
+    labels = [str(label) for _, label in sorted(loaded.model.config.id2label.items())]
+    if loaded.missing or len(labels) != len(names):
+        return None
+    if tuple(names) == NEXT:
+        return tuple(map(labels.index, names)) if set(labels) == set(names) else None
+    return label_indices(labels)
+
+
+def _with_classifier(loaded: LoadedModel, names: Sequence[str]) -> LoadedModel:
+    """Put a new final layer on a classifier, and keep every weight that fits."""
+    config = copy.deepcopy(loaded.model.config)
+    _name_outputs(config, names)
+    config.problem_type = "single_label_classification"
+    made = type(loaded.model)(config)
+    shapes = {name: value.shape for name, value in made.state_dict().items()}
+    kept = {
+        name: value
+        for name, value in loaded.model.state_dict().items()
+        if shapes.get(name) == value.shape and name not in loaded.missing
+    }
+    made.load_state_dict(kept, strict=False)
+    new = sorted(set(dict(made.named_parameters())) - set(kept))
+    return replace(loaded, model=made, missing=tuple(new))
+
+
+def _name_outputs(config: Any, names: Sequence[str]) -> None:
+    config.id2label = dict(enumerate(names))
+    config.label2id = {name: i for i, name in enumerate(names)}
+
+
+# Training
+
+
+def train_model(
+    headed: Headed,
+    data: LabelledPairs,
+    dev: LabelledPairs,
+    recipe: Recipe,
+    *,
+    checkpoint: Path | None = None,
+    log: Path | None = None,
+    about: dict[str, Any] | None = None,
+    processes: Processes = SINGLE,
+) -> Tuned:
+    """Train a model in place.
+
+    Parameters
+    ----------
+    headed
+        The model on its device.
+    data, dev
+        Training data, and the data that choose the best parameters.
+    checkpoint
+        File that is written after each round, and resumed from if it exists. It is not removed.
+    log
+        File that gets a line of JSON each round.
+    about
+        Identity of the training, which must be that of the checkpoint.
+    processes
+        Processes that train the model together: at every step each reads a batch of the recipe's
+        size, as one process would read a batch of them all, and all end with the same parameters.
+        The first writes checkpoint and log.
+
+    Raises
+    ------
+    WordbiasError
+        If the loss is not finite, or the checkpoint is of another training.
+    """
+    recipe = replace(recipe, batch=recipe.batch * processes.count)
+    if checkpoint is not None:
+        processes.check_same(checkpoint.exists(), str(checkpoint))
+    torch.set_num_threads(max(1, threads() // processes.local))
+    reader = Cached if recipe.head_only else Reader
+    training, evaluated = (Part.of(reader, headed, one, processes) for one in (data, dev))
+    try:
+        return train_classifier(
+            trained_stack(headed.model, recipe.head_only),
+            training,
+            evaluated,
+            recipe,
+            checkpoint=checkpoint,
+            log=log,
+            about=about,
+            processes=processes,
+            what="fine-tuning",
+        )
+    except KeyboardInterrupt:
+        if checkpoint is None:
+            raise
+        raise Interrupted("the same call resumes after the last evaluation on dev") from None
+
+
+def trained_stack(model: nn.Module, head_only: bool) -> Stack:
+    """Return the parameters of a model that are trained."""
+    fixed = {id(one) for one in encoder_parameters(model)} if head_only else set()
+    trained = {name: one for name, one in model.named_parameters() if id(one) not in fixed}
+    return Stack(trained, model)
+
+
+# Pairs as the model reads them
+
+
+class Reader:
+    """Logits of pairs by passes through the whole model."""
+
+    model: Any
+    texts: TokenisedPairs
+    device: str
+    lengths: NDArray[np.intp]
+
+    def __init__(
+        self, model: Any, texts: TokenisedPairs, device: str, processes: Processes = SINGLE
+    ) -> None:
+        self.model, self.texts, self.device = model, texts, device
+        self.lengths = np.array([len(one["input_ids"]) for one in texts.tokens])
+
+    def inputs(self, rows: Places) -> tuple[Places, dict[str, Tensor]]:
+        """Return the rows in the order of the batch, and the model's inputs."""
+        tokens: list[Tokens] = [self.texts.tokens[i] for i in rows]
+        ((order, inputs),) = batches(tokens, len(tokens), self.texts.padding)
+        return rows[order], {name: x.to(self.device) for name, x in inputs.items()}
+
+    def logits(self, rows: Places) -> tuple[Places, Tensor]:
+        """Return the rows in the order of the batch, and their logits."""
+        order, inputs = self.inputs(rows)
+        found: Tensor = self.model(**inputs).logits
+        return order, found
+
+
+class Cached(Reader):
+    """Logits of pairs from the last layer at position 0, computed once, shape ``(n, d)``."""
+
+    first: Tensor
+
+    def __init__(
+        self, model: Any, texts: TokenisedPairs, device: str, processes: Processes = SINGLE
+    ) -> None:
+        super().__init__(model, texts, device)
+        first = torch.zeros(len(texts.tokens), model.config.hidden_size)
+        own = texts.batches[processes.rank :: processes.count]
+        model.eval()
+        with torch.inference_mode(), progress("encoding", sum(map(len, own)), "pair") as bar:
+            for rows in own:
+                order, inputs = self.inputs(rows)
+                first[order] = base_of(model)(**inputs)[0][:, 0].float().cpu()
+                bar.update(len(rows))
+        self.first = processes.summed(first)
+
+    def logits(self, rows: Places) -> tuple[Places, Tensor]:
+        """Return the rows, and their logits."""
+        return rows, logits_of(self.model, self.first[rows].to(self.device))
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Pairs with their target outputs; equal pairs are read once."""
+
+    reader: Reader
+    places: Places
+    targets: Tensor
+
+    @classmethod
+    def of(
+        cls,
+        kind: type[Reader],
+        headed: Headed,
+        data: LabelledPairs,
+        processes: Processes = SINGLE,
+    ) -> Part:
+        """Tokenise pairs for a model."""
+        texts = TokenisedPairs.of(headed, data.pairs, truncate=True, budget=_READ)
+        targets = torch.tensor(headed.places)[torch.from_numpy(data.labels)]
+        return cls(kind(headed.model, texts, headed.device, processes), texts.places, targets)
+
+    @property
+    def lengths(self) -> Places:
+        """Numbers of tokens, shape ``(n,)``."""
+        return self.reader.lengths[self.places]
+
+    def batch(self, rows: Places) -> tuple[Tensor, Tensor]:
+        """Return logits and targets of some pairs, shapes ``(B, C)`` and ``(B,)``."""
+        found, logits = self.reader.logits(self.places[rows])
+        order = np.empty(len(rows), np.intp)  # of `rows`, as the reader returned them
+        order[np.argsort(found, kind="stable")] = np.argsort(self.places[rows], kind="stable")
+        return logits, self.targets[rows[order]].to(logits.device)

@@ -1,1 +1,0 @@
-"""Fine-tuning of encoders: natural language inference, or next-sentence prediction."""
