@@ -65,7 +65,9 @@ class Gipe(NamedTuple):
         total, weight = resampled_means(
             np.stack([self.gamma * self.eta, self.gamma], axis=1), rng
         ).T
-        return np.divide(total, weight, out=np.full(len(total), np.nan), where=weight > 0)
+        found = np.full(len(total), np.nan)
+        np.divide(total, weight, out=found, where=weight > 0)
+        return found
 
 
 def indirect_bias(

@@ -187,6 +187,8 @@ def parse_columns(texts: str | Sequence[str]) -> dict[str, list[Choice]]:
     """
     listed = [texts] if isinstance(texts, str) else texts
     words = [word for text in listed for word in text.split()]
+    if listed and not words:
+        raise WordbiasError(f"methods: expected some of {', '.join(METHODS)}, or {NONE}")
     if NONE in (word.lower() for word in words):
         if len(words) > 1:
             raise WordbiasError(

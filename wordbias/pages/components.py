@@ -39,19 +39,23 @@ def component_sections(rows: Sequence[Found]) -> list[Section]:
     return [Section("midb", "Components", (), figures, grids)]
 
 
-def _by_component(rows: Sequence[Found], measure: str, *, after: bool = False) -> dict[int, Found]:
+def _by_component(rows: Sequence[Found], measure: str, stage: str = "") -> dict[int, Found]:
+    """Return rows by component, at a later stage or before."""
     return {
         int(row["component"]): row
         for row in rows
         if row["measure"] == measure
         and is_number(row["value"])
-        and (row.get("stage") == "after") == after
+        and (str(row["stage"]) == stage if stage else row.get("stage") in (None, "", "before"))
     }
 
 
 def _figure(subject: str, rows: Sequence[Found]) -> Figure:
     weights = _by_component(rows, VARIANCE)
-    before, after = (_by_component(rows, CONTRIBUTION, after=done) for done in (False, True))
+    lines = make_lines(row for row in rows if row["measure"] == CONTRIBUTION)
+    later = [stage for stage in stages_of(lines) if stage not in ("", "before")]
+    before = _by_component(rows, CONTRIBUTION)
+    after = _by_component(rows, CONTRIBUTION, later[0]) if len(later) == 1 else {}
     bottom = _TOP + _STEP * len(weights)
     end = _LEFT_END if before else WIDTH - 10
     left = Scale(0, _limit(weights), _NAMES, end)

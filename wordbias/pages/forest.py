@@ -24,13 +24,21 @@ from wordbias.rows import Found
 
 _STEP = 30.0
 _EDGE = 12.0
-LOOKS = {
+_FIXED = {
     "": ("after", "circle"),
     "before": ("before", "circle"),
     "after": ("after", "circle"),
     "after, refitted": ("refitted", "diamond"),
 }
-"""Class and shape of a mark, by stage."""
+_SHAPES = ("circle", "square", "diamond")
+
+
+def look(stage: str, stages: Sequence[str]) -> tuple[str, str]:
+    """Return the class and the shape of the mark of one of several stages."""
+    if stage in _FIXED:
+        return _FIXED[stage]
+    columns = [one for one in stages if one not in _FIXED]
+    return "after", _SHAPES[columns.index(stage) % len(_SHAPES)]
 
 
 def forest(lines: Sequence[Line], title: str, text: str, *, subjects: bool = False) -> Markup:
@@ -51,10 +59,12 @@ def forest(lines: Sequence[Line], title: str, text: str, *, subjects: bool = Fal
     stages = [stage for stage in stages_of(lines) if stage]
     top = 22.0 if stages else 4.0
     bottom = top + _STEP * len(lines)
-    parts = [legend([(stage, _symbol(stage)) for stage in stages], _EDGE, 13)] if stages else []
+    named = [(stage, _symbol(stage, stages)) for stage in stages]
+    parts = [legend(named, _EDGE, 13)] if stages else []
     of_each = "dashed: neutral" if known else ""
-    named = of_each if neutral is None else f"dashed: neutral, {neutral:g}"
-    parts.append(axis(along, top, bottom, named))
+    parts.append(
+        axis(along, top, bottom, of_each if neutral is None else f"dashed: neutral, {neutral:g}")
+    )
     several = len({one.measure for one in lines}) > 1
     for i, one in enumerate(lines):
         parts.append(_row(one, along, top + _STEP * i, _row_name(one, subjects, several)))
@@ -109,16 +119,23 @@ def _row(one: Line, along: Scale, top: float, named: str) -> Markup:
 
 def _marks(one: Line, along: Scale, y: float) -> Markup:
     drawn = [(stage, row) for stage, row in one.stages.items() if is_number(row["value"])]
-    offset = {1: 0.0, 2: 3.0, 3: 4.0}.get(len(drawn), 0.0)
+    offset = {1: 0.0, 2: 3.0, 3: 4.0}.get(len(drawn), 6.0)
+    stages = list(one.stages)
     parts = [
-        _mark(stage, row, along, y + offset * (i * 2 - len(drawn) + 1) / max(len(drawn) - 1, 1))
+        _mark(
+            stage,
+            stages,
+            row,
+            along,
+            y + offset * (i * 2 - len(drawn) + 1) / max(len(drawn) - 1, 1),
+        )
         for i, (stage, row) in enumerate(drawn)
     ]
     return Markup("".join(parts))
 
 
-def _mark(stage: str, row: Found, along: Scale, y: float) -> Markup:
-    class_, shape = LOOKS[stage]
+def _mark(stage: str, stages: Sequence[str], row: Found, along: Scale, y: float) -> Markup:
+    class_, shape = look(stage, stages)
     ends, x = interval(row), along(float(row["value"]))
     whisker = Markup("")
     if ends is not None:
@@ -126,6 +143,6 @@ def _mark(stage: str, row: Found, along: Scale, y: float) -> Markup:
     return Markup(whisker + mark(x, y, f"mark {class_}", shape=shape))
 
 
-def _symbol(stage: str) -> Markup:
-    class_, shape = LOOKS[stage]
+def _symbol(stage: str, stages: Sequence[str]) -> Markup:
+    class_, shape = look(stage, stages)
     return mark(0, 0, f"mark {class_}", shape=shape)

@@ -40,8 +40,16 @@ def headline(rows: Sequence[Found]) -> list[str]:
         prefix = f"{subject}: " if len(subjects) > 1 else ""
         own = [line for line in lines if line.subject == subject]
         cost = [line for line in known if line.subject == subject and line not in lines]
-        done = [*_removed_share(subject, rows), *_changes(own)]
-        parts = [*_findings(own), *done, *_costs(cost), *_leaning(subject, rows)]
+        columns = list(dict.fromkeys(stage for line in [*own, *cost] for stage in line.later))
+        done = []
+        for column in columns or [""]:
+            told = [
+                *_removed_share(subject, column, rows),
+                *_changes([line.at(column) for line in own]),
+                *_costs([line.at(column) for line in cost]),
+            ]
+            done += [f"after {column}: {text}" for text in told] if len(columns) > 1 else told
+        parts = [*_findings(own), *done, *_leaning(subject, rows)]
         sentences += [prefix + text if prefix else text[:1].upper() + text[1:] for text in parts]
     if len(subjects) > _SUBJECTS:
         rest = ", ".join(subjects[_SUBJECTS:])
@@ -79,13 +87,14 @@ def _finding(row: Found) -> str:
     return _AWAY if found else _INCLUDED
 
 
-def _removed_share(subject: str, rows: Sequence[Found]) -> list[str]:
+def _removed_share(subject: str, column: str, rows: Sequence[Found]) -> list[str]:
     """Return the share of the groups' difference that was removed, in words."""
     found = [
         row
         for row in rows
         if row["subject"] == subject
         and row["measure"] == "difference-removed"
+        and row.get("stage") in (column, None)
         and is_number(row["value"])
     ]
     return [
@@ -133,7 +142,8 @@ def _by_construction(line: Line) -> bool:
     last = line.last
     return (
         last is not None
-        and last.get("debiased") == "misp"
+        and str(last.get("debiased", "")).partition(":")[0] == "misp"
+        and "," not in str(last["debiased"])
         and FAMILY_OF[line.measure].key == "midb"
     )
 

@@ -13,17 +13,15 @@ from typing import Any
 from wordbias import __version__
 from wordbias.pages.document import DATA, Document, notes_of, rows_of
 from wordbias.pages.headline import headline
+from wordbias.pages.lines import is_column
 from wordbias.pages.section import Figure, Grid, Markup, Section, element, script_data
 from wordbias.pages.views import sections
 from wordbias.results import LIMITS
+from wordbias.rows import Found
 
 _NUMERIC = re.compile(r"(?:[-−–.,%()+→ \d]|to|e[-+])*")
 _NAMED = 3  # subjects in a title
 _LONGEST = 120  # characters of a fact
-_AFTER = {
-    "misp": "MISP makes of it in memory (wordbias misp)",
-    "hard": "hard debiasing makes of it in memory (wordbias debias hard)",
-}
 
 
 def render_page(documents: Sequence[Document]) -> str:
@@ -78,9 +76,7 @@ def _source_hash(text: str) -> str:
 
 
 def _header(documents: Sequence[Document]) -> Markup:
-    found = [row.get("debiased") for one in documents for row in one.rows]
-    done = ", or ".join(text for name, text in _AFTER.items() if name in found)
-    after = f"“Before” is the embedding as it was given, “after” what {done}; nothing was written."
+    after = _about_columns(rows_of(documents))
     inputs = [
         _input_text(name, facts)
         for one in documents
@@ -91,8 +87,25 @@ def _header(documents: Sequence[Document]) -> Markup:
         "header",
         element("h1", page_title(documents)),
         *(element("p", text, class_="quiet") for text in dict.fromkeys(inputs)),
-        element("p", after, class_="quiet") if done else Markup(""),
+        element("p", after, class_="quiet") if after else Markup(""),
     )
+
+
+def _about_columns(rows: Sequence[Found]) -> str:
+    """Say what the columns of an audit are; nothing without any."""
+    columns = {str(row["stage"]): row["column"] for row in rows if is_column(row)}
+    parts = {
+        "method": "what methods make of it in memory (wordbias debias)",
+        "file": "the cleaned vectors that were given",
+    }
+    told = [
+        f"{', '.join(f'“{name}”' for name in named)}: {text}"
+        for kind, text in parts.items()
+        if (named := [name for name, of in columns.items() if of == kind])
+    ]
+    if not told:
+        return ""
+    return f"“before”: the embedding as it was given; {'; '.join(told)}; nothing was written."
 
 
 def _input_text(name: str, facts: dict[str, object]) -> str:

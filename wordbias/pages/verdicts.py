@@ -15,9 +15,9 @@ UNKNOWN = "–"
 _ROUNDING = 1e-6
 """Values that are closer are equal: float32 vectors are not more exact than that."""
 _MEANING = {
-    IMPROVED: "the value moved the better way and the intervals do not overlap",
-    WORSE: "it moved the other way and the intervals do not overlap",
-    UNCLEAR: "it moved, but the intervals overlap",
+    IMPROVED: "the value moved the better way, clearly",
+    WORSE: "it moved the other way, clearly",
+    UNCLEAR: "it moved, but not clearly",
     SAME: "the value is the same",
 }
 
@@ -26,21 +26,33 @@ def meaning() -> str:
     """Explain the verdicts."""
     meanings = "; ".join(f"“{name}”: {text}" for name, text in _MEANING.items())
     return (
-        f"{meanings}. The intervals are at 95 % and each stands for itself; as both stages are "
-        "measured on the same words, this is the cautious way to compare them."
+        f"{meanings}. A change is clear if its own 95 % interval excludes 0, of differences on the "
+        "same draws of the same words; where there is no such interval, if those of the two values "
+        "do not overlap."
     )
 
 
 def change(line: Line) -> str:
-    """Compare the last stage of a line with the first.
+    """Compare the later stages of a line with the first: a verdict, or the stages of each one."""
+    found: dict[str, list[str]] = {}
+    for stage, row in line.later.items():
+        found.setdefault(change_between(line.first, row), []).append(stage)
+    if len(found) < 2:
+        return next(iter(found), UNKNOWN)
+    return "; ".join(f"{verdict}: {', '.join(stages)}" for verdict, stages in found.items())
+
+
+def change_between(first: Found | None, last: Found | None) -> str:
+    """Compare a row with the one before.
 
     Without intervals, or without knowing which way is better, a change is not judged.
     """
-    first, last = line.first, line.last
     if first is None or last is None or first["value"] is None or last["value"] is None:
         return UNKNOWN
     if abs(float(first["value"]) - float(last["value"])) < _ROUNDING:
         return SAME
+    if is_number(last.get("change_low")) and is_number(last.get("change_high")):
+        return _paired(first, float(last["change_low"]), float(last["change_high"]))
     if interval(first) is None or interval(last) is None:
         return UNJUDGED
     old, new = _badness(first), _badness(last)
@@ -49,6 +61,22 @@ def change(line: Line) -> str:
     if new[1] < old[0]:
         return IMPROVED
     return WORSE if new[0] > old[1] else UNCLEAR
+
+
+def _paired(first: Found, low: float, high: float) -> str:
+    """Judge a change by its own interval, given the value before."""
+    better, neutral = first.get("better"), first.get("neutral")
+    if better == "neutral" and is_number(neutral):
+        gap = float(first["value"]) - float(neutral)
+        low, high = (low, high) if gap > 0 else (-high, -low)
+        nearer = low > -2 * abs(gap) and high < 0  # nowhere as far out on the other side
+        further = low > 0 or high < -2 * abs(gap)
+    elif better in ("lower", "higher"):
+        falls = better == "lower"
+        nearer, further = (high < 0, low > 0) if falls else (low > 0, high < 0)
+    else:
+        return UNKNOWN
+    return IMPROVED if nearer else WORSE if further else UNCLEAR
 
 
 def differs(row: Found) -> bool | None:

@@ -115,9 +115,11 @@ def _figure(
     values = [float(row["value"]) for stages in words.values() for row in stages.values()]
     across = scale([*values, 0.0], _NAMES, WIDTH - 8)
     bottom = _TOP + _STEP * len(words)
-    staged = any("after" in stages for stages in words.values())
+    later = list(dict.fromkeys(one for stages in words.values() for one in stages))
+    later = [one for one in later if one not in ("", "before")]
+    after = "after" if len(later) > 1 else "".join(later)
     shows = f"Where {len(words)} occupations stand between {names[0]} (left) and {names[1]} (right)"
-    shows += "; hollow: before, filled: after." if staged else "."
+    shows += f"; hollow: before, filled: {', '.join(later)}." if later else "."
     parts = [
         label(_NAMES, 30, f"← {names[0]}", class_="side second"),
         label(WIDTH - 8, 30, f"{names[1]} →", anchor="end", class_="side first"),
@@ -125,8 +127,8 @@ def _figure(
         line(across(0), _TOP - 6, across(0), bottom, "neutral"),
         *(_word(word, words[word], across, _TOP + _STEP * i + 8) for i, word in enumerate(words)),
     ]
-    if staged:
-        looks = [("before", "mark plain hollow"), ("after", "mark plain")]
+    if later:
+        looks = [("before", "mark plain hollow"), (after, "mark plain")]
         parts.append(legend([(stage, mark(0, 0, look)) for stage, look in looks], _NAMES, 13))
     title = f"Occupations in {subject}"
     return Figure(
@@ -183,7 +185,7 @@ def claims_neighbours(row: Found) -> bool:
 
 def neighbour_sections(rows: Sequence[Found]) -> list[Section]:
     """Show the neighbours of every word before and after, side by side."""
-    several = len({row["subject"] for row in rows}) > 1
+    several = [key for key in ("subject", "stage") if len({row.get(key) for row in rows}) > 1]
     blocks = [_block(row, several) for row in rows]
     figure = Figure(
         "Neighbours before and after",
@@ -199,9 +201,10 @@ def neighbour_sections(rows: Sequence[Found]) -> list[Section]:
     return [Section("neighbours", "Neighbours of a few words", [lead], [figure], [grid], [method])]
 
 
-def _block(row: Found, several: bool) -> Markup:
+def _block(row: Found, several: Sequence[str]) -> Markup:
     old, new = row["before"], row["after"]
-    subject = element("p", str(row["subject"]), class_="quiet") if several else Markup("")
+    of = ", ".join(str(row.get(key, "")) for key in several)
+    subject = element("p", of, class_="quiet") if several else Markup("")
     return element(
         "div",
         element("h4", str(row["word"])),
@@ -224,10 +227,11 @@ def _list(title: str, words: Sequence[Any], tag: str, shared: set[str]) -> Marku
     return element("div", element("h5", title), element("ol", *items))
 
 
-def _cells(row: Found, several: bool) -> list[str]:
+def _cells(row: Found, several: Sequence[str]) -> list[str]:
     old, new = (list(map(str, row[key])) for key in ("before", "after"))
     lost, come = [w for w in old if w not in new], [w for w in new if w not in old]
-    word = f"{row['word']} ({row['subject']})" if several else str(row["word"])
+    of = ", ".join(str(row.get(key, "")) for key in several)
+    word = f"{row['word']} ({of})" if several else str(row["word"])
     kept = f"{len(old) - len(lost)} of {len(old)}"
     return [word, kept, ", ".join(lost) or "none", ", ".join(come) or "none"]
 
