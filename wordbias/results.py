@@ -28,8 +28,10 @@ from wordbias.rendering import (
 )
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas
     from matplotlib.axes import Axes
+    from numpy.typing import NDArray
 
 Format = Literal["table", "json", "jsonl", "csv", "md", "latex"]
 FORMATS: tuple[str, ...] = get_args(Format)
@@ -70,6 +72,9 @@ class Row:
         Value, or None if it is undefined; then the details have a `reason`.
     details : mapping, optional
         Other keys: `stage`, `reference`, `n`, `missing`, `neutral`, `better`, …
+    samples : array, optional
+        Bootstrap values that the interval is made of, to compare with those of a row on the same
+        words; a report does not keep them.
 
     Examples
     --------
@@ -85,6 +90,7 @@ class Row:
     measure: str
     value: float | None
     details: Mapping[str, Any] = field(default_factory=dict)
+    samples: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:
         """Show the names, the value and its interval."""
@@ -321,13 +327,15 @@ class Report:
 
 
 def _with_reasons(row: Row, spelled: Callable[[str], str]) -> Row:
-    """Return a row with the options in its reasons spelled as the caller writes them."""
+    """Return a row for a report, with the options in its reasons spelled as the caller writes."""
     reasons = {
         key: spelled(text)
         for key, text in row.details.items()
         if key.endswith("reason") and isinstance(text, str)
     }
-    return replace(row, details={**row.details, **reasons}) if reasons else row
+    if not reasons and row.samples is None:
+        return row
+    return replace(row, details={**row.details, **reasons}, samples=None)
 
 
 def versions() -> dict[str, str]:

@@ -50,9 +50,39 @@ class Interval(NamedTuple):
 
 
 def percentile_interval(samples: Array) -> Interval:
-    """Return the middle 95 % of bootstrap values, shape ``(b,)``."""
-    low, high = np.percentile(samples, [2.5, 97.5])
+    """Return the middle 95 % of bootstrap values, shape ``(b,)``; nan counts as no value."""
+    low, high = np.percentile(samples[~np.isnan(samples)], [2.5, 97.5])
     return Interval(float(low), float(high))
+
+
+def ends(samples: Array | None) -> dict[str, float]:
+    """Return `percentile_interval` as details of a row; none without a defined value."""
+    if samples is None or np.isnan(samples).all():
+        return {}
+    return percentile_interval(samples)._asdict()
+
+
+def paired_interval(before: Array | None, after: Array | None) -> Interval | None:
+    """Return the 95 % interval of a difference, after less before, by the paired bootstrap.
+
+    Parameters
+    ----------
+    before, after
+        Bootstrap values of a statistic of two treatments, shape ``(b,)``, of which each pair has
+        drawn the same words; nan where it is undefined. Draws that are undefined in one of them
+        are left out.
+
+    Returns
+    -------
+    Interval or None
+        None without bootstrap values, with different numbers of them, or if no pair is defined.
+    """
+    if before is None or after is None or before.shape != after.shape:
+        return None
+    differences = after - before
+    if np.isnan(differences).all():
+        return None
+    return percentile_interval(differences)
 
 
 def basic_interval(value: float, samples: Array) -> Interval:
@@ -399,23 +429,21 @@ def spearman(x: Array, y: Array) -> float:
     return float(_weighted_spearman(x, y, np.ones((1, len(x))))[0]) if len(x) else float("nan")
 
 
-def spearman_interval(
+def resampled_spearman(
     x: Array, y: Array, rng: np.random.Generator, samples: int = SAMPLES
-) -> Interval | None:
-    """Return the 95 % interval of ρ: pairs are drawn again with replacement, and ranked again.
+) -> Array:
+    """Return ρ of pairs that are drawn again with replacement and ranked again, ``(samples,)``.
 
-    Samples in which ρ is undefined are left out; None if none remains.
+    nan where it is undefined, and everywhere without a pair.
     """
     if not len(x):
-        return None
-    values = bootstrap(
+        return np.full(samples, np.nan)
+    return bootstrap(
         lambda rows: _weighted_spearman(x, y, _times(rows).astype(np.float64)),
         len(x),
         rng,
         samples,
     )
-    values = values[~np.isnan(values)]
-    return percentile_interval(values) if len(values) else None
 
 
 def exact_spearman_p(x: Array, y: Array) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import logging
 import os
+import pickle
 import re
 import signal
 import socket
@@ -18,7 +19,9 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass, replace
-from typing import Any, TextIO, TypeVar
+from functools import lru_cache
+from tempfile import TemporaryDirectory, mkstemp
+from typing import IO, Any, TextIO, TypeVar
 
 from wordbias.devices import set_threads, threads
 from wordbias.errors import WordbiasError, need
@@ -72,7 +75,8 @@ class Workers:
             Its arguments, one for each call. They and the results are pickled between processes of
             this package.
         shared
-            Arguments of every call, before the item; sent to a Dask cluster only once.
+            Arguments of every call, before the item. They are sent to a Dask cluster only once;
+            a process of this machine reads them once, and memory-maps their arrays.
         lost
             Remedy in the error for a worker that died.
 
@@ -86,12 +90,14 @@ class Workers:
             yield from ((i, function(*shared, item)) for i, item in enumerate(items))
             return
         call = _Call(function, workers._threads())
-        with _backend(workers, len(items), shared) as (pool, together):
+        here = workers.backend == "loky"
+        with (
+            _stored(shared) if here else nullcontext(shared) as given,
+            _backend(workers, len(items), given) as (pool, together),
+        ):
             for start in range(0, len(items), together):
                 some = enumerate(items[start : start + together], start)
-                yield from _results(
-                    pool, [(call, place, *shared, one) for place, one in some], lost
-                )
+                yield from _results(pool, [(call, place, *given, one) for place, one in some], lost)
 
     def results(
         self,
@@ -132,9 +138,96 @@ class _Call:
         set_quiet(True)
         set_threads(self.threads)
         try:
-            return place, self.function(*given)
+            shared = [value for one in given for value in _read(one)]
+            return place, self.function(*shared)
         except WordbiasError as error:
             return place, _Refused(str(error))
+
+
+# Shared arguments, for processes of this machine
+
+_MAPPED = 1 << 20
+"""Bytes from which an array is memory-mapped."""
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """Shared arguments in a file."""
+
+    path: str
+
+
+@contextmanager
+def _stored(shared: tuple[Any, ...]) -> Iterator[tuple[_Stored, ...]]:
+    """Write shared arguments to a file for the time of the block."""
+    if not shared:
+        yield ()
+        return
+    with TemporaryDirectory(prefix="wordbias-", ignore_cleanup_errors=True) as folder:
+        path = os.path.join(folder, "shared")
+        try:
+            with open(path, "wb") as file:
+                _Pickler(file, folder).dump(shared)
+        except OSError as error:
+            raise WordbiasError(
+                f"{folder}: data for other processes could not be written: {error.strerror}; "
+                "set TMPDIR to a folder with more room, or use --jobs 1"
+            ) from None
+        yield (_Stored(path),)
+
+
+class _Pickler(pickle.Pickler):
+    """Pickler that leaves large arrays in files, from which they are memory-mapped."""
+
+    def __init__(self, file: IO[bytes], folder: str) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self.folder = folder
+
+    def reducer_override(self, value: Any) -> Any:
+        """Return the place of a large array in a file."""
+        import numpy as np
+
+        large = type(value) in (np.ndarray, np.memmap) and value.nbytes >= _MAPPED
+        if not large or value.dtype.hasobject or not value.flags.c_contiguous:
+            return NotImplemented
+        place = _place_in_file(value)
+        if place is None:
+            handle, name = mkstemp(".array", dir=self.folder)
+            with os.fdopen(handle, "wb") as array:
+                value.tofile(array)
+            place = name, 0
+        return _mapped, (*place, value.dtype, value.shape)
+
+
+def _mapped(path: str, offset: int, dtype: Any, shape: tuple[int, ...]) -> Any:
+    import numpy as np
+
+    return np.asarray(np.memmap(path, dtype, "r", offset, shape))
+
+
+def _place_in_file(value: Any) -> tuple[str, int] | None:
+    """Return the file and the offset of an array that is memory-mapped already, else None."""
+    import numpy as np
+
+    base = value
+    while isinstance(base.base, np.ndarray):
+        base = base.base
+    if not isinstance(base, np.memmap) or base.filename is None or base.mode != "r":
+        return None
+    start, of_base = (one.__array_interface__["data"][0] for one in (value, base))
+    return os.fspath(base.filename), base.offset + start - of_base
+
+
+def _read(one: Any) -> tuple[Any, ...]:
+    """Return an argument, or the shared arguments in its place."""
+    return _shared_of(one.path) if isinstance(one, _Stored) else (one,)
+
+
+@lru_cache(maxsize=1)
+def _shared_of(path: str) -> tuple[Any, ...]:
+    with open(path, "rb") as file:
+        found: tuple[Any, ...] = pickle.load(file)
+    return found
 
 
 @dataclass(frozen=True)

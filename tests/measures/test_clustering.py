@@ -21,11 +21,11 @@ from wordbias.measures.clustering import (
     accuracy,
     clustering,
     clustering_rows,
-    intervals,
     v_measure,
 )
 from wordbias.measures.direction import projections
 from wordbias.measures.panel import Panel
+from wordbias.statistics import percentile_interval
 from wordbias.subspace import Subspace
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -128,13 +128,27 @@ def test_length_in_common_changes_nothing(words: Any) -> None:
 def test_the_intervals_hold_the_means_and_pool_the_seeds(words: Any) -> None:
     x, labels = words
     found = clustering(x, labels, seeds=3)
-    share, v = intervals(found, np.random.default_rng(0))
+    share, v = map(percentile_interval, found.resampled(np.random.default_rng(0)))
     assert share.low <= found.accuracy.mean() <= share.high
     assert 0 <= v.low <= v.high <= 1
-    same = Clustering(found.accuracy[:1], found.v_measure[:1], found.cells[:1])
     p = float(found.accuracy[0])
-    low, high = intervals(same, np.random.default_rng(0))[0]
-    assert (high - low) / (2 * 1.96 * np.sqrt(p * (1 - p) / 120)) == pytest.approx(1, abs=0.2)
+    same, ten = Clustering(found.places[:1]), Clustering(np.repeat(found.places[:1], 10, axis=0))
+    for one in (same, ten):  # ten runs that agree are no more words
+        low, high = percentile_interval(one.resampled(np.random.default_rng(0))[0])
+        assert (high - low) / (2 * 1.96 * np.sqrt(p * (1 - p) / 120)) == pytest.approx(1, abs=0.2)
+
+
+def test_a_draw_has_the_accuracy_and_v_measure_of_the_words_drawn(words: Any) -> None:
+    x, labels = words
+    found = clustering(x, labels, seeds=2)
+    share, v = found.resampled(np.random.default_rng(3))
+    drawn = np.random.default_rng(3).integers(len(labels), size=(1000, len(labels)))
+    for i in (0, 1, 999):
+        clusters = [places[drawn[i]] % 2 for places in found.places]
+        of = labels[drawn[i]]
+        agreed = [np.mean(of == c) for c in clusters]
+        assert share[i] == pytest.approx(np.mean([max(a, 1 - a) for a in agreed]))
+        assert v[i] == pytest.approx(np.mean([v_measure_score(of, c) for c in clusters]))
 
 
 @pytest.fixture

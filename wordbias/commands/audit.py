@@ -11,6 +11,14 @@ from wordbias.functions.audit import FORMATS, audit
 
 _OUTPUT = "wordbias-audit.html"
 
+
+def _unless_none(
+    ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
+) -> tuple[str, ...] | None:
+    """Return what was given, or None: no text is another thing than the default."""
+    return value or None
+
+
 command: click.Command = shell(
     audit,
     argument("embeddings", many=True, metavar="[EMBEDDING]..."),
@@ -21,6 +29,8 @@ command: click.Command = shell(
         default=unless_printed(_OUTPUT),
         help=f"File to write.  [default: {_OUTPUT}; md and json: stdout]",
     ),
+    option("methods", multiple=True, metavar="TEXT", callback=_unless_none),
+    option("after", multiple=True, metavar="FILE", callback=_unless_none),
     option("skip", type=NAMES),
     option("words", type=NAMES),
     option("sets", multiple=True),
@@ -28,6 +38,8 @@ command: click.Command = shell(
     examples="""
         wordbias audit
         wordbias audit glove.txt -o glove.html --sets test_sets/
+        wordbias audit glove.txt --methods "misp:dims=2 hard,misp inlp:rounds=10"
+        wordbias audit glove.txt --methods none --after cleaned.txt
         wordbias audit glove.txt word2vec.bin --skip gipe,mab
         wordbias audit glove.txt --format json -o glove.json
     """,

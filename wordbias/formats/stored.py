@@ -24,6 +24,7 @@ Framework = Literal["numpy", "pt", "mapped"]
 """Arrays of numpy, tensors of torch, or arrays of numpy that are memory-mapped on access."""
 
 ADAPTER = "wordbias adapter 1"
+AUDIT = "audit"
 CHECKPOINT = "training"
 NLI_MODEL = "nli"
 REPRESENTATIONS = "representations"
@@ -32,6 +33,7 @@ TRANSFORM = "transform"
 
 _KINDS = {
     ADAPTER: ("an ", "adapter", "make one with: wordbias project MODEL -o ADAPTER"),
+    AUDIT: ("a ", "result of an audit", "remove it"),
     CHECKPOINT: ("a ", "checkpoint", "remove it, or name another output"),
     NLI_MODEL: ("an ", "NLI model", "train one with: wordbias nli-train"),
     REPRESENTATIONS: ("", "representations", "write such a file with: wordbias encode"),

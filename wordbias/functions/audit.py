@@ -1,4 +1,4 @@
-"""Everything about an embedding on one page, before and after MISP."""
+"""Everything about an embedding on one page, before and after several methods."""
 
 from __future__ import annotations
 
@@ -7,27 +7,38 @@ from collections.abc import Sequence
 
 from wordbias.calls import current, note, public
 from wordbias.data import nli_sample_path
+from wordbias.devices import threads
+from wordbias.embedding import Embedding
+from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.inputs import (
     EmbeddingsLike,
     ReadOptions,
     as_list,
     distinctly_named,
+    each_once,
     input_facts,
+    open_subject,
     open_subjects,
     path_of,
+    unused,
 )
 from wordbias.functions.quality import Places, places_of
 from wordbias.functions.report import FORMATS as PAGE_FORMATS
 from wordbias.functions.report import Page, check_output
 from wordbias.measures.panel import make_panels
 from wordbias.measures.sembias import SemBias
+from wordbias.methods.methods import NONE, parse_columns
 from wordbias.nli.files import Model
-from wordbias.pages.audit import measure_stages, slow_parts
-from wordbias.pages.stages import Plan, make_stages
+from wordbias.pages.audit import MANY_WORDS, audit_digest, measure_stages, slow_parts
+from wordbias.pages.stages import BEFORE, Column, Compared, Plan, check_directions
+from wordbias.rendering import how_many
 from wordbias.resources import located
 from wordbias.word_tasks import find_sets
 from wordbias.wordlists import Attribute, GroupsLike, wordlist
+from wordbias.workers import Workers
 
+METHODS = "misp hard inlp leace"
+"""Methods that need no extra and take seconds."""
 FORMATS = (*PAGE_FORMATS, "json")
 
 
@@ -35,6 +46,8 @@ FORMATS = (*PAGE_FORMATS, "json")
 def audit(
     embeddings: EmbeddingsLike = None,
     *,
+    methods: str | Sequence[str] | None = None,
+    after: EmbeddingsLike = None,
     output: str | os.PathLike[str] | None = None,
     skip: Sequence[str] | None = None,
     words: Sequence[str] | None = None,
@@ -52,24 +65,34 @@ def audit(
     skip_bad: bool = False,
     allow_pickle: bool = False,
     cache: bool = True,
+    jobs: int | None = None,
     seed: int = 0,
 ) -> Page:
-    """Measure everything about ``embeddings``, before and after MISP, and write one page.
+    """Measure everything about ``embeddings``, before and after ``methods``, and write one page.
 
     The page shows every measure of bias with its interval, the occupations that lean most,
-    neighbours, quality, and how an NLI model that reads the vectors treats women and men. It needs
-    no network and no installed software, can be mailed and printed, and contains its data. No other
-    file is written. Without ``embeddings`` the sample that comes with wordbias is used.
+    neighbours, quality, and how an NLI model that reads the vectors treats women and men; before
+    debiasing, after each method, and after your own cleaned files. It needs no network and no
+    installed software, can be mailed and printed, and contains its data. No other file is written.
+    Without ``embeddings`` the sample that comes with wordbias is used. An interrupted call resumes
+    when it is repeated.
 
     Parameters
     ----------
     embeddings : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several
         The embeddings to measure; by default the sample that comes with wordbias.
+    methods : str or sequence of str, optional
+        Columns of the page, with spaces between: a method, several in order with commas between,
+        settings after a name: "misp hard,misp inlp:rounds=10". none measures only before.
+        [default: misp hard inlp leace; none for several embeddings]
+    after : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several, optional
+        The embedding after it was cleaned elsewhere, a column each. Words that one of the files
+        lacks are left out of all columns.
     output : path, optional
         File to write: a page (.html), the same without pictures (.md), or rows (.json).
     skip : sequence of str, optional
         Parts to leave out, some of midb, direct-bias, clustering, recoverability, sembias, gipe,
-        weat, occupations, map, neighbours, quality, mab, misp.
+        weat, occupations, map, neighbours, quality, mab.
     words : sequence of str, optional
         Words whose neighbours are listed too: nurse,doctor.
     sets : path, fetched name or several
@@ -100,30 +123,38 @@ def audit(
     allow_pickle : bool
         Open gensim .kv files, which are pickles and can run any code.
     cache : bool
-        Cache parsed text; later calls memory-map it.
+        Cache parsed text; later calls memory-map it. Without it an interrupted call does not
+        resume.
+    jobs : int, optional
+        Number of processes.  [default: the number of cores; 1 for up to 20,000 words]
     seed : int
         Seed of everything random.
 
     Returns
     -------
     Page
-        A report of all rows, at the stages before and after; ``save("page.html")`` writes the page.
+        A report of all rows, before and at each column; ``save("page.html")`` writes the page.
 
     Raises
     ------
     WordbiasError
-        If a file cannot be used or written. A measure that cannot be taken becomes a note.
+        If a file cannot be used or written. A measure that cannot be taken becomes a note, and a
+        method that fails a column that says why.
 
     Examples
     --------
     >>> import wordbias as wb
     >>> parts = "clustering,recoverability,gipe,weat,mab,map,neighbours,quality,sembias"
-    >>> report = wb.audit(skip=parts, chance=False)
+    >>> report = wb.audit(methods="misp hard,misp", skip=parts, chance=False, jobs=1)
     >>> [row.details["stage"] for row in report["midb-abs"]]
-    ['before', 'after']
+    ['before', 'misp', 'hard,misp']
     """
+    chains = parse_columns(_default_methods(embeddings) if methods is None else methods)
+    cleaned = [] if after is None else as_list(after)
+    if cleaned and len(each_once(embeddings)) > 1:
+        raise UsageError("--after is of one embedding, and several are given; name one")
     tests = places_of(sets)
-    files = [*as_list(embeddings), *tests, sembias, model, groups, vocab]
+    files = [*as_list(embeddings), *cleaned, *tests, sembias, model, groups, vocab]
     to = check_output(output, FORMATS, map(path_of, files))
     plan = Plan(
         tuple(skip or ()),
@@ -134,11 +165,16 @@ def audit(
         isolated=0.0 if as_published else 1.0,
         chance=chance,
     )
-    subjects = distinctly_named(
-        open_subjects(embeddings, ReadOptions(cache, skip_bad, allow_pickle))
+    options = ReadOptions(cache, skip_bad, allow_pickle)
+    subjects = distinctly_named(open_subjects(embeddings, options))
+    files_after = [open_subject(one, options) for one in cleaned]
+    opened, columns, notes = _with_cleaned(
+        [subject.embedding for subject in subjects],
+        [Column(label, chain) for label, chain in chains.items()],
+        [subject.embedding for subject in files_after],
     )
     panels = make_panels(
-        [subject.embedding for subject in subjects],
+        opened,
         None,
         Attribute.load(groups),
         None if vocab is None else wordlist(vocab),
@@ -149,18 +185,76 @@ def audit(
         center=center or as_published,
         by_projection=as_published,
     )
-    stages = make_stages(panels, misp=plan.includes("misp"))
+    check_directions(panels)
     if slow := slow_parts(panels, plan):
         them = "it" if len(slow) == 1 else "them"
         note(f"{' and '.join(slow)} may take minutes; --skip={','.join(slow)} leaves {them} out")
-    found = measure_stages(stages, plan)
+    many = max(map(len, opened)) > MANY_WORDS
+    compared = [Compared(panel, columns) for panel in panels]
+    found = measure_stages(
+        compared,
+        plan,
+        workers=Workers(jobs or (threads() if many else 1)),
+        digest=audit_digest(compared, plan) if cache else None,
+    )
+    facts = input_facts(subjects)
+    for column, subject in zip(columns[len(chains) :], files_after, strict=True):
+        facts[f"after: {column.label}"] = subject.info.to_dict()
     page = Page(
-        arguments={name: one for name, one in current().arguments.items() if name != "output"},
-        inputs=input_facts(subjects),
+        arguments={
+            name: one for name, one in current().arguments.items() if name not in ("output", "jobs")
+        },
+        inputs=facts,
         rows=found.rows,
         seed=seed,
-        notes=found.notes,
+        notes=[*notes, *found.notes],
     )
     if output is not None:
         page.write(output, to)
     return page
+
+
+def _default_methods(embeddings: EmbeddingsLike) -> str:
+    """Return the methods of a call that names none: several embeddings are only compared."""
+    if len(each_once(embeddings)) == 1:
+        return METHODS
+    note(
+        "several embeddings are compared as they are; --methods cleans each of them", reported=True
+    )
+    return NONE
+
+
+def _with_cleaned(
+    embeddings: Sequence[Embedding], columns: Sequence[Column], cleaned: Sequence[Embedding]
+) -> tuple[list[Embedding], list[Column], list[str]]:
+    """Add cleaned files as columns, all of the words that the embedding and the files have.
+
+    Returns
+    -------
+    embeddings, columns, notes
+        The embedding of the common words, the columns of methods and files, and a note on the
+        words left out.
+
+    Raises
+    ------
+    WordbiasError
+        If no word is common.
+    """
+    if not cleaned:
+        return list(embeddings), list(columns), []
+    (before,) = embeddings
+    common = [word for word in before.words if all(word in one.index for one in cleaned)]
+    if not common:
+        names = ", ".join(one.name for one in cleaned)
+        raise WordbiasError(f"--after: {names} and {before.name} have no word in common")
+    found, notes = list(columns), []
+    for one in cleaned:
+        label = unused(one.name, [BEFORE, *(column.label for column in found)])
+        found.append(Column(label, embedding=one.subset(common)))
+    for one in (before, *cleaned):
+        if left := len(one) - len(common):
+            notes.append(
+                f"{one.name}: {left:,} of {how_many(len(one), 'word')} are left out of all "
+                "columns: not all of the files have them"
+            )
+    return [before.subset(common)], found, notes

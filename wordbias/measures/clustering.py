@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from wordbias.measures.family import Key
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
-from wordbias.statistics import Interval, percentile_interval, resampled_cells
+from wordbias.statistics import resampled_means
 
 MEASURES = ("clustering-accuracy", "clustering-v")
 WORDS = 1500
@@ -29,15 +29,37 @@ class Clustering(NamedTuple):
 
     Attributes
     ----------
-    accuracy, v_measure
-        One value a seed, shape ``(s,)``.
-    cells
-        Number of words of each (label, cluster), shape ``(s, 2, 2)``.
+    places
+        Cell of each word, twice its label plus its cluster, shape ``(s, n)``.
     """
 
-    accuracy: NDArray[np.float64]
-    v_measure: NDArray[np.float64]
-    cells: NDArray[np.intp]
+    places: NDArray[np.intp]
+
+    @property
+    def cells(self) -> NDArray[np.intp]:
+        """Number of words of each (label, cluster), shape ``(s, 2, 2)``."""
+        counts = [np.bincount(of_words, minlength=4) for of_words in self.places]
+        return np.stack(counts).reshape(-1, 2, 2)
+
+    @property
+    def accuracy(self) -> NDArray[np.float64]:
+        """One value a seed, shape ``(s,)``."""
+        return accuracy(self.cells)
+
+    @property
+    def v_measure(self) -> NDArray[np.float64]:
+        """One value a seed, shape ``(s,)``."""
+        return v_measure(self.cells)
+
+    def resampled(self, rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return mean accuracy and v-measure over the seeds, of words drawn again, ``(b,)`` each.
+
+        All seeds have the same draws: a word is in a sample or not, whichever k-means is run.
+        """
+        seeds, n = self.places.shape
+        in_cell = (self.places[..., None] == np.arange(4)).transpose(1, 0, 2).reshape(n, -1)
+        drawn = resampled_means(in_cell.astype(np.float64), rng).reshape(-1, seeds, 2, 2)
+        return accuracy(drawn).mean(1), v_measure(drawn).mean(1)
 
 
 def clustering(
@@ -64,15 +86,15 @@ def clustering(
     """
     from sklearn.cluster import KMeans
 
-    cells = np.empty((seeds, 2, 2), np.intp)
+    places = np.empty((seeds, len(labels)), np.intp)
     with one_thread():
         for i in range(seeds):
             found = KMeans(2, n_init=n_init, random_state=seed + i).fit_predict(vectors)
-            cells[i] = np.bincount(2 * labels + found, minlength=4).reshape(2, 2)
-    return Clustering(accuracy(cells), v_measure(cells), cells)
+            places[i] = 2 * labels + found
+    return Clustering(places)
 
 
-def accuracy(cells: NDArray[np.intp]) -> NDArray[np.float64]:
+def accuracy(cells: NDArray[Any]) -> NDArray[np.float64]:
     """Return the alignment accuracy ``max(acc, 1 − acc)`` of ``(…, label, cluster)`` counts."""
     right = cells[..., 0, 0] + cells[..., 1, 1]
     share = right / cells.sum((-1, -2))
@@ -80,22 +102,13 @@ def accuracy(cells: NDArray[np.intp]) -> NDArray[np.float64]:
     return aligned
 
 
-def v_measure(cells: NDArray[np.intp]) -> NDArray[np.float64]:
+def v_measure(cells: NDArray[Any]) -> NDArray[np.float64]:
     """Return the V-measure (Rosenberg and Hirschberg 2007) of ``(…, label, cluster)`` counts."""
     joint = cells / cells.sum((-1, -2), keepdims=True)
     labels, clusters = _entropy(joint.sum(-1)), _entropy(joint.sum(-2))
     mutual = labels + clusters - _entropy(joint.reshape(*joint.shape[:-2], 4))
     total = labels + clusters
     return np.where(total == 0, 1.0, 2 * mutual / np.where(total == 0, 1, total))
-
-
-def intervals(found: Clustering, rng: np.random.Generator) -> tuple[Interval, Interval]:
-    """Return 95 % intervals of mean accuracy and v-measure: bootstrap over words, seeds pooled."""
-    samples = [resampled_cells(cells.ravel(), rng).reshape(-1, 2, 2) for cells in found.cells]
-    return (
-        percentile_interval(np.mean([accuracy(drawn) for drawn in samples], axis=0)),
-        percentile_interval(np.mean([v_measure(drawn) for drawn in samples], axis=0)),
-    )
 
 
 def _entropy(p: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -117,14 +130,14 @@ def clustering_rows(panel: Panel, words: int = WORDS) -> list[Row]:
         panel.row(
             name,
             float(of_seeds.mean()),
-            **interval._asdict(),
+            samples,
             spread=float(of_seeds.std(ddof=1)),
             n=len(chosen.rows),
             **ideal(name),
             **about,
         )
-        for name, of_seeds, interval in zip(
-            MEASURES, values, intervals(found, panel.rng()), strict=True
+        for name, of_seeds, samples in zip(
+            MEASURES, values, found.resampled(panel.rng()), strict=True
         )
     ]
 

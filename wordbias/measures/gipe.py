@@ -21,7 +21,7 @@ from wordbias.measures.movement import nearest
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
-from wordbias.statistics import Interval, percentile_interval, resampled_means
+from wordbias.statistics import resampled_means
 from wordbias.subspace import Subspace
 
 THETAS = (0.03, 0.05, 0.07)
@@ -57,11 +57,17 @@ class Gipe(NamedTuple):
         """Sum of γ; 0 only if every word is isolated and ``isolated=0``."""
         return float(self.gamma.sum())
 
-    def interval(self, rng: np.random.Generator) -> Interval:
-        """Return the 95 % interval: bootstrap over words, each with its γ and η."""
-        parts = resampled_means(np.stack([self.gamma * self.eta, self.gamma], axis=1), rng)
-        weighed = parts[parts[:, 1] > 0]  # a sample may hold only words of weight 0
-        return percentile_interval(weighed[:, 0] / weighed[:, 1])
+    def resampled(self, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Return values of words drawn again, each with its γ and η, shape ``(b,)``.
+
+        The neighbours stay as they were found. A sample that holds only words of weight 0 is nan.
+        """
+        total, weight = resampled_means(
+            np.stack([self.gamma * self.eta, self.gamma], axis=1), rng
+        ).T
+        found = np.full(len(total), np.nan)
+        np.divide(total, weight, out=found, where=weight > 0)
+        return found
 
 
 def indirect_bias(
@@ -208,13 +214,11 @@ def gipe_rows(
             reason = "undefined: no word is another's neighbour, and such words weigh nothing"
             rows.append(_undefined(panel, theta, reason, about))
             continue
-        interval = found.interval(panel.rng())
         row = panel.row(
             "gipe",
             found.value,
+            found.resampled(panel.rng()),
             setting=f"θ={theta:g}",
-            low=interval.low,
-            high=interval.high,
             n=len(near.queries),
             **ideal("gipe"),
             **about,

@@ -115,9 +115,9 @@ def word_rows(panel: Panel, words: Sequence[str]) -> list[Row]:
         ("midb", midb, fitted.subspace_reason),
         ("direct-bias", direct, fitted.direction_reason),
     ):
-        centred = {"centred": panel.center} if measure == "midb" else {}
+        centred = panel.center if measure == "midb" else None
         rows += [
-            panel.row(measure, value, reason=why or None, word=word, **centred, **better)
+            panel.row(measure, value, reason=why or None, word=word, centred=centred, **better)
             for word, value in zip(words, values, strict=True)
         ]
     return rows

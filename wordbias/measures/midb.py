@@ -23,7 +23,7 @@ from wordbias.measures.family import Key
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
-from wordbias.statistics import percentile_interval, resampled_means
+from wordbias.statistics import resampled_means
 from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute, resolve_groups
 
@@ -313,13 +313,11 @@ def _defined_rows(panel: Panel, columns: dict[str, Float]) -> list[Row]:
         samples = resampled_means(values, panel.rng())
     rows = []
     for i, name in enumerate(columns):
-        interval = percentile_interval(of_mean(name, samples[:, i]))
         rows.append(
             panel.row(
                 name,
                 float(of_mean(name, values[:, i].mean())),
-                low=interval.low,
-                high=interval.high,
+                of_mean(name, samples[:, i]),
                 n=len(values),
                 **ideal(name),
                 **_setting(panel, name),

@@ -57,10 +57,12 @@ def neighbours_preserved(
 ) -> NDArray[np.float64]:
     """Return the share of `k` cosine neighbours that each of `sample` random words keeps.
 
-    Words whose vector is zero before or after have no neighbours and are not drawn.
+    Words whose vector is zero before have no neighbours and are not drawn; those that have become
+    zero after are left out, so that the draw does not depend on what was done to the vectors.
     """
-    usable = np.flatnonzero((lengths(before) > 0) & (lengths(after) > 0))
+    usable = np.flatnonzero(lengths(before) > 0)
     queries = np.sort(rng.choice(usable, min(sample, len(usable)), replace=False))
+    queries = queries[lengths(after[queries]) > 0]
     k = min(k, len(before) - 1)
     old, new = (neighbours(vectors, queries, k) for vectors in (before, after))
     kept = [len(np.intersect1d(a, b)) / k for a, b in zip(old, new, strict=True)]

@@ -15,6 +15,7 @@ from wordbias.errors import WordbiasError, on_a_line
 from wordbias.measures.direction import Biased, Direction, find_direction, most_biased, projections
 from wordbias.rendering import how_many
 from wordbias.results import Row
+from wordbias.statistics import ends
 from wordbias.vocabulary import choose_vocabulary
 from wordbias.wordlists import Attribute, WordGroups
 from wordbias.wordlists.groups import more_than_two
@@ -111,10 +112,26 @@ class Panel:
         """Return a new generator from the seed, so that each measure starts alike."""
         return np.random.default_rng(self.seed)
 
-    def row(self, measure: str, value: float | None, **details: Any) -> Row:
-        """Make a row about this embedding; details that are None are left out."""
+    def row(
+        self,
+        measure: str,
+        value: float | None,
+        samples: NDArray[np.float64] | None = None,
+        **details: Any,
+    ) -> Row:
+        """Make a row about this embedding; details that are None are left out.
+
+        Parameters
+        ----------
+        measure, value
+            Measure and value.
+        samples
+            Bootstrap values, shape ``(b,)``, whose middle 95 % are the interval.
+        details
+            Other details.
+        """
         known = {key: item for key, item in details.items() if item is not None}
-        return Row(self.embedding.name, measure, value, known)
+        return Row(self.embedding.name, measure, value, {**ends(samples), **known}, samples)
 
     def against(self) -> dict[str, Any]:
         """Return the details of rows about the original and the direction."""

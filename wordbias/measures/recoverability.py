@@ -16,7 +16,7 @@ from wordbias.measures.family import Key
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
-from wordbias.statistics import Interval, percentile_interval, resampled_cells
+from wordbias.statistics import resampled_means
 
 WORDS = 5000
 """Most biased words in all, half of each side."""
@@ -26,17 +26,15 @@ TRAIN_SHARE = 0.2
 
 
 class Recovered(NamedTuple):
-    """Test accuracy of one classifier, neutral .5, and how many words it was tested on."""
+    """Result of one classifier: which of the words tested it has right, shape ``(n,)``."""
 
-    accuracy: float
-    right: int
-    tested: int
+    right: NDArray[np.bool_]
     converged: bool = True
 
-    def interval(self, rng: np.random.Generator) -> Interval:
-        """Return the 95 % interval: bootstrap over the words tested."""
-        cells = np.array([self.right, self.tested - self.right])
-        return percentile_interval(resampled_cells(cells, rng)[:, 0] / self.tested)
+    @property
+    def accuracy(self) -> float:
+        """Share of the words tested that it has right, neutral .5."""
+        return int(self.right.sum()) / len(self.right)
 
 
 def recoverability(
@@ -74,8 +72,7 @@ def recoverability(
     with blas_threads(1):
         for name in CLASSIFIERS:
             model, converged = _fitted(make_classifier(name, seed), vectors[train], labels[train])
-            right = int((model.predict(vectors[test]) == labels[test]).sum())
-            found[name] = Recovered(right / len(test), right, len(test), converged)
+            found[name] = Recovered(model.predict(vectors[test]) == labels[test], converged)
     return found
 
 
@@ -110,17 +107,19 @@ def recoverability_rows(panel: Panel, words: int = WORDS) -> list[Row]:
     except WordbiasError as error:
         return panel.undefined(MEASURES, f"undefined: {error}", **about)
     found = recoverability(panel.vectors[chosen.rows], chosen.labels, seed=panel.seed)
+    right = np.stack([result.right for result in found.values()], axis=1)
+    samples = resampled_means(right.astype(np.float64), panel.rng())
     return [
         panel.row(
             f"recoverability-{name}",
             result.accuracy,
-            **result.interval(panel.rng())._asdict(),
-            n=result.tested,
+            samples[:, i],
+            n=len(right),
             **ideal(f"recoverability-{name}"),
             converged=None if result.converged else False,
             **about,
         )
-        for name, result in found.items()
+        for i, (name, result) in enumerate(found.items())
     ]
 
 

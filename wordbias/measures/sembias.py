@@ -16,7 +16,7 @@ from wordbias.measures.family import Key
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
-from wordbias.statistics import percentile_interval, resampled_cells
+from wordbias.statistics import resampled_means
 from wordbias.subspace import Subspace
 from wordbias.wordlists import resolve_pairs
 
@@ -136,13 +136,15 @@ def _set_rows(panel: Panel, questions: Sequence[Question], name: str) -> list[Ro
     if subspace is None or not usable:
         reason = reason or "undefined: no question has all its words"
         return panel.undefined(MEASURES, reason, **about)
-    counts = category_counts(choices(_differences(panel.embedding, usable), subspace))
-    drawn = resampled_cells(counts, panel.rng()) / len(usable)
+    best = choices(_differences(panel.embedding, usable), subspace)
+    counts = category_counts(best)
+    chosen = np.array(COLUMNS)[best][:, None] == np.arange(len(CATEGORIES))
+    drawn = resampled_means(chosen.astype(np.float64), panel.rng())
     return [
         panel.row(
             measure,
             float(counts[i] / len(usable)),
-            **percentile_interval(drawn[:, i])._asdict(),
+            drawn[:, i],
             **ideal(measure),
             direction=panel.own_direction.recipe,
             **about,

@@ -32,7 +32,7 @@ from wordbias.statistics import (
     SAMPLES,
     TIE,
     PValue,
-    percentile_interval,
+    ends,
     permutation_test,
     resampled_cells,
 )
@@ -92,9 +92,12 @@ def weat_row(embedding: Embedding, found: FoundQuery, settings: Settings) -> Row
     s_x, s_y = s[: len(x)], s[len(x) :]
     d = effect_size(s_x, s_y, settings.ddof)
     sizes = (len(x), len(y), len(a), len(b))
+    samples = resampled_effect_sizes(
+        c, sizes, np.random.default_rng(settings.seed), ddof=settings.ddof
+    )
     details = {
         **found.details(),
-        **_interval(c, sizes, settings),
+        **ends(samples),
         **_tested(s_x, s_y, settings),
         "ddof": settings.ddof,
         **ideal("weat"),
@@ -104,7 +107,7 @@ def weat_row(embedding: Embedding, found: FoundQuery, settings: Settings) -> Row
         return Row(embedding.name, "weat", None, {**details, "reason": reason})
     if details["p"] < SMALL and details.get("low", 1) <= 0 <= details.get("high", 0):
         details["reading"] = READING
-    return Row(embedding.name, "weat", d, details)
+    return Row(embedding.name, "weat", d, details, samples)
 
 
 def _tested(s_x: Array, s_y: Array, settings: Settings) -> dict[str, Any]:
@@ -116,12 +119,6 @@ def _tested(s_x: Array, s_y: Array, settings: Settings) -> dict[str, Any]:
         "partitions": found.partitions,
         "method": "exact" if found.exact else "sampled",
     }
-
-
-def _interval(c: Array, sizes: Sizes, settings: Settings) -> dict[str, float]:
-    rng = np.random.default_rng(settings.seed)
-    samples = resampled_effect_sizes(c, sizes, rng, ddof=settings.ddof)
-    return percentile_interval(samples)._asdict() if len(samples) else {}
 
 
 def associations(w: ArrayLike, a: ArrayLike, b: ArrayLike) -> Array:
@@ -220,7 +217,7 @@ def resampled_effect_sizes(
     Returns
     -------
     ndarray
-        Shape ``(samples,)`` or shorter: a draw that leaves no deviation has no effect size.
+        Shape ``(samples,)``; nan where a draw leaves no deviation.
     """
     x, y, a, b = (resampled_cells(np.ones(n, np.intp), rng, samples) / n for n in sizes)
     k = sizes[2]
@@ -232,7 +229,7 @@ def resampled_effect_sizes(
     sd = np.sqrt((w * centred**2).sum(axis=1) * total / (total - ddof))
     gap = (x * s[:, :n]).sum(axis=1) - (y * s[:, n:]).sum(axis=1)
     usable = sd > TIE * np.abs(s).mean(axis=1)
-    found: Array = gap[usable] / sd[usable]
+    found: Array = np.divide(gap, sd, out=np.full(len(gap), np.nan), where=usable)
     return found
 
 

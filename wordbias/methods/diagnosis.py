@@ -229,10 +229,10 @@ class Diagnosis:
         found = components(subspace, *vectors, axis(embedding, attribute)[0], rng, center=center)
         return cls(embedding.name, attribute, (first, second), vectors, subspace, found, center)
 
-    def component_rows(self, projection: Projection) -> list[Row]:
+    def component_rows(self, projection: Projection | None = None) -> list[Row]:
         """Return a row for each component, and the share of the groups' difference in their span.
 
-        `projection` says how much of each component is removed.
+        `projection` says how much of each component is removed, if it is.
         """
         sizes = {
             "n": sum(map(len, self.vectors)),
@@ -240,13 +240,14 @@ class Diagnosis:
             "centred": self.center,
         }
         missing = [word for group in self.groups for word in group.missing]
-        found, removed = self.components, removed_shares(projection)
+        found = self.components
+        removed = None if projection is None else removed_shares(projection)
         along = found.cos_direction
         rows = []
         for i, weight in enumerate(found.weights.tolist()):
             details = {
                 "component": i + 1,
-                "removed": removed[i],
+                **({} if removed is None else {"removed": removed[i]}),
                 "cos_difference": float(found.cos_difference[i]),
                 "cos_direction": None if along is None else float(along[i]),
                 "sign_stability": float(found.stability[i]),

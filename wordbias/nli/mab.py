@@ -17,13 +17,7 @@ from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
 from wordbias.nli.test_sets import Filler, TestSet
 from wordbias.results import Row
-from wordbias.statistics import (
-    Interval,
-    PValue,
-    percentile_interval,
-    permutation_test,
-    resampled_means,
-)
+from wordbias.statistics import PValue, ends, permutation_test, resampled_means
 
 Float = NDArray[np.float64]
 
@@ -143,13 +137,13 @@ def _bias_rows(part: _Part, subject: str, settings: Settings) -> Iterator[Row]:
     first, second = map(part.side, part.groups)
     found = marked(first, second)
     values = (found.distance, found.error, found.error_per_pair)
-    around = intervals(first, second, np.random.default_rng(settings.seed))
+    drawn = resampled(first, second, np.random.default_rng(settings.seed))
     tested = _test(first, second, settings) if can_be_significant(len(first), len(second)) else {}
     about = {**part.about, "n": part.p.shape[0] * part.p.shape[1]}
-    for measure, value, interval in zip(BIAS, values, around, strict=True):
+    for measure, value, samples in zip(BIAS, values, drawn, strict=True):
         more = tested if measure == BIAS[0] else {}
-        details = {**about, **ideal(measure), **interval._asdict(), **more}
-        yield Row(subject, measure, value, details)
+        details = {**about, **ideal(measure), **ends(samples), **more}
+        yield Row(subject, measure, value, details, samples)
 
 
 def _test(first: Float, second: Float, settings: Settings) -> dict[str, Any]:
@@ -213,15 +207,15 @@ def distance_to_ideal(p: Float) -> Float:
     return _norm(IDEAL - p)
 
 
-class Intervals(NamedTuple):
-    """95 % intervals of the three numbers of `Marked`."""
+class Resampled(NamedTuple):
+    """Bootstrap values of the three numbers of `Marked`, shape ``(b,)`` each."""
 
-    distance: Interval
-    error: Interval
-    error_per_pair: Interval
+    distance: Float
+    error: Float
+    error_per_pair: Float
 
 
-def intervals(first: Float, second: Float, rng: np.random.Generator) -> Intervals:
+def resampled(first: Float, second: Float, rng: np.random.Generator) -> Resampled:
     """Bootstrap over templates: the words are fixed, the sentences a sample.
 
     A distance is never negative and its interval never holds 0; whether groups of words differ at
@@ -232,8 +226,7 @@ def intervals(first: Float, second: Float, rng: np.random.Generator) -> Interval
     drawn = resampled_means(np.concatenate([m, f, *norms], axis=1), rng)  # (b, 8)
     m, f = drawn[:, :3], drawn[:, 3:6]
     error = (distance_to_ideal(m) + distance_to_ideal(f)) / 2
-    samples = (_norm(m - f), error, drawn[:, 6:].mean(1))
-    return Intervals(*(percentile_interval(values) for values in samples))
+    return Resampled(_norm(m - f), error, drawn[:, 6:].mean(1))
 
 
 def distance_test(

@@ -1,42 +1,64 @@
 """Audit of embeddings before and after debiasing: every measure that needs few settings.
 
-Each part is a function of the stages, before and after MISP, and of a plan; a part that cannot be
-measured becomes a note, and the others go on.
+Each part is a function of one stage, the vectors before or after a column's methods, and of a plan.
+It is a job: jobs run side by side, their results are kept on disk, and an interrupted audit resumes
+from them. A part that cannot be measured becomes a note, a column that cannot be made a row with
+the reason, and the others go on.
 """
 
 from __future__ import annotations
 
+import time
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from wordbias import __version__
 from wordbias.arrays import blocks
+from wordbias.calls import note
+from wordbias.devices import blas_threads
 from wordbias.errors import WordbiasError
 from wordbias.measures.associations import query_rows
 from wordbias.measures.chance import chance_of, with_chance
-from wordbias.measures.evaluate import evaluate_inputs
-from wordbias.measures.family import Family, MeasureInputs, Values
+from wordbias.measures.evaluate import evaluate_inputs, families_together
+from wordbias.measures.family import Key, MeasureInputs, Values
 from wordbias.measures.midb import contributions
 from wordbias.measures.panel import Panel
-from wordbias.measures.registry import BY_KEY, STANDARD, ideal
+from wordbias.measures.registry import BY_KEY, FAMILY_OF, STANDARD, ideal
+from wordbias.methods.diagnosis import REMOVED, Diagnosis
+from wordbias.methods.methods import fit_choices
+from wordbias.methods.storage import Origin, load_chain, save_chain
 from wordbias.nli.files import Model
 from wordbias.nli.mab import Settings, mab_rows
 from wordbias.nli.scoring import notes_on_vectors, score_set
 from wordbias.nli.test_sets import TestSet, build, marked_sets, with_known_words
-from wordbias.pages.stages import Plan, Stages, among
+from wordbias.pages.lines import identity
+from wordbias.pages.stages import BEFORE, Compared, Plan, Stage, among, labelled, stage_of
+from wordbias.pages.unfinished import Result, Results, digest_of, results_of
 from wordbias.pages.word_rows import change_rows, map_rows, neighbour_rows, occupation_rows
+from wordbias.pages.words import MAP
 from wordbias.progress import progress
+from wordbias.rendering import how_many
 from wordbias.results import Row
-from wordbias.statistics import percentile_interval, resampled_means
+from wordbias.statistics import paired_interval, resampled_means
 from wordbias.word_tasks import quality
 from wordbias.wordlists import Attribute, resolve
+from wordbias.workers import Workers
 
-Part = Callable[[Stages, Plan], list[Row]]
+Part = Callable[[Stage, Plan], list[Row]]
 MANY_WORDS = 20_000
-"""Number of words above which some parts take minutes."""
-_SHARES = {"gipe": 35, "quality": 35, "mab": 12, "clustering": 6, "recoverability": 6, "weat": 3}
-"""Approximate share of the time of each part, for the progress bar; other parts take 1."""
+"""Number of words above which some parts take minutes, and jobs run side by side by default."""
+_FIT = "fit"
+_CHANCE = "chance of "
+_SHARES = {"gipe": 16, "quality": 30, "mab": 7, _CHANCE + "clustering": 2}
+"""Approximate share of the time of each job, for the progress bar; others take 1."""
+_LONG = 60
+"""Seconds from which a call says which parts took longest."""
+_NAMED = 4
 
 
 @dataclass(frozen=True)
@@ -47,30 +69,102 @@ class Audited:
     notes: list[str]
 
 
-def measure_stages(stages: Sequence[Stages], plan: Plan) -> Audited:
-    """Measure every embedding at its stages.
+class Job(NamedTuple):
+    """One part of one stage of one embedding; `column` is None for the vectors before."""
+
+    subject: int
+    column: int | None
+    part: str
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """All that the jobs of an audit share."""
+
+    compared: Sequence[Compared]
+    plan: Plan
+    results: Results
+    held: dict[tuple[int, int | None], Stage] = field(default_factory=dict, repr=False)
+    """The stage that was measured last: jobs of one column come one after the other."""
+
+    def names(self, job: Job) -> tuple[str, str, str]:
+        """Return the embedding, the label of the stage and the part of a job."""
+        one = self.compared[job.subject]
+        label = BEFORE if job.column is None else one.columns[job.column].label
+        return one.name, label, job.part
+
+    def chain_of(self, job: Job) -> Path:
+        """Return the file of the fitted methods of a job's column."""
+        return self.results.path(*self.names(job)[:2], _FIT, "chain")
+
+    def stage(self, job: Job) -> Stage:
+        """Return the stage of a job, made on first use."""
+        key = job.subject, job.column
+        if key not in self.held:
+            self.held.clear()
+            self.held[key] = self._made(job)
+        return self.held[key]
+
+    def _made(self, job: Job) -> Stage:
+        one = self.compared[job.subject]
+        if job.column is None:
+            return Stage(one.before, one.before)
+        given = one.columns[job.column].embedding
+        if given is not None:
+            return stage_of(one.before, given)
+        chain = load_chain(self.chain_of(job))[0]
+        return stage_of(one.before, chain(one.before.embedding), chain)
+
+
+def measure_stages(
+    compared: Sequence[Compared],
+    plan: Plan,
+    *,
+    workers: Workers | None = None,
+    digest: str | None = None,
+) -> Audited:
+    """Measure every embedding before, and at each of its columns.
 
     Parameters
     ----------
-    stages
-        Embeddings; see `make_stages`.
+    compared
+        Embeddings with their columns.
     plan
         Settings of the audit.
+    workers
+        Processes; the rows do not depend on them.
+    digest
+        Hash of all that the rows depend on, by which an interrupted audit is known again.
     """
-    rows: list[Row] = []
-    notes = [*_missing_sets(plan), *(note for one in stages for note in _notes_about(one, plan))]
-    parts = {name: part for name, part in _PARTS.items() if _is_measured(name, plan)}
-    shares = {name: _SHARES.get(name, 1) for name in parts}
-    with progress("audit", sum(shares.values()) * len(stages), "%") as bar:
-        for one in stages:
-            for name, part in parts.items():
-                bar.set_postfix_str(name)
-                try:
-                    rows += part(one, plan)
-                except WordbiasError as error:
-                    notes.append(f"{one.name}: {name} was not measured: {error}")
-                bar.update(shares[name])
-    return Audited(rows, [*notes, *_model_notes(stages, plan, rows)])
+    workers = workers or Workers()
+    with results_of(digest) as results:
+        work = Work(compared, plan, results)
+        first = _jobs_before(work)
+        fits = [job for job in first if job.part == _FIT]
+        later = _jobs_after(work)
+        _run_all(work, [first, later], workers)
+        of_jobs = {job: results.get(*work.names(job)) or Result() for job in (*first, *later)}
+        warnings = [
+            f"{name}, {label}: {warning}"
+            for job in fits
+            if not of_jobs[job].reason
+            for name, label, _ in [work.names(job)]
+            for part in load_chain(work.chain_of(job))[0].parts
+            for warning in part.warnings
+        ]
+    rows = [
+        row
+        for subject, one in enumerate(compared)
+        for row in with_changes(_rows_of(work, subject, of_jobs))
+    ]
+    notes = [
+        *_missing_sets(plan),
+        *(note for one in compared for note in _missing_words(one, plan)),
+        *warnings,
+        *_reasons(work, of_jobs),
+        *_model_notes(compared, plan, rows),
+    ]
+    return Audited(rows, notes)
 
 
 def slow_parts(panels: Sequence[Panel], plan: Plan) -> list[str]:
@@ -80,13 +174,241 @@ def slow_parts(panels: Sequence[Panel], plan: Plan) -> list[str]:
     return [name for name in ("gipe", "quality") if _is_measured(name, plan)]
 
 
+def with_changes(rows: Sequence[Row]) -> list[Row]:
+    """Add to the rows of columns how they differ from those before, with the paired interval.
+
+    The bootstrap values of both rows are of the same draws of the same words, questions or
+    sentences, so that the middle 95 % of their differences is the interval of the change. What is
+    not drawn again is fixed: fitted methods and axes, clusters, classifiers and neighbours.
+    """
+    seen: Counter[tuple[tuple[str, ...], object]] = Counter()
+    first: dict[tuple[tuple[str, ...], int], Row] = {}
+    changed = []
+    for row in rows:
+        stage = row.details.get("stage")
+        key = identity(row.to_dict())
+        place = key, seen[key, stage]
+        seen[key, stage] += 1
+        if "column" not in row.details:
+            first[place] = row
+        elif place in first and row.measure != MAP:
+            row = _with_change(row, first[place])
+        changed.append(row)
+    return changed
+
+
+def _with_change(row: Row, before: Row) -> Row:
+    if row.value is None or before.value is None:
+        return row
+    about = {"change": row.value - before.value}
+    ends = paired_interval(before.samples, row.samples)
+    if ends is not None:
+        about |= {"change_low": ends.low, "change_high": ends.high}
+    return replace(row, details={**row.details, **about})
+
+
+def audit_digest(compared: Sequence[Compared], plan: Plan) -> str:
+    """Return a hash of all that the results of jobs depend on, besides the methods' names."""
+    panels = [one.before for one in compared]
+    embeddings = [panel.embedding for panel in panels]
+    embeddings += [c.embedding for one in compared for c in one.columns if c.embedding is not None]
+    found: list[Any] = [__version__, np.__version__]
+    for one in embeddings:
+        known = one.info.sha256 if one.info is not None else ""
+        found += [one.name, one.words, one.dim, known or one.vectors]
+    for panel in panels:
+        attribute = {
+            field.name: getattr(panel.attribute, field.name) for field in fields(Attribute)
+        }
+        along = panel.own_direction.subspace
+        found += [attribute, panel.recipe, None if along is None else along.basis]
+        found += [panel.vocabulary, panel.dims, panel.center, panel.by_projection, panel.seed]
+    found += [repr(plan.sembias), repr(plan.sets), plan.words, plan.gipe_words, plan.isolated]
+    found += [] if plan.model is None else [plan.model.about, plan.model.weights]
+    return digest_of(*found)
+
+
+# Jobs
+
+
+def _jobs_before(work: Work) -> list[Job]:
+    """Return the jobs that need no other: fits, the vectors before, and chance."""
+    fits = [
+        Job(i, j, _FIT)
+        for i, one in enumerate(work.compared)
+        for j, column in enumerate(one.columns)
+        if column.kind == "method"
+    ]
+    parts = [Job(i, None, part) for i in range(len(work.compared)) for part in _parts(work.plan)]
+    levels = [job._replace(part=_CHANCE + job.part) for job in parts if _has_levels(job, work.plan)]
+    return [*fits, *sorted([*parts, *levels], key=_size)]
+
+
+def _jobs_after(work: Work) -> list[Job]:
+    """Return the jobs of the columns, each column's together."""
+    return [
+        Job(i, j, part)
+        for i, one in enumerate(work.compared)
+        for j in range(len(one.columns))
+        for part in sorted(_parts(work.plan), key=lambda part: -_SHARES.get(part, 1))
+    ]
+
+
+def _size(job: Job) -> int:
+    return -_SHARES.get(job.part, 1)
+
+
+def _has_levels(job: Job, plan: Plan) -> bool:
+    """Return whether a part of the vectors before has chance levels of a job of their own.
+
+    GIPE's share the neighbours with its values.
+    """
+    return plan.chance and job.part in STANDARD and job.part != "gipe"
+
+
+def _run_all(work: Work, phases: Sequence[Sequence[Job]], workers: Workers) -> None:
+    """Run the jobs that are not done, one phase after the other."""
+    every = [job for jobs in phases for job in jobs]
+    left = [job for job in every if work.results.get(*work.names(job)) is None]
+    if len(left) < len(every):
+        done = f"{len(every) - len(left)} of {how_many(len(every), 'part')}"
+        note(f"resumes an interrupted audit: {done} are measured", reported=True)
+    with progress("audit", sum(-_size(job) for job in left), "%") as bar:
+        for jobs in phases:
+            todo = [job for job in jobs if job in left and not _has_failed(work, job)]
+            at_work = dict.fromkeys(todo)
+            _show(bar, work, at_work, workers)
+            found = workers.unordered(run_job, todo, shared=(work,), lost="the same call resumes")
+            for i, _ in found:
+                del at_work[todo[i]]
+                _show(bar, work, at_work, workers)
+                bar.update(-_size(todo[i]))
+    _tell_longest(work, left)
+
+
+def _show(bar: Any, work: Work, at_work: dict[Job, None], workers: Workers) -> None:
+    """Name the parts that are measured now: jobs start in their order."""
+    names = [work.names(job) for job in list(at_work)[: workers.jobs or 1]]
+    bar.set_postfix_str("; ".join(f"{part} {label}" for _, label, part in names))
+
+
+def _has_failed(work: Work, job: Job) -> bool:
+    """Return whether the methods of a job's column could not be fitted."""
+    fit = job._replace(part=_FIT)
+    found = None if job.part == _FIT else work.results.get(*work.names(fit))
+    return found is not None and bool(found.reason)
+
+
+def _tell_longest(work: Work, jobs: Sequence[Job]) -> None:
+    """Say which parts took longest, if it was long."""
+    seconds: dict[str, float] = {}
+    for job in jobs:
+        if (found := work.results.get(*work.names(job))) is not None:
+            part = job.part.removeprefix(_CHANCE)
+            seconds[part] = seconds.get(part, 0.0) + found.seconds
+    total = sum(seconds.values())
+    if total < _LONG:
+        return
+    longest = sorted(seconds.items(), key=lambda one: -one[1])[:_NAMED]
+    parts = ", ".join(f"{part} {taken:.0f} s" for part, taken in longest)
+    note(f"longest parts: {parts}, of {total:.0f} s in all processes", reported=True)
+
+
+def run_job(work: Work, job: Job) -> None:
+    """Run one job, and keep its result."""
+    start = time.perf_counter()
+    with blas_threads(1):  # so that no bit depends on the number of processes
+        try:
+            found = _measured(work, job)
+        except WordbiasError as error:
+            found = Result(reason=str(error))
+    seconds = time.perf_counter() - start
+    replace(found, seconds=seconds).save(work.results.path(*work.names(job)))
+
+
+def _measured(work: Work, job: Job) -> Result:
+    if job.part == _FIT:
+        _fit(work, job)
+        return Result()
+    stage, plan = work.stage(job), work.plan
+    if job.part.startswith(_CHANCE):
+        return Result(levels=_levels(stage, plan, job.part.removeprefix(_CHANCE)))
+    if job.part in STANDARD:
+        inputs = _inputs(stage, plan, job.part)
+        rows = _family_rows(stage, plan, inputs, job.part)
+        shared = stage.is_first and plan.chance and job.part == "gipe"
+        return Result(rows, chance_of(inputs, [job.part]) if shared else {})
+    return Result(_PARTS[job.part](stage, plan))
+
+
+def _fit(work: Work, job: Job) -> None:
+    """Fit the methods of a column, and keep them.
+
+    Raises
+    ------
+    WordbiasError
+        If they cannot be fitted, or a vector leaves the range of float32.
+    """
+    one = work.compared[job.subject]
+    assert job.column is not None
+    choices, settings = one.columns[job.column].fitted_for(one.before)
+    before = one.before.embedding
+    chain, after = fit_choices(choices, before, one.before.attribute, settings)
+    finite = np.isfinite(after.vectors).all(axis=1)
+    if not finite.all():
+        word = after.words[int(finite.argmin())]
+        raise WordbiasError(f"the vector of {word!r} leaves the range of float32")
+    save_chain(work.chain_of(job), chain, Origin.of(before))
+
+
+# Rows of all jobs
+
+
+def _rows_of(work: Work, subject: int, of_jobs: dict[Job, Result]) -> list[Row]:
+    """Return the rows of one embedding, part by part and stage by stage, with chance levels."""
+    one = work.compared[subject]
+    failed = {
+        j: result.reason
+        for j in range(len(one.columns))
+        if (result := of_jobs.get(Job(subject, j, _FIT))) is not None and result.reason
+    }
+    about = [{"stage": BEFORE} if one.columns else {}, *(c.details() for c in one.columns)]
+    rows = [
+        Row(one.name, "column", None, {**one.columns[j].details(), "reason": reason})
+        for j, reason in failed.items()
+    ]
+    for part in _parts(work.plan):
+        stages = [None, *(j for j in range(len(one.columns)) if j not in failed)]
+        found = [
+            row
+            for j in stages
+            for row in labelled(
+                of_jobs[Job(subject, j, part)].rows, about[0 if j is None else j + 1]
+            )
+        ]
+        levels: Values = {}
+        for name in (part, _CHANCE + part):
+            levels = {**levels, **of_jobs.get(Job(subject, None, name), Result()).levels}
+        rows += with_chance(found, levels)
+    return rows
+
+
+def _parts(plan: Plan) -> list[str]:
+    """Return the parts that are measured; families with one evaluator are the first of them."""
+    measured = [key for key in STANDARD if _is_measured(key, plan)]
+    families = [together[0].key for together in families_together(measured)]
+    return [*families, *(name for name in _PARTS if _is_measured(name, plan))]
+
+
 def _is_measured(name: str, plan: Plan) -> bool:
     """Return whether a part is included and has the data it needs; components belong to MIDB."""
     needs = {"quality": bool(plan.sets), "mab": plan.model is not None}
     needs["sembias"] = plan.sembias is not None
-    return plan.includes({"components": "midb", "change": "misp"}.get(name, name)) and needs.get(
-        name, True
-    )
+    included = plan.includes("midb" if name == "components" else name)
+    return included and needs.get(name, True)
+
+
+# Notes
 
 
 def _missing_sets(plan: Plan) -> list[str]:
@@ -106,101 +428,122 @@ def _missing_sets(plan: Plan) -> list[str]:
     ]
 
 
-def _notes_about(one: Stages, plan: Plan) -> list[str]:
+def _missing_words(one: Compared, plan: Plan) -> list[str]:
     missing = resolve(plan.words, one.before.embedding).missing
-    notes = [
-        *_after_notes(one),
-        *(one.fitted.warnings if one.fitted else ()),
-        *([f"it lacks the words asked for: {', '.join(missing)}"] if missing else []),
-    ]
-    return [f"{one.name}: {note}" for note in notes]
+    return [f"{one.name}: it lacks the words asked for: {', '.join(missing)}"] if missing else []
 
 
-def _after_notes(one: Stages) -> list[str]:
-    if not one.reason:
-        return []
-    if one.after is None:
-        return [f"nothing was measured after MISP: {one.reason}"]
-    return [f"“after” is hard debiasing (wordbias debias hard), not MISP: {one.reason}"]
+def _reasons(work: Work, of_jobs: dict[Job, Result]) -> list[str]:
+    """Say what was not measured, once for all stages of an embedding if the reason is the same."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for job, result in of_jobs.items():
+        name, label, part = work.names(job)
+        if result.reason:
+            found.setdefault((name, part.removeprefix(_CHANCE), result.reason), []).append(label)
+    notes = []
+    for (name, part, reason), labels in found.items():
+        stages = list(dict.fromkeys(labels))
+        of = f"{name}, {' and '.join(stages)}" if BEFORE not in stages else name
+        what = "the column was not made" if part == _FIT else f"{part} was not measured"
+        notes.append(f"{of}: {what}: {reason}")
+    return notes
 
 
-def _model_notes(stages: Sequence[Stages], plan: Plan, rows: Sequence[Row]) -> list[str]:
+def _model_notes(compared: Sequence[Compared], plan: Plan, rows: Sequence[Row]) -> list[str]:
     """Return notes if the NLI model was trained on other vectors."""
     if plan.model is None or not any(row.measure == "mab-distance" for row in rows):
         return []
-    return [note for one in stages for note in notes_on_vectors(plan.model, one.before.embedding)]
+    return [note for one in compared for note in notes_on_vectors(plan.model, one.before.embedding)]
 
 
 # Parts
 
 
-def _family_part(family: Family) -> Part:
-    def part(one: Stages, plan: Plan) -> list[Row]:
-        found: list[Row] = []
-        levels: Values = {}
-        for stage, panel in one.panels():
-            measured = among(panel, plan.gipe_words) if family.key == "gipe" else panel
-            inputs = MeasureInputs(measured, plan.sembias, plan.isolated)
-            own = {"reference": "self"} if stage == "after" and family.own_axis else {}
-            about = {"among": len(measured.embedding)} if family.key == "gipe" else {}
-            found += one.rows(stage, evaluate_inputs(inputs, [family.key]), **own, **about)
-            if stage == "before" and plan.chance:
-                levels = chance_of(inputs, [family.key])
-        return with_chance(found, levels)
-
-    return part
+def _inputs(stage: Stage, plan: Plan, part: str) -> MeasureInputs:
+    panel = among(stage.panel, plan.gipe_words) if part == "gipe" else stage.panel
+    return MeasureInputs(panel, plan.sembias, plan.isolated)
 
 
-def _components(one: Stages, plan: Plan) -> list[Row]:
-    """Return the rows of the fit, and the mean contribution of each component to MIDB.
+def _families(plan: Plan, part: str) -> list[str]:
+    """Return the measured families that are evaluated together with one."""
+    return [
+        key
+        for key in STANDARD
+        if BY_KEY[key].evaluator is BY_KEY[part].evaluator and _is_measured(key, plan)
+    ]
 
-    The components are those of the vectors before at both stages, so that the part ``1 − a_i`` that
-    MISP left along them can be seen.
-    """
-    if one.fitted is None or one.projection is None:
-        return []
-    subspace = one.projection.subspace
-    rows = one.rows("before", one.fitted.found)
-    for stage, panel in one.panels():
-        parts = [np.abs(contributions(x, [subspace])) for x in blocks(panel.vectors)]
-        values = np.concatenate([np.zeros((0, subspace.dims)), *parts])
-        samples = resampled_means(values, panel.rng())
-        for i, value in enumerate(values.mean(0).tolist()):
-            about = {
-                "component": i + 1,
-                "reference": "before",
-                **percentile_interval(samples[:, i])._asdict(),
-                "n": len(values),
-                **ideal("midb-component"),
-            }
-            rows.append(one.row(stage, Row(one.name, "midb-component", value, about)))
+
+def _family_rows(stage: Stage, plan: Plan, inputs: MeasureInputs, part: str) -> list[Row]:
+    rows = []
+    for row in evaluate_inputs(inputs, _families(plan, part)):
+        own = not stage.is_first and FAMILY_OF[row.measure].own_axis
+        about: dict[str, Any] = {"reference": "self"} if own else {}
+        about |= {"among": len(inputs.panel.embedding)} if part == "gipe" else {}
+        rows.append(replace(row, subject=stage.name, details={**about, **row.details}))
     return rows
+
+
+def _levels(stage: Stage, plan: Plan, part: str) -> dict[Key, Any]:
+    return chance_of(_inputs(stage, plan, part), _families(plan, part))
+
+
+def _components(stage: Stage, plan: Plan) -> list[Row]:
+    """Return the components of the vectors before, and their mean contribution to MIDB.
+
+    They stay those of the vectors before at all stages, so that what a method left along them can
+    be seen: MISP leaves the part ``1 − a_i``.
+
+    Raises
+    ------
+    WordbiasError
+        If the vectors have other dimensions than those before.
+    """
+    before, panel = stage.before, stage.panel
+    try:
+        found = Diagnosis.of(
+            before.embedding, before.attribute, before.dims, center=before.center, seed=before.seed
+        )
+    except WordbiasError:  # MIDB has the reason
+        return []
+    stage.of_one_space("the contributions of components are measured")
+    values = np.concatenate(
+        [
+            np.zeros((0, found.subspace.dims)),
+            *(np.abs(contributions(x, [found.subspace])) for x in blocks(panel.vectors)),
+        ]
+    )
+    samples = resampled_means(values, panel.rng())
+    rows = found.component_rows() if stage.is_first else _removed_rows(stage)
+    for i, value in enumerate(values.mean(0).tolist()):
+        about = {"component": i + 1, "reference": "before", "n": len(values)}
+        measured = {**about, **ideal("midb-component")}
+        rows.append(stage.row("midb-component", value, samples[:, i], **measured))
+    return rows
+
+
+def _removed_rows(stage: Stage) -> list[Row]:
+    """Return the share of the groups' difference that MISP or MHD alone removed."""
+    if stage.chain is None or len(stage.chain.parts) > 1:
+        return []
+    return [row for row in stage.chain.parts[0].found if row.measure == REMOVED]
 
 
 _PARTITIONS = 10_000  # of the larger queries of WEAT; `wordbias weat` draws more
 
 
-def _weat(one: Stages, plan: Plan) -> list[Row]:
-    return [
-        row
-        for stage, panel in one.panels()
-        for row in one.rows(stage, query_rows(panel, _PARTITIONS))
-    ]
+def _weat(stage: Stage, plan: Plan) -> list[Row]:
+    return [replace(row, subject=stage.name) for row in query_rows(stage.panel, _PARTITIONS)]
 
 
-def _quality(one: Stages, plan: Plan) -> list[Row]:
-    return [
-        row
-        for stage, panel in one.panels()
-        for row in one.rows(stage, quality(panel.embedding, plan.sets, seed=one.before.seed))
-    ]
+def _quality(stage: Stage, plan: Plan) -> list[Row]:
+    return quality(stage.panel.embedding, plan.sets, seed=stage.before.seed, name=stage.name)
 
 
 _MAB_SETS = ("explicit", "occupations")
 
 
-def _mab(one: Stages, plan: Plan) -> list[Row]:
-    """Score the marked sets with the same model at both stages.
+def _mab(stage: Stage, plan: Plan) -> list[Row]:
+    """Score the marked sets with the same model at all stages.
 
     Raises
     ------
@@ -210,14 +553,12 @@ def _mab(one: Stages, plan: Plan) -> list[Row]:
     """
     if plan.model is None:
         return []
-    tests = _tests(one.before, plan.model)
-    settings = Settings(seed=one.before.seed)
+    settings = Settings(seed=stage.before.seed)
     found: list[Row] = []
-    for stage, panel in one.panels():
-        for test in tests:
-            scored = score_set(plan.model, panel.embedding, test)
-            rows = mab_rows(test, scored.probabilities, one.name, settings)
-            found += one.rows(stage, rows, missing=list(scored.unknown))
+    for test in _tests(stage.before, plan.model):
+        scored = score_set(plan.model, stage.panel.embedding, test)
+        rows = mab_rows(test, scored.probabilities, stage.name, settings)
+        found += labelled(rows, {"missing": list(scored.unknown)})
     return found
 
 
@@ -232,7 +573,6 @@ def _tests(panel: Panel, model: Model) -> list[TestSet]:
 
 
 _PARTS: dict[str, Part] = {
-    **{key: _family_part(BY_KEY[key]) for key in STANDARD},
     "components": _components,
     "weat": _weat,
     "occupations": occupation_rows,
@@ -242,3 +582,4 @@ _PARTS: dict[str, Part] = {
     "quality": _quality,
     "mab": _mab,
 }
+"""Parts besides the families of measures; they follow them in the rows."""

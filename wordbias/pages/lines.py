@@ -1,20 +1,20 @@
-"""Rows of one measure side by side: before and after, each with its interval."""
+"""Rows of one measure side by side: before, and at each column, each with its interval."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeGuard
 
 from wordbias.results import number
 from wordbias.rows import Found, given
 from wordbias.wordlists.queries import CONTROL
 
-STAGES = ("", "before", "after", "after, refitted")
-"""Stages that come first, in this order; those of methods follow in the order of the rows."""
-FIRST = ("", "before")
+BEFORE, AFTER = "before", "after"
+FIRST = ("", BEFORE)
 """Stages before anything was done."""
+_REFITTED = ", refitted"
 VARIANT = ("setting", "set", "words", "group")
 _IDENTITY = ("subject", "measure", *VARIANT, "component", "layer", "word")
 _LARGEST = 1e100
@@ -36,7 +36,8 @@ class Line:
     subject, measure, variant
         Subject, measure, and the setting, set or group.
     stages
-        Rows by stage: `STAGES`, methods, and files.
+        Rows by stage: ``""`` for rows without one, ``before``, and what they are compared with:
+        ``after``, the columns of an audit, or either of them refitted.
     """
 
     subject: str
@@ -53,16 +54,27 @@ class Line:
     @property
     def first(self) -> Found | None:
         """The row before anything was done, or the only one."""
-        return self.stages.get("before") or self.stages.get("")
+        return self.stages.get(BEFORE) or self.stages.get("")
+
+    @property
+    def later(self) -> Mapping[str, Found]:
+        """The rows that are compared with the first, by stage; not what is refitted, beside it."""
+        return {
+            stage: row
+            for stage, row in self.stages.items()
+            if stage not in ("", BEFORE)
+            and (not stage.endswith(_REFITTED) or stage.removesuffix(_REFITTED) not in self.stages)
+        }
 
     @property
     def last(self) -> Found | None:
-        """The row after debiasing, if there is one; of several methods, the first."""
-        return next((self.stages[stage] for stage in self.later()), None)
+        """The first of the rows that are compared with the one before."""
+        return next(iter(self.later.values()), None)
 
-    def later(self) -> list[str]:
-        """Return the stages after the first: those after debiasing."""
-        return [stage for stage in self.stages if stage not in FIRST]
+    def at(self, stage: str) -> Line:
+        """Return the line with one of its later stages only."""
+        kept = {name: row for name, row in self.stages.items() if name in ("", BEFORE, stage)}
+        return replace(self, stages=kept)
 
     def values(self) -> list[float]:
         """Return all values and the ends of their intervals."""
@@ -103,29 +115,36 @@ def variant(row: Found) -> str:
 
 def _line(stages: Mapping[str, Found]) -> Line:
     row = next(iter(stages.values()))
-    ordered = {stage: stages[stage] for stage in in_order(stages)}
+    ordered = {stage: stages[stage] for stage in _in_order(stages)}
     return Line(str(row["subject"]), str(row["measure"]), variant(row), ordered)
 
 
 def _stage(row: Found, frozen: set[tuple[str, ...]]) -> str:
+    """Return the stage of a row that is compared with another; of other commands' rows none."""
     stage = str(row.get("stage") or "")
-    if stage == "after" and row.get("reference") == "self" and identity(row) in frozen:
-        return "after, refitted"
+    if stage not in ("", BEFORE, AFTER) and not is_column(row):
+        return ""
+    if stage == AFTER and row.get("reference") == "self" and identity(row) in frozen:
+        return stage + _REFITTED
     return stage
+
+
+def is_column(row: Found) -> bool:
+    """Return whether a row is of a column of an audit: after methods, or of a cleaned file."""
+    return given(row, "column") and given(row, "stage") and row["stage"] != BEFORE
 
 
 def stages_of(lines: Sequence[Line]) -> list[str]:
     """Return the stages that occur, in the order of the columns."""
-    return in_order(dict.fromkeys(stage for line in lines for stage in line.stages))
+    return _in_order(dict.fromkeys(stage for line in lines for stage in line.stages))
 
 
-def in_order(stages: Iterable[str]) -> list[str]:
-    """Sort stages: those of `STAGES` first, the others as they come."""
-    found = list(stages)
-    return [
-        *(stage for stage in STAGES if stage in found),
-        *(stage for stage in found if stage not in STAGES),
-    ]
+def _in_order(stages: Iterable[str]) -> list[str]:
+    """Return stages with those before first, and what is refitted last."""
+    return sorted(
+        stages,
+        key=lambda one: (FIRST.index(one) if one in FIRST else len(FIRST), one.endswith(_REFITTED)),
+    )
 
 
 def is_number(value: object) -> TypeGuard[float]:

@@ -1,9 +1,10 @@
-"""The plan of an audit, and an embedding before and after debiasing, ready to be measured alike."""
+"""The plan of an audit, and what an embedding is compared with: methods, and cleaned files."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
@@ -11,18 +12,16 @@ from wordbias.measures.direction import RECIPES
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import STANDARD
 from wordbias.measures.sembias import SemBias
-from wordbias.methods import hard
-from wordbias.methods.diagnosis import diagnose
-from wordbias.methods.fitted import Fitted
-from wordbias.methods.misp import fit
-from wordbias.methods.transform import Projection, transformed
+from wordbias.methods.fitted import Chain
+from wordbias.methods.methods import Choice, settings_of
 from wordbias.nli.files import Model
 from wordbias.results import Row
 from wordbias.word_tasks.sets import AnalogySet, SimilaritySet
 
-_AFTER = "misp"
-PARTS = (*STANDARD, "weat", "occupations", "map", "neighbours", "quality", "mab", _AFTER)
-"""Parts that can be skipped; without `misp` nothing is measured after it."""
+BEFORE = "before"
+"""Label of the embedding as it was given."""
+PARTS = (*STANDARD, "weat", "occupations", "map", "neighbours", "quality", "mab")
+"""Parts that can be skipped."""
 GIPE_WORDS = 50_000
 """Number of most frequent words among which GIPE looks for neighbours."""
 
@@ -66,97 +65,150 @@ class Plan:
     def __post_init__(self) -> None:
         for name in self.skip:
             if name not in PARTS:
-                raise WordbiasError(f"part {name!r}: expected some of {', '.join(PARTS)}")
+                remedy = "; --methods=none measures only before" if name == "misp" else ""
+                raise WordbiasError(f"part {name!r}: expected some of {', '.join(PARTS)}{remedy}")
 
     def includes(self, part: str) -> bool:
         """Return whether a part is measured."""
         return part not in self.skip
 
 
-@dataclass(frozen=True)
-class Stages:
-    """One embedding before and after debiasing, as panels of measures.
+@dataclass(frozen=True, eq=False)
+class Column:
+    """What an embedding is compared with: the result of methods, or a file of the user.
+
+    Attributes
+    ----------
+    label
+        Name of the column in the rows.
+    choices
+        Methods with their settings, in the order in which they are applied.
+    embedding
+        Embedding of a file; None for methods.
+    """
+
+    label: str
+    choices: Sequence[Choice] = ()
+    embedding: Embedding | None = None
+
+    @property
+    def kind(self) -> str:
+        """``file`` or ``method``."""
+        return "method" if self.embedding is None else "file"
+
+    def details(self) -> dict[str, str]:
+        """Return what all rows of the column say about it."""
+        about = {"stage": self.label, "column": self.kind}
+        return about if self.embedding is not None else {**about, "debiased": self.label}
+
+    def fitted_for(self, panel: Panel) -> tuple[Sequence[Choice], dict[str, Any]]:
+        """Return the methods with the panel's settings of the subspace, and those of all methods.
+
+        MISP and MHD have as many components as MIDB, and are centred if that is; a setting after
+        the name of a method goes before.
+        """
+        subspace = {"dims": panel.dims, "center": panel.center}
+        choices = [
+            one._replace(settings={**subspace, **one.settings})
+            if one.name in ("misp", "mhd")
+            else one
+            for one in self.choices
+        ]
+        draws = any("seed" in settings_of(one.name) for one in choices)
+        return choices, {"seed": panel.seed} if draws else {}
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """One embedding as a panel of measures, with the columns that it is compared with.
 
     Attributes
     ----------
     before
-        Embedding as it was given.
-    after
-        Debiased embedding, with the one before as its original; None if there is none.
-    projection, fitted
-        Fit of MISP and the diagnosis of its components; or only the fit of another method.
-    reason
-        Reason why MISP could not be fitted.
-    method
-        Method of debiasing: hard debiasing if there are too few words for MISP.
+        Panel of the embedding as it was given.
+    columns
+        Columns in their order.
     """
 
     before: Panel
-    after: Panel | None = None
-    projection: Projection | None = None
-    fitted: Fitted | None = None
-    reason: str = ""
-    method: str = "misp"
+    columns: Sequence[Column] = ()
 
     @property
     def name(self) -> str:
-        """Name of the embedding in the rows of both stages."""
+        """Name of the embedding, which is the subject of all rows."""
         return self.before.embedding.name
 
-    def panels(self) -> Iterator[tuple[str, Panel]]:
-        """Yield each stage with its panel."""
-        yield "before", self.before
-        if self.after is not None:
-            yield "after", self.after
 
-    def row(self, stage: str, row: Row, **details: object) -> Row:
-        """Return a row with the embedding's name and its stage; no stage if there is no after."""
-        known = {} if self.after is None else {"stage": stage}
-        method = {"debiased": self.method} if stage == "after" else {}
-        rest = {key: value for key, value in row.details.items() if key not in details}
-        return Row(self.name, row.measure, row.value, {**known, **method, **details, **rest})
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One embedding at one stage, ready to be measured.
 
-    def rows(self, stage: str, rows: Iterable[Row], **details: object) -> list[Row]:
-        """Return several rows with the embedding's name and their stage."""
-        return [self.row(stage, row, **details) for row in rows]
+    Attributes
+    ----------
+    before
+        Panel of the embedding as it was given.
+    panel
+        Panel of the embedding at this stage, with the one before as its original.
+    chain
+        The fitted methods of a column of methods.
+    """
+
+    before: Panel
+    panel: Panel
+    chain: Chain | None = None
+
+    @property
+    def is_first(self) -> bool:
+        """True if this is the embedding as it was given."""
+        return self.panel is self.before
+
+    @property
+    def name(self) -> str:
+        """Name of the embedding in the rows of all stages."""
+        return self.before.embedding.name
+
+    def of_one_space(self, what: str) -> None:
+        """Refuse vectors of other dimensions than those before.
+
+        Raises
+        ------
+        WordbiasError
+            With what needs vectors of one space.
+        """
+        old, new = self.before.embedding.dim, self.panel.embedding.dim
+        if old != new:
+            raise WordbiasError(
+                f"{what} along the axes of the vectors before, which have {old} dimensions; these "
+                f"have {new}"
+            )
+
+    def row(self, measure: str, value: float | None, samples: Any = None, **details: Any) -> Row:
+        """Make a row about the embedding; details that are None are left out."""
+        made = self.panel.row(measure, value, samples, **details)
+        return replace(made, subject=self.name)
 
 
-def make_stages(panels: Sequence[Panel], *, misp: bool = True) -> list[Stages]:
-    """Debias each panel's embedding in memory, with the panel's own settings.
+def stage_of(before: Panel, embedding: Embedding, chain: Chain | None = None) -> Stage:
+    """Return the stage at which a panel's embedding has become another of the same words."""
+    return Stage(before, replace(before, embedding=embedding, original=before.embedding), chain)
 
-    If MISP cannot be fitted, ``reason`` of the stages has the error.
+
+def check_directions(panels: Sequence[Panel]) -> None:
+    """Refuse a direction from a file that does not fit.
 
     Raises
     ------
     WordbiasError
-        If the direction of a panel is a file that does not fit.
+        With the file.
     """
     for panel in panels:
         if panel.recipe not in RECIPES:
             panel.own_direction.defined()
-    return [_stages(panel) if misp else Stages(panel) for panel in panels]
 
 
-def _stages(panel: Panel) -> Stages:
-    embedding = panel.embedding
-    try:
-        projection = fit(embedding, panel.attribute, dims=panel.dims, center=panel.center)
-    except WordbiasError as error:
-        return _hard(panel, str(error))
-    fitted = diagnose(projection, embedding, panel.attribute, {"center": panel.center})
-    after = replace(panel, embedding=transformed(embedding, projection), original=embedding)
-    return Stages(panel, after, projection, fitted)
-
-
-def _hard(panel: Panel, reason: str) -> Stages:
-    """Debias along definitional pairs, where the groups have too few words for a subspace."""
-    try:
-        fitted = hard.fit(panel.embedding, panel.attribute)
-        after = fitted(panel.embedding)
-    except WordbiasError:
-        return Stages(panel, reason=reason)
-    compared = replace(panel, embedding=after, original=panel.embedding)
-    return Stages(panel, compared, fitted=fitted, reason=reason, method="hard")
+def labelled(rows: Sequence[Row], about: Mapping[str, object]) -> list[Row]:
+    """Return rows with further details, before their own."""
+    return [replace(row, details={**about, **row.details}) for row in rows]
 
 
 def among(panel: Panel, words: int) -> Panel:

@@ -33,20 +33,22 @@ def meaning() -> str:
 
 
 def change(line: Line, stage: str | None = None) -> str:
-    """Compare a stage of a line, by default the last, with the first.
+    """Compare a stage of a line, by default the first after debiasing, with the one before."""
+    return change_between(line.first, line.last if stage is None else line.stages.get(stage))
+
+
+def change_between(first: Found | None, last: Found | None) -> str:
+    """Compare a row with the one before.
 
     By the interval of the paired change, where the row has one, else by both intervals. Without
     intervals, or without knowing which way is better, a change is not judged.
     """
-    first = line.first
-    last = line.last if stage is None else line.stages.get(stage)
     if first is None or last is None or first["value"] is None or last["value"] is None:
         return UNKNOWN
     if abs(float(first["value"]) - float(last["value"])) < _ROUNDING:
         return SAME
-    paired = _paired(first, last)
-    if paired is not None:
-        return paired
+    if is_number(last.get("change_low")) and is_number(last.get("change_high")):
+        return _paired(first, float(last["change_low"]), float(last["change_high"]))
     old, new = badness(first), badness(last)
     if interval(first) is None or interval(last) is None:
         return UNJUDGED
@@ -57,33 +59,32 @@ def change(line: Line, stage: str | None = None) -> str:
     return WORSE if new[0] > old[1] else UNCLEAR
 
 
+def _paired(first: Found, low: float, high: float) -> str:
+    """Judge a change by its own interval, given the value before."""
+    better, neutral = first.get("better"), first.get("neutral")
+    if better == "neutral" and is_number(neutral):
+        gap = float(first["value"]) - float(neutral)
+        low, high = (low, high) if gap > 0 else (-high, -low)
+        nearer = low > -2 * abs(gap) and high < 0  # nowhere as far out on the other side
+        further = low > 0 or high < -2 * abs(gap)
+    elif better in ("lower", "higher"):
+        falls = better == "lower"
+        nearer, further = (high < 0, low > 0) if falls else (low > 0, high < 0)
+    else:
+        return UNKNOWN
+    return IMPROVED if nearer else WORSE if further else UNCLEAR
+
+
 def change_text(line: Line) -> str:
     """Name the stages by their change; of a single one, only the change."""
     found: dict[str, list[str]] = {}
-    for stage in line.later():
-        found.setdefault(change(line, stage), []).append(stage)
-    if len(line.later()) < 2:
+    for stage, row in line.later.items():
+        found.setdefault(change_between(line.first, row), []).append(stage)
+    if len(line.later) < 2:
         return next(iter(found), UNKNOWN)
     order = (IMPROVED, WORSE, UNCLEAR, SAME, UNJUDGED)
-    return "; ".join(f"{name}: {', '.join(found[name])}" for name in order if name in found) or (
-        UNKNOWN
-    )
-
-
-def _paired(first: Found, last: Found) -> str | None:
-    """Judge a change by its own interval; None if it has none, or no way is better."""
-    low, high = last.get("change_low"), last.get("change_high")
-    better, neutral = last.get("better"), last.get("neutral")
-    if not (is_number(low) and is_number(high)):
-        return None
-    if low <= 0 <= high:
-        return UNCLEAR
-    if better in ("lower", "higher"):
-        return IMPROVED if (high < 0) == (better == "lower") else WORSE
-    if better != "neutral" or not is_number(neutral):
-        return None
-    distances = [abs(float(row["value"]) - neutral) for row in (first, last)]
-    return IMPROVED if distances[1] < distances[0] else WORSE
+    told = [f"{name}: {', '.join(found[name])}" for name in order if name in found]
+    return "; ".join(told) or UNKNOWN
 
 
 def differs(row: Found) -> bool | None:

@@ -340,7 +340,7 @@ def line_grid(
 
 def _columns(lines: Sequence[Line], details: bool, named: Callable[[str], str]) -> list[Column]:
     several = len({line.subject for line in lines}) > 1
-    compared = any(change(line, stage) != UNKNOWN for line in lines for stage in line.later())
+    compared = any(change(line, stage) != UNKNOWN for line in lines for stage in line.later)
     found: list[Column] = [("embedding", lambda line: line.subject)] if several else []
     found.append(("measure", lambda line: _with_variant(named(line.measure), line.variant)))
     found += [(stage or "value", partial(_value, stage)) for stage in stages_of(lines)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,9 +12,9 @@ from wordbias.measures.movement import displacement, neighbours, neighbours_pres
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
 from wordbias.pages import words
-from wordbias.pages.stages import Plan, Stages
+from wordbias.pages.stages import Plan, Stage
 from wordbias.results import Row
-from wordbias.statistics import percentile_interval, resampled_means
+from wordbias.statistics import resampled_means
 from wordbias.wordlists import Templates, resolve
 
 MAPPED = 200
@@ -25,56 +23,65 @@ NEIGHBOURS = 10
 _PER_SIDE = 3
 
 
-def occupation_rows(one: Stages, plan: Plan) -> list[Row]:
-    """Measure how occupations lean along the axis of the vectors before, at both stages.
+def occupation_rows(stage: Stage, plan: Plan) -> list[Row]:
+    """Measure how occupations lean along the axis of the vectors before.
 
     The lean is the cosine with the axis less its mean over the neutral words. A word outside the
     middle 95 % of these gets its side as ``towards``.
+
+    Raises
+    ------
+    WordbiasError
+        If the vectors have other dimensions than those before.
     """
-    occupations = _occupations(one.before)
-    along = one.before.original_direction.recipe
-    groups = one.before.attribute.groups
+    stage.of_one_space("they are measured")
+    panel, groups = stage.panel, stage.before.attribute.groups
+    occupations = _occupations(stage.before)
+    lean, low, high = _leans(panel, occupations)
     rows = []
-    for stage, panel in one.panels():
-        lean, low, high = _leans(panel, occupations)
-        for word, value in zip(occupations, lean.tolist(), strict=True):
-            about = {
-                "word": word,
-                "set": words.OCCUPATIONS,
-                "setting": along,
-                "reference": "before",
+    for word, value in zip(occupations, lean.tolist(), strict=True):
+        outside = not low <= value <= high
+        rows.append(
+            stage.row(
+                words.LEAN,
+                value,
+                word=word,
+                set=words.OCCUPATIONS,
+                setting=stage.before.original_direction.recipe,
+                reference="before",
                 **ideal("lean"),
-                "middle": [low, high],
-                "groups": list(groups),
-            }
-            if not low <= value <= high:
-                about["towards"] = groups[0 if value > high else 1]
-            rows.append(one.row(stage, Row(one.name, words.LEAN, value, about)))
+                middle=[low, high],
+                groups=list(groups),
+                towards=groups[0 if value > high else 1] if outside else None,
+            )
+        )
     return rows
 
 
-def map_rows(one: Stages, plan: Plan) -> list[Row]:
-    """Project the words that lean most before on two principal components, at each stage.
+def map_rows(stage: Stage, plan: Plan) -> list[Row]:
+    """Project the words that lean most before on two principal components.
 
-    The components after get the signs of those before.
+    The components of a column get the signs of those before.
     """
-    count = 2 * min(MAPPED, len(one.before.vocabulary) // 2) // 2
-    chosen = one.before.most_biased(count)
-    rows, reference = [], np.zeros((0, 2))
-    for stage, panel in one.panels():
-        places = project_on_plane(panel.vectors[chosen.rows], reference)
-        reference = places
+    before = stage.before
+    count = 2 * min(MAPPED, len(before.vocabulary) // 2) // 2
+    chosen = before.most_biased(count)
+    places = project_on_plane(before.vectors[chosen.rows], np.zeros((0, 2)))
+    if not stage.is_first:
+        places = project_on_plane(stage.panel.vectors[chosen.rows], places)
+    return [
+        stage.row(
+            words.MAP,
+            x,
+            word=before.vocabulary[i],
+            set=words.MOST_BIASED,
+            y=y,
+            towards=before.attribute.groups[0 if label else 1],
+        )
         for i, label, (x, y) in zip(
             chosen.rows.tolist(), chosen.labels.tolist(), places.tolist(), strict=True
-        ):
-            about = {
-                "word": one.before.vocabulary[i],
-                "set": words.MOST_BIASED,
-                "y": y,
-                "towards": one.before.attribute.groups[0 if label else 1],
-            }
-            rows.append(one.row(stage, Row(one.name, words.MAP, x, about)))
-    return rows
+        )
+    ]
 
 
 def project_on_plane(
@@ -98,60 +105,51 @@ def project_on_plane(
     return places
 
 
-def neighbour_rows(one: Stages, plan: Plan) -> list[Row]:
-    """List the nearest words of the plan's words and of leaning occupations, at both stages."""
-    if one.after is None:
+def neighbour_rows(stage: Stage, plan: Plan) -> list[Row]:
+    """List the nearest words of the plan's words and of leaning occupations, before and now."""
+    if stage.is_first:
         return []
-    chosen = list(
-        dict.fromkeys([*resolve(plan.words, one.before.embedding).found, *_extremes(one)])
-    )
-    before, after = one.before.embedding, one.after.embedding
+    before, after = stage.before.embedding, stage.panel.embedding
+    chosen = list(dict.fromkeys([*resolve(plan.words, before).found, *_extremes(stage.before)]))
     queries = before.rows(chosen)[0]
     k = min(NEIGHBOURS, len(before) - 1)
-    old, new = (neighbours(e.vectors, queries, k) for e in (before, after))
-    return [
-        _neighbours(one, word, *([before.words[i] for i in found] for found in lists))
-        for word, *lists in zip(chosen, old.tolist(), new.tolist(), strict=True)
-    ]
+    old, new = (neighbours(e.vectors, queries, k).tolist() for e in (before, after))
+    rows = []
+    for word, *lists in zip(chosen, old, new, strict=True):
+        was, now = ([before.words[i] for i in found] for found in lists)
+        about = {"word": word, "setting": f"k={k}", "before": was, "after": now}
+        share = len(set(was) & set(now)) / k
+        rows.append(
+            stage.row("neighbours-preserved", share, **about, **ideal("neighbours-preserved"))
+        )
+    return rows
 
 
-def change_rows(one: Stages, plan: Plan) -> list[Row]:
-    """Measure how far the neutral words moved, and the share of their neighbours that stayed."""
-    if one.after is None:
+def change_rows(stage: Stage, plan: Plan) -> list[Row]:
+    """Measure how far the neutral words moved, and the share of their neighbours that stayed.
+
+    Words are not said to have moved where the vectors have other dimensions.
+    """
+    if stage.is_first:
         return []
-    old, new = one.before.vectors, one.after.vectors
-    kept = neighbours_preserved(old, new, one.before.rng(), k=min(NEIGHBOURS, len(old) - 1))
-    moved = ideal("displacement")
-    stayed = {**ideal("neighbours-preserved"), "setting": f"k={min(NEIGHBOURS, len(old) - 1)}"}
-    return [
-        _mean(one, "displacement", displacement(old, new), moved),
-        _mean(one, "neighbours-preserved", kept, stayed),
-    ]
+    old, new, rng = stage.before.vectors, stage.panel.vectors, stage.before.rng
+    k = min(NEIGHBOURS, len(old) - 1)
+    kept = neighbours_preserved(old, new, rng(), k=k)
+    about = {"n": len(kept), "setting": f"k={k}", **ideal("neighbours-preserved")}
+    samples = resampled_means(kept[:, None], rng())[:, 0]
+    stayed = stage.row("neighbours-preserved", float(kept.mean()), samples, **about)
+    if stage.before.embedding.dim != stage.panel.embedding.dim:
+        return [stayed]
+    moved = displacement(old, new)
+    samples = resampled_means(moved[:, None], rng())[:, 0]
+    about = {"n": len(moved), **ideal("displacement")}
+    return [stage.row("displacement", float(moved.mean()), samples, **about), stayed]
 
 
-def _mean(one: Stages, measure: str, values: NDArray[np.float64], about: dict[str, Any]) -> Row:
-    samples = resampled_means(values[:, None], one.before.rng())[:, 0]
-    ends = percentile_interval(samples)._asdict()
-    row = Row(one.name, measure, float(values.mean()), {"n": len(values), **ends, **about})
-    return one.row("after", row)
-
-
-def _neighbours(one: Stages, word: str, old: list[str], new: list[str]) -> Row:
-    share = len(set(old) & set(new)) / len(old)
-    about = {
-        "word": word,
-        "setting": f"k={len(old)}",
-        "before": old,
-        "after": new,
-        **ideal("neighbours-preserved"),
-    }
-    return one.row("after", Row(one.name, "neighbours-preserved", share, about))
-
-
-def _extremes(one: Stages) -> list[str]:
+def _extremes(panel: Panel) -> list[str]:
     try:
-        occupations = _occupations(one.before)
-        lean = _leans(one.before, occupations)[0]
+        occupations = _occupations(panel)
+        lean = _leans(panel, occupations)[0]
     except WordbiasError:
         return []
     order = np.argsort(lean, kind="stable").tolist()

@@ -15,7 +15,7 @@ vocabulary.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 import numpy as np
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from wordbias.devices import blas_threads, ordered_map
 from wordbias.errors import WordbiasError
 from wordbias.progress import progress
+from wordbias.statistics import resampled_means
 from wordbias.word_tasks.sets import AnalogySet
 from wordbias.word_tasks.similarity import UNKNOWN, Oov, Space, check_oov
 
@@ -93,9 +94,11 @@ class Analogies:
     def accuracy(self, part: Sequence[int]) -> Accuracy:
         """Return the share over the questions with these numbers."""
         chosen = np.asarray(part, np.intp)
-        n = int(self.counted[chosen].sum())
-        right = int(self.right[chosen].sum())
-        return Accuracy(right / n if n else None, n, len(chosen), int(self.known[chosen].sum()))
+        counted = self.counted[chosen]
+        right = self.right[chosen][counted]
+        n = len(right)
+        value = int(right.sum()) / n if n else None
+        return Accuracy(value, n, len(chosen), int(self.known[chosen].sum()), right)
 
 
 @dataclass(frozen=True)
@@ -108,17 +111,26 @@ class Accuracy:
         In [0, 1]; None without a question that counts.
     n, total, known
         Number of questions in the value, in the set, and with all four words in the embedding.
+    right
+        Whether each question in the value is answered right, shape ``(n,)``.
     """
 
     value: float | None
     n: int
     total: int
     known: int
+    right: NDArray[np.bool_] = field(repr=False, compare=False)
 
     @property
     def coverage(self) -> float:
         """Share of the questions of which the embedding has all four words."""
         return self.known / self.total
+
+    def resampled(self, rng: np.random.Generator) -> NDArray[np.float64] | None:
+        """Return shares of questions that are drawn again, ``(b,)``; None without a question."""
+        if not self.n:
+            return None
+        return resampled_means(self.right[:, None].astype(np.float64), rng)[:, 0]
 
 
 def answer(space: Space, questions: Ints, method: Method = "add") -> Ints:

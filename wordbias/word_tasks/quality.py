@@ -10,6 +10,7 @@ import numpy as np
 from wordbias.embedding import Embedding
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
+from wordbias.statistics import ends
 from wordbias.word_tasks.analogy import Accuracy, Method, analogies
 from wordbias.word_tasks.sets import AnalogySet, SimilaritySet
 from wordbias.word_tasks.similarity import Oov, Similarity, Space, similarity
@@ -40,7 +41,7 @@ def quality(
     standardise
         Change the words of analogies first; see `AnalogySet.standardised`.
     seed
-        Seed of the intervals of similarity.
+        Seed of the intervals: pairs and questions are drawn again.
     name
         Name in the rows, by default that of the embedding.
     """
@@ -51,16 +52,18 @@ def quality(
         if isinstance(one, SimilaritySet):
             result = similarity(space, one, np.random.default_rng(seed), oov)
             details = _details("similarity", one.name, result, result.missing, oov)
-            details |= {} if result.interval is None else result.interval._asdict()
-            rows.append(Row(subject, "similarity", result.value, details))
+            details |= ends(result.samples)
+            rows.append(Row(subject, "similarity", result.value, details, result.samples))
             continue
         questions = one.standardised() if standardise else one
         answered = analogies(space, questions, oov, method)
         setting = f"{method}, standardised" if standardise else method
         for part, numbers in questions.parts.items():
             accuracy = answered.accuracy(numbers)
+            samples = accuracy.resampled(np.random.default_rng(seed))
             details = _details("analogy", part, accuracy, answered.missing, oov)
-            rows.append(Row(subject, "analogy", accuracy.value, {**details, "setting": setting}))
+            details |= {"setting": setting, **ends(samples)}
+            rows.append(Row(subject, "analogy", accuracy.value, details, samples))
     return rows
 
 

@@ -8,7 +8,7 @@ by one rule for the whole package: as written, else lower-cased, else capitalise
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from wordbias.arrays import blocks, unit
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.statistics import Interval, spearman, spearman_interval
+from wordbias.statistics import resampled_spearman, spearman
 from wordbias.word_tasks.sets import SimilaritySet
 from wordbias.wordlists import resolve
 
@@ -36,20 +36,20 @@ class Similarity:
     ----------
     value
         Spearman's ρ of the people's scores and the cosines, in [−1, 1]; None where undefined.
-    interval
-        95 % of ρ, bootstrap over pairs.
     n, total, known
         Number of pairs in the value, in the set, and with both words in the embedding.
     missing
         Words that the embedding does not have.
+    samples
+        ρ of pairs drawn again, nan where it is undefined, shape ``(b,)``.
     """
 
     value: float | None
-    interval: Interval | None
     n: int
     total: int
     known: int
     missing: tuple[str, ...]
+    samples: NDArray[np.float64] = field(repr=False, compare=False)
 
     @property
     def coverage(self) -> float:
@@ -86,11 +86,11 @@ def similarity(
     rho = spearman(cosine, scores)
     return Similarity(
         None if np.isnan(rho) else rho,
-        spearman_interval(cosine, scores, rng),
         int(kept.sum()),
         len(rows),
         int(known.sum()),
         tuple(word for word, row in found.items() if row == UNKNOWN),
+        resampled_spearman(cosine, scores, rng),
     )
 
 
