@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wordbias.data import sample_path
 from wordbias.measures.registry import SECTIONS
 from wordbias.pages import words
 from wordbias.pages.answers import (
@@ -87,6 +88,13 @@ def asked(rows: list[Row], question: str) -> str:
 )
 def test_bias_is_found_by_measures_beyond_chance(found: dict[str, Row], said: str) -> None:
     rows = [row(key, 0.2, **about) for key, about in found.items()]
+    assert asked(rows, "Is it biased?").startswith(said)
+
+
+@pytest.mark.parametrize(("p", "said"), [(0.024, "Yes, by 1 of 2"), (0.026, "Perhaps")])
+def test_a_single_finding_needs_a_p_that_stands_for_all_measures(p: float, said: str) -> None:
+    found = {"low": 0.1, "high": 1.5, "neutral": 0.0, "better": "neutral", "p": p}
+    rows = [row("weat", 1.0, **found), row("gipe", 0.1, **WITHIN)]
     assert asked(rows, "Is it biased?").startswith(said)
 
 
@@ -317,6 +325,8 @@ def test_the_next_command_names_the_file() -> None:
     assert "wordbias debias hard 'my file.txt' -o clean.txt." in " ".join(
         answers(rows, {"glove": "my file.txt"})
     )
+    (said,) = (text for text in answers(rows, {"glove": str(sample_path())}) if "next" in text)
+    assert "wordbias debias hard -o clean.txt" in said
     assert "wordbias debias hard EMBEDDING" in asked(rows, "What next?")
     tried = asked(column("gipe", 0.2, 0.2, **BEYOND), "What next?")
     assert "wordbias debias --choose gipe --keep 0.98 EMBEDDING" in tried

@@ -9,8 +9,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, NamedTuple
 
+from wordbias.data import sample_path
 from wordbias.measures.registry import FAMILY_OF
 from wordbias.pages.lines import Line, is_number, minus
 from wordbias.pages.main_measures import main_lines, missing_query_notes
@@ -36,6 +38,7 @@ _SUBJECTS = 4
 _WORDS = 3
 _KNOWN = 3
 _TINY = 1e-12
+_LEVEL = 0.05
 _STILL = 0.75
 """Accuracy of clustering, half way between guessing and certainty, from which it still works."""
 _BY_CONSTRUCTION = {
@@ -68,7 +71,16 @@ RULES = (
         "without it",
         "Yes",
     ),
-    Rule("Is it biased?", "one main measure of several finds bias", "Perhaps"),
+    Rule(
+        "Is it biased?",
+        "one main measure of several finds bias, and its p times their number is at most .05",
+        "Yes",
+    ),
+    Rule(
+        "Is it biased?",
+        "one main measure of several finds bias, without a p or with a larger one",
+        "Perhaps",
+    ),
     Rule("Is it biased?", "the only main measure that can tell finds bias", "Yes"),
     Rule("Is it biased?", "some main measures can tell, and none finds bias", "Not shown"),
     Rule("Is it biased?", "no main measure has a chance level or such an interval", "Cannot tell"),
@@ -233,7 +245,7 @@ def is_it_biased(lines: Sequence[Line], rows: Sequence[Found]) -> Answer:
         text = "Cannot tell: no measure here has a chance level, or an interval that could tell."
     elif not yes:
         text = f"Not shown: none of {how_many(n, 'measure')} finds more than chance gives."
-    elif len(yes) == 1 < n:
+    elif len(yes) == 1 < n and not _is_certain(sorted_, n):
         text = (
             f"Perhaps: one of {n} measures finds more than chance gives; one in twenty does so "
             "where there is nothing."
@@ -252,6 +264,12 @@ def is_it_biased(lines: Sequence[Line], rows: Sequence[Found]) -> Answer:
         else []
     )
     return Answer("Is it biased?", " ".join([text, *said, *disagree, *_leaning(rows)]))
+
+
+def _is_certain(judged: Sequence[tuple[Line, Found]], n: int) -> bool:
+    """Return whether the only finding has a p that stands for `n` measures (Bonferroni)."""
+    row = next(row for _, row in judged if finds(row) == _YES)
+    return is_number(row.get("p")) and row["p"] * n <= _LEVEL
 
 
 def _clearness(row: Found) -> float:
@@ -587,11 +605,11 @@ def _range(line: Line, stages: Sequence[str]) -> str:
 
 
 def _next(columns: Sequence[ColumnAnswer], lines: Sequence[Line], path: str) -> Answer:
-    file = shlex.quote(path) if path else "EMBEDDING"
+    file = _file(path)
     best = _best([one for one in columns if one.verdict == "yes" and _is_method(one.name)])
     if best is not None:
         text = (
-            f"Write the cleaned vectors: wordbias debias {shlex.quote(best.name)} {file} -o "
+            f"Write the cleaned vectors: wordbias debias {shlex.quote(best.name)}{file} -o "
             "clean.txt. Then train your model on both files and compare: no value here shows what "
             "another model makes of them."
         )
@@ -605,16 +623,23 @@ def _next(columns: Sequence[ColumnAnswer], lines: Sequence[Line], path: str) -> 
         metric = found[0].measure if found else "direct-bias"
         text = (
             f"Try more methods and strengths: wordbias debias --choose {metric} "
-            f"--keep {QUALITY_KEPT:g} {file}"
+            f"--keep {QUALITY_KEPT:g}{file}"
         )
     else:
-        text = f"Compare with the methods of wordbias: wordbias audit {file}"
+        text = f"Compare with the methods of wordbias: wordbias audit{file}"
     return Answer("What next?", text)
 
 
+def _file(path: str) -> str:
+    """Write the embedding's file for a command; a command takes the sample without one."""
+    if not path:
+        return " EMBEDDING"
+    return "" if Path(path) == sample_path() else f" {shlex.quote(path)}"
+
+
 def _next_without_columns(path: str) -> Answer:
-    file = shlex.quote(path) if path else "EMBEDDING"
-    return Answer("What next?", f"See what methods change: wordbias audit {file}")
+    file = _file(path)
+    return Answer("What next?", f"See what methods change: wordbias audit{file}")
 
 
 def _is_method(label: str) -> bool:
