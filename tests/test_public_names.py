@@ -357,6 +357,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     "convert": lambda file: wb.convert(file("glove.txt"), "out.vec"),
     "debias": lambda file: wb.debias(file("glove.txt"), "hard"),
     "encode": lambda file: wb.encode(file("roberta-base"), TEXTS),
+    "env": lambda file: wb.env(),
     "fairness": lambda file: wb.fairness([0, 1, 1, 0], [0, 1, 0, 0], ["a", "a", "b", "b"]),
     "fetch": lambda file: wb.fetch(),
     "fine_tune": lambda file: wb.fine_tune(
