@@ -167,7 +167,7 @@ def test_by_default_four_components_of_one_hundred_names_a_gender() -> None:
 def test_more_components_than_dimensions_are_refused(
     emb: Embedding, colour: Attribute, dims: int
 ) -> None:
-    with pytest.raises(WordbiasError, match=f"{dims} components .* 5 dimensions; ask for 1 to 5"):
+    with pytest.raises(WordbiasError, match=f"{dims} components .* 5 dimensions; take 1 to 5"):
         fit(emb, colour, dims=dims)
 
 

@@ -140,8 +140,8 @@ def check_dims(dims: int, d: int) -> None:
         raise WordbiasError(f"dims: expected a whole number of components, got {dims!r}")
     if not 1 <= dims <= d:
         raise WordbiasError(
-            f"{dims} components asked for, but the vectors have {d} dimensions; "
-            f"ask for 1 to {d} (--dims)"
+            f"{dims} components cannot be fitted: the vectors have {d} dimensions; "
+            f"take 1 to {d} (--dims)"
         )
 
 
