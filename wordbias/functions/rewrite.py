@@ -488,9 +488,9 @@ def _run(
 def _tally_rows(tally: Tally, subject: str) -> Iterator[Row]:
     about = {"method": tally.method, "n": tally.rows}
     yield Row(subject, "rows-changed", tally.changed, about)
-    if tally.added:
+    if tally.added or tally.method in _BALANCING:
         yield Row(subject, "rows-added", tally.added, about)
-    if tally.words:
+    if tally.method in _CHANGING_WORDS:
         most = dict(tally.words.most_common(_SHOWN))
         more = {"distinct": len(tally.words), "most": most}
         yield Row(subject, "words-changed", tally.words.total(), {**about, **more})
@@ -525,8 +525,8 @@ def _tally_table(title: str, tallies: Iterable[Tally]) -> Table:
             tally.method,
             f"{tally.rows:,}",
             f"{tally.changed:,}",
-            f"{tally.words.total():,}" if tally.words else "–",
-            f"{tally.added:,}" if tally.added else "–",
+            f"{tally.words.total():,}" if tally.method in _CHANGING_WORDS else "–",
+            f"{tally.added:,}" if tally.added or tally.method in _BALANCING else "–",
         ]
         for tally in tallies
     ]
