@@ -254,7 +254,7 @@ def test_examples_are_true(name: str, tmp_path: Path, monkeypatch: pytest.Monkey
     skipped = any(one.options.get(doctest.SKIP) for one in found.examples)
     assert skipped == (name in NOT_RUN)
     said: list[str] = []
-    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(found, out=said.append)
+    doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS).run(found, out=said.append)
     assert "".join(said) == ""
 
 
