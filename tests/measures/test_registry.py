@@ -41,7 +41,7 @@ from wordbias.measures.registry import (
 )
 from wordbias.measures.sembias import SemBias
 from wordbias.methods.effect import effect
-from wordbias.methods.misp import misp
+from wordbias.methods.misp import fit
 from wordbias.pages.views import sections
 from wordbias.results import Row
 from wordbias.wordlists import load_queries
@@ -143,7 +143,7 @@ def test_every_name_in_a_row_of_a_panel_is_of_its_family(panel: Panel) -> None:
 
 def test_rows_before_and_after_and_of_queries_are_known(panel: Panel) -> None:
     embedding = panel.embedding
-    rows = effect(embedding, misp(embedding), panel.vocabulary, panel.attribute).rows
+    rows = effect(embedding, fit(embedding)(embedding), panel.vocabulary, panel.attribute).rows
     rows += measure_queries(embedding, load_queries()[5:6], ["weat", *_names("associations")])
     assert {row.measure for row in rows} == {
         *MIDB, *DIRECT, "displacement", "neighbours-preserved", "weat", *_names("associations")
