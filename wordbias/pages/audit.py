@@ -111,7 +111,7 @@ def _notes_about(one: Stages, plan: Plan) -> list[str]:
     notes = [
         *_after_notes(one),
         *(one.fitted.warnings if one.fitted else ()),
-        *([f"it lacks the words asked for: {', '.join(missing)}"] if missing else []),
+        *([f"it lacks words of --words: {', '.join(missing)}"] if missing else []),
     ]
     return [f"{one.name}: {note}" for note in notes]
 
