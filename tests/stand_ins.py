@@ -71,9 +71,9 @@ def more_vectors(path: Path) -> None:
 
 
 def debiased_vectors(path: Path) -> None:
-    from wordbias.methods.misp import misp
+    from wordbias.methods.misp import fit
 
-    misp(small(), center=False).save(path)
+    fit(small())(small()).save(path)
 
 
 def word2vec_text(path: Path) -> None:

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from wordbias import Attribute, Embedding, WordbiasError
-from wordbias.methods.misp import fit, misp
+from wordbias.methods.misp import fit
+from wordbias.methods.transform import transformed
 
 WORDS = ["she", "he", "table"]
 VECTORS = [[1.0, 2], [3, 4], [5, 6]]
@@ -173,7 +174,7 @@ def test_a_repr_fits_a_line() -> None:
 def test_a_fitted_transform_takes_an_embedding_or_lists() -> None:
     emb = Embedding.sample()
     fitted = fit(emb)
-    assert (fitted(emb).vectors == misp(emb).vectors).all()
+    assert (fitted(emb).vectors == transformed(emb, fitted).vectors).all()
     assert fitted(emb["she"].tolist()) == pytest.approx(fitted(emb["she"]), abs=1e-6)
     with pytest.raises(WordbiasError, match=r"expected rows of 100 values, got shape \(2, 3\)"):
         fitted(np.zeros((2, 3)))
@@ -181,7 +182,7 @@ def test_a_fitted_transform_takes_an_embedding_or_lists() -> None:
 
 def test_a_path_is_no_embedding_but_names_an_attribute(tmp_path: Path) -> None:
     with pytest.raises(WordbiasError, match=r"got str; Embedding.load\(path\) reads one"):
-        misp("glove.txt")  # type: ignore[arg-type]
+        fit("glove.txt")  # type: ignore[arg-type]
     path = tmp_path / "colour.toml"
     path.write_text('[groups]\na = ["red", "blue", "green"]\nb = ["one", "two", "six"]\n')
     emb = Embedding.sample()

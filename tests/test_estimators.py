@@ -435,7 +435,7 @@ def test_misp_and_mhd_on_rows_are_their_subspaces() -> None:
     assert halves.weights.tolist() == [0.5, 0.25]
     with pytest.raises(WordbiasError, match="center= is for two groups"):
         MISP(center=True).fit(x, y)
-    with pytest.raises(WordbiasError, match="ask for fewer"):
+    with pytest.raises(WordbiasError, match="take 1 to 2"):
         MISP(dims=3).fit(x, y)
 
 
@@ -698,7 +698,7 @@ def test_the_repr_of_a_fitted_method_is_one_line() -> None:
     assert "\n" not in text
     chain = fit_chain("misp", few())[0]
     assert repr(chain) == (
-        "<Chain <Fitted misp: projection; 0 words left alone, 0 with vectors of their own>>"
+        "<Chain <Fitted misp: projection; 0 words kept as they are, 0 with vectors of their own>>"
     )
 
 

@@ -254,7 +254,7 @@ def test_examples_are_true(name: str, tmp_path: Path, monkeypatch: pytest.Monkey
     skipped = any(one.options.get(doctest.SKIP) for one in found.examples)
     assert skipped == (name in NOT_RUN)
     said: list[str] = []
-    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(found, out=said.append)
+    doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS).run(found, out=said.append)
     assert "".join(said) == ""
 
 
@@ -357,6 +357,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     "convert": lambda file: wb.convert(file("glove.txt"), "out.vec"),
     "debias": lambda file: wb.debias(file("glove.txt"), "hard"),
     "encode": lambda file: wb.encode(file("roberta-base"), TEXTS),
+    "env": lambda file: wb.env(),
     "fairness": lambda file: wb.fairness([0, 1, 1, 0], [0, 1, 0, 0], ["a", "a", "b", "b"]),
     "fetch": lambda file: wb.fetch(),
     "fine_tune": lambda file: wb.fine_tune(

@@ -389,7 +389,7 @@ def test_a_group_of_one_word_is_refused(bad: Matrix) -> None:
 @pytest.mark.parametrize("dims", [0, -1, 99])
 def test_an_impossible_number_of_components_is_refused(dims: int) -> None:
     f, m, _, _ = _two(0, 5, 5, 4)
-    with pytest.raises(WordbiasError, match=f"{dims} components asked for"):
+    with pytest.raises(WordbiasError, match=f"{dims} components cannot be fitted"):
         Subspace.from_groups(f, m, dims)
 
 

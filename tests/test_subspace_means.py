@@ -108,7 +108,7 @@ def test_what_has_no_such_subspace(groups: list[np.ndarray], message: str) -> No
 
 def test_more_components_than_the_means_span_are_refused() -> None:
     groups = list(np.random.default_rng(4).normal(size=(3, 4, 6)))
-    with pytest.raises(WordbiasError, match="3 components asked for, but the means of 3 groups"):
+    with pytest.raises(WordbiasError, match="3 components cannot be fitted: the means of 3 groups"):
         Subspace.from_means(groups, 3)
 
 

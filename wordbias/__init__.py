@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from wordbias.functions.convert import convert as convert
     from wordbias.functions.debias import debias as debias
     from wordbias.functions.encode import encode as encode
+    from wordbias.functions.env import env as env
     from wordbias.functions.fairness import fairness as fairness
     from wordbias.functions.fetch import fetch as fetch
     from wordbias.functions.fine_tune import fine_tune as fine_tune
@@ -103,6 +104,7 @@ __all__ = [
     "convert",
     "debias",
     "encode",
+    "env",
     "fairness",
     "fetch",
     "fine_tune",

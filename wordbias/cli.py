@@ -62,6 +62,9 @@ SECTIONS: dict[str, dict[str, str]] = {
         "lists": "Show the word lists: their words, sizes and sources.",
         "cache": "List, limit or clear the cache of parsed vectors.",
     },
+    "The installation": {
+        "env": "Show the versions, the machine and the cache, for a bug report.",
+    },
 }
 _INTERRUPTED = 130
 _STDERR = 2
@@ -209,4 +212,7 @@ def _one_line(error: Exception) -> str:
         return text
     if isinstance(error, MemoryError):
         return f"not enough memory: {text}" if text else "not enough memory"
-    return f"unexpected {type(error).__name__}: {text}; --debug shows where (please report it)"
+    return (
+        f"unexpected {type(error).__name__}: {text}; --debug shows where (please report it, with "
+        "what wordbias env prints)"
+    )

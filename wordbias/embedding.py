@@ -26,7 +26,7 @@ class KeyedVectorsLike(Protocol):
     vectors: Any
 
 
-class Frame(Protocol):
+class WordsFrame(Protocol):
     """A pandas frame, whose index has the words."""
 
     index: Any
@@ -302,7 +302,7 @@ def as_embedding(source: EmbeddingLike) -> Embedding:
     if isinstance(source, Mapping):
         return Embedding(list(source), list(source.values()))
     if hasattr(source, "to_numpy"):
-        frame = cast("Frame", source)
+        frame = cast("WordsFrame", source)
         return Embedding([str(word) for word in frame.index], frame.to_numpy())
     if is_words_and_vectors(source):
         words, vectors = cast("tuple[Sequence[str], ArrayLike]", source)
@@ -349,7 +349,7 @@ EmbeddingLike = (
     | os.PathLike[str]
     | Embedding
     | KeyedVectorsLike
-    | Frame
+    | WordsFrame
     | tuple[Sequence[str], ArrayLike]
     | Mapping[str, ArrayLike]
 )

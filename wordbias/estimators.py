@@ -761,7 +761,7 @@ class HalfSibling(Method):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Conceptor(Method):
-    r"""Remove the space of the groups' words softly (Karve, Ungar and Sedoc 2019).
+    r"""Shrink the main directions of the groups' words (Karve, Ungar and Sedoc 2019).
 
     With the vectors of these words as rows of `X`, shape ``(n, d)``, every vector is multiplied by
     :math:`I - R (R + \alpha^{-2} I)^{-1}`, where :math:`R = X^\top X / n`.

@@ -359,9 +359,10 @@ def principal(
     variance = s**2
     rank = int((s > max(noise, s[0] * max(rows.shape) * np.finfo(float).eps)).sum())
     if not 1 <= dims <= rank:
+        remedy = f"take 1 to {rank} (--dims), or give more words" if rank else "give other words"
         raise WordbiasError(
-            f"{dims} components asked for, but {what} span {rank} of "
-            f"{rows.shape[1]} dimensions; ask for fewer (--dims) or give more words"
+            f"{dims} components cannot be fitted: {what} span {rank} of {rows.shape[1]} "
+            f"dimensions; {remedy}"
         )
     return orient(vt[:dims], towards), variance[:dims] / variance.sum()
 

@@ -154,7 +154,7 @@ def test_bad_input(folder: str, bios: Biographies, tmp_path: Path) -> None:
     with pytest.raises(WordbiasError, match="lower the learning rate"):
         fine_tune(encoder, bios, bios, replace(RECIPE, rate=1e30, plain=True), SETTINGS)
     long = replace(SETTINGS, max_tokens=100)
-    with pytest.raises(WordbiasError, match="reads at most 64 tokens, 100 were asked for"):
+    with pytest.raises(WordbiasError, match="reads at most 64 tokens, got a length of 100"):
         fine_tune(SETTINGS.load(folder), bios, bios, RECIPE, long)
     with pytest.raises(WordbiasError, match="no such folder"):
         SETTINGS.load(str(tmp_path / "none"))

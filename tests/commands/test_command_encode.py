@@ -300,7 +300,7 @@ def test_help_loads_no_heavy_library() -> None:
     ("arguments", "message"),
     [
         (("--layers", "0,3"), "no layer 3; it has layers 0 (input embeddings) to 2"),
-        (("--max-length", 25), "reads at most 24 tokens, 25 were asked for"),
+        (("--max-length", 25), "reads at most 24 tokens, got a length of 25"),
         (("--max-length", 2), "have none of their own; allow more"),
         (("--device", "abacus"), "device 'abacus': "),
         (("--text-column", "bio"), "has no column 'bio'; it has split, gender, job, text"),

@@ -615,7 +615,7 @@ def test_wrong_usage_is_status_2(cli: Run, arguments: list[str], message: str) -
         (["--sembias", "nowhere.tsv"], "nowhere.tsv: cannot be read as SemBias"),
         (["--direction", "she_he", "--only", "gipe"], "'she_he': expected she-he, axis, pca"),
         (["--only", "wheat"], "measure 'wheat': expected some of midb, direct-bias"),
-        (["--extremes", "100000"], "100000 words a side asked for"),
+        (["--extremes", "100000"], "100000 words a side needed"),
     ],
 )
 def test_a_failure_is_status_1_and_one_line(
@@ -638,7 +638,7 @@ def test_nothing_to_measure_is_refused(cli: Run, file: Path) -> None:
 def test_too_many_components_have_a_reason(rows: Run, file: Path) -> None:
     got = rows(file, "--dims", "101", "--only", "midb")
     assert {row["value"] for row in got} == {None}
-    assert all("101 components asked for" in row["reason"] for row in got)
+    assert all("101 components cannot be fitted" in row["reason"] for row in got)
 
 
 def test_a_bad_line_of_the_test_set_is_named(cli: Run, file: Path, questions: Path) -> None:

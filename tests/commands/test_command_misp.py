@@ -360,7 +360,7 @@ def test_wrong_usage_is_status_2(cli: Run, arguments: list[str], message: str) -
         (["nowhere.txt"], "nowhere.txt"),
         (["--vocab", "nowhere.txt"], "nowhere.txt"),
         (["--attribute", "nowhere.toml"], "nowhere.toml"),
-        (["--dims", "101"], "101 components asked for, but the vectors have 100 dimensions"),
+        (["--dims", "101"], "101 components cannot be fitted: the vectors have 100 dimensions"),
         (["--weights", "0.5"], "expected 4 weights, one a component, got 1"),
         (["--weights", "much"], "'much': expected variance, numbers"),
         (["--weights", "perm:1"], "expected each of the digits 1 to 4 once"),
@@ -404,7 +404,7 @@ def test_more_components_than_the_words_span_are_refused(cli: Run, tmp_path: Pat
     done = cli("misp", "--attribute", path)
     assert done.code == 1
     assert (
-        "the differences of 2 and 2 vectors span 3 of 100 dimensions; ask for fewer (--dims)"
+        "the differences of 2 and 2 vectors span 3 of 100 dimensions; take 1 to 3 (--dims)"
         in done.err
     )
 

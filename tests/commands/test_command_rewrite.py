@@ -84,7 +84,7 @@ def test_words_and_a_mask_of_ones_own(cli: Callable, bios: Path, tmp_path: Path)
 
 
 def test_swapping_with_the_original(cli: Callable, bios: Path, tmp_path: Path) -> None:
-    """Originals, then the swapped ones of the rows that are asked for, with their gender."""
+    """Originals, then the swapped ones of the chosen rows, with their gender."""
     out = tmp_path / "out.tsv"
     done = cli(
         *("rewrite", "swap", bios, "-o", out, "--keep-original"),
@@ -226,7 +226,7 @@ _BALANCE = ("subsample", "IN", "-o", "OUT", "--label", "job", "--group", "gender
         (["scrub", "IN", "-o", "OUT", "--text-column", "bio"], "has no column 'bio'"),
         (
             [*_BALANCE, "--where", "split=test"],
-            "column 'gender': expected two groups or more among those asked for, found only 'F'",
+            "expected two groups or more among the texts of --where, found only 'F'",
         ),
         (
             ["extra-scrub", "IN", "-o", "OUT", "--group", "gender"],

@@ -218,7 +218,7 @@ def test_a_model_that_is_being_intervened_in(small: Any) -> None:
 
 def test_more_components_than_pairs_span(small: Any) -> None:
     model = model_for("bert", small)
-    with pytest.raises(WordbiasError, match=r"site cls@3: 5 components asked for, but 4 diff"):
+    with pytest.raises(WordbiasError, match=r"site cls@3: 5 components cannot be fitted: 4 diff"):
         fit_adapter(model, small, EVEN[:4], Recipe(dims=5), wanted=sites("cls@-1"))
 
 

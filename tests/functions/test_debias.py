@@ -214,4 +214,6 @@ def test_conceptor_takes_the_aperture(few: Embedding) -> None:
 
 
 def test_the_help_names_all_measures() -> None:
-    assert f"some of {', '.join(SELECTABLE)}.  [default: all but weat]" in (debias.__doc__ or "")
+    assert f"some of {', '.join(SELECTABLE)}.  [default: all but same, weat]" in (
+        debias.__doc__ or ""
+    )

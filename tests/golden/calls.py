@@ -241,6 +241,10 @@ _EMBEDDINGS = (
     ),
     Call("measure-words-json", "measure glove.txt --words nurse,doctor --extremes 3 --format json"),
     Call(
+        "measure-same-json",
+        "measure --only same --attribute religion:christian,muslim --format json",
+    ),
+    Call(
         "measure-religion-jsonl",
         "measure --attribute religion:christian,muslim --only midb,direct-bias --format jsonl",
     ),

@@ -18,7 +18,6 @@ from wordbias.measures.weat import (
     mac,
     mac_of_words,
     negative_probabilities,
-    rank_correlation,
     relation,
     ripa,
     ripa_of_words,
@@ -84,22 +83,6 @@ def test_ect_is_spearmans_correlation_of_the_cosines_with_the_means() -> None:
     assert ect(w, x, y) == pytest.approx(spearmanr(*lists).statistic, abs=1e-12)
     assert ect(w, x, x) == pytest.approx(1)
     assert ect(w, x, -x) == pytest.approx(-1)
-
-
-@given(st.integers(0, 10**6), st.integers(2, 9))
-@settings(max_examples=60, deadline=None)
-def test_rank_correlation_is_scipys_also_with_ties(seed: int, n: int) -> None:
-    pairs = np.random.default_rng(seed).integers(0, 4, (2, n)).astype(float)
-    if min(np.ptp(pairs, axis=1)) == 0:
-        assert np.isnan(rank_correlation(pairs))
-    else:
-        assert rank_correlation(pairs) == pytest.approx(spearmanr(*pairs).statistic, abs=1e-12)
-
-
-def test_rank_correlation_of_many_lists_at_once() -> None:
-    pairs = np.random.default_rng(0).normal(size=(2, 5, 8))
-    expected = [spearmanr(pairs[0, i], pairs[1, i]).statistic for i in range(5)]
-    np.testing.assert_allclose(rank_correlation(pairs), expected, atol=1e-12)
 
 
 def test_ripa_of_one_pair_is_the_inner_product_with_the_unit_difference() -> None:

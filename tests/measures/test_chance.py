@@ -20,7 +20,7 @@ from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.recoverability import recoverability
 from wordbias.measures.registry import BY_KEY, STANDARD
 from wordbias.measures.sembias import SemBias, category_counts, choices
-from wordbias.methods.misp import misp
+from wordbias.methods.misp import fit
 from wordbias.results import Row
 from wordbias.wordlists import resolve_groups
 
@@ -144,7 +144,7 @@ def test_draws_are_seeded_and_do_not_depend_on_what_else_is_asked(panel: Panel) 
 
 
 def test_it_is_taken_once_on_the_original(sample: Embedding) -> None:
-    clean = misp(sample)
+    clean = fit(sample)(sample)
     panels = make_panels([sample, clean], sample, Attribute.load())
     before, after = (
         {key_of(row): row for row in evaluate_panels(panels, QUICK) if row.subject == one.name}

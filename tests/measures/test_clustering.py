@@ -200,7 +200,7 @@ def test_labels_come_from_the_original_and_vectors_from_the_debiased(
 def test_too_few_words_on_a_side_have_a_reason(original: Embedding) -> None:
     rows = clustering_rows(Panel(original, original, original.words[2:], GENDER))
     assert [row.value for row in rows] == [None, None]
-    assert all("750 words a side asked for" in row.details["reason"] for row in rows)
+    assert all("750 words a side needed" in row.details["reason"] for row in rows)
 
 
 def test_k_means_runs_in_one_blas_thread(words: Any, monkeypatch: pytest.MonkeyPatch) -> None:

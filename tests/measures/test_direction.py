@@ -225,5 +225,5 @@ def test_no_other_word_leans_more(seed: int, n: int) -> None:
 @pytest.mark.parametrize("lean", [[0.5, 0.2, -0.1, 0.0], [-0.5, -0.2, 0.1, 0.0]])
 def test_words_that_do_not_lean_are_on_no_side(lean: list[float]) -> None:
     most_biased(np.array(lean), 1)
-    with pytest.raises(WordbiasError, match=r"^2 words a side asked for, but only [12] and"):
+    with pytest.raises(WordbiasError, match=r"^2 words a side needed, but only [12] and"):
         most_biased(np.array(lean), 2)

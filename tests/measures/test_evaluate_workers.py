@@ -10,7 +10,7 @@ from wordbias import Attribute, Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.evaluate import evaluate, evaluate_panels
 from wordbias.measures.panel import Panel, make_panels
-from wordbias.methods.misp import misp
+from wordbias.methods.misp import fit
 from wordbias.results import Row
 from wordbias.workers import BACKENDS, Workers
 
@@ -25,7 +25,7 @@ def panels() -> list[Panel]:
     needed += sample.words[:2000]
     rows, _ = sample.rows(list(dict.fromkeys(needed)))
     small = Embedding([sample.words[i] for i in rows], sample.vectors[rows], "small")
-    return make_panels([small, misp(small, center=False)], small, attribute)
+    return make_panels([small, fit(small)(small)], small, attribute)
 
 
 @pytest.fixture(scope="module")

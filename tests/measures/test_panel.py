@@ -117,7 +117,7 @@ def test_extremes_lean_most_the_first_group_first() -> None:
     panel = Panel(emb, emb, words[2:], GENDER)
     assert leaning_words(panel, 1) == ["c", "d"]
     assert leaning_words(panel, 2) == ["c", "a", "d", "b"]
-    with pytest.raises(WordbiasError, match="3 words a side asked for, but only 2 and 2"):
+    with pytest.raises(WordbiasError, match="3 words a side needed, but only 2 and 2"):
         leaning_words(panel, 3)
 
 

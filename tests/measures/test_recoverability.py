@@ -169,7 +169,7 @@ def test_too_few_words_on_a_side_have_a_reason(embeddings: Any) -> None:
     original, _ = embeddings
     rows = recoverability_rows(Panel(original, original, original.words[2:], GENDER))
     assert [row.value for row in rows] == [None] * 4
-    assert all("2500 words a side asked for" in row.details["reason"] for row in rows)
+    assert all("2500 words a side needed" in row.details["reason"] for row in rows)
 
 
 def test_classifiers_run_in_one_blas_thread(words: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,9 +71,7 @@ def test_a_word_of_a_group_is_not_neutral_even_where_the_group_reaches_so_far() 
     emb = Embedding(words, np.stack([along, np.ones(42)], axis=1))
     found = labelled_words(emb, COLOUR, per_class=14)
     assert len(set(found.words)) == 3 * 14 == len(words)
-    with pytest.raises(
-        WordbiasError, match="15 neutral words asked for, but only 12 of the others"
-    ):
+    with pytest.raises(WordbiasError, match="15 neutral words needed, but only 12 of the others"):
         labelled_words(emb, COLOUR, per_class=15)
 
 
@@ -153,7 +151,7 @@ def test_words_without_a_vector_are_not_neutral() -> None:
     """A zero vector has no cosine, and is no word of any class."""
     vectors = np.outer(np.tile([1.0, -1.0], 21), [1, 0.1])
     emb = Embedding(WORDS[:42], vectors)
-    nobody = "10 neutral words asked for, but only 0 of the others"
+    nobody = "10 neutral words needed, but only 0 of the others"
     with pytest.raises(WordbiasError, match=f"42 candidates: {nobody}"):
         labelled_words(emb, COLOUR, per_class=10)
     vectors[22:] = 0
@@ -213,12 +211,12 @@ def test_constant_vectors_have_no_axis(emb: Embedding) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"classes": 1}, "1 classes asked for: expected 2, the groups, or 3"),
-        ({"classes": 4}, "4 classes asked for"),
+        ({"classes": 1}, "expected 2 classes, the groups, or 3, .*got 1"),
+        ({"classes": 4}, "expected 2 classes, .*; got 4"),
         ({"per_class": 9}, "402 candidates: 9 words a class are too few .* at least 10"),
         ({"per_class": 0}, "0 words a class are too few"),
-        ({"per_class": 300}, "300 words a side asked for, but only .* ask for fewer"),
-        ({"per_class": 100}, "100 neutral words asked for, but only .* ask for fewer"),
+        ({"per_class": 300}, "300 words a side needed, but only .* take fewer"),
+        ({"per_class": 100}, "100 neutral words needed, but only .* take fewer"),
     ],
 )
 def test_wrong_settings_are_refused(emb: Embedding, options: dict[str, int], message: str) -> None:
@@ -227,5 +225,5 @@ def test_wrong_settings_are_refused(emb: Embedding, options: dict[str, int], mes
 
 
 def test_a_small_vocabulary_is_refused_with_a_remedy(emb: Embedding) -> None:
-    with pytest.raises(WordbiasError, match=r"100 candidates: 5 words a class .* ask for fewer"):
+    with pytest.raises(WordbiasError, match=r"100 candidates: 5 words a class .* take fewer"):
         labelled_words(emb.subset(WORDS[:100]), COLOUR)

@@ -253,14 +253,14 @@ def test_fewer_words_than_asked_are_used_with_a_warning(toy: Embedding, two: Att
 @pytest.mark.parametrize("per_side", [60, 5000])
 def test_far_too_few_words_are_refused(toy: Embedding, two: Attribute, per_side: int) -> None:
     few = toy.subset(toy.words[:80])
-    with pytest.raises(WordbiasError, match=rf"toy: {per_side} words a side asked for, and 50"):
+    with pytest.raises(WordbiasError, match="toy: at least 50 words a side needed, but of"):
         fit(few, two, candidates=3, per_side=per_side)
-    fit(few, two, candidates=3, per_side=10)  # unless few are asked for
+    fit(few, two, candidates=3, per_side=10)  # unless a call needs few
 
 
 @pytest.mark.parametrize("per_side", [0, -1])
 def test_no_words_a_side_are_refused(toy: Embedding, two: Attribute, per_side: int) -> None:
-    with pytest.raises(WordbiasError, match=f"{per_side} words a side asked for"):
+    with pytest.raises(WordbiasError, match=f"at least 1 word a side, got {per_side}"):
         fit(toy, two, candidates=3, per_side=per_side)
 
 
@@ -268,7 +268,7 @@ def test_no_words_a_side_are_refused(toy: Embedding, two: Attribute, per_side: i
 def test_candidates_that_are_not_there_are_refused(
     toy: Embedding, two: Attribute, candidates: int
 ) -> None:
-    message = rf"{candidates} candidates asked for, but toy varies along 6 comp.* 1 to 6 \(--cand"
+    message = rf"{candidates} candidates cannot be tried: toy varies along 6 comp.* 1 to 6 \(--cand"
     with pytest.raises(WordbiasError, match=message):
         fit(toy, two, candidates=candidates)
 

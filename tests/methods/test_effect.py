@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from wordbias import Attribute, Embedding
 from wordbias.methods.effect import Effect, effect
-from wordbias.methods.misp import misp
+from wordbias.methods.misp import fit
 from wordbias.results import Row
 
 Matrix = NDArray[np.float64]
@@ -45,7 +45,7 @@ def center(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture
 def after(before: Embedding, attribute: Attribute, center: bool) -> Embedding:
-    return misp(before, attribute, dims=3, center=center)
+    return fit(before, attribute, dims=3, center=center)(before)
 
 
 @pytest.fixture
@@ -301,7 +301,7 @@ def test_directions_projected_out_whole_are_not_fitted_anew_on_rounding(
 ) -> None:
     """Two groups of two words span two dimensions; without them only float32 noise is left."""
     few = Attribute("few", ("f", "m"), (tuple(FIRST[:2]), tuple(SECOND[:2])), PAIRS, (), PAIRS[0])
-    after = misp(before, few, dims=2, hard=True)
+    after = fit(before, few, dims=2, hard=True)(before)
     rows = effect(before, after, NEUTRAL, few, dims=2).rows
     anew = [row for row in rows if row.details.get("reference") == "self"]
     assert {row.measure for row in anew if row.value is None} == set(MIDB)

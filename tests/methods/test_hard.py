@@ -333,5 +333,7 @@ def test_several_groups_name_the_missing_words() -> None:
 
 def test_more_components_than_groups_can_differ_in(sample: Embedding) -> None:
     sets = WordSets("one", (("church", "mosque", "synagogue"),))
-    with pytest.raises(WordbiasError, match="3 components asked for, but 1 sets of words span 2"):
+    with pytest.raises(
+        WordbiasError, match="3 components cannot be fitted: 1 sets of words span 2"
+    ):
         multi_hard.fit(sample, sets=sets, dims=3)

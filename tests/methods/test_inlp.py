@@ -269,12 +269,12 @@ def test_the_vectors_stay_as_they_are() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"iterations": 0}, "0 iterations asked for: expected at least 1"),
+        ({"iterations": 0}, "expected at least 1 iteration, got 0"),
         ({"weights": "soft"}, "weights 'soft': expected one of hard, information"),
         ({"classifier": "forest"}, "classifier 'forest': expected one of svm, logistic"),
-        ({"classes": 5}, "5 classes asked for: expected 2"),
+        ({"classes": 5}, "expected 2 classes, .*got 5"),
         ({"per_class": 3}, r"sample: \d+ candidates: 3 words a class are too few"),
-        ({"per_class": 20_000}, "20000 words a side asked for, but only"),
+        ({"per_class": 20_000}, "20000 words a side needed, but only"),
     ],
 )
 def test_impossible_settings_are_refused(options: dict[str, Any], message: str) -> None:

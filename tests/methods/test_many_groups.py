@@ -67,7 +67,7 @@ def test_misp_takes_from_each_direction_its_share() -> None:
 def test_there_may_be_fewer_components_but_not_more() -> None:
     fitted = misp.fit(sample(), religion(), dims=2)
     assert fitted.subspace.dims == 2
-    with pytest.raises(WordbiasError, match=r"5 components asked for, .* 5 groups span 4 of 100"):
+    with pytest.raises(WordbiasError, match=r"5 components cannot .* 5 groups span 4 of 100"):
         misp.fit(sample(), religion(), dims=5)
 
 
@@ -133,7 +133,7 @@ def test_a_class_has_the_words_that_lean_most_to_it_and_to_no_other_more() -> No
 def test_too_few_words_that_lean_to_a_group_are_refused() -> None:
     lean = np.array([[1.0, -1, -1], [-1, 1, -1], [-1, -1, 1], [1, -1, -1]])
     assert most_leaning(lean, 1).ravel().tolist() == [0, 1, 2]
-    with pytest.raises(WordbiasError, match="2 words a group asked for, but only 2, 1, 1 words"):
+    with pytest.raises(WordbiasError, match="2 words a group needed, but only 2, 1, 1 words"):
         most_leaning(lean, 2)
 
 

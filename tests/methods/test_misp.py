@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from wordbias import Attribute, Embedding, WordbiasError
-from wordbias.methods.misp import Projection, fit, misp, reweighted
+from wordbias.methods.misp import Projection, fit, reweighted
 from wordbias.methods.transform import Transform, transform_rows, transformed
 from wordbias.subspace import Subspace
 
@@ -141,7 +141,7 @@ def test_fit_returns_a_transform_named_after_the_method(emb: Embedding, colour: 
 @pytest.mark.parametrize("hard", [False, True])
 def test_misp_is_equation_4_word_by_word(emb: Embedding, colour: Attribute, hard: bool) -> None:
     projection = fit(emb, colour, dims=2, hard=hard)
-    got = misp(emb, colour, dims=2, hard=hard)
+    got = projection(emb)
     assert got.words == emb.words
     assert got.name == ("letters.mhd" if hard else "letters.misp")
     g, a = projection.subspace.basis, projection.subspace.weights
@@ -167,7 +167,7 @@ def test_by_default_four_components_of_one_hundred_names_a_gender() -> None:
 def test_more_components_than_dimensions_are_refused(
     emb: Embedding, colour: Attribute, dims: int
 ) -> None:
-    with pytest.raises(WordbiasError, match=f"{dims} components .* 5 dimensions; ask for 1 to 5"):
+    with pytest.raises(WordbiasError, match=f"{dims} components .* 5 dimensions; take 1 to 5"):
         fit(emb, colour, dims=dims)
 
 

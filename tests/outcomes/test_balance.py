@@ -103,10 +103,18 @@ def test_oversampled_rows_follow_each_other(file: Path) -> None:
     assert done.report["rows-added"][0].value == 2
 
 
+def test_where_classes_are_balanced_no_row_is_added(tmp_path: Path) -> None:
+    path = tmp_path / "even.tsv"
+    path.write_text("text\tc\tg\na\tnurse\tF\nb\tnurse\tM\n", encoding="utf-8")
+    done = wb.rewrite("oversample", path, label="c", group="g")
+    assert [row.value for row in done.report["rows-added"]] == [0]
+    assert done.report.tables[0].cells == [["oversample", "2", "0", "–", "0"]]
+
+
 def test_a_group_with_one_value_only(file: Path) -> None:
     with pytest.raises(WordbiasError, match=r"column 'g': expected two groups.*only 'F'"):
         balanced("subsample", file, where={"split": "test"})
-    with pytest.raises(WordbiasError, match="among those asked for, found no record"):
+    with pytest.raises(WordbiasError, match=r"among the texts of .*where.*, found no record"):
         balanced("subsample", file, where={"split": "dev"})
 
 

@@ -15,7 +15,7 @@ from wordbias.data import nli_sample_path
 from wordbias.measures.evaluate import evaluate
 from wordbias.measures.midb import contributions, midb
 from wordbias.measures.panel import Panel, make_panels
-from wordbias.methods.misp import misp
+from wordbias.methods.misp import fit
 from wordbias.methods.words import listed_words
 from wordbias.nli.files import Model
 from wordbias.pages.audit import Audited, measure_stages
@@ -54,7 +54,7 @@ def test_after_is_what_misp_makes_of_it_and_before_is_untouched(stages: Stages) 
     before, after = stages.before.embedding, stages.after
     assert after is not None
     assert after.original is before
-    np.testing.assert_array_equal(after.embedding.vectors, misp(before).vectors)
+    np.testing.assert_array_equal(after.embedding.vectors, fit(before)(before).vectors)
     assert [stage for stage, _ in stages.panels()] == ["before", "after"]
     assert after.vocabulary == stages.before.vocabulary
 

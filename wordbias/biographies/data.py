@@ -18,7 +18,7 @@ from wordbias.biographies.pickles import is_pickle, read_pickle
 from wordbias.errors import WordbiasError
 from wordbias.formats.tables import is_parquet, kind_of, read_lines, read_parquet
 from wordbias.outcomes.confusion import listed
-from wordbias.outcomes.inputs import Frame
+from wordbias.outcomes.inputs import ColumnsFrame
 
 Codes = NDArray[np.intp]
 FEMALE, MALE = "F", "M"
@@ -180,7 +180,7 @@ _USUAL: Mapping[str, Sequence[str]] = {
 
 
 def load_biographies(
-    source: str | os.PathLike[str] | Frame,
+    source: str | os.PathLike[str] | ColumnsFrame,
     *,
     text: str | None = None,
     label: str | None = None,

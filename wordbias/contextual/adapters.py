@@ -353,7 +353,8 @@ class Adapter:
         subspace = self.subspaces[site]
         if dims is not None and dims > subspace.dims:
             raise WordbiasError(
-                f"site {site}: {dims} components asked for, {subspace.dims} fitted; fit with --dims"
+                f"site {site}: {dims} components needed, {subspace.dims} fitted; "
+                "fit more with --dims"
             )
         if dims is not None:
             subspace = Subspace(subspace.basis[:dims], subspace.weights[:dims])

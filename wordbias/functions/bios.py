@@ -18,7 +18,7 @@ from wordbias.calls import note, path_of, public
 from wordbias.errors import UsageError, WordbiasError, need
 from wordbias.formats.files import check_output_folder, refuse_same
 from wordbias.functions.bios_tables import closing, heading, tables, women_by_class
-from wordbias.outcomes.inputs import Frame, load_shares, shares_for
+from wordbias.outcomes.inputs import ColumnsFrame, load_shares, shares_for
 from wordbias.pretrained import ModelLike, in_folder
 from wordbias.probes.ceat.association import DRAWS
 from wordbias.probes.ceat.sentences import find_sentences, read_sentences
@@ -33,7 +33,7 @@ POOLINGS = ("first", "mean", "last")
 @public
 def bios(
     *,
-    data: str | os.PathLike[str] | Frame | Biographies | None = None,
+    data: str | os.PathLike[str] | ColumnsFrame | Biographies | None = None,
     model: ModelLike | None = None,
     strategies: Sequence[str] = ("none", "subsample", "oversample", "scrub"),
     seeds: int | Sequence[int] = (0, 1, 2),
@@ -302,7 +302,7 @@ def _check_early(
 
 
 def _people(
-    data: str | os.PathLike[str] | Frame | Biographies | None,
+    data: str | os.PathLike[str] | ColumnsFrame | Biographies | None,
     columns: Mapping[str, str | None],
     skip_bad: bool,
     limit: int | None,

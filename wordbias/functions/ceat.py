@@ -333,49 +333,24 @@ def _effects_table(subject: str, rows: Sequence[Row], queries: Sequence[Query]) 
     return _with_query_and_layer(rows, Table(title, heads, cells, _reasons(rows)))
 
 
-def _draws_table(rows: Sequence[Row]) -> Table:
-    """Return a table of the spread of the draws, and of p, by query and layer."""
-    measured = [row for row in rows if row.value is not None]
-    heads = ["draws", "mean", "sd", "middle 95 %", "above 0", "se", "p, one-sided", "two-sided"]
-    cells = [_draw_cells(row.details) for row in measured]
-    title = f"The draws{_one_layer(rows)}, and p of the random-effects model"
-    return _with_query_and_layer(measured, Table(title, heads, cells, _P_SHRINKS))
+def _effect_cells(row: Row, words: str) -> list[str]:
+    about: dict[str, Any] = dict(row.details)
+    low, high = about.get("low"), about.get("high")
+    sizes = [str(n) for n in about.get("n", {}).values()]
+    return [
+        words,
+        number(row.value, 3),
+        "–" if low is None else f"{number(low, 3)} … {number(high, 3)}",
+        _size(row.value),
+        f"{'+'.join(sizes[:2])} × {'+'.join(sizes[2:])}" if sizes else "–",
+        f"{sum(about['sentences'].values()):,}" if sizes else "–",
+    ]
 
 
-def _words_lines(rows: Sequence[Row]) -> list[str]:
-    """Return a line for each query on the words that are missing or have few sentences."""
-    first: dict[str, Row] = {}
-    for row in rows:
-        first.setdefault(row.details["set"], row)
-    found = {name: _few_words(row.details) for name, row in first.items()}
-    return [f"{name}: {few}." for name, few in found.items() if few]
-
-
-def _few_words(about: Mapping[str, Any]) -> str:
-    left_out, kept = about.get("too_few", {}), about.get("sentences", {})
-    missing = [word for words in about.get("missing", {}).values() for word in words]
-    none = [word for word in missing if word not in left_out]
-    few = {word: count for word, count in kept.items() if count < FEW}
-    parts = [f"no sentence has {_listed(none)}"] * bool(none)
-    parts += [f"left out, with too few sentences: {_counted(left_out)}"] * bool(left_out)
-    parts += [f"fewer than {FEW} sentences have {_counted(few)}"] * bool(few)
-    if single := about.get("single"):
-        noun = "word has" if single == 1 else "words have"
-        narrow = "" if about.get("low") is None else ": the interval is too narrow"
-        parts.append(f"{single} {noun} only one sentence, whose spread is unknown{narrow}")
-    return "; ".join(parts)
-
-
-def _with_query_and_layer(rows: Sequence[Row], table: Table) -> Table:
-    """Add columns for the stimuli, and for the layer where there are several."""
-    columns, places = ["stimuli"], [[row.details["set"]] for row in rows]
-    if not _one_layer(rows):
-        columns.append("layer")
-        places = [
-            [*place, str(row.details["layer"])] for place, row in zip(places, rows, strict=True)
-        ]
-    cells = [[*place, *line] for place, line in zip(places, table.cells, strict=True)]
-    return replace(table, columns=[*columns, *table.columns], cells=cells)
+def _size(effect: float | None) -> str:
+    if effect is None or abs(effect) <= _MEDIUM:
+        return ""
+    return "large" if abs(effect) > _LARGE else "medium"
 
 
 def _one_layer(rows: Sequence[Row]) -> str:
@@ -408,18 +383,25 @@ def _reason(row: Row) -> str:
     return f"no interval: {why.removeprefix('undefined: ')}" if why else ""
 
 
-def _effect_cells(row: Row, words: str) -> list[str]:
-    about: dict[str, Any] = dict(row.details)
-    low, high = about.get("low"), about.get("high")
-    sizes = [str(n) for n in about.get("n", {}).values()]
-    return [
-        words,
-        number(row.value, 3),
-        "–" if low is None else f"{number(low, 3)} … {number(high, 3)}",
-        _size(row.value),
-        f"{'+'.join(sizes[:2])} × {'+'.join(sizes[2:])}" if sizes else "–",
-        f"{sum(about['sentences'].values()):,}" if sizes else "–",
-    ]
+def _with_query_and_layer(rows: Sequence[Row], table: Table) -> Table:
+    """Add columns for the stimuli, and for the layer where there are several."""
+    columns, places = ["stimuli"], [[row.details["set"]] for row in rows]
+    if not _one_layer(rows):
+        columns.append("layer")
+        places = [
+            [*place, str(row.details["layer"])] for place, row in zip(places, rows, strict=True)
+        ]
+    cells = [[*place, *line] for place, line in zip(places, table.cells, strict=True)]
+    return replace(table, columns=[*columns, *table.columns], cells=cells)
+
+
+def _draws_table(rows: Sequence[Row]) -> Table:
+    """Return a table of the spread of the draws, and of p, by query and layer."""
+    measured = [row for row in rows if row.value is not None]
+    heads = ["draws", "mean", "sd", "middle 95 %", "above 0", "se", "p, one-sided", "two-sided"]
+    cells = [_draw_cells(row.details) for row in measured]
+    title = f"The draws{_one_layer(rows)}, and p of the random-effects model"
+    return _with_query_and_layer(measured, Table(title, heads, cells, _P_SHRINKS))
 
 
 def _draw_cells(about: Mapping[str, Any]) -> list[str]:
@@ -434,18 +416,36 @@ def _draw_cells(about: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _size(effect: float | None) -> str:
-    if effect is None or abs(effect) <= _MEDIUM:
-        return ""
-    return "large" if abs(effect) > _LARGE else "medium"
+def _words_lines(rows: Sequence[Row]) -> list[str]:
+    """Return a line for each query on the words that are missing or have few sentences."""
+    first: dict[str, Row] = {}
+    for row in rows:
+        first.setdefault(row.details["set"], row)
+    found = {name: _few_words(row.details) for name, row in first.items()}
+    return [f"{name}: {few}." for name, few in found.items() if few]
+
+
+def _few_words(about: Mapping[str, Any]) -> str:
+    left_out, kept = about.get("too_few", {}), about.get("sentences", {})
+    missing = [word for words in about.get("missing", {}).values() for word in words]
+    none = [word for word in missing if word not in left_out]
+    few = {word: count for word, count in kept.items() if count < FEW}
+    parts = [f"no sentence has {_listed(none)}"] * bool(none)
+    parts += [f"left out, with too few sentences: {_counted(left_out)}"] * bool(left_out)
+    parts += [f"fewer than {FEW} sentences have {_counted(few)}"] * bool(few)
+    if single := about.get("single"):
+        noun = "word has" if single == 1 else "words have"
+        narrow = "" if about.get("low") is None else ": the interval is too narrow"
+        parts.append(f"{single} {noun} only one sentence, whose spread is unknown{narrow}")
+    return "; ".join(parts)
+
+
+def _listed(words: Sequence[str]) -> str:
+    more = [f"and {len(words) - _SHOWN} more"] * (len(words) > _SHOWN)
+    return ", ".join([*words[:_SHOWN], *more])
 
 
 def _counted(counts: Mapping[str, int]) -> str:
     """List words and how many sentences they have, fewest first."""
     ordered = sorted(counts.items(), key=lambda item: item[1])
     return _listed([f"{word} {count}" for word, count in ordered])
-
-
-def _listed(words: Sequence[str]) -> str:
-    more = [f"and {len(words) - _SHOWN} more"] * (len(words) > _SHOWN)
-    return ", ".join([*words[:_SHOWN], *more])

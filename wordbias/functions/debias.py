@@ -366,26 +366,15 @@ def _names(methods: str | Sequence[str]) -> list[str]:
     return parse_methods(methods if isinstance(methods, str) else ",".join(map(str, methods)))
 
 
+def _option(setting: str) -> str:
+    return f"--{setting.replace('_', '-')}"
+
+
 def _refuse_given(of_measuring: Mapping[str, object]) -> None:
     """Refuse options that only ``--measure`` uses."""
     for name, value in of_measuring.items():
         if value is not None and value is not False:
             raise UsageError(f"--{name} is for --measure, which is not given")
-
-
-def _option(setting: str) -> str:
-    return f"--{setting.replace('_', '-')}"
-
-
-def _removed(chain: Chain) -> list[str]:
-    """Return the share of the groups' difference that MISP and MHD removed, in words."""
-    rows = [(part.name, row) for part in chain.parts for row in part.found]
-    return [
-        f"{name}: {text[:1].lower()}{text[1:]}"
-        for name, row in rows
-        if row.measure == REMOVED
-        for text in about_removal(row)
-    ]
 
 
 def reach_rows(chain: Chain, reached: Sequence[Reach], done: Embedding) -> list[Row]:
@@ -406,23 +395,6 @@ def reach_rows(chain: Chain, reached: Sequence[Reach], done: Embedding) -> list[
     ]
 
 
-def reach_table(chain: Chain, reached: Sequence[Reach]) -> Table:
-    """Make a line for each method."""
-    cells = [
-        [part.name, f"{reach.mapped:,}", f"{reach.replaced:,}", f"{reach.outside:,}"]
-        for part, reach in zip(chain.parts, reached, strict=True)
-    ]
-    columns = ["", "mapped", "replaced", "left out"]
-    return Table("Words", columns, cells, _lengths(chain))
-
-
-def _lengths(chain: Chain) -> str:
-    """Say whether words that a method leaves out are normalised to length one all the same."""
-    if any(part.exempt_steps for part in chain.parts):
-        return "Every vector is normalised to length one, those of words left out too."
-    return ""
-
-
 def found_tables(fitted: Fitted) -> list[Table]:
     """Make a table for each kind of row that fitting found; the first names the settings."""
     groups: dict[tuple[str, ...], list[Row]] = {}
@@ -435,6 +407,12 @@ def found_tables(fitted: Fitted) -> list[Table]:
         _found_table(f"{fitted.name}, {rows[0].measure}" if i else _title(fitted), keys, rows)
         for i, (keys, rows) in enumerate(groups.items())
     ]
+
+
+def _says_title(fitted: Fitted, key: str) -> bool:
+    """Say whether all rows only repeat a setting, which the title has."""
+    values = (row.details[key] for row in fitted.found if key in row.details)
+    return key in fitted.settings and all(value == fitted.settings[key] for value in values)
 
 
 def _found_table(title: str, keys: Sequence[str], rows: Sequence[Row]) -> Table:
@@ -452,6 +430,14 @@ def _found_table(title: str, keys: Sequence[str], rows: Sequence[Row]) -> Table:
     return Table(title, ["", "value", *map(_label, shown)], cells, note)
 
 
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    return number(value) if isinstance(value, float) else str(value)
+
+
 def _label(key: str) -> str:
     return _LABELS.get(key, key)
 
@@ -465,15 +451,23 @@ def _title(fitted: Fitted) -> str:
     return f"{fitted.name}: {settings}" if settings else fitted.name
 
 
-def _says_title(fitted: Fitted, key: str) -> bool:
-    """Say whether all rows only repeat a setting, which the title has."""
-    values = (row.details[key] for row in fitted.found if key in row.details)
-    return key in fitted.settings and all(value == fitted.settings[key] for value in values)
+def reach_table(chain: Chain, reached: Sequence[Reach]) -> Table:
+    """Make a line for each method."""
+    cells = [
+        [part.name, f"{reach.mapped:,}", f"{reach.replaced:,}", f"{reach.outside:,}"]
+        for part, reach in zip(chain.parts, reached, strict=True)
+    ]
+    note = "Every vector is normalised to length one, those of words left out too."
+    normalised = any(part.exempt_steps for part in chain.parts)
+    return Table("Words", ["", "mapped", "replaced", "left out"], cells, note if normalised else "")
 
 
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else ""
-    return number(value) if isinstance(value, float) else str(value)
+def _removed(chain: Chain) -> list[str]:
+    """Return the share of the groups' difference that MISP and MHD removed, in words."""
+    rows = [(part.name, row) for part in chain.parts for row in part.found]
+    return [
+        f"{name}: {text[:1].lower()}{text[1:]}"
+        for name, row in rows
+        if row.measure == REMOVED
+        for text in about_removal(row)
+    ]

@@ -372,36 +372,6 @@ def rewrite(
     return Rewritten(report, target, file.text, None if path else data, records)
 
 
-def _so_far(
-    file: RecordFile, stages: Sequence[Stage], tallies: Sequence[Tally], where: Where
-) -> Iterator[Record]:
-    """Yield the records to rewrite, as the methods before leave them; their counts start again."""
-    yield from (record for record in through(stages, file) if record.has(where))
-    for tally in tallies:
-        if tally.method not in _BALANCING:
-            tally.reset()
-
-
-def _run(
-    file: RecordFile, stages: Sequence[Stage], output: str | None, shuffle: int | None
-) -> tuple[int, int, list[Record] | None]:
-    """Write the result, or return it; and the numbers of records that were read and made."""
-    read = 0
-
-    def counted(records: Iterator[Record]) -> Iterator[Record]:
-        nonlocal read
-        for record in records:
-            read += 1
-            yield record
-
-    stages = [counted, *stages]
-    if output is not None:
-        written = write(file, output, stages, shuffle=shuffle)
-        return read, written, None
-    made = list(through(stages, file))
-    return read, len(made), made if shuffle is None else in_random_order(made, shuffle)
-
-
 def _chosen(methods: Names) -> list[str]:
     """Return the methods, and check their order."""
     names = list(_several(methods))
@@ -421,12 +391,6 @@ def _several(given: Names | None) -> tuple[str, ...]:
     """Split ``a,b`` into its parts."""
     parts = given.split(",") if isinstance(given, str) else given or ()
     return tuple(part.strip() for part in parts if part.strip())
-
-
-def _values(given: object) -> tuple[str, ...]:
-    """Return one value or several as texts, like the cells of a column."""
-    several = given if isinstance(given, (list, tuple, set, frozenset)) else [given]
-    return tuple(map(str, several))
 
 
 def _refuse_unused(chosen: Sequence[str]) -> None:
@@ -478,6 +442,12 @@ def _check_output(output: str, data: str | None, read: Mapping[str, str | None])
         )
 
 
+def _values(given: object) -> tuple[str, ...]:
+    """Return one value or several as texts, like the cells of a column."""
+    several = given if isinstance(given, (list, tuple, set, frozenset)) else [given]
+    return tuple(map(str, several))
+
+
 def _opened(data: Texts, text: str | None, columns: Sequence[str], skip_bad: bool) -> RecordFile:
     path = path_of(data)
     if path is None:
@@ -485,12 +455,42 @@ def _opened(data: Texts, text: str | None, columns: Sequence[str], skip_bad: boo
     return RecordFile.open(path, text=text, columns=columns, skip_bad=skip_bad)
 
 
+def _so_far(
+    file: RecordFile, stages: Sequence[Stage], tallies: Sequence[Tally], where: Where
+) -> Iterator[Record]:
+    """Yield the records to rewrite, as the methods before leave them; their counts start again."""
+    yield from (record for record in through(stages, file) if record.has(where))
+    for tally in tallies:
+        if tally.method not in _BALANCING:
+            tally.reset()
+
+
+def _run(
+    file: RecordFile, stages: Sequence[Stage], output: str | None, shuffle: int | None
+) -> tuple[int, int, list[Record] | None]:
+    """Write the result, or return it; and the numbers of records that were read and made."""
+    read = 0
+
+    def counted(records: Iterator[Record]) -> Iterator[Record]:
+        nonlocal read
+        for record in records:
+            read += 1
+            yield record
+
+    stages = [counted, *stages]
+    if output is not None:
+        written = write(file, output, stages, shuffle=shuffle)
+        return read, written, None
+    made = list(through(stages, file))
+    return read, len(made), made if shuffle is None else in_random_order(made, shuffle)
+
+
 def _tally_rows(tally: Tally, subject: str) -> Iterator[Row]:
     about = {"method": tally.method, "n": tally.rows}
     yield Row(subject, "rows-changed", tally.changed, about)
-    if tally.added:
+    if tally.added or tally.method in _BALANCING:
         yield Row(subject, "rows-added", tally.added, about)
-    if tally.words:
+    if tally.method in _CHANGING_WORDS:
         most = dict(tally.words.most_common(_SHOWN))
         more = {"distinct": len(tally.words), "most": most}
         yield Row(subject, "words-changed", tally.words.total(), {**about, **more})
@@ -525,8 +525,8 @@ def _tally_table(title: str, tallies: Iterable[Tally]) -> Table:
             tally.method,
             f"{tally.rows:,}",
             f"{tally.changed:,}",
-            f"{tally.words.total():,}" if tally.words else "–",
-            f"{tally.added:,}" if tally.added else "–",
+            f"{tally.words.total():,}" if tally.method in _CHANGING_WORDS else "–",
+            f"{tally.added:,}" if tally.added or tally.method in _BALANCING else "–",
         ]
         for tally in tallies
     ]

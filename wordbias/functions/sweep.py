@@ -319,19 +319,6 @@ def _gsss(source: DataLike) -> Gsss:
     return found
 
 
-def _write(
-    entries: Sequence[Entry], output: str | None, plot: str | None, drop: float, relative: bool
-) -> None:
-    """Draw the figure, and write the table."""
-    if plot is not None:
-        from wordbias.pages.sweep_plots import save_strength_fairness
-
-        save_strength_fairness(plot, entries, drop, relative=relative)
-    if output is not None:
-        with replacing(output) as file:
-            file.write(as_csv(records(entries)).encode())
-
-
 def _remarks(entries: Sequence[Entry], drop: float, relative: bool) -> list[str]:
     """Return notes on a table: misprints, and an NLI model of low accuracy."""
     notes = [
@@ -458,3 +445,16 @@ def _correlation_line(rho: Row) -> str:
         f"Spearman's ρ of S and η over {about['n']} models: {number(rho.value, 3)} (p = "
         f"{about['p']:.3f}; 95 % bootstrap over models: {about['low']:.2f} … {about['high']:.2f})."
     )
+
+
+def _write(
+    entries: Sequence[Entry], output: str | None, plot: str | None, drop: float, relative: bool
+) -> None:
+    """Draw the figure, and write the table."""
+    if plot is not None:
+        from wordbias.pages.sweep_plots import save_strength_fairness
+
+        save_strength_fairness(plot, entries, drop, relative=relative)
+    if output is not None:
+        with replacing(output) as file:
+            file.write(as_csv(records(entries)).encode())

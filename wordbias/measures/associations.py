@@ -33,7 +33,6 @@ from wordbias.measures.weat import (
     divergence,
     mac_of_words,
     negative_probabilities,
-    rank_correlation,
     relation,
     ripa_of_words,
     rnd_of_words,
@@ -41,7 +40,13 @@ from wordbias.measures.weat import (
     weat_row,
 )
 from wordbias.results import Row
-from wordbias.statistics import bootstrap, holm, percentile_interval
+from wordbias.statistics import (
+    bootstrap,
+    holm,
+    percentile_interval,
+    spearman,
+    spearman_interval,
+)
 from wordbias.wordlists import (
     Attribute,
     WordGroups,
@@ -59,6 +64,7 @@ MEASURES = ("weat", *(one.name for one in BY_KEY["associations"].measures))
 AT_ONCE = ("rnsb", "mac")
 """Measures of all groups at once; the others compare two."""
 _VALENCE = ("pleasant", "unpleasant")
+_NO_DIFFERENCE = "undefined: the words do not differ"
 
 
 def query_rows(panel: Panel, samples: int = PARTITIONS) -> list[Row]:
@@ -220,34 +226,35 @@ def _rows(
     if measure == "weat":
         yield weat_row(embedding, found, settings)
         return
-    for words, parts, statistic in _parts(embedding, found, measure):
+    for words, value in _values(embedding, found, measure, settings.seed):
         about = {**found.details(), **({"words": words} if words else {})}
         if measure == "ripa" and found.pairs is not None:
             about["pairs"] = len(found.pairs.found)
-        value = interval(parts, statistic, settings.seed)
         yield Row(embedding.name, measure, value.pop("value"), about | value | ideal(measure))
 
 
-def _parts(
-    embedding: Embedding, found: FoundQuery, measure: str
-) -> Iterator[tuple[str, Array | str, Statistic]]:
-    """Yield the name of the words, their parts ``(…, n)`` or a reason, and the statistic."""
+def _values(
+    embedding: Embedding, found: FoundQuery, measure: str, seed: int
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the name of the words, and the value of a measure with its interval or a reason."""
     x, y, *attributes = (embedding.take(words.found) for words in found.sets)
     names = found.query.names
     if measure == "rnsb":
-        yield "", negative_probabilities(np.concatenate([x, y]), *attributes), divergence
+        p = negative_probabilities(np.concatenate([x, y]), *attributes)
+        yield "", interval(p, divergence, seed)
     elif measure == "mac":
         for name, t in zip(names, (x, y), strict=False):
-            yield name, mac_of_words(t, attributes), _mean
+            yield name, interval(mac_of_words(t, attributes), _mean, seed)
     else:
         b = _relation(embedding, found) if measure == "ripa" else ""
         for name, w in zip(names[2:], attributes, strict=True):
             if measure == "ect":
-                yield name, similarities(w, x, y), rank_correlation
+                yield name, rank_interval(similarities(w, x, y), seed)
             elif measure == "rnd":
-                yield name, rnd_of_words(w, x, y), _mean
+                yield name, interval(rnd_of_words(w, x, y), _mean, seed)
             else:
-                yield name, b if isinstance(b, str) else ripa_of_words(w, b), _mean
+                parts = b if isinstance(b, str) else ripa_of_words(w, b)
+                yield name, interval(parts, _mean, seed)
 
 
 def _relation(embedding: Embedding, found: FoundQuery) -> Array | str:
@@ -283,10 +290,19 @@ def interval(parts: Array | str, statistic: Statistic, seed: int) -> dict[str, A
         return {"value": None, "reason": parts}
     value = float(statistic(parts))
     if np.isnan(value):
-        return {"value": None, "reason": "undefined: the words do not differ"}
+        return {"value": None, "reason": _NO_DIFFERENCE}
     rng = np.random.default_rng(seed)
     samples = bootstrap(lambda rows: statistic(parts[..., rows]), parts.shape[-1], rng)
     return {"value": value, **percentile_interval(samples[~np.isnan(samples)])._asdict()}
+
+
+def rank_interval(pairs: Array, seed: int) -> dict[str, Any]:
+    """Return Spearman's ρ of two lists, ``(2, n)``, and its 95 % interval, as `interval` does."""
+    x, y = pairs
+    value, found = spearman(x, y), spearman_interval(x, y, np.random.default_rng(seed))
+    if np.isnan(value) or found is None:
+        return {"value": None, "reason": _NO_DIFFERENCE}
+    return {"value": value, **found._asdict()}
 
 
 def with_holm(rows: Sequence[Row]) -> list[Row]:

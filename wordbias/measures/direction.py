@@ -233,8 +233,8 @@ def most_biased(projection: NDArray[np.float64], per_side: int) -> Biased:
     first, second = int((projection > 0).sum()), int((projection < 0).sum())
     if min(first, second) < per_side:
         raise WordbiasError(
-            f"{per_side} words a side asked for, but only {first} and {second} words lean to the "
-            "groups; ask for fewer, or give a larger vocabulary"
+            f"{per_side} words a side needed, but only {first} and {second} words lean to the "
+            "groups; take fewer, or give a larger vocabulary"
         )
     rows = np.concatenate([order[:per_side], order[::-1][:per_side]])
     return Biased(rows, np.repeat([True, False], per_side))

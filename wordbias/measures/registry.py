@@ -27,6 +27,14 @@ def _midb() -> Evaluator:
     )
 
 
+def _same() -> Evaluator:
+    from wordbias.measures.same import chance_of_same, same_rows
+
+    return Evaluator(
+        lambda of: same_rows(of.panel), lambda of, nulls: chance_of_same(of.panel, nulls)
+    )
+
+
 def _clustering() -> Evaluator:
     from wordbias.measures.clustering import chance_of_clustering, clustering_rows
 
@@ -290,6 +298,64 @@ FAMILIES = (
         main="direct-bias",
         evaluator=_midb,
         standard=True,
+        own_axis=True,
+    ),
+    Family(
+        key="same",
+        title="SAME: do words lean along the difference of the groups?",
+        measures=(
+            Measure(
+                name="same",
+                title="SAME, mean of |cos|",
+                short="SAME",
+                question="how much do neutral words lean along the difference of the groups?",
+                scale="0 … 1",
+                neutral=0.0,
+                better="lower",
+                caution="that groups of other words, or a classifier, would not tell them apart",
+            ),
+            Measure(
+                name="same-skew",
+                title="SAME, skew",
+                question="to which group do they lean, on average?",
+                scale="−1 … 1",
+                neutral=0.0,
+                better="neutral",
+                caution="that words lie near it: words on both sides cancel",
+            ),
+            Measure(
+                name="same-stereotype",
+                title="SAME, stereotype",
+                number="standard deviation of the cosine",
+                question="how much do they differ in it: some lean to one group, some to the other",
+                scale="0 … 1",
+                neutral=0.0,
+                better="lower",
+                caution="that they do not lean: all may lean to one group",
+            ),
+        ),
+        area=VECTORS,
+        question=(
+            "How much do neutral words lean along the difference of two groups of words, all to "
+            "one group (skew) or some to each (stereotype)?"
+        ),
+        limits=(
+            "It measures one direction, and which one depends on the groups’ words. All words "
+            "share a part of their vectors, which the skew contains: look at the chance level "
+            "before you read its sign. A debiased embedding is measured along the difference that "
+            "it still has, not along the one that was removed."
+        ),
+        method=(
+            "Cosine of each neutral word with the difference of the groups’ mean unit vectors: "
+            "mean of its size, mean, and standard deviation."
+        ),
+        source=(
+            "Schröder, Schulz and Hammer (2022), “The SAME score: Improved cosine based bias "
+            "score for word embeddings”, for two groups."
+        ),
+        main="same",
+        common=True,
+        evaluator=_same,
         own_axis=True,
     ),
     Family(

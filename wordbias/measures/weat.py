@@ -35,6 +35,7 @@ from wordbias.statistics import (
     ends,
     permutation_test,
     resampled_cells,
+    spearman,
 )
 from wordbias.wordlists.queries import FoundQuery, Query
 
@@ -425,7 +426,7 @@ def ect(w: ArrayLike, x: ArrayLike, y: ArrayLike) -> float:
     is 1, where the order is the same; lower is more biased; nan if one list is constant. Only the
     order matters: a bias that moves all words alike is not found.
     """
-    return float(rank_correlation(similarities(w, x, y)))
+    return spearman(*similarities(w, x, y))
 
 
 def similarities(w: ArrayLike, x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
@@ -439,27 +440,3 @@ def similarities(w: ArrayLike, x: ArrayLike, y: ArrayLike) -> NDArray[np.float64
     """
     means = np.stack([np.asarray(group, np.float64).mean(axis=0) for group in (x, y)])
     return cosines(means, w)
-
-
-def rank_correlation(pairs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return Spearman's ρ along the last axis; equal values share their mean rank.
-
-    Parameters
-    ----------
-    pairs
-        Shape ``(2, …, n)``.
-
-    Returns
-    -------
-    ndarray
-        Shape ``(…,)``; nan where one of the lists is constant.
-    """
-    from scipy.stats import rankdata
-
-    ranks = rankdata(pairs, axis=-1)
-    x, y = ranks - ranks.mean(axis=-1, keepdims=True)
-    spread = np.sqrt((x**2).sum(axis=-1) * (y**2).sum(axis=-1))
-    rho: NDArray[np.float64] = np.where(
-        spread > 0, (x * y).sum(axis=-1) / np.where(spread > 0, spread, 1), np.nan
-    )
-    return rho

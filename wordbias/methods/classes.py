@@ -127,8 +127,7 @@ def labelled_words(
     classes = default_classes(attribute) if classes is None else classes
     if classes not in (k, k + 1):
         raise WordbiasError(
-            f"{classes} classes asked for: expected {k}, the groups, or {k + 1}, neutral words as "
-            "well"
+            f"expected {k} classes, the groups, or {k + 1}, neutral words as well; got {classes}"
         )
     words, rows = _candidates(embedding)
     lean = leans(embedding, attribute, embedding.vectors[rows])
@@ -171,7 +170,7 @@ def _chosen(
     if count < FEWEST:
         raise WordbiasError(
             f"{what}: {count} words a class are too few to learn from, at least {FEWEST} are "
-            "needed; give a larger vocabulary or ask for fewer (--per-class)"
+            "needed; give a larger vocabulary or take fewer (--per-class)"
         )
     try:
         leaning = most_leaning(lean, count).ravel()
@@ -184,8 +183,8 @@ def _chosen(
     near = np.flatnonzero(free)
     if len(near) < count:
         raise WordbiasError(
-            f"{what}: {count} neutral words asked for, but only {len(near)} of the others have a "
-            f"cosine below {NEUTRAL_BELOW} with the axis; ask for fewer (--per-class), ask for "
+            f"{what}: {count} neutral words needed, but only {len(near)} of the others have a "
+            f"cosine below {NEUTRAL_BELOW} with the axis; take fewer (--per-class), take "
             f"{lean.shape[1]} classes, or give a larger vocabulary"
         )
     return np.concatenate([leaning, np.sort(rng.choice(near, count, replace=False))])
@@ -287,8 +286,8 @@ def most_leaning(lean: Matrix, count: int) -> NDArray[np.intp]:
     sizes = np.bincount(nearest[nearest >= 0], minlength=k)
     if sizes.min() < count:
         raise WordbiasError(
-            f"{count} words a group asked for, but only {', '.join(map(str, sizes))} words lean to "
-            "the groups; ask for fewer, or give a larger vocabulary"
+            f"{count} words a group needed, but only {', '.join(map(str, sizes))} words lean to "
+            "the groups; take fewer, or give a larger vocabulary"
         )
     order = [np.argsort(-np.where(nearest == j, lean[:, j], -2), kind="stable") for j in range(k)]
     return np.stack([places[:count] for places in order])

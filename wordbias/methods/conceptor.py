@@ -1,4 +1,4 @@
-r"""Conceptor: soft removal of the space of the groups' words (Karve, Ungar and Sedoc 2019).
+r"""Conceptor: shrink the main directions of the groups' words (Karve, Ungar and Sedoc 2019).
 
 With the vectors of the groups' words as rows of ``X``, shape ``(n, d)``, every vector is multiplied
 by the negated conceptor (section 2; conceptors are those of Jaeger 2014):

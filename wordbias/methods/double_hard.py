@@ -116,16 +116,18 @@ class Leaning(NamedTuple):
 
 
 def _leaning(embedding: Embedding, attribute: Attribute, per_side: int) -> Leaning:
+    if per_side < 1:
+        raise WordbiasError(f"per_side: expected at least 1 word a side, got {per_side}")
     axis = find_direction(embedding, attribute).defined()
     words = choose_vocabulary([embedding], attribute)
     vectors = embedding.take(words)
     lean = projections(vectors, axis)
     sides = int((lean > 0).sum()), int((lean < 0).sum())
-    if per_side < 1 or min(sides) < min(per_side, FEWEST):
+    if min(sides) < min(per_side, FEWEST):
         raise WordbiasError(
-            f"{embedding.name}: {per_side} words a side asked for, and {min(per_side, FEWEST)} "
-            f"needed, but of {len(words)} neutral words {sides[0]} and {sides[1]} lean to the "
-            "groups; give a larger vocabulary"
+            f"{embedding.name}: at least {min(per_side, FEWEST)} words a side needed, but of "
+            f"{len(words)} neutral words {sides[0]} and {sides[1]} lean to the groups; give a "
+            "larger vocabulary"
         )
     chosen = most_biased(lean, min(per_side, *sides))
     return Leaning(vectors[chosen.rows], chosen.labels)
@@ -143,8 +145,8 @@ def _components(embedding: Embedding, whole: Moments, candidates: int) -> list[S
         )
     if not 1 <= candidates <= rank:
         raise WordbiasError(
-            f"{candidates} candidates asked for, but {embedding.name} varies along {rank} "
-            f"components; ask for 1 to {rank} (--candidates)"
+            f"{candidates} candidates cannot be tried: {embedding.name} varies along {rank} "
+            f"components; take 1 to {rank} (--candidates)"
         )
     basis = orient(vectors.T[:candidates], whole.mean)
     shares = variance / variance.sum()

@@ -89,7 +89,7 @@ class Fitted:
     def __repr__(self) -> str:
         steps = ", ".join(step.kind for step in self.steps) or "single words only"
         return on_a_line(
-            f"<Fitted {self.name}: {steps}; {len(self.exempt):,} words left alone, "
+            f"<Fitted {self.name}: {steps}; {len(self.exempt):,} words kept as they are, "
             f"{len(self.replaced):,} with vectors of their own>"
         )
 

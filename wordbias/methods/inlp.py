@@ -171,7 +171,7 @@ def fit_vectors(
         If an argument is unknown, or the rounds use up all dimensions.
     """
     if iterations < 1:
-        raise WordbiasError(f"{iterations} iterations asked for: expected at least 1")
+        raise WordbiasError(f"expected at least 1 iteration, got {iterations} (--iterations)")
     if weights not in WEIGHTS:
         raise WordbiasError(f"weights {weights!r}: expected one of {', '.join(WEIGHTS)}")
     classes = int(labels.max()) + 1

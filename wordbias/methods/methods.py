@@ -48,7 +48,7 @@ METHODS = {
     "bam": Method("average with an alignment of pairs", "Lauscher et al. 2020"),
     "oscar": Method("rotate a second concept to 90 degrees", "Dev et al. 2021"),
     "half-sibling": Method("subtract what specific words predict", "Yang and Feng 2020"),
-    "conceptor": Method("remove the words' space softly", "Karve et al. 2019"),
+    "conceptor": Method("shrink the main directions of the groups' words", "Karve et al. 2019"),
     "ran": Method("repel, attract and neutralise each word", "Kumar et al. 2020", None),
     "gender-preserving": Method("autoencoder with classifiers", "Kaneko and Bollegala 2019", None),
     "gn-glove": Method("split w_a and w_g of GN-GloVe vectors", "Zhao et al. 2018", SIZE),

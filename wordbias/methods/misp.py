@@ -12,36 +12,13 @@ from numpy.typing import NDArray
 from wordbias import wordlists
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.methods.transform import Projection, transformed
+from wordbias.methods.transform import Projection
 from wordbias.methods.words import as_groups, check_embedding
 from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute, Resolved, WordGroups
 
 DIMS = 4
 """Components of two groups' differences, as in the paper."""
-
-
-def misp(
-    embedding: Embedding,
-    attribute: Attribute | WordGroups | str | Path | None = None,
-    *,
-    dims: int | None = None,
-    center: bool = False,
-    hard: bool = False,
-    weights: str | Sequence[float] = "variance",
-    as_published: bool = False,
-) -> Embedding:
-    """Fit MISP on an embedding and return the debiased embedding; see `fit`."""
-    fitted = fit(
-        embedding,
-        attribute,
-        dims=dims,
-        center=center,
-        hard=hard,
-        weights=weights,
-        as_published=as_published,
-    )
-    return transformed(embedding, fitted)
 
 
 def fit(
@@ -54,7 +31,7 @@ def fit(
     weights: str | Sequence[float] = "variance",
     as_published: bool = False,
 ) -> Projection:
-    """Fit MISP.
+    """Fit MISP; the result maps vectors, or a whole embedding.
 
     Parameters
     ----------
@@ -140,8 +117,8 @@ def check_dims(dims: int, d: int) -> None:
         raise WordbiasError(f"dims: expected a whole number of components, got {dims!r}")
     if not 1 <= dims <= d:
         raise WordbiasError(
-            f"{dims} components asked for, but the vectors have {d} dimensions; "
-            f"ask for 1 to {d} (--dims)"
+            f"{dims} components cannot be fitted: the vectors have {d} dimensions; "
+            f"take 1 to {d} (--dims)"
         )
 
 

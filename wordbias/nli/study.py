@@ -176,7 +176,7 @@ def with_permuted_weights(
     orders = ("".join(order) for order in permutations("1234"))
     made = [
         replace(
-            misp.misp(base, weights=f"perm:{order}", center=center),
+            misp.fit(base, weights=f"perm:{order}", center=center)(base),
             name=f"{base.name}.perm-{order}",
             info=None,
         )

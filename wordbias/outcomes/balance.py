@@ -49,7 +49,7 @@ def balance(
     names, codes = np.unique(np.array(groups), return_inverse=True)
     if len(names) < 2:
         found = f"only {str(names[0])!r}" if len(names) else "no record"
-        among = " among those asked for" if where else ""
+        among = " among the texts of --where" if where else ""
         raise WordbiasError(
             f"{file.path}: column {group!r}: expected two groups or more{among}, found {found}; "
             "there is nothing to balance"

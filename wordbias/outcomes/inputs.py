@@ -23,7 +23,7 @@ from wordbias.outcomes.records import is_missing
 from wordbias.text_files import read_bounded
 
 
-class Frame(Protocol):
+class ColumnsFrame(Protocol):
     """Frame of pandas, or an object with the same interface."""
 
     columns: Any
@@ -32,7 +32,7 @@ class Frame(Protocol):
         """Return a column."""
 
 
-Examples = str | os.PathLike[str] | Frame | Mapping[str, ArrayLike]
+Examples = str | os.PathLike[str] | ColumnsFrame | Mapping[str, ArrayLike]
 """File, frame, or columns by name."""
 Cells = tuple[Sequence[str], str]
 """One row: the requested cells, and what is wrong with it."""

@@ -430,7 +430,7 @@ def _missing_sets(plan: Plan) -> list[str]:
 
 def _missing_words(one: Compared, plan: Plan) -> list[str]:
     missing = resolve(plan.words, one.before.embedding).missing
-    return [f"{one.name}: it lacks the words asked for: {', '.join(missing)}"] if missing else []
+    return [f"{one.name}: it lacks words of --words: {', '.join(missing)}"] if missing else []
 
 
 def _reasons(work: Work, of_jobs: dict[Job, Result]) -> list[str]:

@@ -296,6 +296,10 @@ def _map_figure(subject: str, stage: str, rows: Sequence[Found]) -> Figure:
     looks = dict.fromkeys(groups, ("second", "square")) | dict.fromkeys(
         groups[:1], ("first", "circle")
     )
+    named = [
+        (f"leant to {group}", mark(0, 0, f"point {look}", shape=shape, size=3.5))
+        for group, (look, shape) in looks.items()
+    ]
     parts = [
         element(
             "rect",
@@ -305,7 +309,7 @@ def _map_figure(subject: str, stage: str, rows: Sequence[Found]) -> Figure:
             height=_HEIGHT - _MAP_TOP - 1,
             class_="frame",
         ),
-        legend([(f"leant to {g}", _symbol(*looks[g])) for g in groups], 4, 14),
+        legend(named, 4, 14),
         *(_point(row, x, y, *looks[str(row.get("towards", ""))]) for row in rows),
         *_names(rows, groups, x, y),
     ]
@@ -316,10 +320,6 @@ def _map_figure(subject: str, stage: str, rows: Sequence[Found]) -> Figure:
     )
     title = f"Most biased words of {subject}{f', {stage}' if stage else ''}"
     return Figure(title, drawing(_HEIGHT, title, shows, *parts), shows, _NOT_SHOWN_BY_MAP)
-
-
-def _symbol(class_: str, shape: str) -> Markup:
-    return mark(0, 0, f"point {class_}", shape=shape, size=3.5)
 
 
 def _point(row: Found, x: Scale, y: Scale, class_: str, shape: str) -> Markup:

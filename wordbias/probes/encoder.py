@@ -167,7 +167,7 @@ class Encoder(LoadedModel):
                 f"{self.layers}"
             )
         if not chosen:
-            raise WordbiasError("no layer is asked for; give at least one")
+            raise WordbiasError("no layer given; give at least one")
         return chosen
 
     def hidden_states(self, inputs: dict[str, NDArray[np.int64]]) -> Sequence[Any]:

@@ -403,7 +403,7 @@ def _check_member(path: Path, archive: zipfile.ZipFile, name: str) -> None:
 
 
 def _name(path: Path, known: list[str], array: str | None) -> str:
-    """Return the name of the array that is asked for, or of the only one."""
+    """Return the given name of an array, or the name of the only one."""
     listed = ", ".join(known) or "none"
     if array is not None and array not in known:
         raise WordbiasError(f"{path}: no array {array!r}; it holds {listed[:200]}")

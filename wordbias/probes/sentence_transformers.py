@@ -306,7 +306,7 @@ def _from_hub(name: str, notes: list[str]) -> Path | None:
     except OSError as error:
         notes.append(
             f"{name}: read as a plain encoder, for its {MODULES} is not in the cache and cannot be "
-            f"asked for ({first_line(error)[:80]}); if it is a sentence-transformers model, fetch "
+            f"downloaded ({first_line(error)[:80]}); if it is a sentence-transformers model, fetch "
             f"all of it once with: hf download {name}"
         )
         return None

@@ -118,7 +118,7 @@ def tokenise(
     longest = encoder.max_length if max_length is None else max_length
     if encoder.limit is not None and longest > encoder.limit:
         raise WordbiasError(
-            f"{encoder.name}: reads at most {encoder.limit} tokens, {longest} were asked for"
+            f"{encoder.name}: reads at most {encoder.limit} tokens, got a length of {longest}"
         )
     if longest <= encoder.tokenizer.num_special_tokens_to_add():
         raise WordbiasError(f"texts cut to {longest} tokens have none of their own; allow more")

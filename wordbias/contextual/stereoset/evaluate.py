@@ -32,14 +32,14 @@ Record = dict[str, Any]
 Data = Gsss | StereoSet | CrowsPairs
 
 
-class Frame(Protocol):
+class SentencesFrame(Protocol):
     """A pandas frame with the columns of a file."""
 
     def to_csv(self, *, index: bool) -> str:
         """Return it as CSV."""
 
 
-DataLike = str | os.PathLike[str] | Frame | Data
+DataLike = str | os.PathLike[str] | SentencesFrame | Data
 """A file, a frame with its columns, or the data that were read from one."""
 
 

@@ -194,7 +194,7 @@ def associate(
     Raises
     ------
     WordbiasError
-        If fewer than two draws are asked for, or fewer than two have an effect size
+        If `draws` is below two, or fewer than two have an effect size
         (`UndefinedError`).
     """
     if draws < 2:

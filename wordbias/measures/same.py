@@ -1,0 +1,115 @@
+"""SAME: how words lean along the difference of two groups (Schröder, Schulz and Hammer 2022).
+
+The bias of a word is its cosine with the difference of the groups' mean unit vectors. SAME is the
+mean size of this cosine; the mean with its sign is the skew, and the standard deviation the
+stereotype: the mean square is skew² + stereotype². Direct bias is the first of the three along one
+pair of words; SAME also measures groups that have no pairs, such as names of two origins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.arrays import blocks, normalise
+from wordbias.errors import WordbiasError
+from wordbias.measures.chance import Null, blocks_of_original
+from wordbias.measures.direction import projections_of_unit
+from wordbias.measures.family import Key
+from wordbias.measures.panel import Panel
+from wordbias.measures.registry import ideal
+from wordbias.results import Row
+from wordbias.statistics import percentile_interval, resampled_means
+from wordbias.subspace import Subspace
+from wordbias.wordlists import resolve_groups
+
+Float = NDArray[np.float64]
+
+MEASURES = ("same", "same-skew", "same-stereotype")
+
+
+def same_of_words(vectors: NDArray[np.float32], difference: Float) -> Float:
+    """Return the bias of every word: its cosine with the difference of two groups.
+
+    Parameters
+    ----------
+    vectors
+        Shape ``(n, d)``. A vector of length 0 has bias 0.
+    difference
+        Difference of the groups' mean unit vectors, at length one, ``(d,)``; see `difference_of`.
+
+    Returns
+    -------
+    ndarray
+        Shape ``(n,)``, positive towards the first group.
+    """
+    parts = (projections_of_unit(x, difference) for x in blocks(vectors))
+    return np.concatenate([np.zeros(0), *parts])
+
+
+def difference_of(first: Float, second: Float) -> Float:
+    """Return the difference of the means of two groups of unit vectors, at length one, ``(d,)``.
+
+    Raises
+    ------
+    WordbiasError
+        If the means differ by no more than rounding.
+    """
+    try:
+        return np.asarray(Subspace.from_means([first, second]).basis[0])
+    except WordbiasError:
+        raise WordbiasError("the means of the two groups are equal") from None
+
+
+def moments(bias: Float) -> Float:
+    """Return the size, the bias and its square of every word, on a new last axis of three."""
+    return np.stack([np.abs(bias), bias, bias**2], axis=-1)
+
+
+def of_means(means: Float) -> Float:
+    """Return SAME, skew and stereotype of means of `moments`, shape ``(…, 3)``."""
+    size, skew, square = np.moveaxis(means, -1, 0)
+    return np.stack([size, skew, np.sqrt(np.maximum(square - skew**2, 0))], axis=-1)
+
+
+def same_rows(panel: Panel) -> list[Row]:
+    """Measure SAME along the difference of the groups in the embedding itself."""
+    try:
+        groups = [
+            normalise(panel.embedding.take(found.found).astype(float))
+            for found in resolve_groups(panel.attribute, panel.embedding)
+        ]
+        difference = difference_of(*groups)
+    except WordbiasError as error:
+        return panel.undefined(MEASURES, f"undefined: {error}")
+    bias = moments(same_of_words(panel.vectors, difference))
+    samples = of_means(resampled_means(bias, panel.rng()))
+    return [
+        panel.row(
+            name,
+            float(value),
+            **percentile_interval(drawn)._asdict(),
+            n=len(bias),
+            **ideal(name),
+        )
+        for name, value, drawn in zip(MEASURES, of_means(bias.mean(axis=0)), samples.T, strict=True)
+    ]
+
+
+def chance_of_same(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
+    """Measure SAME along the difference of groups that do not differ, one for each null."""
+    axes = [
+        difference_of(*(null.unit_within[rows] for rows in null.partition))
+        for null in nulls
+        if null.partition is not None
+    ]
+    if not axes:
+        return {}
+    along = np.stack(axes, axis=1)
+    total = np.zeros((len(axes), 3))
+    for block in blocks_of_original(panel):
+        total += moments(projections_of_unit(block, along)).sum(axis=0)
+    values = of_means(total / len(panel.vocabulary))
+    return {(name, ""): values[:, i] for i, name in enumerate(MEASURES)}
