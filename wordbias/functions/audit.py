@@ -21,6 +21,7 @@ from wordbias.functions.report import FORMATS as PAGE_FORMATS
 from wordbias.functions.report import Page, check_output
 from wordbias.measures.panel import make_panels
 from wordbias.measures.sembias import SemBias
+from wordbias.methods.trade_off import trade_off_rows
 from wordbias.nli.files import Model
 from wordbias.pages.audit import measure_stages, slow_parts
 from wordbias.pages.stages import Plan, make_stages
@@ -157,7 +158,7 @@ def audit(
     page = Page(
         arguments={name: one for name, one in current().arguments.items() if name != "output"},
         inputs=input_facts(subjects),
-        rows=found.rows,
+        rows=[*found.rows, *trade_off_rows(found.rows)],
         seed=seed,
         notes=found.notes,
     )

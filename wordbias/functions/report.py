@@ -22,6 +22,7 @@ from wordbias.pages.document import (
 from wordbias.pages.headline import headline
 from wordbias.pages.markdown import render_markdown
 from wordbias.pages.page import render_page
+from wordbias.pages.trade_off import has_trade_off, plot_trade_off
 from wordbias.pages.views import sections
 from wordbias.results import Report, Row
 
@@ -48,7 +49,13 @@ class Page(Report):
             for section in sections(rows)
             for grid in section.grids
         ]
-        found = {"documents": documents, "heading": headline(rows), "tables": tables}
+        picture = self.picture or (plot_trade_off if has_trade_off(rows) else None)
+        found = {
+            "documents": documents,
+            "heading": headline(rows),
+            "tables": tables,
+            "picture": picture,
+        }
         for name, value in found.items():
             object.__setattr__(self, name, value)
         super().__post_init__()

@@ -16,7 +16,8 @@ from wordbias.pages.section import Markup, element
 
 WIDTH = 360.0
 _EQUAL = 1e-12
-_CHARACTER = 5.9  # mean width of a character of 11 units, a little too wide on purpose
+CHARACTER = 5.9
+"""Mean width of a character of 11 units, a little too wide on purpose."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ def signed(value: float) -> str:
 
 def fitted(text: str, width: float) -> str:
     """Cut text that is wider than `width`."""
-    most = max(int(width / _CHARACTER), 1)
+    most = max(int(width / CHARACTER), 1)
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
@@ -135,5 +136,5 @@ def legend(entries: Sequence[tuple[str, Markup]], x: float, y: float) -> Markup:
     for name, symbol in entries:
         parts.append(element("g", symbol, transform=f"translate({x + 5:.1f} {y - 4:.1f})"))
         parts.append(label(x + 14, y, name, class_="tick"))
-        x += 26 + _CHARACTER * len(name)
+        x += 26 + CHARACTER * len(name)
     return element("g", *parts)

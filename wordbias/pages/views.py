@@ -28,13 +28,14 @@ from wordbias.pages.lines import (
     value_text,
 )
 from wordbias.pages.section import Figure, Grid, Section
+from wordbias.pages.trade_off import claims_trade_off, trade_off_sections
 from wordbias.pages.verdicts import UNKNOWN, change, meaning
 from wordbias.rendering import Table, how_many
 from wordbias.results import number
 from wordbias.rows import Found, given
 from wordbias.wordlists.queries import CONTROL
 
-_ORDER = ["glance", "matrix", "occupations", *(family.key for family in SECTIONS)]
+_ORDER = ["glance", "trade-off", "matrix", "occupations", *(family.key for family in SECTIONS)]
 _ORDER.insert(_ORDER.index("moved"), "neighbours")
 
 
@@ -49,6 +50,7 @@ def sections(rows: Sequence[Found]) -> list[Section]:
         (words.claims_map, words.map_sections),
         (words.claims_neighbours, words.neighbour_sections),
         (entailment.claims_entailment, entailment.entailment_sections),
+        (claims_trade_off, trade_off_sections),
         (claims_measures, measure_sections),
     )
     taken: dict[int, list[Found]] = {}
