@@ -28,6 +28,7 @@ from wordbias.functions.report import Page, check_output
 from wordbias.measures.panel import make_panels
 from wordbias.measures.sembias import SemBias
 from wordbias.methods.methods import NONE, parse_columns
+from wordbias.methods.trade_off import trade_off_rows
 from wordbias.nli.files import Model
 from wordbias.pages.audit import MANY_WORDS, audit_digest, measure_stages, slow_parts
 from wordbias.pages.stages import BEFORE, Column, Compared, Plan, check_directions
@@ -205,7 +206,7 @@ def audit(
             name: one for name, one in current().arguments.items() if name not in ("output", "jobs")
         },
         inputs=facts,
-        rows=found.rows,
+        rows=[*found.rows, *trade_off_rows(found.rows)],
         seed=seed,
         notes=[*notes, *found.notes],
     )

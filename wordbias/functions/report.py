@@ -23,6 +23,7 @@ from wordbias.pages.document import (
 )
 from wordbias.pages.markdown import render_markdown
 from wordbias.pages.page import render_page
+from wordbias.pages.trade_off import has_trade_off, plot_trade_off
 from wordbias.pages.views import sections
 from wordbias.results import Report, Row
 
@@ -49,10 +50,12 @@ class Page(Report):
             for section in sections(rows)
             for grid in section.grids
         ]
+        picture = self.picture or (plot_trade_off if has_trade_off(rows) else None)
         found = {
             "documents": documents,
             "heading": answers(rows, paths_of(documents)),
             "tables": tables,
+            "picture": picture,
         }
         for name, value in found.items():
             object.__setattr__(self, name, value)

@@ -44,8 +44,8 @@ from wordbias.statistics import (
     bootstrap,
     holm,
     percentile_interval,
+    resampled_spearman,
     spearman,
-    spearman_interval,
 )
 from wordbias.wordlists import (
     Attribute,
@@ -299,10 +299,11 @@ def interval(parts: Array | str, statistic: Statistic, seed: int) -> dict[str, A
 def rank_interval(pairs: Array, seed: int) -> dict[str, Any]:
     """Return Spearman's ρ of two lists, ``(2, n)``, and its 95 % interval, as `interval` does."""
     x, y = pairs
-    value, found = spearman(x, y), spearman_interval(x, y, np.random.default_rng(seed))
-    if np.isnan(value) or found is None:
+    value = spearman(x, y)
+    if np.isnan(value):
         return {"value": None, "reason": _NO_DIFFERENCE}
-    return {"value": value, **found._asdict()}
+    samples = resampled_spearman(x, y, np.random.default_rng(seed))
+    return {"value": value, **percentile_interval(samples[~np.isnan(samples)])._asdict()}
 
 
 def with_holm(rows: Sequence[Row]) -> list[Row]:

@@ -672,6 +672,43 @@ FAMILIES = (
         main="neighbours-preserved",
     ),
     Family(
+        key="trade-off",
+        title="Trade-off: how much bias is left, and how much quality kept?",
+        measures=(
+            Measure(
+                name="bias-left",
+                title="bias left",
+                question="what share of the bias beyond chance does a method leave, on average?",
+                scale="≥ 0",
+                neutral=0.0,
+                better="lower",
+                caution="that bias is gone: only that the main measures are at chance",
+                variant="stage",
+                listed=False,
+            ),
+        ),
+        area=VECTORS,
+        kind="change",
+        section=False,
+        question=(
+            "Which method leaves least of the bias that was measured, and how much quality does it "
+            "keep?"
+        ),
+        limits=(
+            "It is a mean over measures that do not measure the same thing: look at each. Quality "
+            "is what was measured of it: neighbours, and the test sets that were given."
+        ),
+        method=(
+            "Mean over the families of max(0, (D after − C) / (D before − C)), with the distances "
+            "D of their main measure from neutral, the worse way, and C that of the chance mean. "
+            "Only measures that are beyond chance before count. Quality kept is the smallest share "
+            "kept of similarity, analogies and neighbours. A method is efficient if no other, nor "
+            "doing nothing, leaves as little and keeps as much, and more of one."
+        ),
+        source="Bias is set against quality in papers on debiasing; this mean is of wordbias.",
+        main="bias-left",
+    ),
+    Family(
         key="mab",
         title="Downstream: marked attribute bias of an NLI model",
         measures=(

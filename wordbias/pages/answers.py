@@ -425,21 +425,21 @@ _NEIGHBOURS = "neighbours"
 def kept_shares(rows: Sequence[Found], stage: str) -> dict[str, float]:
     """Return the share of neighbours, similarity and analogies that a column keeps.
 
-    Of several test sets of one kind the one that lost most counts.
+    Of several test sets of one kind their sums are compared, so that a set with small values
+    counts less.
     """
-    found: dict[str, float] = {}
     before = {_test(row): row["value"] for row in rows if row.get("stage") == "before"}
+    found: dict[str, float] = {}
+    sums: dict[str, list[tuple[float, float]]] = {}
     for row in rows:
         if row.get("stage") != stage or not is_number(row["value"]) or given(row, "word"):
             continue
         if row["measure"] == "neighbours-preserved":
             found[_NEIGHBOURS] = float(row["value"])
-        elif row["measure"] in ("similarity", "analogy"):
-            old = before.get(_test(row))
-            if is_number(old) and old > 0:
-                share = float(row["value"]) / old
-                found[row["measure"]] = min(share, found.get(row["measure"], share))
-    return found
+        elif row["measure"] in _KEPT and is_number(old := before.get(_test(row))):
+            sums.setdefault(row["measure"], []).append((float(old), float(row["value"])))
+    totals = {what: [sum(side) for side in zip(*both, strict=True)] for what, both in sums.items()}
+    return found | {what: new / old for what, (old, new) in totals.items() if old > 0}
 
 
 def _test(row: Found) -> tuple[str, ...]:

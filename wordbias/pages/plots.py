@@ -131,7 +131,7 @@ def label_points(axes: Axes, points: NDArray[np.float64], names: Sequence[str]) 
     for text in texts:
         text.set_in_layout(False)
     boxes = np.array([text.get_window_extent().padded(_PAD * scale).extents for text in texts])
-    offsets = _offsets(boxes / scale - np.tile(marks, 2), marks, frame)
+    offsets = name_offsets(boxes / scale - np.tile(marks, 2), marks, frame)
     for text, offset, size, point, mark in zip(
         texts, offsets, boxes / scale, points, marks, strict=True
     ):
@@ -141,10 +141,26 @@ def label_points(axes: Axes, points: NDArray[np.float64], names: Sequence[str]) 
             _draw_leader(axes, point, end * scale)
 
 
-def _offsets(
+def name_offsets(
     sizes: NDArray[np.float64], marks: NDArray[np.float64], frame: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Choose where names go, relative to their marks, all in points; shape ``(n, 2)``."""
+    """Choose where names go, relative to their marks, so that they cover as little as possible.
+
+    Parameters
+    ----------
+    sizes
+        Box of each name relative to its mark, before it is moved, ``(n, [x0, y0, x1, y1])`` in
+        points, y upwards.
+    marks
+        Places of the marks, shape ``(n, 2)``.
+    frame
+        Box in which the names should stay.
+
+    Returns
+    -------
+    ndarray
+        Shape ``(n, 2)``.
+    """
     blocked = np.hstack([marks - _MARK, marks + _MARK])
     offsets = np.zeros((len(marks), 2))
     placed: dict[int, NDArray[np.float64]] = {}

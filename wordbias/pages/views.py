@@ -31,12 +31,14 @@ from wordbias.pages.lines import (
 from wordbias.pages.main_measures import claims_measures, main_lines, missing_query_notes
 from wordbias.pages.methods import claims_columns, method_sections
 from wordbias.pages.section import Figure, Grid, Section
+from wordbias.pages.trade_off import claims_trade_off, trade_off_sections
 from wordbias.pages.verdicts import UNKNOWN, change, change_text, meaning
 from wordbias.rendering import Table, how_many
 from wordbias.results import number
 from wordbias.rows import Found, given
 
-_ORDER = ["methods", "glance", "matrix", "occupations", *(family.key for family in SECTIONS)]
+_ORDER = ["methods", "trade-off", "glance", "matrix", "occupations"]
+_ORDER += [family.key for family in SECTIONS if family.key not in _ORDER]
 _ORDER.insert(_ORDER.index("moved"), "neighbours")
 
 
@@ -51,6 +53,7 @@ def sections(rows: Sequence[Found]) -> list[Section]:
         (words.claims_map, words.map_sections),
         (words.claims_neighbours, words.neighbour_sections),
         (entailment.claims_entailment, entailment.entailment_sections),
+        (claims_trade_off, trade_off_sections),
         (claims_measures, measure_sections),
     )
     taken: dict[int, list[Found]] = {}

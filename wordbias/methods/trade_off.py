@@ -1,0 +1,218 @@
+"""Trade-off of debiasing: how much bias each method leaves, and how much quality it keeps.
+
+Both are computed from rows of an audit alone: those of stage ``before``, and those of each column,
+that is each method or file that the audit compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from wordbias.measures.family import Family
+from wordbias.measures.registry import FAMILIES, ideal, short_title, variant_of
+from wordbias.measures.weat import SMALL
+from wordbias.results import Row
+from wordbias.wordlists.queries import CONTROL
+
+BIAS_LEFT = "bias-left"
+BEFORE = "before"
+UNCHANGED = (1.0, 1.0)
+"""Bias left and quality kept where nothing is done."""
+_COLUMN = "column"
+_QUALITY = {"similarity": "similarity", "analogy": "analogies"}
+"""Measures of quality, and their titles as costs."""
+_NEIGHBOURS = "neighbours-preserved"
+_NEIGHBOURS_TITLE = "neighbours"
+_NONE_BEYOND = "undefined: no main measure has a value before that is beyond chance"
+
+Values = Mapping[tuple[str, str], float | None]
+"""Values of one stage, by measure and variant."""
+
+
+def trade_off_rows(rows: Sequence[Row]) -> list[Row]:
+    """Return a row ``bias-left`` for each column of each embedding in the rows of an audit.
+
+    Parameters
+    ----------
+    rows
+        Rows with a ``stage``; those of a column have ``column`` too. Other rows are left out.
+
+    Returns
+    -------
+    list of Row
+        Their value is the mean share that is left, see `share_left`, over the main measures that
+        are beyond chance before: beyond their chance level, or as WEAT, which has a test of its
+        own, with p < .05. ``of`` has the share of each, and ``unmeasured`` those among them that
+        have no value after. ``kept`` is the smallest share kept of similarity, analogies and
+        neighbours, ``costs`` has each. ``pareto`` is true if neither another column nor the
+        embedding as it was leaves as little bias and keeps as much quality, and more of one.
+    """
+    subjects = dict.fromkeys(row.subject for row in rows)
+    return [
+        row
+        for subject in subjects
+        for row in _subject_rows([row for row in rows if row.subject == subject])
+    ]
+
+
+def share_left(before: float, after: float, chance: float, better: str, neutral: float) -> float:
+    r"""Return the share that is left of a value's distance beyond chance.
+
+    .. math:: \max\left(0, \frac{D_{after} - C}{D_{before} - C}\right)
+
+    `D` is the distance from neutral the worse way, and `C` that of the chance mean. The share is 0
+    where the value after is at chance or better, and above 1 where it is worse than before.
+
+    Parameters
+    ----------
+    before, after, chance
+        Values of one measure; `before` must be worse than `chance`.
+    better
+        Better values: ``lower``, ``higher`` or ``neutral``.
+    neutral
+        Neutral value, used only where `better` is ``neutral``.
+    """
+    old, new, level = (_badness(value, better, neutral) for value in (before, after, chance))
+    return max(0.0, (new - level) / (old - level))
+
+
+def efficient(points: Sequence[tuple[float, float]]) -> list[bool]:
+    """Return for each point whether no other point dominates it.
+
+    Parameters
+    ----------
+    points
+        Bias left and quality kept. A point dominates another if it leaves no more bias and keeps
+        no less quality, and is better in one of the two; equal points do not dominate each other.
+    """
+    return [not any(_dominates(other, point) for other in points) for point in points]
+
+
+def _dominates(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    return one[0] <= other[0] and one[1] >= other[1] and one != other
+
+
+def _badness(value: float, better: str, neutral: float) -> float:
+    """Return the distance from neutral the worse way, but for a constant."""
+    if better == "neutral":
+        return abs(value - neutral)
+    return -value if better == "higher" else value
+
+
+def _subject_rows(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of one embedding."""
+    firsts = _main_rows([row for row in rows if row.details.get("stage") == BEFORE])
+    of_columns: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.details.get(_COLUMN) and row.measure not in (BIAS_LEFT, _COLUMN):
+            of_columns.setdefault(str(row.details["stage"]), []).append(row)
+    quality = _values([row for row in rows if row.details.get("stage") == BEFORE])
+    found = [_column_row(firsts, quality, stage, own) for stage, own in of_columns.items()]
+    places = [i for i, row in enumerate(found) if _point(row) is not None]
+    points = [point for row in found if (point := _point(row)) is not None]
+    best = {i for i, chosen in zip(places, efficient([*points, UNCHANGED]), strict=False) if chosen}
+    return [
+        Row(row.subject, row.measure, row.value, {**row.details, "pareto": i in best})
+        for i, row in enumerate(found)
+    ]
+
+
+def _point(row: Row) -> tuple[float, float] | None:
+    kept = row.details["kept"]
+    return None if row.value is None or kept is None else (row.value, kept)
+
+
+def _main_rows(before: Sequence[Row]) -> list[Row]:
+    """Return the rows of the families' main measures whose values are worse than by chance."""
+    chosen = (_main_row(family, before) for family in FAMILIES if family.kind == "bias")
+    return [row for row in chosen if row is not None and _is_beyond(row)]
+
+
+def _main_row(family: Family, rows: Sequence[Row]) -> Row | None:
+    known = [row for row in rows if row.measure == family.main and row.value is not None]
+    known = [row for row in known if row.details.get("about") != CONTROL]
+    wanted = (row for row in known if _variant(row).startswith(family.main_variant))
+    return next(wanted, known[0] if known else None)
+
+
+def _is_beyond(row: Row) -> bool:
+    """Return whether a value is worse than by chance: by its chance level, else by its own test."""
+    details, (better, neutral) = row.details, _ideal(row)
+    tested = details.get("p", 1.0) < SMALL
+    if row.value is None or not details.get("beyond_chance", tested):
+        return False
+    return _badness(row.value, better, neutral) > _badness(_chance(row), better, neutral)
+
+
+def _chance(row: Row) -> float:
+    """Return the chance mean; of a measure with a test of its own that is the neutral value."""
+    return float(row.details.get("chance", row.details.get("neutral", 0.0)))
+
+
+def _ideal(row: Row) -> tuple[str, float]:
+    return str(row.details.get("better", "")), float(row.details.get("neutral", 0.0))
+
+
+def _variant(row: Row) -> str:
+    return variant_of(row.measure, row.details)
+
+
+def _values(rows: Sequence[Row]) -> Values:
+    """Return the values of a stage; rows of single words and components are left out."""
+    plain = (row for row in rows if "word" not in row.details and "component" not in row.details)
+    return {(row.measure, _variant(row)): row.value for row in plain}
+
+
+def _column_row(firsts: Sequence[Row], before: Values, stage: str, rows: Sequence[Row]) -> Row:
+    after = _values(rows)
+    shares: dict[str, float] = {}
+    unmeasured: list[str] = []
+    for row in firsts:
+        title, value = short_title(row.measure), after.get((row.measure, _variant(row)))
+        if value is None or row.value is None:
+            unmeasured.append(title)
+            continue
+        shares[title] = share_left(row.value, value, _chance(row), *_ideal(row))
+    costs = _costs(before, after)
+    known: dict[str, Any] = {key: rows[0].details.get(key) for key in (_COLUMN, "debiased")}
+    details = {
+        "stage": stage,
+        **{key: value for key, value in known.items() if value is not None},
+        "kept": min(costs.values(), default=None),
+        "n": len(shares),
+        "of": shares,
+        "costs": costs,
+        **({"unmeasured": unmeasured} if unmeasured else {}),
+        **ideal(BIAS_LEFT),
+    }
+    if not shares:
+        details["reason"] = _reason(unmeasured)
+    value = sum(shares.values()) / len(shares) if shares else None
+    return Row(rows[0].subject, BIAS_LEFT, value, details)
+
+
+def _reason(unmeasured: Sequence[str]) -> str:
+    if not unmeasured:
+        return _NONE_BEYOND
+    return f"undefined: no value after of what is beyond chance before: {', '.join(unmeasured)}"
+
+
+def _costs(before: Values, after: Values) -> dict[str, float]:
+    """Return the share that is kept of each kind of quality, and of neighbours.
+
+    That of similarity is its sum over the test sets after divided by that before, and that of
+    analogies alike.
+    """
+    found = {}
+    for measure, title in _QUALITY.items():
+        both = [
+            (old, new)
+            for key, old in before.items()
+            if key[0] == measure and old is not None and (new := after.get(key)) is not None
+        ]
+        total = sum(old for old, _ in both)
+        if total > 0:
+            found[title] = sum(new for _, new in both) / total
+    kept = [value for key, value in after.items() if key[0] == _NEIGHBOURS and value is not None]
+    return {**found, **({_NEIGHBOURS_TITLE: kept[0]} if kept else {})}
