@@ -64,21 +64,69 @@ def test_the_page_of_everything_is_the_page_of_its_rows(
     assert two.read_text(encoding="utf-8") == text
 
 
-def test_json_has_the_rows_of_both_stages(found: Run, small: Path) -> None:
-    result = found(small, "--skip", QUICK)
+def test_json_has_the_rows_of_all_columns(found: Run, small: Path) -> None:
+    result = found(small, "--methods", "misp", "--methods", "hard,misp leace", "--skip", QUICK)
     assert result["command"] == "audit"
     assert result["inputs"]["small"]["dim"] == 100
     assert result["arguments"]["skip"] == QUICK.split(",")
     assert {row["subject"] for row in result["rows"]} == {"small"}
     midb = {row["stage"]: row for row in result["rows"] if row["measure"] == "midb-abs"}
-    assert midb["after"]["value"] < midb["before"]["value"]
-    assert midb["after"]["debiased"] == "misp"
+    assert list(midb) == ["before", "misp", "hard,misp", "leace"]
+    assert midb["misp"]["value"] < midb["before"]["value"]
+    assert (midb["hard,misp"]["debiased"], midb["hard,misp"]["column"]) == ("hard,misp", "method")
+    assert result["arguments"]["methods"] == ["misp", "hard,misp leace"]
     assert (midb["before"]["neutral"], midb["before"]["better"]) == (0, "lower")
+
+
+def test_the_methods_of_one_embedding_and_of_several(cli: Run, small: Path) -> None:
+    skip = ("--skip", ",".join(part for part in PARTS if part != "direct-bias"), "--no-chance")
+    done = cli("audit", small, *skip, "--format", "json")
+    stages = [
+        row["stage"] for row in json.loads(done.out)["rows"] if row["measure"] == "direct-bias"
+    ]
+    assert stages == ["before", "misp", "hard", "inlp", "leace"]
+    other = small.with_name("other.safetensors")
+    other.write_bytes(small.read_bytes())
+    done = cli("audit", small, other, *skip, "--format", "json")
+    assert "stage" not in done.out
+    assert "several embeddings are compared as they are; --methods cleans each of them" in done.err
+
+
+def test_a_cleaned_file_is_a_column_of_the_page(cli: Run, small: Path, tmp_path: Path) -> None:
+    cleaned, page = tmp_path / "cleaned.safetensors", tmp_path / "page.html"
+    assert cli("debias", "hard", small, "-o", cleaned).code == 0
+    skip = ("--skip", QUICK)
+    done = cli("audit", small, "--methods", "hard", "--after", cleaned, *skip, "-o", page)
+    assert done.code == 0, done.err
+    text = page.read_text(encoding="utf-8")
+    assert "“hard”: what methods make of it in memory" in text
+    assert "“cleaned”: the cleaned vectors that were given" in text
+    rows = json.loads(cli("audit", small, "--methods", "hard", "--after", cleaned, *skip,
+                          "--format", "json").out)["rows"]  # fmt: skip
+    values = {
+        stage: [row["value"] for row in rows if row.get("stage") == stage and "low" in row]
+        for stage in ("hard", "cleaned")
+    }
+    assert values["hard"] == values["cleaned"]
+
+
+def test_a_column_that_fails_is_in_the_page_and_the_others_are_measured(
+    cli: Run, small: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    skip = ("--skip", QUICK)
+    done = cli("audit", small, "--methods", "gn-glove misp:dims=500 leace", *skip, "-o", page)
+    assert done.code == 0, done.err
+    assert "note: small, gn-glove: the column was not made: " in done.err
+    assert "note: small, misp:dims=500: the column was not made: 500 components" in done.err
+    text = page.read_text(encoding="utf-8")
+    assert "500 components" in text
+    assert '<th scope="col" role="columnheader" class="number">leace</th>' in text
 
 
 def test_compare_reads_the_rows(cli: Run, found: Run, small: Path, tmp_path: Path) -> None:
     paths = []
-    result = found(small, "--skip", QUICK)
+    result = found(small, "--methods", "misp", "--skip", QUICK)
     for i in range(3):
         for row in result["rows"]:
             row |= {"subject": f"e{i}", "value": row["value"] and row["value"] + i}
@@ -93,11 +141,12 @@ def test_compare_reads_the_rows(cli: Run, found: Run, small: Path, tmp_path: Pat
 def test_what_takes_minutes_is_said_before(
     cli: Run, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = cli("audit", small, "--skip", QUICK, "--format", "json")
+    none = ("--methods", "none", "--format", "json")
+    done = cli("audit", small, "--skip", QUICK, *none)
     assert "minutes" not in done.err  # gipe is skipped, and the words are few
     monkeypatch.setattr("wordbias.pages.audit.MANY_WORDS", 10)
-    kept = ",".join(part for part in (*QUICK.split(","), "misp") if part != "gipe")
-    first = cli("audit", small, "--skip", kept, "--format", "json").err.splitlines()[0]
+    kept = ",".join(part for part in QUICK.split(",") if part != "gipe")
+    first = cli("audit", small, "--skip", kept, *none).err.splitlines()[0]
     assert first == "note: gipe may take minutes; --skip=gipe leaves it out"
 
 
@@ -111,7 +160,7 @@ def test_markdown_on_stdout(cli: Run, small: Path) -> None:
 
 def test_skipping_leaves_out_and_only_that(found: Run, small: Path) -> None:
     everything = [part for part in PARTS if part != "direct-bias"]
-    rows = found(small, "--skip", ",".join(everything))["rows"]
+    rows = found(small, "--methods", "none", "--skip", ",".join(everything))["rows"]
     assert {row["measure"] for row in rows} == {"direct-bias", "direct-bias-pca"}
     assert all("stage" not in row for row in rows)
 
@@ -136,7 +185,7 @@ def test_two_files_of_one_name_are_called_by_their_paths(
 ) -> None:
     copy = tmp_path / small.name
     copy.write_bytes(small.read_bytes())
-    result = found(small, copy, small, "--skip", ",".join([*QUICK.split(","), "map", "misp"]))
+    result = found(small, copy, small, "--skip", f"{QUICK},map")
     assert list(result["inputs"]) == [str(small), str(copy)]
     assert {row["subject"] for row in result["rows"]} == {str(small), str(copy)}
 
@@ -169,8 +218,10 @@ def test_words_can_be_asked_for_and_an_odd_one_is_escaped(
 def test_real_sets_of_quality_and_sembias(found: Run, small: Path, shared_data: Path) -> None:
     skip = ",".join(set(QUICK.split(",")) - {"quality", "sembias"})
     sets = ("--sets", shared_data / "wordsim", "--sembias", shared_data / "sembias/SemBias.tsv")
-    rows = found(small, *sets, "--skip", skip)["rows"]
-    assert {r["stage"] for r in rows if r["measure"] == "similarity"} == {"before", "after"}
+    rows = found(small, *sets, "--methods", "hard", "--skip", skip)["rows"]
+    similar = [row for row in rows if row["measure"] == "similarity"]
+    assert {row["stage"] for row in similar} == {"before", "hard"}
+    assert all(r["change_low"] <= r["change_high"] for r in similar if r["stage"] == "hard")
     assert any(r["measure"] == "sembias-stereotype" and r["value"] is not None for r in rows)
 
 
@@ -187,6 +238,10 @@ def test_without_a_name_the_page_has_one(
     ("arguments", "message"),
     [
         (("--skip", "gip"), "part 'gip': expected some of midb, direct-bias"),
+        (("--skip", "misp"), "part 'misp': expected some of midb, direct-bias"),
+        (("--methods", "misp:dim=2"), "did you mean dims?"),
+        (("--methods", "misp hrad"), "method 'hrad'"),
+        (("--after", "nothere.txt"), "nothere.txt"),
         (("nothere.txt",), "nothere.txt"),
         (("--sets", "nothere"), "nothere"),
         (("--sembias", "nothere"), "nothere"),

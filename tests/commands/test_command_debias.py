@@ -392,7 +392,7 @@ def test_centred_and_not_centred_are_not_mixed(few: Embedding, tmp_path: Path) -
         load_chain(path)
 
 
-@pytest.mark.parametrize("name", ["misp:center", "misp:", "leace:as-published"])
+@pytest.mark.parametrize("name", ["misp:centre", "misp:", "leace:as-published"])
 def test_another_variant_of_a_method_is_refused(refused: Run, name: str) -> None:
     assert "as-published" in refused("debias", name)
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from wordbias import Embedding, WordbiasError
+from wordbias.errors import UsageError
 from wordbias.functions.audit import audit
 from wordbias.functions.report import report
 from wordbias.methods.words import listed_words
@@ -19,7 +20,7 @@ from wordbias.pages.stages import PARTS
 from wordbias.wordlists import Attribute
 
 Run = Callable[..., Any]
-SKIP = ",".join(part for part in PARTS if part not in ("midb", "direct-bias", "misp"))
+SKIP = ",".join(part for part in PARTS if part not in ("midb", "direct-bias"))
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +37,10 @@ def saved(small: Embedding, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_rows_are_those_of_the_command(cli: Run, saved: Path, small: Embedding) -> None:
-    done = cli("audit", saved, "--skip", SKIP, "--format", "json", "--quiet")
+    done = cli("audit", saved, "--methods", "misp hard", "--skip", SKIP, "--format", "json", "-q")
     found = json.loads(done.out)
-    of_path, of_object = audit(saved, skip=SKIP), audit(small, skip=SKIP.split(","))
+    of_path = audit(saved, methods="misp hard", skip=SKIP)
+    of_object = audit(small, methods=["misp", "hard"], skip=SKIP.split(","))
     assert [row.to_dict() for row in of_path] == found["rows"]
     assert json.loads(of_path.render("json"))["inputs"] == found["inputs"]
     assert [row.value for row in of_object] == [row.value for row in of_path]
@@ -62,17 +64,18 @@ def test_the_page_that_is_saved_is_the_page_that_the_command_writes(
 
 
 def test_it_shows_itself(small: Embedding) -> None:
-    page = audit(small, skip=SKIP)
+    page = audit(small, methods="misp", skip=SKIP)
     assert repr(page) == f"<Report of audit: {len(page)} values of 1 subject>"
     shown = page._repr_html_()
     assert "MISP took MIDB" in shown
     assert "<caption>MIDB: Values with their 95 % intervals</caption>" in shown
-    assert {"before", "after"} <= set(page.to_frame()["stage"])
-    assert audit(small, skip=SKIP)["midb-abs"][0].value == page["midb-abs"][0].value
+    assert {"before", "misp"} <= set(page.to_frame()["stage"])
+    again = audit(small, methods="none", skip=SKIP)
+    assert again["midb-abs"][0].value == page["midb-abs"][0].value
 
 
 def test_means_are_over_the_given_words(small: Embedding) -> None:
-    given: dict[str, Any] = {"skip": [*SKIP.split(","), "misp"], "chance": False}
+    given: dict[str, Any] = {"skip": SKIP, "methods": (), "chance": False}
     longer = [f"{word}{'x' * 20}" if i in (900, 901) else word for i, word in enumerate(small)]
     other = Embedding(longer, small.vectors)
     plain, strict = (
@@ -84,11 +87,15 @@ def test_means_are_over_the_given_words(small: Embedding) -> None:
 def test_embeddings_of_one_name_get_different_names(small: Embedding) -> None:
     noise = np.random.default_rng(0).normal(size=small.vectors.shape).astype(np.float32)
     other = small.with_vectors(small.vectors + noise)
-    page = audit([small, other], skip=[*SKIP.split(","), "misp"], chance=False)
+    page = audit([small, other], skip=SKIP, chance=False)
     assert list(dict.fromkeys(row.subject for row in page)) == list(page.inputs)
     assert len(page.inputs) == 2
     values = [row.value for row in page["midb-abs"]]
     assert values[0] != values[1]
+    assert {row.details.get("stage") for row in page} == {None}
+    cleaned = audit([small, other], methods="leace", skip=SKIP, chance=False)
+    stages = {(row.subject, row.details["stage"]) for row in cleaned["midb-abs"]}
+    assert stages == {(name, stage) for name in page.inputs for stage in ("before", "leace")}
 
 
 def test_messages_name_options_as_in_python(
@@ -98,20 +105,26 @@ def test_messages_name_options_as_in_python(
         audit(small, skip="gip")
     with pytest.raises(WordbiasError, match=r"a page cannot be written as \.pdf"):
         audit(small, output="page.pdf")
-    (note,) = [n for n in audit(small, skip="mab,gipe,weat,misp").notes if "SemBias" in n]
+    quick = "mab,gipe,weat,clustering,recoverability"
+    found = audit(small, methods="none", skip=quick, chance=False).notes
+    (note,) = [n for n in found if "SemBias" in n]
     assert '(sembias="sembias"), similarity and analogies (sets="men")' in note
+    with pytest.raises(WordbiasError, match=r'part .misp.: .*methods="none" measures only before'):
+        audit(small, skip="misp")
+    with pytest.raises(UsageError, match=r"after= is of one embedding, and several are given"):
+        audit([small, small.renamed("other")], after=small)
     monkeypatch.setattr("wordbias.pages.audit.MANY_WORDS", 10)
     kept = [part for part in PARTS if part != "gipe"]
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        audit(small, skip=kept, chance=False)
+        audit(small, methods="none", skip=kept, chance=False)
     assert [str(one.message) for one in said] == [
         'gipe may take minutes; skip="gipe" leaves it out'
     ]
 
 
 def test_a_page_makes_a_page(small: Embedding) -> None:
-    page = audit(small, skip=SKIP)
+    page = audit(small, methods="leace", skip=SKIP)
     again = report(page)
     assert again.page() == page.page()
     assert len(again) == len(page)
@@ -120,3 +133,49 @@ def test_a_page_makes_a_page(small: Embedding) -> None:
 def test_the_help_names_every_part(cli: Run) -> None:
     text = " ".join(cli("audit", "--help").out.split())
     assert f"Parts to leave out, some of {', '.join(PARTS)}." in text
+
+
+def test_cleaned_files_are_columns_of_the_common_words(small: Embedding, tmp_path: Path) -> None:
+    """A file lacks words, and has others in another order: what is common is measured."""
+    rng = np.random.default_rng(0)
+    lacking = set(small.words[5:200:7])
+    kept = [word for word in small.words[::-1] if word not in lacking]
+    noisy = small.take(kept) + rng.normal(0, 0.1, (len(kept), small.dim))
+    cleaned = Embedding([*kept, "zzx"], np.concatenate([noisy, np.ones((1, small.dim))]), "sample")
+    cleaned.save(tmp_path / "cleaned.safetensors")
+    given: dict[str, Any] = {"skip": SKIP, "chance": False}
+    page = audit(small, methods="misp", after=[tmp_path / "cleaned.safetensors", cleaned], **given)
+    rows = {row.details["stage"]: row for row in page["midb-abs"]}
+    assert list(rows) == ["before", "misp", "cleaned", "sample"]
+    assert rows["cleaned"].value == rows["sample"].value
+    assert rows["cleaned"].details["column"] == "file"
+    assert "debiased" not in rows["cleaned"].details
+    common = small.subset(word for word in small.words if word not in lacking)
+    alone = audit(common, methods="misp", **given)["midb-abs"]
+    assert [row.value for row in alone] == [rows["before"].value, rows["misp"].value]
+    own = audit(cleaned.subset(common.words), methods="none", **given)["midb-abs"]
+    assert own[0].value == rows["cleaned"].value
+    n = len(small)
+    assert any(f"sample: {len(lacking)} of {n:,} words are left out" in note for note in page.notes)
+    assert any(f"cleaned: 1 of {len(cleaned):,} words are left out" in note for note in page.notes)
+    assert list(page.inputs) == ["sample", "after: cleaned", "after: sample"]
+
+
+def test_files_without_common_words_are_refused(small: Embedding) -> None:
+    with pytest.raises(WordbiasError, match="after=: other and sample have no word in common"):
+        audit(small, after=Embedding(["zzx", "zzy"], np.eye(2, small.dim), "other"), skip=SKIP)
+
+
+def test_processes_change_no_bit_of_the_rows(small: Embedding) -> None:
+    skip = [part for part in PARTS if part not in ("midb", "weat", "occupations", "gipe")]
+    one, two = (audit(small, methods="misp inlp:rounds=3", skip=skip, jobs=n) for n in (1, 2))
+    assert one.render("json") == two.render("json")
+
+
+def test_nothing_is_left_in_the_cache(
+    small: Embedding, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORDBIAS_CACHE", str(tmp_path))
+    audit(small, methods="misp", skip=SKIP, chance=False)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+    audit(small, methods="none", skip=SKIP, chance=False, cache=False)

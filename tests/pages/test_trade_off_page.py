@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from wordbias.errors import WordbiasError
 from wordbias.functions.report import Page
+from wordbias.pages.section import Section
 from wordbias.pages.svg import CHARACTER
 from wordbias.pages.trade_off import (
     AS_IT_WAS,
@@ -123,11 +124,15 @@ def test_a_name_is_left_out_only_for_one_that_comes_first(found: Placed) -> None
         assert any(overlap(boxes[i], boxes[j]) for j in before)
 
 
-def test_the_page_has_the_figure_and_the_table_after_the_glance() -> None:
+def trade_off(found: list[dict[str, Any]]) -> Section:
+    """Return the section of the page with the trade-off."""
+    return next(one for one in sections(found) if one.key == "trade-off")
+
+
+def test_the_page_has_the_figure_and_the_table_of_the_trade_off() -> None:
     given_up = row("gn-glove", None, 0.9, reason="undefined: no value after")
     page = Page(rows=[*rows(), given_up])
-    (section,) = sections([one.to_dict() for one in page.rows])
-    assert section.key == "trade-off"
+    section = trade_off([one.to_dict() for one in page.rows])
     (figure,), (grid,) = section.figures, section.grids
     assert "efficient ones: leace, hard,misp, hard, misp:dims=1." in figure.shows
     assert grid.folded
@@ -142,26 +147,26 @@ def test_the_page_has_the_figure_and_the_table_after_the_glance() -> None:
 
 
 def test_without_a_point_there_is_a_table_and_no_figure() -> None:
-    (section,) = sections([row("misp", 0.4, None).to_dict()])
+    section = trade_off([row("misp", 0.4, None).to_dict()])
     assert not section.figures
     assert not section.grids[0].folded
 
 
 def test_a_point_that_lacks_a_measure_has_a_star() -> None:
     found = [*rows(), row("oscar", 0.5, 0.9, unmeasured=["direct bias"])]
-    (section,) = sections([one.to_dict() for one in found])
+    section = trade_off([one.to_dict() for one in found])
     assert "* without direct bias, which had no value after oscar." in section.figures[0].shows
     assert ">oscar*</text>" in section.figures[0].picture
 
 
 def test_where_nothing_is_efficient_the_caption_says_so() -> None:
     found = [row("inlp", 1.2, 0.9), row("mhd:dims=8", 1.0, 0.8)]
-    (section,) = sections([one.to_dict() for one in found])
+    section = trade_off([one.to_dict() for one in found])
     assert "None is better than the embedding as it was" in section.figures[0].shows
 
 
 def test_names_of_methods_are_escaped() -> None:
-    (section,) = sections([row("<b>", 0.4, 0.9).to_dict()])
+    section = trade_off([row("<b>", 0.4, 0.9).to_dict()])
     assert "<b>" not in section.figures[0].picture
 
 

@@ -32,6 +32,8 @@ command: click.Command = shell(
     listed=f"""METHODS:
 {_METHODS}
 
+A setting may follow the name of its method: misp:dims=2,inlp:rounds=10:classifier=logistic.
+
 hard and multi-hard do not neutralise specific words, nor the words of pairs or sets, even if those
 are not listed as specific; hard --as-published exempts only the listed words, as spelled.""",
     examples="""

@@ -111,7 +111,8 @@ def debias(
     methods : str or list of str
         Names of methods, in the order in which they are applied; `wordbias.methods.METHODS`
         describes them. A setting goes to every method that takes it; None means the method's own
-        default.
+        default. A number, a flag or a choice may follow the name of its method: misp:dims=2,
+        inlp:rounds=10:classifier=logistic.
     output : path, optional
         File for the debiased vectors, in the format of its suffix, else that of ``embedding``.
     save_transform : path, optional

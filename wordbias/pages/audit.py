@@ -57,7 +57,7 @@ _CHANCE = "chance of "
 _SHARES = {"gipe": 16, "quality": 30, "mab": 7, _CHANCE + "clustering": 2}
 """Approximate share of the time of each job, for the progress bar; others take 1."""
 _LONG = 60
-"""Seconds from which a call says which parts took longest."""
+"""Seconds of the processor from which a call says which parts took longest."""
 _NAMED = 4
 
 
@@ -113,7 +113,8 @@ class Work:
         if given is not None:
             return stage_of(one.before, given)
         chain = load_chain(self.chain_of(job))[0]
-        return stage_of(one.before, chain(one.before.embedding), chain)
+        before = one.before.embedding
+        return stage_of(one.before, chain(before).renamed(before.name), chain)
 
 
 def measure_stages(
@@ -311,18 +312,18 @@ def _tell_longest(work: Work, jobs: Sequence[Job]) -> None:
         return
     longest = sorted(seconds.items(), key=lambda one: -one[1])[:_NAMED]
     parts = ", ".join(f"{part} {taken:.0f} s" for part, taken in longest)
-    note(f"longest parts: {parts}, of {total:.0f} s in all processes", reported=True)
+    note(f"longest parts: {parts}, of {total:.0f} s of the processor", reported=True)
 
 
 def run_job(work: Work, job: Job) -> None:
     """Run one job, and keep its result."""
-    start = time.perf_counter()
+    start = time.process_time()
     with blas_threads(1):  # so that no bit depends on the number of processes
         try:
             found = _measured(work, job)
         except WordbiasError as error:
             found = Result(reason=str(error))
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     replace(found, seconds=seconds).save(work.results.path(*work.names(job)))
 
 

@@ -36,7 +36,7 @@ class Result:
     reason
         Reason why there are none.
     seconds
-        Time that it took.
+        Time of the processor that it took.
     """
 
     rows: Sequence[Row] = ()

@@ -1,0 +1,184 @@
+"""An audit that is killed resumes, two at the same time do not disturb each other."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wordbias import Embedding
+from wordbias.formats.files import locked
+from wordbias.methods.words import listed_words
+from wordbias.pages import audit as parts
+from wordbias.pages.stages import PARTS
+from wordbias.pages.unfinished import remove_abandoned
+from wordbias.wordlists import Attribute
+
+Run = Callable[..., Any]
+KEPT = ("midb", "direct-bias", "recoverability", "occupations", "neighbours", "weat")
+ARGUMENTS = (
+    "--methods", "misp inlp:rounds=2 hard",
+    "--skip", ",".join(part for part in PARTS if part not in KEPT),
+    "--format", "json",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    sample = Embedding.sample()
+    path = tmp_path_factory.mktemp("vectors") / "small.safetensors"
+    sample.subset([*sample.words[:9000], *sorted(listed_words(Attribute.load()))]).save(path)
+    return path
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, str]]:
+    """Record the jobs that are run in this process."""
+    names = []
+    run_job = parts.run_job
+
+    def recorded(work: Any, job: Any) -> None:
+        names.append(work.names(job))
+        run_job(work, job)
+
+    monkeypatch.setattr(parts, "run_job", recorded)
+    return names
+
+
+def finished(cache: Path) -> list[Path]:
+    return list((cache / "audits").glob("*/*.safetensors"))
+
+
+def test_a_killed_audit_resumes_with_the_same_rows(
+    cli: Run, small: Path, cache_folder: Path, started: list[tuple[str, str, str]]
+) -> None:
+    call = [sys.executable, "-m", "wordbias", "audit", str(small), *ARGUMENTS]
+    with subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        while len(finished(cache_folder)) < 6 and process.poll() is None:
+            time.sleep(0.002)
+        process.kill()
+    assert process.returncode == -9, "it ended before it was killed"
+    done = len(finished(cache_folder))
+    assert done >= 6
+    resumed = cli("audit", small, *ARGUMENTS)
+    again = len(started)
+    assert "note: resumes an interrupted audit: " in resumed.err
+    assert finished(cache_folder) == []
+    started.clear()
+    whole = cli("audit", small, *ARGUMENTS)
+    assert "resumes" not in whole.err
+    chains = 3  # fits have two files each
+    assert len(started) - done <= again <= len(started) - done + chains
+    assert json.loads(resumed.out) == json.loads(whole.out)
+
+
+def test_other_methods_use_what_was_measured_before(
+    cli: Run,
+    small: Path,
+    cache_folder: Path,
+    started: list[tuple[str, str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    measured = parts._measured
+
+    def interrupted(work: Any, job: Any) -> Any:
+        if job.column is not None and job.part != "fit":
+            raise KeyboardInterrupt
+        return measured(work, job)
+
+    monkeypatch.setattr(parts, "_measured", interrupted)
+    assert cli("audit", small, *ARGUMENTS).code == 130
+    monkeypatch.setattr(parts, "_measured", measured)
+    started.clear()
+    none = cli("audit", small, "--methods", "none", *ARGUMENTS[2:])
+    assert started == []
+    assert none.code == 0
+    assert finished(cache_folder) == []
+
+
+def test_other_inputs_and_settings_do_not_resume(
+    cli: Run, small: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    none = ("--methods", "none", *ARGUMENTS[2:])
+    monkeypatch.setattr(parts, "_measured", interrupted)
+    folders: set[str] = set()
+    changed = small.with_name("changed.safetensors")
+    one = Embedding.load(small)
+    one.with_vectors(one.vectors * 2).save(changed)
+    calls = [(small,), (changed,), (small, "--seed", "1"), (small, "--dims", "3"),
+             (small, "--attribute", "age")]  # fmt: skip
+    for i, call in enumerate(calls, 1):
+        assert cli("audit", *call, *none).code == 130
+        folders |= {path.name for path in (cache_folder / "audits").iterdir() if path.is_dir()}
+        assert len(folders) == i
+    assert cli("audit", small, *none, "--no-cache").code == 130
+    assert len({path.name for path in (cache_folder / "audits").iterdir()}) == len(calls)
+
+
+def test_two_at_the_same_time_do_not_disturb_each_other(
+    cli: Run, small: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    none = ("--methods", "none", *ARGUMENTS[2:])
+    measured = parts._measured
+    monkeypatch.setattr(parts, "_measured", interrupted)
+    cli("audit", small, *none)
+    monkeypatch.setattr(parts, "_measured", measured)
+    (folder,) = (cache_folder / "audits").iterdir()
+    (folder / "kept").touch()
+    with locked(folder):  # as a process that runs the same audit
+        assert cli("audit", small, *none).code == 0
+    assert [path.name for path in folder.iterdir()] == ["kept"]
+    assert cli("audit", small, *none).code == 0
+    assert not folder.exists()
+
+
+def test_a_damaged_result_is_measured_again(
+    cli: Run, small: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    none = ("--methods", "none", *ARGUMENTS[2:])
+    whole = cli("audit", small, *none).out
+    measured = parts._measured
+
+    def interrupted(work: Any, job: Any) -> Any:
+        if job.part == "weat":
+            raise KeyboardInterrupt
+        return measured(work, job)
+
+    monkeypatch.setattr(parts, "_measured", interrupted)
+    cli("audit", small, *none)
+    monkeypatch.setattr(parts, "_measured", measured)
+    for path in finished(cache_folder):
+        path.write_bytes(path.read_bytes()[:100])
+    assert cli("audit", small, *none).out == whole
+
+
+def test_a_folder_that_cannot_be_written_is_done_without(
+    cli: Run, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    none = ("--methods", "none", *ARGUMENTS[2:])
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("WORDBIAS_CACHE", str(tmp_path / "file"))
+    assert cli("audit", small, *none).code == 0
+
+
+def test_what_was_never_resumed_is_removed_in_the_end(tmp_path: Path) -> None:
+    for name in ("old", "new", "used"):
+        (tmp_path / name).mkdir()
+    for name in ("old", "used"):
+        os.utime(tmp_path / name, (0, 0))
+    with locked(tmp_path / "used"):
+        remove_abandoned(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "used"]
