@@ -19,6 +19,7 @@ from wordbias.functions.inputs import (
 from wordbias.functions.quality import Places, places_of
 from wordbias.functions.report import FORMATS as PAGE_FORMATS
 from wordbias.functions.report import Page, check_output
+from wordbias.measures.known import with_known_values
 from wordbias.measures.panel import make_panels
 from wordbias.measures.sembias import SemBias
 from wordbias.nli.files import Model
@@ -157,7 +158,7 @@ def audit(
     page = Page(
         arguments={name: one for name, one in current().arguments.items() if name != "output"},
         inputs=input_facts(subjects),
-        rows=found.rows,
+        rows=with_known_values(found.rows, panels),
         seed=seed,
         notes=found.notes,
     )

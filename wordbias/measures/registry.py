@@ -83,6 +83,7 @@ _MIDB = Measure(
     neutral=0.0,
     better="neutral",
     caution="that words lie near it: words on both sides cancel",
+    by_length=True,
 )
 _MIDB_ABS = Measure(
     name="midb-abs",
@@ -93,6 +94,7 @@ _MIDB_ABS = Measure(
     neutral=0.0,
     better="lower",
     caution="that gender cannot be found elsewhere: other directions are not measured",
+    by_length=True,
 )
 _DIRECT = Measure(
     name="direct-bias",
@@ -146,6 +148,7 @@ _RND = Measure(
     neutral=0.0,
     better="neutral",
     caution="that single words are not: their differences cancel",
+    by_length=True,
 )
 _MAB_MEAN = Measure(
     name="mab-neutral",
@@ -207,6 +210,7 @@ FAMILIES = (
                 staged="",
                 question="the same on vectors of length one",
                 caution="as `midb`",
+                by_length=False,
             ),
             Measure(
                 name="midb-component",
@@ -217,6 +221,7 @@ FAMILIES = (
                 better="lower",
                 caution="as `midb-abs`",
                 listed=False,
+                by_length=True,
             ),
             Measure(
                 name="explained-variance",
@@ -405,6 +410,7 @@ FAMILIES = (
         needs="SemBias (--sembias=sembias)",
         fetch="sembias",
         own_axis=True,
+        own_words=True,
     ),
     Family(
         key="gipe",
@@ -486,6 +492,7 @@ FAMILIES = (
         main_variant="weat6",
         common=True,
         evaluator=_weat,
+        own_words=True,
         names_variant=-1,
     ),
     Family(
@@ -546,6 +553,7 @@ FAMILIES = (
             "Phillips (2019); Ethayarajh et al. (2019)."
         ),
         main="rnd",
+        own_words=True,
     ),
     Family(
         key="moved",
@@ -717,6 +725,7 @@ FAMILIES = (
         common=True,
         needs="similarity and analogies (--sets=men)",
         fetch="men simlex-999 google-analogies",
+        own_words=True,
     ),
     *MODEL_FAMILIES,
 )

@@ -60,7 +60,8 @@ def quality(
         for part, numbers in questions.parts.items():
             accuracy = answered.accuracy(numbers)
             details = _details("analogy", part, accuracy, answered.missing, oov)
-            rows.append(Row(subject, "analogy", accuracy.value, {**details, "setting": setting}))
+            details |= {"setting": setting, "among": len(embedding)}
+            rows.append(Row(subject, "analogy", accuracy.value, details))
     return rows
 
 
