@@ -282,8 +282,8 @@ def test_json_has_the_values_and_several_embeddings_no_column(
     rows = json.loads(cli("measure", *files, *given, "--format", "json").out)["rows"]
     assert OWN not in rows[0]["known_values"]
     assert OWN in rows[2]["known_values"], "other vectors: centred ones"
-    assert "higher than" not in cli("measure", *files, *given).out
-    assert "higher than" in cli("measure", files[0], *given).out
+    assert "above: so many" not in cli("measure", *files, *given).out
+    assert "above: so many" in cli("measure", files[0], *given).out
 
 
 def test_a_published_value_is_compared_without_vectors(sample: Embedding) -> None:

@@ -63,8 +63,8 @@ def measure(
     longest, as it searches neighbours in the whole vocabulary: about a minute for 400,000 words.
     Use ``only`` to leave it out.
 
-    Where a value of gender was computed as that of embeddings that people know, such as GloVe 6B
-    and GoogleNews, a column says than how many of them it is higher.
+    Values of gender by the default settings are placed among those of embeddings that people know,
+    such as GloVe 6B and GoogleNews: a column says above how many of them a value lies.
 
     Parameters
     ----------

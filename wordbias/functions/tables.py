@@ -115,7 +115,7 @@ def _measures_table(rows: list[Row]) -> Table:
             line.insert(-1, _chance([found.get((key, subject)) for subject in subjects]))
     known = known_notes(rows) if len(subjects) == 1 else []
     if known:
-        columns.insert(-1, "higher than")
+        columns.insert(-1, "above")
         for line, key in zip(cells, lines, strict=True):
             line.insert(-1, _placed(place(found[key, subjects[0]])))
     return Table(
@@ -179,7 +179,7 @@ def known_notes(rows: Sequence[Row]) -> list[str]:
         if (less := place_less_chance(row)) and less != place(row, row.details["known_chance"])
     ]
     return [
-        f"higher than: so many of the known embeddings that were measured alike "
+        f"above: so many of the known embeddings that were measured alike "
         f"({', '.join(names)}), of other texts, words and dimensions"
         + (f"; {' and '.join(families)}: farther from 0" if families else "")
         + (f"; less the chance level another place ({'; '.join(other)})" if other else "")
