@@ -4,20 +4,25 @@ python tools/measures_reference.py            # write them
 python tools/measures_reference.py --check    # fail if they are not what would be written
 
 A table of each area stands between the lines ``<!-- table: AREA -->`` and ``<!-- end -->``; that of
-the area Answers holds the rules by which a report answers.
+the area Answers holds the rules by which a report answers. The table of the reference values stands
+between ``<!-- reference values -->`` and ``<!-- end -->``.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
+from wordbias.data import reference_path
 from wordbias.measures.family import Family, Measure
-from wordbias.measures.registry import FAMILIES
+from wordbias.measures.known import COVERED
+from wordbias.measures.registry import FAMILIES, short_title, variant_of
 from wordbias.pages.answers import RULES
 
 OUTPUT = Path(__file__).resolve().parent.parent / "docs" / "measures.md"
@@ -27,6 +32,18 @@ HEAD = [
 ]
 ANSWERS = "Answers"
 BLOCK = re.compile(r"(<!-- table: (.+?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+KNOWN = re.compile(r"(<!-- reference values -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+SHOWN = (
+    ("direct-bias", ""),
+    ("direct-bias-pca", ""),
+    ("sembias-definition", "all"),
+    ("sembias-stereotype", "all"),
+    ("gipe", "θ=0.03"),
+    ("weat", "weat6"),
+    ("weat", "weat7"),
+    ("similarity", "men"),
+)
+"""Measures of the table of reference values, each with its variant."""
 
 
 def written(text: str) -> str:
@@ -35,7 +52,30 @@ def written(text: str) -> str:
     lacking = ({family.area for family in FAMILIES} | {ANSWERS}) ^ set(areas)
     if lacking:
         raise SystemExit(f"{OUTPUT.name}: no table, or no measure, of {', '.join(sorted(lacking))}")
-    return BLOCK.sub(lambda found: f"{found[1]}{table(found[2])}{found[4]}", text)
+    text = BLOCK.sub(lambda found: f"{found[1]}{table(found[2])}{found[4]}", text)
+    return KNOWN.sub(lambda found: f"{found[1]}{reference_table()}{found[3]}", text)
+
+
+def reference_table() -> str:
+    """Return a line for each known embedding: its size, and its values with their chance levels."""
+    heads = [f"{short_title(name)} {variant}".strip() for name, variant in SHOWN]
+    lines = [
+        "| " + " | ".join(["embedding", "words × dimension", *heads]) + " |",
+        "| --- | ---: |" + " ---: |" * len(heads),
+    ]
+    for one in json.loads(reference_path().read_text(encoding="utf-8"))["embeddings"]:
+        values = {(row["measure"], variant_of(row["measure"], row)): row for row in one["rows"]}
+        size = f"{one['words']:,} × {one['dim']}" if "words" in one else f"{one['table']}"
+        cells = [one["name"], size, *(_value(values.get(key)) for key in SHOWN)]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join([*lines, ""])
+
+
+def _value(row: dict[str, Any] | None) -> str:
+    if row is None or row.get("coverage", 1) < COVERED:
+        return "–"
+    chance = f" ({row['chance']:.3f})" if "chance" in row else ""
+    return f"{row['value']:.3f}{chance}"
 
 
 def table(area: str) -> str:

@@ -25,6 +25,7 @@ from wordbias.functions.inputs import (
 from wordbias.functions.quality import Places, places_of
 from wordbias.functions.report import FORMATS as PAGE_FORMATS
 from wordbias.functions.report import Page, check_output
+from wordbias.measures.known import with_known_values
 from wordbias.measures.panel import make_panels
 from wordbias.measures.sembias import SemBias
 from wordbias.methods.methods import NONE, parse_columns
@@ -206,7 +207,7 @@ def audit(
             name: one for name, one in current().arguments.items() if name not in ("output", "jobs")
         },
         inputs=facts,
-        rows=[*found.rows, *trade_off_rows(found.rows)],
+        rows=[*with_known_values(found.rows, panels), *trade_off_rows(found.rows)],
         seed=seed,
         notes=[*notes, *found.notes],
     )

@@ -29,6 +29,7 @@ from wordbias.functions.inputs import (
 )
 from wordbias.functions.report import report_of
 from wordbias.measures.evaluate import evaluate_panels
+from wordbias.measures.known import with_known_values
 from wordbias.measures.panel import make_panels
 from wordbias.pages.compare_plots import SYMBOLS, save_comparison
 from wordbias.pages.plots import check_plot
@@ -197,7 +198,8 @@ def _measured(
         None,
         seed=seed,
     )
-    return evaluate_panels(panels, chance=False, workers=workers), input_facts(subjects, before)
+    rows = with_known_values(evaluate_panels(panels, chance=False, workers=workers), panels)
+    return rows, input_facts(subjects, before)
 
 
 def _read(rows: Sequence[object]) -> tuple[list[Source], Inputs]:

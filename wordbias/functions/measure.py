@@ -17,6 +17,7 @@ from wordbias.functions.inputs import (
 )
 from wordbias.functions.tables import measures_tables, words_tables
 from wordbias.measures.evaluate import evaluate_panels
+from wordbias.measures.known import with_known_values
 from wordbias.measures.lean import leaning_words, word_rows
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.registry import BY_KEY, SELECTABLE, STANDARD, names_families
@@ -61,6 +62,9 @@ def measure(
     which gives the labels of clustering and recoverability and the proximities of GIPE. GIPE takes
     longest, as it searches neighbours in the whole vocabulary: about a minute for 400,000 words.
     Use ``only`` to leave it out.
+
+    Values of gender by the default settings are placed among those of embeddings that people know,
+    such as GloVe 6B and GoogleNews: a column says above how many of them a value lies.
 
     Parameters
     ----------
@@ -114,7 +118,7 @@ def measure(
     -------
     Report
         A row for each value: an interval over words (``low``, ``high``), the chance level, the
-        neutral value and n.
+        neutral value, n, and ``known_values``, those of embeddings that people know.
 
     Raises
     ------
@@ -159,6 +163,7 @@ def measure(
         isolated=0.0 if isolated_zero or as_published else 1.0,
         workers=Workers(jobs, backend),
     )
+    rows = with_known_values(rows, panels)
     return Report(
         inputs=input_facts(subjects, before),
         rows=[*rows, *single_rows],

@@ -8,6 +8,7 @@ import numpy as np
 
 from wordbias.measures.chance import DRAWS, key_of, with_chance
 from wordbias.measures.family import Values
+from wordbias.measures.known import Place, place, place_less_chance
 from wordbias.measures.registry import FAMILY_OF, short_title, staged_title
 from wordbias.methods.diagnosis import removed_shares
 from wordbias.methods.effect import Effect, Study
@@ -114,12 +115,17 @@ def _measures_table(rows: list[Row]) -> Table:
         columns.insert(-1, "chance")
         for line, key in zip(cells, lines, strict=True):
             line.insert(-1, _chance([found.get((key, subject)) for subject in subjects]))
+    known = known_notes(rows) if len(subjects) == 1 else []
+    if known:
+        columns.insert(-1, "above")
+        for line, key in zip(cells, lines, strict=True):
+            line.insert(-1, _placed(place(found[key, subjects[0]])))
     return Table(
         "Bias, with the 95 % interval over words"
         + ("" if len(subjects) == 1 else " (± half its width)"),
         columns,
         cells,
-        "; ".join(dict.fromkeys([*chance_notes(rows), *reasons])),
+        "; ".join(dict.fromkeys([*chance_notes(rows), *known, *reasons])),
     )
 
 
@@ -157,6 +163,35 @@ def chance_notes(rows: Sequence[Row]) -> list[str]:
         f"chance: mean and range along {drawn} unrelated to the attribute; "
         f"beyond that range: {what}"
     ]
+
+
+def known_notes(rows: Sequence[Row]) -> list[str]:
+    """Name the known embeddings, and say where the value less its chance level has another place.
+
+    The list is empty if no value was compared with those of others.
+    """
+    names = dict.fromkeys(name for row in rows for name in row.details.get("known_values", ()))
+    if not names:
+        return []
+    signed = [row for row in rows if row.details.get("better") == "neutral" and place(row)]
+    families = dict.fromkeys(FAMILY_OF[row.measure].short for row in signed)
+    other = [
+        f"{_label(row)}: {_placed(less)}"
+        for row in rows
+        if (less := place_less_chance(row)) and less != place(row, row.details["known_chance"])
+    ]
+    return [
+        f"above: so many of the known embeddings that were measured alike "
+        f"({', '.join(names)}), of other texts, words and dimensions"
+        + (f"; {' and '.join(families)}: farther from 0" if families else "")
+        + (f"; less the chance level another place ({'; '.join(other)})" if other else "")
+    ]
+
+
+def _placed(found: Place | None) -> str:
+    if found is None:
+        return ""
+    return "equal" if found.equal == found.of else f"{found.below} of {found.of}"
 
 
 def short(value: float | None) -> str:

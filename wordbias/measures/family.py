@@ -61,6 +61,8 @@ class Measure:
         Lower is better, and values lie below neutral by chance too.
     listed
         A report lists it with its family; else a view of its own shows it.
+    by_length
+        The value grows with the length of the vectors: those of two embeddings do not compare.
     """
 
     name: str
@@ -76,6 +78,7 @@ class Measure:
     variant: str = "set"
     two_sided: bool = False
     listed: bool = True
+    by_length: bool = False
 
     @property
     def ideal(self) -> dict[str, float | str]:
@@ -171,6 +174,8 @@ class Family:
         Number of axes of its chance level, if not all.
     own_axis
         A debiased embedding is measured along its own directions, as in the papers' tables.
+    own_words
+        Measured on words of its own, whatever the vocabulary.
     in_words
         Name in a sentence; by default the title's.
     names_variant
@@ -197,6 +202,7 @@ class Family:
     fetch: str = ""
     draws: int | None = None
     own_axis: bool = False
+    own_words: bool = False
     in_words: str = ""
     names_variant: int | None = None
 

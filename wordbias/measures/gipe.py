@@ -206,6 +206,7 @@ def gipe_rows(
         words = len(_common(panel.embedding, panel.original))
         reason = f"undefined: {words} words are too few for {k} neighbours"
         return [_undefined(panel, theta, reason, about) for theta in THETAS]
+    about |= {"among": len(near.unit)}
     beta = indirect_bias(near.unit, near.queries, near.rows, direction.subspace)
     rows = []
     for theta in THETAS:

@@ -91,6 +91,7 @@ _MIDB = Measure(
     neutral=0.0,
     better="neutral",
     caution="that words lie near it: words on both sides cancel",
+    by_length=True,
 )
 _MIDB_ABS = Measure(
     name="midb-abs",
@@ -101,6 +102,7 @@ _MIDB_ABS = Measure(
     neutral=0.0,
     better="lower",
     caution="that gender cannot be found elsewhere: other directions are not measured",
+    by_length=True,
 )
 _DIRECT = Measure(
     name="direct-bias",
@@ -154,6 +156,7 @@ _RND = Measure(
     neutral=0.0,
     better="neutral",
     caution="that single words are not: their differences cancel",
+    by_length=True,
 )
 _MAB_MEAN = Measure(
     name="mab-neutral",
@@ -215,6 +218,7 @@ FAMILIES = (
                 staged="",
                 question="the same on vectors of length one",
                 caution="as `midb`",
+                by_length=False,
             ),
             Measure(
                 name="midb-component",
@@ -225,6 +229,7 @@ FAMILIES = (
                 better="lower",
                 caution="as `midb-abs`",
                 listed=False,
+                by_length=True,
             ),
             Measure(
                 name="explained-variance",
@@ -471,6 +476,7 @@ FAMILIES = (
         needs="SemBias (--sembias=sembias)",
         fetch="sembias",
         own_axis=True,
+        own_words=True,
     ),
     Family(
         key="gipe",
@@ -552,6 +558,7 @@ FAMILIES = (
         main_variant="weat6",
         common=True,
         evaluator=_weat,
+        own_words=True,
         names_variant=-1,
     ),
     Family(
@@ -612,6 +619,7 @@ FAMILIES = (
             "Phillips (2019); Ethayarajh et al. (2019)."
         ),
         main="rnd",
+        own_words=True,
     ),
     Family(
         key="moved",
@@ -820,6 +828,7 @@ FAMILIES = (
         common=True,
         needs="similarity and analogies (--sets=men)",
         fetch="men simlex-999 google-analogies",
+        own_words=True,
     ),
     *MODEL_FAMILIES,
 )

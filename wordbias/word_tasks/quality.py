@@ -62,7 +62,7 @@ def quality(
             accuracy = answered.accuracy(numbers)
             samples = accuracy.resampled(np.random.default_rng(seed))
             details = _details("analogy", part, accuracy, answered.missing, oov)
-            details |= {"setting": setting, **ends(samples)}
+            details |= {"setting": setting, "among": len(embedding), **ends(samples)}
             rows.append(Row(subject, "analogy", accuracy.value, details, samples))
     return rows
 
