@@ -67,7 +67,7 @@ def test_it_shows_itself(small: Embedding) -> None:
     page = audit(small, methods="misp", skip=SKIP)
     assert repr(page) == f"<Report of audit: {len(page)} values of 1 subject>"
     shown = page._repr_html_()
-    assert "MISP took MIDB" in shown
+    assert "Does cleaning help?" in shown
     assert "<caption>MIDB: Values with their 95 % intervals</caption>" in shown
     assert {"before", "misp"} <= set(page.to_frame()["stage"])
     again = audit(small, methods="none", skip=SKIP)

@@ -112,12 +112,10 @@ def _about_stages(rows: Sequence[Found]) -> str:
     methods, own = kinds.values()
     parts = ["“before” is the embedding as it was given"] if methods or own else []
     if methods:
-        parts.append(
-            f"{_quoted(methods)} what the method of this name makes of it in memory "
-            "(wordbias debias)"
-        )
+        what = "the method of this name makes" if len(methods) == 1 else "these methods make"
+        parts.append(f"{_quoted(methods)} what {what} of it in memory (wordbias debias)")
     if own:
-        parts.append(f"{_quoted(own)} your own file")
+        parts.append(f"{_quoted(own)} your own file{'s' if len(own) > 1 else ''}")
     text = "; ".join(parts)
     return f"{text[:1].upper()}{text[1:]}. Nothing was written." if text else ""
 
