@@ -48,7 +48,10 @@ def headline(rows: Sequence[Found]) -> list[str]:
                 *_changes([line.at(column) for line in own]),
                 *_costs([line.at(column) for line in cost]),
             ]
-            done += [f"after {column}: {text}" for text in told] if len(columns) > 1 else told
+            if len(columns) > 1:
+                told = [text.removeprefix("After debiasing, ") for text in told]
+                told = [f"after {column}: {text}" for text in told]
+            done += told
         parts = [*_findings(own), *done, *_leaning(subject, rows)]
         sentences += [prefix + text if prefix else text[:1].upper() + text[1:] for text in parts]
     if len(subjects) > _SUBJECTS:
