@@ -123,7 +123,7 @@ OFFERED = {
     " subset take to_gensim vectors with_report with_vectors words",
     "Report": "arguments closing command heading inputs notes page picture plot render rows save"
     " seed tables to_dict to_frame write",
-    "Row": "details measure subject to_dict value",
+    "Row": "details measure samples subject to_dict value",
     "Subspace": "basis coordinates dims from_direction from_groups from_means from_pairs from_sets"
     " like load remove save weights with_weights",
     "Attribute": "direction equalise first_names groups load members name of pairs source specific"

@@ -119,7 +119,7 @@ def test_several_embeddings_side_by_side(cli: Run, sets: Path, other: Path) -> N
     (line,) = (line for line in done.out.splitlines() if line.startswith("  set"))
     assert line.split() == ["set", "other", "coverage", "third", "coverage"]
     (line,) = (line for line in done.out.splitlines() if line.startswith("  google-total"))
-    assert line.split()[2] == line.split()[4] == "2/4"
+    assert line.split().count("2/4") == 2
 
 
 def test_more_than_two_take_several_tables(cli: Run, sets: Path, other: Path) -> None:

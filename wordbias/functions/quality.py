@@ -174,8 +174,9 @@ def _note(rows: Sequence[Row]) -> str:
             reasons.setdefault(row.details["reason"], {})[row.details["set"]] = None
     return " ".join(
         [
-            "Similarity: Spearman's ρ (95 % over pairs). Analogies: share answered right. Higher",
-            "is better. Coverage: pairs or questions with only known words; the others are",
+            "Similarity: Spearman's ρ. Analogies: share answered right. Higher is better; in",
+            "brackets the 95 % interval over pairs or questions. Coverage: pairs or questions with",
+            "only known words; the others are",
             f"{kept}{f'; analogies answered by {answered}' if setting else ''}.",
             *(f"{', '.join(sets)} {reason}." for reason, sets in reasons.items()),
         ]
