@@ -293,3 +293,19 @@ def test_a_published_value_is_compared_without_vectors(sample: Embedding) -> Non
     row = Row("sample", "sembias-stereotype", 0.2, dict(published.values[key]))
     assert placed(row, panel)[published.name] == 0.014
     assert not Known("none", (), {}).is_same(pair_cosines(sample))
+
+
+def test_words_that_either_embedding_lacks_are_left_out_of_the_comparison() -> None:
+    cosines = pair_cosines(Embedding.sample())
+    some = [None, *cosines[1:]]
+    assert Known("excerpt", some, {}).is_same(cosines)
+    assert Known("whole", cosines, {}).is_same(some)
+    assert not Known("excerpt", some, {}).is_same([cosines[0], *([None] * (len(cosines) - 1))])
+    assert not any(one.is_same([None] * len(cosines)) for one in known_embeddings())
+
+
+def test_every_known_embedding_can_be_compared_with_every_other() -> None:
+    found = known_embeddings()
+    same = {(a.name, b.name) for a in found for b in found if a.is_same(b.cosines)}
+    assert {(one.name, one.name) for one in found if one.cosines} <= same
+    assert all((b, a) in same for a, b in same)

@@ -74,18 +74,22 @@ class Known:
     name
         Name by which people know it.
     cosines
-        Cosines of `PAIRS`; none if only published values are known.
+        Cosines of `PAIRS`, None where a word is lacking; none if only published values are known.
     values
         Rows of the file by `comparable`.
     """
 
     name: str
-    cosines: Sequence[float]
+    cosines: Sequence[float | None]
     values: Mapping[Key, Mapping[str, Any]]
 
     def is_same(self, cosines: Sequence[float | None]) -> bool:
         """Return whether vectors with these cosines of `PAIRS` are the same vectors."""
-        both = [(a, b) for a, b in zip(self.cosines, cosines, strict=False) if b is not None]
+        both = [
+            (a, b)
+            for a, b in zip(self.cosines, cosines, strict=False)
+            if a is not None and b is not None
+        ]
         return len(both) > len(PAIRS) // 2 and all(abs(a - b) < _SAME for a, b in both)
 
 
