@@ -22,7 +22,7 @@ from wordbias.pages.unfinished import remove_abandoned
 from wordbias.wordlists import Attribute
 
 Run = Callable[..., Any]
-KEPT = ("midb", "direct-bias", "recoverability", "occupations", "neighbours", "weat")
+KEPT = ("midb", "direct-bias", "occupations", "neighbours", "weat")
 ARGUMENTS = (
     "--methods", "misp inlp:rounds=2 hard",
     "--skip", ",".join(part for part in PARTS if part not in KEPT),
@@ -118,10 +118,13 @@ def test_other_inputs_and_settings_do_not_resume(
     calls = [(small,), (changed,), (small, "--seed", "1"), (small, "--dims", "3"),
              (small, "--attribute", "age")]  # fmt: skip
     for i, call in enumerate(calls, 1):
-        assert cli("audit", *call, *none).code == 130
+        done = cli("audit", *call, *none)
+        assert done.code == 130
+        assert "interrupted; the same call resumes: what is measured is kept" in done.err
         folders |= {path.name for path in (cache_folder / "audits").iterdir() if path.is_dir()}
         assert len(folders) == i
-    assert cli("audit", small, *none, "--no-cache").code == 130
+    done = cli("audit", small, *none, "--no-cache")
+    assert (done.code, "resumes" in done.err) == (130, False)
     assert len({path.name for path in (cache_folder / "audits").iterdir()}) == len(calls)
 
 
@@ -182,3 +185,17 @@ def test_what_was_never_resumed_is_removed_in_the_end(tmp_path: Path) -> None:
     with locked(tmp_path / "used"):
         remove_abandoned(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "used"]
+    remove_abandoned(tmp_path / "none")
+
+
+def test_clearing_the_cache_removes_what_audits_left(
+    cli: Run, small: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(parts, "_measured", interrupted)
+    cli("audit", small, "--methods", "none", *ARGUMENTS[2:])
+    (folder,) = (cache_folder / "audits").iterdir()
+    assert cli("cache", "--clear").code == 0
+    assert not folder.exists()

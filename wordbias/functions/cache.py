@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from wordbias.calls import public
 from wordbias.formats import cache as kept
+from wordbias.pages.unfinished import remove_abandoned
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row
 from wordbias.text_files import parse_size
@@ -19,7 +20,7 @@ def cache(*, clear: bool = False, limit: int | str | None = None) -> Report:
     Parameters
     ----------
     clear : bool
-        Remove all entries.
+        Remove all entries, and what interrupted audits left.
     limit : int of bytes, or size such as "5GB", optional
         Maximum size of the cache, now and in later calls.
 
@@ -42,6 +43,8 @@ def cache(*, clear: bool = False, limit: int | str | None = None) -> Report:
     """
     size = parse_size(limit) if isinstance(limit, str) else limit
     removed = kept.shrink(0) if clear else []
+    if clear:
+        remove_abandoned(kept.folder() / "audits", age=0)
     if size is not None:
         removed += kept.set_limit(size)
     entries = kept.entries()

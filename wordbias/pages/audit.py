@@ -21,7 +21,7 @@ from wordbias import __version__
 from wordbias.arrays import blocks
 from wordbias.calls import note
 from wordbias.devices import blas_threads
-from wordbias.errors import WordbiasError
+from wordbias.errors import Interrupted, WordbiasError
 from wordbias.measures.associations import query_rows
 from wordbias.measures.chance import chance_of, with_chance
 from wordbias.measures.evaluate import evaluate_inputs, families_together
@@ -274,16 +274,21 @@ def _run_all(work: Work, phases: Sequence[Sequence[Job]], workers: Workers) -> N
     if len(left) < len(every):
         done = f"{len(every) - len(left)} of {how_many(len(every), 'part')}"
         note(f"resumes an interrupted audit: {done} are measured", reported=True)
-    with progress("audit", sum(-_size(job) for job in left), "%") as bar:
+    with progress("audit", sum(-_size(job) for job in left), "step") as bar:
         for jobs in phases:
             todo = [job for job in jobs if job in left and not _has_failed(work, job)]
             at_work = dict.fromkeys(todo)
             _show(bar, work, at_work, workers)
             found = workers.unordered(run_job, todo, shared=(work,), lost="the same call resumes")
-            for i, _ in found:
-                del at_work[todo[i]]
-                _show(bar, work, at_work, workers)
-                bar.update(-_size(todo[i]))
+            try:
+                for i, _ in found:
+                    del at_work[todo[i]]
+                    _show(bar, work, at_work, workers)
+                    bar.update(-_size(todo[i]))
+            except KeyboardInterrupt:
+                if not work.results.is_kept:
+                    raise
+                raise Interrupted("the same call resumes: what is measured is kept") from None
     _tell_longest(work, left)
 
 

@@ -89,6 +89,8 @@ class Results:
     """Results of the jobs of an audit, in a folder."""
 
     folder: Path
+    is_kept: bool = False
+    """True if the folder is there after an interruption."""
 
     def path(self, *names: str) -> Path:
         """Return the file of a job with these names."""
@@ -144,7 +146,7 @@ def results_of(digest: str | None) -> Iterator[Results]:
         if folder is None:
             yield Results(Path(stack.enter_context(TemporaryDirectory(prefix="wordbias-"))))
             return
-        yield Results(folder)
+        yield Results(folder, is_kept=True)
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -170,7 +172,7 @@ def remove_abandoned(audits: Path, age: float = 7 * ABANDONED) -> None:
     age
         Seconds since the last result.
     """
-    for folder in audits.iterdir():
+    for folder in audits.iterdir() if audits.is_dir() else ():
         with suppress(OSError, WordbiasError):
             if folder.is_dir() and time.time() - folder.stat().st_mtime > age:
                 with locked(folder):
