@@ -132,6 +132,7 @@ def test_a_query_without_words_has_a_reason_and_the_others_a_value() -> None:
     assert (
         "a: 0 of 2 words found (at least 2 needed): first missing: q, r" in first.details["reason"]
     )
+    assert list(first.details) == ["set", "layer", "reason"]
     assert first.details["layer"] == 3
     with pytest.raises(WordbiasError, match="mine: other: a: 0 of 2 words found"):
         ceat(_found(), [OTHER])

@@ -113,8 +113,13 @@ def ceat(
             words = find_words(query, contexts, settings.minimum)
         except WordbiasError as error:
             errors.append(f"{found.name}: {query.name}: {error}")
-            about = {"set": query.name, "reason": f"undefined: {error}"}
-            rows += [Row(found.name, MEASURE, None, {**about, "layer": i}) for i in layers]
+            reason = f"undefined: {error}"
+            rows += [
+                Row(
+                    found.name, MEASURE, None, {"set": query.name, "layer": layer, "reason": reason}
+                )
+                for layer in layers
+            ]
         else:
             rows += _query_rows(found, words, layers, settings)
     if errors and len(errors) == len(queries):
