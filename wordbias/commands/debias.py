@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from wordbias.commands.shell import argument, option, shell
-from wordbias.commands.types import COUNT, NAMES
+from wordbias.commands.types import COUNT, NAMES, FiniteRange
 from wordbias.functions.debias import debias
 from wordbias.methods.methods import METHODS
 
@@ -15,9 +15,11 @@ _METHODS = "\n".join(
 
 command: click.Command = shell(
     debias,
-    argument("methods", required=True),
+    argument("methods"),
     argument("embedding"),
     option("only", type=NAMES),
+    option("choose", metavar="METRIC"),
+    option("keep", type=FiniteRange(0, 1, min_open=True)),
     option("center", is_flag=True),
     option("means", is_flag=True),
     option("candidates", type=COUNT),
@@ -41,5 +43,7 @@ are not listed as specific; hard --as-published exempts only the listed words, a
         wordbias debias hard,misp glove.txt -o debiased.txt
         wordbias debias inlp glove.txt --classes 2 --save-transform inlp.safetensors
         wordbias debias gn-glove gn_glove.txt --drop-last -o wa.txt
+        wordbias debias glove.txt --choose direct-bias --keep .98 --sets men -o clean.txt
+        wordbias debias "misp hard,misp inlp:rounds=4" glove.txt --choose weat
     """,
 )

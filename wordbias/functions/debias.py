@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from wordbias.calls import public
+from wordbias.calls import current, public
 from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import UsageError
 from wordbias.formats.files import check_writable, refuse_same
+from wordbias.functions.choice import Choice, make_choice, similarity_sets
 from wordbias.functions.inputs import ReadOptions, names_of, open_subject, path_of
+from wordbias.functions.quality import Places, places_of
 from wordbias.functions.tables import effect_table, measures_tables
 from wordbias.measures.evaluate import check_families, evaluate_panels
 from wordbias.measures.panel import make_panels
 from wordbias.measures.registry import STANDARD, names_families
 from wordbias.measures.sembias import SemBias
+from wordbias.methods.choice import (
+    GRID,
+    KEEP,
+    check_metric,
+    make_task,
+    parse_candidates,
+)
 from wordbias.methods.diagnosis import REMOVED, about_removal
 from wordbias.methods.effect import effect
 from wordbias.methods.fitted import Chain, Fitted, Reach
@@ -26,7 +36,7 @@ from wordbias.methods.methods import (
     head_of,
     parse_methods,
     refuse_unused,
-    settings_of,
+    seed_of,
     wanted_by,
 )
 from wordbias.methods.misp import DIMS
@@ -36,8 +46,10 @@ from wordbias.rendering import Table
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
 from wordbias.vocabulary import choose_vocabulary, neutral_vocabulary
+from wordbias.word_tasks import SimilaritySet, find_sets
 from wordbias.wordlists import Attribute, GroupsLike, WordGroups, WordSets, load_attribute, wordlist
 from wordbias.wordlists.groups import more_than_two
+from wordbias.workers import Workers
 
 Words = str | Path | Sequence[str]
 """A file with words, or the words."""
@@ -57,7 +69,7 @@ _CONVENTIONS = ("centred", "neutral", "better", "missing", "reason")
 @names_families
 def debias(
     embedding: EmbeddingLike | None = None,
-    methods: str | Sequence[str] = (),
+    methods: str | Sequence[str] | None = None,
     *,
     output: str | os.PathLike[str] | None = None,
     save_transform: str | os.PathLike[str] | None = None,
@@ -65,12 +77,14 @@ def debias(
     only: str | Sequence[str] | None = None,
     sembias: str | os.PathLike[str] | None = None,
     chance: bool = True,
+    choose: str | None = None,
+    keep: float | None = None,
     dims: int | None = None,
     center: bool | None = None,
     weights: str | Sequence[float] | None = None,
     direction: str | None = None,
     equalise: bool | None = None,
-    sets: str | Path | WordSets | None = None,
+    sets: str | Path | WordSets | Sequence[str | os.PathLike[str]] | None = None,
     means: bool | None = None,
     candidates: int | None = None,
     classes: int | None = None,
@@ -96,6 +110,7 @@ def debias(
     skip_bad: bool = False,
     allow_pickle: bool = False,
     cache: bool = True,
+    jobs: int | None = None,
     seed: int = 0,
 ) -> Embedding:
     """Debias ``embedding`` with ``methods``, one or several separated by commas; write the result.
@@ -104,15 +119,26 @@ def debias(
     ``embedding`` the sample that comes with wordbias is used. gender-preserving needs the extra
     torch.
 
+    With ``choose`` several methods are tried, and the result of one is written: of those that keep
+    a share ``keep`` of neighbours and of ``sets``, the one that improves a measure most. They are
+    compared on one half of the words at random, and the one chosen is measured on the other half,
+    so that this value is not that of the luckiest. Halved are the words measured: neutral words,
+    occupations, questions, pairs of words. Each method is fitted on all of its word lists, which
+    both halves share, as they share forms of one word (nurse, nurses). If none keeps enough, or
+    none improves the measure by an interval that excludes 0, nothing is written. A method gets the
+    measure that it removes to neutral by construction: choose by another one, or see the audit.
+
     Parameters
     ----------
     embedding : path, fetched name, Embedding, KeyedVectors or (words, vectors), optional
         The embedding to debias; by default the sample that comes with wordbias.
-    methods : str or list of str
+    methods : str or list of str, optional
         Names of methods, in the order in which they are applied; `wordbias.methods.METHODS`
         describes them. A setting goes to every method that takes it; None means the method's own
         default. A number, a flag or a choice may follow the name of its method: misp:dims=2,
-        inlp:rounds=10:classifier=logistic.
+        inlp:rounds=10:classifier=logistic. With ``choose``: methods to try, with spaces between:
+        "misp:dims=2 hard,misp".  [default: misp and mhd with dims 1, 2, 4, 8; hard; hard,misp;
+        leace; inlp with rounds 1, 4, 16, 35; half-sibling, conceptor, oscar]
     output : path, optional
         File for the debiased vectors, in the format of its suffix, else that of ``embedding``.
     save_transform : path, optional
@@ -125,6 +151,12 @@ def debias(
         With ``measure``: SemBias test set.
     chance : bool
         Give the chance level of each value: along axes unrelated to the attribute.
+    choose : str, optional
+        Measure to improve: midb-abs, direct-bias, clustering-accuracy, gipe, sembias-stereotype,
+        weat, lean or another; an unknown name lists all.
+    keep : float, optional
+        With ``choose``: share to keep of the neighbours of neutral words, and of ``sets``.
+        [default: 0.95]
     dims : int, optional
         misp, mhd, multi-hard: number of components of the subspace.
     center : bool, optional
@@ -136,7 +168,8 @@ def debias(
     equalise : bool, optional
         hard, multi-hard: equalise pairs or sets.
     sets : path or WordSets, optional
-        multi-hard: TOML file with sets of words.
+        multi-hard: TOML file with sets of words. With ``choose``: similarity sets to keep, paths or
+        fetched names separated by commas.
     means : bool, optional
         multi-hard: use the differences of the groups' means.
     candidates : int, optional
@@ -188,6 +221,8 @@ def debias(
         Open gensim .kv files, which are pickles and can run any code.
     cache : bool
         Cache parsed text; later calls memory-map it.
+    jobs : int, optional
+        With ``choose``: number of processes.  [default: 1]
     seed : int
         Seed of everything random.
 
@@ -202,7 +237,7 @@ def debias(
     ------
     WordbiasError
         If there is no such method, none of them takes a setting, a file cannot be used, words are
-        missing, or a method changes nothing.
+        missing, a method changes nothing, or there is none to choose.
 
     Examples
     --------
@@ -212,8 +247,10 @@ def debias(
     <Embedding 'sample.hard.misp': 21,791 words × 100>
     >>> clean.report["words-changed"][0].value > 20_000
     True
+    >>> clean = wb.debias(None, "misp:dims=1 hard", choose="midb-abs", keep=0.9)
+    >>> clean.report["midb-abs"][1].details["half"]
+    'choose'
     """
-    names = _names(methods)
     settings: dict[str, Any] = {
         "dims": dims,
         "center": center or None,
@@ -240,71 +277,97 @@ def debias(
         "drop_last": drop_last or None,
         "check": check,
         "as_published": as_published or None,
-        "seed": seed if any("seed" in settings_of(name) for name in names) else None,
     }
     settings = {name: value for name, value in settings.items() if value is not None}
-    refuse_unused(names, settings, _option)
-    if groups is not None and "sets" in settings:
-        raise UsageError("multi-hard takes --sets or the pairs of --groups, not both")
-    if not measure:
-        of_measuring = {"only": only, "sembias": sembias, "vocab": vocab}
-        _refuse_given(of_measuring | {"strict-vocab": strict_vocab, "no-chance": not chance})
+    to_try: list[str] = []
+    tests: Sequence[SimilaritySet] = ()
+    if choose is None:
+        names = _names(methods)
+        settings |= seed_of(names, seed)
+        refuse_unused(names, settings, _option)
+        if groups is not None and "sets" in settings:
+            raise UsageError("multi-hard takes --sets or the pairs of --groups, not both")
+        _refuse_given({"keep": keep, "jobs": jobs}, "--choose")
+    else:
+        embedding, to_try = _embedding_and_methods(embedding, methods)
+        names = []
+        tests = _similarity_sets(settings.pop("sets", None))
+        _check_choice(choose, keep, settings, measure=measure)
+    families = names_of(only) or STANDARD
+    of_both = {"sembias": sembias, "vocab": vocab, "strict-vocab": strict_vocab}
+    options = {"only": only, "no-chance": not chance} | ({} if choose else of_both)
+    _check_measuring(families, options, measure=measure)
     output, transform = path_of(output), path_of(save_transform)
     read = {_option(name): path_of(settings.get(name)) for name in _FILES}
     read |= {"--groups": path_of(groups), "--sembias": path_of(sembias), "--vocab": path_of(vocab)}
-    refuse_same({"-o": output}, read)  # it may replace the embedding; what was fitted may not
-    read |= {"EMBEDDING": path_of(embedding), "-o": output}
-    refuse_same({"--save-transform": transform}, read)
-    if transform is not None:
-        check_writable(transform)
+    _check_files(output, transform, path_of(embedding), read)
     attribute = load_attribute(groups)
-    families = names_of(only) or STANDARD
-    if measure:
-        check_families(families)
-        if isinstance(attribute, WordGroups):
-            raise more_than_two(attribute, path_of(groups) or "")
+    if (measure or choose) and isinstance(attribute, WordGroups):
+        raise more_than_two(attribute, path_of(groups) or "")
     questions = SemBias.load(located(os.fspath(sembias))) if sembias else None
     given = None if vocab is None else wordlist(vocab)
+    read_options = ReadOptions(cache, skip_bad, allow_pickle)
+    choice: Choice | None = None
+    if choose is not None and isinstance(attribute, Attribute):
+        whole = open_subject(embedding, read_options, output=output, whole=True).embedding
+        task = make_task(
+            whole,
+            choose,
+            choose_vocabulary([whole], attribute, given, strict=strict_vocab),
+            attribute,
+            fitted_to=None if groups is None else attribute,
+            sembias=questions,
+            sets=tests,
+            seed=seed,
+        )
+        choice = make_choice(task, to_try, keep or KEEP, Workers(jobs))
+        methods, settings = choice.best.candidate, {}
+        names = _names(methods)
+        settings |= seed_of(names, seed)
     head = head_of(names)
     subject = open_subject(
         embedding,
-        ReadOptions(cache, skip_bad, allow_pickle),
+        read_options,
         head=head or 0,
         wanted=wanted_by(names, attribute, settings),
         output=output,
         whole=measure or head is None,
     )
     before = subject.embedding
-    chain, done = fit_chain(methods, before, None if groups is None else attribute, settings)
+    chain, done = fit_chain(methods or (), before, None if groups is None else attribute, settings)
     measured = []
     if measure:
         panels = make_panels(
             [before, done], before, attribute, given, strict=strict_vocab, seed=seed
         )
         measured = evaluate_panels(panels, families, sembias=questions, chance=chance)
+    chosen = None if choice is None else choice.report(chain)
 
     def save(sha256: str) -> None:
         if transform is not None:
             save_chain(transform, chain, Origin.of(before, subject.info.words, sha256))
 
     reached = subject.write_words(chain, done, save)
-    closing = [] if measure else ["--measure measures bias before and after."]
+    closing = [] if measure or chosen else ["--measure measures bias before and after."]
     if transform is not None:
         closing.append(f"Fitted: {transform}; to apply it: wordbias apply {transform} FILE -o OUT.")
     of_sets = names == ["multi-hard"] and groups is None
     report = Report(
         inputs={before.name: subject.info.to_dict()},
         rows=[
+            *(chosen.rows if chosen else ()),
             *(row for part in chain.parts for row in part.found),
             *reach_rows(chain, reached, done),
             *measured,
         ],
         tables=[
+            *(chosen.tables if chosen else ()),
             *(table for part in chain.parts for table in found_tables(part)),
             reach_table(chain, reached),
             *measures_tables(measured),
         ],
         heading=[
+            *(chosen.heading if chosen else ()),
             *_removed(chain),
             f"{', then '.join(part.name for part in chain.parts)} on {subject.description()}",
             *([] if of_sets else [f"Attribute {attribute.name}."]),
@@ -357,12 +420,17 @@ def fitted_report(
     )
 
 
-def _names(methods: str | Sequence[str]) -> list[str]:
+def _names(methods: str | Sequence[str] | None) -> list[str]:
     """Return the names of the methods."""
     if not methods:
+        in_shell = current().note is not None
         raise UsageError(
-            f"--methods: name at least one of {', '.join(METHODS)}, after the embedding; "
-            "None is the sample"
+            f"{'METHODS' if in_shell else '--methods'}: name at least one of {', '.join(METHODS)}"
+            + (
+                "; or let --choose find one"
+                if in_shell
+                else ", after the embedding; None is the sample"
+            )
         )
     return parse_methods(methods if isinstance(methods, str) else ",".join(map(str, methods)))
 
@@ -371,11 +439,71 @@ def _option(setting: str) -> str:
     return f"--{setting.replace('_', '-')}"
 
 
-def _refuse_given(of_measuring: Mapping[str, object]) -> None:
-    """Refuse options that only ``--measure`` uses."""
-    for name, value in of_measuring.items():
+def _refuse_given(options: Mapping[str, object], user: str) -> None:
+    """Refuse options that only another option uses, which is not given."""
+    for name, value in options.items():
         if value is not None and value is not False:
-            raise UsageError(f"--{name} is for --measure, which is not given")
+            raise UsageError(f"--{name} is for {user}, which is not given")
+
+
+def _check_measuring(
+    families: Sequence[str], options: Mapping[str, object], *, measure: bool
+) -> None:
+    """Refuse unknown measures, and without ``--measure`` the options that only it uses."""
+    if measure:
+        check_families(families)
+    else:
+        _refuse_given(options, "--measure")
+
+
+def _check_files(
+    output: str | None, transform: str | None, embedding: str | None, read: dict[str, str | None]
+) -> None:
+    """Refuse to write a file that is read, or cannot be written."""
+    refuse_same({"-o": output}, read)  # it may replace the embedding; what was fitted may not
+    refuse_same({"--save-transform": transform}, {**read, "EMBEDDING": embedding, "-o": output})
+    if transform is not None:
+        check_writable(transform)
+
+
+def _embedding_and_methods(
+    embedding: EmbeddingLike | None, methods: str | Sequence[str] | None
+) -> tuple[EmbeddingLike | None, list[str]]:
+    """Return the embedding and the methods to choose among.
+
+    A text that stands alone in the shell is the embedding, unless it begins with a method.
+    """
+    if embedding is None and isinstance(methods, str) and methods:
+        first = re.split(r"[\s,:]", methods.strip(), maxsplit=1)[0]
+        if first.lower().replace("_", "-") not in METHODS:
+            return methods, parse_candidates(GRID)
+    return embedding, parse_candidates(methods or GRID)
+
+
+def _similarity_sets(sets: object) -> Sequence[SimilaritySet]:
+    """Read the similarity sets that a method must keep."""
+    if sets is None:
+        return ()
+    if isinstance(sets, WordSets):
+        raise UsageError("--sets: with --choose expected similarity sets, got sets of words")
+    places = names_of(sets) if isinstance(sets, str) else places_of(cast("Places", sets))
+    return similarity_sets(find_sets(*map(located, places)))
+
+
+def _check_choice(
+    choose: str, keep: float | None, settings: Mapping[str, object], *, measure: bool
+) -> None:
+    """Refuse an unknown measure or share, and what cannot go with ``--choose``."""
+    check_metric(choose)
+    if keep is not None and not 0 < keep <= 1:
+        raise UsageError(f"--keep: expected a share above 0, 1 at most, got {keep:g}")
+    if measure:
+        raise UsageError("--choose measures by itself; leave --measure out")
+    if settings:
+        raise UsageError(
+            f"{_option(next(iter(settings)))} is for all methods of a call; with --choose write "
+            'settings after the names of the methods to try: "misp:dims=2 hard,misp"'
+        )
 
 
 def reach_rows(chain: Chain, reached: Sequence[Reach], done: Embedding) -> list[Row]:

@@ -150,6 +150,11 @@ def settings_of(name: str) -> dict[str, Any]:
     }
 
 
+def seed_of(names: Sequence[str], seed: int) -> dict[str, int]:
+    """Return the seed as a setting, if one of the methods takes it."""
+    return {"seed": seed} if any("seed" in settings_of(name) for name in names) else {}
+
+
 # methods as a text: names, orders and strengths
 
 

@@ -73,7 +73,7 @@ def share_left(before: float, after: float, chance: float, better: str, neutral:
     neutral
         Neutral value, used only where `better` is ``neutral``.
     """
-    old, new, level = (_badness(value, better, neutral) for value in (before, after, chance))
+    old, new, level = (badness(value, better, neutral) for value in (before, after, chance))
     return max(0.0, (new - level) / (old - level))
 
 
@@ -93,8 +93,8 @@ def _dominates(one: tuple[float, float], other: tuple[float, float]) -> bool:
     return one[0] <= other[0] and one[1] >= other[1] and one != other
 
 
-def _badness(value: float, better: str, neutral: float) -> float:
-    """Return the distance from neutral the worse way, but for a constant."""
+def badness(value: float, better: str, neutral: float) -> float:
+    """Return the distance from neutral the worse way, but for a constant: larger is worse."""
     if better == "neutral":
         return abs(value - neutral)
     return -value if better == "higher" else value
@@ -107,7 +107,7 @@ def _subject_rows(rows: Sequence[Row]) -> list[Row]:
     for row in rows:
         if row.details.get(_COLUMN) and row.measure not in (BIAS_LEFT, _COLUMN):
             of_columns.setdefault(str(row.details["stage"]), []).append(row)
-    quality = _values([row for row in rows if row.details.get("stage") == BEFORE])
+    quality = values_of([row for row in rows if row.details.get("stage") == BEFORE])
     found = [_column_row(firsts, quality, stage, own) for stage, own in of_columns.items()]
     places = [i for i, row in enumerate(found) if _point(row) is not None]
     points = [point for row in found if (point := _point(row)) is not None]
@@ -142,7 +142,7 @@ def _is_beyond(row: Row) -> bool:
     tested = details.get("p", 1.0) < SMALL
     if row.value is None or not details.get("beyond_chance", tested):
         return False
-    return _badness(row.value, better, neutral) > _badness(_chance(row), better, neutral)
+    return badness(row.value, better, neutral) > badness(_chance(row), better, neutral)
 
 
 def _chance(row: Row) -> float:
@@ -158,14 +158,14 @@ def _variant(row: Row) -> str:
     return variant_of(row.measure, row.details)
 
 
-def _values(rows: Sequence[Row]) -> Values:
-    """Return the values of a stage; rows of single words and components are left out."""
+def values_of(rows: Sequence[Row]) -> Values:
+    """Return the values of one stage; rows of single words and components are left out."""
     plain = (row for row in rows if "word" not in row.details and "component" not in row.details)
     return {(row.measure, _variant(row)): row.value for row in plain}
 
 
 def _column_row(firsts: Sequence[Row], before: Values, stage: str, rows: Sequence[Row]) -> Row:
-    after = _values(rows)
+    after = values_of(rows)
     shares: dict[str, float] = {}
     unmeasured: list[str] = []
     for row in firsts:
@@ -174,7 +174,7 @@ def _column_row(firsts: Sequence[Row], before: Values, stage: str, rows: Sequenc
             unmeasured.append(title)
             continue
         shares[title] = share_left(row.value, value, _chance(row), *_ideal(row))
-    costs = _costs(before, after)
+    costs = shares_kept(before, after)
     known: dict[str, Any] = {key: rows[0].details.get(key) for key in (_COLUMN, "debiased")}
     details = {
         "stage": stage,
@@ -198,7 +198,7 @@ def _reason(unmeasured: Sequence[str]) -> str:
     return f"undefined: no value after of what is beyond chance before: {', '.join(unmeasured)}"
 
 
-def _costs(before: Values, after: Values) -> dict[str, float]:
+def shares_kept(before: Values, after: Values) -> dict[str, float]:
     """Return the share that is kept of each kind of quality, and of neighbours.
 
     That of similarity is its sum over the test sets after divided by that before, and that of

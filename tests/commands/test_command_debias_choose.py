@@ -1,0 +1,222 @@
+"""`wordbias debias --choose`: what it tries, writes, reports and refuses, on real vectors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wordbias import Attribute, Embedding, WordbiasError
+from wordbias.functions.debias import debias
+from wordbias.methods.words import listed_words
+from wordbias.word_tasks import SimilaritySet, find_sets
+
+Run = Callable[..., Any]
+METHODS = "misp:dims=1 hard misp:dims=2"
+
+
+@pytest.fixture(scope="module")
+def few() -> Embedding:
+    sample = Embedding.sample()
+    listed = sorted(listed_words(Attribute.load()))
+    return sample.subset([*sample.words[:5000], *listed, "nurse", "engineer"]).renamed("few")
+
+
+@pytest.fixture
+def text(few: Embedding, tmp_path: Path) -> Path:
+    few.save(tmp_path / "few.txt")
+    return tmp_path / "few.txt"
+
+
+def rows_of(cli: Run, *arguments: object) -> list[dict[str, Any]]:
+    done = cli("debias", *arguments, "--format", "json", "-q")
+    assert (done.code, done.err) == (0, "")
+    found: list[dict[str, Any]] = json.loads(done.out)["rows"]
+    return found
+
+
+@pytest.mark.parametrize("suffix", ["txt", "safetensors"])
+def test_the_file_is_that_of_the_method_chosen_byte_for_byte(
+    cli: Run, text: Path, tmp_path: Path, suffix: str
+) -> None:
+    chosen, alone = tmp_path / f"chosen.{suffix}", tmp_path / f"alone.{suffix}"
+    saved, expected = tmp_path / "chosen.transform", tmp_path / "alone.transform"
+    call = ["--choose", "midb-abs", "--keep", 0.95, "-q"]
+    done = cli("debias", METHODS, text, *call, "-o", chosen, "--save-transform", saved)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("misp:dims=2: of 3 methods tried on one half of the words")
+    assert f"Written: {chosen}" in done.out
+    single = ["misp", text, "--dims", 2, "-q"]
+    assert cli("debias", *single, "-o", alone, "--save-transform", expected).code == 0
+    assert chosen.read_bytes() == alone.read_bytes()
+    assert saved.read_bytes() == expected.read_bytes()
+
+
+def test_a_method_with_a_seed_and_a_chain_are_written_as_alone_too(
+    cli: Run, text: Path, tmp_path: Path
+) -> None:
+    for metric, named, alone in (
+        ("lean", "inlp:rounds=2:per-class=100", ["inlp", "--iterations", 2, "--per-class", 100]),
+        ("midb-abs", "hard,misp:dims=1", ["hard,misp", "--dims", 1]),
+    ):
+        chosen, expected = tmp_path / "chosen.txt", tmp_path / "alone.txt"
+        call = ["--choose", metric, "--keep", 0.3, "--seed", 3, "-q"]
+        assert cli("debias", named, text, *call, "-o", chosen).code == 0
+        single = [alone[0], text, *alone[1:], "--seed", 3, "-q"]
+        assert cli("debias", *single, "-o", expected).code == 0
+        assert chosen.read_bytes() == expected.read_bytes()
+
+
+def test_rows_say_what_was_tried_on_one_half_and_reported_on_the_other(
+    cli: Run, text: Path
+) -> None:
+    rows = rows_of(cli, METHODS, text, "--choose", "midb-abs", "--keep", 0.9)
+    tried = [row for row in rows if row.get("half") == "choose"]
+    reported = [row for row in rows if row.get("half") == "report"]
+    assert [row["stage"] for row in tried] == ["before", "misp:dims=1", "hard", "misp:dims=2"]
+    assert [row["stage"] for row in tried if row.get("chosen")] == ["hard"]
+    best = min(tried[1:], key=lambda row: row["value"])
+    assert best["chosen"]
+    for row in tried[1:]:
+        assert row["change"] == pytest.approx(row["value"] - tried[0]["value"])
+        assert row["change_low"] < row["change"] < row["change_high"] < 0
+        assert row["kept"] == row["costs"]["neighbours"] > 0.9
+    before, after, kept = reported
+    assert [row["measure"] for row in reported] == [*["midb-abs"] * 2, "neighbours-preserved"]
+    assert (before["stage"], after["stage"], after["debiased"]) == ("before", "after", "hard")
+    assert after["change_high"] < 0
+    assert after["kept"] == kept["value"]
+    n = {row["n"] for row in (*tried, before, after)}
+    assert max(n) - min(n) <= 1  # halves
+
+
+def test_similarity_is_a_cost_on_each_half(cli: Run, text: Path, shared_data: Path) -> None:
+    sets = shared_data / "wordsim" / "EN-MEN-TR-3k.txt"
+    rows = rows_of(cli, "misp", text, "--choose", "midb-abs", "--sets", sets)
+    (whole,) = find_sets(sets)
+    assert isinstance(whole, SimilaritySet)
+    reported = [row for row in rows if row["measure"] == "similarity"]
+    assert [row["stage"] for row in reported] == ["before", "after"]
+    assert {row["half"] for row in reported} == {"report"}
+    assert {row["asked"] for row in reported} == {len(whole.pairs) // 2}
+    (after,) = [row for row in rows if row.get("half") == "report" and "costs" in row]
+    old, new = (row["value"] for row in reported)
+    assert after["costs"]["similarity"] == pytest.approx(new / old)
+    assert after["kept"] == min(after["costs"].values())
+
+
+def test_processes_side_by_side_choose_the_same(cli: Run, text: Path) -> None:
+    call = [METHODS, text, "--choose", "direct-bias", "--keep", 0.9]
+    assert rows_of(cli, *call, "--jobs", 2) == rows_of(cli, *call)
+
+
+def test_a_text_that_stands_alone_is_the_embedding_unless_it_is_a_method(
+    cli: Run, tmp_path: Path
+) -> None:
+    missing = cli("debias", tmp_path / "none.txt", "--choose", "lean")
+    assert (missing.code, missing.err) == (
+        1,
+        f"wordbias: {tmp_path / 'none.txt'}: there is no such file\n",
+    )
+    done = cli("debias", "oscar", "--choose", "direct-bias", "--keep", 0.9, "-q")
+    assert done.code == 0
+    assert "oscar on the sample" in done.out
+
+
+def test_the_grid_is_tried_where_no_method_is_named(
+    cli: Run, few: Embedding, tmp_path: Path
+) -> None:
+    small = few.subset([*few.words[:2000], *few.words[5000:]])
+    small.save(tmp_path / "small.txt")
+    rows = rows_of(cli, tmp_path / "small.txt", "--choose", "midb-abs", "--keep", 0.9)
+    stages = [row["stage"] for row in rows if row.get("half") == "choose"]
+    assert stages[:3] == ["before", "misp:dims=1", "misp:dims=2"]
+    assert len(stages) == 23
+    assert {"leace", "inlp:rounds=35", "hard,misp", "mhd:dims=8", "oscar"} <= {*stages}
+
+
+def test_of_python_it_is_the_same(few: Embedding) -> None:
+    clean = debias(few, METHODS.split(), choose="midb-abs", keep=0.95)
+    np.testing.assert_array_equal(clean.vectors, debias(few, "misp", dims=2).vectors)
+    assert clean.report is not None
+    assert clean.report.heading[0].startswith("misp:dims=2: of 3 methods")
+    assert "Tried on one half of the words" in str(clean.report)
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (
+            ["misp hard", "--choose", "midb-abs", "--keep", 0.999],
+            "no method keeps 99.9% of neighbours; the nearest, misp, keeps 9",
+        ),
+        (
+            ["inlp:rounds=1:per-class=100", "--choose", "midb-abs", "--keep", 0.1],
+            "1 method tried with 10% kept, and none improves MIDB",
+        ),
+        (
+            ["gn-glove", "--choose", "midb-abs"],
+            "no method gives a value of MIDB (mean of |·|); gn-glove: ",
+        ),
+        (["misp", "--choose", "bias"], "--choose=bias: expected one of midb-abs, midb-rms, "),
+        (["misp", "--choose", "sembias-none"], "no value before on one half of the words"),
+        (["misp:dims=x", "--choose", "midb-abs"], "dims"),
+    ],
+)
+def test_where_there_is_nothing_to_choose_nothing_is_written(
+    cli: Run, text: Path, tmp_path: Path, call: list[object], said: str
+) -> None:
+    out, saved = tmp_path / "out.txt", tmp_path / "out.transform"
+    done = cli("debias", call[0], text, *call[1:], "-o", out, "--save-transform", saved, "-q")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("wordbias: ")
+    assert done.err.count("\n") == 1
+    assert said in done.err
+    assert {path.name for path in tmp_path.iterdir()} == {"few.txt"}
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (["--choose", "lean", "--dims", 2], "--dims is for all methods of a call; with --choose"),
+        (["--choose", "lean", "--measure"], "--choose measures by itself; leave --measure out"),
+        (["--choose", "lean", "--only", "midb"], "--only is for --measure"),
+        (["--choose", "lean", "--keep", 1.5], "1.5 is not in the range"),
+        (["--keep", 0.9], "--keep is for --choose"),
+        (["--jobs", 2], "--jobs is for --choose"),
+        (["--vocab", "words.txt"], "--vocab is for --measure"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(cli: Run, call: list[object], said: str) -> None:
+    done = cli("debias", "misp", *call)
+    assert done.code == 2
+    assert said in done.err
+
+
+def test_without_methods_the_shell_says_how_to_go_on(cli: Run) -> None:
+    done = cli("debias")
+    assert done.code == 2
+    assert "METHODS: name at least one of misp, mhd, " in done.err
+    assert "or let --choose find one" in done.err
+
+
+def test_groups_of_more_than_two_are_refused(cli: Run) -> None:
+    done = cli("debias", "misp", "--choose", "midb-abs", "--groups", "religion")
+    assert done.code == 1
+    assert "expected exactly two groups, found 5" in done.err
+
+
+def test_python_names_its_own_arguments(few: Embedding) -> None:
+    with pytest.raises(WordbiasError, match=r"^keep=: expected a share above 0, 1 at most, got 2$"):
+        debias(few, "misp", choose="lean", keep=2.0)
+    with pytest.raises(WordbiasError, match=r'^choose="bias": expected one of midb-abs, '):
+        debias(few, "misp", choose="bias")
+    with pytest.raises(WordbiasError, match=r"^jobs= is for choose=, which is not given$"):
+        debias(few, "misp", jobs=2)

@@ -1,0 +1,640 @@
+"""Choice of a method and its strength: tried on one half of the words, reported on the other.
+
+Each candidate is fitted as it would be alone, on the whole word lists. What is divided in two
+halves at random is what is *measured*: the neutral vocabulary, the occupations, the questions of
+SemBias (by their stereotyped pair), the words of association tests and the pairs of similarity
+sets. The candidate is chosen on the first half, so that its value on the second is not that of the
+luckiest of many. This leaves open what both halves share: the embedding, the lists that methods are
+fitted to, forms of one word (nurse, nurses), the words of definitional pairs, and words that occur
+in pairs of both halves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.embedding import Embedding
+from wordbias.errors import WordbiasError
+from wordbias.measures.direction import projections
+from wordbias.measures.evaluate import evaluate_inputs
+from wordbias.measures.family import MeasureInputs
+from wordbias.measures.gipe import gipe, indirect_bias
+from wordbias.measures.midb import fit_directions, of_mean, values_of_words
+from wordbias.measures.movement import displacement, neighbours
+from wordbias.measures.panel import Panel
+from wordbias.measures.registry import BY_KEY, FAMILIES, FAMILY_OF, ideal, short_title, variant_of
+from wordbias.measures.sembias import CATEGORIES, COLUMNS, SemBias, choices, usable_questions
+from wordbias.measures.weat import cosines, effect_size, resampled_effect_sizes
+from wordbias.methods.methods import METHODS, fit_chain, parse_columns, parse_methods, seed_of
+from wordbias.methods.trade_off import badness, shares_kept, values_of
+from wordbias.methods.words import listed_words
+from wordbias.rendering import how_many
+from wordbias.results import Row, number
+from wordbias.statistics import Interval, percentile_interval, resampled_means
+from wordbias.word_tasks import SimilaritySet, quality
+from wordbias.wordlists import (
+    Attribute,
+    Templates,
+    group_queries,
+    load_queries,
+    load_two_sets,
+    resolve,
+)
+from wordbias.wordlists.queries import Query
+from wordbias.wordlists.resolve import candidates as spelled
+
+T = TypeVar("T")
+Array = NDArray[np.float64]
+
+GRID = (
+    *(f"misp:dims={dims}" for dims in (1, 2, 4, 8)),
+    *(f"mhd:dims={dims}" for dims in (1, 2, 4, 8)),
+    *("hard", "hard:direction=she-he", "hard,misp", "leace"),
+    *(f"inlp:rounds={rounds}" for rounds in (1, 4, 16, 35)),
+    *("half-sibling:alpha=600", "half-sibling:alpha=6000"),
+    *(f"conceptor:aperture={aperture}" for aperture in (0.1, 0.3, 2)),
+    "oscar",
+)
+"""Candidates that are tried where none is named: each is fitted in seconds and needs no extra."""
+KEEP = 0.95
+"""Share of neighbours and similarity that a candidate must keep."""
+CHOOSE, REPORT = "choose", "report"
+"""Names of the halves."""
+NEIGHBOURS = 10
+QUERIES = 1000
+_LEAN = "lean"
+_GIPE_WORDS = 50_000  # most frequent words among which GIPE looks for neighbours, as in an audit
+_MEAN = "mean of |·|"
+_DIGITS = 6  # values that agree to as many are tied
+
+
+def parse_candidates(texts: str | Sequence[str]) -> list[str]:
+    """Read ``misp:dims=2 hard,misp`` as candidates, each once.
+
+    Parameters
+    ----------
+    texts
+        Candidates with spaces between, or a list of them: names of methods with commas between,
+        each perhaps followed by settings, ``name:key=value``.
+
+    Raises
+    ------
+    WordbiasError
+        If a method is unknown, or does not take what follows its name.
+    """
+    found = list(parse_columns(texts))
+    if not found:
+        raise WordbiasError(f"methods: name at least one to try, some of {', '.join(METHODS)}")
+    return found
+
+
+# Measures that can be chosen by
+
+
+def metric_names() -> list[str]:
+    """Return the measures that a method can be chosen by: those with a better way to go.
+
+    Signed means are not among them: where words on both sides cancel, nothing is removed.
+    """
+    named = [
+        one.name
+        for family in FAMILIES
+        if family.evaluator is not None
+        for one in family.measures
+        if one.listed and one.better in ("lower", "higher")
+    ]
+    return [*named, "weat", _LEAN]
+
+
+def check_metric(name: str) -> None:
+    """Refuse what no method can be chosen by.
+
+    Raises
+    ------
+    WordbiasError
+        With the names that there are.
+    """
+    if name not in metric_names():
+        raise WordbiasError(f"--choose={name}: expected one of {', '.join(metric_names())}")
+
+
+# Halves
+
+
+@dataclass(frozen=True)
+class Half:
+    """What is measured of one half: words, questions, association tests and test sets."""
+
+    name: str
+    vocabulary: Sequence[str]
+    occupations: Sequence[str] = ()
+    sembias: SemBias | None = None
+    query: Query | None = None
+    sets: Sequence[SimilaritySet] = ()
+
+
+def split(items: Sequence[T], seed: int) -> tuple[list[T], list[T]]:
+    """Divide items at random into two halves, each in the order given.
+
+    The first has one more where their number is odd.
+    """
+    order = np.random.default_rng(seed).permutation(len(items))
+    first = set(order[: (len(items) + 1) // 2].tolist())
+    return (
+        [item for i, item in enumerate(items) if i in first],
+        [item for i, item in enumerate(items) if i not in first],
+    )
+
+
+def make_halves(
+    vocabulary: Sequence[str],
+    seed: int,
+    *,
+    occupations: Sequence[str] = (),
+    sembias: SemBias | None = None,
+    query: Query | None = None,
+    sets: Sequence[SimilaritySet] = (),
+) -> tuple[Half, Half]:
+    """Divide all that is measured into the half to choose on and the half to report on.
+
+    Parameters
+    ----------
+    vocabulary, occupations
+        Words.
+    seed
+        Seed of the division.
+    sembias
+        Questions; those with one stereotyped pair belong to one half.
+    query
+        Association test, of which each of the four sets of words is divided.
+    sets
+        Test sets, of which the pairs are divided.
+
+    Raises
+    ------
+    WordbiasError
+        If there are fewer than four neutral words.
+    """
+    if len(vocabulary) < 4:
+        raise WordbiasError(
+            f"{how_many(len(vocabulary), 'neutral word')}: to choose on one half and report on the "
+            "other at least 4 are needed; give words with --vocab FILE"
+        )
+    words, jobs = split(vocabulary, seed), split(occupations, seed)
+    asked = _halves_of_sembias(sembias, seed)
+    tests = (None, None) if query is None else _halves_of_query(query, seed)
+    pairs = [_halves_of_set(one, seed) for one in sets]
+    chosen, reported = (
+        Half(
+            name,
+            tuple(words[i]),
+            tuple(jobs[i]),
+            asked[i],
+            tests[i],
+            tuple(both[i] for both in pairs),
+        )
+        for i, name in enumerate((CHOOSE, REPORT))
+    )
+    return chosen, reported
+
+
+def _halves_of_sembias(sembias: SemBias | None, seed: int) -> tuple[SemBias | None, SemBias | None]:
+    if sembias is None:
+        return None, None
+    stereotyped = COLUMNS.index(CATEGORIES.index("stereotype"))
+    pairs = list(dict.fromkeys(question[stereotyped] for question in sembias.questions))
+    first, second = (
+        SemBias(tuple(one for one in sembias.questions if one[stereotyped] in half))
+        for half in split(pairs, seed)
+    )
+    return first, second
+
+
+def _halves_of_query(query: Query, seed: int) -> tuple[Query, Query]:
+    halves = [(name, split(words, seed)) for name, words in (*query.targets, *query.attributes)]
+    x, y, a, b = ([(name, tuple(words)) for words in both] for name, both in halves)
+    first, second = (
+        Query(query.name, (x[i], y[i]), (a[i], b[i]), query.source, about=query.about)
+        for i in range(2)
+    )
+    return first, second
+
+
+def _halves_of_set(one: SimilaritySet, seed: int) -> tuple[SimilaritySet, SimilaritySet]:
+    first, second = (
+        SimilaritySet(one.name, tuple(pairs), tuple(scores))
+        for half in split(list(zip(one.pairs, one.scores, strict=True)), seed)
+        for pairs, scores in [zip(*half, strict=True) if half else ((), ())]
+    )
+    return first, second
+
+
+# The task
+
+
+class Measured(NamedTuple):
+    """A value with its details, and bootstrap values, drawn alike for the same words."""
+
+    row: Row
+    samples: Array | None
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """An embedding, what is measured of it, and the measure to choose by.
+
+    Attributes
+    ----------
+    embedding
+        Whole embedding, which candidates are fitted on.
+    part
+        The words of it that are measured.
+    attribute
+        Groups to measure; `fitted_to` are those that methods are fitted to, None their default.
+    vocabulary
+        V_t, both halves: the words among which neighbours are looked for.
+    before
+        The metric before on each half, by its name.
+    """
+
+    embedding: Embedding
+    part: Embedding
+    attribute: Attribute
+    fitted_to: Attribute | None
+    vocabulary: Sequence[str]
+    chosen_on: Half
+    reported_on: Half
+    metric: str
+    seed: int = 0
+    before: Mapping[str, Measured] = field(default_factory=dict)
+
+    @property
+    def better(self) -> str:
+        """Better values of the metric, ``lower`` or ``higher``."""
+        return "lower" if self.metric in _ABSOLUTE else str(ideal(self.metric)["better"])
+
+
+_ABSOLUTE = ("weat", _LEAN)
+"""Metrics that are absolute values, so that lower is better."""
+
+
+def make_task(
+    embedding: Embedding,
+    metric: str,
+    vocabulary: Sequence[str],
+    attribute: Attribute,
+    *,
+    fitted_to: Attribute | None = None,
+    sembias: SemBias | None = None,
+    sets: Sequence[SimilaritySet] = (),
+    seed: int = 0,
+) -> Task:
+    """Divide what is measured, and select the words that measuring needs.
+
+    Raises
+    ------
+    WordbiasError
+        If no method can be chosen by the metric, it has no value before, or there are fewer than
+        four neutral words.
+    """
+    check_metric(metric)
+    occupations = resolve(Templates.load().occupations, embedding).found
+    query = main_query(attribute) if metric == "weat" else None
+    halves = make_halves(
+        vocabulary, seed, occupations=occupations, sembias=sembias, query=query, sets=sets
+    )
+    words = [
+        *(embedding.words[:_GIPE_WORDS] if metric == "gipe" else ()),
+        *vocabulary,
+        *occupations,
+        *sorted(listed_words(attribute)),
+        *sorted(spelled(() if sembias is None else sembias.words)),
+        *sorted(() if query is None else query.candidates()),
+        *sorted(spelled(word for one in sets for pair in one.pairs for word in pair)),
+    ]
+    part = embedding.subset(words)
+    task = Task(embedding, part, attribute, fitted_to, tuple(vocabulary), *halves, metric, seed)
+    before = {half.name: measure(task, half, part) for half in halves}
+    for one in before.values():
+        if one.row.value is None:
+            reason = str(one.row.details.get("reason", "")).removeprefix("undefined: ")
+            raise WordbiasError(
+                f"{embedding.name}: {short_title(metric)} has no value before on one half of the "
+                f"words: {reason}"
+            )
+    return replace(task, before=before)
+
+
+def main_query(attribute: Attribute) -> Query:
+    """Return the association test that stands for WEAT in summaries; of other groups the only one.
+
+    Other groups than gender's are targets, with pleasant and unpleasant words as attributes.
+    """
+    if attribute == Attribute.load():
+        (main,) = (one for one in load_queries() if one.name == BY_KEY["weat"].main_variant)
+        return main
+    return group_queries(attribute, load_two_sets(("pleasant", "unpleasant")))[0]
+
+
+# Measuring one half
+
+
+def measure(task: Task, half: Half, after: Embedding) -> Measured:
+    """Measure the metric of one half on vectors, which may be those before.
+
+    Parameters
+    ----------
+    after
+        The words of ``task.part``.
+
+    Returns
+    -------
+    Measured
+        Bootstrap values are None where words are not drawn alike, as for clustering.
+    """
+    panel = Panel(after, task.part, half.vocabulary, task.attribute, seed=task.seed)
+    inputs = MeasureInputs(panel, half.sembias)
+    if task.metric == _LEAN:
+        return _lean(panel, half)
+    if task.metric == "weat":
+        return _weat(panel, half.query)
+    family = FAMILY_OF[task.metric]
+    rows = [row for row in evaluate_inputs(inputs, [family.key]) if row.measure == task.metric]
+    wanted = (r for r in rows if variant_of(r.measure, r.details).startswith(family.main_variant))
+    row = next(wanted, rows[0])
+    return Measured(row, None if row.value is None else _samples(inputs, row.measure, half))
+
+
+def _samples(inputs: MeasureInputs, metric: str, half: Half) -> Array | None:
+    """Draw the words or questions of a half again; for the same ones the draws are the same."""
+    panel, key = inputs.panel, FAMILY_OF[metric].key
+    if key in ("midb", "direct-bias"):
+        fitted = fit_directions(
+            panel.embedding, panel.attribute, dims=panel.dims, center=panel.center
+        )
+        values = values_of_words(panel.vectors, fitted)[metric]
+        return of_mean(metric, resampled_means(values[:, None], panel.rng())[:, 0])
+    if key == "gipe" and inputs.neighbourhood is not None:
+        near, subspace = inputs.neighbourhood, panel.original_direction.defined()
+        theta = float(BY_KEY[key].main_variant.removeprefix("θ="))
+        beta = indirect_bias(near.unit, near.queries, near.rows, subspace)
+        found = gipe(beta, near.queries, near.rows, len(near.unit), theta)
+        parts = np.stack([found.gamma * found.eta, found.gamma], axis=1)
+        total, weight = resampled_means(parts, panel.rng()).T
+        return np.asarray(total / weight)
+    if key == "sembias" and half.sembias is not None:
+        usable, _ = usable_questions(half.sembias.questions, panel.embedding)
+        a, b = (
+            panel.embedding.take([pair[side] for question in usable for pair in question])
+            for side in (0, 1)
+        )
+        difference = (a.astype(np.float64) - b.astype(np.float64)).reshape(
+            len(usable), len(COLUMNS), -1
+        )
+        best = choices(difference, panel.own_direction.defined())
+        category = CATEGORIES.index(metric.removeprefix("sembias-"))
+        hits = (np.array(COLUMNS)[best] == category)[:, None]
+        return resampled_means(hits.astype(float), panel.rng())[:, 0]
+    return None
+
+
+def _lean(panel: Panel, half: Half) -> Measured:
+    """Measure how far occupations lie along the axis before, from the mean of neutral words."""
+    about: dict[str, Any] = {
+        "set": "occupations",
+        "setting": _MEAN,
+        "neutral": 0.0,
+        "better": "lower",
+    }
+    direction = panel.original_direction
+    if direction.subspace is None or len(half.occupations) < 2:
+        reason = direction.reason or "undefined: fewer than two occupations on this half"
+        return Measured(panel.row(_LEAN, None, reason=reason, **about), None)
+    mean = projections(panel.vectors, direction.subspace).mean()
+    lean = projections(panel.embedding.take(half.occupations), direction.subspace) - mean
+    samples = resampled_means(np.abs(lean)[:, None], panel.rng())[:, 0]
+    ends = percentile_interval(samples)._asdict()
+    value = float(np.abs(lean).mean())
+    return Measured(panel.row(_LEAN, value, n=len(lean), **ends, **about), samples)
+
+
+def _weat(panel: Panel, query: Query | None) -> Measured:
+    """Measure the size of the effect of an association test, whichever way it goes."""
+    assert query is not None  # the task has one where it is the metric
+    about: dict[str, Any] = {"set": query.name, "setting": "|d|", "neutral": 0.0, "better": "lower"}
+    try:
+        found = query.find(panel.embedding)
+    except WordbiasError as error:
+        return Measured(panel.row("weat", None, reason=f"undefined: {error}", **about), None)
+    x, y, a, b = (panel.embedding.take(words.found) for words in found.sets)
+    c = cosines(np.concatenate([x, y]), np.concatenate([a, b]))
+    s = c[:, : len(a)].mean(1) - c[:, len(a) :].mean(1)
+    d = effect_size(s[: len(x)], s[len(x) :])
+    if np.isnan(d):
+        reason = "undefined: all target words are associated alike"
+        return Measured(panel.row("weat", None, reason=reason, **about), None)
+    sizes = (len(x), len(y), len(a), len(b))
+    samples = np.abs(resampled_effect_sizes(c, sizes, panel.rng()))
+    ends = percentile_interval(samples)._asdict() if len(samples) else {}
+    n = dict(zip(query.names, sizes, strict=True))
+    return Measured(panel.row("weat", abs(d), n=n, **ends, **about), samples)
+
+
+def change_interval(before: Measured, after: Measured) -> Interval | None:
+    """Return the 95 % interval of a change, paired where both have drawn the same words.
+
+    Elsewhere it is that of two independent values, from their intervals (Zou and Donner 2008),
+    which is wider where the two go together. None without intervals.
+    """
+    old, new = before.samples, after.samples
+    if old is not None and new is not None and len(old) == len(new):
+        return percentile_interval(new - old)
+    first, second = before.row.details, after.row.details
+    a, b = before.row.value, after.row.value
+    if a is None or b is None or "low" not in first or "low" not in second:
+        return None
+    below = math.hypot(b - second["low"], first["high"] - a)
+    above = math.hypot(second["high"] - b, a - first["low"])
+    return Interval(b - a - below, b - a + above)
+
+
+def cost_rows(task: Task, half: Half, after: Embedding) -> list[Row]:
+    """Measure what is kept on one half: neighbours, and similarity before and after.
+
+    Neighbours are those of up to 1000 words of the half, among all neutral words.
+    """
+    words = {word: i for i, word in enumerate(task.vocabulary)}
+    rows = np.array([words[word] for word in half.vocabulary], np.intp)
+    rng = np.random.default_rng(task.seed)
+    queries = np.sort(rng.choice(rows, min(QUERIES, len(rows)), replace=False))
+    k = min(NEIGHBOURS, len(words) - 1)
+    old, new = (neighbours(one.take(task.vocabulary), queries, k) for one in (task.part, after))
+    kept = np.array([len(np.intersect1d(a, b)) / k for a, b in zip(old, new, strict=True)])
+    ends = percentile_interval(resampled_means(kept[:, None], rng)[:, 0])._asdict()
+    about = {"stage": "after", "setting": f"k={k}", "n": len(kept), **ends}
+    name, measured = task.embedding.name, "neighbours-preserved"
+    found = [Row(name, measured, float(kept.mean()), {**about, **ideal(measured)})]
+    if half.sets:
+        for stage, one in (("before", task.part), ("after", after)):
+            found += [
+                replace(row, details={"stage": stage, **row.details})
+                for row in quality(one, half.sets, seed=task.seed, name=name)
+            ]
+    return found
+
+
+# Trying and choosing
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A candidate on the half to choose on.
+
+    Attributes
+    ----------
+    candidate
+        The candidate.
+    row
+        Value, its change, costs; a ``reason`` where it could not be fitted or measured.
+    """
+
+    candidate: str
+    row: Row
+
+    @property
+    def moved(self) -> float:
+        """Mean displacement of the half's words."""
+        found: float = self.row.details.get("moved", math.inf)
+        return found
+
+    @property
+    def kept(self) -> float | None:
+        """Smallest share kept."""
+        found: float | None = self.row.details.get("kept")
+        return found
+
+    @property
+    def improves(self) -> bool:
+        """True if the interval of the change lies on the better side of 0."""
+        low, high = (self.row.details.get(key) for key in ("change_low", "change_high"))
+        if low is None or high is None:
+            return False
+        return bool(low > 0 if self.row.details.get("better") == "higher" else high < 0)
+
+
+def compare(task: Task, half: Half, after: Embedding, label: str) -> list[Row]:
+    """Return the rows of one half: the metric before and after with its change, and the costs."""
+    part = after.subset(task.part.words)
+    if part.dim != task.part.dim:
+        raise WordbiasError(
+            f"its vectors have {part.dim} dimensions and those before {task.part.dim}, which are "
+            "not measured along the same axes"
+        )
+    old, new = task.before[half.name], measure(task, half, part)
+    costs = cost_rows(task, half, part)
+    before, after_ = (
+        values_of([row for row in costs if row.details["stage"] == stage])
+        for stage in ("before", "after")
+    )
+    shares = shares_kept(before, after_)
+    moved = displacement(task.part.take(half.vocabulary), part.take(half.vocabulary))
+    subject, about = task.embedding.name, {"half": half.name}
+    first = Row(
+        subject, task.metric, old.row.value, {"stage": "before", **about, **old.row.details}
+    )
+    details = {"stage": "after", "debiased": label, **about, **new.row.details}
+    details |= {"kept": min(shares.values()), "costs": shares, "moved": float(moved.mean())}
+    if old.row.value is not None and new.row.value is not None:
+        details["change"] = new.row.value - old.row.value
+        if (ends := change_interval(old, new)) is not None:
+            details |= {"change_low": ends.low, "change_high": ends.high}
+    second = Row(subject, task.metric, new.row.value, details)
+    others = [replace(row, details={**row.details, "debiased": label, **about}) for row in costs]
+    return [first, second, *others]
+
+
+def fit_candidate(task: Task, candidate: str) -> Embedding:
+    """Return the embedding after a candidate, fitted as `wordbias.debias` fits it."""
+    settings = seed_of(parse_methods(candidate), task.seed)
+    return fit_chain(candidate, task.embedding, task.fitted_to, settings)[1]
+
+
+def try_candidate(task: Task, candidate: str) -> Tried:
+    """Fit a candidate and measure it on the half to choose on; a failure becomes a reason."""
+    half = task.chosen_on
+    try:
+        after = fit_candidate(task, candidate).renamed(candidate)
+        row = compare(task, half, after, candidate)[1]
+    except WordbiasError as error:
+        about = {"stage": "after", "debiased": candidate, "half": half.name}
+        row = Row(task.embedding.name, task.metric, None, {**about, "reason": str(error)})
+    return Tried(candidate, row)
+
+
+def choose(task: Task, tried: Sequence[Tried], keep: float) -> Tried:
+    """Return the candidate with the best value among those that keep enough and improve it.
+
+    Of equally good ones it is the one that moves words least.
+
+    Raises
+    ------
+    WordbiasError
+        If there is none; the message says which came nearest.
+    """
+    enough = [one for one in tried if one.kept is not None and one.kept >= keep]
+    good = [one for one in enough if one.improves]
+    if good:
+        return min(good, key=lambda one: (round(_badness(task, one), _DIGITS), one.moved))
+    measured = [one for one in tried if one.row.value is not None and one.kept is not None]
+    if not measured:
+        first = tried[0]
+        raise WordbiasError(
+            f"{task.embedding.name}: no method gives a value of {_title(task)}; "
+            f"{first.candidate}: {first.row.details.get('reason')}"
+        )
+    if enough := [one for one in enough if one in measured]:
+        nearest = min(enough, key=lambda one: _badness(task, one))
+        found = (
+            f"{how_many(len(enough), 'method')} tried with {percent(keep)} kept, and none improves "
+            f"{_title(task)} by an interval that excludes 0"
+        )
+    else:
+        improving = [one for one in measured if one.improves] or measured
+        nearest = max(improving, key=lambda one: one.kept or 0.0)
+        found = f"no method keeps {percent(keep)} of {' and '.join(nearest.row.details['costs'])}"
+    raise WordbiasError(
+        f"{task.embedding.name}: {found}; the nearest, {_told(task, nearest)}; give a lower "
+        "--keep, or other methods"
+    )
+
+
+def percent(keep: float) -> str:
+    """Write the share to keep with as many digits as it has."""
+    return f"{100 * keep:.6g}%"
+
+
+def _badness(task: Task, one: Tried) -> float:
+    return math.inf if one.row.value is None else badness(one.row.value, task.better, 0.0)
+
+
+def _title(task: Task) -> str:
+    return short_title(task.metric)
+
+
+def _told(task: Task, one: Tried) -> str:
+    """Say what a candidate keeps and changes."""
+    details, value = one.row.details, one.row.value
+    before = None if value is None or "change" not in details else value - details["change"]
+    ends = ""
+    if "change_low" in details:
+        ends = f" (change {number(details['change_low'])} to {number(details['change_high'])})"
+    return (
+        f"{one.candidate}, keeps {one.kept:.1%} and takes {_title(task)} from "
+        f"{number(before)} to {number(value)}{ends}"
+    )
