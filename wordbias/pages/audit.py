@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,38 +18,34 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wordbias import __version__
-from wordbias.arrays import blocks
 from wordbias.calls import note
 from wordbias.devices import blas_threads
 from wordbias.errors import Interrupted, WordbiasError
-from wordbias.measures.associations import query_rows
-from wordbias.measures.chance import chance_of, with_chance
-from wordbias.measures.evaluate import evaluate_inputs, families_together
-from wordbias.measures.family import Key, MeasureInputs, Values
-from wordbias.measures.midb import contributions
+from wordbias.measures.chance import with_chance
+from wordbias.measures.family import Values
 from wordbias.measures.panel import Panel
-from wordbias.measures.registry import BY_KEY, FAMILY_OF, STANDARD, ideal
-from wordbias.methods.diagnosis import REMOVED, Diagnosis
+from wordbias.measures.registry import BY_KEY
 from wordbias.methods.methods import fit_choices
 from wordbias.methods.storage import Origin, load_chain, save_chain
-from wordbias.nli.files import Model
-from wordbias.nli.mab import Settings, mab_rows
-from wordbias.nli.scoring import notes_on_vectors, score_set
-from wordbias.nli.test_sets import TestSet, build, marked_sets, with_known_words
+from wordbias.nli.scoring import notes_on_vectors
+from wordbias.pages.audit_parts import (
+    has_levels,
+    is_measured,
+    measure_chance,
+    measure_part,
+    parts_of,
+)
 from wordbias.pages.lines import identity
-from wordbias.pages.stages import BEFORE, Compared, Plan, Stage, among, labelled, stage_of
+from wordbias.pages.stages import BEFORE, Compared, Plan, Stage, labelled, stage_of
 from wordbias.pages.unfinished import Result, Results, digest_of, results_of
-from wordbias.pages.word_rows import change_rows, map_rows, neighbour_rows, occupation_rows
 from wordbias.pages.words import MAP
 from wordbias.progress import progress
 from wordbias.rendering import how_many
 from wordbias.results import Row
-from wordbias.statistics import paired_interval, resampled_means
-from wordbias.word_tasks import quality
+from wordbias.statistics import paired_interval
 from wordbias.wordlists import Attribute, resolve
 from wordbias.workers import Workers
 
-Part = Callable[[Stage, Plan], list[Row]]
 MANY_WORDS = 20_000
 """Number of words above which some parts take minutes, and jobs run side by side by default."""
 _FIT = "fit"
@@ -172,7 +168,7 @@ def slow_parts(panels: Sequence[Panel], plan: Plan) -> list[str]:
     """Return the parts that take minutes on vectors of this many words."""
     if max(len(panel.embedding) for panel in panels) <= MANY_WORDS:
         return []
-    return [name for name in ("gipe", "quality") if _is_measured(name, plan)]
+    return [name for name in ("gipe", "quality") if is_measured(name, plan)]
 
 
 def with_changes(rows: Sequence[Row]) -> list[Row]:
@@ -225,6 +221,7 @@ def audit_digest(compared: Sequence[Compared], plan: Plan) -> str:
         found += [attribute, panel.recipe, None if along is None else along.basis]
         found += [panel.vocabulary, panel.dims, panel.center, panel.by_projection, panel.seed]
     found += [repr(plan.sembias), repr(plan.sets), plan.words, plan.gipe_words, plan.isolated]
+    found += [sorted(plan.skip), plan.chance]
     found += [] if plan.model is None else [plan.model.about, plan.model.weights]
     return digest_of(*found)
 
@@ -240,8 +237,14 @@ def _jobs_before(work: Work) -> list[Job]:
         for j, column in enumerate(one.columns)
         if column.kind == "method"
     ]
-    parts = [Job(i, None, part) for i in range(len(work.compared)) for part in _parts(work.plan)]
-    levels = [job._replace(part=_CHANCE + job.part) for job in parts if _has_levels(job, work.plan)]
+    parts = [
+        Job(i, None, part)
+        for i in range(len(work.compared))
+        for part in parts_of(work.plan, is_first=True)
+    ]
+    levels = [
+        job._replace(part=_CHANCE + job.part) for job in parts if has_levels(job.part, work.plan)
+    ]
     return [*fits, *sorted([*parts, *levels], key=_size)]
 
 
@@ -251,20 +254,12 @@ def _jobs_after(work: Work) -> list[Job]:
         Job(i, j, part)
         for i, one in enumerate(work.compared)
         for j in range(len(one.columns))
-        for part in sorted(_parts(work.plan), key=lambda part: -_SHARES.get(part, 1))
+        for part in sorted(parts_of(work.plan), key=lambda part: -_SHARES.get(part, 1))
     ]
 
 
 def _size(job: Job) -> int:
     return -_SHARES.get(job.part, 1)
-
-
-def _has_levels(job: Job, plan: Plan) -> bool:
-    """Return whether a part of the vectors before has chance levels of a job of their own.
-
-    GIPE's share the neighbours with its values.
-    """
-    return plan.chance and job.part in STANDARD and job.part != "gipe"
 
 
 def _run_all(work: Work, phases: Sequence[Sequence[Job]], workers: Workers) -> None:
@@ -338,13 +333,8 @@ def _measured(work: Work, job: Job) -> Result:
         return Result()
     stage, plan = work.stage(job), work.plan
     if job.part.startswith(_CHANCE):
-        return Result(levels=_levels(stage, plan, job.part.removeprefix(_CHANCE)))
-    if job.part in STANDARD:
-        inputs = _inputs(stage, plan, job.part)
-        rows = _family_rows(stage, plan, inputs, job.part)
-        shared = stage.is_first and plan.chance and job.part == "gipe"
-        return Result(rows, chance_of(inputs, [job.part]) if shared else {})
-    return Result(_PARTS[job.part](stage, plan))
+        return Result(levels=measure_chance(stage, plan, job.part.removeprefix(_CHANCE)))
+    return Result(*measure_part(stage, plan, job.part))
 
 
 def _fit(work: Work, job: Job) -> None:
@@ -383,13 +373,13 @@ def _rows_of(work: Work, subject: int, of_jobs: dict[Job, Result]) -> list[Row]:
         Row(one.name, "column", None, {**one.columns[j].details(), "reason": reason})
         for j, reason in failed.items()
     ]
-    for part in _parts(work.plan):
+    for part in parts_of(work.plan):
         stages = [None, *(j for j in range(len(one.columns)) if j not in failed)]
         found = [
             row
             for j in stages
             for row in labelled(
-                of_jobs[Job(subject, j, part)].rows, about[0 if j is None else j + 1]
+                of_jobs.get(Job(subject, j, part), Result()).rows, about[0 if j is None else j + 1]
             )
         ]
         levels: Values = {}
@@ -397,21 +387,6 @@ def _rows_of(work: Work, subject: int, of_jobs: dict[Job, Result]) -> list[Row]:
             levels = {**levels, **of_jobs.get(Job(subject, None, name), Result()).levels}
         rows += with_chance(found, levels)
     return rows
-
-
-def _parts(plan: Plan) -> list[str]:
-    """Return the parts that are measured; families with one evaluator are the first of them."""
-    measured = [key for key in STANDARD if _is_measured(key, plan)]
-    families = [together[0].key for together in families_together(measured)]
-    return [*families, *(name for name in _PARTS if _is_measured(name, plan))]
-
-
-def _is_measured(name: str, plan: Plan) -> bool:
-    """Return whether a part is included and has the data it needs; components belong to MIDB."""
-    needs = {"quality": bool(plan.sets), "mab": plan.model is not None}
-    needs["sembias"] = plan.sembias is not None
-    included = plan.includes("midb" if name == "components" else name)
-    return included and needs.get(name, True)
 
 
 # Notes
@@ -460,132 +435,3 @@ def _model_notes(compared: Sequence[Compared], plan: Plan, rows: Sequence[Row]) 
     if plan.model is None or not any(row.measure == "mab-distance" for row in rows):
         return []
     return [note for one in compared for note in notes_on_vectors(plan.model, one.before.embedding)]
-
-
-# Parts
-
-
-def _inputs(stage: Stage, plan: Plan, part: str) -> MeasureInputs:
-    panel = among(stage.panel, plan.gipe_words) if part == "gipe" else stage.panel
-    return MeasureInputs(panel, plan.sembias, plan.isolated)
-
-
-def _families(plan: Plan, part: str) -> list[str]:
-    """Return the measured families that are evaluated together with one."""
-    return [
-        key
-        for key in STANDARD
-        if BY_KEY[key].evaluator is BY_KEY[part].evaluator and _is_measured(key, plan)
-    ]
-
-
-def _family_rows(stage: Stage, plan: Plan, inputs: MeasureInputs, part: str) -> list[Row]:
-    rows = []
-    for row in evaluate_inputs(inputs, _families(plan, part)):
-        own = not stage.is_first and FAMILY_OF[row.measure].own_axis
-        about: dict[str, Any] = {"reference": "self"} if own else {}
-        about |= {"among": len(inputs.panel.embedding)} if part == "gipe" else {}
-        rows.append(replace(row, subject=stage.name, details={**about, **row.details}))
-    return rows
-
-
-def _levels(stage: Stage, plan: Plan, part: str) -> dict[Key, Any]:
-    return chance_of(_inputs(stage, plan, part), _families(plan, part))
-
-
-def _components(stage: Stage, plan: Plan) -> list[Row]:
-    """Return the components of the vectors before, and their mean contribution to MIDB.
-
-    They stay those of the vectors before at all stages, so that what a method left along them can
-    be seen: MISP leaves the part ``1 − a_i``.
-
-    Raises
-    ------
-    WordbiasError
-        If the vectors have other dimensions than those before.
-    """
-    before, panel = stage.before, stage.panel
-    try:
-        found = Diagnosis.of(
-            before.embedding, before.attribute, before.dims, center=before.center, seed=before.seed
-        )
-    except WordbiasError:  # MIDB has the reason
-        return []
-    stage.of_one_space("the contributions of components are measured")
-    values = np.concatenate(
-        [
-            np.zeros((0, found.subspace.dims)),
-            *(np.abs(contributions(x, [found.subspace])) for x in blocks(panel.vectors)),
-        ]
-    )
-    samples = resampled_means(values, panel.rng())
-    rows = found.component_rows() if stage.is_first else _removed_rows(stage)
-    for i, value in enumerate(values.mean(0).tolist()):
-        about = {"component": i + 1, "reference": "before", "n": len(values)}
-        measured = {**about, **ideal("midb-component")}
-        rows.append(stage.row("midb-component", value, samples[:, i], **measured))
-    return rows
-
-
-def _removed_rows(stage: Stage) -> list[Row]:
-    """Return the share of the groups' difference that MISP or MHD alone removed."""
-    if stage.chain is None or len(stage.chain.parts) > 1:
-        return []
-    return [row for row in stage.chain.parts[0].found if row.measure == REMOVED]
-
-
-_PARTITIONS = 10_000  # of the larger queries of WEAT; `wordbias weat` draws more
-
-
-def _weat(stage: Stage, plan: Plan) -> list[Row]:
-    return [replace(row, subject=stage.name) for row in query_rows(stage.panel, _PARTITIONS)]
-
-
-def _quality(stage: Stage, plan: Plan) -> list[Row]:
-    return quality(stage.panel.embedding, plan.sets, seed=stage.before.seed, name=stage.name)
-
-
-_MAB_SETS = ("explicit", "occupations")
-
-
-def _mab(stage: Stage, plan: Plan) -> list[Row]:
-    """Score the marked sets with the same model at all stages.
-
-    Raises
-    ------
-    WordbiasError
-        If the model was trained on other dimensions, a word is missing, or the attribute has no
-        groups of people that a sentence can be about.
-    """
-    if plan.model is None:
-        return []
-    settings = Settings(seed=stage.before.seed)
-    found: list[Row] = []
-    for test in _tests(stage.before, plan.model):
-        scored = score_set(plan.model, stage.panel.embedding, test)
-        rows = mab_rows(test, scored.probabilities, stage.name, settings)
-        found += labelled(rows, {"missing": list(scored.unknown)})
-    return found
-
-
-def _tests(panel: Panel, model: Model) -> list[TestSet]:
-    """Return the published sets; for another attribute its sets, of known words."""
-    if panel.attribute == Attribute.load():
-        return [build(name) for name in _MAB_SETS]
-    sets = marked_sets(panel.attribute)
-    chosen = [name for name in _MAB_SETS if name in sets] or sets
-    tests = [build(name, attribute=panel.attribute) for name in chosen]
-    return [with_known_words(panel.embedding, test, lower=model.lower) for test in tests]
-
-
-_PARTS: dict[str, Part] = {
-    "components": _components,
-    "weat": _weat,
-    "occupations": occupation_rows,
-    "map": map_rows,
-    "neighbours": neighbour_rows,
-    "change": change_rows,
-    "quality": _quality,
-    "mab": _mab,
-}
-"""Parts besides the families of measures; they follow them in the rows."""

@@ -1,0 +1,211 @@
+"""Parts of an audit: each measures one stage, the vectors before or those of a column.
+
+A part is a function of the stage and of the plan, and returns rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from wordbias.arrays import blocks
+from wordbias.errors import WordbiasError
+from wordbias.measures.associations import query_rows
+from wordbias.measures.chance import chance_of
+from wordbias.measures.evaluate import evaluate_inputs, families_together
+from wordbias.measures.family import MeasureInputs, Values
+from wordbias.measures.midb import contributions
+from wordbias.measures.panel import Panel
+from wordbias.measures.registry import BY_KEY, FAMILY_OF, STANDARD, ideal
+from wordbias.methods.diagnosis import REMOVED, Diagnosis
+from wordbias.nli.files import Model
+from wordbias.nli.mab import Settings, mab_rows
+from wordbias.nli.scoring import score_set
+from wordbias.nli.test_sets import TestSet, build, marked_sets, with_known_words
+from wordbias.pages.stages import Plan, Stage, among, labelled
+from wordbias.pages.word_rows import change_rows, map_rows, neighbour_rows, occupation_rows
+from wordbias.results import Row
+from wordbias.statistics import resampled_means
+from wordbias.word_tasks import quality
+from wordbias.wordlists import Attribute
+
+Part = Callable[[Stage, Plan], list[Row]]
+
+
+def measure_part(stage: Stage, plan: Plan, part: str) -> tuple[list[Row], Values]:
+    """Measure a part of one stage; return its rows and, with GIPE before, its chance levels.
+
+    GIPE's chance levels share the neighbours with its values.
+
+    Raises
+    ------
+    WordbiasError
+        If the part cannot be measured.
+    """
+    if part not in STANDARD:
+        return _PARTS[part](stage, plan), {}
+    inputs = _inputs(stage, plan, part)
+    rows = _family_rows(stage, plan, inputs, part)
+    shared = stage.is_first and plan.chance and part == "gipe"
+    return rows, chance_of(inputs, [part]) if shared else {}
+
+
+def measure_chance(stage: Stage, plan: Plan, part: str) -> Values:
+    """Return the chance levels of the families that are evaluated together with one."""
+    return chance_of(_inputs(stage, plan, part), _families(plan, part))
+
+
+def has_levels(part: str, plan: Plan) -> bool:
+    """Return whether a part has chance levels that `measure_chance` gives."""
+    return plan.chance and part in STANDARD and part != "gipe"
+
+
+def parts_of(plan: Plan, *, is_first: bool = False) -> list[str]:
+    """Return the parts that are measured; families with one evaluator are the first of them.
+
+    Parameters
+    ----------
+    plan
+        Settings of the audit.
+    is_first
+        Leave out what compares a column with the vectors before.
+    """
+    measured = [key for key in STANDARD if is_measured(key, plan)]
+    families = [together[0].key for together in families_together(measured)]
+    others = (name for name in _PARTS if not (is_first and name in _COMPARING))
+    return [*families, *(name for name in others if is_measured(name, plan))]
+
+
+def is_measured(name: str, plan: Plan) -> bool:
+    """Return whether a part is included and has the data it needs; components belong to MIDB."""
+    needs = {"quality": bool(plan.sets), "mab": plan.model is not None}
+    needs["sembias"] = plan.sembias is not None
+    included = plan.includes("midb" if name == "components" else name)
+    return included and needs.get(name, True)
+
+
+def _inputs(stage: Stage, plan: Plan, part: str) -> MeasureInputs:
+    panel = among(stage.panel, plan.gipe_words) if part == "gipe" else stage.panel
+    return MeasureInputs(panel, plan.sembias, plan.isolated)
+
+
+def _families(plan: Plan, part: str) -> list[str]:
+    """Return the measured families that are evaluated together with one."""
+    return [
+        key
+        for key in STANDARD
+        if BY_KEY[key].evaluator is BY_KEY[part].evaluator and is_measured(key, plan)
+    ]
+
+
+def _family_rows(stage: Stage, plan: Plan, inputs: MeasureInputs, part: str) -> list[Row]:
+    rows = []
+    for row in evaluate_inputs(inputs, _families(plan, part)):
+        own = not stage.is_first and FAMILY_OF[row.measure].own_axis
+        about: dict[str, Any] = {"reference": "self"} if own else {}
+        about |= {"among": len(inputs.panel.embedding)} if part == "gipe" else {}
+        rows.append(replace(row, subject=stage.name, details={**about, **row.details}))
+    return rows
+
+
+def _components(stage: Stage, plan: Plan) -> list[Row]:
+    """Return the components of the vectors before, and their mean contribution to MIDB.
+
+    They stay those of the vectors before at all stages, so that what a method left along them can
+    be seen: MISP leaves the part ``1 − a_i``.
+
+    Raises
+    ------
+    WordbiasError
+        If the vectors have other dimensions than those before.
+    """
+    before, panel = stage.before, stage.panel
+    try:
+        found = Diagnosis.of(
+            before.embedding, before.attribute, before.dims, center=before.center, seed=before.seed
+        )
+    except WordbiasError:  # MIDB has the reason
+        return []
+    stage.of_one_space("the contributions of components are measured")
+    values = np.concatenate(
+        [
+            np.zeros((0, found.subspace.dims)),
+            *(np.abs(contributions(x, [found.subspace])) for x in blocks(panel.vectors)),
+        ]
+    )
+    samples = resampled_means(values, panel.rng())
+    rows = found.component_rows() if stage.is_first else _removed_rows(stage)
+    for i, value in enumerate(values.mean(0).tolist()):
+        about = {"component": i + 1, "reference": "before", "n": len(values)}
+        measured = {**about, **ideal("midb-component")}
+        rows.append(stage.row("midb-component", value, samples[:, i], **measured))
+    return rows
+
+
+def _removed_rows(stage: Stage) -> list[Row]:
+    """Return the share of the groups' difference that MISP or MHD alone removed."""
+    if stage.chain is None or len(stage.chain.parts) > 1:
+        return []
+    return [row for row in stage.chain.parts[0].found if row.measure == REMOVED]
+
+
+_PARTITIONS = 10_000  # of the larger queries of WEAT; `wordbias weat` draws more
+
+
+def _weat(stage: Stage, plan: Plan) -> list[Row]:
+    return [replace(row, subject=stage.name) for row in query_rows(stage.panel, _PARTITIONS)]
+
+
+def _quality(stage: Stage, plan: Plan) -> list[Row]:
+    return quality(stage.panel.embedding, plan.sets, seed=stage.before.seed, name=stage.name)
+
+
+_MAB_SETS = ("explicit", "occupations")
+
+
+def _mab(stage: Stage, plan: Plan) -> list[Row]:
+    """Score the marked sets with the same model at all stages.
+
+    Raises
+    ------
+    WordbiasError
+        If the model was trained on other dimensions, a word is missing, or the attribute has no
+        groups of people that a sentence can be about.
+    """
+    if plan.model is None:
+        return []
+    settings = Settings(seed=stage.before.seed)
+    found: list[Row] = []
+    for test in _tests(stage.before, plan.model):
+        scored = score_set(plan.model, stage.panel.embedding, test)
+        rows = mab_rows(test, scored.probabilities, stage.name, settings)
+        found += labelled(rows, {"missing": list(scored.unknown)})
+    return found
+
+
+def _tests(panel: Panel, model: Model) -> list[TestSet]:
+    """Return the published sets; for another attribute its sets, of known words."""
+    if panel.attribute == Attribute.load():
+        return [build(name) for name in _MAB_SETS]
+    sets = marked_sets(panel.attribute)
+    chosen = [name for name in _MAB_SETS if name in sets] or sets
+    tests = [build(name, attribute=panel.attribute) for name in chosen]
+    return [with_known_words(panel.embedding, test, lower=model.lower) for test in tests]
+
+
+_PARTS: dict[str, Part] = {
+    "components": _components,
+    "weat": _weat,
+    "occupations": occupation_rows,
+    "map": map_rows,
+    "neighbours": neighbour_rows,
+    "change": change_rows,
+    "quality": _quality,
+    "mab": _mab,
+}
+"""Parts besides the families of measures; they follow them in the rows."""
+_COMPARING = ("neighbours", "change")
+"""Parts that compare a column with the vectors before."""
