@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from clusters_here import PACKAGES
 
@@ -70,6 +71,41 @@ def test_results_come_in_the_order_of_the_items(backend: str) -> None:
 def test_each_result_has_its_place(backend: str) -> None:
     found = sorted(Workers(2, backend).unordered(_square, [5, 6, 7]))
     assert found == [(0, 25), (1, 36), (2, 49)]
+
+
+def test_shared_arguments_are_read_once_and_their_arrays_are_mapped(tmp_path: Path) -> None:
+    """What is mapped already stays in its file; what is small, or no block of memory, is copied."""
+    rng = np.random.default_rng(0)
+    in_memory = rng.normal(size=(600, 400))
+    in_memory.tofile(tmp_path / "vectors")
+    on_disk = np.memmap(tmp_path / "vectors", float, "r", shape=(600, 400))
+    part = np.asarray(on_disk)[100:]
+    shared = {"memory": in_memory, "disk": on_disk, "part": part, "small": part[:2], "odd": part.T}
+    found = Workers(2).results(_facts_of, [*range(8)], "shared", shared=(shared, "text"))
+    assert len({process for process, _, _ in found}) <= 2
+    assert len({(process, place) for process, place, _ in found}) == len({p for p, _, _ in found})
+    for _, _, facts in found:
+        assert {name: total for name, (total, _, _) in facts.items()} == {
+            name: float(value.sum()) for name, value in shared.items()
+        }
+        files = {name: file for name, (_, file, _) in facts.items()}
+        own = str(tmp_path / "vectors")
+        assert (files["disk"], files["part"], files["small"], files["odd"]) == (own, own, "", "")
+        assert files["memory"] not in ("", own)
+        assert not os.path.exists(files["memory"])  # removed with the call
+        assert not any(can_write for name, (_, _, can_write) in facts.items() if files[name])
+
+
+def _facts_of(shared: dict[str, Any], text: str, item: int) -> tuple[int, int, dict[str, Any]]:
+    assert text == "text"
+    facts = {}
+    for name, value in shared.items():
+        base = value
+        while isinstance(base.base, np.ndarray):
+            base = base.base
+        file = str(base.filename) if isinstance(base, np.memmap) else ""
+        facts[name] = float(value.sum()), file, value.flags.writeable
+    return os.getpid(), id(shared), facts
 
 
 def test_one_job_is_done_here() -> None:
