@@ -146,7 +146,6 @@ def offered(thing: object) -> set[str]:
 OF_THE_SHELL = {"quiet", "threads", "longest_line", "debug", "to"}
 """Options of the command line that no function has; a parameter may be called ``to``."""
 REQUIRED = {
-    ("debias", "methods"),
     ("apply", "output"),
     ("bios", "output"),
     ("encode", "output"),

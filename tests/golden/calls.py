@@ -183,6 +183,15 @@ _EMBEDDINGS = (
         "debias-measure-json",
         "debias hard,misp glove.txt --measure --only midb,direct-bias --format json",
     ),
+    Call(
+        "debias-choose-table",
+        "debias 'misp:dims=1 misp hard gn-glove' glove.txt --choose midb-abs --keep .5 -o out.txt",
+    ),
+    Call(
+        "debias-choose-json",
+        "debias 'misp hard' glove.txt --choose midb-abs --keep .5 --sets test_sets/ --format json",
+    ),
+    Call("error-nothing-to-choose", "debias misp glove.txt --choose midb-abs --keep 1 -o out.txt"),
     Call("debias-misp-table", "debias misp glove.txt -o out.safetensors"),
     Call("debias-mhd-json", "debias mhd glove.txt --center --format json -o out.safetensors"),
     Call("debias-hard-json", "debias hard:as-published glove.txt --format json -o out.vec"),
