@@ -211,6 +211,20 @@ def test_a_change_of_a_value_within_chance_does_not_count(about: Row, expected: 
     assert verdict(column("gipe", 0.2, 0.1, **about)) == expected
 
 
+def test_a_change_of_what_was_not_compared_with_chance_says_so() -> None:
+    unjudged, judged = column("mab", 0.2, 0.1), column("gipe", 0.2, 0.1, **BEYOND)
+    for rows, expected in ((unjudged, True), (judged, False), ([*unjudged, *judged], False)):
+        text = asked(rows, "Does cleaning help?")
+        assert text.startswith("Yes: hard.")
+        assert ("it may have been no bias at all" in text) == expected
+
+
+@pytest.mark.parametrize(("p", "said"), [(0.001, "p = 0.001"), (7.8e-05, "p < 0.001")])
+def test_a_very_small_p_is_written_as_a_limit(p: float, said: str) -> None:
+    about = {"low": 0.1, "high": 1.5, "neutral": 0.0, "better": "neutral", "p": p}
+    assert said in asked([row("weat", 1.0, **about)], "Is it biased?")
+
+
 @pytest.mark.parametrize(("after", "expected"), [(-0.5, "yes"), (-1.5, "no")])
 def test_a_two_sided_value_must_come_nearer_to_neutral(after: float, expected: str) -> None:
     rows = column("gipe", 1.0, after, better="neutral", low=0.5, high=1.5)
@@ -342,6 +356,11 @@ def test_the_method_that_leaves_least_is_named() -> None:
     text = asked(two_methods({"hard": 0.4, "inlp": 0.1}), "Which method?")
     assert text.startswith("inlp: 10% of the bias beyond chance is left, the least of those")
     assert "It improves GIPE (0.200 → 0.150)." in text
+    of = [
+        {**one, "of": {"GIPE": 0.1, "WEAT": 0.1}} if one["measure"] == "bias-left" else one
+        for one in two_methods({"hard": 0.4, "inlp": 0.1})
+    ]
+    assert "beyond chance (measured by GIPE, WEAT) is left" in asked(of, "Which method?")
     assert "Most is removed of GIPE by hard (0.200 → 0.100)" in text
     assert asked(two_methods({"hard": 0.1, "inlp": 0.4}), "Which").startswith("hard:")
     assert asked(two_methods({}), "Which").startswith("hard. It improves")

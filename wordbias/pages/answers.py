@@ -41,6 +41,7 @@ _TINY = 1e-12
 _DIGITS = 3
 """Digits that are shown: values that agree in them are equal."""
 _LEVEL = 0.05
+_SMALL_P = 0.001
 _STILL = 0.75
 """Accuracy of clustering, half way between guessing and certainty, from which it still works."""
 _BY_CONSTRUCTION = {
@@ -542,13 +543,19 @@ def _does_it_help(columns: Sequence[ColumnAnswer]) -> Answer:
         if of
     ]
     changes = [_changes_text(one) for one in columns] if len(columns) == 1 else []
-    return Answer("Does cleaning help?", " ".join([*said, *filter(None, changes)]))
+    better = [line.first for one in columns if one.verdict == "yes" for line in one.better]
+    unjudged = (
+        ["But what got better was not compared with chance: it may have been no bias at all."]
+        if better and not any(row and finds(row) == _YES for row in better)
+        else []
+    )
+    return Answer("Does cleaning help?", " ".join([*said, *filter(None, changes), *unjudged]))
 
 
 def _changes_text(one: ColumnAnswer) -> str:
     groups = [
         ("improves", one.better),
-        ("improves by construction", one.built_in),
+        ("improves, by construction,", one.built_in),
         ("makes worse", one.worse),
         ("does not clearly change", one.unclear),
     ]
@@ -582,7 +589,7 @@ def _which(columns: Sequence[ColumnAnswer], lines: Sequence[Line]) -> Answer:
 
 
 def _by(measures: Sequence[str]) -> str:
-    return f" by {', '.join(measures)}" if measures else ""
+    return f" (measured by {', '.join(measures)})" if measures else ""
 
 
 def _best(helping: Sequence[ColumnAnswer]) -> ColumnAnswer | None:
@@ -823,7 +830,8 @@ def _with_value(line: Line, row: Found) -> str:
         about.append(f"{row['neutral']:g} without bias")
     if is_number(row.get("p")) and row["p"] == _p(row):
         about.append(
-            f"p = {row['p']:.2g}" + (" with the words as given" if row.get("reading") else "")
+            ("p < 0.001" if row["p"] < _SMALL_P else f"p = {row['p']:.2g}")
+            + (" with the words as given" if row.get("reading") else "")
         )
     return f"{_title(line)} ({', '.join([_number(row), *about])})"
 
