@@ -71,6 +71,13 @@ def test_results_of_both_schemas_are_read(tmp_path: Path, found: Any, name: str)
     assert json.loads(page.render("json"))["schema"] == 2
 
 
+@pytest.mark.parametrize("odd", [["a"], "a", {"old": 3}, None])
+def test_inputs_and_arguments_may_be_of_any_type(tmp_path: Path, odd: Any) -> None:
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps({**NEW, "inputs": odd, "arguments": odd}), encoding="utf-8")
+    assert report(path)["midb-abs"][0].value == 0.2
+
+
 def test_reports_of_one_subject_are_told_apart(measured: Report) -> None:
     (row,) = measured["midb-rms"]
     other = Report(command="measure", rows=[Row("sample", "midb-rms", 9.0, row.details)])

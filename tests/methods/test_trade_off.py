@@ -85,15 +85,16 @@ def left(rows: list[Row]) -> Row:
 
 def test_the_value_is_the_mean_share_of_the_main_measures_beyond_chance() -> None:
     rows = [
-        *both("midb-abs", 0.3, 0.2, **CHANCE),
-        *both("midb-rms", 0.3, 0.3, **CHANCE),  # not the main one of its family
+        *both("same", 0.3, 0.2, **CHANCE),
+        *both("same-skew", 0.3, 0.3, **CHANCE),  # not the main one of its family
+        *both("midb-abs", 0.3, 0.0, **CHANCE),  # grows with the length of the vectors
         *both("direct-bias", 0.11, 0.2, **{**CHANCE, "beyond_chance": False}),
         *both("gipe", 0.5, 0.2, setting="θ=0.07", **CHANCE),  # another θ than the main one
         *both("gipe", 0.3, 0.05, setting="θ=0.03", **CHANCE),  # better than chance after
     ]
     found = left(rows)
     assert found.value == pytest.approx((0.5 + 0) / 2)
-    assert found.details["of"] == {"MIDB (mean of |·|)": pytest.approx(0.5), "GIPE": 0}
+    assert found.details["of"] == {"SAME": pytest.approx(0.5), "GIPE": 0}
     assert found.details["n"] == 2
     assert "unmeasured" not in found.details
 
@@ -124,16 +125,22 @@ def test_beyond_chance_on_the_better_side_is_no_bias() -> None:
 
 @pytest.mark.parametrize(("p", "counts"), [(0.049, True), (0.05, False)])
 def test_a_test_of_its_own_stands_for_the_chance_level(p: float, counts: bool) -> None:
-    rows = both("weat", 1.2, -0.6, set="weat6", p=p, about="gender")
+    rows = both("weat", 1.2, -0.6, set="weat6", p=p, about="gender", low=0.1, high=1.5)
     assert left(rows).value == (pytest.approx(0.5) if counts else None)
 
 
+@pytest.mark.parametrize(("low", "counts"), [(0.01, True), (-0.01, False)])
+def test_a_p_whose_interval_includes_neutral_is_no_finding(low: float, counts: bool) -> None:
+    rows = both("weat", 1.2, 0.6, set="weat6", p=0.01, about="gender", low=low, high=1.5)
+    assert (left(rows).value is not None) == counts
+
+
 def test_a_control_is_not_about_people() -> None:
-    rows = both("weat", 1.5, 1.5, set="weat1", p=0.0001, about="control")
+    rows = both("weat", 1.5, 1.5, set="weat1", p=0.0001, low=0.1, high=1.9, about="control")
     assert left(rows).value is None
-    rows += both("weat", 1.0, 0.2, set="weat7", p=0.0001, about="gender")
+    rows += both("weat", 1.0, 0.2, set="weat7", p=0.0001, low=0.1, high=1.9, about="gender")
     assert left(rows).value == pytest.approx(0.2)
-    rows += both("weat", 1.0, 0.4, set="weat6", p=0.0001, about="gender")
+    rows += both("weat", 1.0, 0.4, set="weat6", p=0.0001, low=0.1, high=1.9, about="gender")
     assert left(rows).value == pytest.approx(0.4)
 
 
@@ -142,7 +149,7 @@ def test_what_has_no_value_after_is_named_and_left_out() -> None:
     found = left(undefined)
     assert (found.value, found.details["n"]) == (None, 0)
     assert found.details["reason"].endswith("beyond chance before: direct bias")
-    found = left([*undefined, *both("midb-abs", 0.3, 0.2, **CHANCE)])
+    found = left([*undefined, *both("same", 0.3, 0.2, **CHANCE)])
     assert found.value == pytest.approx(0.5)
     assert found.details["unmeasured"] == ["direct bias"]
 

@@ -81,7 +81,8 @@ def asked(rows: list[Row], question: str) -> str:
     [
         ({"gipe": BEYOND, "direct-bias": BEYOND}, "Yes, by 2 of 2 measures"),
         ({"gipe": BEYOND, "direct-bias": WITHIN}, "Perhaps: one of 2 measures"),
-        ({"gipe": BEYOND}, "Yes, by 1 of 1 measure"),
+        ({"gipe": BEYOND}, "Yes, by the only measure that can tell."),
+        ({"gipe": WITHIN}, "Not shown: the only measure that can tell finds no more than chance"),
         ({"gipe": WITHIN, "direct-bias": WITHIN}, "Not shown: none of 2 measures"),
         ({"gipe": LOWER, "direct-bias": LOWER}, "Cannot tell"),
     ],
@@ -98,6 +99,18 @@ def test_a_single_finding_needs_a_p_that_stands_for_all_measures(p: float, said:
     assert asked(rows, "Is it biased?").startswith(said)
 
 
+@pytest.mark.parametrize(
+    ("value", "p", "said"),
+    [(1.0, 0.049, "Yes"), (1.0, 0.05, "Not shown"), (-1.0, 0.97, "Yes"), (-1.0, 0.04, "Not shown")],
+)
+def test_an_interval_of_few_words_needs_a_p_too(value: float, p: float, said: str) -> None:
+    ends = {"low": min(value, 1.5 * value), "high": max(value, 1.5 * value)}
+    about = {**ends, "neutral": 0.0, "better": "neutral", "p": p, "alternative": "greater"}
+    text = asked([row("weat", value, **about)], "Is it biased?")
+    assert text.startswith(said)
+    assert ("p =" in text) == (value > 0)
+
+
 @pytest.mark.parametrize(("low", "said"), [(0.1, "Yes"), (-0.1, "Not shown")])
 def test_without_a_chance_level_an_interval_around_neutral_finds_nothing(
     low: float, said: str
@@ -105,7 +118,7 @@ def test_without_a_chance_level_an_interval_around_neutral_finds_nothing(
     about = {"low": low, "high": 1.5, "neutral": 0.0, "better": "neutral", "p": 0.0021}
     text = asked([row("weat", 1.0, **about)], "Is it biased?")
     assert text.startswith(said)
-    assert "(1.000, neutral 0, p = 0.0021)" in text
+    assert "(1.000, 0 without bias, p = 0.0021)" in text
 
 
 def test_a_value_that_is_never_below_neutral_is_not_judged_by_its_interval() -> None:
@@ -150,8 +163,11 @@ def test_a_value_is_placed_among_those_that_people_know() -> None:
     known = {"GloVe": 0.1, "GoogleNews": 0.3, "fastText": 0.15}
     text = asked([row("gipe", 0.2, **BEYOND, known_values=known)], "people know")
     assert text.startswith(
-        "GIPE 0.200: 2 of 3 are nearer to no bias (GloVe 0.100, GoogleNews 0.300)"
+        "GIPE 0.200: 2 of 3 are nearer to no bias (GloVe 0.100 to GoogleNews 0.300)"
     )
+    same = asked([row("gipe", 0.2, **BEYOND, known_values={"a": 0.1999, "b": 0.198})], "people")
+    assert same.startswith("GIPE 0.200: 1 of 2 is nearer to no bias (b 0.198 to a 0.200)")
+    assert not asked([row("gipe", 0.2, **WITHIN, known_values=known)], "people know")
     assert not asked([row("gipe", 0.2, **BEYOND)], "people know")
 
 
@@ -159,7 +175,15 @@ def test_of_a_two_sided_measure_the_distance_from_neutral_is_compared() -> None:
     about = {"neutral": 0.0, "better": "neutral", "low": 0.1, "high": 2.0}
     known = {"a": -1.5, "b": 0.5}
     text = asked([row("weat", 1.0, **about, known_values=known)], "people know")
-    assert "1.000: 1 of 2 are nearer to no bias (b 0.500, a −1.500)" in text
+    assert "1.000: 1 of 2 is nearer to no bias (b 0.500 to a −1.500)" in text
+
+
+def test_known_values_that_are_no_numbers_are_left_out() -> None:
+    for known in ({"a": "0.1", "b": 0.1, "c": None}, {"a": "0.1"}, ["a"], "a"):
+        text = asked([row("gipe", 0.2, **BEYOND, known_values=known)], "people know")
+        assert text.startswith("GIPE 0.200: 1 of 1 is nearer to no bias (b 0.100)") == (
+            "b" in known
+        )
 
 
 # Does cleaning help?
@@ -185,6 +209,20 @@ def test_a_method_helps_only_if_the_interval_of_a_change_is_below_0(
 )
 def test_a_change_of_a_value_within_chance_does_not_count(about: Row, expected: str) -> None:
     assert verdict(column("gipe", 0.2, 0.1, **about)) == expected
+
+
+def test_a_change_of_what_was_not_compared_with_chance_says_so() -> None:
+    unjudged, judged = column("mab", 0.2, 0.1), column("gipe", 0.2, 0.1, **BEYOND)
+    for rows, expected in ((unjudged, True), (judged, False), ([*unjudged, *judged], False)):
+        text = asked(rows, "Does cleaning help?")
+        assert text.startswith("Yes: hard.")
+        assert ("it may have been no bias at all" in text) == expected
+
+
+@pytest.mark.parametrize(("p", "said"), [(0.001, "p = 0.001"), (7.8e-05, "p < 0.001")])
+def test_a_very_small_p_is_written_as_a_limit(p: float, said: str) -> None:
+    about = {"low": 0.1, "high": 1.5, "neutral": 0.0, "better": "neutral", "p": p}
+    assert said in asked([row("weat", 1.0, **about)], "Is it biased?")
 
 
 @pytest.mark.parametrize(("after", "expected"), [(-0.5, "yes"), (-1.5, "no")])
@@ -216,9 +254,9 @@ def test_measures_that_contradict_each_other_are_both_named() -> None:
     assert verdict(rows) == "cannot tell"
     text = asked(rows, "Does cleaning help?")
     assert text.startswith(
-        "Cannot tell: hard (measures contradict each other: GIPE fell, marked attribute bias got"
+        "Cannot tell: hard (measures contradict each other: GIPE got better, marked attribute bias "
     )
-    assert "It lowers GIPE (0.200 → 0.100); it makes worse marked attribute bias" in text
+    assert "It improves GIPE (0.200 → 0.100); it makes worse marked attribute bias" in text
 
 
 @pytest.mark.parametrize(
@@ -226,7 +264,8 @@ def test_measures_that_contradict_each_other_are_both_named() -> None:
     [
         ("misp", "midb", "cannot tell"),
         ("misp:dims=8", "midb", "cannot tell"),
-        ("hard", "midb", "yes"),
+        ("inlp", "midb", "yes"),
+        ("double-hard", "midb", "yes"),
         ("hard", "direct-bias", "cannot tell"),
         ("hard,misp", "direct-bias", "cannot tell"),
         ("mine.txt", "direct-bias", "yes"),
@@ -263,6 +302,41 @@ def test_a_column_that_failed_says_why_and_the_others_are_judged() -> None:
     assert text.endswith("Not made: leace (too few names).")
 
 
+@pytest.mark.parametrize("column_of", ["hard", "hard,misp", "misp,multi-hard", "gender-preserving"])
+def test_values_that_grow_with_length_do_not_count_where_a_method_may_scale(column_of: str) -> None:
+    rows = column("midb", 0.2, 0.1, stage=column_of, **BEYOND)
+    (one,) = column_answers(rows)
+    assert (one.verdict, one.better, one.built_in) == ("cannot tell", [], [])
+    assert one.reason == "only values that grow with the length of the vectors could change"
+    assert "MIDB (" not in asked(rows, "What did cleaning not change?")
+
+
+@pytest.mark.parametrize("after", [0.1, 0.4])
+def test_values_that_grow_with_length_do_not_count_for_a_file(after: float) -> None:
+    rows = column("midb", 0.2, after, stage="inlp", **BEYOND)
+    assert verdict(rows) == ("yes" if after < 0.2 else "no")
+    assert verdict([{**one, "column": "file"} for one in rows]) == "cannot tell"
+
+
+def test_a_file_with_the_name_of_a_method_is_no_method() -> None:
+    rows = [
+        {**one, "column": "file"} if one["stage"] == "hard" else one
+        for one in column("direct-bias", 0.2, 0.1, **BEYOND)
+    ]
+    assert verdict(rows) == "yes"
+    assert asked(rows, "What next?").endswith("wordbias audit EMBEDDING")
+
+
+def test_where_nothing_finds_bias_no_method_is_said_to_remove_it() -> None:
+    rows = column("gipe", 0.2, 0.1, **WITHIN)
+    text = asked(rows, "Does cleaning help?")
+    assert text == "Cannot tell: hard (no measure finds bias that it could remove)."
+    both = [*rows, *column("gipe", 0.2, 0.1, stage="misp", **WITHIN)[1:]]
+    text = asked(both, "Does cleaning help?")
+    assert text == "Cannot tell: hard, misp (no measure finds bias that it could remove)."
+    assert asked(rows, "What next?").startswith("No bias is shown here")
+
+
 # Which method, at what cost, what stayed, what next
 
 
@@ -281,10 +355,15 @@ def two_methods(left: dict[str, float]) -> list[Row]:
 def test_the_method_that_leaves_least_is_named() -> None:
     text = asked(two_methods({"hard": 0.4, "inlp": 0.1}), "Which method?")
     assert text.startswith("inlp: 10% of the bias beyond chance is left, the least of those")
-    assert "It lowers GIPE (0.200 → 0.150)." in text
+    assert "It improves GIPE (0.200 → 0.150)." in text
+    of = [
+        {**one, "of": {"GIPE": 0.1, "WEAT": 0.1}} if one["measure"] == "bias-left" else one
+        for one in two_methods({"hard": 0.4, "inlp": 0.1})
+    ]
+    assert "beyond chance (measured by GIPE, WEAT) is left" in asked(of, "Which method?")
     assert "Most is removed of GIPE by hard (0.200 → 0.100)" in text
     assert asked(two_methods({"hard": 0.1, "inlp": 0.4}), "Which").startswith("hard:")
-    assert asked(two_methods({}), "Which").startswith("hard. It lowers")
+    assert asked(two_methods({}), "Which").startswith("hard. It improves")
 
 
 def test_of_methods_that_do_not_help_none_is_recommended() -> None:
@@ -334,6 +413,23 @@ def test_the_next_command_names_the_file() -> None:
     assert asked(own, "What next?").endswith("wordbias audit EMBEDDING")
 
 
+@pytest.mark.parametrize(
+    ("method", "arguments", "expected"),
+    [
+        ("hard", {"groups": "age", "dims": 8}, "debias hard FILE --groups age -o clean.txt"),
+        ("misp", {"groups": None, "dims": 4}, "debias misp FILE -o clean.txt"),
+        ("hard,misp", {"dims": 8, "center": True}, "hard,misp FILE --dims 8 --center -o clean.txt"),
+        ("misp", {"groups": ["x"], "dims": "8"}, "debias misp FILE -o clean.txt"),
+    ],
+)
+def test_the_next_command_repeats_what_was_measured(
+    method: str, arguments: dict[str, Any], expected: str
+) -> None:
+    rows = column("gipe", 0.2, 0.1, stage=method, **BEYOND)
+    said = answers(rows, {"glove": "FILE"}, {"glove": arguments})
+    assert any(expected in text for text in said)
+
+
 # Several embeddings, and rows of other kinds
 
 
@@ -341,13 +437,16 @@ def test_two_embeddings_are_compared_where_their_intervals_do_not_overlap() -> N
     def of(subject: str, gipe: float) -> list[Row]:
         return [
             row("gipe", gipe, subject, low=gipe - 0.01, high=gipe + 0.01, **BEYOND),
-            row("midb", 0.2, subject, low=0.1, high=0.3, **BEYOND),
+            row("direct-bias", 0.2, subject, low=0.1, high=0.3, **BEYOND),
         ]
 
     text = asked([*of("a", 0.2), *of("b", 0.1)], "Which is more biased?")
     assert text == (
-        "b is nearer to no bias by GIPE (0.200, 0.100). No clear difference by MIDB (0.200, 0.200)."
+        "b is nearer to no bias by GIPE (0.200, 0.100). No clear difference by direct bias (0.200, "
+        "0.200)."
     )
+    lengths = [row("midb", 0.2, "a", **BEYOND), row("midb", 0.1, "b", **BEYOND)]
+    assert not asked(lengths, "Which is more biased?")  # of vectors of any length
 
 
 def test_several_embeddings_are_named_and_many_are_not_summed_up() -> None:

@@ -19,6 +19,7 @@ from wordbias.pages.document import (
     paths_of,
     read_documents,
     rows_of,
+    settings_of,
     with_distinct_subjects,
 )
 from wordbias.pages.markdown import render_markdown
@@ -53,7 +54,7 @@ class Page(Report):
         picture = self.picture or (plot_trade_off if has_trade_off(rows) else None)
         found = {
             "documents": documents,
-            "heading": answers(rows, paths_of(documents)),
+            "heading": answers(rows, paths_of(documents), settings_of(documents)),
             "tables": tables,
             "picture": picture,
         }
@@ -130,7 +131,8 @@ def report(
         inputs={
             name: facts
             for document in documents
-            for name, facts in dict(document.about.get("inputs") or {}).items()
+            if isinstance(read := document.about.get("inputs"), dict)
+            for name, facts in read.items()
         },
         rows=[Row(row.pop("subject"), row.pop("measure"), row.pop("value"), row) for row in every],
         notes=list(dict.fromkeys(note for one in documents for note in notes_of(one))),

@@ -709,7 +709,8 @@ FAMILIES = (
         method=(
             "Mean over the families of max(0, (D after − C) / (D before − C)), with the distances "
             "D of their main measure from neutral, the worse way, and C that of the chance mean. "
-            "Only measures that are beyond chance before count. Quality kept is the smallest share "
+            "Only measures that are beyond chance before count, and of these none that grows with "
+            "the length of the vectors, as MIDB does. Quality kept is the smallest share "
             "kept of similarity, analogies and neighbours. A method is efficient if no other, nor "
             "doing nothing, leaves as little and keeps as much, and more of one."
         ),

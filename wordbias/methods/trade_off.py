@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wordbias.measures.family import Family
-from wordbias.measures.registry import FAMILIES, ideal, short_title, variant_of
+from wordbias.measures.registry import FAMILIES, MEASURES, ideal, short_title, variant_of
 from wordbias.measures.weat import SMALL
 from wordbias.results import Row
 from wordbias.wordlists.queries import CONTROL
@@ -43,10 +43,12 @@ def trade_off_rows(rows: Sequence[Row]) -> list[Row]:
     list of Row
         Their value is the mean share that is left, see `share_left`, over the main measures that
         are beyond chance before: beyond their chance level, or as WEAT, which has a test of its
-        own, with p < .05. ``of`` has the share of each, and ``unmeasured`` those among them that
-        have no value after. ``kept`` is the smallest share kept of similarity, analogies and
-        neighbours, ``costs`` has each. ``pareto`` is true if neither another column nor the
-        embedding as it was leaves as little bias and keeps as much quality, and more of one.
+        own, with p < .05 and an interval without the neutral value. MIDB is not among them: it
+        grows with the length of the vectors, which methods change. ``of`` has the share of each,
+        and ``unmeasured`` those among them that have no value after. ``kept`` is the smallest
+        share kept of similarity, analogies and neighbours, ``costs`` has each. ``pareto`` is true
+        if neither another column nor the embedding as it was leaves as little bias and keeps as
+        much quality, and more of one.
     """
     subjects = dict.fromkeys(row.subject for row in rows)
     return [
@@ -125,7 +127,9 @@ def _point(row: Row) -> tuple[float, float] | None:
 
 def _main_rows(before: Sequence[Row]) -> list[Row]:
     """Return the rows of the families' main measures whose values are worse than by chance."""
-    chosen = (_main_row(family, before) for family in FAMILIES if family.kind == "bias")
+    families = [family for family in FAMILIES if family.kind == "bias"]
+    families = [family for family in families if not MEASURES[family.main].by_length]
+    chosen = (_main_row(family, before) for family in families)
     return [row for row in chosen if row is not None and _is_beyond(row)]
 
 
@@ -139,7 +143,8 @@ def _main_row(family: Family, rows: Sequence[Row]) -> Row | None:
 def _is_beyond(row: Row) -> bool:
     """Return whether a value is worse than by chance: by its chance level, else by its own test."""
     details, (better, neutral) = row.details, _ideal(row)
-    tested = details.get("p", 1.0) < SMALL
+    outside = not details.get("low", neutral) <= neutral <= details.get("high", neutral)
+    tested = details.get("p", 1.0) < SMALL and outside
     if row.value is None or not details.get("beyond_chance", tested):
         return False
     return badness(row.value, better, neutral) > badness(_chance(row), better, neutral)

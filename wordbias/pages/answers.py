@@ -10,10 +10,10 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from wordbias.data import sample_path
-from wordbias.measures.registry import FAMILY_OF
+from wordbias.measures.registry import FAMILY_OF, MEASURES
 from wordbias.pages.lines import Line, is_number, minus
 from wordbias.pages.main_measures import main_lines, missing_query_notes
 from wordbias.pages.verdicts import (
@@ -38,7 +38,10 @@ _SUBJECTS = 4
 _WORDS = 3
 _KNOWN = 3
 _TINY = 1e-12
+_DIGITS = 3
+"""Digits that are shown: values that agree in them are equal."""
 _LEVEL = 0.05
+_SMALL_P = 0.001
 _STILL = 0.75
 """Accuracy of clustering, half way between guessing and certainty, from which it still works."""
 _BY_CONSTRUCTION = {
@@ -51,6 +54,9 @@ _BY_CONSTRUCTION = {
     "inlp": ("recoverability",),
 }
 """Families that a method lowers because it removes what they are measured along."""
+
+_LENGTH_KEPT = ("misp", "mhd", "inlp", "leace", "oscar", "half-sibling", "conceptor", "double-hard")
+"""Methods that subtract or rotate; others may scale all vectors, as hard debiasing to length 1."""
 
 Verdict = Literal["yes", "no", "cannot tell"]
 
@@ -68,7 +74,7 @@ RULES = (
         "Is it biased?",
         "at least two main measures find bias: beyond the range of all chance levels or, for a "
         "value that can lie on both sides of neutral and has no chance level, with an interval "
-        "without it",
+        f"without it and, if it has a p, a p below {number(_LEVEL, 2).lstrip('0')}",
         "Yes",
     ),
     Rule(
@@ -86,7 +92,8 @@ RULES = (
     Rule("Is it biased?", "no main measure has a chance level or such an interval", "Cannot tell"),
     Rule(
         "Among embeddings that people know?",
-        "the same measure with the same settings and word lists is known of them",
+        "a main measure that is not within chance, with the same settings and word lists, is known "
+        "of them",
         "the number of them that are nearer to neutral",
     ),
     Rule(
@@ -101,7 +108,7 @@ RULES = (
     Rule(
         "Does cleaning help?",
         "main measures changed for the better and others for the worse; or only what the method "
-        "lowers by construction changed; or no change has an interval",
+        "lowers by construction changed; or no measure found bias; or no change has an interval",
         "Cannot tell",
     ),
     Rule(
@@ -158,8 +165,12 @@ class ColumnAnswer:
         Share kept by what was measured of quality and neighbours.
     bias_left
         Share of the bias beyond chance that is left, if it is known.
+    left_by
+        Measures of which this share is the mean.
     failed
         Reason why there is no such column.
+    is_file
+        Whether it is a cleaned file, not a method.
     """
 
     name: str
@@ -171,10 +182,16 @@ class ColumnAnswer:
     built_in: Sequence[Line] = ()
     kept: Mapping[str, float] | None = None
     bias_left: float | None = None
+    left_by: Sequence[str] = ()
     failed: str = ""
+    is_file: bool = False
 
 
-def answers(rows: Sequence[Found], paths: Mapping[str, str] | None = None) -> list[str]:
+def answers(
+    rows: Sequence[Found],
+    paths: Mapping[str, str] | None = None,
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
+) -> list[str]:
     """Answer the questions of a report in sentences, each with the values that it is built from.
 
     Parameters
@@ -183,11 +200,17 @@ def answers(rows: Sequence[Found], paths: Mapping[str, str] | None = None) -> li
         Rows of a report, of one embedding or several.
     paths
         File of each subject, for the command of the next step.
+    settings
+        Arguments of the call that measured each subject, so that this command has the same groups.
     """
-    return [str(one) for one in answer_parts(rows, paths)]
+    return [str(one) for one in answer_parts(rows, paths, settings)]
 
 
-def answer_parts(rows: Sequence[Found], paths: Mapping[str, str] | None = None) -> list[Answer]:
+def answer_parts(
+    rows: Sequence[Found],
+    paths: Mapping[str, str] | None = None,
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
+) -> list[Answer]:
     """Answer the questions of a report; see `answers`."""
     known = main_lines(rows)
     bias = [line for line in known if FAMILY_OF[line.measure].kind == "bias"]
@@ -197,11 +220,11 @@ def answer_parts(rows: Sequence[Found], paths: Mapping[str, str] | None = None) 
         own = [row for row in rows if row["subject"] == subject]
         lines = [line for line in bias if line.subject == subject]
         prefix = f"{subject}: " if len(subjects) > 1 else ""
-        path = (paths or {}).get(subject, "")
+        call = Call((paths or {}).get(subject, ""), (settings or {}).get(subject, {}))
         parts = [
             is_it_biased(lines, own),
             *among_known(lines),
-            *about_columns(own, lines, path),
+            *about_columns(own, lines, call),
         ]
         found += [Answer(prefix + part.question, part.text) for part in parts if part.text]
     if len(subjects) > 1:
@@ -222,13 +245,25 @@ def finds(row: Found) -> str:
     """Return whether a value finds bias: ``yes``, ``no``, or ``not judged``.
 
     Without a chance level only a value that can lie on both sides of neutral is judged, by its
-    interval.
+    interval and, where it has a test of its own, by its p: the interval of few words excludes
+    neutral too easily.
     """
     beyond = row.get("beyond_chance")
     if isinstance(beyond, bool):
         return _YES if beyond else _NO
     apart = differs(row)
-    return _UNJUDGED if apart is None else _YES if apart else _NO
+    if apart is None:
+        return _UNJUDGED
+    p = _p(row)
+    return _YES if apart and (p is None or p < _LEVEL) else _NO
+
+
+def _p(row: Found) -> float | None:
+    """Return a row's p; of a test of positive values that of the side on which the value lies."""
+    p = row.get("p")
+    if not is_number(p):
+        return None
+    return 1 - p if row.get("alternative") == "greater" and row["value"] < 0 else p
 
 
 def is_it_biased(lines: Sequence[Line], rows: Sequence[Found]) -> Answer:
@@ -244,16 +279,19 @@ def is_it_biased(lines: Sequence[Line], rows: Sequence[Found]) -> Answer:
     if not n:
         text = "Cannot tell: no measure here has a chance level, or an interval that could tell."
     elif not yes:
-        text = f"Not shown: none of {how_many(n, 'measure')} finds more than chance gives."
+        of = "the only measure that can tell finds no" if n == 1 else f"none of {n} measures finds"
+        text = f"Not shown: {of} more than chance gives."
     elif len(yes) == 1 < n and not _is_certain(sorted_, n):
         text = (
-            f"Perhaps: one of {n} measures finds more than chance gives; one in twenty does so "
-            "where there is nothing."
+            f"Perhaps: one of {n} measures finds more than chance gives; where there is no bias, "
+            "about one measure in twenty does so by luck."
         )
+    elif n == 1:
+        text = "Yes, by the only measure that can tell."
     else:
-        text = f"Yes, by {len(yes)} of {how_many(n, 'measure')} that can tell."
+        text = f"Yes, by {len(yes)} of {n} measures that can tell."
     parts = [
-        ("Most clearly first: {}." if len(yes) > 1 else "It is {}.", yes),
+        ("The clearest come first: {}." if len(yes) > 1 else "It is {}.", yes),
         ("No more than chance by {}.", no),
         ("Not judged, for want of a chance level: {}.", others),
     ]
@@ -268,8 +306,8 @@ def is_it_biased(lines: Sequence[Line], rows: Sequence[Found]) -> Answer:
 
 def _is_certain(judged: Sequence[tuple[Line, Found]], n: int) -> bool:
     """Return whether the only finding has a p that stands for `n` measures (Bonferroni)."""
-    row = next(row for _, row in judged if finds(row) == _YES)
-    return is_number(row.get("p")) and row["p"] * n <= _LEVEL
+    p = _p(next(row for _, row in judged if finds(row) == _YES))
+    return p is not None and p * n <= _LEVEL
 
 
 def _clearness(row: Found) -> float:
@@ -301,14 +339,14 @@ def _leaning(rows: Sequence[Found]) -> list[str]:
 
 
 def among_known(lines: Sequence[Line]) -> list[Answer]:
-    """Place the values among those of embeddings that people know."""
+    """Place the values among those of embeddings that people know; not values within chance."""
     placed = [
         (line, row, known)
         for line in lines
         if (row := line.first)
         and is_number(row["value"])
-        and isinstance(known := row.get("known_values"), dict)
-        and known
+        and finds(row) != _NO
+        and (known := _known_values(row))
     ]
     placed.sort(key=lambda one: finds(one[1]) != _YES)
     said = [_place(*one) for one in placed[:_KNOWN]]
@@ -319,13 +357,20 @@ def among_known(lines: Sequence[Line]) -> list[Answer]:
 
 
 def _place(line: Line, row: Found, known: Mapping[str, float]) -> str:
-    own = _distance(row, row["value"])
-    nearer = sum(_distance(row, value) < own for value in known.values())
+    own = round(_distance(row, row["value"]), _DIGITS)
+    nearer = sum(round(_distance(row, value), _DIGITS) < own for value in known.values())
     ordered = sorted(known, key=lambda name: _distance(row, known[name]))
     ends = dict.fromkeys([ordered[0], ordered[-1]])
-    named = ", ".join(f"{name} {_text(known[name])}" for name in ends)
-    count = f"{nearer} of {len(known)} are nearer to no bias"
+    named = " to ".join(f"{name} {_text(known[name])}" for name in ends)
+    verb = "is" if nearer == 1 else "are"
+    count = f"{nearer} of {len(known)} {verb} nearer to no bias"
     return f"{_short(line)} {_number(row)}: {count} ({named})"
+
+
+def _known_values(row: Found) -> dict[str, float]:
+    found = row.get("known_values")
+    known = found.items() if isinstance(found, dict) else ()
+    return {str(name): float(value) for name, value in known if is_number(value)}
 
 
 def _distance(row: Found, value: float) -> float:
@@ -339,17 +384,17 @@ def _distance(row: Found, value: float) -> float:
 # Does cleaning help, which method, at what cost?
 
 
-def about_columns(rows: Sequence[Found], lines: Sequence[Line], path: str) -> list[Answer]:
+def about_columns(rows: Sequence[Found], lines: Sequence[Line], call: Call) -> list[Answer]:
     """Answer what the methods and cleaned files did, and what to do next."""
     columns = column_answers(rows, lines)
     if not columns:
-        return [_next_without_columns(path)] if any(row.get("column") for row in rows) else []
+        return [_next_without_columns(call)] if any(row.get("column") for row in rows) else []
     return [
         _does_it_help(columns),
         _which(columns, lines),
         _cost(columns),
         _unchanged(columns, lines),
-        _next(columns, lines, path),
+        _next(columns, lines, call),
     ]
 
 
@@ -376,7 +421,8 @@ def column_answers(
 
 
 def _column(name: str, rows: Sequence[Found], lines: Sequence[Line]) -> ColumnAnswer:
-    counted = [line for line in lines if line.first and finds(line.first) != _NO]
+    judged = [line for line in lines if line.first and finds(line.first) != _NO]
+    counted = [line for line in judged if _comparable(line, name)]
     changed: dict[str, list[Line]] = {}
     for line in counted:
         changed.setdefault(change(line, name), []).append(line)
@@ -391,19 +437,23 @@ def _column(name: str, rows: Sequence[Found], lines: Sequence[Line]) -> ColumnAn
         for what, share in kept.items()
         if share < (limit := NEIGHBOURS_KEPT if what == _NEIGHBOURS else QUALITY_KEPT)
     ]
-    left = [r["value"] for r in rows if r["measure"] == "bias-left" and r.get("stage") == name]
+    left = [r for r in rows if r["measure"] == "bias-left" and r.get("stage") == name][:1]
     verdict: Verdict = "cannot tell"
     if better and costly:
         verdict, reason = "no", f"its cost is too high: {', '.join(costly)}"
     elif better and worse:
         both = [", ".join(map(_short, found)) for found in (better, worse)]
-        reason = f"measures contradict each other: {both[0]} fell, {both[1]} got worse"
+        reason = f"measures contradict each other: {both[0]} got better, {both[1]} got worse"
     elif better:
         verdict, reason = "yes", ""
     elif built_in:
-        reason = "only what it removes by construction fell"
+        reason = "only what it removes by construction got better"
     elif worse or unclear:
         verdict, reason = "no", "no measure changed clearly for the better"
+    elif not judged:
+        reason = "no measure finds bias that it could remove"
+    elif not counted:
+        reason = "only values that grow with the length of the vectors could change"
     else:
         reason = "no change has an interval to judge by"
     return ColumnAnswer(
@@ -415,7 +465,9 @@ def _column(name: str, rows: Sequence[Found], lines: Sequence[Line]) -> ColumnAn
         unclear,
         built_in,
         kept,
-        left[0] if left and is_number(left[0]) else None,
+        next((row["value"] for row in left if is_number(row["value"])), None),
+        [str(title) for row in left if isinstance(of := row.get("of"), dict) for title in of],
+        is_file=any(row.get("column") == _FILE for row in rows if row.get("stage") == name),
     )
 
 
@@ -447,35 +499,63 @@ def _test(row: Found) -> tuple[str, ...]:
 
 
 def _by_construction(line: Line, column: str) -> bool:
-    methods = [part.partition(":")[0].strip() for part in column.split(",")]
-    if column == "after":  # rows of a single method name it
-        methods = [part.partition(":")[0] for part in _debiased(line).split(",")]
     key = FAMILY_OF[line.measure].key
-    return any(key in _BY_CONSTRUCTION.get(method, ()) for method in methods)
+    return any(key in _BY_CONSTRUCTION.get(method, ()) for method in _methods(line, column))
 
 
-def _debiased(line: Line) -> str:
-    return str(next((r["debiased"] for r in line.stages.values() if given(r, "debiased")), ""))
+def _comparable(line: Line, column: str) -> bool:
+    """Return whether the vectors of a column have lengths that a measure can compare."""
+    if not MEASURES[line.measure].by_length or column not in line.stages:
+        return True
+    methods = _methods(line, column)
+    return bool(methods) and all(method in _LENGTH_KEPT for method in methods)
+
+
+def _methods(line: Line, column: str) -> list[str]:
+    """Return the methods of a column, none of a cleaned file."""
+    row = line.stages.get(column, {})
+    if row.get("column") == _FILE:
+        return []
+    names = column
+    if column == "after":  # rows of a single method name it
+        names = next((r["debiased"] for r in line.stages.values() if given(r, "debiased")), "")
+    return [part.partition(":")[0].strip() for part in str(names).split(",") if part.strip()]
+
+
+_FILE = "file"
+_MIDB = "midb-abs"
+_DIMS = 4
+"""Number of components of an audit and of MISP by default."""
 
 
 def _does_it_help(columns: Sequence[ColumnAnswer]) -> Answer:
     """Name the columns by their verdict; of a single one say what it changed, too."""
-    by: dict[str, list[str]] = {"yes": [], "no": [], "cannot tell": [], "failed": []}
-    for one in columns:
-        reason = one.failed.rstrip(".") or one.reason
-        by["failed" if one.failed else one.verdict].append(
-            f"{one.name} ({reason})" if reason else one.name
-        )
     titles = {"yes": "Yes", "no": "No", "cannot tell": "Cannot tell", "failed": "Not made"}
-    said = [f"{titles[verdict]}: {', '.join(names)}." for verdict, names in by.items() if names]
+    by: dict[str, dict[str, list[str]]] = {verdict: {} for verdict in titles}
+    for one in columns:
+        of = by["failed" if one.failed else one.verdict]
+        of.setdefault(one.failed.rstrip(".") or one.reason, []).append(one.name)
+    said = [
+        f"{titles[verdict]}: "
+        + "; ".join(", ".join(ns) + (f" ({why})" if why else "") for why, ns in of.items())
+        + "."
+        for verdict, of in by.items()
+        if of
+    ]
     changes = [_changes_text(one) for one in columns] if len(columns) == 1 else []
-    return Answer("Does cleaning help?", " ".join([*said, *filter(None, changes)]))
+    better = [line.first for one in columns if one.verdict == "yes" for line in one.better]
+    unjudged = (
+        ["But what got better was not compared with chance: it may have been no bias at all."]
+        if better and not any(row and finds(row) == _YES for row in better)
+        else []
+    )
+    return Answer("Does cleaning help?", " ".join([*said, *filter(None, changes), *unjudged]))
 
 
 def _changes_text(one: ColumnAnswer) -> str:
     groups = [
-        ("lowers", one.better),
-        ("lowers by construction", one.built_in),
+        ("improves", one.better),
+        ("improves, by construction,", one.built_in),
         ("makes worse", one.worse),
         ("does not clearly change", one.unclear),
     ]
@@ -498,13 +578,18 @@ def _which(columns: Sequence[ColumnAnswer], lines: Sequence[Line]) -> Answer:
         parts = [f"{best.name}.", _changes_text(best)]
     else:
         left = (
-            f"{best.bias_left:.0%} of the bias beyond chance is left, the least of those that help"
+            f"{best.bias_left:.0%} of the bias beyond chance is left{_by(best.left_by)}, the least "
+            "of those that help"
         )
         parts = [f"{best.name}: {left}.", _changes_text(best)]
     most = [text for line in lines if (text := _most_removed(line, columns))]
     if most:
         parts.append(f"Most is removed of {'; of '.join(most)}.")
     return Answer("Which method?", " ".join(filter(None, parts)))
+
+
+def _by(measures: Sequence[str]) -> str:
+    return f" (measured by {', '.join(measures)})" if measures else ""
 
 
 def _best(helping: Sequence[ColumnAnswer]) -> ColumnAnswer | None:
@@ -563,14 +648,14 @@ def _unchanged(columns: Sequence[ColumnAnswer], lines: Sequence[Line]) -> Answer
     improved = {id(line) for one in made for line in [*one.better, *one.built_in]}
     names = [one.name for one in made]
     stayed = [
-        f"{_short(line)} ({_range(line, names)})"
+        f"{_short(line)} ({_range(line, own)})"
         for line in lines
         if id(line) not in improved
         and line.first
         and finds(line.first) != _NO
-        and any(name in line.stages for name in names)
+        and (own := [name for name in names if name in line.stages and _comparable(line, name)])
     ]
-    parts = [f"No column clearly lowered {', '.join(stayed)}."] if stayed else []
+    parts = [f"Nothing here clearly improved {', '.join(stayed)}."] if stayed else []
     clustering = next((line for line in lines if FAMILY_OF[line.measure].key == "clustering"), None)
     still = [
         one.name
@@ -590,7 +675,7 @@ def _unchanged(columns: Sequence[ColumnAnswer], lines: Sequence[Line]) -> Answer
         elif finds(clustering.first) == _NO:
             parts.append(
                 "Clustering can show nothing here: these vectors cluster as well along axes that "
-                "mean nothing."
+                "have nothing to do with the groups."
             )
     return Answer("What did cleaning not change?", " ".join(parts))
 
@@ -604,48 +689,67 @@ def _range(line: Line, stages: Sequence[str]) -> str:
     return f"{_number(line.first)} → {' to '.join(ends)}"
 
 
-def _next(columns: Sequence[ColumnAnswer], lines: Sequence[Line], path: str) -> Answer:
-    file = _file(path)
-    best = _best([one for one in columns if one.verdict == "yes" and _is_method(one.name)])
+def _next(columns: Sequence[ColumnAnswer], lines: Sequence[Line], call: Call) -> Answer:
+    methods = [one for one in columns if _is_method(one)]
+    best = _best([one for one in methods if one.verdict == "yes"])
+    found = [line for line in lines if line.first and finds(line.first) == _YES]
+    found.sort(key=lambda line: (line.measure == _MIDB, -_clearness(line.first or {})))
     if best is not None:
         text = (
-            f"Write the cleaned vectors: wordbias debias {shlex.quote(best.name)}{file} -o "
-            "clean.txt. Then train your model on both files and compare: no value here shows what "
-            "another model makes of them."
+            f"Write the cleaned vectors: wordbias debias {shlex.quote(best.name)}"
+            f"{call.options(best.name)} -o clean.txt. Then train your model on both files and "
+            "compare: no value here shows what another model makes of them."
         )
-    elif any(_is_method(one.name) for one in columns):
-        found = [
-            line
-            for line in lines
-            if line.first and finds(line.first) == _YES and FAMILY_OF[line.measure].key != "midb"
-        ]
-        found.sort(key=lambda line: -_clearness(line.first or {}))
-        metric = found[0].measure if found else "direct-bias"
+    elif not any(line.first and finds(line.first) != _NO for line in lines):
+        text = (
+            "No bias is shown here that a method could remove. Ask about other groups: wordbias "
+            f"audit --groups NAME{call.file}"
+        )
+    elif methods:
+        metric = found[0].measure if found and found[0].measure != _MIDB else "direct-bias"
         text = (
             f"Try more methods and strengths: wordbias debias --choose {metric} "
-            f"--keep {QUALITY_KEPT:g}{file}"
+            f"--keep {QUALITY_KEPT:g}{call.options()}"
         )
     else:
-        text = f"Compare with the methods of wordbias: wordbias audit{file}"
+        text = f"Compare with the methods of wordbias: wordbias audit{call.options()}"
     return Answer("What next?", text)
 
 
-def _file(path: str) -> str:
-    """Write the embedding's file for a command; a command takes the sample without one."""
-    if not path:
-        return " EMBEDDING"
-    return "" if Path(path) == sample_path() else f" {shlex.quote(path)}"
+def _next_without_columns(call: Call) -> Answer:
+    return Answer("What next?", f"See what methods change: wordbias audit{call.options()}")
 
 
-def _next_without_columns(path: str) -> Answer:
-    file = _file(path)
-    return Answer("What next?", f"See what methods change: wordbias audit{file}")
-
-
-def _is_method(label: str) -> bool:
+def _is_method(one: ColumnAnswer) -> bool:
     from wordbias.methods.methods import METHODS
 
-    return label.partition(":")[0].split(",")[0] in METHODS
+    return not one.is_file and one.name.partition(":")[0].split(",")[0] in METHODS
+
+
+class Call(NamedTuple):
+    """The file of an embedding and the arguments with which it was measured."""
+
+    path: str
+    arguments: Mapping[str, Any]
+
+    @property
+    def file(self) -> str:
+        """The file for another command; a command takes the sample without one."""
+        if not self.path:
+            return " EMBEDDING"
+        return "" if Path(self.path) == sample_path() else f" {shlex.quote(self.path)}"
+
+    def options(self, methods: str = "") -> str:
+        """Return the options that repeat the groups, and for MISP and MHD the components."""
+        options = []
+        if isinstance(groups := self.arguments.get("groups"), str) and groups:
+            options.append(f"--groups {shlex.quote(groups)}")
+        if any(part.partition(":")[0] in ("misp", "mhd") for part in methods.split(",")):
+            if is_number(dims := self.arguments.get("dims")) and dims != _DIMS:
+                options.append(f"--dims {dims}")
+            if any(self.arguments.get(name) is True for name in ("center", "as_published")):
+                options.append("--center")
+        return f"{self.file}{''.join(f' {one}' for one in options)}"
 
 
 # Embeddings side by side
@@ -658,6 +762,8 @@ def compared(lines: Sequence[Line]) -> list[Answer]:
         return []
     pairs: dict[tuple[str, str], dict[str, Line]] = {}
     for line in lines:
+        if MEASURES[line.measure].by_length:  # two embeddings may have vectors of other lengths
+            continue
         pairs.setdefault((line.measure, line.variant), {})[line.subject] = line
     nearer: dict[str, list[str]] = {subject: [] for subject in subjects}
     unclear = []
@@ -721,10 +827,11 @@ def _with_value(line: Line, row: Found) -> str:
     if is_number(low) and is_number(high):
         about.append(f"chance {_text(low)} to {_text(high)}")
     elif is_number(row.get("neutral")):
-        about.append(f"neutral {row['neutral']:g}")
-    if is_number(row.get("p")):
+        about.append(f"{row['neutral']:g} without bias")
+    if is_number(row.get("p")) and row["p"] == _p(row):
         about.append(
-            f"p = {row['p']:.2g}" + (" with the words as given" if row.get("reading") else "")
+            ("p < 0.001" if row["p"] < _SMALL_P else f"p = {row['p']:.2g}")
+            + (" with the words as given" if row.get("reading") else "")
         )
     return f"{_title(line)} ({', '.join([_number(row), *about])})"
 
@@ -739,4 +846,4 @@ def _number(row: Found | None) -> str:
 
 
 def _text(value: float | None) -> str:
-    return minus(number(value, 3))
+    return minus(number(value, _DIGITS))

@@ -200,6 +200,17 @@ def paths_of(documents: Iterable[Document]) -> dict[str, str]:
     }
 
 
+def settings_of(documents: Iterable[Document]) -> dict[str, dict[str, Any]]:
+    """Return the arguments of the call that measured each input, by the name of the input."""
+    return {
+        str(name): arguments
+        for document in documents
+        if isinstance(inputs := document.about.get("inputs"), dict)
+        and isinstance(arguments := document.about.get("arguments"), dict)
+        for name in inputs
+    }
+
+
 def _clean(row: Found) -> Found:
     details = {_printable(key): _typed_detail(key, _printable(value)) for key, value in row.items()}
     return {key: value for key, value in details.items() if value is not None or key == "value"}

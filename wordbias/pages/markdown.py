@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from wordbias.errors import printable
 from wordbias.pages.answers import answers
-from wordbias.pages.document import Document, notes_of, paths_of, rows_of
+from wordbias.pages.document import Document, notes_of, paths_of, rows_of, settings_of
 from wordbias.pages.page import page_title
 from wordbias.pages.section import Section
 from wordbias.pages.views import sections
@@ -26,7 +26,10 @@ def render_markdown(documents: Sequence[Document]) -> str:
     notes = [note for one in documents for note in notes_of(one)]
     parts = [
         f"# {_plain(page_title(documents))}",
-        "\n".join(f"- {_plain(sentence)}" for sentence in answers(rows, paths_of(documents))),
+        "\n".join(
+            f"- {_plain(sentence)}"
+            for sentence in answers(rows, paths_of(documents), settings_of(documents))
+        ),
         *(part for one in sections(rows) for part in _section(one)),
         "## What these numbers cannot say",
         LIMITS,

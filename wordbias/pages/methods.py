@@ -45,7 +45,13 @@ def method_sections(rows: Sequence[Found]) -> list[Section]:
 def _grid(subject: str, columns: Sequence[ColumnAnswer]) -> Grid:
     kept = [what for what in _KEPT if any(what in (one.kept or {}) for one in columns)]
     left = any(one.bias_left is not None for one in columns)
-    heads = ["method", "helps?", "lowers", "makes worse", *(f"{_KEPT[what]} kept" for what in kept)]
+    heads = [
+        "method",
+        "helps?",
+        "improves",
+        "makes worse",
+        *(f"{_KEPT[what]} kept" for what in kept),
+    ]
     heads += ["bias left"] if left else []
     cells = [
         [

@@ -12,7 +12,7 @@ from typing import Any
 
 from wordbias import __version__
 from wordbias.pages.answers import Answer, answer_parts
-from wordbias.pages.document import DATA, Document, notes_of, paths_of, rows_of
+from wordbias.pages.document import DATA, Document, notes_of, paths_of, rows_of, settings_of
 from wordbias.pages.section import (
     Figure,
     Grid,
@@ -42,7 +42,7 @@ def render_page(documents: Sequence[Document]) -> str:
         _header(documents),
         element(
             "main",
-            _short(answer_parts(rows, paths_of(documents))),
+            _short(answer_parts(rows, paths_of(documents), settings_of(documents))),
             _contents(found),
             *map(_section, found),
         ),
