@@ -13,7 +13,7 @@ _OUTPUT = "wordbias-audit.html"
 
 command: click.Command = shell(
     audit,
-    argument("embeddings", many=True, metavar="[EMBEDDING]..."),
+    argument("embeddings", many=True, metavar="[EMBEDDING|MODEL]..."),
     option(
         "output",
         "-o",
@@ -22,6 +22,9 @@ command: click.Command = shell(
         help=f"File to write.  [default: {_OUTPUT}; md and json: stdout]",
     ),
     option("skip", type=NAMES),
+    option("methods", type=NAMES),
+    option("stereoset", metavar="FILE"),
+    option("snli", metavar="FILE"),
     option("words", type=NAMES),
     option("sets", multiple=True),
     option("model", metavar="FILE"),
@@ -30,6 +33,7 @@ command: click.Command = shell(
         wordbias audit glove.txt -o glove.html --sets test_sets/
         wordbias audit glove.txt word2vec.bin --skip gipe,mab
         wordbias audit glove.txt --format json -o glove.json
+        wordbias audit all-MiniLM-L6-v2/ -o minilm.html
     """,
     shown=show_page_and_notes,
     extra=[

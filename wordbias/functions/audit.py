@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import cast
 
 from wordbias.calls import current, note, public
 from wordbias.data import nli_sample_path
+from wordbias.functions.audit_model import audit_model, model_among, refuse_options_of_models
 from wordbias.functions.inputs import (
     EmbeddingsLike,
     ReadOptions,
@@ -24,6 +26,7 @@ from wordbias.measures.sembias import SemBias
 from wordbias.nli.files import Model
 from wordbias.pages.audit import measure_stages, slow_parts
 from wordbias.pages.stages import Plan, make_stages
+from wordbias.pretrained import ModelLike
 from wordbias.resources import located
 from wordbias.word_tasks import find_sets
 from wordbias.wordlists import Attribute, GroupsLike, wordlist
@@ -33,10 +36,14 @@ FORMATS = (*PAGE_FORMATS, "json")
 
 @public
 def audit(
-    embeddings: EmbeddingsLike = None,
+    embeddings: EmbeddingsLike | ModelLike = None,
     *,
     output: str | os.PathLike[str] | None = None,
     skip: Sequence[str] | None = None,
+    methods: Sequence[str] | None = None,
+    stereoset: str | os.PathLike[str] | None = None,
+    snli: str | os.PathLike[str] | None = None,
+    device: str | None = None,
     words: Sequence[str] | None = None,
     sets: Places = (),
     sembias: str | os.PathLike[str] | None = None,
@@ -54,22 +61,38 @@ def audit(
     cache: bool = True,
     seed: int = 0,
 ) -> Page:
-    """Measure everything about ``embeddings``, before and after MISP, and write one page.
+    """Measure everything about ``embeddings`` or a model, before and after debiasing, on one page.
 
     The page shows every measure of bias with its interval, the occupations that lean most,
     neighbours, quality, and how an NLI model that reads the vectors treats women and men. It needs
     no network and no installed software, can be mailed and printed, and contains its data. No other
     file is written. Without ``embeddings`` the sample that comes with wordbias is used.
 
+    A model, such as an encoder of sentence-transformers or of the BERT family, is audited on
+    sentences that come with wordbias: how easily the gender of first names is read off each layer,
+    association tests (SEAT and CEAT), occupations between she and he; before and after projections
+    of the vectors that its head or pooling reads, with what each costs.
+
     Parameters
     ----------
-    embeddings : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several
-        The embeddings to measure; by default the sample that comes with wordbias.
+    embeddings : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several; a model
+        The embeddings to measure; by default the sample that comes with wordbias. Or one model: a
+        folder, a name on the hub, (model, tokenizer) or SentenceTransformer.
     output : path, optional
         File to write: a page (.html), the same without pictures (.md), or rows (.json).
     skip : sequence of str, optional
         Parts to leave out, some of midb, direct-bias, clustering, recoverability, sembias, gipe,
-        weat, occupations, map, neighbours, quality, mab, misp.
+        weat, occupations, map, neighbours, quality, mab, misp; of a model some of probe, untrained,
+        seat, ceat, pronouns.
+    methods : sequence of str, optional
+        Projections of a model: misp, hard, mhd, leace, inlp, with settings such as misp:dims=2, or
+        settings of wordbias project such as L11-01110.  [default: misp, hard, leace]
+    stereoset : path, fetched name or frame, optional
+        StereoSet, enhanced StereoSet or CrowS-Pairs, for a model with a head that scores them.
+    snli : path, fetched name or pairs, optional
+        Labelled pairs, for a model with an NLI head: its fairness, and its accuracy on these.
+    device : str, optional
+        Device of a model: cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     words : sequence of str, optional
         Words whose neighbours are listed too: nurse,doctor.
     sets : path, fetched name or several
@@ -122,6 +145,19 @@ def audit(
     >>> [row.details["stage"] for row in report["midb-abs"]]
     ['before', 'after']
     """
+    if (encoder := model_among(embeddings)) is not None:
+        return audit_model(
+            encoder,
+            output=output,
+            skip=tuple(skip or ()),
+            methods=methods,
+            stereoset=stereoset,
+            snli=snli,
+            device=device,
+            seed=seed,
+        )
+    refuse_options_of_models()
+    embeddings = cast("EmbeddingsLike", embeddings)
     tests = places_of(sets)
     files = [*as_list(embeddings), *tests, sembias, model, groups, vocab]
     to = check_output(output, FORMATS, map(path_of, files))
