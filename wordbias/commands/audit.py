@@ -23,6 +23,7 @@ command: click.Command = shell(
     ),
     option("skip", type=NAMES),
     option("methods", type=NAMES),
+    option("export", metavar="DIR"),
     option("stereoset", metavar="FILE"),
     option("snli", metavar="FILE"),
     option("words", type=NAMES),

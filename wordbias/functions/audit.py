@@ -41,6 +41,7 @@ def audit(
     output: str | os.PathLike[str] | None = None,
     skip: Sequence[str] | None = None,
     methods: Sequence[str] | None = None,
+    export: str | os.PathLike[str] | None = None,
     stereoset: str | os.PathLike[str] | None = None,
     snli: str | os.PathLike[str] | None = None,
     device: str | None = None,
@@ -87,6 +88,9 @@ def audit(
     methods : sequence of str, optional
         Projections of a model: misp, hard, mhd, leace, inlp, with settings such as misp:dims=2, or
         settings of wordbias project such as L11-01110.  [default: misp, hard, leace]
+    export : path, optional
+        Folder for a sentence-transformers model with a projection: the only one of ``methods``, or
+        the one that helps and leaves least.
     stereoset : path, fetched name or frame, optional
         StereoSet, enhanced StereoSet or CrowS-Pairs, for a model with a head that scores them.
     snli : path, fetched name or pairs, optional
@@ -151,6 +155,7 @@ def audit(
             output=output,
             skip=tuple(skip or ()),
             methods=methods,
+            export=export,
             stereoset=stereoset,
             snli=snli,
             device=device,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from wordbias.calls import current, note
 from wordbias.embedding import is_words_and_vectors
 from wordbias.errors import Interrupted, WordbiasError
+from wordbias.formats.files import check_new
 from wordbias.functions.inputs import path_of
 from wordbias.functions.report import FORMATS as PAGE_FORMATS
 from wordbias.functions.report import Page, check_output
@@ -22,12 +24,13 @@ from wordbias.results import Row
 
 if TYPE_CHECKING:
     from wordbias.contextual.audit.measure import Audited
+    from wordbias.contextual.audit.projections import Fitted, Method
     from wordbias.contextual.audit.texts import Reader
     from wordbias.contextual.stereoset.evaluate import DataLike
     from wordbias.nli.pairs import PairsLike
 
 FORMATS = (*PAGE_FORMATS, "json")
-ONLY_MODELS = ("device", "stereoset", "snli")
+ONLY_MODELS = ("export", "stereoset", "snli", "device")
 """Arguments of `wordbias.audit` that are for models only."""
 _SHARED = ("embeddings", "output", "skip", "methods", "seed")
 """Arguments that are for vectors and for models."""
@@ -115,6 +118,7 @@ def audit_model(
     output: str | os.PathLike[str] | None,
     skip: Sequence[str],
     methods: Sequence[str] | None,
+    export: str | os.PathLike[str] | None,
     stereoset: DataLike | None,
     snli: PairsLike | None,
     device: str | None,
@@ -127,41 +131,39 @@ def audit_model(
     WordbiasError
         If an argument is for vectors, or the model or a file cannot be used.
     """
+    from wordbias.contextual.audit.export import check_exportable, export_with_step
     from wordbias.contextual.audit.measure import PARTS, Measuring
     from wordbias.contextual.audit.projections import METHODS, Method
     from wordbias.contextual.audit.texts import AuditTexts, Reader
     from wordbias.probes.encoder import Encoder
 
-    name = name_of(model)
-    _refuse_options_of_vectors(name)
-    for part in skip:
-        if part not in PARTS:
-            raise WordbiasError(
-                f"part {part!r}: expected some of {', '.join(PARTS)}, which are the parts of an "
-                f"audit of a model"
-            )
+    _refuse_options_of_vectors(name_of(model))
+    if unknown := [part for part in skip if part not in PARTS]:
+        raise WordbiasError(
+            f"part {unknown[0]!r}: expected some of {', '.join(PARTS)}, as of every model"
+        )
     wanted = [Method.parse(text) for text in (METHODS if methods is None else methods)]
     distinct = list({method.label: method for method in wanted}.values())
     files = [path_of(stereoset), path_of(snli)]
     to = check_output(output, FORMATS, [path_of(model), *files])
+    if export is not None:
+        check_new(export)
     data, pairs = _data(stereoset), _pairs(snli)
     encoder = Encoder.load(model, device=device)
+    if export is not None:
+        check_exportable(encoder)
     reader = Reader(encoder, AuditTexts.load())
     subject = Path(encoder.name).name
     for line in encoder.notes:
         note(line, reported=True)
     stored = None if output is None else f"{os.fspath(output)}.vectors"
     measuring = Measuring(subject, reader, seed, skip)
-    untrained = None
     named = path_of(model)
-    if "untrained" not in skip and "probe" not in skip and named is not None:
+    untrained = None
+    if named is not None and not {"probe", "untrained"} & set(skip):
         untrained = partial(Encoder.load, named, device=device, random_init=seed)
-    try:
+    with _resuming(stored):
         found = measuring.run(distinct, untrained=untrained, path=stored)
-    except KeyboardInterrupt:
-        if stored is None:
-            raise
-        raise Interrupted("the same call resumes from the vectors that are encoded") from None
     rows, notes = _with_heads(model, reader, subject, found, data, pairs, device, seed)
     page = Page(
         arguments={key: one for key, one in current().arguments.items() if key != "output"},
@@ -179,7 +181,44 @@ def audit_model(
     if output is not None:
         page.write(output, to)
         Path(f"{os.fspath(output)}.vectors").unlink(missing_ok=True)
+    if export is not None:
+        chosen = _chosen(page, found.projections, distinct)
+        export_with_step(encoder, model, chosen, export)
+        note(f"{os.fspath(export)}: written, with {chosen.method.label} behind its pooling")
     return page
+
+
+@contextmanager
+def _resuming(stored: str | None) -> Iterator[None]:
+    """Say how an interrupted call resumes, if its vectors are stored."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if stored is None:
+            raise
+        raise Interrupted("the same call resumes from the vectors that are encoded") from None
+
+
+def _chosen(page: Page, fitted: Sequence[Fitted], methods: Sequence[Method]) -> Fitted:
+    """Return the only method, or the one that helps and leaves least.
+
+    Raises
+    ------
+    WordbiasError
+        If the only one could not be fitted, or none of several helps.
+    """
+    from wordbias.pages.encoder_answers import ModelRows, best
+
+    rows = [row.to_dict() for row in page.rows]
+    label = methods[0].label if len(methods) == 1 else best(ModelRows(page.rows[0].subject, rows))
+    for one in fitted:
+        if one.method.label == label:
+            return one
+    raise WordbiasError(
+        "--export: nothing is written, for "
+        + ("that projection could not be made" if len(methods) == 1 else "no projection helps")
+        + "; name one with --methods"
+    )
 
 
 def _refuse_options_of_vectors(name: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wordbias.measures.registry import FAMILY_OF, measure_title
+from wordbias.pages.encoder_answers import is_of_model, model_answers
 from wordbias.pages.lines import Line, is_number, minus
 from wordbias.pages.verdicts import (
     IMPROVED,
@@ -32,6 +33,8 @@ def headline(rows: Sequence[Found]) -> list[str]:
     The sentences name the main measure of each family, and call a value away from neutral, or a
     change clear, only if the 95 % intervals show it.
     """
+    if any(map(is_of_model, rows)):
+        return model_answers(rows)
     known = main_lines(rows)
     lines = [line for line in known if FAMILY_OF[line.measure].kind == "bias"]
     subjects = list(dict.fromkeys(line.subject for line in lines))

@@ -12,6 +12,7 @@ from typing import Any
 
 from wordbias import __version__
 from wordbias.pages.document import DATA, Document, notes_of, rows_of
+from wordbias.pages.encoder_answers import is_of_model
 from wordbias.pages.headline import headline
 from wordbias.pages.section import Figure, Grid, Markup, Section, element, script_data
 from wordbias.pages.views import sections
@@ -78,7 +79,8 @@ def _source_hash(text: str) -> str:
 
 
 def _header(documents: Sequence[Document]) -> Markup:
-    found = [row.get("debiased") for one in documents for row in one.rows]
+    rows = [row for one in documents for row in one.rows if not is_of_model(row)]
+    found = [row.get("debiased") for row in rows]
     done = ", or ".join(text for name, text in _AFTER.items() if name in found)
     after = f"“Before” is the embedding as it was given, “after” what {done}; nothing was written."
     inputs = [

@@ -64,7 +64,8 @@ class Reading:
         """Return compression, accuracy and selectivity: means over the seeds, with intervals.
 
         The intervals are Student's over the seeds: other orders of the same names, and other
-        initial weights. Changes are paired by the seed.
+        initial weights. Changes are paired by the seed. A value is beyond chance if its interval
+        lies above the control task under every seed.
 
         Parameters
         ----------
@@ -95,6 +96,9 @@ class Reading:
             if measure in _CONTROLS:
                 draws = _CONTROLS[measure](at_chance.codes)
                 details |= chance_level(value, draws, "lower")
+                # a mean over seeds is beyond single draws only if its interval is
+                lower_end = details.get("low", value)
+                details["beyond_chance"] = bool(lower_end > details["chance_high"])
             rows.append(Row(subject, measure, value, details))
         return rows
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from wordbias.contextual.audit.projections import Fitted, Method, fit
-from wordbias.contextual.audit.texts import Float32, Reader, TextVectors
+from wordbias.contextual.audit.projections import Fitted, Method, Unprojected, fit
+from wordbias.contextual.audit.texts import Reader, TextVectors
 from wordbias.errors import WordbiasError
 from wordbias.probes.ceat.measure import Settings as CeatSettings
 from wordbias.probes.ceat.measure import ceat
@@ -34,6 +34,8 @@ PARTS = ("probe", "untrained", "seat", "ceat", "pronouns")
 UNTRAINED = f"{NAMES}, untrained encoder"
 LEFT, COLUMN = "bias-left", "column"
 CEAT_DRAWS = 1000
+_OF_WORDS = ("sentences", "too_few", "single")
+"""Details of CEAT that are the same in all rows: every word has as many sentences."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +135,7 @@ class Measuring:
         parts = [part for part in PARTS if part not in self.skip and part != "untrained"]
         total = 1 + len(methods) + (1 + len(methods)) * len(parts) + (untrained is not None)
         with progress("audit", total, "part") as bar:
-            before, pooled = self._before(path, bar)
+            before, unprojected = self._before(path, bar)
             rows = self._stage(before, None, parts, bar)
             if untrained is not None:
                 rows += self._untrained(untrained, before)
@@ -142,8 +144,8 @@ class Measuring:
             for method in methods:
                 bar.set_postfix_str(method.label)
                 try:
-                    one = self._fitted(method, before, pooled)
-                    after = Stage(method.label, one.vectors(self.reader, before.vectors, pooled))
+                    one = self._fitted(method, unprojected)
+                    after = Stage(method.label, one.vectors(self.reader, unprojected))
                 except WordbiasError as error:
                     rows.append(self._failed(method.label, error))
                     bar.update(1 + len(parts))
@@ -153,11 +155,14 @@ class Measuring:
                 rows += [*found, *self._costs(after, before)]
                 fitted.append(one)
                 columns.append(method.label)
-        rows += bias_left(self.subject, rows, columns, self.reader.last)
+        rows += [
+            self._with_command(row, fitted)
+            for row in left_rows(self.subject, rows, columns, self.reader.last)
+        ]
         return Audited(rows, self.notes, tuple(fitted))
 
-    def _before(self, path: str | None, bar: Bar) -> tuple[Stage, Float32]:
-        """Encode all texts; return the stage before, and the pooled vectors of the last layer."""
+    def _before(self, path: str | None, bar: Bar) -> tuple[Stage, Unprojected]:
+        """Encode all texts; return the stage before, and the vectors that projections change."""
         bar.set_postfix_str("encoding")
         reader, texts = self.reader, self.reader.texts.all()
         pooled = reader.pooled(texts, reader.layers, path)
@@ -166,14 +171,27 @@ class Measuring:
         words = None if "ceat" in self.skip else reader.words(reader.layers)
         places = {text: i for i, text in enumerate(texts)}
         bar.update(1)
-        return Stage(BEFORE, TextVectors(places, layers, words)), pooled[-1]
+        vectors = TextVectors(places, layers, reader.finished_words(words))
+        return Stage(BEFORE, vectors), Unprojected(places, pooled[-1], words)
 
-    def _fitted(self, method: Method, before: Stage, pooled: Float32) -> Fitted:
+    def _fitted(self, method: Method, before: Unprojected) -> Fitted:
         """Fit a method to the pooled vectors of the sentences for fitting."""
-        places = before.vectors.places
+        places = before.places
         pairs = np.array([[places[text] for text in pair] for pair in self.reader.texts.pairs])
-        first, second = (pooled[side].astype(np.float64) for side in pairs.T)
+        first, second = (before.pooled[side].astype(np.float64) for side in pairs.T)
         return fit(method, self.reader, first, second, self.seed)
+
+    def _with_command(self, row: Row, fitted: Sequence[Fitted]) -> Row:
+        """Add the command that writes the model with a projection, if there is one."""
+        label, encoder = row.details["stage"], self.reader.encoder
+        (one,) = (one for one in fitted if one.method.label == label)
+        if one.step is None:
+            command = f"wordbias project {encoder.name} --setting={label} -o ADAPTER"
+        elif encoder.sentence is not None:
+            command = f"wordbias audit {encoder.name} --methods={label} --export=DIR"
+        else:
+            return row
+        return replace(row, details={**row.details, "written_by": command})
 
     def _stage(
         self, stage: Stage, before: Stage | None, parts: Sequence[str], bar: Bar
@@ -263,7 +281,8 @@ class Measuring:
         rows = []
         for row in ceat(words, self.reader.texts.queries, settings, stage.layers):
             key = (row.details["layer"], row.details["set"])
-            about = {**stage.about, "about": "gender", **row.details}
+            details = {k: v for k, v in row.details.items() if k not in _OF_WORDS}
+            about = {**stage.about, "about": "gender", **details}
             old = None if before is None else before.ceats.get(key)
             if old is not None and old.value is not None and row.value is not None:
                 about["change"] = row.value - old.value
@@ -349,7 +368,7 @@ _MEASURES: Mapping[str, Callable[[Measuring, Stage, Stage | None], list[Row]]] =
 # Bias that is left, against what is kept
 
 
-def bias_left(subject: str, rows: Sequence[Row], columns: Sequence[str], layer: int) -> list[Row]:
+def left_rows(subject: str, rows: Sequence[Row], columns: Sequence[str], layer: int) -> list[Row]:
     """Return a row for each column: the share of the bias beyond chance that is left.
 
     It is the mean over the main measures that are beyond chance before of

@@ -25,6 +25,7 @@ from wordbias.errors import UsageError, WordbiasError
 from wordbias.methods.inlp import fit_vectors
 from wordbias.methods.leace import fit_erasure
 from wordbias.methods.transform import Projection, Step
+from wordbias.probes.representations import Representations
 from wordbias.subspace import Subspace
 
 METHODS = ("misp", "hard", "leace")
@@ -96,6 +97,25 @@ def _inside(text: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
+class Unprojected:
+    """Vectors of the encoder as it was given, which projections change.
+
+    Attributes
+    ----------
+    places
+        Place of each text among the vectors.
+    pooled
+        Pooled vectors of all texts at the last layer, before the modules, shape ``(n, d)``.
+    words
+        Vectors of the words of the queries at the layers, before the modules.
+    """
+
+    places: Mapping[str, int] = field(repr=False)
+    pooled: Float32 = field(repr=False)
+    words: Representations | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Fitted:
     """A fitted projection.
 
@@ -113,37 +133,30 @@ class Fitted:
     step: Step | None = None
     inside: tuple[Intervention, ...] = ()
 
-    def vectors(self, reader: Reader, before: TextVectors, pooled: Float32) -> TextVectors:
+    def vectors(self, reader: Reader, before: Unprojected) -> TextVectors:
         """Return the vectors of all texts after the projection.
-
-        Parameters
-        ----------
-        before
-            Those before.
-        pooled
-            Pooled vectors of all texts at the last layer, before the modules, shape ``(n, d)``.
 
         Raises
         ------
         WordbiasError
             If no vector changes.
         """
-        last = reader.last
+        last, words = reader.last, before.words
         if self.step is not None:
-            changed = self.step(pooled)
-            words = None
-            if reader.words_follow and before.words is not None:
-                vectors = self.step(before.words.layer(last))[None]
-                words = replace(before.words, vectors=vectors, layers=(last,))
-            return TextVectors(before.places, {last: reader.finished(changed)}, words)
+            changed = reader.finished(self.step(before.pooled))
+            if words is not None and reader.words_follow:
+                vectors = reader.finished(self.step(words.layer(last)))[None]
+                words = replace(words, vectors=vectors, layers=(last,))
+            else:
+                words = None
+            return TextVectors(before.places, {last: changed}, words)
         layers = [n for n in reader.layers if n >= _first_layer(self.inside, last)]
         with applied(reader.encoder.model, self.inside):
             found = reader.pooled(list(before.places), layers, None)
-            words = reader.words([last]) if before.words is not None else None
+            words = reader.words([last]) if words is not None else None
         by_layer = dict(zip(layers, found, strict=True))
-        return TextVectors(
-            before.places, {**by_layer, last: reader.finished(by_layer[last])}, words
-        )
+        by_layer[last] = reader.finished(by_layer[last])
+        return TextVectors(before.places, by_layer, reader.finished_words(words))
 
     def at(self, site: Site) -> tuple[Intervention, ...]:
         """Return the same removals in a model with a head, which reads a site of the encoder.

@@ -160,8 +160,7 @@ class TextVectors:
         Vectors of all texts by layer, shape ``(n, d)``. Those of the last layer are as the model
         gives them, after its modules; the others are pooled.
     words
-        Vectors of the words of the queries in their sentences, at the same layers; None where they
-        are those of the stage before.
+        Vectors of the words of the queries in their sentences; None where they are those before.
     """
 
     places: Mapping[str, int] = field(repr=False)
@@ -272,12 +271,29 @@ class Reader:
         return Representations(job.vectors(BATCH_TOKENS), tuple(layers), columns)
 
     def finished(self, x: Float32) -> Float32:
-        """Put pooled vectors of the last layer through the modules behind the pooling."""
+        """Put pooled vectors of the last layer through the modules behind the pooling.
+
+        Vectors of words are too, if the modules take vectors of their length.
+        """
         sentence = self.encoder.sentence
         if sentence is None or not sentence.steps:
+            return x
+        takes = next((step.before for step in sentence.steps if step.before), x.shape[1])
+        if takes != x.shape[1]:
             return x
         torch = need("torch", extra="contextual", purpose=PURPOSE)
         with torch.inference_mode():
             given = torch.from_numpy(np.ascontiguousarray(x, np.float32))
             found: Float32 = sentence.apply(given).cpu().numpy()
         return found
+
+    def finished_words(self, words: Representations | None) -> Representations | None:
+        """Put the vectors of words at the last layer through the modules, as `finished` does."""
+        if words is None or self.last not in words.layers:
+            return words
+        finished = self.finished(words.layer(self.last))
+        if finished.shape[1] != words.dim:
+            return words
+        vectors = words.vectors.copy()
+        vectors[words.place(self.last)] = finished
+        return replace(words, vectors=vectors)
