@@ -13,7 +13,7 @@ _OUTPUT = "wordbias-audit.html"
 
 command: click.Command = shell(
     audit,
-    argument("embeddings", many=True, metavar="[EMBEDDING|MODEL]..."),
+    argument("embeddings", many=True, metavar="[EMBEDDING]..."),
     option(
         "output",
         "-o",

@@ -83,7 +83,7 @@ def audit(
         File to write: a page (.html), the same without pictures (.md), or rows (.json).
     skip : sequence of str, optional
         Parts to leave out, some of midb, direct-bias, clustering, recoverability, sembias, gipe,
-        weat, occupations, map, neighbours, quality, mab, misp; of a model some of probe, untrained,
+        weat, occupations, map, neighbours, quality, mab, misp. Of a model some of probe, untrained,
         seat, ceat, pronouns.
     methods : sequence of str, optional
         Projections of a model: misp, hard, mhd, leace, inlp, with settings such as misp:dims=2, or

@@ -304,7 +304,7 @@ MODEL_FAMILIES = (
         question="Are sentences that are about no person as similar as before?",
         limits="48 short sentences in one language; data of a task of your own say more.",
         method="Cosines of all pairs before and after; the five nearest sentences of each.",
-        source="Rank correlation as in tests of semantic similarity.",
+        source="Rank correlation as in the tests of Agirre et al. (2012), “SemEval-2012 Task 6”.",
         main="sentence-order-kept",
     ),
     Family(

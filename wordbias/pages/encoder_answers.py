@@ -24,6 +24,7 @@ LIMITS = {ORDER: 0.95, NEIGHBOURS: 0.9}
 MUCH_LEFT = 0.5
 """Share of the bias beyond chance above which a projection that helps leaves much."""
 SIGNIFICANT = 0.05
+"""Largest p of SEAT, corrected for the number of queries, that counts as a finding."""
 MAIN = (COMPRESSION, STEREOTYPE)
 _COSTS = {ORDER: "the order of similarities", NEIGHBOURS: "the nearest sentences"}
 _WORDS = {COMPRESSION: "compression", STEREOTYPE: "correlation with the share of women"}
@@ -176,27 +177,29 @@ def _occupations(one: ModelRows) -> list[str]:
 
 
 def _associations(one: ModelRows) -> list[str]:
-    """Say what the association tests find, and where SEAT and CEAT contradict each other."""
-    found: dict[tuple[bool, bool], list[str]] = {}
+    """Say what the association tests find, and where CEAT contradicts SEAT.
+
+    SEAT decides, whose p asks whether other words would give as much. The interval of CEAT takes
+    the words as given; that of an encoder with random weights often leaves 0 out.
+    """
+    found: dict[str, list[str]] = {}
     for name in one.sets(SEAT):
         seat, ceat = one.get(SEAT, name=name), one.get(CEAT, name=name)
-        if seat is None or ceat is None:
+        if seat is None:
             continue
-        p = f" (p = {seat['p']:.2g})" if is_number(seat.get("p")) else ""
-        text = f"{query_text(seat)}, SEAT {_value(seat)}{p}, CEAT {_value(ceat)}"
-        found.setdefault((_seat_finds(seat), _is_clear(ceat)), []).append(text)
-    said = {
-        (True, True): "both find gender",
-        (False, True): "only CEAT finds gender, and SEAT does not",
-        (True, False): "only SEAT finds gender, and CEAT does not",
-        (False, False): "neither finds gender",
-    }
-    parts = [f"{text}: {'; '.join(found[key])}" for key, text in said.items() if key in found]
-    return [f"Of the association tests {'. Of the others '.join(parts)}."] if parts else []
-
-
-def _seat_finds(row: Found) -> bool:
-    return is_number(row.get("p")) and row["p"] < SIGNIFICANT
+        p = seat.get("p_holm")
+        clear = is_number(p) and p < SIGNIFICANT
+        key = "find gender in" if clear else "cannot tell in"
+        text = f"{query_text(seat)} (SEAT {_value(seat)}" + (
+            f", p = {p:.2g}" if is_number(p) else ""
+        )
+        if ceat is not None:
+            text += f"; CEAT {_value(ceat)}"
+            if clear and (not _is_clear(ceat) or ceat["value"] * seat["value"] < 0):
+                key = "contradict each other in"
+        found.setdefault(key, []).append(f"{text})")
+    parts = [f"{key} {'; '.join(texts)}" for key, texts in found.items()]
+    return [f"Association tests {'. They '.join(parts)}."] if parts else []
 
 
 # After a projection

@@ -479,7 +479,8 @@ def _tests(one: ModelRows, prefix: str) -> Section | None:
         return None
     note = (
         "In brackets the 95 % interval: of SEAT over other words of the same kinds, of CEAT over "
-        "other sentences, with the words fixed. p: permutation test of the words, one-sided."
+        "other sentences, with the words fixed. p: permutation test of the words, one-sided, "
+        "corrected for the number of queries (Holm)."
     )
     heads = ["test", *stages]
     layer_heads = ["test", *(str(layer) for layer in one.layers)]
@@ -503,7 +504,7 @@ def _tests(one: ModelRows, prefix: str) -> Section | None:
 
 def _tested_text(row: Found | None) -> str:
     text = _changed_text(row)
-    if row is None or row["measure"] != SEAT or not is_number(row.get("p")):
+    if row is None or row["measure"] != SEAT or not is_number(row.get("p_holm")):
         return text
     value, semicolon, change = text.partition(";")
-    return f"{value}, p {row['p']:.2g}{semicolon}{change}"
+    return f"{value}, p {row['p_holm']:.2g}{semicolon}{change}"

@@ -85,9 +85,14 @@ def halves_of_names() -> tuple[Gendered, Gendered]:
     -------
     fit, measured : Gendered
         `NAMES` of each sex, every second of the most frequent ones. No name is in both halves, and
-        none is a target of WEAT's queries about gender, which are measured too.
+        none is a word of WEAT's queries about gender, which are measured too.
     """
-    tested = {word for query in gender_queries() for _, words in query.targets for word in words}
+    tested = {
+        word
+        for query in gender_queries()
+        for _, words in (*query.targets, *query.attributes)
+        for word in words
+    }
     known = [[name for name in names if name not in tested] for names in unambiguous_names()]
     fit, measured = (
         Gendered(*(tuple(names[start : 2 * NAMES : 2]) for names in known)) for start in (0, 1)

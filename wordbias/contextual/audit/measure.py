@@ -25,6 +25,7 @@ from wordbias.probes.seat import Seat
 from wordbias.probes.similarity_kept import NEIGHBOURS, ORDER, kept_rows
 from wordbias.progress import Bar, progress
 from wordbias.results import Row
+from wordbias.statistics import holm
 
 BEFORE = "before"
 AUDIT = {"audit": "encoder"}
@@ -263,10 +264,16 @@ class Measuring:
                 word: stage.vectors.take(layer, some).astype(np.float64)
                 for word, some in texts.mentions.items()
             }
-            for query in texts.queries:
-                one = stage.seats[layer, query.name] = Seat(query, vectors, self.seed)
-                old = None if before is None else before.seats.get((layer, query.name))
-                rows.append(one.row(self.subject, {**stage.about, "layer": layer}, old))
+            found = [Seat(query, vectors, self.seed) for query in texts.queries]
+            known = [one.p for one in found if one.p is not None]
+            corrected = iter(holm(known).tolist() if known else [])
+            for one in found:
+                stage.seats[layer, one.query.name] = one
+                about: dict[str, Any] = {**stage.about, "layer": layer}
+                if one.p is not None:
+                    about["p_holm"] = next(corrected)
+                old = None if before is None else before.seats.get((layer, one.query.name))
+                rows.append(one.row(self.subject, about, old))
         return rows
 
     def ceat(self, stage: Stage, before: Stage | None) -> list[Row]:
