@@ -57,8 +57,8 @@ def planted(seed: int = 0, size: float = SIZE) -> tuple[Any, Any]:
     return model.eval(), tokenizer
 
 
-def write_folder(folder: Path, seed: int = 0, size: float = SIZE) -> Path:
-    """Write the model as a folder of sentence-transformers that takes the mean and normalises."""
+def write_folder(folder: Path, seed: int = 0, size: float = SIZE, pooling: str = "mean") -> Path:
+    """Write the model as a folder of sentence-transformers that pools and normalises."""
     folder.mkdir()
     save(*planted(seed, size), folder)
     library = "sentence_transformers.models"
@@ -68,7 +68,7 @@ def write_folder(folder: Path, seed: int = 0, size: float = SIZE) -> Path:
         for i, kind in enumerate(kinds)
     ]
     (folder / "modules.json").write_text(json.dumps(modules))
-    pooling = {"word_embedding_dimension": WIDTH, "pooling_mode_mean_tokens": True}
+    config = {"word_embedding_dimension": WIDTH, "pooling_mode": pooling}
     (folder / "1_Pooling").mkdir()
-    (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(config))
     return folder

@@ -60,7 +60,7 @@ _OWN = (
 )
 _LOOKS = (("after", "circle"), ("refitted", "diamond"), ("first", "square"), ("second", "circle"))
 """Class and shape of the marks of the projections, in their order."""
-_TOP, _BOTTOM, _LEFT, _EDGE = 26.0, 226.0, 34.0, 12.0
+_TOP, _BOTTOM, _LEFT, _EDGE = 26.0, 226.0, 42.0, 12.0
 _NAMED = 2
 """Occupations of each side that a picture names."""
 

@@ -281,8 +281,8 @@ class Measuring:
         words = stage.vectors.words
         if words is None:
             raise WordbiasError(
-                "the projection acts on the vector of a text, which is that of one token: the "
-                "words' own vectors are those before"
+                "the projection changes no vector of a word: it acts on one token that stands for "
+                "the text"
             )
         settings = CeatSettings(CEAT_DRAWS, seed=self.seed)
         rows = []

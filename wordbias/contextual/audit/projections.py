@@ -153,7 +153,7 @@ class Fitted:
         layers = [n for n in reader.layers if n >= _first_layer(self.inside, last)]
         with applied(reader.encoder.model, self.inside):
             found = reader.pooled(list(before.places), layers, None)
-            words = reader.words([last]) if words is not None else None
+            words = _words(reader) if words is not None else None
         by_layer = dict(zip(layers, found, strict=True))
         by_layer[last] = reader.finished(by_layer[last])
         return TextVectors(before.places, by_layer, reader.finished_words(words))
@@ -171,6 +171,14 @@ class Fitted:
         if self.step is not None:
             raise WordbiasError(f"{self.method.label} is an affine map, which heads are not given")
         return self.inside
+
+
+def _words(reader: Reader) -> Representations | None:
+    """Return the vectors of words with removals applied; None if these change none of them."""
+    try:
+        return reader.words([reader.last])
+    except WordbiasError:
+        return None
 
 
 def _first_layer(inside: Sequence[Intervention], last: int) -> int:
