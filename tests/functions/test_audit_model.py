@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import planted_encoder
 import pytest
+import small_word_lists
 import stand_ins
 
 from wordbias import Embedding, WordbiasError
 from wordbias.functions.audit import audit
+from wordbias.functions.audit_model import model_among
 from wordbias.functions.report import Page, report
 from wordbias.pages.encoder_answers import ModelRows, helps
 from wordbias.wordlists import model_sentences
@@ -241,7 +243,69 @@ def test_export_needs_a_folder_of_sentence_transformers(cli: Cli, tmp_path: Path
     assert not (tmp_path / "clean").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "cached", "model"),
+    [
+        ("org/name", True, True),
+        ("bert-base-uncased", True, True),
+        ("bert-base-uncased", False, False),
+        ("vectors", True, False),  # no name that a model is known by
+        ("glove-100.txt", True, False),  # the name of a file
+        ("sembias", True, False),  # the name of data
+    ],
+)
+def test_a_name_is_a_models_if_the_hub_has_it(
+    monkeypatch: pytest.MonkeyPatch, name: str, cached: bool, model: bool
+) -> None:
+    import huggingface_hub as hub
+
+    def refused(*_: object, **__: object) -> None:
+        raise OSError("no network")
+
+    found = "/cache/config.json" if cached else None
+    monkeypatch.setattr(hub, "try_to_load_from_cache", lambda *_: found)
+    monkeypatch.setattr(hub, "model_info", refused)
+    assert (model_among((name,)) == name) is model
+
+
+def test_an_unknown_name_with_an_owner_is_refused(
+    monkeypatch: pytest.MonkeyPatch, cli: Cli
+) -> None:
+    monkeypatch.setattr("wordbias.functions.audit_model._on_hub", lambda _: False)
+    done = cli("audit", "nobody/no-such-model")
+    assert done.code == 1
+    assert done.err.startswith(
+        "wordbias: nobody/no-such-model: there is no such file, and no model"
+    )
+
+
 # Heads
+
+
+def test_nli_fairness_joins_where_the_model_has_the_head(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from wordbias.contextual.audit import heads
+    from wordbias.nli.test_sets import build
+    from wordbias.wordlists import Templates
+
+    small_word_lists.write(tmp_path / "lists")
+    test = build("parity", Templates.load(tmp_path / "lists"))
+    monkeypatch.setattr(heads, "build", lambda name: test)
+    stand_ins.nli_encoder(tmp_path / "nli")
+    pairs = [("neutral", "The man ate.", "The man ate a pie."), ("entailment", "A.", "A.")]
+    skip = ["probe", "untrained", "ceat", "seat"]
+    found = audit(tmp_path / "nli", snli=pairs, skip=skip, methods=["hard"])
+    for measure in ("nli-fairness", "nli-accuracy", "snli-accuracy"):
+        (before,), (after,) = (of(found, measure, stage=stage) for stage in ("before", "hard"))
+        assert after.details["change"] == pytest.approx(after.value - before.value)
+    assert "viable" in of(found, "snli-accuracy", stage="hard")[0].details
+    from wordbias.functions.nli_fairness import nli_fairness
+
+    alone = nli_fairness(tmp_path / "nli", lists=tmp_path / "lists")
+    assert [row.value for row in alone["nli-fairness"]] == [
+        row.value for row in of(found, "nli-fairness", stage="before")
+    ]
 
 
 def test_stereotypes_join_where_the_model_has_the_head(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from wordbias.calls import current, note, public
+from wordbias.contextual.stereoset.evaluate import DataLike
 from wordbias.data import nli_sample_path
 from wordbias.functions.audit_model import audit_model, model_among, refuse_options_of_models
 from wordbias.functions.inputs import (
@@ -24,6 +25,7 @@ from wordbias.functions.report import Page, check_output
 from wordbias.measures.panel import make_panels
 from wordbias.measures.sembias import SemBias
 from wordbias.nli.files import Model
+from wordbias.nli.pairs import PairsLike
 from wordbias.pages.audit import measure_stages, slow_parts
 from wordbias.pages.stages import Plan, make_stages
 from wordbias.pretrained import ModelLike
@@ -42,8 +44,8 @@ def audit(
     skip: Sequence[str] | None = None,
     methods: Sequence[str] | None = None,
     export: str | os.PathLike[str] | None = None,
-    stereoset: str | os.PathLike[str] | None = None,
-    snli: str | os.PathLike[str] | None = None,
+    stereoset: DataLike | None = None,
+    snli: PairsLike | None = None,
     device: str | None = None,
     words: Sequence[str] | None = None,
     sets: Places = (),

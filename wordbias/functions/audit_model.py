@@ -76,7 +76,13 @@ def _is_model(source: object) -> bool:
         return os.path.isdir(name) and any((Path(name) / file).is_file() for file in files)
     if name in catalogue() or _FILE_SUFFIX.search(name) or not _HUB_NAME.fullmatch(name):
         return False
-    return _on_hub(name)
+    found = _on_hub(name)
+    if not found and "/" in name and not Path(name).parent.exists():
+        raise WordbiasError(
+            f"{name}: there is no such file, and no model of this name in the cache of the hub or "
+            "to be had from it; check the name, or give a model's folder"
+        )
+    return found
 
 
 def _on_hub(name: str) -> bool:

@@ -54,7 +54,7 @@ def stereotype_rows(
     Returns
     -------
     rows, notes
-        A projection that changes no score gives a note.
+        A projection that changes no value, or cannot be applied, gives a note.
     """
     settings = Settings(seed=seed)
     return _staged(
@@ -117,8 +117,7 @@ def _staged(
             notes.append(f"{label}: not measured with the head: {error}")
             continue
         if all(row.value == values[_key(row)] for row in after):
-            notes.append(f"{label}: changes no score of the head, which reads other vectors")
-            continue
+            notes.append(f"{label}: no value of the head changes")
         for row in after:
             old = values[_key(row)]
             change = {} if old is None or row.value is None else {"change": row.value - old}
