@@ -94,7 +94,7 @@ def test_gender_is_read_if_a_layer_is_beyond_chance() -> None:
     assert "cannot be read off sentences that do not state it" in nothing
     assert "no layer is beyond chance" in nothing
     lower = [compression(1.05), compression(1.8, layer=2), stereotype(0.1)]
-    assert "which is not beyond chance; most in layer 2, 1.80" in said(lower)
+    assert "which is at chance. Inside the encoder it can, most in layer 2: 1.80" in said(lower)
 
 
 def test_training_is_the_reason_if_the_untrained_interval_lies_below() -> None:

@@ -90,6 +90,7 @@ def test_the_first_table_has_a_column_for_each_projection_and_says_which_help() 
     by_name = {line[0]: line[1:] for line in summary.cells}
     assert by_name["Probing: compression"][0] == "2.67 (0.10 to 0.90)"
     assert by_name["Probing: compression"][1].endswith("; Δ −1.00 (−0.90 to −0.10)")
+    assert by_name["accuracy of the probe"][0] == "0.90 (0.10 to 0.90)"
     assert by_name["bias left, of that beyond chance"] == ["", *["20%"] * len(COLUMNS), ""]
     assert by_name["does it help?"] == ["", *["helps"] * len(COLUMNS), ""]
 

@@ -42,6 +42,8 @@ class ModelRows:
     ----------
     subject
         Name of the encoder.
+    rows
+        Its rows.
     stages
         Stages in their order, ``before`` first.
     layers
@@ -49,6 +51,7 @@ class ModelRows:
     """
 
     subject: str
+    rows: list[Found]
     stages: list[str]
     layers: list[int]
 
@@ -138,11 +141,16 @@ def _readable(one: ModelRows) -> list[str]:
             f"as a linear probe can tell: {shown}, and no layer is beyond chance."
         ]
     most = max(by_layer, key=lambda layer: float(by_layer[layer]["value"]))
-    at_chance = "" if output.get("beyond_chance") else ", which is not beyond chance"
+    if not output.get("beyond_chance"):
+        return [
+            "The gender of a first name cannot be read off the vectors of sentences that do not "
+            f"state it: {shown}, which is at chance. Inside the encoder it can, most in layer "
+            f"{most}: {_value(by_layer[most])}.{_untrained(one, by_layer[most], most)}"
+        ]
     in_layer = "" if most == one.last else f"; most in layer {most}, {_value(by_layer[most])}"
     return [
         "The gender of a first name can be read off sentences that do not state it: "
-        f"{shown}{at_chance}{in_layer}.{_untrained(one, by_layer[most], most)}"
+        f"{shown}{in_layer}.{_untrained(one, by_layer[most], most)}"
     ]
 
 
@@ -247,16 +255,21 @@ def helps(one: ModelRows, label: str) -> bool | None:
     return True if "better" in found else None
 
 
+def verdict(one: ModelRows, label: str) -> str:
+    """Return in few words whether a projection helps."""
+    found, left = helps(one, label), one.get(LEFT, label)
+    if found and left is not None and left["value"] > MUCH_LEFT:
+        return "helps a little"
+    return {True: "helps", False: "does not help", None: "may help"}[found]
+
+
 def _verdict(one: ModelRows, label: str) -> list[str]:
     """Say whether a projection helps, what is left, and what it costs."""
     steps, costs, left = changes(one, label), exceeded(one, label), one.get(LEFT, label)
     if not steps:
         return [f"{label} cannot help: no main measure was beyond chance before."]
-    verdict = helps(one, label)
-    little = left is not None and left["value"] > MUCH_LEFT
-    said = {True: f"helps{' a little' if little else ''}", False: "does not help", None: "may help"}
-    text = f"{label} {said[verdict]}"
-    if verdict is None:
+    text = f"{label} {verdict(one, label)}"
+    if helps(one, label) is None:
         text += ", which cannot be told from chance"
     if costs:
         over = " and ".join(

@@ -22,10 +22,10 @@ from wordbias.pages.encoder_answers import (
     UNTRAINED,
     ModelRows,
     best,
-    helps,
     is_of_model,
     model_subjects,
     query_text,
+    verdict,
 )
 from wordbias.pages.lines import chance_range, interval, is_number, minus, value_text
 from wordbias.pages.section import Figure, Grid, Markup, Section
@@ -120,15 +120,14 @@ def _summary(one: ModelRows, prefix: str) -> Section | None:
         left = [one.get(LEFT, stage) for stage in stages]
         share = ["" if row is None else f"{row['value']:.0%}" for row in left]
         cells.append(["bias left, of that beyond chance", *share, ""])
-        verdicts = {True: "helps", False: "does not", None: "cannot tell"}
-        said = [verdicts[helps(one, stage)] for stage in stages[1:]]
+        said = [verdict(one, stage) for stage in stages[1:]]
         cells.append(["does it help?", "", *said, ""])
     note = (
         "In brackets the 95 % interval; after Δ the change since before and its interval, over the "
         "same draws. chance: the range of values where there is nothing to find."
     )
     table = Table(
-        f"{prefix}the last layer, before and after each projection",
+        _titled(prefix, "The last layer, before and after each projection"),
         ["measure", *stages, "chance"],
         cells,
         note,
@@ -142,6 +141,11 @@ def _summary(one: ModelRows, prefix: str) -> Section | None:
         f"{limits}. Bias left: the mean over these measures of the part beyond chance that is left."
     )
     return Section("projections", "Projections side by side", [lead], (), [Grid(table)], [method])
+
+
+def _titled(prefix: str, title: str) -> str:
+    """Return a title, after the name of the encoder if there are several."""
+    return f"{prefix}{title[0].lower()}{title[1:]}" if prefix else title
 
 
 def _title(measure: str) -> str:
@@ -199,7 +203,7 @@ def _layers(one: ModelRows, prefix: str) -> Section | None:
         "only the layers that it changes are drawn."
     )
     family = BY_KEY["probe"]
-    title = f"{prefix}gender of first names, by layer"
+    title = _titled(prefix, "Gender of first names, by layer")
     picture = _layer_picture(before, untrained, after, title, shows)
     heads = ["layer", "compression", "accuracy", "selectivity", "untrained encoder", "chance"]
     cells = []
@@ -209,7 +213,9 @@ def _layers(one: ModelRows, prefix: str) -> Section | None:
         other = one.get(COMPRESSION, layer=layer, name=UNTRAINED)
         texts = [value_text(value, 2) for value in (*values, other)]
         cells.append([str(layer), *texts, chance_range(row)])
-    table = Table(f"{prefix}by layer, before", heads, cells, "chance: that of the compression.")
+    table = Table(
+        _titled(prefix, "By layer, before"), heads, cells, "chance: that of the compression."
+    )
     lead = (
         "Sentences such as “Olivia read the newspaper after breakfast.” do not state a gender; "
         "only the name suggests one. A probe is tested on names that it has not seen."
@@ -374,7 +380,7 @@ def _occupations(one: ModelRows, prefix: str) -> Section | None:
     grids = [
         Grid(
             Table(
-                f"{prefix}she and he",
+                _titled(prefix, "She and he"),
                 ["measure", *stages, "chance"],
                 cells,
                 "chance: two subjects that mean no gender in place of the pronouns.",
@@ -398,7 +404,8 @@ def _occupations(one: ModelRows, prefix: str) -> Section | None:
         heads = ["occupation", "% women", *stages]
         grids.append(
             Grid(
-                Table(f"{prefix}lean towards she, less that towards he", heads, lines), folded=True
+                Table(_titled(prefix, "Lean of each occupation towards she"), heads, lines),
+                folded=True,
             )
         )
     return Section(
@@ -452,7 +459,7 @@ def _lean_figure(
         "Above 0: the sentence about the occupation is nearer to the same sentence about “she” "
         "than to that about “he”."
     )
-    title = f"{prefix}occupations between she and he"
+    title = _titled(prefix, "Occupations between she and he")
     return Figure(
         title, drawing(_BOTTOM + 34, title, shows, *parts), shows, BY_KEY["pronouns"].limits
     )
@@ -491,9 +498,9 @@ def _tests(one: ModelRows, prefix: str) -> Section | None:
         ["Are women’s names nearer to family and arts, men’s to career, mathematics and science?"],
         (),
         [
-            Grid(Table(f"{prefix}effect sizes in the last layer", heads, cells, note)),
+            Grid(Table(_titled(prefix, "Effect sizes in the last layer"), heads, cells, note)),
             Grid(
-                Table(f"{prefix}effect sizes by layer, before", layer_heads, by_layer),
+                Table(_titled(prefix, "Effect sizes by layer, before"), layer_heads, by_layer),
                 folded=True,
                 stacked=False,
             ),
