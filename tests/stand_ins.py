@@ -284,7 +284,13 @@ def _encoder(path: Path, purpose: str, **options: Any) -> None:
 
 
 def encoder(path: Path) -> None:
+    """Write a folder of sentence-transformers that takes the mean of the tokens."""
     _encoder(path, "Model")
+    modules = [("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize")]
+    listed = [{"type": f"sentence_transformers.models.{k}", "path": place} for k, place in modules]
+    _write(path / "modules.json", json.dumps(listed))
+    (path / "1_Pooling").mkdir()
+    _write(path / "1_Pooling" / "config.json", json.dumps({"pooling_mode": "mean"}))
 
 
 def next_sentence_encoder(path: Path) -> None:

@@ -18,7 +18,6 @@ from wordbias.statistics import (
     SAMPLES,
     SIGNS,
     _ranks,
-    _weighted_spearman,
     basic_interval,
     bootstrap,
     ends,
@@ -37,6 +36,7 @@ from wordbias.statistics import (
     spearman,
     subset_sums,
     upper_tail,
+    weighted_spearman,
     wilson,
 )
 
@@ -402,7 +402,7 @@ def test_pairs_drawn_several_times_are_ranked_again(
     drawn = np.random.default_rng(seed).integers(len(x), size=len(x))
     times = np.bincount(drawn, minlength=len(x))[None].astype(float)
     # private: the weighted formula that the bootstrap of the rank correlation rests on
-    got = _weighted_spearman(x, y, times)[0]
+    got = weighted_spearman(x, y, times)[0]
     assert got == pytest.approx(_expected(x[drawn], y[drawn]), abs=1e-12, nan_ok=True)
     ranks = _ranks(x, times)[0, drawn]
     assert ranks.tolist() == rankdata(x[drawn]).tolist()

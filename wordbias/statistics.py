@@ -95,6 +95,20 @@ def basic_interval(value: float, samples: Array) -> Interval:
     return Interval(2 * value - high, 2 * value - low)
 
 
+def mean_interval(values: ArrayLike) -> Interval | None:
+    """Return the 95 % interval of the mean of a few independent values, by Student's t.
+
+    None for fewer than two values, whose spread is unknown.
+    """
+    from scipy.special import stdtrit
+
+    x = np.asarray(values, np.float64)
+    if len(x) < 2:
+        return None
+    half = float(stdtrit(len(x) - 1, 0.975) * x.std(ddof=1) / math.sqrt(len(x)))
+    return Interval(float(x.mean()) - half, float(x.mean()) + half)
+
+
 def normal_interval(estimate: float, standard_error: float) -> Interval:
     """Return the 95 % interval of an estimate that is normally distributed."""
     return Interval(estimate - Z95 * standard_error, estimate + Z95 * standard_error)
@@ -426,7 +440,7 @@ def spearman(x: Array, y: Array) -> float:
 
     nan where it is undefined: below two values, or where one side has only one.
     """
-    return float(_weighted_spearman(x, y, np.ones((1, len(x))))[0]) if len(x) else float("nan")
+    return float(weighted_spearman(x, y, np.ones((1, len(x))))[0]) if len(x) else float("nan")
 
 
 def resampled_spearman(
@@ -439,7 +453,7 @@ def resampled_spearman(
     if not len(x):
         return np.full(samples, np.nan)
     return bootstrap(
-        lambda rows: _weighted_spearman(x, y, _times(rows).astype(np.float64)),
+        lambda rows: weighted_spearman(x, y, _times(rows).astype(np.float64)),
         len(x),
         rng,
         samples,
@@ -458,7 +472,7 @@ def exact_spearman_p(x: Array, y: Array) -> float:
     return p_of_null(products, products[0] - 1e-9, exact=True)
 
 
-def _weighted_spearman(x: Array, y: Array, times: Array) -> Array:
+def weighted_spearman(x: Array, y: Array, times: Array) -> Array:
     """Return ρ of samples in which pair `i` occurs ``times[s, i]`` times, shape ``(s,)``."""
     n = times.sum(axis=1, keepdims=True)
     a, b = (_ranks(values, times) - (n + 1) / 2 for values in (x, y))

@@ -40,6 +40,10 @@ INSTEAD: dict[str, dict[str, str]] = {
 }
 """For each command, options that it is given in place of, or beside, the document's."""
 
+MODELS = ("all-MiniLM-L6-v2", "minilm-nsp")
+OF_MODELS = {"audit": {"--skip": "probe,untrained,ceat"}}
+"""The same for commands that are called with one of these models."""
+
 MEASURING = ("measure", "mab-study")
 QUICK_MEASURES = "midb,direct-bias"
 """And SemBias where a document has it: clusters and neighbours take longer than all the others."""
@@ -73,7 +77,8 @@ def quicker(words: tuple[str, ...]) -> list[str]:
 
 def _instead(command: str, given: Collection[str]) -> dict[str, str]:
     """Return the options of a command that is called with others."""
-    instead = dict(INSTEAD.get(command, {}))
+    known = OF_MODELS if {*MODELS} & {*given} and command in OF_MODELS else INSTEAD
+    instead = dict(known.get(command, {}))
     if command in MEASURING:
         instead["--only"] = QUICK_MEASURES + ",sembias" * ("--sembias" in given)
         instead["--only"] += ",clustering" * ("--direction" in given)
@@ -98,7 +103,8 @@ def quicker_functions() -> Iterator[tuple[str, Callable[..., object]]]:
 
 
 def _quickly(command: str, function: Callable[..., object], *args: object, **given: object) -> Any:
-    instead = _instead(command, [f"--{name}" for name in given])
+    typed = [*(one for one in args if isinstance(one, str)), *(f"--{name}" for name in given)]
+    instead = _instead(command, typed)
     parsed = cli.get_command(click.Context(cli), command)
     assert parsed is not None
     words = [word for pair in instead.items() for word in pair]

@@ -16,6 +16,7 @@ PACKAGED = (
     "gender-de.toml",
     "gender.toml",
     "gender_specific.toml",
+    "model_sentences.toml",
     "names.toml",
     "occupations.toml",
     "religion.toml",

@@ -32,6 +32,9 @@ command: click.Command = shell(
     option("methods", multiple=True, metavar="TEXT", callback=_unless_none),
     option("after", multiple=True, metavar="FILE", callback=_unless_none),
     option("skip", type=NAMES),
+    option("export", metavar="DIR"),
+    option("stereoset", metavar="FILE"),
+    option("snli", metavar="FILE"),
     option("words", type=NAMES),
     option("sets", multiple=True),
     option("model", metavar="FILE"),
@@ -42,6 +45,7 @@ command: click.Command = shell(
         wordbias audit glove.txt --methods none --after cleaned.txt
         wordbias audit glove.txt word2vec.bin --skip gipe,mab
         wordbias audit glove.txt --format json -o glove.json
+        wordbias audit all-MiniLM-L6-v2/ -o minilm.html
     """,
     shown=show_page_and_notes,
     extra=[

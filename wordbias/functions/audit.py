@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import cast
 
 from wordbias.calls import current, note, public
+from wordbias.contextual.stereoset.evaluate import DataLike
 from wordbias.data import nli_sample_path
 from wordbias.devices import threads
 from wordbias.embedding import Embedding
 from wordbias.errors import UsageError, WordbiasError
+from wordbias.functions.audit_model import audit_model, model_among, refuse_options_of_models
 from wordbias.functions.inputs import (
     EmbeddingsLike,
     ReadOptions,
@@ -31,8 +34,10 @@ from wordbias.measures.sembias import SemBias
 from wordbias.methods.methods import NONE, parse_columns
 from wordbias.methods.trade_off import trade_off_rows
 from wordbias.nli.files import Model
+from wordbias.nli.pairs import PairsLike
 from wordbias.pages.audit import MANY_WORDS, audit_digest, measure_stages, slow_parts
 from wordbias.pages.stages import BEFORE, Column, Compared, Plan, check_directions
+from wordbias.pretrained import ModelLike
 from wordbias.rendering import how_many
 from wordbias.resources import located
 from wordbias.word_tasks import find_sets
@@ -46,12 +51,16 @@ FORMATS = (*PAGE_FORMATS, "json")
 
 @public
 def audit(
-    embeddings: EmbeddingsLike = None,
+    embeddings: EmbeddingsLike | ModelLike = None,
     *,
     methods: str | Sequence[str] | None = None,
     after: EmbeddingsLike = None,
     output: str | os.PathLike[str] | None = None,
     skip: Sequence[str] | None = None,
+    export: str | os.PathLike[str] | None = None,
+    stereoset: DataLike | None = None,
+    snli: PairsLike | None = None,
+    device: str | None = None,
     words: Sequence[str] | None = None,
     sets: Places = (),
     sembias: str | os.PathLike[str] | None = None,
@@ -70,7 +79,7 @@ def audit(
     jobs: int | None = None,
     seed: int = 0,
 ) -> Page:
-    """Measure everything about ``embeddings``, before and after ``methods``, and write one page.
+    """Measure everything about ``embeddings`` or a model, before and after debiasing, on a page.
 
     The page shows every measure of bias with its interval, the occupations that lean most,
     neighbours, quality, and how an NLI model that reads the vectors treats women and men; before
@@ -79,14 +88,22 @@ def audit(
     Without ``embeddings`` the sample that comes with wordbias is used. An interrupted call resumes
     when it is repeated.
 
+    A model, such as an encoder of sentence-transformers or of the BERT family, is audited on
+    sentences that come with wordbias: how easily the gender of first names is read off each layer,
+    association tests (SEAT and CEAT), occupations between she and he; before and after projections
+    of the vectors that its head or pooling reads, with what each costs.
+
     Parameters
     ----------
-    embeddings : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several
-        The embeddings to measure; by default the sample that comes with wordbias.
+    embeddings : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several; a model
+        The embeddings to measure; by default the sample that comes with wordbias. Or one model: a
+        folder, a name on the hub, (model, tokenizer) or SentenceTransformer.
     methods : str or sequence of str, optional
         Columns of the page, with spaces between: a method, several in order with commas between,
-        settings after a name: "misp hard,misp inlp:rounds=10". none measures only before.
-        [default: misp hard inlp leace; none for several embeddings]
+        settings after a name: "misp hard,misp inlp:rounds=10". none measures only before. Of a
+        model projections: misp, hard, mhd, leace, inlp, or settings of wordbias project such as
+        L11-01110.  [default: misp hard inlp leace; none for several embeddings; misp hard leace of
+        a model]
     after : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several, optional
         The embedding after it was cleaned elsewhere, a column each. Words that one of the files
         lacks are left out of all columns.
@@ -94,7 +111,17 @@ def audit(
         File to write: a page (.html), the same without pictures (.md), or rows (.json).
     skip : sequence of str, optional
         Parts to leave out, some of midb, direct-bias, clustering, recoverability, sembias, gipe,
-        weat, occupations, map, neighbours, quality, mab.
+        weat, occupations, map, neighbours, quality, mab. Of a model some of probe, untrained, seat,
+        ceat, pronouns.
+    export : path, optional
+        Folder for a sentence-transformers model with a projection: the only one of ``methods``, or
+        the one that helps and leaves least.
+    stereoset : path, fetched name or frame, optional
+        StereoSet, enhanced StereoSet or CrowS-Pairs, for a model with a head that scores them.
+    snli : path, fetched name or pairs, optional
+        Labelled pairs, for a model with an NLI head: its fairness, and its accuracy on these.
+    device : str, optional
+        Device of a model: cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     words : sequence of str, optional
         Words whose neighbours are listed too: nurse,doctor.
     sets : path, fetched name or several
@@ -151,6 +178,20 @@ def audit(
     >>> [row.details["stage"] for row in report["midb-abs"]]
     ['before', 'misp', 'hard,misp']
     """
+    if (encoder := model_among(embeddings)) is not None:
+        return audit_model(
+            encoder,
+            output=output,
+            skip=tuple(skip or ()),
+            methods=_projections(methods),
+            export=export,
+            stereoset=stereoset,
+            snli=snli,
+            device=device,
+            seed=seed,
+        )
+    refuse_options_of_models()
+    embeddings = cast("EmbeddingsLike", embeddings)
     chains = parse_columns(_default_methods(embeddings) if methods is None else methods)
     cleaned = [] if after is None else as_list(after)
     if cleaned and len(each_once(embeddings)) > 1:
@@ -214,6 +255,15 @@ def audit(
     if output is not None:
         page.write(output, to)
     return page
+
+
+def _projections(methods: str | Sequence[str] | None) -> list[str] | None:
+    """Split the projections of a model, with spaces between; ``none`` is none."""
+    if methods is None:
+        return None
+    listed = [methods] if isinstance(methods, str) else methods
+    words = [word for text in listed for word in text.split()]
+    return [] if [word.lower() for word in words] == [NONE] else words
 
 
 def _default_methods(embeddings: EmbeddingsLike) -> str:

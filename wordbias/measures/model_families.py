@@ -184,6 +184,130 @@ MODEL_FAMILIES = (
         main="ceat",
     ),
     Family(
+        key="seat",
+        title="SEAT: WEAT on sentences that mention a word",
+        measures=(
+            Measure(
+                name="seat",
+                title="effect size",
+                question="are sentences that mention X nearer to those that mention A, and Y to B?",
+                scale="−2 … 2",
+                neutral=0.0,
+                better="neutral",
+                caution="no bias: eight words a side, in bland sentences",
+            ),
+        ),
+        area=ENCODERS,
+        section=False,
+        question="Are sentences that mention words of two sets associated differently?",
+        limits=(
+            "Bland sentences differ in one word only: what a model makes of real ones is not "
+            "measured. May et al. (2019) found that it depends on the template."
+        ),
+        method="WEAT of the vectors of sentences, averaged over the sentences of each word.",
+        source="May et al. (2019), “On Measuring Social Biases in Sentence Encoders”.",
+        main="seat",
+    ),
+    Family(
+        key="pronouns",
+        title="Occupations between she and he: to which are they nearer?",
+        measures=(
+            Measure(
+                name="pronoun-stereotype",
+                title="correlation with the share of women",
+                question="do sentences about occupations with more women lie nearer to “she …”?",
+                scale="−1 … 1",
+                neutral=0.0,
+                better="neutral",
+                caution="that no occupation leans: only that their order is another",
+            ),
+            Measure(
+                name="pronoun-gap",
+                title="mean lean of occupations",
+                question="do sentences about occupations lie nearer to “she …” than to “he …”?",
+                scale="−2 … 2",
+                neutral=0.0,
+                better="neutral",
+                caution="that single occupations do not: those on both sides cancel",
+            ),
+            Measure(
+                name="pronoun-lean",
+                title="lean of an occupation",
+                question="how much nearer is the sentence about an occupation to “she …”?",
+                scale="−2 … 2",
+                neutral=0.0,
+                better="neutral",
+                caution="that others do not lean",
+                listed=False,
+            ),
+            Measure(
+                name="sentence-similarity",
+                title="similarity of two sentences",
+                question="what is the mean cosine of “she …” and “he …”, paraphrases, others?",
+                scale="−1 … 1",
+                neutral=None,
+                better="",
+            ),
+        ),
+        area=ENCODERS,
+        section=False,
+        question="Is “The nurse waited.” nearer to “She waited.” or to “He waited.”?",
+        limits=(
+            "Shares of women are those of one country in one year; the sentences are made from "
+            "templates. A correlation is no proof of harm: it may be what the texts say."
+        ),
+        method=(
+            "Difference of the cosines with the same sentence about she and he, averaged over "
+            "templates; its rank correlation with the percentage of women in the occupation."
+        ),
+        source=(
+            "After the direct bias of Bolukbasi et al. (2016) and the correlation of Caliskan et "
+            "al. (2017); shares: US Bureau of Labor Statistics, by Rudinger et al. (2018)."
+        ),
+        main="pronoun-stereotype",
+    ),
+    Family(
+        key="sentences-kept",
+        title="What a projection costs: similarities of sentences",
+        measures=(
+            Measure(
+                name="sentence-order-kept",
+                title="order of similarities kept",
+                question="do cosines rank pairs of unrelated sentences as before?",
+                scale="−1 … 1",
+                neutral=1.0,
+                better="higher",
+                caution="that a task which reads the vectors goes as well as before",
+            ),
+            Measure(
+                name="sentence-neighbours-kept",
+                title="nearest sentences kept",
+                question="which share of their nearest sentences did sentences keep?",
+                scale="0 … 1",
+                neutral=1.0,
+                better="higher",
+                caution="that a task which reads the vectors goes as well as before",
+            ),
+            Measure(
+                name="sentence-similarity-moved",
+                title="mean change of a similarity",
+                question="by how much did the cosine of two unrelated sentences change?",
+                scale="0 … 2",
+                neutral=0.0,
+                better="lower",
+                caution="that a task which reads the vectors goes as well as before",
+            ),
+        ),
+        area=ENCODERS,
+        kind="change",
+        section=False,
+        question="Are sentences that are about no person as similar as before?",
+        limits="48 short sentences in one language; data of a task of your own say more.",
+        method="Cosines of all pairs before and after; the five nearest sentences of each.",
+        source="Rank correlation as in the tests of Agirre et al. (2012), “SemEval-2012 Task 6”.",
+        main="sentence-order-kept",
+    ),
+    Family(
         key="stereoset",
         title="Stereotypes: does a model prefer them?",
         measures=(

@@ -224,6 +224,14 @@ def known_text(line: Line) -> str:
     return f"{low} to {high} ({len(known)})"
 
 
+def chance_range(row: Found) -> str:
+    """Write the range of a row's chance level; nothing if it has none."""
+    low, high = row.get("chance_low"), row.get("chance_high")
+    if not (is_number(low) and is_number(high)):
+        return ""
+    return f"{minus(f'{low:.2f}')} to {minus(f'{high:.2f}')}"
+
+
 def ideal(row: Found) -> str:
     """Write which value is neutral and which direction is better."""
     better = _BETTER.get(str(row.get("better", "")), "")

@@ -13,6 +13,7 @@ from typing import Any
 from wordbias import __version__
 from wordbias.pages.answers import Answer, answer_parts
 from wordbias.pages.document import DATA, Document, notes_of, paths_of, rows_of, settings_of
+from wordbias.pages.encoder_answers import is_of_model
 from wordbias.pages.section import (
     Figure,
     Grid,
@@ -87,7 +88,7 @@ def _source_hash(text: str) -> str:
 
 
 def _header(documents: Sequence[Document]) -> Markup:
-    after = _about_stages(rows_of(documents))
+    after = _about_stages([row for row in rows_of(documents) if not is_of_model(row)])
     inputs = [
         _input_text(name, facts)
         for one in documents

@@ -12,7 +12,7 @@ from typing import Any
 
 from wordbias.measures.family import Family
 from wordbias.measures.registry import FAMILY_OF, SECTIONS, full_title, measure_title
-from wordbias.pages import components, entailment, words
+from wordbias.pages import components, encoder_views, entailment, words
 from wordbias.pages.forest import forest, strip, strip_legend
 from wordbias.pages.lines import (
     CHANCE,
@@ -48,6 +48,7 @@ def sections(rows: Sequence[Found]) -> list[Section]:
     Sections of several views with one key become one, the pictures of the first view above.
     """
     views = (
+        (encoder_views.claims_model, encoder_views.model_sections),
         (words.claims_occupations, words.occupation_sections),
         (components.claims_components, components.component_sections),
         (words.claims_map, words.map_sections),

@@ -18,6 +18,8 @@ from wordbias.wordlists.toml import (
 )
 
 Lists = dict[str, tuple[str, ...]]
+_ONE_SEX = 0.98
+"""Share of bearers of one sex from which on a name belongs to it."""
 
 
 class Gendered(NamedTuple):
@@ -231,6 +233,20 @@ def test_names() -> tuple[tuple[str, ...], tuple[str, ...]]:
     female, male : tuple of str
     """
     return _both("test")
+
+
+def unambiguous_names() -> Gendered:
+    """Return the names of (almost) one sex that are nothing else, the most frequent ones first.
+
+    At least 98 % of their bearers are of one sex, and no name is listed under ``left_out``.
+    """
+    words = as_table(_file()["left_out"], "names.toml: left_out")
+    others = {name for key, found in words.items() for name in as_words(found, key)}
+    known = {name: share for name, share in names().items() if name not in others}
+    return Gendered(
+        male=tuple(name for name, share in known.items() if share <= 1 - _ONE_SEX),
+        female=tuple(name for name, share in known.items() if share >= _ONE_SEX),
+    )
 
 
 # Its name must not make pytest run it where it is imported.

@@ -1,0 +1,257 @@
+"""Projections of an audit: they do to pooled vectors what hooks do to tokens, and are exported."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import planted_encoder
+import pytest
+
+from wordbias.contextual.audit.export import export_with_step, linear_map
+from wordbias.contextual.audit.projections import Fitted, Method, Unprojected, fit
+from wordbias.contextual.audit.texts import AuditTexts, Reader
+from wordbias.contextual.fitting import Recipe, fit_adapter
+from wordbias.contextual.hooks import Intervention, applied
+from wordbias.contextual.sentence_pairs import sentence_pairs
+from wordbias.contextual.sites import Site
+from wordbias.errors import UsageError, WordbiasError
+from wordbias.methods.transform import Projection
+from wordbias.probes.encoder import Encoder
+from wordbias.probes.encoding import Settings, encode
+from wordbias.subspace import Subspace
+
+torch = pytest.importorskip("torch")
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+TEXTS = ["The nurse waited for the bus in the rain.", "She left.", "Emma read the newspaper."]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    place = tmp_path_factory.mktemp("planted")
+    kinds = ("mean", "cls", "max", "lasttoken", "weightedmean")
+    return {kind: planted_encoder.write_folder(place / kind, pooling=kind) for kind in kinds}
+
+
+def reader(folder: Path) -> Reader:
+    return Reader(Encoder.load(folder, device="cpu"), AuditTexts.load())
+
+
+def halves(dims: int = 64, n: int = 200) -> tuple[Any, Any]:
+    """Return vectors of two versions that differ along two directions."""
+    rng = np.random.default_rng(0)
+    both = rng.normal(size=(n, dims))
+    shift = np.zeros(dims)
+    shift[:2] = 1
+    noise = 0.2 * rng.normal(size=(2, n, dims))
+    return both + shift + noise[0], both - shift + noise[1]
+
+
+def fitted(text: str, one: Reader) -> Fitted:
+    return fit(Method.parse(text), one, *halves(), seed=0)
+
+
+# Names
+
+
+def test_methods_are_read_with_their_settings() -> None:
+    assert Method.parse("misp").label == "misp"
+    assert Method.parse(" MISP : dims=2").label == "misp:dims=2"
+    assert Method.parse("inlp:rounds=10").settings == {"rounds": 10}
+    assert Method.parse("layer 11 (0, 1, 1, 1, 0)").label == "L11-01110"
+    assert Method.parse("tokens@3").label == "tokens@3"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "mips",
+            r"'mips': expected misp, hard, mhd, leace, inlp, with settings .* or a setting of",
+        ),
+        ("misp:rounds=3", r"'rounds=3' is no setting of misp, which takes dims=N"),
+        ("misp:dims=0", r"'dims=0' is no setting of misp"),
+        ("leace:dims=3", r"leace, which takes no settings"),
+        ("misp:", r"'nothing' is no setting of misp"),
+        ("L11-9", r"'L11-9': expected misp"),
+    ],
+)
+def test_what_is_no_method_is_refused(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        Method.parse(text)
+
+
+# Vectors
+
+
+@pytest.mark.parametrize("pooling", ["mean", "lasttoken", "weightedmean"])
+@pytest.mark.parametrize("method", ["misp", "mhd:dims=2", "hard"])
+def test_a_projection_of_the_pooled_vector_is_that_of_every_token(
+    folders: dict[str, Path], pooling: str, method: str
+) -> None:
+    one = reader(folders[pooling])
+    assert one.words_follow
+    done = fitted(method, one)
+    assert isinstance(done.step, Projection)
+    places = {text: i for i, text in enumerate(TEXTS)}
+    (pooled,) = one.pooled(TEXTS, [one.last], None)
+    after = done.vectors(one, Unprojected(places, pooled)).layers[one.last]
+    (removal,) = done.at(Site("tokens", one.last))
+    with applied(one.encoder.model, [removal]):
+        (expected,) = encode(one.encoder, TEXTS, None, Settings((one.last,)))
+    np.testing.assert_allclose(after, expected, atol=1e-5)
+    assert np.abs(after - encode(one.encoder, TEXTS, None, Settings((one.last,)))[0]).max() > 1e-3
+
+
+def test_of_the_first_token_it_is_that_of_cls_and_words_do_not_follow(
+    folders: dict[str, Path],
+) -> None:
+    one = reader(folders["cls"])
+    assert not one.words_follow
+    assert one.layers == (1, 2, 3)  # the first token's embedding is the same in all texts
+    done = fitted("hard", one)
+    (pooled,) = one.pooled(TEXTS, [one.last], None)
+    places = {text: i for i, text in enumerate(TEXTS)}
+    after = done.vectors(one, Unprojected(places, pooled, one.words([one.last])))
+    assert after.words is None
+    with applied(one.encoder.model, done.at(Site("cls", one.last))):
+        (expected,) = encode(one.encoder, TEXTS, None, Settings((one.last,)))
+    np.testing.assert_allclose(after.layers[one.last], expected, atol=1e-5)
+
+
+def test_vectors_before_are_those_of_encode(folders: dict[str, Path]) -> None:
+    for folder in folders.values():
+        one = reader(folder)
+        pooled = one.pooled(TEXTS, [1, one.last], None)
+        lower, last = encode(one.encoder, TEXTS, None, Settings((1, one.last)))
+        np.testing.assert_array_equal(pooled[0], lower)
+        np.testing.assert_allclose(one.finished(pooled[1]), last, atol=1e-7)
+
+
+def test_leace_makes_the_means_equal_and_is_no_removal(folders: dict[str, Path]) -> None:
+    one = reader(folders["mean"])
+    done, (first, second) = fitted("leace", one), halves()
+    assert done.step is not None
+    moved = done.step(first).mean(0) - done.step(second).mean(0)
+    assert np.abs(moved).max() < 1e-6
+    with pytest.raises(WordbiasError, match="leace is an affine map"):
+        done.at(Site("tokens", 3))
+
+
+def test_inlp_leaves_the_training_versions_at_chance(folders: dict[str, Path]) -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    one, (first, second) = reader(folders["mean"]), halves()
+    done = fitted("inlp", one)
+    assert done.step is not None
+    x, y = np.concatenate([first, second]), np.repeat([0, 1], len(first))
+    assert LogisticRegression().fit(x[::2], y[::2]).score(x[1::2], y[1::2]) > 0.8
+    z = done.step(x)
+    assert LogisticRegression().fit(z[::2], y[::2]).score(z[1::2], y[1::2]) < 0.65
+
+
+def test_settings_are_fitted_as_project_fits_them(folders: dict[str, Path]) -> None:
+    one = reader(folders["mean"])
+    done = fit(Method.parse("L11-01010"), one, *halves(), seed=0)
+    model, tokenizer = one.encoder.model, one.encoder.tokenizer
+    adapter = fit_adapter(model, tokenizer, sentence_pairs(), Recipe(seed=0))
+    expected = adapter.interventions("L11-01010")
+    assert [str(it) for it in done.inside] == [str(it) for it in expected]
+    for it, other in zip(done.inside, expected, strict=True):
+        np.testing.assert_allclose(it.subspace.basis, other.subspace.basis)
+    places = {text: i for i, text in enumerate(TEXTS)}
+    (pooled,) = one.pooled(TEXTS, [one.last], None)
+    after = done.vectors(one, Unprojected(places, pooled))
+    assert sorted(after.layers) == [2, 3]  # from the tokens of the last layer but one
+    with applied(model, expected):
+        found = encode(one.encoder, TEXTS, None, Settings((2, 3)))
+    np.testing.assert_allclose(after.layers[2], found[0], atol=1e-6)
+    np.testing.assert_allclose(after.layers[3], found[1], atol=1e-6)
+
+
+def test_a_setting_that_nothing_reads_is_refused(folders: dict[str, Path]) -> None:
+    one = reader(folders["mean"])
+    done = fit(Method.parse("SENT-0"), one, *halves(), seed=0)
+    places = {text: i for i, text in enumerate(TEXTS)}
+    with pytest.raises(WordbiasError, match="change no output"):
+        done.vectors(one, Unprojected(places, one.pooled(TEXTS, [one.last], None)[0]))
+
+
+def test_an_interrupted_encoding_resumes(folders: dict[str, Path], tmp_path: Path) -> None:
+    one, path = reader(folders["mean"]), tmp_path / "page.html.vectors"
+    expected = one.pooled(TEXTS, [0, 3], None)
+    found = one.pooled(TEXTS, [0, 3], str(path))
+    np.testing.assert_array_equal(found, expected)
+    assert path.exists()
+    np.testing.assert_array_equal(one.pooled(TEXTS, [0, 3], str(path)), expected)
+    with pytest.raises(WordbiasError, match="is of another run"):
+        one.pooled(TEXTS[:2], [0, 3], str(path))
+
+
+# Export
+
+
+def test_an_affine_map_is_a_linear_layer() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(5, 6))
+    basis = np.linalg.qr(rng.normal(size=(6, 2)))[0].T
+    step = Projection(Subspace(basis, np.array([0.5, 0.2])))
+    made = linear_map(step, 6)
+    found = x @ made["linear.weight"].T + made["linear.bias"]
+    np.testing.assert_allclose(found, step(x), atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["hard", "leace"])
+@pytest.mark.parametrize("pooling", ["mean", "max"])
+def test_the_exported_folder_gives_the_projected_vectors(
+    folders: dict[str, Path], tmp_path: Path, method: str, pooling: str
+) -> None:
+    one = reader(folders[pooling])
+    done = fitted(method, one)
+    (pooled,) = one.pooled(TEXTS, [one.last], None)
+    places = {text: i for i, text in enumerate(TEXTS)}
+    expected = done.vectors(one, Unprojected(places, pooled)).layers[one.last]
+    target = tmp_path / "clean"
+    export_with_step(one.encoder, str(folders[pooling]), done, target)
+    again = Encoder.load(target, device="cpu")
+    (found,) = encode(again, TEXTS, None, Settings((one.last,)))
+    np.testing.assert_allclose(found, expected, atol=2e-6)
+    assert json.loads((target / "wordbias.json").read_text())["method"] == method
+    library = pytest.importorskip("sentence_transformers", reason="the library is what reads it")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = library.SentenceTransformer(str(target), device="cpu")
+        theirs = model.encode(TEXTS, show_progress_bar=False)
+    np.testing.assert_allclose(theirs, expected, atol=2e-6)
+
+
+def test_an_export_can_be_exported_again(folders: dict[str, Path], tmp_path: Path) -> None:
+    one = reader(folders["mean"])
+    export_with_step(one.encoder, str(folders["mean"]), fitted("hard", one), tmp_path / "a")
+    other = reader(tmp_path / "a")
+    export_with_step(other.encoder, str(tmp_path / "a"), fitted("leace", other), tmp_path / "b")
+    paths = [part["path"] for part in json.loads((tmp_path / "b" / "modules.json").read_text())]
+    assert paths == ["", "1_Pooling", "Dense_wordbias_2", "Dense_wordbias", "2_Normalize"]
+    Encoder.load(tmp_path / "b", device="cpu")
+
+
+def test_what_cannot_be_exported_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
+    one = reader(folders["mean"])
+    inside = Fitted(
+        Method("L11-01110"), None, (Intervention(Site("tokens", 2), halves_subspace()),)
+    )
+    with pytest.raises(WordbiasError, match="L11-01110: acts inside the encoder; write it with: "):
+        export_with_step(one.encoder, str(folders["mean"]), inside, tmp_path / "c")
+    plain = replace(one.encoder, sentence=None)
+    with pytest.raises(WordbiasError, match="is no sentence-transformers model"):
+        export_with_step(plain, str(folders["mean"]), fitted("hard", one), tmp_path / "c")
+    assert not (tmp_path / "c").exists()
+
+
+def halves_subspace() -> Subspace:
+    return Subspace.from_pairs(*halves(), 1)

@@ -1,0 +1,335 @@
+"""`wordbias audit MODEL`: what is planted is found, paired, and removed; options are kept apart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import planted_encoder
+import pytest
+import small_word_lists
+import stand_ins
+
+from wordbias import Embedding, WordbiasError
+from wordbias.functions.audit import audit
+from wordbias.functions.audit_model import model_among
+from wordbias.functions.report import Page, report
+from wordbias.pages.encoder_answers import ModelRows, helps
+from wordbias.wordlists import model_sentences
+
+torch = pytest.importorskip("torch")
+
+pytestmark = pytest.mark.usefixtures("one_thread", "few_names")
+Cli = Callable[..., Any]
+NAMES = 40
+ALL = "probe,untrained,seat,ceat,pronouns"
+
+
+@pytest.fixture
+def few_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_sentences, "NAMES", NAMES)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return planted_encoder.write_folder(tmp_path_factory.mktemp("audit") / "planted")
+
+
+@pytest.fixture(scope="module")
+def page(folder: Path) -> Iterator[Page]:
+    """Return the audit of an encoder in which gender is planted."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(model_sentences, "NAMES", NAMES)
+        torch.set_num_threads(1)
+        yield audit(folder, methods=["hard", "mhd:dims=2", "L12-000"])
+
+
+def of(page: Page, measure: str, **details: Any) -> list[Any]:
+    return [
+        row
+        for row in page.rows
+        if row.measure == measure
+        and all(row.details.get(key) == value for key, value in details.items())
+    ]
+
+
+def test_planted_gender_is_found_in_every_layer(page: Page) -> None:
+    for layer in range(4):
+        (row,) = of(page, "compression", stage="before", layer=layer, set="first names")
+        assert row.value > 1.3
+        assert row.details["beyond_chance"] is True
+        (random,) = of(
+            page, "compression", stage="before", layer=layer, set="first names, untrained encoder"
+        )
+        assert random.details["beyond_chance"] is False
+        assert random.details["high"] < row.details["low"]
+    (row,) = of(page, "pronoun-stereotype", stage="before", layer=3)
+    assert row.details["low"] > 0.5
+    assert row.details["beyond_chance"] is True
+    assert "can be read off sentences that do not state it" in page.heading[0]
+    assert "training put it there" in page.heading[0]
+    assert "lie nearer to “she …” the more women work in them" in page.heading[1]
+
+
+def test_a_projection_removes_it_and_the_change_is_paired(page: Page) -> None:
+    for measure, name in (("compression", "first names"), ("pronoun-stereotype", None)):
+        (before,) = of(page, measure, stage="before", layer=3, set=name)
+        (after,) = of(page, measure, stage="hard", layer=3, set=name)
+        assert after.details["change"] == pytest.approx(after.value - before.value)
+        assert after.details["change_high"] < 0
+        assert after.details["chance"] == before.details["chance"]
+        assert after.details["beyond_chance"] is False
+    rows = [row.to_dict() for row in page.rows]
+    assert helps(ModelRows("planted", rows), "hard") is True
+    assert any(line.startswith("hard helps: ") for line in page.heading)
+
+
+def test_rows_follow_the_contract(page: Page) -> None:
+    labels = {"before", "hard", "mhd:dims=2", "L12-000"}
+    assert {row.details["stage"] for row in page.rows} == labels
+    for row in page.rows:
+        about = row.details
+        assert (row.subject, about["audit"]) == ("planted", "encoder")
+        column = about["stage"] != "before"
+        assert (about.get("column") == "method") is column
+        assert about.get("debiased") == (about["stage"] if column else None)
+        if row.value is None:
+            assert about["reason"]
+        if about.get("low") is not None:
+            assert about["low"] <= about["high"]
+    measured = {row.measure for row in page.rows}
+    assert {"compression", "probe-accuracy", "selectivity", "seat", "ceat"} <= measured
+    json.loads(page.render("json"))
+
+
+def test_what_is_left_is_the_share_beyond_chance(page: Page) -> None:
+    for label in ("hard", "mhd:dims=2"):
+        (left,) = of(page, "bias-left", stage=label)
+        shares = []
+        for measure, name, neutral in (
+            ("compression", "first names", 1),
+            ("pronoun-stereotype", None, 0),
+        ):
+            (before,) = of(page, measure, stage="before", layer=3, set=name)
+            (after,) = of(page, measure, stage=label, layer=3, set=name)
+            d0, d1 = (
+                abs(max(row.value, neutral) - neutral) if neutral else abs(row.value)
+                for row in (before, after)
+            )
+            chance = abs(before.details["chance"] - neutral)
+            shares.append(max(0, d1 - chance) / (d0 - chance))
+        assert left.value == pytest.approx(np.mean(shares))
+        assert list(left.details["of"].values()) == pytest.approx(shares)
+        costs = [of(page, name, stage=label)[0].value for name in left.details["costs"]]
+        assert left.details["kept"] == pytest.approx(min(costs))
+    assert any(row.details["pareto"] for row in of(page, "bias-left"))
+
+
+def test_a_projection_that_nothing_reads_is_a_column_with_its_reason(page: Page) -> None:
+    # the mean over tokens reads CLS too, so that this one is measured: only its part of the mean
+    assert of(page, "sentence-order-kept", stage="L12-000")[0].value > 0.99
+    short = audit(planted_folder(page), methods=["SENT-0"], skip=ALL)
+    (column,) = of(short, "column")
+    assert column.value is None
+    assert column.details["stage"] == "SENT-0"
+    assert "change no output" in column.details["reason"]
+    assert any(line.startswith("SENT-0: not measured: ") for line in short.heading) or short.notes
+
+
+def planted_folder(page: Page) -> str:
+    return str(page.inputs["planted"]["path"])
+
+
+def test_the_command_writes_what_the_function_returns(
+    cli: Cli, folder: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "page.html"
+    given = ("--methods", "hard", "--skip", "probe,untrained,ceat")
+    done = cli("audit", folder, *given, "--format", "json", "--quiet")
+    assert done.code == 0, done.err
+    called = audit(folder, methods="hard", skip="probe,untrained,ceat", output=out)
+    assert json.loads(done.out)["rows"] == json.loads(called.render("json"))["rows"]
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]  # no vectors are left
+    again = report(out)
+    assert [row.to_dict() for row in again.rows] == json.loads(done.out)["rows"]
+    assert again.heading == called.heading
+
+
+def test_a_loaded_model_is_audited_as_its_folder(folder: Path) -> None:
+    from transformers import AutoModel, AutoTokenizer
+
+    pair = AutoModel.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    found = audit(pair, skip="probe,untrained,ceat,seat", methods=["hard"])
+    assert found.inputs["planted"]["pooling"] == "mean" or found.inputs["planted"]["modules"] == []
+    assert of(found, "pronoun-stereotype", stage="before")
+
+
+def test_exports_what_helps(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    target = tmp_path / "clean"
+    skip = "probe,untrained,seat,ceat"
+    done = cli(
+        *("audit", folder, "--methods", "misp:dims=1,mhd:dims=2", "--skip", skip),
+        *("--export", target, "--format", "json", "-o", tmp_path / "a.json"),
+    )
+    assert done.code == 0, done.err
+    assert "written, with " in done.err
+    clean = audit(target, skip=skip, methods=["hard"])
+    (before,) = of(clean, "pronoun-stereotype", stage="before", layer=3)
+    assert before.details["beyond_chance"] is False
+    assert not of(clean, "pronoun-stereotype", stage="before", layer=2)[0].details["low"] < 0.5
+    again = cli("audit", folder, "--methods", "hard", "--export", target)
+    assert again.code == 1
+    assert "is there already" in again.err or "exists" in again.err
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("--sets", "men"), "--sets is for vectors, and {folder} is a model; leave it out"),
+        (("--dims", "3"), "--dims is for vectors, and {folder} is a model"),
+        (("--no-chance",), "--chance is for vectors, and {folder} is a model"),
+        (("--strict-vocab",), "--strict-vocab is for vectors"),
+        (
+            ("--skip", "weat"),
+            "part 'weat': expected some of probe, untrained, seat, ceat, pronouns",
+        ),
+        (("--methods", "mips"), "--methods: 'mips': expected misp, hard"),
+        (("{folder}",), "is a model, which is audited by itself; 2 arguments were given"),
+        (("-o", "page.pdf"), "a page cannot be written as .pdf"),
+        (("--stereoset", "nosuch.csv"), "nosuch.csv"),
+    ],
+)
+def test_options_that_do_not_fit_a_model_are_refused_in_one_line(
+    cli: Cli, folder: Path, given: tuple[str, ...], message: str
+) -> None:
+    done = cli("audit", folder, *(one.format(folder=folder) for one in given))
+    assert done.code in (1, 2)
+    assert message.format(folder=folder) in done.err
+    assert done.code == 2 or done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "given", [("--device", "cpu"), ("--stereoset", "a.csv"), ("--snli", "a.tsv"), ("--export", "a")]
+)
+def test_options_of_models_are_refused_for_vectors(cli: Cli, given: tuple[str, ...]) -> None:
+    done = cli("audit", *given)
+    assert done.code == 1
+    assert done.err == (
+        f"wordbias: {given[0]} is for a model, and these are vectors; leave it out, or give a "
+        "model's folder\n"
+    )
+    with pytest.raises(WordbiasError, match=r"device=.* is for a model|device= is for a model"):
+        audit(Embedding.sample(), device="cpu")
+
+
+def test_a_folder_without_a_model_and_a_name_of_nothing_are_as_before(
+    cli: Cli, tmp_path: Path
+) -> None:
+    assert "is a folder; name the file with the vectors in it" in cli("audit", tmp_path).err
+    assert "there is no such file" in cli("audit", "nosuch.txt").err
+
+
+def test_export_needs_a_folder_of_sentence_transformers(cli: Cli, tmp_path: Path) -> None:
+    stand_ins.next_sentence_encoder(tmp_path / "nsp")
+    done = cli("audit", tmp_path / "nsp", "--export", tmp_path / "clean")
+    assert done.code == 1
+    assert "is no sentence-transformers model" in done.err
+    assert not (tmp_path / "clean").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "cached", "model"),
+    [
+        ("org/name", True, True),
+        ("bert-base-uncased", True, True),
+        ("bert-base-uncased", False, False),
+        ("vectors", True, False),  # no name that a model is known by
+        ("glove-100.txt", True, False),  # the name of a file
+        ("sembias", True, False),  # the name of data
+    ],
+)
+def test_a_name_is_a_models_if_the_hub_has_it(
+    monkeypatch: pytest.MonkeyPatch, name: str, cached: bool, model: bool
+) -> None:
+    import huggingface_hub as hub
+
+    def refused(*_: object, **__: object) -> None:
+        raise OSError("no network")
+
+    found = "/cache/config.json" if cached else None
+    monkeypatch.setattr(hub, "try_to_load_from_cache", lambda *_: found)
+    monkeypatch.setattr(hub, "model_info", refused)
+    assert (model_among((name,)) == name) is model
+
+
+def test_an_unknown_name_with_an_owner_is_refused(
+    monkeypatch: pytest.MonkeyPatch, cli: Cli
+) -> None:
+    monkeypatch.setattr("wordbias.functions.audit_model._on_hub", lambda _: False)
+    done = cli("audit", "nobody/no-such-model")
+    assert done.code == 1
+    assert done.err.startswith(
+        "wordbias: nobody/no-such-model: there is no such file, and no model"
+    )
+
+
+# Heads
+
+
+def test_nli_fairness_joins_where_the_model_has_the_head(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from wordbias.contextual.audit import heads
+    from wordbias.nli.test_sets import build
+    from wordbias.wordlists import Templates
+
+    small_word_lists.write(tmp_path / "lists")
+    test = build("parity", Templates.load(tmp_path / "lists"))
+    monkeypatch.setattr(heads, "build", lambda name: test)
+    stand_ins.nli_encoder(tmp_path / "nli")
+    pairs = [("neutral", "The man ate.", "The man ate a pie."), ("entailment", "A.", "A.")]
+    skip = ["probe", "untrained", "ceat", "seat"]
+    found = audit(tmp_path / "nli", snli=pairs, skip=skip, methods=["hard"])
+    for measure in ("nli-fairness", "nli-accuracy", "snli-accuracy"):
+        (before,), (after,) = (of(found, measure, stage=stage) for stage in ("before", "hard"))
+        assert after.details["change"] == pytest.approx(after.value - before.value)
+    assert "viable" in of(found, "snli-accuracy", stage="hard")[0].details
+    from wordbias.functions.nli_fairness import nli_fairness
+
+    alone = nli_fairness(tmp_path / "nli", lists=tmp_path / "lists")
+    assert [row.value for row in alone["nli-fairness"]] == [
+        row.value for row in of(found, "nli-fairness", stage="before")
+    ]
+
+
+def test_stereotypes_join_where_the_model_has_the_head(tmp_path: Path) -> None:
+    stand_ins.next_sentence_encoder(tmp_path / "nsp")
+    stand_ins.gsss(tmp_path / "gsss.csv")
+    skip = ["probe", "untrained", "ceat"]
+    found = audit(
+        tmp_path / "nsp", stereoset=tmp_path / "gsss.csv", skip=skip, methods=["hard", "leace"]
+    )
+    before, after = (of(found, "strength", stage=stage) for stage in ("before", "hard"))
+    assert before
+    assert [row.details["subset"] for row in after] == [row.details["subset"] for row in before]
+    for old, new in zip(before, after, strict=True):
+        assert new.details["change"] == pytest.approx(new.value - old.value)
+    assert not of(found, "strength", stage="leace")
+    assert any("leace: not measured with the head" in note for note in found.notes)
+    from wordbias.functions.stereoset import stereoset
+
+    alone = stereoset(tmp_path / "nsp", data=tmp_path / "gsss.csv", repair=False)
+    assert [row.value for row in alone["strength"]] == [row.value for row in before]
+
+
+def test_a_head_that_is_not_there_is_a_note(folder: Path, tmp_path: Path) -> None:
+    stand_ins.gsss(tmp_path / "gsss.csv")
+    found = audit(folder, stereoset=tmp_path / "gsss.csv", skip=ALL, methods=["hard"])
+    assert any(note.startswith("stereotypes were not measured: ") for note in found.notes)
+    assert of(found, "sentence-order-kept", stage="hard")

@@ -1,0 +1,224 @@
+"""The sentences about an encoder: each rule on both sides of its limit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from wordbias.pages.answers import answers
+from wordbias.pages.encoder_answers import (
+    LIMITS,
+    MUCH_LEFT,
+    NAMES,
+    SIGNIFICANT,
+    UNTRAINED,
+    ModelRows,
+    best,
+    changes,
+    helps,
+    model_answers,
+)
+from wordbias.results import NO_PROOF
+
+Rows = list[dict[str, Any]]
+
+
+def row(measure: str, value: float | None, stage: str = "before", **details: Any) -> dict[str, Any]:
+    column = {} if stage == "before" else {"column": "method", "debiased": stage}
+    known = {"subject": "m", "measure": measure, "value": value, "audit": "encoder"}
+    return {**known, "stage": stage, "layer": 6, **column, **details}
+
+
+def compression(value: float, stage: str = "before", **details: Any) -> dict[str, Any]:
+    about = {"set": NAMES, "neutral": 1, "better": "lower", "low": value - 0.1, "high": value + 0.1}
+    about |= {"beyond_chance": value - 0.1 > 1, "chance_low": 1.0, "chance_high": 1.0}
+    return row("compression", value, stage, **{**about, **details})
+
+
+def stereotype(value: float, stage: str = "before", **details: Any) -> dict[str, Any]:
+    about = {"neutral": 0.0, "better": "neutral", "low": value - 0.2, "high": value + 0.2}
+    about |= {"beyond_chance": abs(value) > 0.4, "chance_low": -0.4, "chance_high": 0.4}
+    return row("pronoun-stereotype", value, stage, **{**about, **details})
+
+
+def seat(value: float, p: float, stage: str = "before", **details: Any) -> dict[str, Any]:
+    sizes = {"x": 8, "y": 8, "a": 8, "b": 8}
+    about = {"set": "weat6", "n": sizes, "p_holm": p, "neutral": 0.0, "better": "neutral"}
+    return row("seat", value, stage, **about, **details)
+
+
+def ceat(value: float, low: float, high: float, stage: str = "before") -> dict[str, Any]:
+    return row("ceat", value, stage, set="weat6", neutral=0.0, low=low, high=high)
+
+
+def column(
+    label: str = "hard",
+    change: tuple[float, float] = (-2.1, -1.8),
+    other: tuple[float, float] = (-0.8, -0.2),
+    order: float = 0.99,
+    near: float = 0.98,
+    left: float | None = 0.1,
+    **details: Any,
+) -> Rows:
+    """Make the rows of a projection."""
+    ends = [dict(zip(("change_low", "change_high"), pair, strict=True)) for pair in (change, other)]
+    about = {"written_by": "wordbias audit m --methods=hard --export=DIR", **details}
+    return [
+        compression(1.0, label, **ends[0]),
+        stereotype(0.1, label, **ends[1]),
+        row("sentence-order-kept", order, label),
+        row("sentence-neighbours-kept", near, label),
+        row("bias-left", left, label, **about),
+    ]
+
+
+def said(rows: Sequence[dict[str, Any]]) -> str:
+    return "\n".join(model_answers(rows))
+
+
+BEFORE = [compression(2.9), stereotype(0.6)]
+
+
+def one(rows: Rows) -> ModelRows:
+    return ModelRows("m", rows)
+
+
+# Before
+
+
+def test_gender_is_read_if_a_layer_is_beyond_chance() -> None:
+    assert "can be read off sentences that do not state it: compression is 2.90" in said(BEFORE)
+    nothing = said([compression(1.05), stereotype(0.1)])
+    assert "cannot be read off sentences that do not state it" in nothing
+    assert "no layer is beyond chance" in nothing
+    lower = [compression(1.05), compression(1.8, layer=2), stereotype(0.1)]
+    assert "which is at chance. Inside the encoder it can, most in layer 2: 1.80" in said(lower)
+
+
+def test_training_is_the_reason_if_the_untrained_interval_lies_below() -> None:
+    for value, text in ((1.0, "training put it there"), (2.75, "training need not be the reason")):
+        assert text in said([*BEFORE, compression(value, set=UNTRAINED)])
+
+
+def test_occupations_lean_if_the_interval_and_chance_are_left() -> None:
+    assert "lie nearer to “she …” the more women work in them" in said([stereotype(0.6)])
+    assert "lie nearer to “he …” the more women work in them" in said([stereotype(-0.6)])
+    for rows in ([stereotype(0.39)], [stereotype(0.6, low=-0.01)]):
+        assert "cannot be told" in said(rows)
+
+
+def test_seat_decides_on_associations_and_ceat_may_contradict() -> None:
+    for p, text in ((SIGNIFICANT - 0.001, "find gender in"), (SIGNIFICANT, "cannot tell in")):
+        assert f"Association tests {text} x/y × a/b (SEAT 1.20" in said(
+            [seat(1.2, p), ceat(0.5, 0.1, 0.9)]
+        )
+    for low, value in ((-0.1, 0.3), (-0.9, -0.5)):
+        rows = [seat(1.2, 0.01), ceat(value, low, value + 0.2)]
+        assert "Association tests contradict each other in" in said(rows)
+
+
+# After
+
+
+def test_a_projection_helps_if_a_change_is_clear_and_nothing_is_worse() -> None:
+    rows = [*BEFORE, *column()]
+    assert changes(one(rows), "hard") == {"compression": "better", "pronoun-stereotype": "better"}
+    assert helps(one(rows), "hard") is True
+    assert "hard helps: 10% of the bias beyond chance is left" in said(rows)
+
+
+@pytest.mark.parametrize(("high", "verdict"), [(-0.001, True), (0.0, None), (0.2, None)])
+def test_the_interval_of_the_change_must_exclude_0(high: float, verdict: bool | None) -> None:
+    rows = [*BEFORE, *column(change=(-2.1, high), other=(-0.8, 0.1))]
+    assert helps(one(rows), "hard") is verdict
+    assert ("may help, which cannot be told from chance" in said(rows)) is (verdict is None)
+
+
+def test_what_makes_a_measure_worse_does_not_help() -> None:
+    for ends, verdict in (((0.1, 0.5), False), ((-0.1, 0.5), True)):
+        rows = [*BEFORE, *column(change=ends)]
+        assert helps(one(rows), "hard") is verdict
+    away = [*BEFORE, *column()]
+    away[3] = stereotype(-0.9, "hard", change_low=-2.0, change_high=-1.0)
+    assert helps(one(away), "hard") is False
+    assert "(worse, still beyond chance)" in said(away)
+
+
+@pytest.mark.parametrize("name", list(LIMITS))
+def test_no_cost_may_be_beyond_its_limit(name: str) -> None:
+    key = {"sentence-order-kept": "order", "sentence-neighbours-kept": "near"}[name]
+    for value, verdict in ((LIMITS[name], True), (LIMITS[name] - 0.001, False)):
+        rows = [*BEFORE, *column(**{key: value})]
+        assert helps(one(rows), "hard") is verdict
+        assert ("does not help, for it keeps too little" in said(rows)) is not verdict
+
+
+def test_much_that_is_left_is_said() -> None:
+    for left, text in (
+        (MUCH_LEFT, "hard helps: 50%"),
+        (MUCH_LEFT + 0.01, "hard helps a little: 51%"),
+    ):
+        assert text in said([*BEFORE, *column(left=left)])
+
+
+def test_only_measures_that_were_beyond_chance_count() -> None:
+    rows = [compression(2.9), stereotype(0.3), *column(other=(0.1, 0.5))]
+    assert changes(one(rows), "hard") == {"compression": "better"}
+    nothing = [compression(1.0), stereotype(0.3), *column(left=None)]
+    assert helps(one(nothing), "hard") is None
+    assert "hard cannot help: no main measure was beyond chance before" in said(nothing)
+
+
+def test_measures_that_contradict_the_verdict_are_named() -> None:
+    guess = row("probe-accuracy", 0.7, "hard", set=NAMES, chance_low=0.4, chance_high=0.6)
+    for beyond in (True, False):
+        rows = [*BEFORE, *column(), {**guess, "beyond_chance": beyond}]
+        assert ("But a probe still guesses more names than at chance" in said(rows)) is beyond
+    for low, worse in ((0.01, True), (-0.01, False)):
+        after = seat(1.4, 0.01, "hard", change_low=low, change_high=1.0)
+        rows = [*BEFORE, seat(0.6, 0.2), *column(), after]
+        assert ("SEAT on x/y × a/b is further from neutral (0.60 → 1.40)" in said(rows)) is worse
+
+
+# Next
+
+
+def test_the_best_is_the_one_that_helps_and_leaves_least() -> None:
+    rows = [*BEFORE, *column("misp", left=0.6), *column("hard", left=0.2)]
+    rows += column("leace", left=0.0, near=0.5)
+    assert best(one(rows)) == "hard"
+    assert "Next: write the model with hard" in said(rows)
+    assert "wordbias audit m --methods=hard --export=DIR" in said(rows)
+
+
+def test_what_to_do_next_depends_on_what_was_found() -> None:
+    assert "nothing here asks for a projection" in said([compression(1.0), stereotype(0.1)])
+    none = said([*BEFORE, *column(near=0.5)])
+    assert "Next: try a projection inside the encoder, with: wordbias audit MODEL" in none
+    plain = said([*BEFORE, *column(written_by=None)])
+    assert "wordbias audit MODEL --methods=cls@6,L11-01110" in plain
+
+
+def test_a_column_that_could_not_be_made_says_why() -> None:
+    failed = row("column", None, "SENT-0", reason="changes no output")
+    assert "SENT-0: not measured: changes no output." in said([*BEFORE, failed])
+    assert one([*BEFORE, failed]).columns() == []
+
+
+def test_the_answers_of_a_report_is_these_answers() -> None:
+    rows = [*BEFORE, *column()]
+    assert answers(rows) == model_answers(rows)
+    assert answers(rows)[-1] == NO_PROOF
+    assert model_answers([{"subject": "e", "measure": "midb", "value": 1.0}]) == []
+
+
+def test_two_encoders_are_answered_one_after_the_other() -> None:
+    rows = [*BEFORE, *({**one, "subject": "n"} for one in [compression(1.0), stereotype(0.1)])]
+    first, second = (
+        next(text for text in model_answers(rows) if text.startswith(prefix))
+        for prefix in ("m: ", "n: ")
+    )
+    assert "can be read" in first
+    assert "cannot be read" in second

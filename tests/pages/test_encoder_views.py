@@ -1,0 +1,163 @@
+"""The page of an encoder: its sections, pictures and tables, and a phone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from headless import Browser
+
+from wordbias.pages.document import Document
+from wordbias.pages.encoder_answers import NAMES, UNTRAINED
+from wordbias.pages.encoder_views import claims_model, model_sections
+from wordbias.pages.markdown import render_markdown
+from wordbias.pages.page import render_page
+from wordbias.pages.views import sections
+
+LAYERS = 6
+COLUMNS = (
+    "misp",
+    "hard",
+    "leace",
+    "L11-01110",
+    "a long name of a projection, tokens@3,attention@3",
+)
+Rows = list[dict[str, Any]]
+
+
+def row(measure: str, value: float | None, stage: str = "before", **details: Any) -> dict[str, Any]:
+    column = {} if stage == "before" else {"column": "method", "debiased": stage}
+    known = {"subject": "m", "measure": measure, "value": value, "audit": "encoder"}
+    return {**known, "stage": stage, "layer": LAYERS, **column, **details}
+
+
+def rows_of_stage(stage: str, shift: float) -> Rows:
+    ends = {"low": 0.1, "high": 0.9} | (
+        {} if stage == "before" else {"change": -shift, "change_low": -0.9, "change_high": -0.1}
+    )
+    chance = {"chance": 0.0, "chance_low": -0.4, "chance_high": 0.4, "beyond_chance": not shift}
+    sizes = {"male names": 8, "female names": 8, "career": 8, "family": 8}
+    found = []
+    for layer in range(LAYERS + 1) if stage == "before" else (LAYERS,):
+        about = {"layer": layer, "neutral": 1, "better": "lower", **ends, **chance}
+        found.append(row("compression", 2.0 + layer / 9 - shift, stage, set=NAMES, **about))
+        found.append(row("probe-accuracy", 0.9 - shift / 3, stage, set=NAMES, **about))
+        found.append(row("selectivity", 0.4, stage, set=NAMES, **about))
+        if stage == "before":
+            found.append(row("compression", 1.0, stage, set=UNTRAINED, **about))
+        found.append(row("seat", 1.2 - shift, stage, set="weat6", n=sizes, p_holm=0.01, **about))
+        found.append(row("ceat", 0.6, stage, set="weat6", n=sizes, **about))
+    about = {"neutral": 0.0, "better": "neutral", **ends, **chance}
+    found.append(row("pronoun-stereotype", 0.6 - shift / 2, stage, **about))
+    found.append(row("pronoun-gap", -0.03, stage, **about))
+    for name in ("she and he", "paraphrases", "unrelated"):
+        found.append(row("sentence-similarity", 0.8, stage, set=name, **ends))
+    for i, word in enumerate(
+        ("nurse", "carpenter", "electrician & <son>", "teacher", "cook", "guard")
+    ):
+        lean = (i - 2.5) / 50 * (1 - shift / 2)
+        found.append(row("pronoun-lean", lean, stage, word=word, women=15.0 * i))
+    if stage != "before":
+        found += [
+            row(f"sentence-{name}", 0.97, stage, low=0.96, high=0.99)
+            for name in ("order-kept", "neighbours-kept", "similarity-moved")
+        ]
+        found.append(row("bias-left", 0.2, stage, kept=0.97, pareto=True))
+    return found
+
+
+def rows(columns: tuple[str, ...] = COLUMNS) -> Rows:
+    shifts = {"before": 0.0} | {name: 1.0 + i / 10 for i, name in enumerate(columns)}
+    return [one for stage, shift in shifts.items() for one in rows_of_stage(stage, shift)]
+
+
+def document(found: Rows) -> Document:
+    inputs = {"m": {"path": "/models/m"}}
+    return Document(found, {"command": "audit", "inputs": inputs, "notes": ["a note"]})
+
+
+def test_every_row_of_the_audit_is_in_these_sections() -> None:
+    assert all(map(claims_model, rows()))
+    keys = [section.key for section in sections(rows())]
+    assert keys == ["projections", "layers", "pronouns", "associations"]
+    assert not claims_model({"subject": "m", "measure": "compression", "value": 1.0})
+
+
+def test_the_first_table_has_a_column_for_each_projection_and_says_which_help() -> None:
+    summary = model_sections(rows())[0].grids[0].table
+    assert summary.columns == ["measure", "before", *COLUMNS, "chance"]
+    by_name = {line[0]: line[1:] for line in summary.cells}
+    assert by_name["Probing: compression"][0] == "2.67 (0.10 to 0.90)"
+    assert by_name["Probing: compression"][1].endswith("; Δ −1.00 (−0.90 to −0.10)")
+    assert by_name["accuracy of the probe"][0] == "0.90 (0.10 to 0.90)"
+    assert by_name["bias left, of that beyond chance"] == ["", *["20%"] * len(COLUMNS), ""]
+    assert by_name["does it help?"] == ["", *["helps"] * len(COLUMNS), ""]
+
+
+def test_the_picture_of_the_layers_has_every_mark_once() -> None:
+    (figure,) = model_sections(rows())[1].figures
+    assert figure.picture.count("<title>before, layer ") == LAYERS + 1
+    assert figure.picture.count("<title>untrained, layer ") == LAYERS + 1
+    assert figure.picture.count("<title>hard, layer 6") == 1
+
+
+def test_occupations_are_drawn_before_and_after_what_helps_most() -> None:
+    section = model_sections(rows())[2]
+    (figure,) = section.figures
+    assert figure.picture.count("% women: ") == 2 * 6
+    assert "electrician &amp; &lt;son&gt;" in figure.picture
+    leans = section.grids[1].table
+    assert next(line[0] for line in leans.cells) == "nurse"
+    assert leans.columns == ["occupation", "% women", "before", *COLUMNS]
+
+
+def test_an_encoder_without_projections_has_a_page() -> None:
+    page = render_page([document(rows(()))])
+    assert "does it help" not in page
+    assert "can be read off sentences" in page
+    assert "hard debiasing makes of it" not in render_page([document(rows())])
+
+
+def test_parts_that_are_missing_leave_their_sections_out() -> None:
+    for measure, key in (("compression", "layers"), ("seat", "associations")):
+        some = [one for one in rows() if one["measure"] not in (measure, "ceat")]
+        assert key not in [section.key for section in model_sections(some)]
+    assert model_sections([row("column", None, "x", reason="no site")]) == []
+    render_page([document([row("column", None, "x", reason="no site")])])
+
+
+def test_two_encoders_share_sections() -> None:
+    both = [*rows(("hard",)), *({**one, "subject": "n"} for one in rows(("hard",)))]
+    found = model_sections(both)
+    assert [section.key for section in found] == [
+        "projections",
+        "layers",
+        "pronouns",
+        "associations",
+    ]
+    assert len(found[1].figures) == 2
+    assert found[1].figures[1].title.startswith("n: ")
+
+
+def test_markdown_has_the_same_tables() -> None:
+    text = render_markdown([document(rows())])
+    assert "## Projections side by side" in text
+    assert "| does it help? |" in text
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_is_wider_than_the_window(width: int, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    path.write_text(render_page([document(rows())]), encoding="utf-8")
+    with Browser() as browser:
+        browser.show(width)
+        browser.open(path)
+        assert browser.evaluate("document.documentElement.scrollWidth") <= width
+        outside = (
+            "[...document.querySelectorAll('figure svg *')].filter(one => {"
+            "const a = one.getBoundingClientRect(), b = one.closest('svg').getBoundingClientRect();"
+            "return a.width && (a.left < b.left - 1 || a.right > b.right + 1)}).length"
+        )
+        assert browser.evaluate(outside) == 0
+        assert browser.errors == []

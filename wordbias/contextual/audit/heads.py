@@ -1,0 +1,131 @@
+"""What an audit measures with the head of a model: preferred stereotypes, and fairness of NLI.
+
+Both are measured before and after each projection, which is applied where the encoder gives its
+vectors to the head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+
+from wordbias.contextual.audit.measure import AUDIT, BEFORE, stage_details
+from wordbias.contextual.audit.projections import Fitted
+from wordbias.contextual.audit.texts import Reader
+from wordbias.contextual.hooks import Intervention, applied
+from wordbias.contextual.labelled_pairs import LabelledPairs
+from wordbias.contextual.nli_fairness import Viability, fairness_rows, snli_row
+from wordbias.contextual.sites import Site
+from wordbias.contextual.stereoset.evaluate import Data, Scorer
+from wordbias.contextual.stereoset.scores import Settings
+from wordbias.errors import WordbiasError
+from wordbias.nli.hugging_face import Classifier
+from wordbias.nli.test_sets import Pair, build
+from wordbias.results import Row
+
+_VARIANT = ("subset", "version", "task", "parity")
+"""Details that tell the rows of one measure apart."""
+Interventions = Sequence[Intervention]
+
+
+def read_site(reader: Reader) -> Site:
+    """Return the site of the vectors that a head or a pooling reads."""
+    kind = "cls" if reader.settings.ways == ("first",) else "tokens"
+    return Site(kind, reader.last)
+
+
+def stereotype_rows(
+    subject: str, scorer: Scorer, data: Data, columns: Sequence[Fitted], site: Site, seed: int = 0
+) -> tuple[list[Row], list[str]]:
+    """Measure which sentences a model prefers, before and after each projection.
+
+    Parameters
+    ----------
+    scorer
+        The model with the heads that the data need.
+    data
+        StereoSet, enhanced StereoSet or CrowS-Pairs.
+    columns
+        Fitted projections.
+    site
+        Site at which they are applied; see `read_site`.
+
+    Returns
+    -------
+    rows, notes
+        A projection that changes no value, or cannot be applied, gives a note.
+    """
+    settings = Settings(seed=seed)
+    return _staged(
+        subject, columns, site, scorer.applied, lambda: scorer.measure(data, subject, settings).rows
+    )
+
+
+def inference_rows(
+    subject: str,
+    classifier: Classifier,
+    texts: LabelledPairs,
+    columns: Sequence[Fitted],
+    site: Site,
+    seed: int = 0,
+) -> tuple[list[Row], list[str]]:
+    """Measure accuracy, parity and fairness about occupations, and accuracy on labelled pairs.
+
+    Parameters
+    ----------
+    classifier
+        The NLI model.
+    texts
+        Labelled pairs, such as SNLI's test set: accuracy on them is the cost of a projection.
+    columns, site
+        See `stereotype_rows`.
+    """
+    test = build("parity")
+    base: list[float] = []
+
+    def measure() -> list[Row]:
+        rows = fairness_rows(test, classifier.score_set(test), subject, seed=seed)
+        right = classifier.accuracy([Pair(*pair) for pair in texts.pairs], texts.labels)
+        base.append(right)
+        rows.append(snli_row(right, len(texts), subject, viability=Viability(base[0])))
+        return rows
+
+    return _staged(subject, columns, site, lambda some: applied(classifier.model, some), measure)
+
+
+def _staged(
+    subject: str,
+    columns: Sequence[Fitted],
+    site: Site,
+    changed: Callable[[Interventions], AbstractContextManager[None]],
+    measure: Callable[[], list[Row]],
+) -> tuple[list[Row], list[str]]:
+    """Measure before and after each projection, with the change of each value."""
+    before = measure()
+    values = {_key(row): row.value for row in before}
+    rows = [
+        replace(row, details={**AUDIT, **stage_details(BEFORE), **row.details}) for row in before
+    ]
+    notes = []
+    for one in columns:
+        label = one.method.label
+        try:
+            with changed(one.at(site)):
+                after = measure()
+        except WordbiasError as error:
+            notes.append(f"{label}: not measured with the head: {error}")
+            continue
+        if all(row.value == values[_key(row)] for row in after):
+            notes.append(f"{label}: no value of the head changes")
+        for row in after:
+            old = values[_key(row)]
+            change = {} if old is None or row.value is None else {"change": row.value - old}
+            rows.append(
+                replace(row, details={**AUDIT, **stage_details(label), **row.details, **change})
+            )
+    return rows, notes
+
+
+def _key(row: Row) -> tuple[str, ...]:
+    return (row.measure, *(str(row.details.get(name, "")) for name in _VARIANT))

@@ -1,0 +1,440 @@
+"""What an audit measures of an encoder, before and after each projection.
+
+Every stage is measured on the same sentences, with the same seeds and bootstrap draws, so that the
+changes are paired. Chance is that of the encoder as it was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from wordbias.contextual.audit.projections import Fitted, Method, Unprojected, fit
+from wordbias.contextual.audit.texts import Reader, TextVectors
+from wordbias.errors import WordbiasError
+from wordbias.probes.ceat.measure import Settings as CeatSettings
+from wordbias.probes.ceat.measure import ceat
+from wordbias.probes.encoder import Encoder
+from wordbias.probes.mdl import COMPRESSION
+from wordbias.probes.name_gender import NAMES, Reading, read_names
+from wordbias.probes.pronouns import STEREOTYPE, Chance, Pronouns, similarity_row
+from wordbias.probes.seat import Seat
+from wordbias.probes.similarity_kept import NEIGHBOURS, ORDER, kept_rows
+from wordbias.progress import Bar, progress
+from wordbias.results import Row
+from wordbias.statistics import holm
+
+BEFORE = "before"
+AUDIT = {"audit": "encoder"}
+"""Detail of every row, by which a page knows the rows of an audit of an encoder."""
+PARTS = ("probe", "untrained", "seat", "ceat", "pronouns")
+"""Parts that can be left out."""
+UNTRAINED = f"{NAMES}, untrained encoder"
+LEFT, COLUMN = "bias-left", "column"
+CEAT_DRAWS = 1000
+_OF_WORDS = ("sentences", "too_few", "single")
+"""Details of CEAT that are the same in all rows: every word has as many sentences."""
+
+
+@dataclass(frozen=True, eq=False)
+class Audited:
+    """Rows of all stages, notes on what could not be measured, and the fitted projections."""
+
+    rows: list[Row]
+    notes: list[str]
+    projections: tuple[Fitted, ...]
+
+
+@dataclass(eq=False)
+class Stage:
+    """One stage: the encoder as it was given, or after a projection.
+
+    Attributes
+    ----------
+    label
+        ``before``, or the projection.
+    vectors
+        Vectors of the texts.
+    readings, pronouns, seats, ceats
+        Results by layer, and by layer and query, which the stages after are compared with.
+    """
+
+    label: str
+    vectors: TextVectors = field(repr=False)
+    readings: dict[int, Reading] = field(default_factory=dict)
+    pronouns: dict[int, Pronouns] = field(default_factory=dict)
+    seats: dict[tuple[int, str], Seat] = field(default_factory=dict)
+    ceats: dict[tuple[int, str], Row] = field(default_factory=dict)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Details that the rows of this stage share."""
+        return {**AUDIT, **stage_details(self.label)}
+
+    @property
+    def layers(self) -> list[int]:
+        """Layers of which everything is measured: all before, the last after a projection."""
+        known = sorted(self.vectors.layers)
+        return known if self.label == BEFORE else known[-1:]
+
+
+def stage_details(label: str) -> dict[str, str]:
+    """Return the details that name the stage of a row."""
+    if label == BEFORE:
+        return {"stage": label}
+    return {"stage": label, "column": "method", "debiased": label}
+
+
+@dataclass(eq=False)
+class Measuring:
+    """The measurement of one encoder.
+
+    Attributes
+    ----------
+    subject
+        Name of the encoder in the rows.
+    reader
+        The encoder and the texts.
+    seed
+        Seed of everything random.
+    skip
+        Parts to leave out.
+    chance
+        Chance levels of the pronouns by layer.
+    notes
+        Notes on what could not be measured.
+    """
+
+    subject: str
+    reader: Reader
+    seed: int = 0
+    skip: Collection[str] = ()
+    chance: dict[int, Chance] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def run(
+        self,
+        methods: Sequence[Method],
+        *,
+        untrained: Callable[[], Encoder] | None = None,
+        path: str | None = None,
+    ) -> Audited:
+        """Measure the encoder as it is, and after each method.
+
+        Parameters
+        ----------
+        methods
+            Projections, each a column.
+        untrained
+            Loads the same encoder with random weights.
+        path
+            File for the vectors, from which a call that was interrupted resumes.
+        """
+        parts = [part for part in PARTS if part not in self.skip and part != "untrained"]
+        total = 1 + len(methods) + (1 + len(methods)) * len(parts) + (untrained is not None)
+        with progress("audit", total, "part") as bar:
+            before, unprojected = self._before(path, bar)
+            rows = self._stage(before, None, parts, bar)
+            if untrained is not None:
+                rows += self._untrained(untrained, before)
+                bar.update(1)
+            fitted, columns = [], []
+            for method in methods:
+                bar.set_postfix_str(method.label)
+                try:
+                    one = self._fitted(method, unprojected)
+                    after = Stage(method.label, one.vectors(self.reader, unprojected))
+                except WordbiasError as error:
+                    rows.append(self._failed(method.label, error))
+                    bar.update(1 + len(parts))
+                    continue
+                bar.update(1)
+                found = self._stage(after, before, parts, bar)
+                rows += [*found, *self._costs(after, before)]
+                fitted.append(one)
+                columns.append(method.label)
+        rows += [
+            self._with_command(row, fitted)
+            for row in left_rows(self.subject, rows, columns, self.reader.last)
+        ]
+        return Audited(rows, self.notes, tuple(fitted))
+
+    def _before(self, path: str | None, bar: Bar) -> tuple[Stage, Unprojected]:
+        """Encode all texts; return the stage before, and the vectors that projections change."""
+        bar.set_postfix_str("encoding")
+        reader, texts = self.reader, self.reader.texts.all()
+        pooled = reader.pooled(texts, reader.layers, path)
+        layers = dict(zip(reader.layers, pooled, strict=True))
+        layers[reader.last] = reader.finished(pooled[-1])
+        words = None if "ceat" in self.skip else reader.words(reader.layers)
+        places = {text: i for i, text in enumerate(texts)}
+        bar.update(1)
+        vectors = TextVectors(places, layers, reader.finished_words(words))
+        return Stage(BEFORE, vectors), Unprojected(places, pooled[-1], words)
+
+    def _fitted(self, method: Method, before: Unprojected) -> Fitted:
+        """Fit a method to the pooled vectors of the sentences for fitting."""
+        places = before.places
+        pairs = np.array([[places[text] for text in pair] for pair in self.reader.texts.pairs])
+        first, second = (before.pooled[side].astype(np.float64) for side in pairs.T)
+        return fit(method, self.reader, first, second, self.seed)
+
+    def _with_command(self, row: Row, fitted: Sequence[Fitted]) -> Row:
+        """Add the command that writes the model with a projection, if there is one."""
+        label, encoder = row.details["stage"], self.reader.encoder
+        (one,) = (one for one in fitted if one.method.label == label)
+        if one.step is None:
+            command = f"wordbias project {encoder.name} --setting={label} -o ADAPTER"
+        elif encoder.sentence is not None:
+            command = f"wordbias audit {encoder.name} --methods={label} --export=DIR"
+        else:
+            return row
+        return replace(row, details={**row.details, "written_by": command})
+
+    def _stage(
+        self, stage: Stage, before: Stage | None, parts: Sequence[str], bar: Bar
+    ) -> list[Row]:
+        """Measure all parts of a stage; one that cannot be measured becomes a note."""
+        rows: list[Row] = []
+        for part in parts:
+            bar.set_postfix_str(f"{stage.label}: {part}")
+            try:
+                rows += _MEASURES[part](self, stage, before)
+            except WordbiasError as error:
+                self.notes.append(f"{stage.label}: {part} was not measured: {error}")
+            bar.update(1)
+        return rows
+
+    def _failed(self, label: str, error: WordbiasError) -> Row:
+        """Return the row of a column that could not be made, and note it."""
+        self.notes.append(f"{label}: {error}")
+        return Row(
+            self.subject, COLUMN, None, {**AUDIT, **stage_details(label), "reason": str(error)}
+        )
+
+    # Parts
+
+    def probe(self, stage: Stage, before: Stage | None) -> list[Row]:
+        """Read the gender of first names off their sentences, at every layer that differs."""
+        names = self.reader.texts.names
+        texts, gender = [one.text for one in names], [one.gender for one in names]
+        by_width: dict[int, list[int]] = {}
+        for layer in sorted(stage.vectors.layers):
+            by_width.setdefault(stage.vectors.layers[layer].shape[1], []).append(layer)
+        for layers in by_width.values():
+            vectors = np.stack([stage.vectors.take(layer, texts) for layer in layers])
+            scales = None if before is None else [before.readings[i].scale for i in layers]
+            found = read_names(vectors, gender, [one.name for one in names], scales=scales)
+            stage.readings |= dict(zip(layers, found, strict=True))
+        rows = []
+        for layer, reading in sorted(stage.readings.items()):
+            old = None if before is None else before.readings[layer]
+            about = {**stage.about, "layer": layer}
+            rows += reading.rows(self.subject, about, before=old, chance=old)
+        return rows
+
+    def _untrained(self, load: Callable[[], Encoder], before: Stage) -> list[Row]:
+        """Read the same off an encoder with random weights."""
+        try:
+            names = self.reader.texts.names
+            layers = self.reader.layers
+            reader = Reader(load(), self.reader.texts)
+            vectors = reader.pooled([one.text for one in names], layers, None)
+            found = read_names(vectors, [one.gender for one in names], [one.name for one in names])
+        except WordbiasError as error:
+            self.notes.append(f"an untrained encoder was not measured: {error}")
+            return []
+        rows = []
+        for layer, reading in zip(layers, found, strict=True):
+            about = {**before.about, "layer": layer}
+            (row,) = (
+                row for row in reading.rows(self.subject, about) if row.measure == COMPRESSION
+            )
+            rows.append(replace(row, details={**row.details, "set": UNTRAINED}))
+        return rows
+
+    def seat(self, stage: Stage, before: Stage | None) -> list[Row]:
+        """Run the association tests on sentences."""
+        texts, rows = self.reader.texts, []
+        for layer in stage.layers:
+            vectors = {
+                word: stage.vectors.take(layer, some).astype(np.float64)
+                for word, some in texts.mentions.items()
+            }
+            found = [Seat(query, vectors, self.seed) for query in texts.queries]
+            known = [one.p for one in found if one.p is not None]
+            corrected = iter(holm(known).tolist() if known else [])
+            for one in found:
+                stage.seats[layer, one.query.name] = one
+                about: dict[str, Any] = {**stage.about, "layer": layer}
+                if one.p is not None:
+                    about["p_holm"] = next(corrected)
+                old = None if before is None else before.seats.get((layer, one.query.name))
+                rows.append(one.row(self.subject, about, old))
+        return rows
+
+    def ceat(self, stage: Stage, before: Stage | None) -> list[Row]:
+        """Run the association tests on words in their sentences."""
+        words = stage.vectors.words
+        if words is None:
+            raise WordbiasError(
+                "the projection changes no vector of a word: it acts on one token that stands for "
+                "the text"
+            )
+        settings = CeatSettings(CEAT_DRAWS, seed=self.seed)
+        rows = []
+        for row in ceat(words, self.reader.texts.queries, settings, stage.layers):
+            key = (row.details["layer"], row.details["set"])
+            details = {k: v for k, v in row.details.items() if k not in _OF_WORDS}
+            about = {**stage.about, "about": "gender", **details}
+            old = None if before is None else before.ceats.get(key)
+            if old is not None and old.value is not None and row.value is not None:
+                about["change"] = row.value - old.value
+            stage.ceats[key] = row
+            rows.append(Row(self.subject, row.measure, row.value, about))
+        return rows
+
+    def pronouns(self, stage: Stage, before: Stage | None) -> list[Row]:
+        """Measure to which pronoun occupations are nearer."""
+        texts, vectors = self.reader.texts, stage.vectors
+        women = {name: float(share) for name, share in texts.sentences.women.items()}
+        n = len(texts.sentences.measured)
+        rows = []
+        for layer in stage.layers:
+            occupations = vectors.grouped(layer, texts.occupations)
+            she, he = (vectors.units(layer, side) for side in (texts.she, texts.he))
+            if before is None:
+                subjects = vectors.grouped(layer, texts.subjects)
+                self.chance[layer] = Chance.of(occupations, subjects, women)
+            one = stage.pronouns[layer] = Pronouns.of(
+                occupations, she[:n], he[:n], women, seed=self.seed
+            )
+            rows += one.rows(
+                self.subject,
+                {**stage.about, "layer": layer},
+                before=None if before is None else before.pronouns.get(layer),
+                chance=self.chance.get(layer),
+                words=layer == self.reader.last,
+            )
+        return [*rows, *self._similarities(stage, before)]
+
+    def _similarities(self, stage: Stage, before: Stage | None) -> list[Row]:
+        """Measure how alike she and he, paraphrases, and unrelated sentences are."""
+        texts, layer = self.reader.texts, self.reader.last
+        lists = texts.sentences
+        pairs = {
+            "she and he": list(zip(texts.she, texts.he, strict=True)),
+            "paraphrases": list(lists.paraphrases),
+            "unrelated": list(zip(lists.unrelated[::2], lists.unrelated[1::2], strict=False)),
+        }
+        rows = []
+        for name, some in pairs.items():
+            first, second = zip(*some, strict=True)
+            old = None
+            if before is not None:
+                old = (before.vectors.units(layer, first), before.vectors.units(layer, second))
+            rows.append(
+                similarity_row(
+                    self.subject,
+                    name,
+                    stage.vectors.units(layer, first),
+                    stage.vectors.units(layer, second),
+                    {**stage.about, "layer": layer},
+                    before=old,
+                    seed=self.seed,
+                )
+            )
+        return rows
+
+    def _costs(self, stage: Stage, before: Stage) -> list[Row]:
+        """Measure what a projection did to sentences about no person."""
+        lists, layer = self.reader.texts.sentences, self.reader.last
+        others = [text for pair in lists.paraphrases for text in pair]
+        old, new = (one.vectors for one in (before, stage))
+        return kept_rows(
+            self.subject,
+            old.units(layer, lists.unrelated),
+            new.units(layer, lists.unrelated),
+            {**stage.about, "layer": layer},
+            pool=(old.units(layer, others), new.units(layer, others)),
+            seed=self.seed,
+        )
+
+
+_MEASURES: Mapping[str, Callable[[Measuring, Stage, Stage | None], list[Row]]] = {
+    "probe": Measuring.probe,
+    "seat": Measuring.seat,
+    "ceat": Measuring.ceat,
+    "pronouns": Measuring.pronouns,
+}
+
+
+# Bias that is left, against what is kept
+
+
+def left_rows(subject: str, rows: Sequence[Row], columns: Sequence[str], layer: int) -> list[Row]:
+    """Return a row for each column: the share of the bias beyond chance that is left.
+
+    It is the mean over the main measures that are beyond chance before of
+    ``max(0, D_after − C) / (D_before − C)``, D being the distance from neutral the worse way and C
+    that of the chance level. ``kept`` is the smaller of the two shares that were kept: the order of
+    similarities, and nearest sentences. ``pareto`` marks columns of which no other leaves less bias
+    and keeps as much, or keeps more and leaves no more.
+    """
+    found = []
+    for label in columns:
+        of: dict[str, float] = {}
+        for measure in (COMPRESSION, STEREOTYPE):
+            before, after = (_row(rows, measure, stage, layer) for stage in (BEFORE, label))
+            if before is None or after is None or not before.details.get("beyond_chance"):
+                continue
+            chance = _distance(measure, before.details["chance"])
+            start, end = (_distance(measure, float(one.value or 0)) for one in (before, after))
+            if start > chance:
+                of[measure] = max(0.0, end - chance) / (start - chance)
+        costs = {
+            measure: float(row.value)
+            for measure in (ORDER, NEIGHBOURS)
+            if (row := _row(rows, measure, label, layer)) is not None and row.value is not None
+        }
+        about = {**AUDIT, **stage_details(label), "layer": layer, "of": of, "costs": costs}
+        about["kept"] = min(costs.values()) if costs else None
+        value = float(np.mean(list(of.values()))) if of else None
+        if value is None:
+            about["reason"] = "no main measure is beyond chance before"
+        found.append(Row(subject, LEFT, value, about))
+    return [replace(row, details={**row.details, "pareto": _pareto(row, found)}) for row in found]
+
+
+def _row(rows: Sequence[Row], measure: str, stage: str, layer: int) -> Row | None:
+    """Return the row of a measure at a stage and layer, if it has a value."""
+    return next(
+        (
+            row
+            for row in rows
+            if row.measure == measure
+            and row.details["stage"] == stage
+            and row.details.get("layer") == layer
+            and row.details.get("set") != UNTRAINED
+            and row.value is not None
+        ),
+        None,
+    )
+
+
+def _distance(measure: str, value: float) -> float:
+    """Return the distance from neutral, the worse way."""
+    return max(0.0, value - 1) if measure == COMPRESSION else abs(value)
+
+
+def _pareto(row: Row, rows: Sequence[Row]) -> bool:
+    """Return whether no other column is better in one respect and at least as good in the other."""
+    left, kept = row.value, row.details["kept"]
+    if left is None or kept is None:
+        return False
+    others = [(o.value, o.details["kept"]) for o in rows if o is not row]
+    known = [(a, b) for a, b in others if a is not None and b is not None]
+    return not any((a < left and b >= kept) or (a <= left and b > kept) for a, b in known)

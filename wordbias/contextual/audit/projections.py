@@ -1,0 +1,254 @@
+"""Projections of an audit of an encoder: of the vectors that are read from it, or inside it.
+
+`misp`, `mhd`, `hard`, `leace` and `inlp` change the vector of a text where a head, or the modules
+behind the pooling, read it. All are fitted on the same sentences, in a female and a male version.
+A setting of `wordbias project`, such as ``L11-01110`` or ``tokens@3``, removes subspaces inside the
+encoder, fitted as that command fits them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.contextual.adapters import names_sites, sites_of
+from wordbias.contextual.audit.texts import Float32, Reader, TextVectors
+from wordbias.contextual.fitting import Recipe, fit_adapter
+from wordbias.contextual.hooks import Intervention, applied
+from wordbias.contextual.sentence_pairs import sentence_pairs
+from wordbias.contextual.settings import Settings
+from wordbias.contextual.sites import Site, sites
+from wordbias.errors import UsageError, WordbiasError
+from wordbias.methods.inlp import fit_vectors
+from wordbias.methods.leace import fit_erasure
+from wordbias.methods.transform import Projection, Step
+from wordbias.probes.representations import Representations
+from wordbias.subspace import Subspace
+
+METHODS = ("misp", "hard", "leace")
+"""Methods of an audit by default."""
+_HELD_OUT = 5
+"""One in as many pairs ends the rounds of INLP."""
+Vectors = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method as it was typed: ``misp:dims=2``.
+
+    Attributes
+    ----------
+    name
+        Name of the method, or the setting of `wordbias project`.
+    settings
+        Its settings.
+    """
+
+    name: str
+    settings: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, text: str) -> Method:
+        """Read a method with its settings.
+
+        Raises
+        ------
+        UsageError
+            If there is no such method or setting, or a setting is no whole number above 0.
+        """
+        name, colon, rest = text.replace(" ", "").partition(":")
+        if name.lower() not in FITS:
+            return cls(_inside(text))
+        name = name.lower()
+        known, settings = FITS[name][1], {}
+        for part in rest.split(":" if ":" in rest else ",") if colon else ():
+            key, _, value = part.partition("=")
+            if key not in known or not value.isdecimal() or int(value) < 1:
+                takes = " and ".join(f"{one}=N" for one in known) or "no settings"
+                raise UsageError(
+                    f"--methods: {text}: {part or 'nothing'!r} is no setting of {name}, which "
+                    f"takes {takes}"
+                )
+            settings[key] = int(value)
+        return cls(name, settings)
+
+    @property
+    def label(self) -> str:
+        """The method as it is written: name, a colon and its settings."""
+        listed = ",".join(f"{key}={value}" for key, value in self.settings.items())
+        return f"{self.name}:{listed}" if listed else self.name
+
+
+def _inside(text: str) -> str:
+    """Return a setting of `wordbias project` in its usual spelling; refuse anything else."""
+    text = text.strip()
+    try:
+        if names_sites(text):
+            return ",".join(map(str, sites(text)))
+        return Settings.parse(text).name
+    except WordbiasError:
+        raise UsageError(
+            f"--methods: {text!r}: expected {', '.join(FITS)}, with settings such as misp:dims=2, "
+            "or a setting of wordbias project such as L11-01110 or tokens@3"
+        ) from None
+
+
+@dataclass(frozen=True, eq=False)
+class Unprojected:
+    """Vectors of the encoder as it was given, which projections change.
+
+    Attributes
+    ----------
+    places
+        Place of each text among the vectors.
+    pooled
+        Pooled vectors of all texts at the last layer, before the modules, shape ``(n, d)``.
+    words
+        Vectors of the words of the queries at the layers, before the modules.
+    """
+
+    places: Mapping[str, int] = field(repr=False)
+    pooled: Float32 = field(repr=False)
+    words: Representations | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A fitted projection.
+
+    Attributes
+    ----------
+    method
+        The method.
+    step
+        Map of the vectors that are read; None for one inside the encoder.
+    inside
+        Removals inside the encoder.
+    """
+
+    method: Method
+    step: Step | None = None
+    inside: tuple[Intervention, ...] = ()
+
+    def vectors(self, reader: Reader, before: Unprojected) -> TextVectors:
+        """Return the vectors of all texts after the projection.
+
+        Raises
+        ------
+        WordbiasError
+            If no vector changes.
+        """
+        last, words = reader.last, before.words
+        if self.step is not None:
+            changed = reader.finished(self.step(before.pooled))
+            if words is not None and reader.words_follow:
+                vectors = reader.finished(self.step(words.layer(last)))[None]
+                words = replace(words, vectors=vectors, layers=(last,))
+            else:
+                words = None
+            return TextVectors(before.places, {last: changed}, words)
+        layers = [n for n in reader.layers if n >= _first_layer(self.inside, last)]
+        with applied(reader.encoder.model, self.inside):
+            found = reader.pooled(list(before.places), layers, None)
+            words = _words(reader) if words is not None else None
+        by_layer = dict(zip(layers, found, strict=True))
+        by_layer[last] = reader.finished(by_layer[last])
+        return TextVectors(before.places, by_layer, reader.finished_words(words))
+
+    def at(self, site: Site) -> tuple[Intervention, ...]:
+        """Return the same removals in a model with a head, which reads a site of the encoder.
+
+        Raises
+        ------
+        WordbiasError
+            For LEACE, an affine map, which is no removal of a subspace.
+        """
+        if isinstance(self.step, Projection):
+            return (Intervention(site, self.step.subspace, self.step.hard),)
+        if self.step is not None:
+            raise WordbiasError(f"{self.method.label} is an affine map, which heads are not given")
+        return self.inside
+
+
+def _words(reader: Reader) -> Representations | None:
+    """Return the vectors of words with removals applied; None if these change none of them."""
+    try:
+        return reader.words([reader.last])
+    except WordbiasError:
+        return None
+
+
+def _first_layer(inside: Sequence[Intervention], last: int) -> int:
+    """Return the first layer whose output the removals change."""
+    return min((it.site.layer for it in inside if it.site.layer is not None), default=last)
+
+
+def fit(method: Method, reader: Reader, first: Vectors, second: Vectors, seed: int) -> Fitted:
+    """Fit a projection.
+
+    Parameters
+    ----------
+    first, second
+        Vectors of the female and male versions of the sentences for fitting, shape ``(n, d)``.
+    seed
+        Seed of everything random.
+
+    Raises
+    ------
+    WordbiasError
+        If the two versions do not differ, or the encoder lacks a site.
+    """
+    if method.name in FITS:
+        return Fitted(method, FITS[method.name][0](first, second, dict(method.settings), seed))
+    model, tokenizer = reader.encoder.model, reader.encoder.tokenizer
+    wanted = sites_of(method.name, reader.last)
+    adapter = fit_adapter(model, tokenizer, sentence_pairs(), Recipe(seed=seed), wanted=wanted)
+    return Fitted(method, None, tuple(adapter.interventions(method.name)))
+
+
+# Fits of the vector that is read
+
+
+def _misp(first: Vectors, second: Vectors, settings: dict[str, int], seed: int) -> Step:
+    return Projection(Subspace.from_pairs(first, second, settings.get("dims", 4)))
+
+
+def _mhd(first: Vectors, second: Vectors, settings: dict[str, int], seed: int) -> Step:
+    return Projection(Subspace.from_pairs(first, second, settings.get("dims", 4)), hard=True)
+
+
+def _hard(first: Vectors, second: Vectors, settings: dict[str, int], seed: int) -> Step:
+    return Projection(Subspace.from_pairs(first, second, settings.get("dims", 1)), hard=True)
+
+
+def _leace(first: Vectors, second: Vectors, settings: dict[str, int], seed: int) -> Step:
+    return fit_erasure(*_labelled(first, second))
+
+
+def _inlp(first: Vectors, second: Vectors, settings: dict[str, int], seed: int) -> Step:
+    x, labels = _labelled(first, second)
+    held_out = np.tile(np.random.default_rng(seed).permutation(len(first)) % _HELD_OUT == 0, 2)
+    train, dev = np.flatnonzero(~held_out), np.flatnonzero(held_out)
+    step, _ = fit_vectors(x, labels, train, dev, iterations=settings.get("rounds", 35))
+    if step is None:
+        raise WordbiasError("no classifier tells the two versions of the sentences apart")
+    return step
+
+
+def _labelled(first: Vectors, second: Vectors) -> tuple[Vectors, NDArray[np.intp]]:
+    """Return both versions as vectors with their classes."""
+    return np.concatenate([first, second]), np.repeat([0, 1], [len(first), len(second)])
+
+
+Fit = Callable[[Vectors, Vectors, dict[str, int], int], Step]
+FITS: Mapping[str, tuple[Fit, tuple[str, ...]]] = {
+    "misp": (_misp, ("dims",)),
+    "hard": (_hard, ("dims",)),
+    "mhd": (_mhd, ("dims",)),
+    "leace": (_leace, ()),
+    "inlp": (_inlp, ("rounds",)),
+}
+"""How each method is fitted, and its settings."""

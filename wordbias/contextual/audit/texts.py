@@ -1,0 +1,299 @@
+"""The texts of an audit of an encoder, and their vectors at its layers.
+
+A text is encoded once. Its vector is the one that `wordbias encode` gives by default: pooled as a
+sentence-transformers folder says, else of the token that a head reads. The vectors before the
+modules behind the pooling are stored, because that is where a projection acts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.arrays import unit
+from wordbias.contextual.sentence_pairs import sentence_pairs
+from wordbias.errors import WordbiasError, need
+from wordbias.pretrained import PURPOSE
+from wordbias.probes.ceat.sentences import COLUMN
+from wordbias.probes.encoder import Encoder
+from wordbias.probes.encoding import EncodingJob, Settings
+from wordbias.probes.representations import (
+    Column,
+    Representations,
+    load_representations,
+    provenance,
+)
+from wordbias.probes.resume import encode_to
+from wordbias.wordlists.model_sentences import (
+    WORD,
+    ModelSentences,
+    gender_queries,
+    halves_of_names,
+    occupation_subject,
+    sentences_with,
+)
+from wordbias.wordlists.queries import Query
+
+Float32 = NDArray[np.float32]
+Array = NDArray[np.float64]
+BATCH_TOKENS = 4096
+"""Tokens of a batch; the sentences are short."""
+SHE, HE = "She", "He"
+_EVERY_TOKEN = ("mean", "last", "weighted-mean")
+"""Kinds of pooling that a projection of every token changes as one of the text's vector."""
+
+
+# Texts
+
+
+@dataclass(frozen=True, eq=False)
+class Named:
+    """A sentence about a first name, with the name and its gender."""
+
+    text: str
+    name: str
+    gender: str
+
+
+@dataclass(frozen=True, eq=False)
+class AuditTexts:
+    """The texts of an audit.
+
+    Attributes
+    ----------
+    pairs
+        Sentences in a female and a male version, for fitting: the built-in pairs of `wordbias
+        project`, and sentences about female and male first names.
+    names
+        Sentences about other first names, for measuring.
+    occupations
+        Sentences about each occupation.
+    she, he
+        The same sentences about the pronouns; those of the templates for fitting, in which no
+        pronoun stands otherwise, follow.
+    subjects
+        The same sentences about each subject that means no gender.
+    mentions
+        Sentences that mention a word of a query.
+    sentences
+        The lists that they are made of.
+    queries
+        Queries of the association tests.
+    """
+
+    pairs: tuple[tuple[str, str], ...]
+    names: tuple[Named, ...]
+    occupations: Mapping[str, Sequence[str]]
+    she: Sequence[str]
+    he: Sequence[str]
+    subjects: Mapping[str, Sequence[str]]
+    mentions: Mapping[str, Sequence[str]]
+    sentences: ModelSentences = field(repr=False)
+    queries: tuple[Query, ...] = field(repr=False)
+
+    @classmethod
+    def load(cls) -> AuditTexts:
+        """Make the texts of the built-in lists."""
+        lists, queries = ModelSentences.load(), gender_queries()
+        fit, measured = halves_of_names()
+        named = [
+            pair
+            for female, male in zip(fit.female, fit.male, strict=True)
+            for pair in zip(
+                sentences_with(lists.fit, female), sentences_with(lists.fit, male), strict=True
+            )
+        ]
+        words = (w for q in queries for _, some in (*q.targets, *q.attributes) for w in some)
+        return cls(
+            (*((pair.first, pair.second) for pair in sentence_pairs()), *named),
+            tuple(
+                Named(text, name, gender)
+                for gender, some in (("female", measured.female), ("male", measured.male))
+                for name in some
+                for text in sentences_with(lists.measured, name)
+            ),
+            {one: sentences_with(lists.measured, occupation_subject(one)) for one in lists.women},
+            sentences_with((*lists.measured, *lists.fit), SHE),
+            sentences_with((*lists.measured, *lists.fit), HE),
+            {one: sentences_with(lists.measured, one) for one in lists.subjects},
+            {word: [t.replace(WORD, word) for t in lists.mentions] for word in words},
+            lists,
+            queries,
+        )
+
+    def all(self) -> list[str]:
+        """Return every text once."""
+        lists = self.sentences
+        found = [text for pair in (*self.pairs, *lists.paraphrases) for text in pair]
+        found += [one.text for one in self.names]
+        for group in (self.occupations, self.subjects, self.mentions):
+            found += [text for some in group.values() for text in some]
+        return list(dict.fromkeys([*found, *self.she, *self.he, *lists.unrelated]))
+
+    def spans(self) -> list[tuple[str, str, tuple[int, int]]]:
+        """Return each word of the queries with its sentences and its characters in them."""
+        found = []
+        for word, texts in self.mentions.items():
+            for template, text in zip(self.sentences.mentions, texts, strict=True):
+                start = template.index(WORD)
+                found.append((word, text, (start, start + len(word))))
+        return found
+
+
+# Vectors
+
+
+@dataclass(frozen=True, eq=False)
+class TextVectors:
+    """Vectors of texts at layers, under one stage of an audit.
+
+    Attributes
+    ----------
+    places
+        Place of each text among the vectors.
+    layers
+        Vectors of all texts by layer, shape ``(n, d)``. Those of the last layer are as the model
+        gives them, after its modules; the others are pooled.
+    words
+        Vectors of the words of the queries in their sentences; None where they are those before.
+    """
+
+    places: Mapping[str, int] = field(repr=False)
+    layers: Mapping[int, Float32] = field(repr=False)
+    words: Representations | None = None
+
+    @property
+    def last(self) -> int:
+        """Number of the last layer."""
+        return max(self.layers)
+
+    def take(self, layer: int, texts: Sequence[str]) -> Float32:
+        """Return the vectors of some texts, shape ``(n, d)``."""
+        found: Float32 = self.layers[layer][[self.places[text] for text in texts]]
+        return found
+
+    def units(self, layer: int, texts: Sequence[str]) -> Array:
+        """Return the same at length one, in float64."""
+        return unit(self.take(layer, texts)).astype(np.float64)
+
+    def grouped(self, layer: int, groups: Mapping[str, Sequence[str]]) -> Array:
+        """Return unit vectors of groups of as many texts each, shape ``(groups, texts, d)``."""
+        return np.stack([self.units(layer, texts) for texts in groups.values()])
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """Reads texts with an encoder.
+
+    Attributes
+    ----------
+    encoder
+        The encoder.
+    texts
+        The texts of the audit.
+    """
+
+    encoder: Encoder
+    texts: AuditTexts = field(repr=False)
+
+    @cached_property
+    def bare(self) -> Encoder:
+        """The encoder without the modules behind its pooling."""
+        sentence = self.encoder.sentence
+        if sentence is None:
+            return self.encoder
+        return replace(self.encoder, sentence=replace(sentence, steps=()))
+
+    @cached_property
+    def settings(self) -> Settings:
+        """Settings of the vector of a text, resolved, for all layers that differ between texts."""
+        settings = Settings().resolved(self.bare)
+        first = 1 if settings.ways == ("first",) else 0  # the first token's embedding is constant
+        return replace(settings, layers=tuple(range(first, self.encoder.layers + 1)))
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        """Layers that are measured."""
+        return self.settings.layers or ()
+
+    @property
+    def last(self) -> int:
+        """Number of the last layer."""
+        return self.encoder.layers
+
+    @property
+    def words_follow(self) -> bool:
+        """True if what a projection does to a text's vector it does to every token's, too."""
+        ways = self.settings.ways
+        return len(ways) == 1 and ways[0] in _EVERY_TOKEN
+
+    def described(self) -> dict[str, Any]:
+        """Return how a text becomes a vector, for the inputs of a report."""
+        sentence = self.encoder.sentence
+        names = () if sentence is None else sentence.names
+        return {
+            "pooling": self.settings.pooling,
+            "modules": list(names),
+            "layers": self.encoder.layers,
+            "dim": self.encoder.dim,
+        }
+
+    def pooled(self, texts: Sequence[str], layers: Sequence[int], path: str | None) -> Float32:
+        """Return the pooled vectors of texts, shape ``(L, n, d)``.
+
+        Parameters
+        ----------
+        path
+            File for the vectors, from which a call that was interrupted resumes.
+        """
+        settings = replace(self.settings, layers=tuple(layers))
+        job = EncodingJob.of(self.bare, texts, None, settings)
+        if path is None:
+            return job.vectors(BATCH_TOKENS)
+        encode_to(path, job, {}, provenance(job, "audit", ""), batch_tokens=BATCH_TOKENS)
+        return np.array(load_representations(path).vectors)
+
+    def words(self, layers: Sequence[int]) -> Representations:
+        """Return the vectors of the queries' words in their sentences."""
+        spans = self.texts.spans()
+        settings = Settings(tuple(layers), "word", "mean", "seen")
+        texts, places = [text for _, text, _ in spans], [place for _, _, place in spans]
+        job = EncodingJob.of(self.bare, texts, places, settings)
+        if lost := job.lost():
+            place, reason = next(iter(lost.items()))
+            raise WordbiasError(f"{spans[place][0]!r} in {texts[place]!r}: {reason}")
+        columns = {COLUMN: Column.of(word for word, _, _ in spans)}
+        return Representations(job.vectors(BATCH_TOKENS), tuple(layers), columns)
+
+    def finished(self, x: Float32) -> Float32:
+        """Put pooled vectors of the last layer through the modules behind the pooling.
+
+        Vectors of words are too, if the modules take vectors of their length.
+        """
+        sentence = self.encoder.sentence
+        if sentence is None or not sentence.steps:
+            return x
+        takes = next((step.before for step in sentence.steps if step.before), x.shape[1])
+        if takes != x.shape[1]:
+            return x
+        torch = need("torch", extra="contextual", purpose=PURPOSE)
+        with torch.inference_mode():
+            given = torch.from_numpy(np.ascontiguousarray(x, np.float32))
+            found: Float32 = sentence.apply(given).cpu().numpy()
+        return found
+
+    def finished_words(self, words: Representations | None) -> Representations | None:
+        """Put the vectors of words at the last layer through the modules, as `finished` does."""
+        if words is None or self.last not in words.layers:
+            return words
+        finished = self.finished(words.layer(self.last))
+        if finished.shape[1] != words.dim:
+            return words
+        vectors = words.vectors.copy()
+        vectors[words.place(self.last)] = finished
+        return replace(words, vectors=vectors)

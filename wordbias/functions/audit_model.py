@@ -1,0 +1,297 @@
+"""Audit of an encoder: what `wordbias audit MODEL` measures, as one page."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from wordbias.calls import current, note
+from wordbias.embedding import is_words_and_vectors
+from wordbias.errors import Interrupted, WordbiasError
+from wordbias.formats.files import check_new
+from wordbias.functions.inputs import path_of
+from wordbias.functions.report import FORMATS as PAGE_FORMATS
+from wordbias.functions.report import Page, check_output
+from wordbias.pretrained import ModelLike, name_of
+from wordbias.probes.sentence_transformers import is_sentence_transformer
+from wordbias.resources import catalogue, located
+from wordbias.results import Row
+
+if TYPE_CHECKING:
+    from wordbias.contextual.audit.measure import Audited
+    from wordbias.contextual.audit.projections import Fitted, Method
+    from wordbias.contextual.audit.texts import Reader
+    from wordbias.contextual.stereoset.evaluate import DataLike
+    from wordbias.nli.pairs import PairsLike
+
+FORMATS = (*PAGE_FORMATS, "json")
+ONLY_MODELS = ("export", "stereoset", "snli", "device")
+"""Arguments of `wordbias.audit` that are for models only."""
+_SHARED = ("embeddings", "output", "skip", "methods", "seed")
+"""Arguments that are for vectors and for models."""
+_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+|[\w.]+(-[\w.]+)+")
+_FILE_SUFFIX = re.compile(r"\.[A-Za-z]\w*$")
+
+
+def model_among(sources: object) -> ModelLike | None:
+    """Return the model among the arguments of an audit; None if they are vectors.
+
+    A model is a folder with a config, a name on the hub, or a loaded model with its tokenizer.
+
+    Raises
+    ------
+    WordbiasError
+        If there is a model among several arguments.
+    """
+    several = isinstance(sources, (list, tuple)) and not is_words_and_vectors(sources)
+    if several and len(cast("Sequence[object]", sources)) == 2 and _is_model(sources):
+        return cast("ModelLike", sources)  # a model and its tokenizer
+    listed = list(cast("Sequence[object]", sources)) if several else [sources]
+    models = [one for one in listed if _is_model(one)]
+    if not models:
+        return None
+    if len(listed) > 1:
+        raise WordbiasError(
+            f"{name_of(cast('ModelLike', models[0]))}: is a model, which is audited by itself; "
+            f"{len(listed)} arguments were given"
+        )
+    return cast("ModelLike", models[0])
+
+
+def _is_model(source: object) -> bool:
+    """Return whether an argument is a model rather than vectors."""
+    name = path_of(source)
+    if name is None:
+        pair = isinstance(source, (list, tuple)) and len(source) == 2
+        one = cast("Sequence[object]", source)[0] if pair else source
+        inner = getattr(one, "model", None)  # of a pipeline
+        return is_sentence_transformer(one) or hasattr(one, "config") or hasattr(inner, "config")
+    if os.path.exists(name):
+        files = ("config.json", "modules.json")
+        return os.path.isdir(name) and any((Path(name) / file).is_file() for file in files)
+    if name in catalogue() or _FILE_SUFFIX.search(name) or not _HUB_NAME.fullmatch(name):
+        return False
+    found = _on_hub(name)
+    if not found and "/" in name and not Path(name).parent.exists():
+        raise WordbiasError(
+            f"{name}: there is no such file, and no model of this name in the cache of the hub or "
+            "to be had from it; check the name, or give a model's folder"
+        )
+    return found
+
+
+def _on_hub(name: str) -> bool:
+    """Return whether the cache of the hub, or else the hub, has a model of this name."""
+    try:
+        import huggingface_hub as hub
+    except ImportError:
+        return False
+    from wordbias.pretrained.loading import check_hub
+
+    try:
+        if isinstance(hub.try_to_load_from_cache(name, "config.json"), str):
+            return True
+        check_hub(name)
+    except (ValueError, WordbiasError):
+        return False
+    return True
+
+
+def refuse_options_of_models() -> None:
+    """Refuse, for vectors, the arguments that are for models.
+
+    Raises
+    ------
+    WordbiasError
+        Naming the first that was given.
+    """
+    given = [name for name in ONLY_MODELS if name in current().given]
+    if given:
+        raise WordbiasError(
+            f"--{given[0]} is for a model, and these are vectors; leave it out, or give a model's "
+            "folder"
+        )
+
+
+def audit_model(
+    model: ModelLike,
+    *,
+    output: str | os.PathLike[str] | None,
+    skip: Sequence[str],
+    methods: Sequence[str] | None,
+    export: str | os.PathLike[str] | None,
+    stereoset: DataLike | None,
+    snli: PairsLike | None,
+    device: str | None,
+    seed: int,
+) -> Page:
+    """Measure an encoder before and after projections; see `wordbias.audit`.
+
+    Raises
+    ------
+    WordbiasError
+        If an argument is for vectors, or the model or a file cannot be used.
+    """
+    from wordbias.contextual.audit.export import check_exportable, export_with_step
+    from wordbias.contextual.audit.measure import PARTS, Measuring
+    from wordbias.contextual.audit.projections import METHODS, Method
+    from wordbias.contextual.audit.texts import AuditTexts, Reader
+    from wordbias.probes.encoder import Encoder
+
+    _refuse_options_of_vectors(name_of(model))
+    if unknown := [part for part in skip if part not in PARTS]:
+        raise WordbiasError(
+            f"part {unknown[0]!r}: expected some of {', '.join(PARTS)}, as of every model"
+        )
+    wanted = [Method.parse(text) for text in (METHODS if methods is None else methods)]
+    distinct = list({method.label: method for method in wanted}.values())
+    files = [path_of(stereoset), path_of(snli)]
+    to = check_output(output, FORMATS, [path_of(model), *files])
+    if export is not None:
+        check_new(export)
+    data, pairs = _data(stereoset), _pairs(snli)
+    encoder = Encoder.load(model, device=device)
+    if export is not None:
+        check_exportable(encoder)
+    reader = Reader(encoder, AuditTexts.load())
+    subject = Path(encoder.name).name
+    for line in encoder.notes:
+        note(line, reported=True)
+    stored = None if output is None else f"{os.fspath(output)}.vectors"
+    measuring = Measuring(subject, reader, seed, skip)
+    named = path_of(model)
+    untrained = None
+    if named is not None and not {"probe", "untrained"} & set(skip):
+        untrained = partial(Encoder.load, named, device=device, random_init=seed)
+    with _resuming(stored):
+        found = measuring.run(distinct, untrained=untrained, path=stored)
+    rows, notes = _with_heads(model, reader, subject, found, data, pairs, device, seed)
+    page = Page(
+        arguments={key: one for key, one in current().arguments.items() if key != "output"},
+        inputs={
+            subject: {
+                "path": encoder.name,
+                "weights_sha256": encoder.sha256(),
+                **reader.described(),
+            }
+        },
+        rows=rows,
+        seed=seed,
+        notes=[*encoder.notes, *notes],
+    )
+    if output is not None:
+        page.write(output, to)
+        Path(f"{os.fspath(output)}.vectors").unlink(missing_ok=True)
+    if export is not None:
+        chosen = _chosen(page, found.projections, distinct)
+        export_with_step(encoder, model, chosen, export)
+        note(f"{os.fspath(export)}: written, with {chosen.method.label} behind its pooling")
+    return page
+
+
+@contextmanager
+def _resuming(stored: str | None) -> Iterator[None]:
+    """Say how an interrupted call resumes, if its vectors are stored."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if stored is None:
+            raise
+        raise Interrupted("the same call resumes from the vectors that are encoded") from None
+
+
+def _chosen(page: Page, fitted: Sequence[Fitted], methods: Sequence[Method]) -> Fitted:
+    """Return the only method, or the one that helps and leaves least.
+
+    Raises
+    ------
+    WordbiasError
+        If the only one could not be fitted, or none of several helps.
+    """
+    from wordbias.pages.encoder_answers import ModelRows, best
+
+    rows = [row.to_dict() for row in page.rows]
+    label = methods[0].label if len(methods) == 1 else best(ModelRows(page.rows[0].subject, rows))
+    for one in fitted:
+        if one.method.label == label:
+            return one
+    raise WordbiasError(
+        "--export: nothing is written, for "
+        + ("that projection could not be made" if len(methods) == 1 else "no projection helps")
+        + "; name one with --methods"
+    )
+
+
+def _refuse_options_of_vectors(name: str) -> None:
+    known = (*_SHARED, *ONLY_MODELS)
+    given = [option for option in current().arguments if option in current().given]
+    strange = [option for option in given if option not in known]
+    if strange:
+        raise WordbiasError(
+            f"--{strange[0].replace('_', '-')} is for vectors, and {name} is a model; leave it out"
+        )
+
+
+def _data(stereoset: DataLike | None) -> Any:
+    """Read StereoSet, enhanced StereoSet or CrowS-Pairs."""
+    if stereoset is None:
+        return None
+    from wordbias.contextual.stereoset.evaluate import load_data
+
+    path = path_of(stereoset)
+    return load_data(stereoset if path is None else located(path))
+
+
+def _pairs(snli: PairsLike | None) -> Any:
+    """Read labelled pairs."""
+    if snli is None:
+        return None
+    from wordbias.contextual.labelled_pairs import load_inferences
+    from wordbias.functions.nli_models import open_pairs
+
+    return load_inferences(open_pairs(snli))
+
+
+def _with_heads(
+    model: ModelLike,
+    reader: Reader,
+    subject: str,
+    found: Audited,
+    data: Any,
+    pairs: Any,
+    device: str | None,
+    seed: int,
+) -> tuple[list[Row], list[str]]:
+    """Add what the heads of the model are measured by; return all rows and notes."""
+    rows, notes = list(found.rows), list(found.notes)
+    if data is None and pairs is None:
+        notes.append(
+            "not measured: stereotypes and NLI fairness, which need a model with such a head, and "
+            "data: --stereoset FILE (StereoSet or CrowS-Pairs), --snli FILE"
+        )
+        return rows, notes
+    from wordbias.contextual.audit.heads import inference_rows, read_site, stereotype_rows
+    from wordbias.contextual.stereoset.evaluate import Scorer
+    from wordbias.nli.hugging_face import Classifier
+
+    site = read_site(reader)
+    if data is not None:
+        try:
+            scorer = Scorer.load(model, data, device=device)
+            more, said = stereotype_rows(subject, scorer, data, found.projections, site, seed)
+            rows, notes = [*rows, *more], [*notes, *scorer.missing, *said]
+        except WordbiasError as error:
+            notes.append(f"stereotypes were not measured: {error}")
+    if pairs is not None:
+        try:
+            classifier = Classifier.load(model, device=device)
+            more, said = inference_rows(subject, classifier, pairs, found.projections, site, seed)
+            rows, notes = [*rows, *more], [*notes, *said]
+        except WordbiasError as error:
+            notes.append(f"NLI fairness was not measured: {error}")
+    return rows, notes

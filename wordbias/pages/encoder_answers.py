@@ -1,0 +1,383 @@
+"""The answers of an audit of an encoder, in sentences that are made of its rows by stated rules.
+
+Is gender read off sentences that do not state it, and where most? Do occupations follow the share
+of women? Does a projection help, at which cost? What next? `docs/audit-models.md` has the rules;
+each of their limits is a constant here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from wordbias.pages.lines import chance_range, interval, is_number, minus
+from wordbias.results import NO_PROOF
+from wordbias.rows import Found
+
+BEFORE = "before"
+NAMES, UNTRAINED = "first names", "first names, untrained encoder"
+COMPRESSION, ACCURACY, STEREOTYPE = "compression", "probe-accuracy", "pronoun-stereotype"
+SEAT, CEAT = "seat", "ceat"
+ORDER, NEIGHBOURS = "sentence-order-kept", "sentence-neighbours-kept"
+LEFT, COLUMN = "bias-left", "column"
+LIMITS = {ORDER: 0.95, NEIGHBOURS: 0.9}
+"""Smallest value of each cost of a projection that helps."""
+MUCH_LEFT = 0.5
+"""Share of the bias beyond chance above which a projection that helps leaves much."""
+SIGNIFICANT = 0.05
+"""Largest p of SEAT, corrected for the number of queries, that counts as a finding."""
+MAIN = (COMPRESSION, STEREOTYPE)
+_COSTS = {ORDER: "the order of similarities", NEIGHBOURS: "the nearest sentences"}
+_WORDS = {COMPRESSION: "compression", STEREOTYPE: "correlation with the share of women"}
+
+
+def is_of_model(row: Found) -> bool:
+    """Return whether a row is of an audit of an encoder."""
+    return row.get("audit") == "encoder"
+
+
+class ModelRows:
+    """The rows of one encoder, by measure, stage, layer and set.
+
+    Attributes
+    ----------
+    subject
+        Name of the encoder.
+    rows
+        Its rows.
+    stages
+        Stages in their order, ``before`` first.
+    layers
+        Layers that were measured before.
+    """
+
+    subject: str
+    rows: list[Found]
+    stages: list[str]
+    layers: list[int]
+
+    def __init__(self, subject: str, rows: Iterable[Found]) -> None:
+        self.subject = subject
+        self.rows = [row for row in rows if row["subject"] == subject and is_of_model(row)]
+        stages = dict.fromkeys(str(row.get("stage", "")) for row in self.rows)
+        self.stages = [BEFORE, *(stage for stage in stages if stage != BEFORE)]
+        known = {row["layer"] for row in self.rows if isinstance(row.get("layer"), int)}
+        self.layers = sorted(known)
+
+    @property
+    def last(self) -> int:
+        """Number of the last layer."""
+        return self.layers[-1] if self.layers else 0
+
+    def get(
+        self, measure: str, stage: str = BEFORE, layer: int | None = None, name: str = ""
+    ) -> Found | None:
+        """Return the row of a measure with a value, at the last layer by default."""
+        wanted = self.last if layer is None else layer
+        if not name and measure in (COMPRESSION, ACCURACY, "selectivity"):
+            name = NAMES
+        return next(
+            (
+                row
+                for row in self.rows
+                if row["measure"] == measure
+                and str(row.get("stage")) == stage
+                and row.get("layer") == wanted
+                and is_number(row["value"])
+                and (not name or row.get("set") == name)
+            ),
+            None,
+        )
+
+    def sets(self, measure: str) -> list[str]:
+        """Return the sets of a measure, such as the queries of an association test."""
+        found = (str(row.get("set", "")) for row in self.rows if row["measure"] == measure)
+        return list(dict.fromkeys(found))
+
+    def columns(self) -> list[str]:
+        """Return the projections that were measured."""
+        failed = {str(row.get("stage")) for row in self.rows if row["measure"] == COLUMN}
+        return [stage for stage in self.stages if stage not in (BEFORE, *failed)]
+
+
+def model_subjects(rows: Iterable[Found]) -> list[str]:
+    """Return the encoders that rows are of."""
+    return list(dict.fromkeys(str(row["subject"]) for row in rows if is_of_model(row)))
+
+
+def model_answers(rows: Sequence[Found]) -> list[str]:
+    """Return what an audit of an encoder says, in a few sentences; empty without one."""
+    subjects = model_subjects(rows)
+    found = []
+    for subject in subjects:
+        one = ModelRows(subject, rows)
+        parts = [
+            *_readable(one),
+            *_occupations(one),
+            *_associations(one),
+            *(text for label in one.columns() for text in _verdict(one, label)),
+            *_failures(one),
+            *_next(one),
+        ]
+        prefix = f"{subject}: " if len(subjects) > 1 else ""
+        found += [prefix + text for text in parts]
+    return [*found, NO_PROOF] if found else []
+
+
+# Before
+
+
+def _readable(one: ModelRows) -> list[str]:
+    """Say whether gender is read off the names' sentences, and in which layer most."""
+    by_layer = {
+        layer: row for layer in one.layers if (row := one.get(COMPRESSION, layer=layer)) is not None
+    }
+    output = by_layer.get(one.last)
+    if output is None:
+        return []
+    shown = f"compression is {_value(output)} in the last layer, 1 where nothing is read"
+    if not any(row.get("beyond_chance") for row in by_layer.values()):
+        return [
+            "The gender of a first name cannot be read off sentences that do not state it, as far "
+            f"as a linear probe can tell: {shown}, and no layer is beyond chance."
+        ]
+    most = max(by_layer, key=lambda layer: float(by_layer[layer]["value"]))
+    if not output.get("beyond_chance"):
+        return [
+            "The gender of a first name cannot be read off the vectors of sentences that do not "
+            f"state it: {shown}, which is at chance. Inside the encoder it can, most in layer "
+            f"{most}: {_value(by_layer[most])}.{_untrained(one, by_layer[most], most)}"
+        ]
+    in_layer = "" if most == one.last else f"; most in layer {most}, {_value(by_layer[most])}"
+    return [
+        "The gender of a first name can be read off sentences that do not state it: "
+        f"{shown}{in_layer}.{_untrained(one, by_layer[most], most)}"
+    ]
+
+
+def _untrained(one: ModelRows, row: Found, layer: int) -> str:
+    """Compare a layer with that of the encoder with random weights."""
+    other = one.get(COMPRESSION, layer=layer, name=UNTRAINED)
+    if other is None:
+        return ""
+    own, random = interval(row), interval(other)
+    if own is None or random is None:
+        return f" The same encoder with random weights has {_value(other)}."
+    trained = "training put it there" if own[0] > random[1] else "training need not be the reason"
+    return f" The same encoder with random weights has {_value(other)}: {trained}."
+
+
+def _occupations(one: ModelRows) -> list[str]:
+    """Say whether the leans of occupations follow the share of women."""
+    row = one.get(STEREOTYPE)
+    if row is None:
+        return []
+    shown = f"rank correlation {_value(row)}, chance {chance_range(row) or 'unknown'}"
+    if not _is_clear(row) or not row.get("beyond_chance"):
+        return [
+            "Whether sentences about occupations lie nearer to “she …” the more women work in them "
+            f"cannot be told ({shown})."
+        ]
+    pronoun = "she" if row["value"] > 0 else "he"
+    return [
+        f"Sentences about occupations lie nearer to “{pronoun} …” the more women work in them "
+        f"({shown})."
+    ]
+
+
+def _associations(one: ModelRows) -> list[str]:
+    """Say what the association tests find, and where CEAT contradicts SEAT.
+
+    SEAT decides, whose p asks whether other words would give as much. The interval of CEAT takes
+    the words as given; that of an encoder with random weights often leaves 0 out.
+    """
+    found: dict[str, list[str]] = {}
+    for name in one.sets(SEAT):
+        seat, ceat = one.get(SEAT, name=name), one.get(CEAT, name=name)
+        if seat is None:
+            continue
+        p = seat.get("p_holm")
+        clear = is_number(p) and p < SIGNIFICANT
+        key = "find gender in" if clear else "cannot tell in"
+        text = f"{query_text(seat)} (SEAT {_value(seat)}" + (
+            f", p = {p:.2g}" if is_number(p) else ""
+        )
+        if ceat is not None:
+            text += f"; CEAT {_value(ceat)}"
+            if clear and (not _is_clear(ceat) or ceat["value"] * seat["value"] < 0):
+                key = "contradict each other in"
+        found.setdefault(key, []).append(f"{text})")
+    parts = [f"{key} {'; '.join(texts)}" for key, texts in found.items()]
+    return [f"Association tests {'. They '.join(parts)}."] if parts else []
+
+
+# After a projection
+
+
+def changes(one: ModelRows, label: str) -> dict[str, str]:
+    """Return ``better``, ``worse`` or ``unclear`` for each main measure that was beyond chance.
+
+    A value is better if it is nearer to neutral, or no longer beyond it, and the interval of its
+    change does not contain 0; worse if it is further away, and that interval does not.
+    """
+    found = {}
+    for measure in MAIN:
+        before, after = one.get(measure), one.get(measure, label)
+        if before is None or after is None or not before.get("beyond_chance"):
+            continue
+        found[measure] = _direction(before, after)
+    return found
+
+
+def _direction(before: Found, after: Found) -> str:
+    low, high, neutral = after.get("change_low"), after.get("change_high"), after.get("neutral")
+    if not (is_number(low) and is_number(high) and is_number(neutral)) or low <= 0 <= high:
+        return "unclear"
+    if after.get("better") == "lower":
+        return "better" if high < 0 else "worse"
+    nearer = abs(float(after["value"]) - neutral) < abs(float(before["value"]) - neutral)
+    return "better" if nearer else "worse"
+
+
+def exceeded(one: ModelRows, label: str) -> dict[str, Found]:
+    """Return the costs of a projection that are beyond their limits."""
+    rows = {measure: one.get(measure, label) for measure in LIMITS}
+    return {m: row for m, row in rows.items() if row is not None and row["value"] < LIMITS[m]}
+
+
+def helps(one: ModelRows, label: str) -> bool | None:
+    """Return whether a projection helps: True, False, or None if that cannot be told.
+
+    It helps if a main measure is better, none is worse, and no cost is beyond its limit.
+    """
+    found = list(changes(one, label).values())
+    if exceeded(one, label) or "worse" in found:
+        return False
+    return True if "better" in found else None
+
+
+def verdict(one: ModelRows, label: str) -> str:
+    """Return in few words whether a projection helps."""
+    found, left = helps(one, label), one.get(LEFT, label)
+    if found and left is not None and left["value"] > MUCH_LEFT:
+        return "helps a little"
+    return {True: "helps", False: "does not help", None: "may help"}[found]
+
+
+def _verdict(one: ModelRows, label: str) -> list[str]:
+    """Say whether a projection helps, what is left, and what it costs."""
+    steps, costs, left = changes(one, label), exceeded(one, label), one.get(LEFT, label)
+    if not steps:
+        return [f"{label} cannot help: no main measure was beyond chance before."]
+    text = f"{label} {verdict(one, label)}"
+    if helps(one, label) is None:
+        text += ", which cannot be told from chance"
+    if costs:
+        over = " and ".join(
+            f"{_value(row)} of {_COSTS[m]}, the limit is {LIMITS[m]:g}" for m, row in costs.items()
+        )
+        text += f", for it keeps too little ({over})"
+    share = "" if left is None else f"{left['value']:.0%} of the bias beyond chance is left, "
+    moved = "; ".join(_step(one, measure, label, steps[measure]) for measure in steps)
+    kept = [
+        f"{_value(row)} of {_COSTS[m]}"
+        for m in LIMITS
+        if (row := one.get(m, label)) is not None and m not in costs
+    ]
+    cost = f" It keeps {' and '.join(kept)}." if kept else ""
+    return [f"{text}: {share}{moved}.{cost}{_contradictions(one, label)}"]
+
+
+def _step(one: ModelRows, measure: str, label: str, direction: str) -> str:
+    """Write how a main measure changed."""
+    before, after = one.get(measure), one.get(measure, label)
+    assert before is not None
+    assert after is not None
+    beyond = "still beyond chance" if after.get("beyond_chance") else "at chance"
+    change = {"unclear": "no clear change, ", "worse": "worse, ", "better": ""}[direction]
+    return f"{_WORDS[measure]} {_value(before)} → {_value(after)} ({change}{beyond})"
+
+
+def _contradictions(one: ModelRows, label: str) -> str:
+    """Name the measures that say something else than the main ones."""
+    texts = []
+    compression, accuracy = one.get(COMPRESSION, label), one.get(ACCURACY, label)
+    hidden = compression is not None and not compression.get("beyond_chance")
+    if hidden and accuracy is not None and accuracy.get("beyond_chance"):
+        texts.append(
+            f"a probe still guesses more names than at chance (accuracy {_value(accuracy)}, chance "
+            f"{chance_range(accuracy)})"
+        )
+    for name in one.sets(SEAT):
+        before, after = one.get(SEAT, name=name), one.get(SEAT, label, name=name)
+        if before is not None and after is not None and _direction(before, after) == "worse":
+            texts.append(
+                f"SEAT on {query_text(after)} is further from neutral ({_value(before)} → "
+                f"{_value(after)})"
+            )
+    return f" But {', and '.join(texts)}." if texts else ""
+
+
+def _failures(one: ModelRows) -> list[str]:
+    return [
+        f"{row.get('stage')}: not measured: {row.get('reason', 'no reason is given')}."
+        for row in one.rows
+        if row["measure"] == COLUMN
+    ]
+
+
+def best(one: ModelRows) -> str | None:
+    """Return the projection that helps and leaves least; None if none helps."""
+    known = {
+        label: float(row["value"])
+        for label in one.columns()
+        if helps(one, label) and (row := one.get(LEFT, label)) is not None
+    }
+    return min(known, key=lambda label: known[label]) if known else None
+
+
+def _next(one: ModelRows) -> list[str]:
+    """Say what to do next, with the command."""
+    found = [m for m in MAIN if (row := one.get(m)) is not None and row.get("beyond_chance")]
+    if not found:
+        return [
+            "Next: measure the task that the model is for, such as wordbias bios or wordbias "
+            "fairness; nothing here asks for a projection."
+        ]
+    chosen = best(one)
+    if chosen is None:
+        return [
+            "Next: try a projection inside the encoder, with: wordbias audit MODEL "
+            "--methods=L11-01110,attn-01110."
+        ]
+    row = one.get(LEFT, chosen)
+    written = None if row is None else row.get("written_by")
+    if not written:
+        return [
+            f"Next: {chosen} has no place in this model's files; audit removals that wordbias "
+            f"project writes, with: wordbias audit MODEL --methods=cls@{one.last},L11-01110."
+        ]
+    return [f"Next: write the model with {chosen}, and measure your own task on it: {written}"]
+
+
+# Numbers
+
+
+def _is_clear(row: Found) -> bool:
+    """Return whether the interval of a value does not contain its neutral value."""
+    ends, neutral = interval(row), row.get("neutral")
+    if ends is None or not is_number(neutral):
+        return False
+    return not ends[0] <= neutral <= ends[1]
+
+
+def query_text(row: Found) -> str:
+    """Name the four sets of words of an association test."""
+    sizes = row.get("n")
+    if isinstance(sizes, dict) and len(sizes) == 4:
+        x, y, a, b = (str(name).replace("_", " ") for name in sizes)
+        return f"{x}/{y} × {a}/{b}"
+    return str(row.get("set", ""))
+
+
+def _value(row: Found) -> str:
+    return minus(f"{row['value']:.2f}")

@@ -1,0 +1,517 @@
+"""Sections of an audit of an encoder: projections, gender by layer, occupations, and tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from wordbias.measures.registry import BY_KEY, FAMILY_OF, measure_title
+from wordbias.pages.encoder_answers import (
+    ACCURACY,
+    BEFORE,
+    CEAT,
+    COLUMN,
+    COMPRESSION,
+    LEFT,
+    LIMITS,
+    MAIN,
+    NEIGHBOURS,
+    ORDER,
+    SEAT,
+    STEREOTYPE,
+    UNTRAINED,
+    ModelRows,
+    best,
+    is_of_model,
+    model_subjects,
+    query_text,
+    verdict,
+)
+from wordbias.pages.lines import chance_range, interval, is_number, minus, value_text
+from wordbias.pages.section import Figure, Grid, Markup, Section
+from wordbias.pages.svg import (
+    WIDTH,
+    Scale,
+    axis,
+    drawing,
+    fitted,
+    hovered,
+    label,
+    legend,
+    line,
+    mark,
+    scale,
+    signed,
+)
+from wordbias.rendering import Table
+from wordbias.results import number
+from wordbias.rows import Found
+
+MOVED, GAP, LEAN, SIMILARITY, SELECTIVITY = (
+    "sentence-similarity-moved",
+    "pronoun-gap",
+    "pronoun-lean",
+    "sentence-similarity",
+    "selectivity",
+)
+_OWN = (
+    *(COMPRESSION, ACCURACY, SELECTIVITY, SEAT, CEAT, STEREOTYPE, GAP, LEAN, SIMILARITY),
+    *(ORDER, NEIGHBOURS, MOVED, LEFT, COLUMN),
+)
+_LOOKS = (("after", "circle"), ("refitted", "diamond"), ("first", "square"), ("second", "circle"))
+"""Class and shape of the marks of the projections, in their order."""
+_TOP, _BOTTOM, _LEFT, _EDGE = 26.0, 226.0, 42.0, 12.0
+_NAMED = 2
+"""Occupations of each side that a picture names."""
+
+
+def claims_model(row: Found) -> bool:
+    """Return whether a row is of an audit of an encoder, and of what it measures by itself."""
+    return is_of_model(row) and row["measure"] in _OWN
+
+
+def model_sections(rows: Sequence[Found]) -> list[Section]:
+    """Make the sections of all encoders; one encoder's parts of a section follow another's."""
+    subjects = model_subjects(rows)
+    makers: Sequence[Callable[[ModelRows, str], Section | None]] = (
+        _summary,
+        _layers,
+        _occupations,
+        _tests,
+    )
+    found = []
+    for make in makers:
+        parts = [
+            part
+            for subject in subjects
+            if (part := make(ModelRows(subject, rows), f"{subject}: " * (len(subjects) > 1)))
+        ]
+        if parts:
+            figures, grids = (
+                [x for one in parts for x in one.figures],
+                [x for one in parts for x in one.grids],
+            )
+            first = parts[0]
+            found.append(Section(first.key, first.title, first.lead, figures, grids, first.method))
+    return found
+
+
+# Side by side
+
+
+def _summary(one: ModelRows, prefix: str) -> Section | None:
+    """Show the main measures and the costs, a column for each projection."""
+    stages = [BEFORE, *one.columns()]
+    measures = [COMPRESSION, ACCURACY, STEREOTYPE, ORDER, NEIGHBOURS, MOVED]
+    cells = []
+    for measure in measures:
+        known = [one.get(measure, stage) for stage in stages]
+        row = next((row for row in known if row is not None), None)
+        if row is not None:
+            cells.append([_title(measure), *map(_changed_text, known), chance_range(row)])
+    for name in one.sets(SEAT):
+        known = [one.get(SEAT, stage, name=name) for stage in stages]
+        row = next((row for row in known if row is not None), None)
+        if row is not None:
+            cells.append([f"SEAT, {query_text(row)}", *map(_changed_text, known), ""])
+    if not cells:
+        return None
+    if len(stages) > 1:
+        left = [one.get(LEFT, stage) for stage in stages]
+        share = ["" if row is None else f"{row['value']:.0%}" for row in left]
+        cells.append(["bias left, of that beyond chance", *share, ""])
+        said = [verdict(one, stage) for stage in stages[1:]]
+        cells.append(["does it help?", "", *said, ""])
+    note = (
+        "In brackets the 95 % interval; after Δ the change since before and its interval, over the "
+        "same draws. chance: the range of values where there is nothing to find."
+    )
+    table = Table(
+        _titled(prefix, "The last layer, before and after each projection"),
+        ["measure", *stages, "chance"],
+        cells,
+        note,
+    )
+    lead = "Every column is measured on the same sentences, none of which it was fitted on."
+    limits = ", ".join(f"{measure_title(name)} {limit:g}" for name, limit in LIMITS.items())
+    method = (
+        "A projection helps if the interval of the change of a main measure "
+        f"({' or '.join(map(measure_title, MAIN))}) that was beyond chance excludes 0 the better "
+        "way, that of none the worse way, and no cost is beyond its limit, at least: "
+        f"{limits}. Bias left: the mean over these measures of the part beyond chance that is left."
+    )
+    return Section("projections", "Projections side by side", [lead], (), [Grid(table)], [method])
+
+
+def _titled(prefix: str, title: str) -> str:
+    """Return a title, after the name of the encoder if there are several."""
+    return f"{prefix}{title[0].lower()}{title[1:]}" if prefix else title
+
+
+def _title(measure: str) -> str:
+    family = FAMILY_OF[measure].short
+    return (
+        f"{family}: {measure_title(measure)}" if measure == COMPRESSION else measure_title(measure)
+    )
+
+
+def _changed_text(row: Found | None) -> str:
+    """Write a value with its interval, and its change."""
+    if row is None:
+        return ""
+    digits = 3 if row["measure"] in (MOVED, GAP) else 2
+
+    def text(key: str) -> str:
+        return minus(f"{row[key]:.{digits}f}")
+
+    def with_ends(value: str, low: str, high: str) -> str:
+        known = is_number(row.get(low)) and is_number(row.get(high))
+        return f"{text(value)} ({text(low)} to {text(high)})" if known else text(value)
+
+    found = with_ends("value", "low", "high")
+    if not is_number(row.get("change")):
+        return found
+    return f"{found}; Δ {with_ends('change', 'change_low', 'change_high')}"
+
+
+def _short(value: float) -> str:
+    return minus(f"{value:.2f}")
+
+
+# By layer
+
+
+def _layers(one: ModelRows, prefix: str) -> Section | None:
+    """Draw how easily the gender of names is read off each layer."""
+    before = [row for layer in one.layers if (row := one.get(COMPRESSION, layer=layer)) is not None]
+    if not before:
+        return None
+    untrained = [
+        row
+        for layer in one.layers
+        if (row := one.get(COMPRESSION, layer=layer, name=UNTRAINED)) is not None
+    ]
+    after = {
+        label: [
+            row for layer in one.layers if (row := one.get(COMPRESSION, label, layer)) is not None
+        ]
+        for label in one.columns()
+    }
+    shows = (
+        "How many times shorter a message of the names’ genders is when the vectors of their "
+        "sentences are known; 1, dashed, is nothing. Bars: 95 % over the seeds. After a projection "
+        "only the layers that it changes are drawn."
+    )
+    family = BY_KEY["probe"]
+    title = _titled(prefix, "Gender of first names, by layer")
+    picture = _layer_picture(before, untrained, after, title, shows)
+    heads = ["layer", "compression", "accuracy", "selectivity", "untrained encoder", "chance"]
+    cells = []
+    for row in before:
+        layer = row["layer"]
+        values = [one.get(name, layer=layer) for name in (COMPRESSION, ACCURACY, SELECTIVITY)]
+        other = one.get(COMPRESSION, layer=layer, name=UNTRAINED)
+        texts = [value_text(value, 2) for value in (*values, other)]
+        cells.append([str(layer), *texts, chance_range(row)])
+    table = Table(
+        _titled(prefix, "By layer, before"), heads, cells, "chance: that of the compression."
+    )
+    lead = (
+        "Sentences such as “Olivia read the newspaper after breakfast.” do not state a gender; "
+        "only the name suggests one. A probe is tested on names that it has not seen."
+    )
+    return Section(
+        "layers",
+        "Gender in the layers: how easily is it read off?",
+        [lead],
+        [Figure(title, picture, shows, family.limits)],
+        [Grid(table, folded=True)],
+        [
+            f"{family.description} Names are never divided between training and test. Vectors are "
+            "scaled to mean square 1 at each layer. Layer 0 is the input embeddings."
+        ],
+    )
+
+
+def _layer_picture(
+    before: Sequence[Found],
+    untrained: Sequence[Found],
+    after: dict[str, list[Found]],
+    title: str,
+    shows: str,
+) -> Markup:
+    drawn = [*before, *untrained, *(row for rows in after.values() for row in rows)]
+    values = [
+        1.0,
+        *(
+            float(row[k])
+            for row in drawn
+            for k in ("value", "low", "high")
+            if is_number(row.get(k))
+        ),
+    ]
+    names = [
+        ("before", "before", "circle"),
+        *([("untrained", "plain hollow", "circle")] * bool(untrained)),
+    ]
+    names += [(name, *_LOOKS[i % len(_LOOKS)]) for i, name in enumerate(after)]
+    lines = _legend_lines(names)
+    top = _TOP + 14 * (len(lines) - 1)
+    bottom = top + _BOTTOM - _TOP
+    down = scale(values, bottom, top)
+    layers = [int(row["layer"]) for row in before]
+    across = Scale(min(layers) - 0.5, max(layers) + 0.5, _LEFT, WIDTH - _EDGE)
+    parts = [
+        legend(
+            [(fitted(n, 130), mark(0, 0, f"mark {c}", shape=s)) for n, c, s in some], 4, 13 + 14 * i
+        )
+        for i, some in enumerate(lines)
+    ]
+    parts += [_y_axis(down), _layer_axis(across, layers, bottom)]
+    parts.append(line(_LEFT, down(1), WIDTH - _EDGE, down(1), "neutral"))
+    series = [
+        (untrained, "plain hollow", "circle", "untrained"),
+        (before, "before", "circle", "before"),
+    ]
+    series += [
+        (rows, *_LOOKS[i % len(_LOOKS)], name) for i, (name, rows) in enumerate(after.items())
+    ]
+    count = len(after)
+    for i, (rows, look, shape, name) in enumerate(series):
+        shift = 0.0 if i < 2 else (i - 2 - (count - 1) / 2) * 7 + 0.0
+        parts.append(_curve(rows, look, shape, name, across, down, shift))
+    return drawing(bottom + 34, title, shows, *parts)
+
+
+def _legend_lines(names: Sequence[tuple[str, str, str]]) -> list[list[tuple[str, str, str]]]:
+    """Divide the entries of a legend into lines that fit into a picture."""
+    lines: list[list[tuple[str, str, str]]] = [[]]
+    width = 0.0
+    for one in names:
+        wide = 26 + 6 * len(fitted(one[0], 130))
+        if lines[-1] and width + wide > WIDTH - 8:
+            lines.append([])
+            width = 0.0
+        lines[-1].append(one)
+        width += wide
+    return lines
+
+
+def _y_axis(down: Scale) -> Markup:
+    """Draw a vertical axis at the left: grid lines and ticks."""
+    parts = []
+    for value in down.ticks():
+        y = down(value)
+        parts.append(line(_LEFT, y, WIDTH - _EDGE, y, "grid"))
+        parts.append(label(_LEFT - 5, y + 4, signed(value), anchor="end", class_="tick"))
+    return Markup("".join(parts))
+
+
+def _layer_axis(across: Scale, layers: Sequence[int], bottom: float) -> Markup:
+    step = 1 if len(layers) <= 14 else 2 if len(layers) <= 28 else 4
+    parts = [
+        label(across(layer), bottom + 13, layer, anchor="middle", class_="tick")
+        for layer in layers[::step]
+    ]
+    middle = (across.start + across.end) / 2
+    return Markup(
+        "".join([*parts, label(middle, bottom + 28, "layer", anchor="middle", class_="axis")])
+    )
+
+
+def _curve(
+    rows: Sequence[Found],
+    look: str,
+    shape: str,
+    name: str,
+    across: Scale,
+    down: Scale,
+    shift: float,
+) -> Markup:
+    """Draw the values of a stage with their intervals, and lines between them."""
+    places = [(across(int(row["layer"])) + shift, down(float(row["value"]))) for row in rows]
+    parts = [
+        line(x1, y1, x2, y2, "grid" if "hollow" in look else f"whisker {look}")
+        for (x1, y1), (x2, y2) in pairwise(places)
+    ]
+    for (x, y), row in zip(places, rows, strict=True):
+        ends = interval(row)
+        inside = (
+            [] if ends is None else [line(x, down(ends[0]), x, down(ends[1]), f"whisker {look}")]
+        )
+        shown = f"{name}, layer {row['layer']}: {value_text(row, 2)}"
+        parts.append(hovered(shown, *inside, mark(x, y, f"mark {look}", shape=shape, size=3.5)))
+    return Markup("".join(parts))
+
+
+# Occupations
+
+
+def _occupations(one: ModelRows, prefix: str) -> Section | None:
+    """Draw the lean of occupations over their share of women."""
+    stages = [BEFORE, *one.columns()]
+    leans = {
+        stage: {
+            str(row["word"]): row
+            for row in one.rows
+            if row["measure"] == LEAN
+            and row.get("stage") == stage
+            and is_number(row["value"])
+            and is_number(row.get("women"))
+        }
+        for stage in stages
+    }
+    cells = []
+    for measure in (STEREOTYPE, GAP):
+        known = [one.get(measure, stage) for stage in stages]
+        row = next((row for row in known if row is not None), None)
+        if row is not None:
+            cells.append([measure_title(measure), *map(_changed_text, known), chance_range(row)])
+    for name in one.sets(SIMILARITY):
+        known = [one.get(SIMILARITY, stage, name=name) for stage in stages]
+        cells.append([f"mean cosine of sentences: {name}", *map(_changed_text, known), ""])
+    if not cells:
+        return None
+    family = BY_KEY["pronouns"]
+    figures = []
+    if leans[BEFORE]:
+        chosen = best(one)
+        figures.append(_lean_figure(leans[BEFORE], leans.get(chosen or "", {}), chosen, prefix))
+    grids = [
+        Grid(
+            Table(
+                _titled(prefix, "She and he"),
+                ["measure", *stages, "chance"],
+                cells,
+                "chance: two subjects that mean no gender in place of the pronouns.",
+            )
+        )
+    ]
+    words = leans[BEFORE]
+    if words:
+        ordered = sorted(words, key=lambda word: float(words[word]["value"]))
+        lines = [
+            [
+                word,
+                f"{words[word]['women']:g}",
+                *(
+                    number(leans[stage][word]["value"], 3) if word in leans[stage] else ""
+                    for stage in stages
+                ),
+            ]
+            for word in ordered
+        ]
+        heads = ["occupation", "% women", *stages]
+        grids.append(
+            Grid(
+                Table(_titled(prefix, "Lean of each occupation towards she"), heads, lines),
+                folded=True,
+            )
+        )
+    return Section(
+        "pronouns",
+        family.title,
+        [family.question],
+        figures,
+        grids,
+        [family.description, family.limits],
+    )
+
+
+def _lean_figure(
+    before: dict[str, Found], after: dict[str, Found], chosen: str | None, prefix: str
+) -> Figure:
+    values = [float(row["value"]) for row in (*before.values(), *after.values())]
+    across = Scale(-3, 103, _LEFT + 8, WIDTH - _EDGE)
+    down = scale([0.0, *values], _BOTTOM, _TOP)
+    parts = [
+        _y_axis(down),
+        axis(across, _TOP, _BOTTOM, "% of women in the occupation"),
+        line(_LEFT, down(0), WIDTH - _EDGE, down(0), "neutral"),
+    ]
+    looks = [("before", "before", before)] + ([(chosen, "after", after)] if chosen else [])
+    parts.append(
+        legend([(str(name), mark(0, 0, f"mark {look}")) for name, look, _ in looks], 4, 13)
+    )
+    for _, look, rows in looks:
+        for word, row in rows.items():
+            dot = mark(
+                across(float(row["women"])), down(float(row["value"])), f"mark {look}", size=2.8
+            )
+            parts.append(
+                hovered(f"{word}, {row['women']:g} % women: {number(row['value'], 3)}", dot)
+            )
+    ordered = sorted(before, key=lambda word: float(before[word]["value"]))
+    for word in {*ordered[:_NAMED], *ordered[-_NAMED:]}:
+        row = before[word]
+        x, y = across(float(row["women"])), down(float(row["value"]))
+        left = x > WIDTH / 2
+        parts.append(
+            label(
+                x + (-6 if left else 6),
+                y + 4,
+                word,
+                anchor="end" if left else "start",
+                class_="name halo",
+            )
+        )
+    shows = (
+        "Above 0: the sentence about the occupation is nearer to the same sentence about “she” "
+        "than to that about “he”."
+    )
+    title = _titled(prefix, "Occupations between she and he")
+    return Figure(
+        title, drawing(_BOTTOM + 34, title, shows, *parts), shows, BY_KEY["pronouns"].limits
+    )
+
+
+# Association tests
+
+
+def _tests(one: ModelRows, prefix: str) -> Section | None:
+    """List SEAT and CEAT, in the last layer at all stages and by layer before."""
+    stages = [BEFORE, *one.columns()]
+    cells, by_layer = [], []
+    for measure in (SEAT, CEAT):
+        for name in one.sets(measure):
+            known = [one.get(measure, stage, name=name) for stage in stages]
+            row = next((row for row in known if row is not None), None)
+            if row is None:
+                continue
+            title = f"{measure.upper()}, {query_text(row)}"
+            cells.append([title, *map(_tested_text, known)])
+            layered = [one.get(measure, layer=layer, name=name) for layer in one.layers]
+            by_layer.append([title, *("" if r is None else _short(r["value"]) for r in layered)])
+    if not cells:
+        return None
+    note = (
+        "In brackets the 95 % interval: of SEAT over other words of the same kinds, of CEAT over "
+        "other sentences, with the words fixed. p: permutation test of the words, one-sided, "
+        "corrected for the number of queries (Holm)."
+    )
+    heads = ["test", *stages]
+    layer_heads = ["test", *(str(layer) for layer in one.layers)]
+    seat, ceat = BY_KEY["seat"], BY_KEY["ceat"]
+    return Section(
+        "associations",
+        "Association tests on sentences: SEAT and CEAT",
+        ["Are women’s names nearer to family and arts, men’s to career, mathematics and science?"],
+        (),
+        [
+            Grid(Table(_titled(prefix, "Effect sizes in the last layer"), heads, cells, note)),
+            Grid(
+                Table(_titled(prefix, "Effect sizes by layer, before"), layer_heads, by_layer),
+                folded=True,
+                stacked=False,
+            ),
+        ],
+        [f"SEAT: {seat.description} CEAT: {ceat.description}", seat.limits],
+    )
+
+
+def _tested_text(row: Found | None) -> str:
+    text = _changed_text(row)
+    if row is None or row["measure"] != SEAT or not is_number(row.get("p_holm")):
+        return text
+    value, semicolon, change = text.partition(";")
+    return f"{value}, p {row['p_holm']:.2g}{semicolon}{change}"

@@ -1,0 +1,177 @@
+"""Gender of first names, read off sentences that do not state it.
+
+The sentences are alike but for the name, and every name stands in several of them. A probe that had
+seen a name could remember it, so names are never divided between training and test: what it reads
+of a name that it has not seen is what the encoder makes of names of one gender alike. The control
+task gives every name one random label (Hewitt and Liang 2019); a probe cannot know that of an
+unseen name, so that its compression, or 1 where that is larger, is the chance level.
+
+The vectors of a layer are scaled by one number, so that their mean square is 1: a probe's learning
+rate suits one size of vectors, and a sentence-transformers model normalises those of its last
+layer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.measures.registry import ideal
+from wordbias.probes.estimates import chance_level
+from wordbias.probes.inputs import Examples
+from wordbias.probes.mdl import ACCURACY, COMPRESSION, SELECTIVITY, Coded, online_codes
+from wordbias.probes.train import Recipe
+from wordbias.results import Row
+from wordbias.statistics import majority_share, mean_interval
+
+Float32 = NDArray[np.float32]
+SEEDS = tuple(range(10))
+NAMES = "first names"
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """Online codes of the gender of names, at one layer.
+
+    Attributes
+    ----------
+    codes
+        Code of the labels and of the control task under each seed.
+    scale
+        Number by which the vectors were divided.
+    majority
+        Share of the more frequent gender.
+    """
+
+    codes: tuple[Coded, ...] = field(repr=False)
+    scale: float
+    majority: float
+
+    def rows(
+        self,
+        subject: str,
+        about: Mapping[str, Any],
+        *,
+        before: Reading | None = None,
+        chance: Reading | None = None,
+    ) -> list[Row]:
+        """Return compression, accuracy and selectivity: means over the seeds, with intervals.
+
+        The intervals are Student's over the seeds: other orders of the same names, and other
+        initial weights. Changes are paired by the seed. A value is beyond chance if its interval
+        lies above the control task under every seed.
+
+        Parameters
+        ----------
+        before
+            The same before a projection.
+        chance
+            Codes whose control task is the chance level; by default these.
+        """
+        at_chance = self if chance is None else chance
+        rows = []
+        for measure, own in _VALUES.items():
+            values, old = own(self.codes), None if before is None else own(before.codes)
+            known = ideal(measure) | ({"neutral": self.majority} if measure == ACCURACY else {})
+            details: dict[str, Any] = {
+                **about,
+                "set": NAMES,
+                "seeds": [one.code.seed for one in self.codes],
+                "n": self.codes[0].code.n,
+                **known,
+                "values": values,
+                **_interval(values, "low", "high"),
+            }
+            value = float(np.mean(values))
+            if old is not None:
+                change = [a - b for a, b in zip(values, old, strict=True)]
+                details["change"] = float(np.mean(change))
+                details |= _interval(change, "change_low", "change_high")
+            if measure in _CONTROLS:
+                draws = _CONTROLS[measure](at_chance.codes)
+                details |= chance_level(value, draws, "lower")
+                # a mean over seeds is beyond single draws only if its interval is
+                lower_end = details.get("low", value)
+                details["beyond_chance"] = bool(lower_end > details["chance_high"])
+            rows.append(Row(subject, measure, value, details))
+        return rows
+
+
+def read_names(
+    vectors: Float32,
+    gender: Sequence[str],
+    names: Sequence[str],
+    *,
+    scales: Sequence[float] | None = None,
+    seeds: Sequence[int] = SEEDS,
+    recipe: Recipe | None = None,
+) -> list[Reading]:
+    """Train the probes of several layers together.
+
+    Parameters
+    ----------
+    vectors
+        Vectors of the sentences at each layer, shape ``(L, n, d)``.
+    gender, names
+        Gender and name of each sentence.
+    scales
+        Numbers to divide the vectors of each layer by; by default the root of their mean square.
+        After a projection they are those before, so that shorter vectors are not made longer again.
+    seeds
+        Seeds, each with an order of the names and initial weights of its own.
+
+    Raises
+    ------
+    WordbiasError
+        If there are too few names, or a vector is not finite.
+    """
+    if scales is None:
+        squares = np.einsum("lnd,lnd->l", vectors, vectors, dtype=np.float64) / vectors[0].size
+        scales = [math.sqrt(square) or 1.0 for square in squares.tolist()]
+    groups = np.unique(names, return_inverse=True)[1].astype(np.intp)
+    scaled = vectors / np.asarray(scales, np.float32)[:, None, None]
+    examples = Examples.of(scaled, np.asarray(gender), name=NAMES)
+    codes = online_codes(examples, seeds=seeds, recipe=recipe, groups=groups, types=groups)
+    majority, n = majority_share(examples.labels), len(seeds)
+    return [
+        Reading(tuple(codes[i * n : (i + 1) * n]), scale, majority)
+        for i, scale in enumerate(scales)
+    ]
+
+
+def _interval(values: Sequence[float], low: str, high: str) -> dict[str, float]:
+    ends = mean_interval(values)
+    return {} if ends is None else {low: ends.low, high: ends.high}
+
+
+def _compression(codes: Sequence[Coded]) -> list[float]:
+    return [one.code.compression for one in codes]
+
+
+def _accuracy(codes: Sequence[Coded]) -> list[float]:
+    return [one.code.accuracy for one in codes]
+
+
+def _selectivity(codes: Sequence[Coded]) -> list[float]:
+    return [one.selectivity or 0.0 for one in codes]
+
+
+def _control_compression(codes: Sequence[Coded]) -> list[float]:
+    """Return the compression of the control task, at least 1.
+
+    A sender who sees that the probes cost bits sends the labels without them.
+    """
+    return [max(1.0, one.control.compression) for one in codes if one.control is not None]
+
+
+def _control_accuracy(codes: Sequence[Coded]) -> list[float]:
+    return [one.control.accuracy for one in codes if one.control is not None]
+
+
+_VALUES = {COMPRESSION: _compression, ACCURACY: _accuracy, SELECTIVITY: _selectivity}
+_CONTROLS = {COMPRESSION: _control_compression, ACCURACY: _control_accuracy}

@@ -1,0 +1,170 @@
+"""Occupations between she and he: the pronoun whose sentence is nearer to that of an occupation.
+
+The lean of an occupation is the mean over templates of
+
+    cos("The nurse waited.", "She waited.") − cos("The nurse waited.", "He waited."),
+
+the sentences of a pair being the same but for their subject. Two subjects that mean no gender
+("Somebody", "The guest") in place of the pronouns give the chance level: every two sentences are
+at different distances from others, whatever they mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.measures.registry import ideal
+from wordbias.probes.estimates import Estimate
+from wordbias.results import Row
+from wordbias.statistics import SAMPLES, resampled_cells, spearman, weighted_spearman
+
+GAP, STEREOTYPE, LEAN, SIMILARITY = (
+    "pronoun-gap",
+    "pronoun-stereotype",
+    "pronoun-lean",
+    "sentence-similarity",
+)
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Pronouns:
+    """Leans of occupations, and their summaries.
+
+    Attributes
+    ----------
+    women
+        Percent of women in each occupation.
+    lean
+        Lean of each occupation towards she, shape ``(n,)``.
+    gap
+        Mean lean.
+    stereotype
+        Rank correlation of the lean with the share of women.
+    """
+
+    women: Mapping[str, float]
+    lean: Array = field(repr=False)
+    gap: Estimate
+    stereotype: Estimate
+
+    @classmethod
+    def of(
+        cls,
+        occupations: Array,
+        she: Array,
+        he: Array,
+        women: Mapping[str, float],
+        *,
+        seed: int = 0,
+    ) -> Pronouns:
+        """Measure unit vectors of sentences.
+
+        Parameters
+        ----------
+        occupations
+            Vectors of the sentences about each occupation, shape ``(n, templates, d)``.
+        she, he
+            Vectors of the pronouns' sentences, shape ``(templates, d)``.
+        women
+            Percent of women in each occupation, in the order of `occupations`.
+        seed
+            Seed of the bootstrap over occupations.
+        """
+        lean, share = leans(occupations, she, he), np.array(list(women.values()), np.float64)
+        n = len(lean)
+        times = resampled_cells(np.ones(n, np.intp), np.random.default_rng(seed), SAMPLES)
+        weights = times.astype(np.float64)
+        gap = Estimate(float(lean.mean()), weights @ lean / n)
+        rank = Estimate(spearman(lean, share), weighted_spearman(lean, share, weights))
+        return cls(women, lean, gap, rank)
+
+    def rows(
+        self,
+        subject: str,
+        about: Mapping[str, Any],
+        *,
+        before: Pronouns | None = None,
+        chance: Chance | None = None,
+        words: bool = False,
+    ) -> list[Row]:
+        """Return the rows of both summaries and, with `words`, of each occupation."""
+        details = {**about, "n": len(self.lean)}
+        constant = "undefined: all occupations lean alike"
+        rows = [
+            self.stereotype.row(
+                subject,
+                STEREOTYPE,
+                details,
+                before=None if before is None else before.stereotype,
+                chance=() if chance is None else chance.stereotype,
+                reason=constant,
+            ),
+            self.gap.row(
+                subject,
+                GAP,
+                details,
+                before=None if before is None else before.gap,
+                chance=() if chance is None else chance.gap,
+            ),
+        ]
+        for word, lean in zip(self.women if words else (), self.lean.tolist(), strict=False):
+            known = {**about, "word": word, "women": self.women[word], **ideal(LEAN)}
+            rows.append(Row(subject, LEAN, lean, known))
+        return rows
+
+
+@dataclass(frozen=True)
+class Chance:
+    """Both summaries of pairs of subjects that mean no gender, each pair in both orders."""
+
+    stereotype: tuple[float, ...]
+    gap: tuple[float, ...]
+
+    @classmethod
+    def of(cls, occupations: Array, subjects: Array, women: Mapping[str, float]) -> Chance:
+        """Measure every two of several subjects, shape ``(subjects, templates, d)``."""
+        share = np.array(list(women.values()), np.float64)
+        found = [leans(occupations, a, b) for a, b in combinations(subjects, 2)]
+        ranks = [spearman(lean, share) for lean in found]
+        means = [float(lean.mean()) for lean in found]
+        return cls((*ranks, *(-x for x in ranks)), (*means, *(-x for x in means)))
+
+
+def leans(occupations: Array, first: Array, second: Array) -> Array:
+    """Return how much nearer to the first subject's sentence than to the second's, ``(n,)``."""
+    to_first, to_second = (
+        np.einsum("ntd,td->n", occupations, side) / occupations.shape[1] for side in (first, second)
+    )
+    found: Array = to_first - to_second
+    return found
+
+
+def similarity_row(
+    subject: str,
+    name: str,
+    first: Array,
+    second: Array,
+    about: Mapping[str, Any],
+    *,
+    before: tuple[Array, Array] | None = None,
+    seed: int = 0,
+) -> Row:
+    """Return the mean cosine of pairs of sentences, unit vectors of shape ``(n, d)`` each."""
+    found = _similarity(first, second, seed)
+    old = None if before is None else _similarity(*before, seed)
+    details = {**about, "set": name, "n": len(first)}
+    return found.row(subject, SIMILARITY, details, before=old)
+
+
+def _similarity(first: Array, second: Array, seed: int) -> Estimate:
+    cosines = np.einsum("nd,nd->n", first, second)
+    n = len(cosines)
+    times = resampled_cells(np.ones(n, np.intp), np.random.default_rng(seed), SAMPLES)
+    return Estimate(float(cosines.mean()), times @ cosines / n)
