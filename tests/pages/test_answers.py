@@ -335,6 +335,8 @@ def test_where_nothing_finds_bias_no_method_is_said_to_remove_it() -> None:
     text = asked(both, "Does cleaning help?")
     assert text == "Cannot tell: hard, misp (no measure finds bias that it could remove)."
     assert asked(rows, "What next?").startswith("No bias is shown here")
+    unjudged = [*rows, *column("mab", 0.2, 0.2)]
+    assert asked(unjudged, "What next?").startswith("No bias is shown here")
 
 
 # Which method, at what cost, what stayed, what next
@@ -360,7 +362,7 @@ def test_the_method_that_leaves_least_is_named() -> None:
         {**one, "of": {"GIPE": 0.1, "WEAT": 0.1}} if one["measure"] == "bias-left" else one
         for one in two_methods({"hard": 0.4, "inlp": 0.1})
     ]
-    assert "beyond chance (measured by GIPE, WEAT) is left" in asked(of, "Which method?")
+    assert "beyond chance is left (measured by GIPE, WEAT), the least" in asked(of, "Which method?")
     assert "Most is removed of GIPE by hard (0.200 → 0.100)" in text
     assert asked(two_methods({"hard": 0.1, "inlp": 0.4}), "Which").startswith("hard:")
     assert asked(two_methods({}), "Which").startswith("hard. It improves")

@@ -709,13 +709,13 @@ def _next(columns: Sequence[ColumnAnswer], lines: Sequence[Line], call: Call) ->
             f"{call.options(best.name)} -o clean.txt. Then train your model on both files and "
             "compare: no value here shows what another model makes of them."
         )
-    elif not any(line.first and finds(line.first) != _NO for line in lines):
+    elif not found:
         text = (
             "No bias is shown here that a method could remove. Ask about other groups: wordbias "
             f"audit --groups NAME{call.file}"
         )
     elif methods:
-        metric = found[0].measure if found and found[0].measure != _MIDB else "direct-bias"
+        metric = found[0].measure if found[0].measure != _MIDB else "direct-bias"
         text = (
             f"Try more methods and strengths: wordbias debias --choose {metric} "
             f"--keep {QUALITY_KEPT:g}{call.options()}"
