@@ -225,6 +225,14 @@ def test_a_very_small_p_is_written_as_a_limit(p: float, said: str) -> None:
     assert said in asked([row("weat", 1.0, **about)], "Is it biased?")
 
 
+@pytest.mark.parametrize(("after", "expected"), [(0.1949, "yes"), (0.1951, "no")])
+def test_a_change_that_nobody_would_notice_does_not_count(after: float, expected: str) -> None:
+    assert verdict(column("gipe", 0.2, after, 0.0001, **BEYOND)) == expected  # chance is .1
+    rows = [*column("gipe", 0.2, 0.1, **BEYOND), *column("mab", 0.5, 0.52, 0.001)]
+    assert verdict(rows) == "yes"
+    assert verdict([*rows[:2], *column("mab", 0.5, 0.53, 0.001)]) == "cannot tell"
+
+
 @pytest.mark.parametrize(("after", "expected"), [(-0.5, "yes"), (-1.5, "no")])
 def test_a_two_sided_value_must_come_nearer_to_neutral(after: float, expected: str) -> None:
     rows = column("gipe", 1.0, after, better="neutral", low=0.5, high=1.5)

@@ -35,6 +35,11 @@ NEIGHBOURS_KEPT = 0.9
 """Smallest share of the ten nearest neighbours that a method must keep to help."""
 QUALITY_KEPT = 0.98
 """Smallest share of similarity and of analogies that a method must keep to help."""
+SMALLEST_CHANGE = 0.05
+"""Smallest change that counts, as a share of the value's distance from chance, else from neutral.
+
+With many words the interval of a change is so narrow that it excludes 0 where nobody would notice.
+"""
 _SUBJECTS = 4
 _WORDS = 3
 _KNOWN = 3
@@ -100,9 +105,10 @@ RULES = (
     Rule(
         "Does cleaning help?",
         "for a method: the interval of the paired change of at least one main measure that found "
-        "bias, or that has no chance level, lies wholly on the better side of 0; this measure is "
-        "not one that the method lowers by construction; no such interval of another one lies on "
-        f"the worse side; at least {NEIGHBOURS_KEPT:.0%} of the neighbours and {QUALITY_KEPT:.0%} "
+        "bias, or that has no chance level, lies wholly on the better side of 0, and the change is "
+        f"at least {SMALLEST_CHANGE:.0%} of the distance from chance, else from neutral; it is "
+        "not one that the method lowers by construction; no other changed as much for the "
+        f"worse; at least {NEIGHBOURS_KEPT:.0%} of the neighbours and {QUALITY_KEPT:.0%} "
         "of similarity and analogies are kept",
         "Yes",
     ),
@@ -434,7 +440,8 @@ def _column(name: str, rows: Sequence[Found], lines: Sequence[Line]) -> ColumnAn
     counted = [line for line in judged if _comparable(line, name)]
     changed: dict[str, list[Line]] = {}
     for line in counted:
-        changed.setdefault(change(line, name), []).append(line)
+        found = UNCLEAR if _is_tiny(line, name) else change(line, name)
+        changed.setdefault(found, []).append(line)
     improved = changed.get(IMPROVED, [])
     built_in = [line for line in improved if _by_construction(line, name)]
     better = [line for line in improved if line not in built_in]
@@ -478,6 +485,22 @@ def _column(name: str, rows: Sequence[Found], lines: Sequence[Line]) -> ColumnAn
         [str(title) for row in left if isinstance(of := row.get("of"), dict) for title in of],
         is_file=any(row.get("column") == _FILE for row in rows if row.get("stage") == name),
     )
+
+
+def _is_tiny(line: Line, stage: str) -> bool:
+    """Return whether a value changed by less than `SMALLEST_CHANGE`."""
+    first, last = line.first, line.stages.get(stage)
+    if (
+        first is None
+        or last is None
+        or not (is_number(first["value"]) and is_number(last["value"]))
+    ):
+        return False
+    start = first.get("chance", first.get("neutral"))
+    if not is_number(start):
+        return False
+    moved = abs(float(last["value"]) - float(first["value"]))
+    return moved < SMALLEST_CHANGE * abs(float(first["value"]) - float(start))
 
 
 _NEIGHBOURS = "neighbours"
