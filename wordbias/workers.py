@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from importlib import import_module
 from tempfile import TemporaryDirectory, mkstemp
 from typing import IO, Any, TextIO, TypeVar
 
@@ -167,7 +168,7 @@ def _stored(shared: tuple[Any, ...]) -> Iterator[tuple[_Stored, ...]]:
         path = os.path.join(folder, "shared")
         try:
             with open(path, "wb") as file:
-                _Pickler(file, folder).dump(shared)
+                _pickler(file, folder).dump(shared)
         except OSError as error:
             raise WordbiasError(
                 f"{folder}: data for other processes could not be written: {error.strerror}; "
@@ -176,27 +177,32 @@ def _stored(shared: tuple[Any, ...]) -> Iterator[tuple[_Stored, ...]]:
         yield (_Stored(path),)
 
 
-class _Pickler(pickle.Pickler):
-    """Pickler that leaves large arrays in files, from which they are memory-mapped."""
+def _pickler(file: IO[bytes], folder: str) -> Any:
+    """Return a pickler that leaves large arrays in files, from which they are memory-mapped.
 
-    def __init__(self, file: IO[bytes], folder: str) -> None:
-        super().__init__(file, pickle.HIGHEST_PROTOCOL)
-        self.folder = folder
+    Classes of a script or notebook are pickled too, as joblib does.
+    """
+    import numpy as np
 
-    def reducer_override(self, value: Any) -> Any:
-        """Return the place of a large array in a file."""
-        import numpy as np
+    try:
+        base = import_module("cloudpickle").Pickler
+    except ModuleNotFoundError:  # joblib before 1.6 has its own
+        base = import_module("joblib.externals.cloudpickle").Pickler
 
-        large = type(value) in (np.ndarray, np.memmap) and value.nbytes >= _MAPPED
-        if not large or value.dtype.hasobject or not value.flags.c_contiguous:
-            return NotImplemented
-        place = _place_in_file(value)
-        if place is None:
-            handle, name = mkstemp(".array", dir=self.folder)
-            with os.fdopen(handle, "wb") as array:
-                value.tofile(array)
-            place = name, 0
-        return _mapped, (*place, value.dtype, value.shape)
+    class Pickler(base):  # type: ignore[misc, valid-type]
+        def reducer_override(self, value: Any) -> Any:
+            large = type(value) in (np.ndarray, np.memmap) and value.nbytes >= _MAPPED
+            if not large or value.dtype.hasobject or not value.flags.c_contiguous:
+                return super().reducer_override(value)
+            place = _place_in_file(value)
+            if place is None:
+                handle, name = mkstemp(".array", dir=folder)
+                with os.fdopen(handle, "wb") as array:
+                    value.tofile(array)
+                place = name, 0
+            return _mapped, (*place, value.dtype, value.shape)
+
+    return Pickler(file)
 
 
 def _mapped(path: str, offset: int, dtype: Any, shape: tuple[int, ...]) -> Any:
