@@ -47,8 +47,9 @@ def few_premises(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @cache
 def listed_words() -> tuple[str, ...]:
-    """Return every word of the lists that come with wordbias, lower-cased."""
-    lists = Path(wordbias.wordlists.__file__).parent.glob("*.toml")
+    """Return every word of the lists that come with wordbias, lower-cased; not of sentences."""
+    folder = Path(wordbias.wordlists.__file__).parent
+    lists = [path for path in folder.glob("*.toml") if path.stem != "model_sentences"]
     text = " ".join(path.read_text(encoding="utf-8") for path in sorted(lists))
     return tuple(dict.fromkeys(tiny_encoders.words_of(text)))
 
@@ -284,8 +285,12 @@ def _encoder(path: Path, purpose: str, **options: Any) -> None:
 
 
 def encoder(path: Path) -> None:
-    """Write a folder of sentence-transformers that takes the mean of the tokens."""
     _encoder(path, "Model")
+
+
+def sentence_encoder(path: Path) -> None:
+    """Write a folder of sentence-transformers that takes the mean of the tokens."""
+    encoder(path)
     modules = [("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize")]
     listed = [{"type": f"sentence_transformers.models.{k}", "path": place} for k, place in modules]
     _write(path / "modules.json", json.dumps(listed))
@@ -315,7 +320,7 @@ def _write(path: Path, text: str) -> None:
 STAND_INS: dict[str, Callable[[Path], None]] = {
     "FOLDER": nli_encoder,
     "SemBias": sembias,
-    "all-MiniLM-L6-v2": encoder,
+    "all-MiniLM-L6-v2": sentence_encoder,
     "bert-base-cased": encoder,
     "bios.safetensors": vectors_of_texts,
     "bios.tsv": biographies,

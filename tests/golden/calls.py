@@ -345,6 +345,12 @@ _ENCODERS = (
         trained=True,
     ),
     Call(
+        "audit-model-json",
+        "audit all-MiniLM-L6-v2 --skip probe,untrained,ceat --methods hard -o page.json",
+        ENCODER,
+        trained=True,
+    ),
+    Call(
         "ceat-json",
         "ceat roberta-base --sentences sentences.txt.gz --stimuli 6 --draws 200 --format json",
         ENCODER,
