@@ -133,7 +133,7 @@ def test_every_command_is_called_and_every_file_is_of_a_call() -> None:
 
 def test_the_files_are_small() -> None:
     sizes = [path.stat().st_size for path in EXPECTED.iterdir()]
-    assert max(sizes) < 300_000
+    assert max(sizes) < 400_000  # an audit of five columns
     assert sum(sizes) < 3_000_000
 
 

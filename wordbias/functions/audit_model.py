@@ -172,7 +172,9 @@ def audit_model(
         found = measuring.run(distinct, untrained=untrained, path=stored)
     rows, notes = _with_heads(model, reader, subject, found, data, pairs, device, seed)
     page = Page(
-        arguments={key: one for key, one in current().arguments.items() if key != "output"},
+        arguments={
+            key: one for key, one in current().arguments.items() if key not in ("output", "jobs")
+        },
         inputs={
             subject: {
                 "path": encoder.name,
