@@ -93,6 +93,7 @@ def test_embeddings_of_one_name_get_different_names(small: Embedding) -> None:
     values = [row.value for row in page["midb-abs"]]
     assert values[0] != values[1]
     assert {row.details.get("stage") for row in page} == {None}
+    assert "several embeddings are compared as they are; methods= cleans each of them" in page.notes
     cleaned = audit([small, other], methods="leace", skip=SKIP, chance=False)
     stages = {(row.subject, row.details["stage"]) for row in cleaned["midb-abs"]}
     assert stages == {(name, stage) for name in page.inputs for stage in ("before", "leace")}

@@ -46,6 +46,7 @@ from wordbias.workers import Workers
 
 METHODS = "misp hard inlp leace"
 """Methods that need no extra and take seconds."""
+_COMPARED = "several embeddings are compared as they are; --methods cleans each of them"
 FORMATS = (*PAGE_FORMATS, "json")
 
 
@@ -192,9 +193,11 @@ def audit(
         )
     refuse_options_of_models()
     embeddings = cast("EmbeddingsLike", embeddings)
-    chains = parse_columns(_default_methods(embeddings) if methods is None else methods)
+    several = len(each_once(embeddings)) > 1
+    default = NONE if several else METHODS
+    chains = parse_columns(default if methods is None else methods)
     cleaned = [] if after is None else as_list(after)
-    if cleaned and len(each_once(embeddings)) > 1:
+    if cleaned and several:
         raise UsageError("--after is of one embedding, and several are given; name one")
     tests = places_of(sets)
     files = [*as_list(embeddings), *cleaned, *tests, sembias, model, groups, vocab]
@@ -250,7 +253,7 @@ def audit(
         inputs=facts,
         rows=[*with_known_values(found.rows, panels), *trade_off_rows(found.rows)],
         seed=seed,
-        notes=[*notes, *found.notes],
+        notes=[*([_COMPARED] if several and methods is None else []), *notes, *found.notes],
     )
     if output is not None:
         page.write(output, to)
@@ -264,16 +267,6 @@ def _projections(methods: str | Sequence[str] | None) -> list[str] | None:
     listed = [methods] if isinstance(methods, str) else methods
     words = [word for text in listed for word in text.split()]
     return [] if [word.lower() for word in words] == [NONE] else words
-
-
-def _default_methods(embeddings: EmbeddingsLike) -> str:
-    """Return the methods of a call that names none: several embeddings are only compared."""
-    if len(each_once(embeddings)) == 1:
-        return METHODS
-    note(
-        "several embeddings are compared as they are; --methods cleans each of them", reported=True
-    )
-    return NONE
 
 
 def _with_cleaned(
