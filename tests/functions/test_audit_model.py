@@ -14,10 +14,12 @@ import small_word_lists
 import stand_ins
 
 from wordbias import Embedding, WordbiasError
+from wordbias.errors import Interrupted
 from wordbias.functions.audit import audit
 from wordbias.functions.audit_model import model_among
 from wordbias.functions.report import Page, report
 from wordbias.pages.encoder_answers import ModelRows, helps
+from wordbias.probes.encoding import EncodingJob
 from wordbias.wordlists import model_sentences
 
 torch = pytest.importorskip("torch")
@@ -183,6 +185,44 @@ def test_exports_what_helps(cli: Cli, folder: Path, tmp_path: Path) -> None:
     again = cli("audit", folder, "--methods", "hard", "--export", target)
     assert again.code == 1
     assert "is there already" in again.err or "exists" in again.err
+
+
+def test_an_interrupted_audit_goes_on(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, skip = tmp_path / "page.html", "probe,untrained,seat,ceat"
+    encoded: list[int] = []
+    batches = EncodingJob.batches
+
+    def counted(job: EncodingJob, done: int = 0, batch_tokens: int = 64) -> Iterator[Any]:
+        for batch in batches(job, done, 1024):
+            if len(encoded) == 2:
+                raise KeyboardInterrupt
+            encoded.append(batch.distinct)
+            yield batch
+
+    with monkeypatch.context() as patch:
+        patch.setattr(EncodingJob, "batches", counted)
+        with pytest.raises(Interrupted, match="the same call resumes"):
+            audit(folder, output=out, skip=skip, methods=["hard"])
+    assert [path.name.split(".")[-1] for path in sorted(tmp_path.iterdir())] == [
+        "unfinished",
+        "json",
+    ]
+    resumed: list[int] = []
+
+    def rest(job: EncodingJob, done: int = 0, batch_tokens: int = 64) -> Iterator[Any]:
+        resumed.append(done)
+        return batches(job, done, batch_tokens)
+
+    monkeypatch.setattr(EncodingJob, "batches", rest)
+    found = audit(folder, output=out, skip=skip, methods=["hard"])
+    assert resumed == [sum(encoded)]
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+    alone = audit(folder, skip=skip, methods=["hard"])
+    for one, other in zip(found.rows, alone.rows, strict=True):
+        assert one.measure == other.measure
+        assert one.value == pytest.approx(other.value, abs=1e-4)
 
 
 # Refusals

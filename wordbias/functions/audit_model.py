@@ -162,7 +162,8 @@ def audit_model(
     subject = Path(encoder.name).name
     for line in encoder.notes:
         note(line, reported=True)
-    stored = None if output is None else f"{os.fspath(output)}.vectors"
+    weights = encoder.sha256()
+    stored = None if output is None else f"{os.fspath(output)}.{weights[:8]}.vectors"
     measuring = Measuring(subject, reader, seed, skip)
     named = path_of(model)
     untrained = None
@@ -178,7 +179,7 @@ def audit_model(
         inputs={
             subject: {
                 "path": encoder.name,
-                "weights_sha256": encoder.sha256(),
+                "weights_sha256": weights,
                 **reader.described(),
             }
         },
@@ -188,7 +189,8 @@ def audit_model(
     )
     if output is not None:
         page.write(output, to)
-        Path(f"{os.fspath(output)}.vectors").unlink(missing_ok=True)
+    if stored is not None:
+        Path(stored).unlink(missing_ok=True)
     if export is not None:
         chosen = _chosen(page, found.projections, distinct)
         export_with_step(encoder, model, chosen, export)
