@@ -449,7 +449,7 @@ def _column(name: str, rows: Sequence[Found], lines: Sequence[Line]) -> ColumnAn
     unclear = [*changed.get(UNCLEAR, []), *changed.get(SAME, [])]
     kept = kept_shares(rows, name)
     costly = [
-        f"{what} kept {share:.1%}, below {limit:.0%}"
+        f"{_KEPT[what].removeprefix('of ')} kept {share:.1%}, below {limit:.0%}"
         for what, share in kept.items()
         if share < (limit := NEIGHBOURS_KEPT if what == _NEIGHBOURS else QUALITY_KEPT)
     ]
