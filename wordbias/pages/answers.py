@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from wordbias.data import sample_path
 from wordbias.measures.registry import FAMILY_OF, MEASURES
-from wordbias.pages.encoder_answers import is_of_model, model_answers
+from wordbias.pages.encoder_answers import is_of_model, model_answer_parts
 from wordbias.pages.lines import Line, is_number, minus
 from wordbias.pages.main_measures import main_lines, missing_query_notes
 from wordbias.pages.verdicts import (
@@ -220,7 +220,7 @@ def answer_parts(
 ) -> list[Answer]:
     """Answer the questions of a report; see `answers`."""
     if any(map(is_of_model, rows)):
-        return [_asked(text) for text in model_answers(rows)]
+        return [Answer(*part) for part in model_answer_parts(rows)]
     known = main_lines(rows)
     bias = [line for line in known if FAMILY_OF[line.measure].kind == "bias"]
     subjects = list(dict.fromkeys(line.subject for line in bias))
@@ -243,12 +243,6 @@ def answer_parts(
         found.append(Answer("", f"Not summed up here, but in the tables: {rest}."))
     notes = [*missing_query_notes(rows), NO_PROOF]
     return [*(found or [Answer("", _counts(rows))]), *(Answer("", note) for note in notes)]
-
-
-def _asked(text: str) -> Answer:
-    """Divide a sentence into the question that it begins with, if it does, and its answer."""
-    question, mark, answer = text.partition("? ")
-    return Answer(question + "?", answer) if mark else Answer("", text)
 
 
 # Is it biased?

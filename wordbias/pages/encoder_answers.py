@@ -106,21 +106,30 @@ def model_subjects(rows: Iterable[Found]) -> list[str]:
 
 def model_answers(rows: Sequence[Found]) -> list[str]:
     """Return what an audit of an encoder says, in a few sentences; empty without one."""
+    return [text for _, text in model_answer_parts(rows)]
+
+
+def model_answer_parts(rows: Sequence[Found]) -> list[tuple[str, str]]:
+    """Return the sentences, each with the question that it begins to answer, or none."""
     subjects = model_subjects(rows)
-    found = []
+    found: list[tuple[str, str]] = []
     for subject in subjects:
         one = ModelRows(subject, rows)
-        parts = [
-            *_readable(one),
-            *_occupations(one),
-            *_associations(one),
-            *(text for label in one.columns() for text in _verdict(one, label)),
-            *_failures(one),
-            *_next(one),
-        ]
         prefix = f"{subject}: " if len(subjects) > 1 else ""
-        found += [prefix + text for text in parts]
-    return [*found, NO_PROOF] if found else []
+        groups = {
+            "Is it biased?": [*_readable(one), *_occupations(one), *_associations(one)],
+            "Does a projection help, and at what cost?": [
+                *(text for label in one.columns() for text in _verdict(one, label)),
+                *_failures(one),
+            ],
+            "What next?": _next(one),
+        }
+        for question, texts in groups.items():
+            found += [
+                (f"{prefix}{question}" if i == 0 else "", text if i == 0 else prefix + text)
+                for i, text in enumerate(texts)
+            ]
+    return [*found, ("", NO_PROOF)] if found else []
 
 
 # Before
@@ -340,23 +349,23 @@ def _next(one: ModelRows) -> list[str]:
     found = [m for m in MAIN if (row := one.get(m)) is not None and row.get("beyond_chance")]
     if not found:
         return [
-            "Next: measure the task that the model is for, such as wordbias bios or wordbias "
+            "Measure the task that the model is for, such as wordbias bios or wordbias "
             "fairness; nothing here asks for a projection."
         ]
     chosen = best(one)
     if chosen is None:
         return [
-            "Next: try a projection inside the encoder, with: wordbias audit MODEL "
+            "Try a projection inside the encoder, with: wordbias audit MODEL "
             "--methods=L11-01110,attn-01110."
         ]
     row = one.get(LEFT, chosen)
     written = None if row is None else row.get("written_by")
     if not written:
         return [
-            f"Next: {chosen} has no place in this model's files; audit removals that wordbias "
+            f"{chosen} has no place in this model's files; audit removals that wordbias "
             f"project writes, with: wordbias audit MODEL --methods=cls@{one.last},L11-01110."
         ]
-    return [f"Next: write the model with {chosen}, and measure your own task on it: {written}"]
+    return [f"Write the model with {chosen}, and measure your own task on it: {written}"]
 
 
 # Numbers
