@@ -27,6 +27,10 @@ settings.load_profile("any machine")
 
 DATA = Path(os.environ.get("WORDBIAS_SHARED_DATA", ROOT.parent / "shared" / "data"))
 
+# The tests fill the cores. A second thread of small products waits longer than it computes, and
+# waiting takes a core; so a test says how many threads it wants, and all others have one.
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # for torch and scikit-learn, loaded later
+devices.set_threads(1)
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # so a shell starts what runs behind it; the processes that tests interrupt would inherit it
@@ -46,6 +50,13 @@ class Outcome:
 def _strict_numerics() -> Iterator[None]:
     with np.errstate(all="raise", under="ignore"):
         yield
+
+
+@pytest.fixture(autouse=True)
+def _threads() -> Iterator[None]:
+    """Go back to one thread behind a test that wants more."""
+    yield
+    devices.set_threads(1)
 
 
 @pytest.fixture(autouse=True)
@@ -78,7 +89,6 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Outcome]]:
         return Outcome(code, captured.out, captured.err)
 
     yield call
-    devices.set_threads(None)
     progress.set_quiet(False)
     text_files.set_longest_line(None)
 
@@ -95,10 +105,8 @@ def one_thread() -> Iterator[None]:
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.set_num_threads(1)
-    devices.set_threads(1)
     with devices.one_thread():
         yield
-    devices.set_threads(None)
 
 
 @pytest.fixture

@@ -88,5 +88,7 @@ def _call(
     sys.argv = ["wordbias", *given]
     exec(before)
     from wordbias.__main__ import main
+    from wordbias.devices import set_threads
 
+    set_threads(1)
     main()

@@ -2,14 +2,13 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from wordbias.devices import set_threads
 from wordbias.nli.pairs import LABELS
 from wordbias.nli.test_sets import build
 from wordbias.wordlists import Templates
@@ -56,12 +55,10 @@ def snli(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def torch() -> Iterator[Any]:
+def torch() -> Any:
     found = pytest.importorskip("torch")
-    set_threads(1)
     found.set_num_threads(1)
-    yield found
-    set_threads(None)
+    return found
 
 
 @pytest.fixture

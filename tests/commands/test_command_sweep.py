@@ -16,7 +16,6 @@ import small_word_lists
 from wordbias.cli import run
 from wordbias.contextual.sentence_pairs import sentence_pairs
 from wordbias.contextual.settings import all_settings
-from wordbias.devices import set_threads
 from wordbias.formats.files import locked
 from wordbias.pretrained import silent
 
@@ -151,7 +150,6 @@ def swept(tmp_path_factory: pytest.TempPathFactory, inputs: dict[str, Any]) -> S
     plot = output.with_suffix(".svg")
     given = arguments(inputs, "--sent-debias", inputs["text"], "-o", output, "--plot", plot)
     out, err = io.StringIO(), io.StringIO()
-    set_threads(1)
     with redirect_stdout(out), redirect_stderr(err):
         code = run([str(one) for one in (*given, "--format", "json")])
     assert code == 0, err.getvalue()

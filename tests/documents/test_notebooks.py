@@ -60,11 +60,15 @@ STAND_INS: dict[str, Callable[[Path], None]] = {
 
 @pytest.fixture
 def execute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Execute:
-    """Run all cells in a kernel in an empty folder; an error in one of them is raised."""
+    """Run all cells in a kernel of one thread in an empty folder; raise an error in one of them."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "MPLCONFIGDIR"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     monkeypatch.delenv("MPLBACKEND", raising=False)
+    profile = tmp_path / "ipythondir" / "profile_default"
+    profile.mkdir(parents=True)
+    first = ["import wordbias", "wordbias.set_config(threads=1)"]
+    (profile / "ipython_kernel_config.py").write_text(f"c.IPKernelApp.exec_lines = {first}\n")
     where = {"metadata": {"path": str(tmp_path)}}
 
     def run(notebook: Any) -> Any:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from wordbias import devices
 from wordbias.formats import source
 from wordbias.wordlists import common_names
 
@@ -100,13 +99,6 @@ def write_text(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return write
-
-
-@pytest.fixture
-def with_threads() -> Iterator[Callable[[int], None]]:
-    """Bound the threads for one test."""
-    yield devices.set_threads
-    devices.set_threads(None)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from wordbias import devices
 from wordbias.errors import WordbiasError
 from wordbias.formats import VectorFile, load, save, scan
 
@@ -117,14 +118,12 @@ def test_two_threads_read_what_one_reads(
     write_text: Write,
     same_bits: Check,
     chunk: Callable[[int], None],
-    with_threads: Callable[[int], None],
 ) -> None:
     vectors = np.random.default_rng(2).standard_normal((2000, 7)).astype(np.float32)
     path = write_text([f"w{i}" for i in range(2000)], vectors)
     chunk(500)
-    with_threads(1)
     one = load(path, cache=False)
-    with_threads(2)
+    devices.set_threads(2)
     two = load(path, cache=False)
     assert one.words == two.words == [f"w{i}" for i in range(2000)]
     same_bits(one.vectors, two.vectors)

@@ -14,7 +14,6 @@ from wordbias import devices, progress, text_files
 @pytest.fixture(autouse=True)
 def _as_it_was() -> Iterator[None]:
     yield
-    devices.set_threads(None)
     text_files.set_longest_line(None)
     progress.set_quiet(False)
 

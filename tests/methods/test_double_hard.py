@@ -229,7 +229,6 @@ def test_it_is_the_same_every_time_and_on_any_number_of_threads(
     for count in (1, 2, 5, 5):
         devices.set_threads(count)
         results.append(fit(toy, two, candidates=6, per_side=50)(toy).vectors)
-    devices.set_threads(None)
     for other in results[1:]:
         np.testing.assert_array_equal(results[0], other)
 

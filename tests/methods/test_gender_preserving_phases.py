@@ -243,11 +243,8 @@ def test_stereotypes_along_the_difference(
 
 def test_wide_vectors_may_use_several_threads(networks: Networks) -> None:
     set_threads(3)
-    try:
-        for d, expected in ((100, 1), (300, 3)):
-            assert Autoencoding(networks, Corpus(np.zeros((10, d), np.float32))).threads == expected
-    finally:
-        set_threads(None)
+    for d, expected in ((100, 1), (300, 3)):
+        assert Autoencoding(networks, Corpus(np.zeros((10, d), np.float32))).threads == expected
 
 
 def test_dropout_is_applied_only_in_training(

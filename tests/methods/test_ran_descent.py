@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,12 +52,6 @@ def words() -> Words:
     none = [i for i, one in enumerate(sets) if not len(one)][:6]
     chosen = [i for both in zip(some, none, strict=True) for i in both]
     return Words(units.vectors, rows[chosen], [sets[i] for i in chosen], g.basis[0])
-
-
-@pytest.fixture
-def _threads_restored() -> Iterator[None]:
-    yield
-    set_threads(None)
 
 
 def _torch_run(w: Any, repelled: Any, objective: Objective, steps: int = STEPS) -> tuple[Any, Any]:
@@ -210,7 +203,6 @@ def test_the_returned_vector_is_the_one_that_is_repelled_and_neutralised(words: 
     assert (ours < total(np.array(theirs))).all()
 
 
-@pytest.mark.usefixtures("_threads_restored")
 @pytest.mark.parametrize("published", [False, True])
 def test_chunks_order_and_threads_change_no_bit(
     words: Words, published: bool, monkeypatch: pytest.MonkeyPatch
@@ -234,7 +226,6 @@ def test_arguments_stay_as_they_are(words: Words) -> None:
     assert x.shape == w.shape
 
 
-@pytest.mark.usefixtures("_threads_restored")
 def test_an_interrupt_leaves_no_thread_behind(
     words: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,7 +73,6 @@ def run(jobs: Sequence[Job], recipe: Any = RECIPE, **options: Any) -> None:
 def trained(tmp_path_factory: pytest.TempPathFactory) -> list[Job]:
     """Four models, trained one by one."""
     chosen = planned(tmp_path_factory.mktemp("models"))
-    set_threads(1)
     run(chosen, workers=Workers(1))
     return chosen
 

@@ -107,12 +107,9 @@ def test_threads_change_no_bit(probe: str) -> None:
     jobs = _jobs(y, layers=4, seeds=3)
     recipe = Recipe(probe, epochs=3)
     found = []
-    try:
-        for count in (1, 2, 5):
-            set_threads(count)
-            found.append(train_jobs(x, jobs, 3, recipe, device="cpu"))
-    finally:
-        set_threads(None)
+    for count in (1, 2, 5):
+        set_threads(count)
+        found.append(train_jobs(x, jobs, 3, recipe, device="cpu"))
     assert found[0] == found[1] == found[2]
 
 

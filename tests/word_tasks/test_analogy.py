@@ -67,10 +67,7 @@ def test_tiles_blocks_and_threads_change_nothing(
         monkeypatch.setattr(analogy, "_TILE", tile)
         monkeypatch.setattr(analogy, "_QUESTIONS", block)
         devices.set_threads(count)
-        try:
-            assert answer(space, questions, method).tolist() == whole.tolist()
-        finally:
-            devices.set_threads(None)
+        assert answer(space, questions, method).tolist() == whole.tolist()
 
 
 @pytest.mark.parametrize("method", METHODS)

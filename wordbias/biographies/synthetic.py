@@ -83,9 +83,13 @@ def _biography(kind: Occupation, group: int, rng: np.random.Generator) -> tuple[
 
 def _first_names(group: int, rng: np.random.Generator) -> tuple[str, ...]:
     """Return common first names of one group or, with probability `KNOWN`, those of WEAT 6."""
-    if rng.random() < KNOWN:
-        return _known_names()[group]
-    return tuple(name.capitalize() for name in common_names()[group])
+    return (_known_names() if rng.random() < KNOWN else _common_names())[group]
+
+
+@cache
+def _common_names() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    female, male = common_names()
+    return tuple(map(str.capitalize, female)), tuple(map(str.capitalize, male))
 
 
 @cache

@@ -258,6 +258,7 @@ def _file() -> dict[str, Any]:
     return read_toml(packaged("names.toml"))
 
 
+@cache
 def _both(table: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     lists = _file()[table]
     return (
