@@ -20,6 +20,7 @@ from wordbias.pages.encoder_answers import (
     helps,
     model_answers,
 )
+from wordbias.pages.views import sections
 from wordbias.results import NO_PROOF
 
 Rows = list[dict[str, Any]]
@@ -215,6 +216,12 @@ def test_the_answers_of_a_report_is_these_answers() -> None:
     assert any(text.startswith("What next? ") for text in said)
     assert answers(rows)[-1] == NO_PROOF
     assert model_answers([{"subject": "e", "measure": "midb", "value": 1.0}]) == []
+
+
+def test_the_page_of_an_encoder_has_one_table_of_verdicts() -> None:
+    keys = [section.key for section in sections([*BEFORE, *column()])]
+    assert "methods" not in keys
+    assert keys
 
 
 def test_two_encoders_are_answered_one_after_the_other() -> None:

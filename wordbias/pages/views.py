@@ -13,6 +13,7 @@ from typing import Any
 from wordbias.measures.family import Family
 from wordbias.measures.registry import FAMILY_OF, SECTIONS, full_title, measure_title
 from wordbias.pages import components, encoder_views, entailment, words
+from wordbias.pages.encoder_answers import is_of_model
 from wordbias.pages.forest import forest, strip, strip_legend
 from wordbias.pages.lines import (
     CHANCE,
@@ -63,10 +64,11 @@ def sections(rows: Sequence[Found]) -> list[Section]:
         number = next((i for i, (claims, _) in enumerate(views) if claims(row)), None)
         (left if number is None else taken.setdefault(number, [])).append(row)
     found = [part for i in sorted(taken) for part in views[i][1](taken[i])]
+    of_vectors = [row for row in rows if not is_of_model(row)]
     ordered = [
-        *method_sections(rows),
-        *glance_sections(rows),
-        *matrix_sections(rows),
+        *method_sections(of_vectors),
+        *glance_sections(of_vectors),
+        *matrix_sections(of_vectors),
         *found,
         *plain_sections([row for row in left if not claims_columns(row)]),
     ]
