@@ -173,7 +173,7 @@ def test_exports_what_helps(cli: Cli, folder: Path, tmp_path: Path) -> None:
     target = tmp_path / "clean"
     skip = "probe,untrained,seat,ceat"
     done = cli(
-        *("audit", folder, "--methods", "misp:dims=1,mhd:dims=2", "--skip", skip),
+        *("audit", folder, "--methods", "misp:dims=1 mhd:dims=2", "--skip", skip),
         *("--export", target, "--format", "json", "-o", tmp_path / "a.json"),
     )
     assert done.code == 0, done.err
