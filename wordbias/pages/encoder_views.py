@@ -352,7 +352,7 @@ def _occupations(one: ModelRows, prefix: str) -> Section | None:
     stages = [BEFORE, *one.columns()]
     leans = {
         stage: {
-            str(row["word"]): row
+            str(row.get("word", "–")): row
             for row in one.rows
             if row["measure"] == LEAN
             and row.get("stage") == stage
