@@ -255,3 +255,22 @@ def test_what_cannot_be_exported_is_refused(folders: dict[str, Path], tmp_path: 
 
 def halves_subspace() -> Subspace:
     return Subspace.from_pairs(*halves(), 1)
+
+
+def test_a_loaded_sentence_transformer_is_exported(
+    folders: dict[str, Path], tmp_path: Path
+) -> None:
+    library = pytest.importorskip("sentence_transformers", reason="the library is what is loaded")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = library.SentenceTransformer(str(folders["mean"]), device="cpu")
+        one = Reader(Encoder.load(model), AuditTexts.load())
+        done = fitted("hard", one)
+        export_with_step(one.encoder, model, done, tmp_path / "clean")
+        theirs = library.SentenceTransformer(str(tmp_path / "clean"), device="cpu").encode(
+            TEXTS, show_progress_bar=False
+        )
+    (pooled,) = one.pooled(TEXTS, [one.last], None)
+    places = {text: i for i, text in enumerate(TEXTS)}
+    expected = done.vectors(one, Unprojected(places, pooled)).layers[one.last]
+    np.testing.assert_allclose(theirs, expected, atol=2e-6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -161,3 +162,20 @@ def test_nothing_is_wider_than_the_window(width: int, tmp_path: Path) -> None:
         )
         assert browser.evaluate(outside) == 0
         assert browser.errors == []
+
+
+JUNK = ("x", None, [], {}, True, -1e99, 1e308, -1, "", ["a"], {"a": "b"}, float("inf"), "<b>")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rows_of_any_origin_make_a_page(seed: int) -> None:
+    rng = random.Random(seed)
+    for changes in (1, 3, 30, 200):
+        found = rows(("hard",))
+        for _ in range(changes):
+            one = rng.choice(found)
+            key = rng.choice([key for key in one if key not in ("subject", "measure", "value")])
+            one[key] = rng.choice(JUNK)
+        whole = Document.of({"rows": found, "command": "audit"})
+        assert render_page([whole]).startswith("<!DOCTYPE html>")
+        assert render_markdown([whole])
