@@ -455,6 +455,8 @@ def test_two_embeddings_are_compared_where_their_intervals_do_not_overlap() -> N
         "b is nearer to no bias by GIPE (0.200, 0.100). No clear difference by direct bias (0.200, "
         "0.200)."
     )
+    chance = [row("gipe", value, name, **WITHIN) for name, value in (("a", 0.2), ("b", 0.1))]
+    assert asked(chance, "Which is more") == "Within chance in both: GIPE (0.200, 0.100)."
     lengths = [row("midb", 0.2, "a", **BEYOND), row("midb", 0.1, "b", **BEYOND)]
     assert not asked(lengths, "Which is more biased?")  # of vectors of any length
 

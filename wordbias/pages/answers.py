@@ -782,34 +782,41 @@ class Call(NamedTuple):
 
 
 def compared(lines: Sequence[Line]) -> list[Answer]:
-    """Say which embedding is nearer to neutral, where the intervals do not overlap."""
+    """Say which of two embeddings is nearer to neutral, where the intervals do not overlap.
+
+    Values that are within chance in both are not compared: they differ by chance, and mean |cos|
+    by the dimension.
+    """
     subjects = list(dict.fromkeys(line.subject for line in lines))
     if len(subjects) != 2:
         return []
     pairs: dict[tuple[str, str], dict[str, Line]] = {}
     for line in lines:
-        if MEASURES[line.measure].by_length:  # two embeddings may have vectors of other lengths
-            continue
-        pairs.setdefault((line.measure, line.variant), {})[line.subject] = line
+        if not MEASURES[line.measure].by_length:  # vectors may have other lengths
+            pairs.setdefault((line.measure, line.variant), {})[line.subject] = line
     nearer: dict[str, list[str]] = {subject: [] for subject in subjects}
-    unclear = []
+    unclear, within = [], []
     for both in pairs.values():
-        if len(both) < 2:
+        rows = [both[subject].first for subject in subjects if subject in both]
+        known = [row for row in rows if row is not None and is_number(row["value"])]
+        if len(known) < 2:
             continue
-        a, b = (both[subject] for subject in subjects)
-        ends = [badness(line.first) if line.first else None for line in (a, b)]
-        text = f"{_short(a)} ({_number(a.first)}, {_number(b.first)})"
-        if ends[0] is None or ends[1] is None or None in (a.first["value"], b.first["value"]):  # type: ignore[index]
+        line, (one, other) = next(iter(both.values())), known
+        text = f"{_short(line)} ({_number(one)}, {_number(other)})"
+        ends, others = badness(one), badness(other)
+        if all(finds(row) == _NO for row in known):
+            within.append(text)
+        elif ends is None or others is None:
             continue
-        if ends[0][1] < ends[1][0]:
+        elif ends[1] < others[0]:
             nearer[subjects[0]].append(text)
-        elif ends[1][1] < ends[0][0]:
+        elif others[1] < ends[0]:
             nearer[subjects[1]].append(text)
         else:
             unclear.append(text)
     said = [f"{name} is nearer to no bias by {', '.join(ms)}." for name, ms in nearer.items() if ms]
-    if unclear:
-        said.append(f"No clear difference by {', '.join(unclear)}.")
+    said += [f"No clear difference by {', '.join(unclear)}."] if unclear else []
+    said += [f"Within chance in both: {', '.join(within)}."] if within else []
     return [Answer("Which is more biased?", " ".join(said))] if said else []
 
 
