@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 from wordbias.data import sample_path
 from wordbias.measures.registry import FAMILY_OF, MEASURES
 from wordbias.pages.encoder_answers import is_of_model, model_answer_parts
-from wordbias.pages.lines import Line, is_number, minus
+from wordbias.pages.lines import Line, is_number, known_values, minus
 from wordbias.pages.main_measures import main_lines, missing_query_notes
 from wordbias.pages.verdicts import (
     IMPROVED,
@@ -355,7 +355,7 @@ def among_known(lines: Sequence[Line]) -> list[Answer]:
         if (row := line.first)
         and is_number(row["value"])
         and finds(row) != _NO
-        and (known := _known_values(row))
+        and (known := known_values(row))
     ]
     placed.sort(key=lambda one: finds(one[1]) != _YES)
     said = [_place(*one) for one in placed[:_KNOWN]]
@@ -374,12 +374,6 @@ def _place(line: Line, row: Found, known: Mapping[str, float]) -> str:
     verb = "is" if nearer == 1 else "are"
     count = f"{nearer} of {len(known)} {verb} nearer to no bias"
     return f"{_short(line)} {_number(row)}: {count} ({named})"
-
-
-def _known_values(row: Found) -> dict[str, float]:
-    found = row.get("known_values")
-    known = found.items() if isinstance(found, dict) else ()
-    return {str(name): float(value) for name, value in known if is_number(value)}
 
 
 def _distance(row: Found, value: float) -> float:
