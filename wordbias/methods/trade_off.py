@@ -23,7 +23,7 @@ _COLUMN = "column"
 _QUALITY = {"similarity": "similarity", "analogy": "analogies"}
 """Measures of quality, and their titles as costs."""
 _NEIGHBOURS = "neighbours-preserved"
-_NEIGHBOURS_TITLE = "neighbours"
+NEIGHBOURS_TITLE = "neighbours"
 _NONE_BEYOND = "undefined: no main measure has a value before that is beyond chance"
 
 Values = Mapping[tuple[str, str], float | None]
@@ -220,4 +220,4 @@ def shares_kept(before: Values, after: Values) -> dict[str, float]:
         if total > 0:
             found[title] = sum(new for _, new in both) / total
     kept = [value for key, value in after.items() if key[0] == _NEIGHBOURS and value is not None]
-    return {**found, **({_NEIGHBOURS_TITLE: kept[0]} if kept else {})}
+    return {**found, **({NEIGHBOURS_TITLE: kept[0]} if kept else {})}

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from wordbias.data import sample_path
-from wordbias.measures.registry import FAMILY_OF, MEASURES
+from wordbias.measures.registry import FAMILY_OF, MEASURES, variant_of
+from wordbias.methods.trade_off import NEIGHBOURS_TITLE, shares_kept
 from wordbias.pages.encoder_answers import is_of_model, model_answer_parts
 from wordbias.pages.lines import Line, is_number, known_values, minus
 from wordbias.pages.main_measures import main_lines, missing_query_notes
@@ -437,9 +438,9 @@ def _column(name: str, rows: Sequence[Found], lines: Sequence[Line]) -> ColumnAn
     unclear = [*changed.get(UNCLEAR, []), *changed.get(SAME, [])]
     kept = kept_shares(rows, name)
     costly = [
-        f"{_KEPT[what].removeprefix('of ')} kept {share:.1%}, below {limit:.0%}"
+        f"{_KEPT[what]} kept {share:.1%}, below {limit:.0%}"
         for what, share in kept.items()
-        if share < (limit := NEIGHBOURS_KEPT if what == _NEIGHBOURS else QUALITY_KEPT)
+        if share < (limit := NEIGHBOURS_KEPT if what == NEIGHBOURS_TITLE else QUALITY_KEPT)
     ]
     left = [r for r in rows if r["measure"] == "bias-left" and r.get("stage") == name][:1]
     verdict: Verdict = "cannot tell"
@@ -491,31 +492,17 @@ def _is_tiny(line: Line, stage: str) -> bool:
     return moved < SMALLEST_CHANGE * abs(float(first["value"]) - float(start))
 
 
-_NEIGHBOURS = "neighbours"
-
-
 def kept_shares(rows: Sequence[Found], stage: str) -> dict[str, float]:
-    """Return the share of neighbours, similarity and analogies that a column keeps.
+    """Return the share of neighbours, similarity and analogies that a column keeps."""
 
-    Of several test sets of one kind their sums are compared, so that a set with small values
-    counts less.
-    """
-    before = {_test(row): row["value"] for row in rows if row.get("stage") == "before"}
-    found: dict[str, float] = {}
-    sums: dict[str, list[tuple[float, float]]] = {}
-    for row in rows:
-        if row.get("stage") != stage or not is_number(row["value"]) or given(row, "word"):
-            continue
-        if row["measure"] == "neighbours-preserved":
-            found[_NEIGHBOURS] = float(row["value"])
-        elif row["measure"] in _KEPT and is_number(old := before.get(_test(row))):
-            sums.setdefault(row["measure"], []).append((float(old), float(row["value"])))
-    totals = {what: [sum(side) for side in zip(*both, strict=True)] for what, both in sums.items()}
-    return found | {what: new / old for what, (old, new) in totals.items() if old > 0}
+    def values(at: str) -> dict[tuple[str, str], float | None]:
+        return {
+            (row["measure"], variant_of(row["measure"], row)): row["value"]
+            for row in rows
+            if row.get("stage") == at and is_number(row["value"]) and not given(row, "word")
+        }
 
-
-def _test(row: Found) -> tuple[str, ...]:
-    return tuple(str(row.get(key, "")) for key in ("measure", "set", "setting", "group"))
+    return shares_kept(values("before"), values(stage))
 
 
 def _by_construction(line: Line, column: str) -> bool:
@@ -648,18 +635,18 @@ def _cost(columns: Sequence[ColumnAnswer]) -> Answer:
             f"{one.name} {one.kept[what]:.1%}" for one in made if one.kept and what in one.kept
         ]
         if shares:
-            parts.append(f"Kept {named}: {', '.join(shares)}.")
+            parts.append(f"Kept of {named}: {', '.join(shares)}.")
         else:
-            lacking.append(named.removeprefix("of "))
+            lacking.append(named)
     if lacking:
         parts.append(f"Not measured: {', '.join(lacking)}.")
     return Answer("At what cost?", " ".join(parts))
 
 
 _KEPT = {
-    _NEIGHBOURS: "of the nearest neighbours",
-    "similarity": "of similarity",
-    "analogy": "of analogies",
+    NEIGHBOURS_TITLE: "the nearest neighbours",
+    "similarity": "similarity",
+    "analogies": "analogies",
 }
 
 

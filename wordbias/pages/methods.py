@@ -11,7 +11,7 @@ from wordbias.pages.words import subjects
 from wordbias.rendering import Table
 from wordbias.rows import Found, given
 
-_KEPT = {"neighbours": "neighbours", "similarity": "similarity", "analogy": "analogies"}
+_KEPT = ("neighbours", "similarity", "analogies")
 
 
 def claims_columns(row: Found) -> bool:
@@ -50,7 +50,7 @@ def _grid(subject: str, columns: Sequence[ColumnAnswer]) -> Grid:
         "helps?",
         "improves",
         "makes worse",
-        *(f"{_KEPT[what]} kept" for what in kept),
+        *(f"{what} kept" for what in kept),
     ]
     heads += ["bias left"] if left else []
     cells = [
