@@ -376,6 +376,15 @@ def test_the_method_that_leaves_least_is_named() -> None:
     assert asked(two_methods({}), "Which").startswith("hard. It improves")
 
 
+@pytest.mark.parametrize(
+    ("left", "said"), [(0.5, "Yes: hard."), (0.51, "Yes: hard (a little: 51%")]
+)
+def test_a_method_that_leaves_more_than_half_helps_a_little(left: float, said: str) -> None:
+    share = {"subject": "glove", "measure": "bias-left", "value": left, "stage": "hard"}
+    text = asked([*column("gipe", 0.2, 0.1, **BEYOND), share], "Does cleaning help?")
+    assert text.startswith(said)
+
+
 def test_of_methods_that_do_not_help_none_is_recommended() -> None:
     rows = two_methods({"hard": 0.1, "inlp": 0.4})
     dear = [*rows, kept(0.5, "hard"), kept(0.5, "inlp")]

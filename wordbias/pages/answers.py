@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 from wordbias.data import sample_path
 from wordbias.measures.registry import FAMILY_OF, MEASURES, variant_of
 from wordbias.methods.trade_off import NEIGHBOURS_TITLE, shares_kept
-from wordbias.pages.encoder_answers import is_of_model, model_answer_parts
+from wordbias.pages.encoder_answers import MUCH_LEFT, is_of_model, model_answer_parts
 from wordbias.pages.lines import Line, is_number, known_values, minus
 from wordbias.pages.main_measures import main_lines, missing_query_notes
 from wordbias.pages.verdicts import (
@@ -112,6 +112,11 @@ RULES = (
         f"worse; at least {NEIGHBOURS_KEPT:.0%} of the neighbours and {QUALITY_KEPT:.0%} "
         "of similarity and analogies are kept",
         "Yes",
+    ),
+    Rule(
+        "Does cleaning help?",
+        f"the same, and more than {MUCH_LEFT:.0%} of the bias beyond chance is left",
+        "Yes, a little",
     ),
     Rule(
         "Does cleaning help?",
@@ -438,11 +443,13 @@ def _column(name: str, rows: Sequence[Found], lines: Sequence[Line]) -> ColumnAn
     unclear = [*changed.get(UNCLEAR, []), *changed.get(SAME, [])]
     kept = kept_shares(rows, name)
     costly = [
-        f"{_KEPT[what]} kept {share:.1%}, below {limit:.0%}"
-        for what, share in kept.items()
-        if share < (limit := NEIGHBOURS_KEPT if what == NEIGHBOURS_TITLE else QUALITY_KEPT)
+        f"{named} kept {kept[what]:.1%}, below {limit:.0%}"
+        for what, named in _KEPT.items()
+        if what in kept
+        and kept[what] < (limit := NEIGHBOURS_KEPT if what == NEIGHBOURS_TITLE else QUALITY_KEPT)
     ]
     left = [r for r in rows if r["measure"] == "bias-left" and r.get("stage") == name][:1]
+    bias_left = next((float(row["value"]) for row in left if is_number(row["value"])), None)
     verdict: Verdict = "cannot tell"
     if better and costly:
         verdict, reason = "no", f"its cost is too high: {', '.join(costly)}"
@@ -450,7 +457,9 @@ def _column(name: str, rows: Sequence[Found], lines: Sequence[Line]) -> ColumnAn
         both = [", ".join(map(_short, found)) for found in (better, worse)]
         reason = f"measures contradict each other: {both[0]} got better, {both[1]} got worse"
     elif better:
-        verdict, reason = "yes", ""
+        much = bias_left is not None and bias_left > MUCH_LEFT
+        little = f"a little: {bias_left:.0%} of the bias beyond chance is left" if much else ""
+        verdict, reason = "yes", little
     elif built_in:
         reason = "only what it removes by construction got better"
     elif worse or unclear:
@@ -470,7 +479,7 @@ def _column(name: str, rows: Sequence[Found], lines: Sequence[Line]) -> ColumnAn
         unclear,
         built_in,
         kept,
-        next((row["value"] for row in left if is_number(row["value"])), None),
+        bias_left,
         [str(title) for row in left if isinstance(of := row.get("of"), dict) for title in of],
         is_file=any(row.get("column") == _FILE for row in rows if row.get("stage") == name),
     )
