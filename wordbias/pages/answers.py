@@ -1,7 +1,8 @@
 """Answers of a report in plain English, built from its rows by stated rules.
 
 Is it biased, does cleaning help, which method, at what cost? `RULES` states when each answer is
-given; the table in `docs/measures.md` is made of it.
+given; the table in `docs/measures.md` is made of it. The file is long because the rules, the
+functions that apply them and the sentences are read together.
 """
 
 from __future__ import annotations
