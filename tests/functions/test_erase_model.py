@@ -64,7 +64,7 @@ def own(folder: Path, fitted: Any) -> Any:
     """Return the vectors that wordbias computes with a fitted map."""
     model = SentenceVectors.of(Encoder.load(folder, device="cpu"))
     x = model.job(TEXTS).vectors()[0]
-    return model.put_out(np.asarray(fitted(x), np.float32))
+    return model.outputs(np.asarray(fitted(x), np.float32))
 
 
 def test_the_library_loads_what_was_computed(
@@ -234,7 +234,7 @@ def test_prompts_of_queries_and_documents_are_used(tmp_path: Path) -> None:
         for name, part in (("query", TEXTS[:4]), ("passage", TEXTS[4:8]))
     ]
     for found, expected in zip((first, second), with_prompts, strict=True):
-        np.testing.assert_allclose(model.put_out(found), expected, rtol=0, atol=TOLERANCE)
+        np.testing.assert_allclose(model.outputs(found), expected, rtol=0, atol=TOLERANCE)
 
 
 BAD: list[tuple[dict[str, Any], str]] = [

@@ -43,7 +43,7 @@ def fitted(folder: Path) -> Adapter:
 def expected(folder: Path, subspace: Subspace) -> Any:
     model = SentenceVectors.of(Encoder.load(folder, device="cpu"))
     removed = Projection(Subspace(subspace.basis[:1], subspace.weights[:1]), hard=True)
-    return model.put_out(removed(model.job(TEXTS).vectors()[0]))
+    return model.outputs(removed(model.job(TEXTS).vectors()[0]))
 
 
 def test_the_subspace_is_that_of_the_vectors_before_normalize(

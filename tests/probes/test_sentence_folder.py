@@ -63,11 +63,11 @@ def test_the_library_puts_out_what_is_computed_here(tmp_path: Path, kinds: tuple
     model, x = vectors(folder)
     erasure = fit_erasure(x.astype(float), FEMALE)
     written = added(folder, tmp_path / "written", (erasure,))
-    expected = model.put_out(erasure(x))
+    expected = model.outputs(erasure(x))
     same(encoded(written), expected)
     again, y = vectors(written)
-    same(again.put_out(y), expected)
-    assert np.abs(expected - model.put_out(x)).max() > 0.01
+    same(again.outputs(y), expected)
+    assert np.abs(expected - model.outputs(x)).max() > 0.01
     assert model.normalizes is again.normalizes is ("Normalize" in kinds)
     if "Normalize" in kinds:
         np.testing.assert_allclose(np.linalg.norm(encoded(written), axis=1), 1, atol=TOLERANCE)
@@ -107,7 +107,7 @@ def test_a_cut_of_the_vectors_comes_after_the_map(tmp_path: Path) -> None:
     erasure = fit_erasure(x.astype(float), FEMALE)
     written = added(folder, tmp_path / "written", (erasure,))
     assert encoded(written).shape == (len(TEXTS), 5)
-    same(encoded(written), model.put_out(erasure(x)))
+    same(encoded(written), model.outputs(erasure(x)))
 
 
 def test_all_files_are_kept(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_second_map_gets_a_folder_of_its_own(tmp_path: Path) -> None:
     once = added(folder, tmp_path / "once", (first,))
     (once / "3_Dense").mkdir()
     twice = added(once, tmp_path / "twice", (second,))
-    same(encoded(twice), model.put_out(second(first(x))))
+    same(encoded(twice), model.outputs(second(first(x))))
 
 
 @pytest.mark.parametrize("kinds", KINDS, ids="-".join)
@@ -153,7 +153,7 @@ def test_a_loaded_model_gets_the_map_in_a_copy(tmp_path: Path, kinds: tuple[str,
     parts, x = vectors(loaded)
     erasure = fit_erasure(x.astype(float), FEMALE)
     made = with_modules(loaded, modules_of((erasure,), 16))
-    same(encoded(made), parts.put_out(erasure(x)))
+    same(encoded(made), parts.outputs(erasure(x)))
     np.testing.assert_array_equal(encoded(loaded), before)
     assert len(made) == len(loaded) + 1
     assert made.prompts == loaded.prompts

@@ -154,7 +154,7 @@ def embedding_effect(
     before: tuple[Pronouns, Array] | None = None
     women = {name: float(share) for name, share in lists.women.items()}
     for stage, raw in (("before", x), ("after", np.asarray(projection(x), np.float32))):
-        y = normalise(vectors.put_out(raw).astype(np.float64))
+        y = normalise(vectors.outputs(raw).astype(np.float64))
         grouped = y[: len(texts)].reshape(len(groups), len(lists.measured), -1)
         found = Pronouns.of(grouped[:-2], grouped[-2], grouped[-1], women, seed=seed)
         about = {"stage": stage, "site": str(EMBEDDING)}

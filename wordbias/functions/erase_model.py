@@ -188,8 +188,8 @@ def erase_model(
     stages = {OUTPUT: vectors} | ({INSIDE: vectors.without_last()} if vectors.last.steps else {})
     found: dict[str, list[Row]] = {}
     for stage, ending in stages.items():
-        before = ending.put_out(x[places])
-        after = ending.put_out(np.asarray(fitted(x[places]), np.float32))
+        before = ending.outputs(x[places])
+        after = ending.outputs(np.asarray(fitted(x[places]), np.float32))
         measured = held_out_rows(subject, before, after, is_tested, cells, keep=tasks, seed=seed)
         found[stage] = [replace(row, details={**row.details, "vectors": stage}) for row in measured]
     task = []
@@ -198,8 +198,8 @@ def erase_model(
         erased = [np.asarray(fitted(side), np.float32) for side in sides]
         task = pairs.rows(
             subject,
-            (vectors.put_out(sides[0]), vectors.put_out(sides[1])),
-            (vectors.put_out(erased[0]), vectors.put_out(erased[1])),
+            (vectors.outputs(sides[0]), vectors.outputs(sides[1])),
+            (vectors.outputs(erased[0]), vectors.outputs(erased[1])),
             similarity=vectors.similarity,
             seed=seed,
         )

@@ -191,7 +191,7 @@ class SentenceVectors:
         """Return the first part alone."""
         return replace(self, last=replace(self.last, steps=()))
 
-    def put_out(self, x: Float32) -> Float32:
+    def outputs(self, x: Float32) -> Float32:
         """Put vectors of the first part, shape ``(n, d)``, through the second."""
         if not self.last.steps:
             return x
