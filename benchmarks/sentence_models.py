@@ -64,7 +64,7 @@ def compared(folder: Path, file: Path, limit: int) -> list[str]:
         erased = erase_model(folder, columns, "gender", output=written, device="cpu")
         model = SentenceVectors.of(encoder)
         x = model.job(texts).vectors()[0]
-        expected = model.put_out(np.asarray(erased.method.fitted_(x), np.float32))
+        expected = model.outputs(np.asarray(erased.method.fitted_(x), np.float32))
         found = library(written, texts)
         again = encode(Encoder.load(written, device="cpu"), texts)[-1]
     difference = float(np.abs(found - expected).max())
