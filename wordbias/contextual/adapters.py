@@ -22,7 +22,7 @@ from wordbias.contextual.families import (
 )
 from wordbias.contextual.hooks import Intervention, applied
 from wordbias.contextual.settings import SENT_DEBIAS, Settings, all_settings
-from wordbias.contextual.sites import EMBEDDING, Site, attention, sites
+from wordbias.contextual.sites import EMBEDDING, KINDS, Site, attention, sites
 from wordbias.errors import WordbiasError, need, on_a_line
 from wordbias.formats.stored import ADAPTER, reading, write
 from wordbias.methods.transform import Projection
@@ -480,7 +480,7 @@ def sites_of(setting: Settings | str, layers: int) -> tuple[Site, ...]:
     if setting == SENT_DEBIAS:
         return (SENTENCE,)
     if names_sites(setting):
-        return tuple(sorted((site.counted(layers) for site in sites(str(setting))), key=depth))
+        return tuple(sorted(sites(str(setting), layers), key=depth))
     chosen = setting if isinstance(setting, Settings) else Settings.parse(setting)
     if chosen.n11 is not None and layers < 2:
         raise WordbiasError(f"setting {chosen}: the model has one layer, it needs two")
@@ -498,8 +498,7 @@ def names_sites(setting: Settings | str) -> bool:
 
 def depth(site: Site) -> tuple[float, int]:
     """Return the sort key of a site: its order in a forward pass."""
-    order = ("query", "key", "value", "cls", "tokens", "sentence", "embedding")
-    return (float("inf") if site.layer is None else site.layer, order.index(site.kind))
+    return (float("inf") if site.layer is None else site.layer, KINDS.index(site.kind))
 
 
 def load_adapter(
