@@ -22,7 +22,7 @@ from wordbias.contextual.families import (
 )
 from wordbias.contextual.hooks import Intervention, applied
 from wordbias.contextual.settings import SENT_DEBIAS, Settings, all_settings
-from wordbias.contextual.sites import EMBEDDING, Site, attention, sites
+from wordbias.contextual.sites import EMBEDDING, KINDS, Site, attention, sites
 from wordbias.errors import WordbiasError, need, on_a_line
 from wordbias.formats.stored import ADAPTER, ADAPTER_OF_LABELS, reading, write
 from wordbias.methods.leace import Erasure
@@ -39,10 +39,6 @@ PURPOSE = "telling models apart"
 SENTENCE = Site("sentence")
 Model = TypeVar("Model")
 _SAMPLE = 4096
-_IN_A_LAYER = (
-    "input", *PARTS, "attention-output", "mlp-output", "cls", "tokens", "sentence", "embedding",
-)  # fmt: skip
-"""Kinds of sites in the order of the computation of a layer."""
 _PARTS_OF_ERASURE = ("left", "right", "bias")
 
 
@@ -538,7 +534,7 @@ def sites_of(setting: Settings | str, layers: int) -> tuple[Site, ...]:
     if setting == SENT_DEBIAS:
         return (SENTENCE,)
     if names_sites(setting):
-        return tuple(sorted((site.counted(layers) for site in sites(str(setting))), key=depth))
+        return tuple(sorted(sites(str(setting), layers), key=depth))
     chosen = setting if isinstance(setting, Settings) else Settings.parse(setting)
     if chosen.n11 is not None and layers < 2:
         raise WordbiasError(f"setting {chosen}: the model has one layer, it needs two")
@@ -556,7 +552,7 @@ def names_sites(setting: Settings | str) -> bool:
 
 def depth(site: Site) -> tuple[float, int]:
     """Return the sort key of a site: its order in a forward pass."""
-    return (float("inf") if site.layer is None else site.layer, _IN_A_LAYER.index(site.kind))
+    return (float("inf") if site.layer is None else site.layer, KINDS.index(site.kind))
 
 
 def load_adapter(

@@ -303,7 +303,7 @@ def _hook(stack: ExitStack, place: Place, change: Change, *, prepend: bool) -> N
     calls = Calls(place, stack)
     if place.entering:
         handle = place.module.register_forward_pre_hook(
-            _before(place, calls, change), prepend=prepend
+            _before(place, calls, change), prepend=prepend, with_kwargs=True
         )
     else:
         handle = place.module.register_forward_hook(_after(place, calls, change), prepend=prepend)
@@ -326,15 +326,22 @@ def _after(place: Place, calls: Calls, change: Change) -> Callable[..., Any]:
 
 
 def _before(place: Place, calls: Calls, change: Change) -> Callable[..., Any]:
-    """Make a hook on the first argument of a module."""
+    """Make a hook on the first argument of a module, which may be given by its name."""
 
-    def hook(module: Any, args: Any) -> Any:
+    def hook(module: Any, args: Any, named: Any) -> Any:
         if not calls.meant():
             return None
-        new = _changed(place, args[0], change)
-        return None if new is None else (new, *args[1:])
+        name = "" if args else next(name for name in _FIRST if name in named)
+        new = _changed(place, named[name] if name else args[0], change)
+        if new is None:
+            return None
+        return ((), {**named, name: new}) if name else ((new, *args[1:]), named)
 
     return hook
+
+
+_FIRST = ("hidden_states", "input")
+"""Names of the first argument of layers and of linear maps."""
 
 
 def _changed(place: Place, x: Any, change: Change) -> Any:
