@@ -28,7 +28,14 @@ from wordbias.contextual.families import (
     width,
 )
 from wordbias.contextual.hooks import Intervention, check_plain
-from wordbias.contextual.sites import Site, calls_of, linear_by_rows, locate, locate_layer
+from wordbias.contextual.sites import (
+    Site,
+    calls_of,
+    linear_by_rows,
+    locate,
+    locate_layer,
+    written,
+)
 from wordbias.errors import WordbiasError, need
 from wordbias.formats.files import new_folder
 from wordbias.pretrained import need_transformers, silent
@@ -226,8 +233,8 @@ def _reason(model: Any, site: Site) -> str:
 
 def _reason_in_decoder(model: Any, site: Site) -> str:
     if site.kind in OUTPUTS:
-        written = family_of(model).written_by[OUTPUTS.index(site.kind)]
-        return "" if written else "a norm follows the linear map that computes it"
+        linear = family_of(model).written_by[OUTPUTS.index(site.kind)]
+        return "" if linear else "a norm follows the linear map that computes it"
     if site == Site("input", 1):
         return ""
     if site != Site("tokens", layer_count(model)):
@@ -263,14 +270,21 @@ def _reason_in_order(site: Site, later: Sequence[Site]) -> str:
     return f"tokens@{site.layer}, which cannot be folded, follows it" if blocked else ""
 
 
+def reasons_text(left: Iterable[tuple[Site, str]]) -> str:
+    """Write sites that are not folded and the reasons, those with the same reason together."""
+    sites_by_reason: dict[str, list[Site]] = {}
+    for site, reason in left:
+        sites_by_reason.setdefault(reason, []).append(site)
+    return "; ".join(f"{written(some)}: {reason}" for reason, some in sites_by_reason.items())
+
+
 def nothing_folded(
     folder: str | Path, setting: str, left: Sequence[tuple[Site, str]]
 ) -> WordbiasError:
     """Return the error for a folder in whose weights nothing would be folded."""
-    reasons = "; ".join(f"{site}: {reason}" for site, reason in left)
     return WordbiasError(
         f"{folder}: not written, for nothing of {setting} can be folded into the weights "
-        f"({reasons}); write the adapter alone, with -o and without --export"
+        f"({reasons_text(left)}); write the adapter alone, with -o and without --export"
     )
 
 
