@@ -469,15 +469,21 @@ def _share(row: Row) -> str:
 
 def _code_closing(rows: Sequence[Row], external: bool, last: bool) -> list[str]:
     """Explain the numbers: neutral, direction, and the conversion of the published one."""
-    row = next(row for row in rows if row.measure == PUBLISHED)
-    f1, neutral = row.details["first_share"], row.details["neutral"]
+    f1 = next(row.details["first_share"] for row in rows if row.measure == PUBLISHED)
+    known, published = (_neutral(rows, measure) for measure in (COMPRESSION, PUBLISHED))
+    of_shares = (
+        ""
+        if known == "1"
+        else " The shares of the classes alone give that much: a probe learns them without reading "
+        "the vectors."
+    )
     lines = [
-        "Compression = uniform / online codelength, in bits. 1 = the labels cannot be read off the "
-        "vectors; higher = more easily; lower is better if they should not be. Memorising labels "
-        "costs bits, so a probe that finds nothing gives slightly less than 1, as does the "
-        "control: the same vectors with random labels.",
+        f"Compression = uniform / online codelength, in bits. {known} = the labels cannot be read "
+        "off the vectors; higher = more easily; lower is better if they should not be. Memorising "
+        "labels costs bits, so a probe that finds nothing gives slightly less, as does the "
+        f"control: the same vectors with random labels.{of_shares}",
         "As published: cross-entropy in nats added to bits, so that finding nothing gives "
-        f"{neutral:.2f}. Converted: 1 / (f + (1/c − f) / ln 2), f = {f1:.4g}, the first block.",
+        f"{published}. Converted: 1 / (f + (1/c − f) / ln 2), f = {f1:.4g}, the first block.",
     ]
     if external:
         lines.append(
@@ -487,6 +493,16 @@ def _code_closing(rows: Sequence[Row], external: bool, last: bool) -> list[str]:
     if last:
         lines.append("--as-published: the last weights of each probe were used, not its best.")
     return lines
+
+
+def _neutral(rows: Sequence[Row], measure: str) -> str:
+    """Return the neutral value of the labels, or the range of it over several inputs."""
+    values = [
+        row.details["neutral"]
+        for row in rows
+        if row.measure == measure and row.details["set"] == TASK
+    ]
+    return " to ".join(dict.fromkeys(f"{end:.3g}" for end in (min(values), max(values))))
 
 
 def _heading(inputs: Sequence[Labelled], probe: str) -> list[str]:
