@@ -184,9 +184,13 @@ def attention(layer: int) -> tuple[Site, ...]:
 
 
 def first_layer(wanted: Iterable[Site], layers: int) -> int:
-    """Return the first layer that removals change, of `layers`; the sentence counts as the last."""
-    found = [site.counted(layers).layer for site in wanted]
-    return min((layer for layer in found if layer is not None), default=layers)
+    """Return the first layer that removals change, of `layers`.
+
+    The sentence counts as the last; what enters layer 1 is layer 0 of transformers' hidden states.
+    """
+    found = [site.counted(layers) for site in wanted]
+    numbers = [0 if site == Site("input", 1) else site.layer for site in found]
+    return min((number for number in numbers if number is not None), default=layers)
 
 
 def _expected() -> str:
