@@ -30,7 +30,7 @@ from tiny_decoders import WITH_SITES, build_decoder
 from wordbias.contextual.adapters import Fingerprint
 from wordbias.contextual.families import FAMILIES, PARTS, base_of, is_decoder, layer_count
 from wordbias.contextual.hooks import Intervention, applied, recording
-from wordbias.contextual.sites import Site, locate, sites
+from wordbias.contextual.sites import Site, first_layer, locate, sites
 from wordbias.errors import WordbiasError
 
 torch = pytest.importorskip("torch")
@@ -178,6 +178,18 @@ def test_a_layer_that_it_lacks() -> None:
 
 
 # Removals
+
+
+def test_the_first_layer_that_a_removal_changes(family: str) -> None:
+    """Of the hidden states those before it are as they were, itself and later ones are not."""
+    model, ids = decoder(family), texts()
+    before = recorded(model, input_ids=ids)[1].hidden_states
+    for site in SITES:
+        with applied(model, [Intervention(site, subspace_at(family, site), True)]):
+            after = recorded(model, input_ids=ids)[1].hidden_states
+        same = [torch.equal(a, b) for a, b in zip(before, after, strict=True)]
+        first = first_layer([site], 2)
+        assert same == [True] * first + [False] * (3 - first), site
 
 
 @pytest.mark.parametrize("hard", [True, False])
