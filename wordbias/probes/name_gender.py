@@ -13,7 +13,6 @@ layer.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -141,12 +140,10 @@ def read_names(
     WordbiasError
         If there are too few names, or a vector is not finite.
     """
-    if scales is None:
-        squares = np.einsum("lnd,lnd->l", vectors, vectors, dtype=np.float64) / vectors[0].size
-        scales = [math.sqrt(square) or 1.0 for square in squares.tolist()]
+    given = Examples.of(vectors, np.asarray(gender), name=NAMES)
+    scales = given.sizes() if scales is None else scales
+    examples = given.scaled(scales)
     groups = np.unique(names, return_inverse=True)[1].astype(np.intp)
-    scaled = vectors / np.asarray(scales, np.float32)[:, None, None]
-    examples = Examples.of(scaled, np.asarray(gender), name=NAMES)
     codes = online_codes(examples, seeds=seeds, recipe=recipe, groups=groups, types=groups)
     n, majority = len(seeds), majority_share(examples.labels)
     first = float(np.mean([one.code.first / one.code.n for one in codes]))
