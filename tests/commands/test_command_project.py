@@ -153,7 +153,7 @@ def test_the_baseline(cli: Run, folder: Callable[..., str], tmp_path: Path) -> N
     assert re.search(r"Baseline sent-debias: 0\.\d+ of the variance of 5 pairs", done.out)
     [intervention] = Adapter.load(tmp_path / "a").interventions("sent-debias")
     assert intervention.hard
-    g = intervention.subspace.basis[0]
+    g = intervention.what.basis[0]
     exported = _loaded(tmp_path / "out").classifier.weight.detach().numpy()
     assert np.abs(exported @ g).max() < 1e-5 * np.abs(exported).max()
     assert np.abs(_loaded(folder()).classifier.weight.detach().numpy() @ g).max() > 0.01
