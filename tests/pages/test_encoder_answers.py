@@ -13,7 +13,6 @@ from wordbias.pages.encoder_answers import (
     MUCH_LEFT,
     NAMES,
     SIGNIFICANT,
-    UNTRAINED,
     ModelRows,
     best,
     changes,
@@ -23,6 +22,7 @@ from wordbias.pages.encoder_answers import (
 from wordbias.pages.views import sections
 from wordbias.results import NO_PROOF
 
+UNTRAINED = f"{NAMES}, untrained encoder"
 Rows = list[dict[str, Any]]
 
 
@@ -153,7 +153,7 @@ def test_no_cost_may_be_beyond_its_limit(name: str) -> None:
     for value, verdict in ((LIMITS[name], True), (LIMITS[name] - 0.001, False)):
         rows = [*BEFORE, *column(**{key: value})]
         assert helps(one(rows), "hard") is verdict
-        assert ("does not help, for it keeps too little" in said(rows)) is not verdict
+        assert ("does not help, for it costs too much" in said(rows)) is not verdict
 
 
 def test_much_that_is_left_is_said() -> None:

@@ -1,4 +1,4 @@
-"""Sections of an audit of an encoder: projections, gender by layer, occupations, and tests."""
+"""Sections of an audit of a model: projections, gender by layer, occupations, and tests."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from wordbias.pages.encoder_answers import (
     CEAT,
     COLUMN,
     COMPRESSION,
+    EXPECTED,
+    EXPECTED_GAP,
     LEFT,
     LIMITS,
     MAIN,
     NEIGHBOURS,
     ORDER,
+    PERPLEXITY,
+    PERPLEXITY_KEPT,
     SEAT,
     STEREOTYPE,
-    UNTRAINED,
     ModelRows,
     best,
     is_of_model,
@@ -54,29 +57,34 @@ MOVED, GAP, LEAN, SIMILARITY, SELECTIVITY = (
     "sentence-similarity",
     "selectivity",
 )
+EXPECTED_LEAN, BITS = "expected-pronoun-lean", "bits-per-byte"
 _OWN = (
+    *(EXPECTED, EXPECTED_GAP, EXPECTED_LEAN, PERPLEXITY, BITS, PERPLEXITY_KEPT),
     *(COMPRESSION, ACCURACY, SELECTIVITY, SEAT, CEAT, STEREOTYPE, GAP, LEAN, SIMILARITY),
     *(ORDER, NEIGHBOURS, MOVED, LEFT, COLUMN),
 )
 _LOOKS = (("after", "circle"), ("refitted", "diamond"), ("first", "square"), ("second", "circle"))
 """Class and shape of the marks of the projections, in their order."""
+_DIGITS = {MOVED: 3, GAP: 3, BITS: 3, PERPLEXITY: 1}
+"""Decimal places in tables; others have 2."""
 _TOP, _BOTTOM, _LEFT, _EDGE = 26.0, 226.0, 42.0, 12.0
 _NAMED = 2
 """Occupations of each side that a picture names."""
 
 
 def claims_model(row: Found) -> bool:
-    """Return whether a row is of an audit of an encoder, and of what it measures by itself."""
+    """Return whether a row is of an audit of a model, and of what it measures by itself."""
     return is_of_model(row) and row["measure"] in _OWN
 
 
 def model_sections(rows: Sequence[Found]) -> list[Section]:
-    """Make the sections of all encoders; one encoder's parts of a section follow another's."""
+    """Make the sections of all models; one model's parts of a section follow another's."""
     subjects = model_subjects(rows)
     makers: Sequence[Callable[[ModelRows, str], Section | None]] = (
         _summary,
         _layers,
         _occupations,
+        _expected,
         _tests,
     )
     found = []
@@ -102,7 +110,8 @@ def model_sections(rows: Sequence[Found]) -> list[Section]:
 def _summary(one: ModelRows, prefix: str) -> Section | None:
     """Show the main measures and the costs, a column for each projection."""
     stages = [BEFORE, *one.columns()]
-    measures = [COMPRESSION, ACCURACY, STEREOTYPE, ORDER, NEIGHBOURS, MOVED]
+    measures = [COMPRESSION, ACCURACY, STEREOTYPE, EXPECTED, EXPECTED_GAP]
+    measures += [ORDER, NEIGHBOURS, MOVED, PERPLEXITY, BITS, PERPLEXITY_KEPT]
     cells = []
     for measure in measures:
         known = [one.get(measure, stage) for stage in stages]
@@ -144,7 +153,7 @@ def _summary(one: ModelRows, prefix: str) -> Section | None:
 
 
 def _titled(prefix: str, title: str) -> str:
-    """Return a title, after the name of the encoder if there are several."""
+    """Return a title, after the name of the model if there are several."""
     return f"{prefix}{title[0].lower()}{title[1:]}" if prefix else title
 
 
@@ -159,7 +168,7 @@ def _changed_text(row: Found | None) -> str:
     """Write a value with its interval, and its change."""
     if row is None:
         return ""
-    digits = 3 if row["measure"] in (MOVED, GAP) else 2
+    digits = _DIGITS.get(row["measure"], 2)
 
     def text(key: str) -> str:
         return minus(f"{row[key]:.{digits}f}")
@@ -189,7 +198,7 @@ def _layers(one: ModelRows, prefix: str) -> Section | None:
     untrained = [
         row
         for layer in one.layers
-        if (row := one.get(COMPRESSION, layer=layer, name=UNTRAINED)) is not None
+        if (row := one.get(COMPRESSION, layer=layer, name=one.untrained)) is not None
     ]
     after = {
         label: [
@@ -205,12 +214,12 @@ def _layers(one: ModelRows, prefix: str) -> Section | None:
     family = BY_KEY["probe"]
     title = _titled(prefix, "Gender of first names, by layer")
     picture = _layer_picture(before, untrained, after, title, shows)
-    heads = ["layer", "compression", "accuracy", "selectivity", "untrained encoder", "chance"]
+    heads = ["layer", "compression", "accuracy", "selectivity", f"untrained {one.kind}", "chance"]
     cells = []
     for row in before:
         layer = row["layer"]
         values = [one.get(name, layer=layer) for name in (COMPRESSION, ACCURACY, SELECTIVITY)]
-        other = one.get(COMPRESSION, layer=layer, name=UNTRAINED)
+        other = one.get(COMPRESSION, layer=layer, name=one.untrained)
         texts = [value_text(value, 2) for value in (*values, other)]
         cells.append([str(layer), *texts, chance_range(row)])
     table = Table(
@@ -348,13 +357,45 @@ def _curve(
 
 
 def _occupations(one: ModelRows, prefix: str) -> Section | None:
-    """Draw the lean of occupations over their share of women."""
+    """Draw the lean of the vectors of occupations over their share of women."""
+    shows = (
+        "Above 0: the sentence about the occupation is nearer to the same sentence about “she” "
+        "than to that about “he”."
+    )
+    chance = "chance: two subjects that mean no gender in place of the pronouns."
+    return _leans(one, prefix, "pronouns", ("Occupations between she and he", shows, chance))
+
+
+def _expected(one: ModelRows, prefix: str) -> Section | None:
+    """Draw the pronoun that a decoder expects of occupations over their share of women."""
+    shows = "Above 0: after a sentence about the occupation “she” is likelier than “he”."
+    chance = "chance: permuted shares of women; the middle 95 %."
+    gap = one.get(EXPECTED_GAP)
+    if gap is not None and is_number(gap.get("people")):
+        chance += f" Lean of people whose occupation is not said: {_short(gap['people'])}."
+    title = "The pronoun that is expected after an occupation"
+    return _leans(one, prefix, "expected-pronouns", (title, shows, chance))
+
+
+def _leans(one: ModelRows, prefix: str, key: str, texts: tuple[str, str, str]) -> Section | None:
+    """Draw leans of occupations over their share of women, and list them.
+
+    Parameters
+    ----------
+    key
+        Family whose measures are the correlation, the mean lean, and the lean of an occupation.
+    texts
+        Title of the picture, what it shows, and what chance is.
+    """
+    family = BY_KEY[key]
+    correlation, mean, of_one = (measure.name for measure in family.measures[:3])
+    title, shows, chance = texts
     stages = [BEFORE, *one.columns()]
     leans = {
         stage: {
             str(row.get("word", "–")): row
             for row in one.rows
-            if row["measure"] == LEAN
+            if row["measure"] == of_one
             and row.get("stage") == stage
             and is_number(row["value"])
             and is_number(row.get("women"))
@@ -362,31 +403,25 @@ def _occupations(one: ModelRows, prefix: str) -> Section | None:
         for stage in stages
     }
     cells = []
-    for measure in (STEREOTYPE, GAP):
+    for measure in (correlation, mean):
         known = [one.get(measure, stage) for stage in stages]
         row = next((row for row in known if row is not None), None)
         if row is not None:
             cells.append([measure_title(measure), *map(_changed_text, known), chance_range(row)])
-    for name in one.sets(SIMILARITY):
+    for name in one.sets(SIMILARITY) if key == "pronouns" else ():
         known = [one.get(SIMILARITY, stage, name=name) for stage in stages]
         cells.append([f"mean cosine of sentences: {name}", *map(_changed_text, known), ""])
     if not cells:
         return None
-    family = BY_KEY["pronouns"]
     figures = []
     if leans[BEFORE]:
         chosen = best(one)
-        figures.append(_lean_figure(leans[BEFORE], leans.get(chosen or "", {}), chosen, prefix))
-    grids = [
-        Grid(
-            Table(
-                _titled(prefix, "She and he"),
-                ["measure", *stages, "chance"],
-                cells,
-                "chance: two subjects that mean no gender in place of the pronouns.",
-            )
+        picture = _lean_picture(
+            leans[BEFORE], leans.get(chosen or "", {}), chosen, _titled(prefix, title), shows
         )
-    ]
+        figures.append(Figure(_titled(prefix, title), picture, shows, family.limits))
+    heads = ["measure", *stages, "chance"]
+    grids = [Grid(Table(_titled(prefix, "She and he"), heads, cells, chance))]
     words = leans[BEFORE]
     if words:
         ordered = sorted(words, key=lambda word: float(words[word]["value"]))
@@ -409,7 +444,7 @@ def _occupations(one: ModelRows, prefix: str) -> Section | None:
             )
         )
     return Section(
-        "pronouns",
+        key,
         family.title,
         [family.question],
         figures,
@@ -418,9 +453,9 @@ def _occupations(one: ModelRows, prefix: str) -> Section | None:
     )
 
 
-def _lean_figure(
-    before: dict[str, Found], after: dict[str, Found], chosen: str | None, prefix: str
-) -> Figure:
+def _lean_picture(
+    before: dict[str, Found], after: dict[str, Found], chosen: str | None, title: str, shows: str
+) -> Markup:
     values = [float(row["value"]) for row in (*before.values(), *after.values())]
     across = Scale(-3, 103, _LEFT + 8, WIDTH - _EDGE)
     down = scale([0.0, *values], _BOTTOM, _TOP)
@@ -455,14 +490,7 @@ def _lean_figure(
                 class_="name halo",
             )
         )
-    shows = (
-        "Above 0: the sentence about the occupation is nearer to the same sentence about “she” "
-        "than to that about “he”."
-    )
-    title = _titled(prefix, "Occupations between she and he")
-    return Figure(
-        title, drawing(_BOTTOM + 34, title, shows, *parts), shows, BY_KEY["pronouns"].limits
-    )
+    return drawing(_BOTTOM + 34, title, shows, *parts)
 
 
 # Association tests

@@ -97,9 +97,7 @@ class Predicted:
         losses, old = self._losses(weights), None if before is None else before._losses(weights)
         found: list[tuple[str, Array, Array | None]] = [
             (name, values, None if old is None else earlier)
-            for name, values, earlier in zip(
-                (PERPLEXITY, BITS), losses, old or losses, strict=True
-            )
+            for name, values, earlier in zip((PERPLEXITY, BITS), losses, old or losses, strict=True)
         ]
         if old is not None:
             found.append((KEPT, old[0] / losses[0], None))
