@@ -20,7 +20,7 @@ from wordbias.formats.static_models import refuse_loaded_static
 from wordbias.functions.inputs import path_of
 from wordbias.functions.report import FORMATS as PAGE_FORMATS
 from wordbias.functions.report import Page, check_output
-from wordbias.pretrained import ModelLike, name_of
+from wordbias.pretrained import LoadedModel, ModelLike, name_of
 from wordbias.probes.sentence_transformers import is_sentence_transformer
 from wordbias.resources import catalogue, located
 from wordbias.resources.hub import is_address
@@ -148,7 +148,7 @@ def audit_model(
     WordbiasError
         If an argument is for vectors, or the model or a file cannot be used.
     """
-    from wordbias.contextual.audit.export import check_exportable, export_with_step
+    from wordbias.contextual.audit.export import check_exportable
     from wordbias.contextual.audit.measure import OF_DECODERS, PARTS, Measuring
     from wordbias.contextual.audit.projections import METHODS, Method
     from wordbias.contextual.audit.texts import AuditTexts, Reader
@@ -169,9 +169,9 @@ def audit_model(
     pairs = _pairs(snli)
     encoder = Encoder.load(model, device=device)
     encoder, decoder, missing = _with_head(encoder, model, device)
-    if export is not None:
-        check_exportable(encoder)
     reader = Reader(encoder, AuditTexts.load())
+    if export is not None and reader.kind == "encoder":
+        check_exportable(encoder)
     if reader.kind == "encoder" and (strange := [one for one in OF_DECODERS if one in skip]):
         raise WordbiasError(f"part {strange[0]!r}: is of decoders, and {encoder.name} is none")
     data = _data(sets, reader)
@@ -213,8 +213,7 @@ def audit_model(
         Path(stored).unlink(missing_ok=True)
     if export is not None:
         chosen = _chosen(page, found.projections, distinct)
-        export_with_step(encoder, model, chosen, export)
-        note(f"{os.fspath(export)}: written, with {chosen.method.label} behind its pooling")
+        note(_exported(decoder or encoder, reader, model, chosen, export))
     return page
 
 
@@ -248,6 +247,22 @@ def _resuming(stored: str | None) -> Iterator[None]:
         if stored is None:
             raise
         raise Interrupted("the same call resumes from the vectors that are encoded") from None
+
+
+def _exported(
+    loaded: LoadedModel,
+    reader: Reader,
+    source: ModelLike,
+    fitted: Fitted,
+    folder: str | os.PathLike[str],
+) -> str:
+    """Write the model with a projection; return what was written."""
+    from wordbias.contextual.audit.export import export_decoder, export_with_step
+
+    if reader.kind == "decoder":
+        return export_decoder(loaded, fitted, reader.site, folder)
+    export_with_step(reader.encoder, source, fitted, folder)
+    return f"{os.fspath(folder)}: written, with {fitted.method.label} behind its pooling"
 
 
 def _chosen(page: Page, fitted: Sequence[Fitted], methods: Sequence[Method]) -> Fitted:

@@ -213,7 +213,9 @@ class Measuring:
         """Add the command that writes the model with a projection, if there is one."""
         label, encoder = row.details["stage"], self.reader.encoder
         (one,) = (one for one in fitted if one.method.label == label)
-        if one.step is None:
+        if self.reader.kind == "decoder":
+            command = f"wordbias audit {encoder.name} --methods={label} --export=DIR"
+        elif one.step is None:
             command = f"wordbias project {encoder.name} --setting={label} -o ADAPTER"
         elif encoder.sentence is not None:
             command = f"wordbias audit {encoder.name} --methods={label} --export=DIR"
