@@ -592,7 +592,7 @@ MODEL_FAMILIES = (
     ),
     Family(
         key="expected-pronouns",
-        title="Occupations between she and he: which pronoun does a decoder expect?",
+        title="Expected pronouns: does a decoder take the nurse to be a woman?",
         measures=(
             Measure(
                 name="expected-pronoun-stereotype",

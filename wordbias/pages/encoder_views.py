@@ -68,6 +68,8 @@ _LOOKS = (("after", "circle"), ("refitted", "diamond"), ("first", "square"), ("s
 _DIGITS = {MOVED: 3, GAP: 3, BITS: 3, PERPLEXITY: 1}
 """Decimal places in tables; others have 2."""
 _TOP, _BOTTOM, _LEFT, _EDGE = 26.0, 226.0, 42.0, 12.0
+Series = tuple[str, str, str, Sequence[Found]]
+"""Name, look and shape of the marks of some rows, and the rows."""
 _NAMED = 2
 """Occupations of each side that a picture names."""
 
@@ -213,7 +215,14 @@ def _layers(one: ModelRows, prefix: str) -> Section | None:
     )
     family = BY_KEY["probe"]
     title = _titled(prefix, "Gender of first names, by layer")
-    picture = _layer_picture(before, untrained, after, title, shows)
+    series: list[Series] = [("before", "before", "circle", before)]
+    if untrained:
+        series.append(("untrained", "plain hollow", "circle", untrained))
+    together = len(series)
+    series += [
+        (name, *_LOOKS[i % len(_LOOKS)], rows) for i, (name, rows) in enumerate(after.items())
+    ]
+    picture = _layer_picture(series, together, 1.0, title, shows)
     heads = ["layer", "compression", "accuracy", "selectivity", f"untrained {one.kind}", "chance"]
     cells = []
     for row in before:
@@ -243,32 +252,34 @@ def _layers(one: ModelRows, prefix: str) -> Section | None:
 
 
 def _layer_picture(
-    before: Sequence[Found],
-    untrained: Sequence[Found],
-    after: dict[str, list[Found]],
-    title: str,
-    shows: str,
+    series: Sequence[Series], together: int, neutral: float, title: str, shows: str
 ) -> Markup:
-    drawn = [*before, *untrained, *(row for rows in after.values() for row in rows)]
+    """Draw values by layer.
+
+    Parameters
+    ----------
+    series
+        Name, look and shape of the marks, and rows of what is drawn.
+    together
+        Number of the first ones that are drawn at the same places; the others beside each other.
+    neutral
+        Value of the dashed line.
+    """
     values = [
-        1.0,
+        neutral,
         *(
             float(row[k])
-            for row in drawn
+            for _, _, _, rows in series
+            for row in rows
             for k in ("value", "low", "high")
             if is_number(row.get(k))
         ),
     ]
-    names = [
-        ("before", "before", "circle"),
-        *([("untrained", "plain hollow", "circle")] * bool(untrained)),
-    ]
-    names += [(name, *_LOOKS[i % len(_LOOKS)]) for i, name in enumerate(after)]
-    lines = _legend_lines(names)
+    lines = _legend_lines([one[:3] for one in series])
     top = _TOP + 14 * (len(lines) - 1)
     bottom = top + _BOTTOM - _TOP
     down = scale(values, bottom, top)
-    layers = [int(row["layer"]) for row in before]
+    layers = sorted({int(row["layer"]) for _, _, _, rows in series for row in rows})
     across = Scale(min(layers) - 0.5, max(layers) + 0.5, _LEFT, WIDTH - _EDGE)
     parts = [
         legend(
@@ -277,17 +288,12 @@ def _layer_picture(
         for i, some in enumerate(lines)
     ]
     parts += [_y_axis(down), _layer_axis(across, layers, bottom)]
-    parts.append(line(_LEFT, down(1), WIDTH - _EDGE, down(1), "neutral"))
-    series = [
-        (untrained, "plain hollow", "circle", "untrained"),
-        (before, "before", "circle", "before"),
-    ]
-    series += [
-        (rows, *_LOOKS[i % len(_LOOKS)], name) for i, (name, rows) in enumerate(after.items())
-    ]
-    count = len(after)
-    for i, (rows, look, shape, name) in enumerate(series):
-        shift = 0.0 if i < 2 else (i - 2 - (count - 1) / 2) * 7 + 0.0
+    parts.append(line(_LEFT, down(neutral), WIDTH - _EDGE, down(neutral), "neutral"))
+    beside = len(series) - together
+    step = min(7.0, (across(1) - across(0)) / (beside + 1))
+    for i in (*reversed(range(together)), *range(together, len(series))):
+        name, look, shape, rows = series[i]
+        shift = 0.0 if i < together else (i - together - (beside - 1) / 2) * step
         parts.append(_curve(rows, look, shape, name, across, down, shift))
     return drawing(bottom + 34, title, shows, *parts)
 
@@ -420,6 +426,7 @@ def _leans(one: ModelRows, prefix: str, key: str, texts: tuple[str, str, str]) -
             leans[BEFORE], leans.get(chosen or "", {}), chosen, _titled(prefix, title), shows
         )
         figures.append(Figure(_titled(prefix, title), picture, shows, family.limits))
+    figures += _rank_figure(one, prefix) if key == "pronouns" else []
     heads = ["measure", *stages, "chance"]
     grids = [Grid(Table(_titled(prefix, "She and he"), heads, cells, chance))]
     words = leans[BEFORE]
@@ -451,6 +458,20 @@ def _leans(one: ModelRows, prefix: str, key: str, texts: tuple[str, str, str]) -
         grids,
         [family.description, family.limits],
     )
+
+
+def _rank_figure(one: ModelRows, prefix: str) -> list[Figure]:
+    """Draw the correlation with the share of women by layer, if there are several layers."""
+    rows = [row for layer in one.layers if (row := one.get(STEREOTYPE, layer=layer)) is not None]
+    if len(rows) < 2:
+        return []
+    title = _titled(prefix, "Correlation with the share of women, by layer")
+    shows = (
+        "Rank correlation of the lean towards “she” with the percentage of women, before; 0, "
+        "dashed, is none. Bars: 95 % over occupations."
+    )
+    picture = _layer_picture([("before", "before", "circle", rows)], 1, 0.0, title, shows)
+    return [Figure(title, picture, shows, BY_KEY["pronouns"].limits)]
 
 
 def _lean_picture(
@@ -512,6 +533,7 @@ def _tests(one: ModelRows, prefix: str) -> Section | None:
             by_layer.append([title, *("" if r is None else _short(r["value"]) for r in layered)])
     if not cells:
         return None
+    figures = _test_figure(one, prefix)
     note = (
         "In brackets the 95 % interval: of SEAT over other words of the same kinds, of CEAT over "
         "other sentences, with the words fixed. p: permutation test of the words, one-sided, "
@@ -524,7 +546,7 @@ def _tests(one: ModelRows, prefix: str) -> Section | None:
         "associations",
         "Association tests on sentences: SEAT and CEAT",
         ["Are women’s names nearer to family and arts, men’s to career, mathematics and science?"],
-        (),
+        figures,
         [
             Grid(Table(_titled(prefix, "Effect sizes in the last layer"), heads, cells, note)),
             Grid(
@@ -535,6 +557,21 @@ def _tests(one: ModelRows, prefix: str) -> Section | None:
         ],
         [f"SEAT: {seat.description} CEAT: {ceat.description}", seat.limits],
     )
+
+
+def _test_figure(one: ModelRows, prefix: str) -> list[Figure]:
+    """Draw SEAT by layer, if there are several layers."""
+    series: list[Series] = []
+    for i, name in enumerate(one.sets(SEAT)):
+        rows = [r for layer in one.layers if (r := one.get(SEAT, layer=layer, name=name))]
+        if len(rows) > 1:
+            series.append((query_text(rows[0]), *_LOOKS[i % len(_LOOKS)], rows))
+    if not series:
+        return []
+    title = _titled(prefix, "SEAT by layer, before")
+    shows = "Effect sizes; 0, dashed, is none. Bars: 95 % over other words of the same kinds."
+    picture = _layer_picture(series, 0, 0.0, title, shows)
+    return [Figure(title, picture, shows, BY_KEY["seat"].limits)]
 
 
 def _tested_text(row: Found | None) -> str:
