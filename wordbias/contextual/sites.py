@@ -294,7 +294,7 @@ def _part(model: Any, family: Family, whole: Place) -> Place:
     """Find query, key or value of a layer: the output of a linear map, or a part of it."""
     part, heads = PARTS.index(whole.site.kind), part_heads(model)
     linear = whole.module.get_submodule(family.parts[part])
-    size = len(linear.weight) if linear_by_rows(linear) else linear.weight.shape[1]
+    size = linear.out_features if linear_by_rows(linear) else linear.nf
     if not fused(family):
         return replace(whole, module=linear, width=size, heads=heads[part])
     size //= sum(heads)  # of a head
