@@ -97,6 +97,18 @@ def test_a_layer_adds_its_outputs_to_its_input(family: str) -> None:
         torch.testing.assert_close(sum(parts), left, rtol=0, atol=rounding(left))
 
 
+def test_gpt_neox_with_one_output_after_the_other() -> None:
+    """Its config says whether the MLP reads what the attention has written."""
+    model = build_decoder("gpt_neox", 40, use_parallel_residual=False).double()
+    with torch.no_grad():
+        parallel = decoder("gpt_neox")(input_ids=texts()).logits
+    seen, out = recorded(model, input_ids=texts())
+    parts = [seen[Site(kind, 1)] for kind in ("input", "attention-output", "mlp-output")]
+    left = seen[Site("tokens", 1)]
+    torch.testing.assert_close(sum(parts), left, rtol=0, atol=rounding(left))
+    assert not torch.allclose(out.logits, parallel)
+
+
 def test_the_mlp_follows_the_attention(family: str) -> None:
     """What the norm before the MLP reads tells the two outputs apart."""
     model = decoder(family)
