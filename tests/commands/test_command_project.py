@@ -343,7 +343,7 @@ def test_the_help_loads_no_torch() -> None:
     ("purpose", "setting", "message"),
     [
         ("Model", "SENT-0", "nothing of SENT-0 can be folded into the weights (sentence: BertMod"),
-        ("Model", "L12-110", "cls@3: BertModel has no head to fold it into; sentence: BertModel"),
+        ("Model", "L12-110", "(cls@3, sentence: BertModel has no head to fold it into); write"),
         ("SequenceClassification", "tokens@1", "residual connection); write the adapter alone"),
         ("SequenceClassification", "cls@3", "is not among those to fit: tokens@1; name it with"),
     ],

@@ -30,7 +30,7 @@ from tiny_decoders import WITH_SITES, build_decoder
 from wordbias.contextual.adapters import Fingerprint
 from wordbias.contextual.families import FAMILIES, PARTS, base_of, is_decoder, layer_count
 from wordbias.contextual.hooks import Intervention, applied, recording
-from wordbias.contextual.sites import Site, locate, sites
+from wordbias.contextual.sites import Site, first_layer, locate, sites
 from wordbias.errors import WordbiasError
 
 torch = pytest.importorskip("torch")
@@ -95,6 +95,18 @@ def test_a_layer_adds_its_outputs_to_its_input(family: str) -> None:
     for layer, left in ((1, seen[Site("tokens", 1)]), (2, after[0])):
         parts = [seen[Site(kind, layer)] for kind in ("input", "attention-output", "mlp-output")]
         torch.testing.assert_close(sum(parts), left, rtol=0, atol=rounding(left))
+
+
+def test_gpt_neox_with_one_output_after_the_other() -> None:
+    """Its config says whether the MLP reads what the attention has written."""
+    model = build_decoder("gpt_neox", 40, use_parallel_residual=False).double()
+    with torch.no_grad():
+        parallel = decoder("gpt_neox")(input_ids=texts()).logits
+    seen, out = recorded(model, input_ids=texts())
+    parts = [seen[Site(kind, 1)] for kind in ("input", "attention-output", "mlp-output")]
+    left = seen[Site("tokens", 1)]
+    torch.testing.assert_close(sum(parts), left, rtol=0, atol=rounding(left))
+    assert not torch.allclose(out.logits, parallel)
 
 
 def test_the_mlp_follows_the_attention(family: str) -> None:
@@ -178,6 +190,18 @@ def test_a_layer_that_it_lacks() -> None:
 
 
 # Removals
+
+
+def test_the_first_layer_that_a_removal_changes(family: str) -> None:
+    """Of the hidden states those before it are as they were, itself and later ones are not."""
+    model, ids = decoder(family), texts()
+    before = recorded(model, input_ids=ids)[1].hidden_states
+    for site in SITES:
+        with applied(model, [Intervention(site, subspace_at(family, site), True)]):
+            after = recorded(model, input_ids=ids)[1].hidden_states
+        same = [torch.equal(a, b) for a, b in zip(before, after, strict=True)]
+        first = first_layer([site], 2)
+        assert same == [True] * first + [False] * (3 - first), site
 
 
 @pytest.mark.parametrize("hard", [True, False])

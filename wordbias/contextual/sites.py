@@ -184,9 +184,13 @@ def attention(layer: int) -> tuple[Site, ...]:
 
 
 def first_layer(wanted: Iterable[Site], layers: int) -> int:
-    """Return the first layer that removals change, of `layers`; the sentence counts as the last."""
-    found = [site.counted(layers).layer for site in wanted]
-    return min((layer for layer in found if layer is not None), default=layers)
+    """Return the first layer that removals change, of `layers`.
+
+    The sentence counts as the last; what enters layer 1 is layer 0 of transformers' hidden states.
+    """
+    found = [site.counted(layers) for site in wanted]
+    numbers = [0 if site == Site("input", 1) else site.layer for site in found]
+    return min((number for number in numbers if number is not None), default=layers)
 
 
 def _expected() -> str:
@@ -290,7 +294,7 @@ def _part(model: Any, family: Family, whole: Place) -> Place:
     """Find query, key or value of a layer: the output of a linear map, or a part of it."""
     part, heads = PARTS.index(whole.site.kind), part_heads(model)
     linear = whole.module.get_submodule(family.parts[part])
-    size = len(linear.weight) if linear_by_rows(linear) else linear.weight.shape[1]
+    size = linear.out_features if linear_by_rows(linear) else linear.nf
     if not fused(family):
         return replace(whole, module=linear, width=size, heads=heads[part])
     size //= sum(heads)  # of a head
