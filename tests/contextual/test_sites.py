@@ -6,11 +6,15 @@ import re
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tiny_encoders import FAMILIES, LAYERS, build
 
 from wordbias.contextual.families import PARTS
-from wordbias.contextual.sites import Site, attention, locate, locate_all, sites
+from wordbias.contextual.sites import KINDS, Site, attention, locate, locate_all, sites, written
 from wordbias.errors import WordbiasError
+
+LAYERED = [kind for kind in KINDS if kind not in ("sentence", "embedding")]
 
 
 @pytest.mark.parametrize(
@@ -45,6 +49,27 @@ def test_ranges_stand_for_their_layers() -> None:
     assert sites("tokens@-2..−1, tokens@-1,tokens@4", 4) == (Site("tokens", 3), Site("tokens", 4))
     assert sites("tokens@2..-1", 3) == sites("tokens@2,tokens@3")
     assert sites("sentence,cls@-1", 3) == (Site("sentence"), Site("cls", 3))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tokens@1..3",
+        "input@1,mlp-output@1..2,tokens@2",
+        "tokens@3,tokens@5,sentence",
+        "attention@1",
+        "attention@2..3,cls@3",
+        "query@1..2,value@1",
+        "cls@-1",
+    ],
+)
+def test_sites_are_written_as_ranges(text: str) -> None:
+    assert written(sites(text)) == text.replace(",", ", ")
+
+
+@given(st.sets(st.builds(Site, st.sampled_from(LAYERED), st.integers(1, 9)), min_size=1))
+def test_what_is_written_reads_back(wanted: set[Site]) -> None:
+    assert set(sites(written(wanted))) == wanted
 
 
 @pytest.mark.parametrize(

@@ -320,14 +320,14 @@ class Adapter:
             If this was fitted on another model, no setting is chosen or named, or a removal cannot
             be folded: a layer's tokens also go past every linear map.
         """
-        from wordbias.contextual.folding import fold
+        from wordbias.contextual.folding import fold, reasons_text
 
         encoder = transformer_of(model)
         with python_messages("force", "partly"):
             self.check(encoder, force=force)
             inside, behind = _divided(model, self.interventions(setting))
             folded = fold(encoder, inside)
-            left = "; ".join(f"{one.site}: {reason}" for one, reason in folded.left)
+            left = reasons_text((one.site, reason) for one, reason in folded.left)
             if left and not (partly and (folded.folded or behind)):
                 raise WordbiasError(
                     f"{type(encoder).__name__}: cannot be folded into the weights: {left}; use "

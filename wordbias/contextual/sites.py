@@ -156,15 +156,41 @@ def _layers(part: str, where: str, layers: int | None) -> Sequence[str | int]:
     return range(first, last + 1)
 
 
+def written(wanted: Iterable[Site]) -> str:
+    """Write sites with the layers that follow each other as ranges; `sites` reads it."""
+    given = dict.fromkeys(wanted)
+    layers: dict[str, list[int]] = {}
+    for site in given:
+        if site.kind not in PARTS or not set(attention(site.layer or 0)) <= set(given):
+            layers.setdefault(site.kind, []).append(site.layer or 0)
+        elif site.kind == PARTS[0]:
+            layers.setdefault(ATTENTION, []).append(site.layer or 0)
+    found = []
+    for kind, numbers in layers.items():
+        runs: list[list[int]] = []
+        for number in sorted(numbers):
+            if runs and number == runs[-1][-1] + 1 and runs[-1][0] > 0:
+                runs[-1].append(number)
+            else:
+                runs.append([number])
+        ends = (f"{run[0]}..{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
+        found += [f"{kind}@{end}" if kind not in _WITHOUT_LAYER else kind for end in ends]
+    return ", ".join(found)
+
+
 def attention(layer: int) -> tuple[Site, ...]:
     """Return query, key and value of a layer."""
     return tuple(Site(part, layer) for part in PARTS)
 
 
 def first_layer(wanted: Iterable[Site], layers: int) -> int:
-    """Return the first layer that removals change, of `layers`; the sentence counts as the last."""
-    found = [site.counted(layers).layer for site in wanted]
-    return min((layer for layer in found if layer is not None), default=layers)
+    """Return the first layer that removals change, of `layers`.
+
+    The sentence counts as the last; what enters layer 1 is layer 0 of transformers' hidden states.
+    """
+    found = [site.counted(layers) for site in wanted]
+    numbers = [0 if site == Site("input", 1) else site.layer for site in found]
+    return min((number for number in numbers if number is not None), default=layers)
 
 
 def _expected() -> str:
@@ -268,7 +294,7 @@ def _part(model: Any, family: Family, whole: Place) -> Place:
     """Find query, key or value of a layer: the output of a linear map, or a part of it."""
     part, heads = PARTS.index(whole.site.kind), part_heads(model)
     linear = whole.module.get_submodule(family.parts[part])
-    size = len(linear.weight) if linear_by_rows(linear) else linear.weight.shape[1]
+    size = linear.out_features if linear_by_rows(linear) else linear.nf
     if not fused(family):
         return replace(whole, module=linear, width=size, heads=heads[part])
     size //= sum(heads)  # of a head
