@@ -165,7 +165,7 @@ def test_a_decoder_has_what_it_expects_and_predicts() -> None:
     )
     head = {"m": {"path": "/models/m", "kind": "decoder", "pooling": "last", "layers": 6, "dim": 8}}
     page = render_page([Document(of_decoder(), {"command": "audit", "inputs": head, "notes": []})])
-    assert "decoder of 6 layers × 8; the vector of a text is the vector of its last token" in page
+    assert "decoder of 6 layers × 8; a text’s vector is that of its last token" in page
     assert "untrained decoder" in page
     assert "encoder" not in page.partition("<body")[2].partition("<script")[0]
 
