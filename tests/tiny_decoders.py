@@ -16,9 +16,15 @@ _SIZES: dict[str, dict[str, Any]] = {
     "mistral": {"num_key_value_heads": 2, "sliding_window": 6},
     "bloom": {"hidden_size": 16, "n_layer": 2, "n_head": 4},
     "gemma2": {"num_key_value_heads": 2, "head_dim": 4, "sliding_window": 6},
+    "gemma3_text": {"num_key_value_heads": 2, "head_dim": 6, "sliding_window": 6},
+    "qwen3": {"num_key_value_heads": 2, "head_dim": 6},
+    "phi": {"num_key_value_heads": 2},
+    "phi3": {"num_key_value_heads": 2},
     "mamba": {"state_size": 4},
 }
 FAMILIES = tuple(_SIZES)
+WITH_SITES = tuple(name for name in _SIZES if name not in ("bloom", "mamba"))
+"""Families of the table, whose layers can be changed."""
 _SHAPE = {
     "hidden_size": 16,
     "num_hidden_layers": 2,

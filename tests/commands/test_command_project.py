@@ -153,7 +153,7 @@ def test_the_baseline(cli: Run, folder: Callable[..., str], tmp_path: Path) -> N
     assert re.search(r"Baseline sent-debias: 0\.\d+ of the variance of 5 pairs", done.out)
     [intervention] = Adapter.load(tmp_path / "a").interventions("sent-debias")
     assert intervention.hard
-    g = intervention.subspace.basis[0]
+    g = intervention.what.basis[0]
     exported = _loaded(tmp_path / "out").classifier.weight.detach().numpy()
     assert np.abs(exported @ g).max() < 1e-5 * np.abs(exported).max()
     assert np.abs(_loaded(folder()).classifier.weight.detach().numpy() @ g).max() > 0.01
@@ -315,18 +315,10 @@ def test_options_that_need_each_other(cli: Run, folder: Callable[..., str], tmp_
 def test_a_family_that_is_not_known(
     refused: Refused, folder: Callable[..., str], tmp_path: Path
 ) -> None:
-    config = transformers.GPT2Config(
-        n_layer=1,
-        n_head=1,
-        n_embd=8,
-        vocab_size=240,
-        n_positions=32,
-        bos_token_id=0,
-        eos_token_id=0,
-    )
+    config = transformers.BloomConfig(n_layer=1, n_head=1, hidden_size=8, vocab_size=240)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder())
-    save(transformers.GPT2Model(config), tokenizer, tmp_path / "gpt")
-    assert "models of type 'gpt2' are not known here" in refused("project", tmp_path / "gpt")
+    save(transformers.BloomModel(config), tokenizer, tmp_path / "bloom")
+    assert "models of type 'bloom' are not known here" in refused("project", tmp_path / "bloom")
 
 
 def test_as_a_process(forked: Run, folder: Callable[..., str], tmp_path: Path) -> None:
@@ -351,7 +343,7 @@ def test_the_help_loads_no_torch() -> None:
     ("purpose", "setting", "message"),
     [
         ("Model", "SENT-0", "nothing of SENT-0 can be folded into the weights (sentence: BertMod"),
-        ("Model", "L12-110", "cls@3: BertModel has no head to fold it into; sentence: BertModel"),
+        ("Model", "L12-110", "(cls@3, sentence: BertModel has no head to fold it into); write"),
         ("SequenceClassification", "tokens@1", "residual connection); write the adapter alone"),
         ("SequenceClassification", "cls@3", "is not among those to fit: tokens@1; name it with"),
     ],

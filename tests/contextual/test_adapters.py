@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors import safe_open
 from safetensors.numpy import save_file
 from tiny_encoders import LAYERS, build
 
@@ -19,6 +20,8 @@ from wordbias.contextual.hooks import Intervention, applied, of_heads
 from wordbias.contextual.settings import Settings, all_settings
 from wordbias.contextual.sites import Site
 from wordbias.errors import WordbiasError
+from wordbias.methods.leace import Erasure
+from wordbias.methods.transform import Projection
 from wordbias.subspace import Subspace
 
 torch = pytest.importorskip("torch")
@@ -64,10 +67,10 @@ def test_a_setting_is_what_its_numbers_say(model: Any, setting: Settings) -> Non
         expected[Site("tokens", LAYERS - 1)] = (1 + (setting.c11 or 0), setting.n11)
     if setting.attention:
         expected |= {Site(part, LAYERS - 1): (4, 0) for part in PARTS}
-    assert {site: (it.subspace.dims, int(not it.hard)) for site, it in found.items()} == expected
+    assert {site: (it.what.dims, int(not it.hard)) for site, it in found.items()} == expected
     for site, it in found.items():
         np.testing.assert_array_equal(
-            it.subspace.basis, adapter.subspaces[site].basis[: len(it.subspace.basis)]
+            it.what.basis, adapter.subspaces[site].basis[: len(it.what.basis)]
         )
     assert adapter.interventions(str(setting))[0].site == adapter.interventions(setting)[0].site
 
@@ -88,20 +91,20 @@ def test_equation_5_with_every_number(model: Any) -> None:
                 if it.site.kind == "cls"
             )
             expected = h - v[0] ** n * (h @ g[0]) * g[0] - c * v[1] ** n * (h @ g[1]) * g[1]
-            np.testing.assert_allclose(it.subspace.remove(h, it.hard), expected, atol=1e-12)
+            np.testing.assert_allclose(it.what.remove(h, it.hard), expected, atol=1e-12)
 
 
 def test_the_baseline_is_hard_and_at_the_sentence(model: Any) -> None:
     adapter = adapter_for(model)
     [found] = adapter.interventions("sent-debias")
-    assert (found.site, found.subspace, found.hard) == (Site("sentence"), adapter.sent_debias, True)
+    assert (found.site, found.what, found.hard) == (Site("sentence"), adapter.sent_debias, True)
 
 
 def test_sites_of_ones_own(model: Any) -> None:
     adapter = adapter_for(model)
     found = adapter.interventions("cls@-1,attention@2,sentence")
     assert [str(it.site) for it in found] == ["query@2", "key@2", "value@2", "cls@3", "sentence"]
-    assert [it.subspace.dims for it in found] == [4, 4, 4, 1, 1]
+    assert [it.what.dims for it in found] == [4, 4, 4, 1, 1]
     assert all(it.hard for it in found)
     assert [str(it.site) for it in adapter.interventions("sentence")] == ["sentence"]
 
@@ -244,3 +247,61 @@ def test_public_names() -> None:
         assert getattr(contextual, name).__name__ == name
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         contextual.nothing  # noqa: B018
+
+
+def of_labels(model: Any) -> Adapter:
+    """Return an adapter with removals that were fitted to labels, of both kinds."""
+    rng = np.random.default_rng(5)
+    affine = Erasure(rng.normal(size=(16, 2)), rng.normal(size=(2, 16)), rng.normal(size=16))
+    steps: dict[Site, Projection | Erasure] = {
+        Site("tokens", 1): affine,
+        Site("tokens", 2): Projection(subspace(2, 16, 1), hard=False),
+        Site("tokens", LAYERS): Projection(subspace(3, 16, 2), hard=True),
+    }
+    facts = {"labels": "gender", "method": "leace"}
+    return Adapter({}, Fingerprint.of(model), facts=facts, chosen="tokens@1,tokens@2", steps=steps)
+
+
+def test_removals_of_labels_are_stored_and_applied_whole(model: Any, tmp_path: Path) -> None:
+    adapter = of_labels(model)
+    adapter.save(tmp_path / "one")
+    found = load_adapter(model, tmp_path / "one")
+    assert found.chosen == adapter.chosen
+    assert found.sites == tuple(adapter.steps)
+    for name in (None, "tokens@-1", "tokens@2,tokens@3"):
+        before, after = adapter.interventions(name), found.interventions(name)
+        assert [it.site for it in after] == [it.site for it in before]
+        assert [it.content for it in after] == [it.content for it in before]
+        assert list(map(str, after)) == list(map(str, before))
+    assert list(map(str, found.interventions("tokens@1,tokens@2,tokens@3"))) == [
+        "tokens@1: 2 of 16, by an affine map",
+        "tokens@2: 2 of 16, by its weights",
+        "tokens@3: 3 of 16, hard",
+    ]
+    with pytest.raises(WordbiasError, match=r"cls@3: not in this adapter, which has tokens@1, tok"):
+        found.interventions("cls@3")
+    with pytest.raises(WordbiasError, match=r"no setting is chosen: .* such as tokens@3"):
+        replace(found, chosen=None).interventions()
+    assert found.settings == ()
+    with found.on(model):
+        pass
+
+
+def test_earlier_versions_do_not_read_removals_of_labels(model: Any, tmp_path: Path) -> None:
+    """They would leave them out: the kind of the file is another one."""
+    of_labels(model).save(tmp_path / "labels")
+    adapter_for(model).save(tmp_path / "pairs")
+    with safe_open(tmp_path / "labels", "numpy") as file:
+        assert set(file.metadata()) == {"wordbias adapter 2"}
+    with safe_open(tmp_path / "pairs", "numpy") as file:
+        assert set(file.metadata()) == {"wordbias adapter 1"}
+
+
+@pytest.mark.parametrize(
+    "steps", [{"tokens@1": {"kind": "linear"}}, {"tokens@1": {"kind": "erasure"}}, {"x": {}}, [1]]
+)
+def test_damaged_removals_of_labels(model: Any, tmp_path: Path, steps: Any) -> None:
+    about = {"model": Fingerprint.of(model).to_dict(), "facts": {}, "steps": steps}
+    save_file({"x": np.zeros(1)}, tmp_path / "bad", {"wordbias adapter 2": json.dumps(about)})
+    with pytest.raises(WordbiasError, match=r"bad: holds a damaged adapter: .*; make one"):
+        Adapter.load(tmp_path / "bad")

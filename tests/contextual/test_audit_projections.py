@@ -163,7 +163,7 @@ def test_settings_are_fitted_as_project_fits_them(folders: dict[str, Path]) -> N
     expected = adapter.interventions("L11-01010")
     assert [str(it) for it in done.inside] == [str(it) for it in expected]
     for it, other in zip(done.inside, expected, strict=True):
-        np.testing.assert_allclose(it.subspace.basis, other.subspace.basis)
+        np.testing.assert_allclose(it.what.basis, other.what.basis)
     places = {text: i for i, text in enumerate(TEXTS)}
     (pooled,) = one.pooled(TEXTS, [one.last], None)
     after = done.vectors(one, Unprojected(places, pooled))

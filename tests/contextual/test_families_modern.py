@@ -41,8 +41,8 @@ LIKE = [
 
 def less(x: Any, step: Intervention) -> Any:
     """Remove a subspace by hand, in the type of `x`."""
-    g = torch.tensor(step.subspace.basis).to(x)
-    weights = torch.ones(len(g)) if step.hard else torch.tensor(step.subspace.weights)
+    g = torch.tensor(step.what.basis).to(x)
+    weights = torch.ones(len(g)) if step.hard else torch.tensor(step.what.weights)
     return x - ((x @ g.T) * weights.to(x)) @ g
 
 

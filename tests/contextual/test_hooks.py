@@ -15,6 +15,7 @@ from wordbias.contextual.families import PARTS, layer_count
 from wordbias.contextual.hooks import Intervention, applied, changing, of_heads, recording
 from wordbias.contextual.sites import Place, Site, sites
 from wordbias.errors import WordbiasError
+from wordbias.methods.leace import Erasure
 from wordbias.methods.transform import Projection
 from wordbias.subspace import Subspace
 
@@ -330,3 +331,41 @@ def test_albert_with_several_groups(inputs: dict[str, Any]) -> None:
         plain = run(model, inputs).hidden_states
         same = [torch.equal(a, b) for a, b in zip(plain, changed, strict=True)]
         assert same == [True] * layer + [False] * (5 - layer)
+
+
+def erasure(k: int, d: int, seed: int) -> Erasure:
+    rng = np.random.default_rng(seed)
+    return Erasure(rng.normal(size=(d, k)) / d, rng.normal(size=(k, d)), rng.normal(size=d))
+
+
+@pytest.mark.parametrize("site", PLACES, ids=str)
+def test_an_affine_map_is_applied_where_the_site_is(inputs: dict[str, Any], site: Site) -> None:
+    model = build("bert")
+    one = Intervention(site, erasure(2, WIDTH, 1))
+    with recording(model, [site]) as values:
+        run(model, inputs)
+        before = values[site].double().numpy()
+    found = observed(model, inputs, one)[site].double().numpy()
+    np.testing.assert_allclose(found, one.what(before), rtol=0, atol=1e-5)
+    assert one.removes
+    assert str(one) == f"{site}: 2 of 16, by an affine map"
+
+
+def test_an_affine_map_is_computed_in_float32_from_half_precision() -> None:
+    one = erasure(2, WIDTH, 1)
+    x = torch.randn(3, 5, WIDTH, generator=torch.Generator().manual_seed(0)).to(torch.bfloat16)
+    found = Intervention(Site("tokens", 1), one).removal()(x)
+    exact = torch.tensor(one(x.double().numpy()))
+    assert found.dtype == torch.bfloat16
+    # rounded once, at the end
+    assert float(((found.double() - exact).abs() / exact.abs()).max()) <= 2**-8 + 1e-5
+
+
+def test_an_affine_map_that_does_nothing_removes_nothing() -> None:
+    none = Erasure(np.zeros((4, 1)), np.ones((1, 4)), np.ones(4))
+    assert not Intervention(Site("tokens", 1), none).removes
+    with (
+        pytest.raises(WordbiasError, match="vectors of 16 values there, the map is of 4"),
+        applied(build("bert"), [Intervention(Site("tokens", 1), erasure(1, 4, 0))]),
+    ):
+        pass

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from test_folding import bound, subspace_for
 from test_sweep_forward import ALIKE, models_of, naive, swept
+from tiny_decoders import WITH_SITES
 from tiny_encoders import FAMILIES as BUILT
 
 from wordbias.contextual.adapters import Fingerprint
@@ -34,6 +35,10 @@ def incomplete(family: Family) -> list[str]:
     found = [] if family.layers else ["layers"]
     if not all(family.parts) or len({*family.parts}) not in (1, len(PARTS)):
         found.append("parts")
+    if family.causal:
+        names = ("outputs", "embeddings", "last")
+        found += [name for name in names if not all(getattr(family, name) or [""])]
+        return found
     if bool(family.finish) == bool(family.whole):
         found.append("finish, or why a layer is run whole")
     if not family.heads:
@@ -50,7 +55,7 @@ def incomplete(family: Family) -> list[str]:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_record_is_complete_and_is_tried_on_a_model(family: str) -> None:
     assert not incomplete(FAMILIES[family])
-    assert any(FAMILIES[family] is FAMILIES[name] for name in BUILT)
+    assert any(FAMILIES[family] is FAMILIES[name] for name in (*BUILT, *WITH_SITES))
 
 
 def test_an_incomplete_record_is_found() -> None:
@@ -66,6 +71,8 @@ def test_an_incomplete_record_is_found() -> None:
     for name, value in lacks.items():
         assert incomplete(replace(whole, **{name: value})), name
     assert incomplete(replace(whole, heads={"SequenceClassification": Head("a", "b")}))
+    for name, value in {"outputs": ("a", ""), "embeddings": (), "last": ""}.items():
+        assert incomplete(replace(FAMILIES["llama"], **{name: value})) == [name]
 
 
 # an encoder like others, in which nothing is called as in others

@@ -110,7 +110,7 @@ def test_an_adapter_has_the_baseline_beside_its_own_sites(tokenizer: Any) -> Non
         np.testing.assert_array_equal(subspace.basis, plain.subspaces[site].basis)
     assert list(both.subspaces) == list(plain.subspaces)
     assert plain.sent_debias is None
-    assert both.interventions("sent-debias")[0].subspace is both.sent_debias
+    assert both.interventions("sent-debias")[0].what is both.sent_debias
 
 
 def test_too_few_sentences(tokenizer: Any) -> None:

@@ -1,4 +1,4 @@
-"""Adapters: the subspaces fitted at the sites of one model, their file, and their settings."""
+"""Adapters: the removals fitted at the sites of one model, their file, and their settings."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from wordbias.contextual.families import (
 )
 from wordbias.contextual.hooks import Intervention, applied
 from wordbias.contextual.settings import SENT_DEBIAS, Settings, all_settings
-from wordbias.contextual.sites import EMBEDDING, Site, attention, sites
+from wordbias.contextual.sites import EMBEDDING, KINDS, Site, attention, sites
 from wordbias.errors import WordbiasError, need, on_a_line
-from wordbias.formats.stored import ADAPTER, reading, write
+from wordbias.formats.stored import ADAPTER, ADAPTER_OF_LABELS, reading, write
+from wordbias.methods.leace import Erasure
 from wordbias.methods.transform import Projection
 from wordbias.pretrained import transformer_of
 from wordbias.probes.sentence_folder import modules_of, with_modules
@@ -38,6 +39,7 @@ PURPOSE = "telling models apart"
 SENTENCE = Site("sentence")
 Model = TypeVar("Model")
 _SAMPLE = 4096
+_PARTS_OF_ERASURE = ("left", "right", "bias")
 
 
 @dataclass(frozen=True)
@@ -128,11 +130,12 @@ def _hash(parameters: Iterable[tuple[str, Any]]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Adapter:
-    """Subspaces fitted at the sites of a model, to be removed while it computes.
+    """Removals fitted at the sites of a model, to be applied while it computes.
 
     `wordbias.project` fits one. A setting names the subspaces to remove: one of the 74 of Dawkins
     et al. (2024) by its name, such as ``L12-110``, ``sent-debias``, or sites such as
-    ``tokens@3,attention@3``, whose first components are removed hard.
+    ``tokens@3,attention@3``, whose first components are removed hard. What was fitted to labels,
+    such as LEACE, is applied whole, and a setting names its sites, such as ``tokens@3..10``.
 
     Parameters
     ----------
@@ -148,6 +151,8 @@ class Adapter:
         Default setting.
     report : Report, optional
         Report of the fit.
+    steps : mapping
+        Removals fitted to labels by site: affine maps, such as that of LEACE, and projections.
 
     Examples
     --------
@@ -164,6 +169,7 @@ class Adapter:
     facts: Mapping[str, Any] = field(default_factory=dict)
     chosen: str | None = None
     report: Report | None = None
+    steps: Mapping[Site, Projection | Erasure] = field(default_factory=dict)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Adapter:
@@ -184,21 +190,30 @@ class Adapter:
             local(named(os.fspath(path)), wanted=ADAPTER_FILE) as file,
             reading(file, ADAPTER) as (tensors, about),
         ):
+            fitted = about.get("steps", {})
+            steps = {Site.parse(name): _step(name, fitted[name], tensors) for name in fitted}
             names = [name.removesuffix(".basis") for name in tensors if name.endswith(".basis")]
             found = {
                 name: Subspace(tensors[f"{name}.basis"], tensors[f"{name}.weights"])
                 for name in names
+                if name not in fitted
             }
             baseline = found.pop(SENT_DEBIAS, None)
             subspaces = {Site.parse(name): subspace for name, subspace in found.items()}
-            ordered = dict(sorted(subspaces.items(), key=lambda item: depth(item[0])))
             chosen = about.get("setting")
             if not isinstance(chosen, (str, type(None))):
                 raise TypeError(f"its setting is {chosen!r}")
-            return cls(ordered, Fingerprint(**about["model"]), baseline, about["facts"], chosen)
+            return cls(
+                dict(sorted(subspaces.items(), key=lambda item: depth(item[0]))),
+                Fingerprint(**about["model"]),
+                baseline,
+                about["facts"],
+                chosen,
+                steps=dict(sorted(steps.items(), key=lambda item: depth(item[0]))),
+            )
 
     def __repr__(self) -> str:
-        names = list(map(str, self.subspaces))
+        names = list(map(str, self.sites))
         shown = ", ".join(names) if len(names) < 8 else how_many(len(names), "site")
         chosen = f"; {self.chosen}" if self.chosen else ""
         return on_a_line(f"<Adapter of a {self.fingerprint.architecture}{chosen}: {shown}>")
@@ -211,6 +226,11 @@ class Adapter:
         rows = adapter_rows(self, architecture) if "sites" in self.facts else []
         tables = adapter_tables(rows, architecture) if rows else []
         return "\n".join([as_paragraph(repr(self)), *map(as_html, tables)])
+
+    @property
+    def sites(self) -> tuple[Site, ...]:
+        """Sites at which something was fitted, the earliest in the model first."""
+        return tuple(sorted({*self.subspaces, *self.steps}, key=depth))
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -300,14 +320,14 @@ class Adapter:
             If this was fitted on another model, no setting is chosen or named, or a removal cannot
             be folded: a layer's tokens also go past every linear map.
         """
-        from wordbias.contextual.folding import fold
+        from wordbias.contextual.folding import fold, reasons_text
 
         encoder = transformer_of(model)
         with python_messages("force", "partly"):
             self.check(encoder, force=force)
             inside, behind = _divided(model, self.interventions(setting))
             folded = fold(encoder, inside)
-            left = "; ".join(f"{one.site}: {reason}" for one, reason in folded.left)
+            left = reasons_text((one.site, reason) for one, reason in folded.left)
             if left and not (partly and (folded.folded or behind)):
                 raise WordbiasError(
                     f"{type(encoder).__name__}: cannot be folded into the weights: {left}; use "
@@ -319,8 +339,8 @@ class Adapter:
         made = copy.deepcopy(model, {id(encoder): folded.model})
         if not behind:
             return made
-        steps = [Projection(one.subspace, one.hard) for one in behind]
-        changed: Model = with_modules(made, modules_of(steps, behind[0].subspace.basis.shape[1]))
+        modules = modules_of([one.step for one in behind], behind[0].width)
+        changed: Model = with_modules(made, modules)
         return changed
 
     def check(
@@ -373,7 +393,8 @@ class Adapter:
         """
         setting = self.chosen if setting is None else setting
         if setting is None:
-            raise WordbiasError("no setting is chosen: name one with --setting, such as L12-110")
+            such = "tokens@3" if self.steps else "L12-110"
+            raise WordbiasError(f"no setting is chosen: name one with --setting, such as {such}")
         if setting == SENT_DEBIAS:
             if self.sent_debias is None:
                 raise WordbiasError(
@@ -405,15 +426,21 @@ class Adapter:
         site
             Site with its layer counted from 1.
         dims
-            Number of first components to remove; by default all that were fitted.
+            Number of first components to remove; by default all that were fitted. What was fitted
+            to labels is removed as it was fitted, whatever `dims` and `hard` are.
 
         Raises
         ------
         WordbiasError
             If the site was not fitted, or has fewer components.
         """
+        step = self.steps.get(site)
+        if isinstance(step, Erasure):
+            return Intervention(site, step)
+        if step is not None:
+            return Intervention(site, step.subspace, step.hard)
         if site not in self.subspaces:
-            known = ", ".join(map(str, self.subspaces))
+            known = ", ".join(map(str, self.sites))
             raise WordbiasError(
                 f"site {site}: not in this adapter, which has {known}; "
                 f"fit it with: wordbias project MODEL -o ADAPTER --sites {site}"
@@ -439,7 +466,12 @@ class Adapter:
             tensors[f"{name}.weights"] = subspace.weights
         about: dict[str, Any] = {"model": self.fingerprint.to_dict(), "facts": dict(self.facts)}
         about |= {"setting": self.chosen} if self.chosen else {}
-        write(path, ADAPTER, tensors, about, ensure_ascii=False, allow_nan=False)
+        kind = ADAPTER_OF_LABELS if self.steps else ADAPTER
+        if self.steps:
+            about["steps"] = {
+                str(site): _packed(str(site), step, tensors) for site, step in self.steps.items()
+            }
+        write(path, kind, tensors, about, ensure_ascii=False, allow_nan=False)
 
     def push_to_hub(
         self,
@@ -453,6 +485,28 @@ class Adapter:
         from wordbias.functions.push import push
 
         return push(self, repo, private=private, revision=revision, message=message)
+
+
+def _packed(name: str, step: Projection | Erasure, tensors: dict[str, Any]) -> dict[str, Any]:
+    """Add the arrays of a step to the tensors of a file; return its other fields."""
+    if isinstance(step, Erasure):
+        tensors |= {f"{name}.{part}": getattr(step, part) for part in _PARTS_OF_ERASURE}
+        return {"kind": step.kind}
+    tensors[f"{name}.basis"], tensors[f"{name}.weights"] = (
+        step.subspace.basis,
+        step.subspace.weights,
+    )
+    return {"kind": step.kind, "hard": step.hard}
+
+
+def _step(name: str, about: Mapping[str, Any], tensors: Mapping[str, Any]) -> Projection | Erasure:
+    """Return a step of a file; see `_packed`."""
+    if about["kind"] == Erasure.kind:
+        return Erasure(*(tensors[f"{name}.{part}"] for part in _PARTS_OF_ERASURE))
+    if about["kind"] != Projection.kind:
+        raise WordbiasError(f"holds a step of the kind {about['kind']!r} at {name}")
+    subspace = Subspace(tensors[f"{name}.basis"], tensors[f"{name}.weights"])
+    return Projection(subspace, bool(about["hard"]))
 
 
 def _divided(
@@ -480,7 +534,7 @@ def sites_of(setting: Settings | str, layers: int) -> tuple[Site, ...]:
     if setting == SENT_DEBIAS:
         return (SENTENCE,)
     if names_sites(setting):
-        return tuple(sorted((site.counted(layers) for site in sites(str(setting))), key=depth))
+        return tuple(sorted(sites(str(setting), layers), key=depth))
     chosen = setting if isinstance(setting, Settings) else Settings.parse(setting)
     if chosen.n11 is not None and layers < 2:
         raise WordbiasError(f"setting {chosen}: the model has one layer, it needs two")
@@ -498,8 +552,7 @@ def names_sites(setting: Settings | str) -> bool:
 
 def depth(site: Site) -> tuple[float, int]:
     """Return the sort key of a site: its order in a forward pass."""
-    order = ("query", "key", "value", "cls", "tokens", "sentence", "embedding")
-    return (float("inf") if site.layer is None else site.layer, order.index(site.kind))
+    return (float("inf") if site.layer is None else site.layer, KINDS.index(site.kind))
 
 
 def load_adapter(

@@ -22,7 +22,7 @@ from wordbias.contextual.hooks import Intervention, sha256_of
 from wordbias.contextual.sentence_pairs import SentencePair
 from wordbias.contextual.sites import EMBEDDING
 from wordbias.errors import WordbiasError
-from wordbias.methods.transform import Projection
+from wordbias.methods.transform import Step
 from wordbias.pretrained import ModelLike
 from wordbias.pretrained.model_like import intervening
 from wordbias.probes.encoder import Encoder
@@ -117,7 +117,7 @@ def applied_behind(
             if active.paused:
                 return None
             x = output["sentence_embedding"]
-            if any(one.subspace.basis.shape[1] != x.shape[-1] for one in interventions):
+            if any(one.width != x.shape[-1] for one in interventions):
                 raise WordbiasError(
                     f"site {EMBEDDING}: the model outputs vectors of {x.shape[-1]} values, but "
                     "the subspace is of another length; fit one on this model"
@@ -133,10 +133,8 @@ def applied_behind(
             handle.remove()
 
 
-def embedding_effect(
-    subject: str, vectors: SentenceVectors, projection: Projection, seed: int
-) -> list[Row]:
-    """Measure the model's vectors before and after a projection at the site.
+def embedding_effect(subject: str, vectors: SentenceVectors, removal: Step, seed: int) -> list[Row]:
+    """Measure the model's vectors before and after a removal at the site.
 
     Returns
     -------
@@ -153,7 +151,7 @@ def embedding_effect(
     rows: list[Row] = []
     before: tuple[Pronouns, Array] | None = None
     women = {name: float(share) for name, share in lists.women.items()}
-    for stage, raw in (("before", x), ("after", np.asarray(projection(x), np.float32))):
+    for stage, raw in (("before", x), ("after", np.asarray(removal(x), np.float32))):
         y = normalise(vectors.outputs(raw).astype(np.float64))
         grouped = y[: len(texts)].reshape(len(groups), len(lists.measured), -1)
         found = Pronouns.of(grouped[:-2], grouped[-2], grouped[-1], women, seed=seed)

@@ -1,8 +1,8 @@
-"""The table of encoder families: their layers, projections and heads, and the rest of a layer.
+"""The table of families of encoders and decoders: their layers, linear maps and heads.
 
 `FAMILIES` has all that differs between families; a new family is one entry. What a loaded model
-says itself is not in the table: its numbers of layers and heads, the number of tokens it reads, and
-whether it is causal (`wordbias.probes.encoder`).
+says itself is not in the table: its numbers of layers and heads, and the number of tokens it reads
+(`wordbias.probes.encoder`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 PARTS = ("query", "key", "value")
+OUTPUTS = ("attention-output", "mlp-output")
+"""What a layer adds to the residual stream, in its order."""
 SentenceVector = Callable[[Any, "Tensor"], "Tensor"]
 """Function of a model and its last layer's output at position 0, ``(n, d)``."""
 RestOfLayer = Callable[[Any, "Tensor", "Tensor"], "Tensor"]
@@ -55,17 +57,33 @@ class Head:
 
 @dataclass(frozen=True)
 class Family:
-    """A family of encoders, by the names of its modules.
+    """A family of encoders or decoders, by the names of its modules.
 
     Attributes
     ----------
     layers
-        The list of encoder layers, from the base model.
+        The list of layers, from the base model.
     parts
         The linear maps of query, key and value, from a layer; three times the same name if one map
         computes all three, one after another.
     heads
-        Heads by kind of model, as the class is named (``ForSequenceClassification``).
+        Heads by kind of model, as the class is named (``ForSequenceClassification``); a decoder's
+        language-modelling head is found by transformers.
+    causal
+        Set if it is a family of decoders, whose tokens read only those before them.
+    interleaved
+        Set if one map computes query, key and value of the first head, then of the second, and so
+        on.
+    outputs
+        The modules, from a layer, whose outputs are added to the residual stream: those of the
+        attention and of the MLP. Empty where they are no sites.
+    written_by
+        For each of `outputs` the linear map that computes it; empty if a norm follows that map.
+    embeddings
+        The tables, from the base model, whose rows are added up and enter the first layer; that of
+        positions is the last.
+    scaled
+        Set if rows of `embeddings` are multiplied by the root of the dimension.
     pooled
         The module of the base model that returns the sentence's vector, for models without a head;
         empty if there is none.
@@ -93,6 +111,12 @@ class Family:
     layers: str
     parts: tuple[str, str, str]
     heads: Mapping[str, Head] = field(default_factory=dict)
+    causal: bool = False
+    interleaved: bool = False
+    outputs: tuple[str, str] = ("", "")
+    written_by: tuple[str, str] = ("", "")
+    embeddings: tuple[str, ...] = ()
+    scaled: bool = False
     pooled: str = ""
     pooler: str = "pooler"
     mixed: str = ""
@@ -206,6 +230,23 @@ def _rotary(prefix: str) -> Family:
     )
 
 
+_LLAMA = Family(
+    "layers",
+    ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+    causal=True,
+    outputs=("self_attn", "mlp"),
+    written_by=("self_attn.o_proj", "mlp.down_proj"),
+    embeddings=("embed_tokens",),
+    last="norm",
+)
+_GEMMA = replace(
+    _LLAMA,
+    outputs=("post_attention_layernorm", "post_feedforward_layernorm"),
+    written_by=("", ""),
+    scaled=True,
+)
+
+
 FAMILIES: dict[str, Family] = {
     "bert": Family(
         "encoder.layer",
@@ -312,6 +353,33 @@ FAMILIES: dict[str, Family] = {
         last="encoder.LayerNorm",
         whole="it has a norm before the attention, and another one after the last layer",
     ),
+    "gpt2": Family(
+        "h",
+        ("attn.c_attn",) * 3,
+        causal=True,
+        outputs=("attn", "mlp"),
+        written_by=("attn.c_proj", "mlp.c_proj"),
+        embeddings=("wte", "wpe"),
+        last="ln_f",
+    ),
+    "gpt_neox": Family(
+        "layers",
+        ("attention.query_key_value",) * 3,
+        causal=True,
+        interleaved=True,
+        outputs=("attention", "mlp"),
+        written_by=("attention.dense", "mlp.dense_4h_to_h"),
+        embeddings=("embed_in",),
+        last="final_layer_norm",
+    ),
+    "llama": _LLAMA,
+    "mistral": _LLAMA,
+    "qwen2": _LLAMA,
+    "qwen3": _LLAMA,
+    "gemma2": _GEMMA,
+    "gemma3_text": _GEMMA,
+    "phi": replace(_LLAMA, written_by=("self_attn.dense", "mlp.fc2"), last="final_layernorm"),
+    "phi3": replace(_LLAMA, parts=("self_attn.qkv_proj",) * 3),
 }
 
 
@@ -335,6 +403,19 @@ def family_of(model: Any) -> Family:
     return FAMILIES[kind]
 
 
+def is_decoder(of: Family | str | Any) -> bool:
+    """Return whether a family, given by itself, by its name or by a model, is one of decoders.
+
+    Raises
+    ------
+    WordbiasError
+        If the table has no such family.
+    """
+    if isinstance(of, Family):
+        return of.causal
+    return (FAMILIES[of] if isinstance(of, str) and of in FAMILIES else family_of(of)).causal
+
+
 def head_of(model: Any) -> Head | None:
     """Return the head of a model by the names of its class and its base classes."""
     heads = family_of(model).heads
@@ -351,7 +432,7 @@ def reads_first(model: Any, head: Head) -> bool:
 
 
 def fused(family: Family) -> bool:
-    """Return whether one linear map computes query, key and value, one after another."""
+    """Return whether one linear map computes query, key and value."""
     return len(set(family.parts)) == 1
 
 
@@ -363,7 +444,7 @@ def module_at(model: Any, path: str) -> Any:
 
 
 def base_of(model: Any) -> Any:
-    """Return the encoder without its head."""
+    """Return the encoder or decoder without its head."""
     return getattr(model, getattr(model, "base_model_prefix", "") or "", model)
 
 
@@ -380,12 +461,26 @@ def head_count(model: Any) -> int:
     return int(model.config.num_attention_heads)
 
 
+def part_heads(model: Any) -> tuple[int, int, int]:
+    """Return the numbers of heads of query, key and value: keys and values may be shared."""
+    shared = getattr(model.config, "num_key_value_heads", None) or head_count(model)
+    return head_count(model), int(shared), int(shared)
+
+
 def width(model: Any) -> int:
     """Return the dimension of the hidden states."""
     return int(model.config.hidden_size)
 
 
 # The head of a model
+
+
+def language_head_of(model: Any) -> nn.Module | None:
+    """Return the linear map from the last layer to the logits of a causal language model."""
+    if not (is_decoder(model) and type(model).__name__.endswith(("ForCausalLM", "LMHeadModel"))):
+        return None
+    head: nn.Module | None = model.get_output_embeddings()
+    return head
 
 
 def sentence_of(model: Any, x: Tensor) -> Tensor:

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from wordbias.arrays import rounding, unit
 from wordbias.contextual.adapters import Adapter, Fingerprint, depth
-from wordbias.contextual.families import PARTS, head_count
+from wordbias.contextual.families import PARTS
 from wordbias.contextual.hooks import check_plain, of_heads, recording
 from wordbias.contextual.sentence_pairs import SentencePair
-from wordbias.contextual.sites import Site, attention, locate_all
+from wordbias.contextual.sites import Site, attention, locate, locate_all
 from wordbias.contextual.tokenising import PURPOSE, Tokens, batches, encode
 from wordbias.devices import blas_threads, threads
 from wordbias.errors import WordbiasError, need
@@ -140,7 +140,7 @@ def _fit_site(
     kept = encoded.even() if aligned else list(range(n))
     if len(kept) < 2:
         raise _too_few(site, len(kept), encoded)
-    heads = head_count(model) if site.kind in PARTS else 1
+    heads = locate(model, site).heads
     first, second = (
         [unit(part) if recipe.unit else part for part in np.split(side[kept], heads, axis=1)]
         for side in (vectors[site][:n], vectors[site][n:])

@@ -1,4 +1,7 @@
-"""Forward hooks that remove subspaces at sites of an encoder, or record the values there."""
+"""Forward hooks that change the values at sites of a model, or record them.
+
+What is changed there is a subspace, which is removed, or an affine map, such as that of LEACE.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from wordbias.arrays import like
 from wordbias.contextual.sites import Place, Site, check_read, locate, locate_all
 from wordbias.errors import WordbiasError, need
+from wordbias.methods.leace import Erasure
+from wordbias.methods.transform import Projection
 from wordbias.pretrained.model_like import Applied, intervening, interventions_in
 from wordbias.subspace import Subspace
 
@@ -24,33 +30,61 @@ Change = Callable[[Any], Any]
 
 @dataclass(frozen=True, eq=False)
 class Intervention:
-    """The removal of a subspace at a site, by the `remove` of MISP and MHD.
+    """The removal of a subspace at a site, by the `remove` of MISP and MHD, or an affine map there.
 
     Attributes
     ----------
     site
         Site in the model.
-    subspace
-        Subspace to remove. At query, key and value it spans one direction of each head, a row of
-        the basis being zero outside its head (see `of_heads`): removing the rows projects every
-        head by itself. DeBERTa sends its relative positions through the same linear maps; they are
-        projected too, in hooks as in folded weights.
+    what
+        Subspace to remove, or the affine map that removes, such as that of LEACE. At query, key and
+        value a subspace spans one direction of each head, a row of the basis being zero outside its
+        head (see `of_heads`): removing the rows projects every head by itself. DeBERTa sends its
+        relative positions through the same linear maps; they are projected too, in hooks as in
+        folded weights.
     hard
-        Take all weights as 1.
+        Take all weights of the subspace as 1. An affine map has no weights.
     """
 
     site: Site
-    subspace: Subspace
+    what: Subspace | Erasure
     hard: bool = False
 
     def __str__(self) -> str:
-        how = "hard" if self.hard else "by its weights"
-        return f"{self.site}: {self.subspace.dims} of {self.subspace.basis.shape[1]}, {how}"
+        if isinstance(self.what, Erasure):
+            how, dims = "by an affine map", self.what.left.shape[1]
+        else:
+            how, dims = "hard" if self.hard else "by its weights", self.what.dims
+        return f"{self.site}: {dims} of {self.width}, {how}"
+
+    @property
+    def width(self) -> int:
+        """Number of values of a vector that it changes."""
+        changed = self.what.bias if isinstance(self.what, Erasure) else self.what.basis[0]
+        return len(changed)
+
+    @property
+    def step(self) -> Projection | Erasure:
+        """The removal as a step of a fitted method, a function on arrays."""
+        return self.what if isinstance(self.what, Erasure) else Projection(self.what, self.hard)
+
+    @property
+    def content(self) -> bytes:
+        """What is removed, whatever the site: equal for equal removals."""
+        if isinstance(self.what, Erasure):
+            arrays = [self.what.left, self.what.right, self.what.bias]
+            head = f"erasure {self.what.left.shape}\n"
+        else:
+            arrays = [self.what.basis, self.what.weights]
+            head = f"{self.hard} {self.what.basis.shape}\n"
+        return head.encode() + b"".join(one.astype("<f8").tobytes() for one in arrays)
 
     @property
     def removes(self) -> bool:
         """Return whether anything is removed: a soft removal with weights of 0 changes nothing."""
-        return self.hard or bool(self.subspace.weights.any())
+        if isinstance(self.what, Erasure):
+            return bool((self.what.left @ self.what.right).any())
+        return self.hard or bool(self.what.weights.any())
 
     def within(self, model: Any) -> Place:
         """Find the place in a model.
@@ -61,41 +95,51 @@ class Intervention:
             If the model lacks the site, or its vectors there have another length.
         """
         place = locate(model, self.site)
-        d = self.subspace.basis.shape[1]
-        if place.width != d:
+        if place.width != self.width:
+            what = "map" if isinstance(self.what, Erasure) else "subspace"
             raise WordbiasError(
                 f"site {self.site}: {type(model).__name__} has vectors of {place.width} values "
-                f"there, the subspace is of {d}; fit one on this model"
+                f"there, the {what} is of {self.width}; fit one on this model"
             )
         return place
 
     def removal(self) -> Removal:
         """Return the removal as a function on tensors."""
-        return Removal(self.subspace, self.hard)
+        return Removal(self.what, self.hard)
 
 
 class Removal:
-    """A removal as a function on tensors; caches the subspace by type and device.
+    """A removal as a function on tensors; caches its arrays by type and device.
 
-    Half-precision tensors are projected in float32, so that rounding of the directions does not
+    Half-precision tensors are changed in float32, so that rounding of the directions does not
     leave a part of the component in.
     """
 
-    def __init__(self, subspace: Subspace, hard: bool) -> None:
-        self.subspace = subspace
+    def __init__(self, what: Subspace | Erasure, hard: bool = False) -> None:
+        self.what = what
         self.hard = hard
         self._torch = need("torch", extra="contextual", purpose=PURPOSE)
-        self._cast: dict[Any, Subspace] = {}
+        self._cast: dict[Any, Change] = {}
 
     def __call__(self, x: Any) -> Any:
-        """Return `x`, shape ``(…, d)``, without the subspace, in its own type."""
+        """Return `x`, shape ``(…, d)``, after the removal, in its own type."""
         wide = x.float() if x.element_size() < 4 else x
         key = (wide.dtype, wide.device)
         if key not in self._cast:
             with self._torch.inference_mode(False):  # so that a later pass may have gradients
-                like = self._torch.empty(0, dtype=wide.dtype, device=wide.device)
-                self._cast[key] = self.subspace.like(like)
-        return self._cast[key].remove(wide, self.hard).to(x.dtype)
+                self._cast[key] = self._like(
+                    self._torch.empty(0, dtype=wide.dtype, device=wide.device)
+                )
+        return self._cast[key](wide).to(x.dtype)
+
+    def _like(self, x: Any) -> Change:
+        """Return the removal with its arrays in the type and on the device of a tensor."""
+        if isinstance(self.what, Subspace):
+            return partial(self.what.like(x).remove, hard=self.hard)
+        erasure = self.what
+        left, right = like(erasure.left, x), like(erasure.right, x)
+        kept = like(erasure.right @ erasure.bias, x)
+        return lambda y: y - (y @ right.T - kept) @ left.T
 
 
 @contextmanager
@@ -115,7 +159,7 @@ def applied(model: Any, interventions: Iterable[Intervention], setting: str = ""
     Raises
     ------
     WordbiasError
-        If the model lacks a site, a subspace does not fit it, or all interventions together change
+        If the model lacks a site, a removal does not fit it, or all interventions together change
         no output of the model; the message names settings that would.
 
     Examples
@@ -137,12 +181,10 @@ def applied(model: Any, interventions: Iterable[Intervention], setting: str = ""
 
 
 def sha256_of(interventions: Sequence[Intervention], sites: Sequence[str]) -> str:
-    """Return a hash of sites and of the subspaces that are removed there."""
+    """Return a hash of sites and of what is removed there."""
     digest = hashlib.sha256()
     for site, one in zip(sites, interventions, strict=True):
-        basis, weights = one.subspace.basis, one.subspace.weights
-        digest.update(f"{site} {one.hard} {basis.shape}\n".encode())
-        digest.update(basis.astype("<f8").tobytes() + weights.astype("<f8").tobytes())
+        digest.update(f"{site} ".encode() + one.content)
     return digest.hexdigest()
 
 
@@ -261,7 +303,7 @@ def _hook(stack: ExitStack, place: Place, change: Change, *, prepend: bool) -> N
     calls = Calls(place, stack)
     if place.entering:
         handle = place.module.register_forward_pre_hook(
-            _before(place, calls, change), prepend=prepend
+            _before(place, calls, change), prepend=prepend, with_kwargs=True
         )
     else:
         handle = place.module.register_forward_hook(_after(place, calls, change), prepend=prepend)
@@ -284,15 +326,22 @@ def _after(place: Place, calls: Calls, change: Change) -> Callable[..., Any]:
 
 
 def _before(place: Place, calls: Calls, change: Change) -> Callable[..., Any]:
-    """Make a hook on the first argument of a module."""
+    """Make a hook on the first argument of a module, which may be given by its name."""
 
-    def hook(module: Any, args: Any) -> Any:
+    def hook(module: Any, args: Any, named: Any) -> Any:
         if not calls.meant():
             return None
-        new = _changed(place, args[0], change)
-        return None if new is None else (new, *args[1:])
+        name = "" if args else next(name for name in _FIRST if name in named)
+        new = _changed(place, named[name] if name else args[0], change)
+        if new is None:
+            return None
+        return ((), {**named, name: new}) if name else ((new, *args[1:]), named)
 
     return hook
+
+
+_FIRST = ("hidden_states", "input")
+"""Names of the first argument of layers and of linear maps."""
 
 
 def _changed(place: Place, x: Any, change: Change) -> Any:

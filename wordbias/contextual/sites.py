@@ -1,42 +1,53 @@
-"""Sites of an encoder where a subspace is removed, and the modules they belong to in a model."""
+"""Sites of a model where something is removed, and the modules they belong to."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wordbias.contextual.families import (
+    OUTPUTS,
     PARTS,
+    Family,
     base_of,
     family_of,
     fused,
-    head_count,
     head_of,
     layer_count,
     module_at,
+    part_heads,
     width,
 )
-from wordbias.errors import WordbiasError
+from wordbias.errors import WordbiasError, need
 from wordbias.probes.sentence_transformers import read_modules
 
+PURPOSE = "finding the sites of a model"
 ATTENTION = "attention"
-KINDS = ("sentence", "embedding", "cls", "tokens", *PARTS)
+KINDS = ("input", *PARTS, *OUTPUTS, "cls", "tokens", "sentence", "embedding")
+"""In the order of a layer's computation."""
 _WITHOUT_LAYER = ("sentence", "embedding")
-_WRITTEN = re.compile(r"([a-z]+)(?:@([-−]?\d+))?")
+_OF_ENCODERS = ("sentence", "cls")
+_OF_DECODERS = ("input", *OUTPUTS)
+_WRITTEN = re.compile(r"([a-z]+(?:-[a-z]+)*)(?:@([-−]?\d+))?")
+_RANGE = re.compile(r"([-−]?\d+)\.\.([-−]?\d+)")
+_MOST = 10_000
 
 
 @dataclass(frozen=True, order=True)
 class Site:
-    """A position in the computation of an encoder, independent of the model.
+    """A position in the computation of a model, independent of the model.
 
     Attributes
     ----------
     kind
         ``sentence``, the input of the final linear layer; ``embedding``, the vector that a
         sentence-transformers model outputs; ``cls`` and ``tokens``, the output of a layer at
-        position 0 and at all positions; ``query``, ``key`` and ``value`` of all heads of a layer.
+        position 0 and at all positions, of the last layer after the final norm if there is one;
+        ``query``, ``key`` and ``value`` of all heads of a layer, as the linear maps put them out.
+        In decoders also ``input``, the residual stream that enters a layer, and
+        ``attention-output`` and ``mlp-output``, what a layer adds to it.
     layer
         Number of the layer: 1 for the first, −1 for the last; None for sentence and embedding.
     """
@@ -93,16 +104,78 @@ class Site:
 EMBEDDING = Site("embedding")
 
 
-def sites(text: str) -> tuple[Site, ...]:
-    """Parse sites separated by commas; ``attention@L`` stands for query, key and value there."""
+def sites(text: str, layers: int | None = None) -> tuple[Site, ...]:
+    """Parse sites separated by commas.
+
+    ``attention@L`` stands for query, key and value there, ``tokens@all`` and ``tokens@3..10`` for
+    all layers and for those from 3 to 10.
+
+    Parameters
+    ----------
+    layers
+        Number of layers of the model, for ``all`` and for ranges that count from the end; all
+        layers are then counted from 1. By default single ones stay as they are.
+
+    Raises
+    ------
+    WordbiasError
+        If a part is no site, the model has no such layer, or the number of layers is needed.
+    """
     found: list[Site] = []
     for part in filter(None, (part.strip() for part in text.split(","))):
-        kind, at, layer = part.partition("@")
-        parts = PARTS if kind == ATTENTION else (kind,)
-        found += [Site.parse(f"{name}{at}{layer}") for name in parts]
+        kind, at, where = part.partition("@")
+        kinds = PARTS if kind.strip() == ATTENTION else (kind,)
+        for layer in _layers(part, where.strip(), layers):
+            found += [Site.parse(f"{name}{at}{layer}") for name in kinds]
     if not found:
         raise WordbiasError(f"sites {text!r}: expected some of {_expected()}")
+    if layers is not None:
+        found = [site.counted(layers) for site in found]
     return tuple(dict.fromkeys(found))
+
+
+def _layers(part: str, where: str, layers: int | None) -> Sequence[str | int]:
+    """Return the layers of a written site, one if it is no range."""
+    match = _RANGE.fullmatch(where)
+    if match is None and where != "all":
+        return [where]
+    ends = [1, -1] if match is None else [int(end.replace("−", "-")) for end in match.groups()]
+    if layers is None and min(ends) < 0:
+        raise WordbiasError(
+            f"sites {part!r}: the number of layers is not known here; give the first and the last "
+            "layer counted from 1, such as tokens@3..10"
+        )
+    first, last = (
+        (Site("tokens", end).counted(layers).layer or 0) if layers else end for end in ends
+    )
+    if not 0 < first <= last < first + _MOST:
+        raise WordbiasError(
+            f"sites {part!r}: expected the first layer and then the last, such as tokens@3..10; "
+            "layers count from 1"
+        )
+    return range(first, last + 1)
+
+
+def written(wanted: Iterable[Site]) -> str:
+    """Write sites with the layers that follow each other as ranges; `sites` reads it."""
+    given = dict.fromkeys(wanted)
+    layers: dict[str, list[int]] = {}
+    for site in given:
+        if site.kind not in PARTS or not set(attention(site.layer or 0)) <= set(given):
+            layers.setdefault(site.kind, []).append(site.layer or 0)
+        elif site.kind == PARTS[0]:
+            layers.setdefault(ATTENTION, []).append(site.layer or 0)
+    found = []
+    for kind, numbers in layers.items():
+        runs: list[list[int]] = []
+        for number in sorted(numbers):
+            if runs and number == runs[-1][-1] + 1 and runs[-1][0] > 0:
+                runs[-1].append(number)
+            else:
+                runs.append([number])
+        ends = (f"{run[0]}..{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
+        found += [f"{kind}@{end}" if kind not in _WITHOUT_LAYER else kind for end in ends]
+    return ", ".join(found)
 
 
 def attention(layer: int) -> tuple[Site, ...]:
@@ -111,13 +184,24 @@ def attention(layer: int) -> tuple[Site, ...]:
 
 
 def first_layer(wanted: Iterable[Site], layers: int) -> int:
-    """Return the first layer that removals change, of `layers`; the sentence counts as the last."""
-    found = [site.counted(layers).layer for site in wanted]
-    return min((layer for layer in found if layer is not None), default=layers)
+    """Return the first layer that removals change, of `layers`.
+
+    The sentence counts as the last; what enters layer 1 is layer 0 of transformers' hidden states.
+    """
+    found = [site.counted(layers) for site in wanted]
+    numbers = [0 if site == Site("input", 1) else site.layer for site in found]
+    return min((number for number in numbers if number is not None), default=layers)
 
 
 def _expected() -> str:
-    return "sentence, embedding, cls@L, tokens@L, attention@L (or query@L, key@L, value@L)"
+    return (
+        "sentence, embedding, cls@L, tokens@L, attention@L (or query@L, key@L, value@L); "
+        f"in decoders also {_listed(_OF_DECODERS)}"
+    )
+
+
+def _listed(kinds: Iterable[str]) -> str:
+    return ", ".join(f"{kind}@L" for kind in kinds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +218,8 @@ class Place:
         Length of the values of the site.
     start
         Their first place in the last axis, if a module outputs those of several sites.
+    indices
+        Their places in the last axis, a tensor, if they are not one after another.
     entering
         Take the module's input, not its output.
     first
@@ -155,11 +241,12 @@ class Place:
     call: int | None = None
     rewinds: Any = field(default=None, repr=False)
     start: int = 0
+    indices: Any = field(default=None, repr=False)
 
     @property
-    def values(self) -> slice:
-        """Places of the values of the site in the last axis."""
-        return slice(self.start, self.start + self.width)
+    def values(self) -> Any:
+        """Places of the values of the site in the last axis: a slice, or indices."""
+        return slice(self.start, self.start + self.width) if self.indices is None else self.indices
 
 
 def locate(model: Any, site: Site) -> Place:
@@ -170,35 +257,64 @@ def locate(model: Any, site: Site) -> Place:
     WordbiasError
         If the model lacks the site; the message names the sites that it has.
     """
-    site = site.within(model)
+    family, name = family_of(model), type(model).__name__
     if site == EMBEDDING:
         raise WordbiasError(
             f"site embedding: comes after the pooling of a sentence-transformers model, and is not "
-            f"in its {type(model).__name__}; write a folder that removes it with: wordbias project "
+            f"in its {name}; write a folder that removes it with: wordbias project "
             "MODEL --setting=embedding --export DIR, or give the SentenceTransformer"
         )
+    if site.kind in (_OF_ENCODERS if family.causal else _OF_DECODERS):
+        what, own = "an encoder", "sentence, cls@L, tokens@L"
+        if family.causal:
+            what, own = "a decoder", f"{_listed(_OF_DECODERS)}, tokens@L"
+        raise WordbiasError(
+            f"site {site}: {name} is {what}; it has {own} and attention@L (or query@L, key@L, "
+            f"value@L) for the layers 1 to {layer_count(model)}"
+        )
+    site = site.within(model)
     if site.kind == "sentence":
         return _sentence(model, site)
     whole = locate_layer(model, site)
-    module, call, rewinds = whole.module, whole.call, whole.rewinds
     if site.kind in PARTS:
-        family, part = family_of(model), PARTS.index(site.kind)
-        linear = module.get_submodule(family.parts[part])
-        size = linear.out_features // (len(PARTS) if fused(family) else 1)
-        return Place(
-            site,
-            linear,
-            size,
-            heads=head_count(model),
-            call=call,
-            rewinds=rewinds,
-            start=size * part if fused(family) else 0,
-        )
-    family, base = family_of(model), base_of(model)
+        return _part(model, family, whole)
+    if site.kind == "input":
+        return replace(whole, entering=True)
+    if site.kind in OUTPUTS:
+        added = whole.module.get_submodule(family.outputs[OUTPUTS.index(site.kind)])
+        return replace(whole, module=added)
+    module, base = whole.module, base_of(model)
     for layer, path in ((1, family.mixed), (layer_count(model), family.last)):
         behind = module_at(base, path) if path and site.layer == layer else None
         module = module if behind is None else behind
-    return Place(site, module, width(model), first=site.kind == "cls", call=call, rewinds=rewinds)
+    return replace(whole, module=module, first=site.kind == "cls")
+
+
+def _part(model: Any, family: Family, whole: Place) -> Place:
+    """Find query, key or value of a layer: the output of a linear map, or a part of it."""
+    part, heads = PARTS.index(whole.site.kind), part_heads(model)
+    linear = whole.module.get_submodule(family.parts[part])
+    size = linear.out_features if linear_by_rows(linear) else linear.nf
+    if not fused(family):
+        return replace(whole, module=linear, width=size, heads=heads[part])
+    size //= sum(heads)  # of a head
+    place = replace(
+        whole,
+        module=linear,
+        width=heads[part] * size,
+        heads=heads[part],
+        start=sum(heads[:part]) * size,
+    )
+    if not family.interleaved:
+        return place
+    torch = need("torch", extra="contextual", purpose=PURPOSE)
+    every = torch.arange(sum(heads) * size, device=linear.weight.device)
+    return replace(place, indices=every.view(-1, len(PARTS), size)[:, part].flatten())
+
+
+def linear_by_rows(linear: Any) -> bool:
+    """Return whether the rows of a linear map's weights make its outputs, as in no Conv1D."""
+    return type(linear).__name__ != "Conv1D"
 
 
 def locate_layer(model: Any, site: Site) -> Place:

@@ -24,6 +24,8 @@ Framework = Literal["numpy", "pt", "mapped"]
 """Arrays of numpy, tensors of torch, or arrays of numpy that are memory-mapped on access."""
 
 ADAPTER = "wordbias adapter 1"
+ADAPTER_OF_LABELS = "wordbias adapter 2"
+"""Adapter with removals that were fitted to labels, which earlier versions do not know."""
 AUDIT = "audit"
 CHECKPOINT = "training"
 NLI_MODEL = "nli"
@@ -33,6 +35,7 @@ TRANSFORM = "transform"
 
 _KINDS = {
     ADAPTER: ("an ", "adapter", "make one with: wordbias project MODEL -o ADAPTER"),
+    ADAPTER_OF_LABELS: ("an ", "adapter", "make one with: wordbias project MODEL -o ADAPTER"),
     AUDIT: ("a ", "result of an audit", "remove it"),
     CHECKPOINT: ("a ", "checkpoint", "remove it, or name another output"),
     NLI_MODEL: ("an ", "NLI model", "train one with: wordbias nli-train"),
@@ -41,6 +44,9 @@ _KINDS = {
     TRANSFORM: ("a ", "transform", "save one with: wordbias debias --save-transform"),
 }
 """For each kind its article, its name, and the remedy for a file of another kind."""
+
+_LATER = {ADAPTER: ADAPTER_OF_LABELS}
+"""Later version of a kind of file, which is read as well."""
 
 
 def write(
@@ -152,8 +158,9 @@ def _open(path: str | os.PathLike[str], kind: str) -> tuple[Tensors, str]:
         tensors, metadata = map_tensors(Path(path))
     except (OSError, WordbiasError) as error:
         raise _unreadable(path, kind, error) from None
-    if kind in metadata:
-        return tensors, metadata[kind]
+    for one in (kind, _LATER.get(kind, kind)):
+        if one in metadata:
+            return tensors, metadata[one]
     if kind == SUBSPACE and tensors.keys() == {"basis", "weights"}:
         return tensors, "null"
     _, name, remedy = _KINDS[kind]

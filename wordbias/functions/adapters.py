@@ -153,7 +153,7 @@ def about_adapter(given: AdapterLike | None, adapter: Adapter) -> dict[str, Any]
     if path is not None:
         file = fetched(named(path), wanted=ADAPTER_FILE)
         about = {"path": path, "sha256": sha256_of(file)}
-    return {**about, "sites": [str(site) for site in adapter.subspaces]}
+    return {**about, "sites": [str(site) for site in adapter.sites]}
 
 
 def removal_of(encoder: Encoder, adapter: Adapter, setting: str) -> Removal:

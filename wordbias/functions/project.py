@@ -34,7 +34,6 @@ from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import check_new, check_writable, new_folder, refuse_same
 from wordbias.functions.inputs import path_of
 from wordbias.measures.registry import short_title
-from wordbias.methods.transform import Projection
 from wordbias.pages.model_card import card_header, model_card
 from wordbias.pretrained import ModelLike, in_folder
 from wordbias.probes.sentence_folder import (
@@ -293,12 +292,11 @@ def _with_module(
 ) -> list[Row]:
     """Write a folder with a module that removes the subspace, and return what that did."""
     (one,) = adapter.interventions()
-    projection = Projection(one.subspace, one.hard)
-    effect = embedding_effect(Path(name).name, vectors, projection, adapter.facts["seed"])
+    effect = embedding_effect(Path(name).name, vectors, one.step, adapter.facts["seed"])
     base = hub_name(name) if isinstance(model, (str, os.PathLike)) else None
     shown = [*tables, _effect_table(effect)]
     with new_folder(export) as made, in_folder(model) as source:
-        write_modules(source_folder(source), made, modules_of((projection,), vectors.width))
+        write_modules(source_folder(source), made, modules_of((one.step,), vectors.width))
         header = card_header(made / ORIGINAL_CARD)
         card = _card(export, base, Path(name).name, header, vectors, adapter, shown)
         (made / CARD).write_text(card, "utf-8")

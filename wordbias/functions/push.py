@@ -21,7 +21,7 @@ from wordbias.embedding import Embedding
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.layout import detect
 from wordbias.formats.source import Source
-from wordbias.formats.stored import ADAPTER, REPRESENTATIONS, TRANSFORM
+from wordbias.formats.stored import ADAPTER, ADAPTER_OF_LABELS, REPRESENTATIONS, TRANSFORM
 from wordbias.formats.tensors import map_tensors
 from wordbias.functions.inputs import path_of
 from wordbias.methods.fitted import Chain, Fitted
@@ -371,7 +371,7 @@ def _file_card(path: Path) -> tuple[str, Card]:
         tensors, kinds = map_tensors(path)
         if TRANSFORM in kinds:
             return METHOD_FILE, _method_card(path)
-        if ADAPTER in kinds:
+        if ADAPTER in kinds or ADAPTER_OF_LABELS in kinds:
             return ADAPTER_FILE, _adapter_card(Adapter.load(path))
         if REPRESENTATIONS in kinds:
             return path.name, _rows_card(path)
@@ -420,11 +420,14 @@ def _adapter_card(adapter: Adapter) -> Card:
     shape = adapter.fingerprint
     chosen = f" Its default setting is {adapter.chosen}." if adapter.chosen else ""
     setting = "" if adapter.chosen else " --setting SETTING"
+    what, are = "Subspaces", "are"
+    if adapter.steps:
+        what, are = f"The label {adapter.facts.get('labels', '')!r}".replace(" ''", ""), "is"
     return Card(
         "an adapter",
         [
-            f"Subspaces that are removed while a {shape.architecture} of {shape.layers} layers and "
-            f"{shape.width} dimensions computes, at: {', '.join(map(str, adapter.subspaces))}."
+            f"{what} that {are} removed while a {shape.architecture} of {shape.layers} layers and "
+            f"{shape.width} dimensions computes, at: {', '.join(map(str, adapter.sites))}."
             f"{chosen}",
             "It belongs to the model that it was fitted on, and is refused for any other.",
         ],

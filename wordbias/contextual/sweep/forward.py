@@ -42,7 +42,7 @@ from wordbias.devices import torch_threads
 from wordbias.errors import WordbiasError
 
 Steps = tuple[Intervention, ...]
-_Key = tuple[object, ...]
+_Key = tuple[Site, bytes]
 Inputs = Mapping[str, Tensor]
 Chain = Sequence[Removal]
 ATTENTION, TOKENS, CLS, SENTENCE = range(4)
@@ -161,8 +161,7 @@ def _split(steps: Sequence[Intervention], layers: int) -> tuple[Steps, ...]:
 
 
 def _key(step: Intervention) -> _Key:
-    basis, weights = step.subspace.basis, step.subspace.weights
-    return (step.site, step.hard, basis.shape, basis.tobytes(), weights.tobytes())
+    return step.site, step.content
 
 
 """Removals, one applied after another."""

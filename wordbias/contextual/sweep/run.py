@@ -189,8 +189,7 @@ def _identity(model: Model, plan: Plan, pairs: TokenisedPairs) -> dict[str, Any]
     for i, name in enumerate(plan.names):
         digest.update(name.encode())
         for step in plan.steps_of(i):
-            digest.update(f"{step} {step.hard}".encode())
-            digest.update(step.subspace.basis.tobytes() + step.subspace.weights.tobytes())
+            digest.update(f"{step} ".encode() + step.content)
     return {
         "model": Fingerprint.of(model.model).to_dict(),
         "interventions": digest.hexdigest(),
