@@ -80,7 +80,9 @@ def reference(
             characters = set(range(start, end))
             own = [t for t in tokens if characters & set(range(*offsets[t])) and not added[t]]
             chosen = list(range(own[0], own[-1] + 1))  # what a space in it became is in between
-            chosen = {"mean": chosen, "first": chosen[:1], "last": chosen[-1:]}[some.subword]
+            chosen = {"mean": chosen, "first": chosen[:1], "last": chosen[-1:]}[
+                some.subword or "mean"
+            ]
         out.append(sum(states[:, t] for t in chosen) / len(chosen))
     return np.stack(out, axis=1)
 

@@ -139,7 +139,7 @@ class TextExamples:
     def batch(self, rows: Places) -> tuple[Tensor, Tensor]:
         """Return logits and classes of some of them, shapes ``(B, C)`` and ``(B,)``."""
         distinct = self.work.texts[rows]
-        given = padded(self.work.tokens, distinct, self.encoder.tokenizer)
+        given = padded(self.work.tokens, distinct, self.encoder)
         device = self.encoder.device
         inputs = {name: torch.from_numpy(x).to(device) for name, x in given.items()}
         states = self.encoder.model(**inputs)[0].float()

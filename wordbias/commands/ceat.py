@@ -6,7 +6,7 @@ import click
 
 from wordbias.commands.encoders import ADAPTER, COMPUTING
 from wordbias.commands.shell import argument, option, shell
-from wordbias.commands.types import COUNT, LAYERS
+from wordbias.commands.types import COUNT, LAYERS, TEMPLATE
 from wordbias.functions.ceat import ceat
 from wordbias.probes.ceat.association import VARIANCES
 from wordbias.probes.encoding import SUBWORDS
@@ -20,6 +20,7 @@ command: click.Command = shell(
     option("variance", type=click.Choice(VARIANCES)),
     option("per_word", type=COUNT),
     option("min_sentences", type=COUNT),
+    option("template", type=TEMPLATE, metavar="TEXT|chat"),
     option("subword", type=click.Choice(SUBWORDS)),
     option("special_tokens", "--special-tokens/--no-special-tokens"),
     option("window", "--window/--no-window"),

@@ -6,7 +6,7 @@ import click
 
 from wordbias.commands.encoders import COMPUTING
 from wordbias.commands.shell import argument, option, shell
-from wordbias.commands.types import COUNT, LAYERS, NAMES, split_where
+from wordbias.commands.types import COUNT, LAYERS, NAMES, TEMPLATE, split_where
 from wordbias.functions.encode import encode
 from wordbias.probes.encoding import POOLINGS, SPECIALS, SUBWORDS
 
@@ -17,6 +17,7 @@ command: click.Command = shell(
     option("output", "-o", "--output", required=True),
     option("layers", type=LAYERS),
     option("pooling", type=click.Choice(POOLINGS)),
+    option("template", type=TEMPLATE, metavar="TEXT|chat"),
     option("subword", type=click.Choice(SUBWORDS)),
     option("special_tokens", type=click.Choice(SPECIALS)),
     option("word_column", metavar="COLUMN"),
@@ -35,6 +36,7 @@ command: click.Command = shell(
         wordbias encode ./minilm bios.tsv.gz --where split=test --pooling mean -o test.safetensors
         wordbias encode ./minilm winobias.tsv --word-column occupation -o words.safetensors
         wordbias encode roberta-base bios.tsv.gz --random-init 0 -o untrained.safetensors
+        wordbias encode gpt2 bios.tsv.gz --template "{} This person is a" -o asked.safetensors
         wordbias encode ./minilm bios.tsv.gz --adapter a.st --setting tokens@3 -o after.safetensors
     """,
 )

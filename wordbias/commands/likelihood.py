@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from wordbias.commands.encoders import ADAPTER
 from wordbias.commands.shell import argument, option, shell
 from wordbias.commands.types import COUNT
 from wordbias.functions.likelihood import likelihood
@@ -15,6 +16,7 @@ command: click.Command = shell(
     option("data", metavar="PATH", multiple=True),
     option("pairs", metavar="FILE"),
     option("perplexity", metavar="TEXT"),
+    *ADAPTER,
     option("max_length", type=COUNT),
     option("precision", type=click.Choice(PRECISIONS)),
     option("output", "-o", "--output", metavar="CSV"),
@@ -24,5 +26,6 @@ command: click.Command = shell(
         wordbias likelihood gpt2 --data winobias/ --data winogender/ -o scores.csv
         wordbias likelihood gpt2 --data BBQ/data/Gender_identity.jsonl
         wordbias likelihood gpt2 --pairs pairs.tsv --perplexity text.txt
+        wordbias likelihood gpt2 --data crows_pairs_anonymized.csv --adapter a.st --perplexity a.txt
     """,
 )

@@ -6,7 +6,15 @@ import click
 
 from wordbias.commands.encoders import ADAPTER
 from wordbias.commands.shell import argument, option, shell
-from wordbias.commands.types import COUNT, FRACTIONS, LAYERS, SEEDS, FiniteRange, split_where
+from wordbias.commands.types import (
+    COUNT,
+    FRACTIONS,
+    LAYERS,
+    SEEDS,
+    TEMPLATE,
+    FiniteRange,
+    split_where,
+)
 from wordbias.functions.probe import probe
 from wordbias.probes.encoding import TEXT_POOLINGS
 from wordbias.probes.train import PROBES
@@ -24,6 +32,7 @@ command: click.Command = shell(
     option("where", multiple=True, callback=split_where, metavar="COLUMN=VALUE"),
     option("limit", type=COUNT),
     option("pooling", type=click.Choice(TEXT_POOLINGS)),
+    option("template", type=TEMPLATE, metavar="TEXT|chat"),
     *ADAPTER,
     option("groups", metavar="FILE-or-COLUMN"),
     option("types", metavar="FILE-or-COLUMN"),

@@ -106,6 +106,18 @@ class _Fractions(ParamType):
             )
 
 
+class _Template(ParamType):
+    """A template of texts; ``\\n`` in it is a new line."""
+
+    name = "text"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """Return the template with its new lines."""
+        return str(value).replace("\\n", "\n")
+
+
 class _Size(ParamType):
     """A size with its unit."""
 
@@ -126,6 +138,7 @@ SEEDS = _Seeds()
 LAYERS = _Layers()
 FRACTIONS = _Fractions()
 SIZE = _Size()
+TEMPLATE = _Template()
 
 
 def split_values(

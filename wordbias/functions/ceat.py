@@ -45,6 +45,7 @@ from wordbias.probes.representations import (
     load_representations,
     which_layers,
 )
+from wordbias.probes.template import check_template
 from wordbias.probes.texts import TextsLike
 from wordbias.rendering import Table, how_many
 from wordbias.resources import located
@@ -81,6 +82,7 @@ def ceat(
     variance: str | None = None,
     per_word: int | None = None,
     min_sentences: int = 1,
+    template: str | None = None,
     subword: str | None = None,
     special_tokens: bool | None = None,
     window: bool | None = None,
@@ -102,6 +104,9 @@ def ceat(
     randomly drawn sentence per word, and combines the effect sizes by a random-effects model. MODEL
     is an encoder, a folder or a name on the hub, and needs ``sentences``. VECTORS is a file that
     ``save`` or `wordbias encode --word-column word` wrote.
+
+    In a causal model, such as GPT-2 or Llama, a word's vector depends on the words before it alone.
+    A note counts the sentences that begin with the word; with ``template`` something stands before.
 
     Only whole words are found. A word with a capital (Bill) is found only in this form, one without
     (bill) in upper and lower case. Equal sentences count once.
@@ -126,8 +131,11 @@ def ceat(
         Maximum number of sentences per word.  [default: 1,000]
     min_sentences : int
         Minimum number of sentences; words with fewer are left out.
+    template : str, optional
+        Text that each sentence is put into, at its {}, such as "Someone said: {}"; or chat, for the
+        model's chat template.
     subword : str, optional
-        How a word's tokens give its vector.  [default: mean]
+        How a word's tokens give its vector.  [default: mean, for a causal model last]
     special_tokens : bool, optional
         Add [CLS] and [SEP] to the model's input.  [default: yes]
     window : bool, optional
@@ -191,6 +199,7 @@ def ceat(
         "sentences": sentences,
         "column": column,
         "per-word": per_word,
+        "template": template,
         "subword": subword,
         "special-tokens": special_tokens,
         "window": window,
@@ -224,6 +233,7 @@ def ceat(
             check_writable(save)
             given_files = {"--sentences": file, "--stimuli": path_of(stimuli)}
             refuse_same({"--save": save}, given_files | {"--adapter": path_of(adapter)})
+        check_template(template)
         fitted, names = open_adapter(adapter, setting)
         if save is not None and len(names) > 1:
             raise UsageError("--save is for one --setting: a file holds the vectors after one")
@@ -245,6 +255,7 @@ def ceat(
             default.special_tokens if special_tokens is None else special_tokens,
             default.window if window is None else window,
             max_length,
+            template or "",
         )
         encoded = encode_contexts(encoder, read, how)
         found = encoded.representations
@@ -255,6 +266,7 @@ def ceat(
             several[-1].save(save)
         notes += [*encoder.notes, *notes_on_modules(encoder, found.about["modules"])]
         notes += _left_out(read, encoded.lost, encoded.truncated, file or "sentences")
+        notes += _only_before(encoder, len(found), encoded.first, template)
         for line in notes:
             note(line, reported=True)
         about = {"path": file} if file is not None else {}
@@ -359,6 +371,20 @@ def _left_out(sentences: Sentences, lost: int, truncated: int, name: str) -> lis
     if truncated:
         notes.append(f"{how_many(truncated, 'sentence')} cut after the word")
     return notes
+
+
+def _only_before(encoder: Encoder, n: int, first: int, template: str | None) -> list[str]:
+    """Note that words of a causal model have no context behind them, and some none before."""
+    if not encoder.causal:
+        return []
+    noted = (
+        f"{encoder.name}: is causal: a word's vector depends on what stands before the word alone"
+    )
+    if not first:
+        return [noted]
+    where = "only the template" if template else "nothing"
+    advice = "" if template else "; --template 'Someone said: {}' puts something there"
+    return [f"{noted}; in {first:,} of {how_many(n, 'context')} that is {where}{advice}"]
 
 
 # tables

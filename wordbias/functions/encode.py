@@ -32,6 +32,7 @@ from wordbias.probes.representations import (
     which_layers,
 )
 from wordbias.probes.resume import check_target, encode_to
+from wordbias.probes.template import check_template
 from wordbias.probes.texts import DISTINCT, Choice, Texts, TextsLike, load_texts
 from wordbias.rendering import Table, how_many
 from wordbias.resources import located
@@ -46,7 +47,8 @@ def encode(
     output: str | os.PathLike[str] | None = None,
     layers: Layers = None,
     pooling: str | None = None,
-    subword: str = "mean",
+    template: str | None = None,
+    subword: str | None = None,
     special_tokens: str | None = None,
     word_column: str | None = None,
     span_columns: Sequence[str] | None = None,
@@ -71,7 +73,8 @@ def encode(
     columns (.tsv, .csv, .jsonl, .parquet), compressed or not; other columns are kept as labels. By
     default a text's vector is that of its first token, which a classifier on top of an encoder
     reads and which Orgad et al. (2022) probe; in layer 0 it is the same for every text. For a
-    causal model, such as GPT-2 or Llama, it is that of the last token. A sentence-transformers
+    causal model, such as GPT-2 or Llama, it is that of the last token, which alone has read all of
+    the text; with ``template`` it has also read what stands after it. A sentence-transformers
     ``model`` uses its own pooling, length and prompt, and its other modules after the last layer. A
     static ``model`` (model2vec, StaticEmbedding) has no layers: a text's vector is the mean of its
     tokens', as its library computes it. The same command resumes an interrupted one.
@@ -93,11 +96,16 @@ def encode(
     pooling : str, optional
         Tokens whose mean is the vector.  [default: as a sentence-transformers ``model`` says, else
         first, for a causal model last; word if words are named]
-    subword : str
-        With words: how a word's tokens give its vector.
+    template : str, optional
+        Text that each text is put into, at its {}, such as "A text about a person: {}"; or chat,
+        for the chat template of ``model``, with the text as the user's message. In the shell \\n is
+        a new line.
+    subword : str, optional
+        With words: how a word's tokens give its vector.  [default: mean, for a causal model last]
     special_tokens : str, optional
-        Special tokens [CLS], [SEP]: seen by the model, counted in the mean as well, or none.
-        [default: seen; counted for a sentence-transformers ``model``]
+        Special tokens [CLS], [SEP]: seen by the model, counted in the mean as well, or none; seen
+        or counted also holds for the template.  [default: seen; counted for a sentence-transformers
+        ``model``]
     word_column : str, optional
         Column of the word to encode in its text.
     span_columns : two str, optional
@@ -157,13 +165,8 @@ def encode(
     >>> reps[6].shape  # doctest: +SKIP
     (1, 768)
     """
-    by_word = word_column is not None or span_columns is not None
-    if span_columns is not None and (len(span_columns) != 2 or word_column is not None):
-        raise UsageError("--span-columns takes two columns, and no --word-column beside it")
-    if pooling not in (None, "word") and by_word:
-        raise UsageError(f"--pooling={pooling} is for whole texts; name no words")
-    if pooling == "word" and not by_word:
-        raise UsageError("--pooling=word needs --word-column or --span-columns")
+    by_word = _by_word(pooling, subword, word_column, span_columns)
+    check_template(template)
     file = path_of(texts)
     output = None if output is None else os.fspath(output)
     refuse_same({"the output": output}, {"the texts": file, "--adapter": path_of(adapter)})
@@ -202,6 +205,7 @@ def encode(
         subword,
         special_tokens,
         max_length,
+        template=template or "",
     )
     encoder = _with_prompt(encoder, prompt, settings)
     job = EncodingJob.of(encoder, given.texts, given.spans, settings)
@@ -263,6 +267,25 @@ def encode(
         closing=[*([] if removal is None else [removal.said(chosen)]), _closing(row)],
     )
     return replace(found, report=report)
+
+
+def _by_word(
+    pooling: str | None,
+    subword: str | None,
+    word_column: str | None,
+    span_columns: Sequence[str] | None,
+) -> bool:
+    """Return whether vectors are of words; refuse options that contradict that."""
+    by_word = word_column is not None or span_columns is not None
+    if span_columns is not None and (len(span_columns) != 2 or word_column is not None):
+        raise UsageError("--span-columns takes two columns, and no --word-column beside it")
+    if pooling not in (None, "word") and by_word:
+        raise UsageError(f"--pooling={pooling} is for whole texts; name no words")
+    if pooling == "word" and not by_word:
+        raise UsageError("--pooling=word needs --word-column or --span-columns")
+    if subword is not None and not by_word:
+        raise UsageError("--subword is for words: name them with --word-column or --span-columns")
+    return by_word
 
 
 def _with_prompt(encoder: Encoder, prompt: str | None, settings: Settings) -> Encoder:
@@ -360,7 +383,9 @@ def _table(row: Row) -> Table:
         followed = f"As its folder says: {' → '.join(about['modules'])}{prompt}. "
     kept = ", ".join(f"{name} ({count})" for name, count in about["columns"].items())
     counts = f"{about['distinct']:,} distinct texts; columns kept (values): {kept or 'none'}."
-    return Table(f"Representations by {row.subject}", columns, [cells], followed + counts)
+    around = f"Each text in the template {about['template']!r}. " if "template" in about else ""
+    note = f"{around}{followed}{counts}"
+    return Table(f"Representations by {row.subject}", columns, [cells], note)
 
 
 def _closing(row: Row) -> str:

@@ -30,6 +30,7 @@ _OF_ENCODERS = (
     "subword",
     "special_tokens",
     "prompt",
+    "template",
     "word_column",
     "span_columns",
     "adapter",

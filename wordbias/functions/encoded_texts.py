@@ -34,6 +34,7 @@ from wordbias.probes.representations import (
     provenance,
     which_layers,
 )
+from wordbias.probes.template import check_template
 from wordbias.probes.texts import Choice, TextsLike, load_texts
 from wordbias.rendering import Table
 from wordbias.resources import located
@@ -87,6 +88,7 @@ def encode_labelled(
     force: bool = False,
     layers: Layers = None,
     pooling: str | None = None,
+    template: str | None = None,
     where: Mapping[str, str | Sequence[str]] | None = None,
     limit: int | None = None,
     skip_bad: bool = False,
@@ -98,6 +100,8 @@ def encode_labelled(
     ----------
     labels
         Column of the texts, a file or values.
+    template
+        Text that each text is put into, see `wordbias.encode`.
 
     Raises
     ------
@@ -111,6 +115,7 @@ def encode_labelled(
         raise UsageError(
             "--texts needs --labels: a column of the texts, or a file of one label a line"
         )
+    check_template(template)
     fitted, names = open_adapter(adapter, setting)
     file = path_of(texts)
     kept = {
@@ -127,7 +132,8 @@ def encode_labelled(
     )
     removals = [] if fitted is None else [removal_of(encoder, fitted, name) for name in names]
     chosen = None if layers is None else which_layers(layers, range(encoder.layers + 1))
-    job = EncodingJob.of(encoder, given.texts, settings=Settings(chosen, pooling))
+    settings = Settings(chosen, pooling, template=template or "")
+    job = EncodingJob.of(encoder, given.texts, settings=settings)
     numbers = job.settings.layers or ()
     for one in removals:
         if max(numbers) < one.first:

@@ -219,7 +219,9 @@ def open_labelled(
     shape = f"{len(examples):,} vectors × {found.dim}"
     many = f", {len(chosen)} layers" if len(chosen) > 1 else ""
     where = "" if path is None else f"{path}: "
-    return Labelled(examples, columns, f"{where}{shape}{many}", info)
+    template = found.about.get("template")
+    around = f", each text in the template {template!r}" if template else ""
+    return Labelled(examples, columns, f"{where}{shape}{many}{around}", info)
 
 
 def _open_rows(

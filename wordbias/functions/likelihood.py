@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from wordbias.arguments import check_number
 from wordbias.calls import path_of, public
+from wordbias.contextual.hooks import Intervention, applied
 from wordbias.contextual.likelihood.causal_model import CausalModel
-from wordbias.contextual.likelihood.evaluate import (
-    Data,
-    Found,
-    evaluate,
-    evaluate_pairs,
-    facts,
-    load_data,
-)
-from wordbias.contextual.likelihood.perplexity import LENGTH, perplexity_rows
+from wordbias.contextual.likelihood.evaluate import Found, Items, load_data, with_changes
+from wordbias.contextual.likelihood.pairs import Record
+from wordbias.contextual.likelihood.perplexity import LENGTH
 from wordbias.contextual.sentence_pairs import SentencePairsLike, sentence_pairs
 from wordbias.contextual.stereoset.scores import Settings
-from wordbias.errors import UsageError
+from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import check_writable, refuse_same, replacing
+from wordbias.functions.adapters import AdapterLike, about_adapter, open_adapter
 from wordbias.pretrained import ModelLike
 from wordbias.rendering import Table, as_csv, how_many
 from wordbias.resources import located
@@ -44,6 +41,22 @@ _TITLES = {
     "lms": "lms",
     "icat": "icat",
 }
+_NAMES = {"intrasentence": "StereoSet", "pairs": "pairs of your own"}
+_OF_BIAS = (
+    "crows",
+    "ss",
+    "coreference-gap",
+    "coreference-correlation",
+    "pro-preferred",
+    "bbq-bias",
+    "pair-preferred",
+    "pair-lean",
+)
+"""Measures of bias of which the closing lines say the change."""
+_OF_COST = ("perplexity", "lms", "bbq-accuracy")
+"""Measures of what a change costs."""
+_NONE = "none"
+"""Name of the setting of records before any removal."""
 _NOTES = {
     "CrowS-Pairs": "No preference is .5; a difference is above 0 for any model.",
     "pairs": "No preference is .5, no lean 0.",
@@ -65,6 +78,9 @@ def likelihood(
     data: PathLike | Sequence[PathLike] = (),
     pairs: SentencePairsLike | None = None,
     perplexity: PathLike | None = None,
+    adapter: AdapterLike | None = None,
+    setting: str | Sequence[str] = (),
+    force: bool = False,
     as_published: bool = False,
     bos: bool = True,
     max_length: int | None = None,
@@ -85,6 +101,9 @@ def likelihood(
     A text without a context follows the BOS token, or EOS if the tokenizer has no BOS. A context
     that is too long is cut at its beginning.
 
+    With ``adapter`` the same items are measured once more with each setting of it removed. The
+    answer says what changed and at what cost.
+
     Parameters
     ----------
     model : path, name on the hub, or (model, tokenizer)
@@ -95,6 +114,13 @@ def likelihood(
         Pairs of texts, a tab between the two, or a TOML file.
     perplexity : path, optional
         Text of which the perplexity is measured.
+    adapter : path or Adapter, optional
+        Adapter that wordbias project wrote; the model is measured with it as well.
+    setting : str or sequence of str, optional
+        Setting of the adapter, such as tokens@3; may be repeated.  [default: the one stored in the
+        adapter]
+    force : bool
+        Use the adapter even if it was fitted on another model.
     as_published : bool
         Count ties as 0, as the published programs do; of StereoSet's sentences, let only the first
         token follow the BOS token, and average over terms, as its authors do.
@@ -116,12 +142,15 @@ def likelihood(
     -------
     Report
         A row for each measure, part of the data and score; ``low`` and ``high`` are its interval:
-        Wilson's of a share, else a bootstrap over pairs, occupations or templates.
+        Wilson's of a share, else a bootstrap over pairs, occupations or templates. After a
+        ``setting``, which is the row's ``stage``, ``change`` is that from the row before, and
+        ``change_low`` and ``change_high`` are its interval, a bootstrap over the same items.
 
     Raises
     ------
     WordbiasError
-        If a file cannot be used, the model is an encoder, or a text is longer than it can read.
+        If a file cannot be used, the model is an encoder, a text is longer than it can read, or
+        the adapter is of another model or changes no score.
 
     References
     ----------
@@ -142,40 +171,83 @@ def likelihood(
     if target is not None:
         check_writable(target)
         read = {"--pairs": path_of(pairs), "--perplexity": path_of(perplexity)}
+        read["--adapter"] = path_of(adapter)
         for one in [None, *given]:
             refuse_same({"-o": target}, {**read, "--data": path_of(one)})
-    sets = [load_data(located(os.fspath(one))) for one in given]
-    own = None if pairs is None else sentence_pairs(pairs)
-    text = None if perplexity is None else read_text(located(os.fspath(perplexity)))
-    decoder = CausalModel.load(
-        model, device=device, precision=precision, max_length=max_length, bos=bos
+    fitted, names = open_adapter(adapter, setting)
+    items = Items(
+        [load_data(located(os.fspath(one))) for one in given],
+        None if pairs is None else sentence_pairs(pairs),
+        None if perplexity is None else read_text(located(os.fspath(perplexity))),
+        Settings(as_published=as_published, seed=seed),
+        max_length or LENGTH,
     )
-    settings = Settings(as_published=as_published, seed=seed)
-    results = [evaluate(decoder, one, settings) for one in sets]
-    if own is not None:
-        results.append(evaluate_pairs(decoder, own, settings))
-    rows = [row for found in results for row in found.rows]
-    if text is not None:
-        length = max_length or LENGTH
-        rows += perplexity_rows(decoder, text.text, decoder.name, length=length, seed=seed)
+    decoder = CausalModel.load(
+        model,
+        device=device,
+        precision=None if fitted is not None else precision,
+        max_length=max_length,
+        bos=bos,
+    )
+    about = {"model": _about(decoder), **items.about(path_of(pairs) or "given")}
+    after: dict[str, Found] = {}
+    if fitted is None:
+        before = items.measure(decoder)
+    else:  # compared as it is stored: float16 rounds small weights away
+        fitted.check(decoder.model, force=force, name=path_of(adapter) or "adapter", inside=True)
+        decoder = decoder.on(device, precision)
+        about |= {"model": _about(decoder), "adapter": about_adapter(adapter, fitted)}
+        removals = {name: fitted.interventions(name) for name in names}
+        before = items.measure(decoder)
+        after = {name: _after(decoder, items, before, name, removals[name]) for name in names}
     if target is not None:
         with replacing(target) as stream:
-            stream.write(as_csv([one for found in results for one in found.records]).encode())
-    about: dict[str, dict[str, object]] = {"model": _about(decoder)}
-    about |= {f"data {i}": dict(facts(one)) for i, one in enumerate(sets, 1)}
-    if own is not None:
-        about["pairs"] = {"path": path_of(pairs) or "given", "pairs": len(own)}
-    if text is not None:
-        about["perplexity"] = {"path": text.path, "sha256": text.sha256}
+            stream.write(as_csv(_records(before, after)).encode())
+    changed = {name: found.rows for name, found in after.items()}
+    said = [line for name, rows in changed.items() for line in _said(name, before.rows, rows)]
     return Report(
         inputs=about,
-        rows=rows,
-        tables=_tables(rows),
-        heading=[f"{decoder.name} on {_described(sets, own is not None, text is not None)}."],
-        closing=[] if target is None else [f"Written: {target}."],
+        rows=[*before.rows, *(row for rows in changed.values() for row in rows)],
+        tables=[*_tables(before.rows), *_change_tables(before.rows, changed)],
+        heading=[f"{decoder.name} on {items.described()}."],
+        closing=[*said, *([] if target is None else [f"Written: {target}."])],
         seed=seed,
-        notes=_notes(decoder, results),
+        notes=_notes(decoder, before),
     )
+
+
+def _after(
+    decoder: CausalModel,
+    items: Items,
+    before: Found,
+    setting: str,
+    removals: Sequence[Intervention],
+) -> Found:
+    """Measure a decoder on the same items while a setting of an adapter is removed.
+
+    Raises
+    ------
+    WordbiasError
+        If every log-likelihood is as without it.
+    """
+    with applied(decoder.model, removals, setting):
+        found = items.measure(replace(decoder, name=f"{decoder.name} {setting}"))
+    values = [row.value for row in found.rows]
+    if found.records == before.records and values == [row.value for row in before.rows]:
+        raise WordbiasError(
+            f"{decoder.name}: the setting {setting} changes no likelihood; choose sites such as "
+            "tokens@L and attention-output@L"
+        )
+    rows = with_changes(before.rows, found.rows, setting, items.settings.seed)
+    return replace(found, rows=rows)
+
+
+def _records(before: Found, after: Mapping[str, Found]) -> list[Record]:
+    """Return the records of the items, with a column for the setting if there is an adapter."""
+    if not after:
+        return before.records
+    every = {_NONE: before, **after}
+    return [{"setting": name, **one} for name, found in every.items() for one in found.records]
 
 
 def _about(decoder: CausalModel) -> dict[str, object]:
@@ -192,20 +264,15 @@ def _about(decoder: CausalModel) -> dict[str, object]:
     }
 
 
-def _described(sets: Sequence[Data], own: bool, text: bool) -> str:
-    names = [str(facts(one)["data"]) for one in sets]
-    return ", ".join([*names, *["pairs of your own"] * own, *["a text"] * text])
-
-
-def _notes(decoder: CausalModel, results: Sequence[Found]) -> list[str]:
-    notes = [note for found in results for note in found.notes]
+def _notes(decoder: CausalModel, found: Found) -> list[str]:
+    notes = list(found.notes)
     if decoder.bos and decoder.tokenizer.bos_token_id is None:
         token = decoder.tokenizer.convert_ids_to_tokens(decoder.start)
         notes.append(f"the tokenizer has no BOS token: texts follow its EOS token, {token}")
-    if cut := sum(found.cut for found in results):
+    if found.cut:
         notes.append(
-            f"{how_many(cut, 'text')} had a context longer than {decoder.limit} tokens, which was "
-            "cut at its beginning"
+            f"{how_many(found.cut, 'text')} had a context longer than {decoder.limit} tokens, "
+            "which was cut at its beginning"
         )
     return notes
 
@@ -254,6 +321,98 @@ def _cell(row: Row | None) -> str:
     if "low" not in row.details:
         return number(row.value, 3)
     return f"{number(row.value, 3)} [{row.details['low']:.2f}, {row.details['high']:.2f}]"
+
+
+# Before and after
+
+
+def _change_tables(before: Sequence[Row], after: Mapping[str, Sequence[Row]]) -> list[Table]:
+    """Return a table for each setting: each value before and after it, and its change."""
+    return [
+        Table(
+            f"Before and after {name}",
+            ["data", "part", "score", "measure", "before", "after", "change, 95 %"],
+            [_change_cells(was, now) for was, now in zip(before, rows, strict=True)],
+            "The intervals are a paired bootstrap over the same items.",
+        )
+        for name, rows in after.items()
+    ]
+
+
+def _change_cells(was: Row, now: Row) -> list[str]:
+    task = str(was.details.get("task", "a text"))
+    part, score, *answers = _line(was.details) if "subset" in was.details else ("", "")
+    return [
+        _NAMES.get(task, task),
+        ", ".join([part, *answers]),
+        score,
+        _TITLES.get(was.measure, was.measure),
+        number(was.value, 3),
+        number(now.value, 3),
+        _change(now),
+    ]
+
+
+def _change(row: Row) -> str:
+    """Return the change of a value with its sign and its interval."""
+    about = row.details
+    if "change" not in about:
+        return "–"
+    low, high = about.get("change_low"), about.get("change_high")
+    ends = "" if low is None or high is None else f" [{_signed(low)}, {_signed(high)}]"
+    return f"{_signed(about['change'])}{ends}"
+
+
+def _signed(value: float) -> str:
+    shown = number(value, 3)
+    return f"+{shown}" if value > 0 and shown.strip("0.") else shown
+
+
+def _said(setting: str, before: Sequence[Row], after: Sequence[Row]) -> list[str]:
+    """Say what a setting changed, and at what cost: of each data set all items, by their sums."""
+    found: dict[tuple[object, ...], tuple[Row, Row]] = {}
+    for was, now in zip(before, after, strict=True):
+        about = was.details
+        key = was.measure, about.get("task"), about.get("condition")
+        if was.value is not None and now.value is not None:
+            found.setdefault(key, (was, now))
+    bias = [_sentence(*pair) for pair in found.values() if pair[0].measure in _OF_BIAS]
+    cost = [_sentence(*pair) for pair in found.values() if pair[0].measure in _OF_COST]
+    if not any(row.measure == "perplexity" for row in before):
+        cost.append("perplexity not measured, which --perplexity TEXT does")
+    return [
+        *([f"After {setting}: {'; '.join(bias)}."] if bias else []),
+        f"Cost of {setting}: {'; '.join(cost)}.",
+    ]
+
+
+def _sentence(was: Row, now: Row) -> str:
+    """Say how a value changed: towards no bias or what is better, away from it, or not clearly."""
+    about = now.details
+    task = str(about.get("task", ""))
+    condition = _CONDITIONS.get(str(about.get("condition", "")), "")
+    what = " ".join(
+        [*([_NAMES.get(task, task)] if task else []), *([condition] if condition else [])]
+    )
+    title = _TITLES.get(was.measure, was.measure)
+    values = f"{title} {number(now.value, 3)}, {number(was.value, 3)} before"
+    low, high = about.get("change_low"), about.get("change_high")
+    if low is None or high is None:
+        verdict = f"change {_change(now)}"
+    elif low <= 0 <= high:
+        verdict = f"no clear change, {_change(now)}"
+    else:
+        verdict = f"{_direction(was, now)}, {_change(now)}"
+    return f"{what}: {values} ({verdict})" if what else f"{values} ({verdict})"
+
+
+def _direction(was: Row, now: Row) -> str:
+    a, b, neutral = was.value or 0.0, now.value or 0.0, now.details.get("neutral")
+    if neutral is not None:
+        nearer = abs(b - neutral) < abs(a - neutral)
+        return f"{'nearer to' if nearer else 'farther from'} no bias, {number(neutral, 1)}"
+    better = (b > a) == (now.details.get("better") == "higher")
+    return "better" if better else "worse"
 
 
 def _perplexity_table(rows: Sequence[Row]) -> Table:

@@ -63,6 +63,7 @@ def probe(
     where: Mapping[str, str | Sequence[str]] | None = None,
     limit: int | None = None,
     pooling: str | None = None,
+    template: str | None = None,
     adapter: AdapterLike | None = None,
     setting: str | Sequence[str] = (),
     force: bool = False,
@@ -126,6 +127,9 @@ def probe(
         With ``texts``: maximum number of rows.
     pooling : str, optional
         With ``texts``: tokens whose mean is the vector.  [default: that of wordbias encode]
+    template : str, optional
+        With ``texts``: text that each text is put into, at its {}, such as "A text about a person:
+        {}"; or chat, for the model's chat template.
     adapter : path or Adapter, optional
         With ``texts``: adapter that wordbias project wrote for the model.
     setting : str or sequence of str, optional
@@ -204,6 +208,7 @@ def probe(
         "where": where,
         "limit": limit,
         "pooling": pooling,
+        "template": template,
         "adapter": adapter,
         "setting": setting,
         "force": force,
@@ -238,6 +243,7 @@ def probe(
             force=force,
             layers=layers,
             pooling=pooling,
+            template=template,
             where=where,
             limit=limit,
             skip_bad=skip_bad,

@@ -3,6 +3,7 @@
 from wordbias.pretrained.loading import (
     LoadedModel,
     check_padding,
+    configured_length,
     load_pretrained,
     load_untrained,
     position_limit,
@@ -28,6 +29,7 @@ __all__ = [
     "LoadedModel",
     "ModelLike",
     "check_padding",
+    "configured_length",
     "evaluating",
     "in_folder",
     "load_pretrained",

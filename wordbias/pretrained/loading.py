@@ -67,6 +67,16 @@ _REASONS = {
     "an architecture that transformers has",
 }
 """Reason and remedy by a part of the message of transformers, which is long or has no remedy."""
+_POSITIONS = ("position_embeddings", "embed_positions", "wpe")
+"""Ends of the names of tables of positions: of BERT and most others, OPT, GPT-2."""
+_LENGTHS = (
+    "n_positions",
+    "max_position_embeddings",
+    "n_ctx",
+    "max_seq_len",
+    "max_sequence_length",
+)
+"""Names of the number of positions in the configs of decoders."""
 Numbers = TypeVar("Numbers", bound=NDArray[np.floating])
 
 
@@ -182,13 +192,22 @@ def position_limit(model: Any) -> int | None:
     """Return the number of tokens in a model's table of positions; None if there is no such table.
 
     RoBERTa and MPNet number positions after that of padding, so that a table of 514 rows is for
-    512 tokens.
+    512 tokens; OPT numbers them from 2.
     """
     for name, module in model.named_modules():
-        if name.endswith("position_embeddings") and hasattr(module, "num_embeddings"):
-            padding = module.padding_idx
-            return int(module.num_embeddings) - (0 if padding is None else padding + 1)
+        if name.endswith(_POSITIONS) and hasattr(module, "num_embeddings"):
+            padding = getattr(module, "padding_idx", None)
+            before = 0 if padding is None else padding + 1
+            return int(module.num_embeddings) - int(getattr(module, "offset", before))
     return None
+
+
+def configured_length(model: Any) -> int | None:
+    """Return the number of tokens that a model was made for, as its config says; None if not."""
+    config = model.config
+    config = config.get_text_config() if hasattr(config, "get_text_config") else config
+    known = [getattr(config, name, None) for name in _LENGTHS]
+    return min((n for n in known if isinstance(n, int) and 0 < n < _NO_LIMIT), default=None)
 
 
 def usual_length(model: Any, tokenizer: Any) -> int:

@@ -16,6 +16,7 @@ from wordbias.pretrained import (
     PURPOSE,
     LoadedModel,
     ModelLike,
+    configured_length,
     evaluating,
     load_pretrained,
     load_untrained,
@@ -51,7 +52,8 @@ class Encoder(LoadedModel):
     dim
         Dimensions of a vector, the same in all layers.
     limit
-        Tokens that its table of positions allows, special ones included; None if it has no table.
+        Tokens that its table of positions allows, special ones included, or that a causal model was
+        made for; None if it has no table.
     random_init
         Seed of its weights, if they are random.
     causal
@@ -126,6 +128,9 @@ class Encoder(LoadedModel):
                 )
         loaded = loaded.on(device, precision)
         layers, dim, causal = _shape(loaded.model, loaded.name)
+        limit = position_limit(loaded.model)
+        if causal and limit is None:
+            limit = configured_length(loaded.model)
         if sentence is not None:
             sentence.width(dim * len(sentence.pooling))
             if sentence.lower_case:
@@ -134,7 +139,7 @@ class Encoder(LoadedModel):
             **vars(loaded),
             layers=layers,
             dim=dim,
-            limit=position_limit(loaded.model),
+            limit=limit,
             random_init=random_init,
             causal=causal,
             sentence=sentence,
@@ -145,7 +150,8 @@ class Encoder(LoadedModel):
     def max_length(self) -> int:
         """Default of the maximum length of a text in tokens, special ones included."""
         if self.sentence is None:
-            return usual_length(self.model, self.tokenizer)
+            usual = usual_length(self.model, self.tokenizer)
+            return min(usual, self.limit or usual)
         if self.sentence.max_length is not None:
             return min(self.sentence.max_length, self.limit or self.sentence.max_length)
         known = int(self.tokenizer.model_max_length)  # 10^30 where the tokenizer does not say
@@ -180,7 +186,11 @@ class Encoder(LoadedModel):
             Arguments of the model by name, each of shape ``(B, T)``.
         """
         with self.predicting() as torch:
-            given = {key: torch.from_numpy(value).to(self.device) for key, value in inputs.items()}
+            given: dict[str, Any] = {
+                key: torch.from_numpy(value).to(self.device) for key, value in inputs.items()
+            }
+            if self.causal:
+                given["use_cache"] = False  # keys and values, which nothing would continue
             found = self.model(**given, output_hidden_states=True)
         states: list[Any] = list(found.hidden_states)
         last = getattr(found, "last_hidden_state", None)

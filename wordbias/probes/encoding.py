@@ -13,6 +13,7 @@ from wordbias.errors import WordbiasError, need
 from wordbias.pretrained import PURPOSE
 from wordbias.pretrained.model_like import interventions_in, paused
 from wordbias.probes.encoder import Encoder
+from wordbias.probes.template import CHAT, PLACE, Template
 from wordbias.probes.tokenising import (
     Places,
     Span,
@@ -34,6 +35,7 @@ Subword = Literal["mean", "first", "last"]
 SUBWORDS: tuple[str, ...] = get_args(Subword)
 Special = Literal["seen", "counted", "none"]
 SPECIALS: tuple[str, ...] = get_args(Special)
+_OF_TEMPLATES = ("template", "chat")
 Float32 = NDArray[np.float32]
 BATCH_TOKENS = 2048
 
@@ -63,7 +65,7 @@ def encode_spans(
     spans: Sequence[Span],
     layers: Sequence[int] | None = None,
     *,
-    subword: str = "mean",
+    subword: str | None = None,
     special_tokens: bool = True,
     max_length: int | None = None,
 ) -> Float32:
@@ -76,7 +78,8 @@ def encode_spans(
     layers
         Numbers of the layers, 0 being the input embeddings; by default all.
     subword
-        Vector of a word of several tokens: their ``mean``, the ``first`` or the ``last``.
+        Vector of a word of several tokens: their ``mean``, the ``first`` or the ``last``. By
+        default the last of a causal model, the mean of another.
     special_tokens
         Let the model see [CLS], [SEP] and the like.
     max_length
@@ -109,14 +112,23 @@ class Settings:
         ``word`` at its span. By default that of a sentence-transformers folder; else the last
         token of a causal model, and the first of another.
     subword
-        Vector of a word of several tokens: their ``mean``, the ``first`` or the ``last``.
+        Vector of a word of several tokens: their ``mean``, the ``first`` or the ``last``. By
+        default the last of a causal model, whose other tokens have not read the whole word, and
+        the mean of another.
     special_tokens
         [CLS], [SEP] and the like are ``seen`` by the model but not in the mean; ``counted`` in the
         mean as well; or there are ``none``, as in the released code of CEAT. By default seen, and
-        counted where a sentence-transformers folder is followed.
+        counted where a sentence-transformers folder is followed. The same holds for the tokens of a
+        template.
     max_length
         Tokens that a text is cut to; by default that of a sentence-transformers folder, else what
         the model allows, at most 512.
+    template
+        Text with one ``{}``, in the place of which each text is encoded, or ``chat``, the chat
+        template of the tokenizer; empty without one. `resolved` writes it out.
+    chat
+        The template is a chat template, which writes special tokens itself; filled in by
+        `resolved`.
     prompt
         Prompt before every text; filled in by `resolved`.
     modules
@@ -126,11 +138,13 @@ class Settings:
 
     layers: tuple[int, ...] | None = None
     pooling: str | None = None
-    subword: str = "mean"
+    subword: str | None = None
     special_tokens: str | None = None
     max_length: int | None = None
     prompt: str = ""
     modules: tuple[str, ...] = ()
+    template: str = ""
+    chat: bool = False
 
     def __post_init__(self) -> None:
         for name, known in (
@@ -157,7 +171,19 @@ class Settings:
             the vectors of the layers have different lengths.
         """
         longest = encoder.max_length if self.max_length is None else self.max_length
-        found = replace(self, max_length=longest)
+        of_word = self.pooling == "word" and encoder.causal
+        subword = self.subword or ("last" if of_word else "mean")
+        found = replace(self, max_length=longest, subword=subword)
+        if self.template == CHAT:
+            if self.special_tokens == "none":
+                raise WordbiasError(
+                    f"{encoder.name}: a chat template writes special tokens itself; leave out "
+                    "--special-tokens=none, or write a template out"
+                )
+            template = Template.of_chat(encoder.tokenizer, encoder.name)
+            found = replace(found, template=str(template), chat=True)
+        elif self.template == PLACE:
+            found = replace(found, template="")
         if self.pooling == "word":
             special = self.special_tokens or "seen"
             found = replace(found, special_tokens=special, modules=_modules_of_words(encoder))
@@ -202,8 +228,9 @@ class Settings:
         return pooled
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings as a dictionary."""
-        return asdict(self)
+        """Return the settings as a dictionary, without a template that is not there."""
+        found = asdict(self)
+        return {key: value for key, value in found.items() if value or key not in _OF_TEMPLATES}
 
 
 def _default_pooling(encoder: Encoder) -> str:
@@ -312,10 +339,12 @@ class EncodingJob:
         places = {key: i for i, key in enumerate(dict.fromkeys(keys))}
         tokens = tokenise(
             encoder,
-            [settings.prompt + text for text, _ in places],
+            [text for text, _ in places],
             [span for _, span in places if span is not None] if spans else None,
             max_length=settings.max_length,
-            special_tokens=settings.special_tokens != "none",
+            special_tokens=settings.special_tokens != "none" and not settings.chat,
+            prompt=settings.prompt,
+            template=Template.parse(settings.template) if settings.template else None,
         )
         which = np.array([places[key] for key in keys], np.intp)
         empty = np.flatnonzero(tokens.lengths[which] == 0)
@@ -407,7 +436,7 @@ class EncodingJob:
     def _encode(self, rows: Places) -> Float32:
         """Return vectors of distinct texts, shape ``(L, B, d)``."""
         torch = need("torch", extra="contextual", purpose=PURPOSE)
-        states = self.encoder.hidden_states(padded(self.tokens, rows, self.encoder.tokenizer))
+        states = self.encoder.hidden_states(padded(self.tokens, rows, self.encoder))
         weights = torch.from_numpy(self._weights(rows)).to(self.encoder.device)
         with torch.inference_mode():
             found = [

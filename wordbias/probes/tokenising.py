@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from wordbias.errors import WordbiasError
 from wordbias.pretrained import need_transformers, silent
 from wordbias.probes.encoder import Encoder
+from wordbias.probes.template import Template
 from wordbias.progress import progress
 
 Span = tuple[int, int]
@@ -40,7 +41,7 @@ class Tokens:
     ----------
     ids, special, types
         All tokens, text after text, shape ``(N,)``: number in the vocabulary, mask of special
-        tokens, segment.
+        tokens and those of a template, segment.
     starts
         Place of each text's first token, and the end, shape ``(n + 1,)``.
     cut
@@ -92,28 +93,35 @@ def tokenise(
     *,
     max_length: int | None = None,
     special_tokens: bool = True,
+    prompt: str = "",
+    template: Template | None = None,
 ) -> Tokens:
     """Tokenise texts.
 
     Parameters
     ----------
     spans
-        Span of a word in each text, for vectors of words.
+        Span of a word in each text, for vectors of words; without the template.
     max_length
         Tokens that a text is cut to, special ones included; by default the encoder's.
     special_tokens
         Let the tokenizer add its special tokens, such as [CLS] and [SEP].
+    prompt
+        Prompt before every text.
+    template
+        Template that every text is put into, after the prompt. Of a text that is too long, the text
+        is cut and the template is not.
 
     Raises
     ------
     WordbiasError
-        If the model cannot read texts of that length, or spans are given and the tokenizer is a
-        slow one, which does not say what characters a token is of.
+        If the model cannot read texts of that length or the template alone, or spans or a template
+        are given and the tokenizer is a slow one, which does not say what characters a token is of.
     """
-    if spans is not None and not encoder.tokenizer.is_fast:
+    if (spans is not None or template is not None) and not encoder.tokenizer.is_fast:
         raise WordbiasError(
             f"{encoder.name}: its tokenizer is a slow one, which does not say what characters a "
-            "token is of; words need a fast one (a tokenizer.json)"
+            "token is of; words and templates need a fast one (a tokenizer.json)"
         )
     longest = encoder.max_length if max_length is None else max_length
     if encoder.limit is not None and longest > encoder.limit:
@@ -122,12 +130,13 @@ def tokenise(
         )
     if longest <= encoder.tokenizer.num_special_tokens_to_add():
         raise WordbiasError(f"texts cut to {longest} tokens have none of their own; allow more")
+    tokeniser = _Tokeniser(encoder, longest, special_tokens, prompt, template)
     parts = []
     with progress("tokenising", len(texts), "text") as bar:
         for start in range(0, len(texts), TEXTS_TOGETHER):
             some = texts[start : start + TEXTS_TOGETHER]
             given = None if spans is None else spans[start : start + TEXTS_TOGETHER]
-            parts.append(_part(encoder, some, given, longest, special_tokens))
+            parts.append(tokeniser.tokens(some, given))
             bar.update(len(some))
     return Tokens.joined(parts)
 
@@ -156,65 +165,134 @@ def token_range(offsets: Sequence[Span], special: Sequence[int], span: Span) -> 
     return (found[0], found[-1] + 1) if found else None
 
 
-def _part(
-    encoder: Encoder,
-    texts: Sequence[str],
-    spans: Sequence[Span] | None,
-    longest: int,
-    special_tokens: bool,
-) -> Tokens:
-    """Tokenise a few texts; those that have one token too many are cut in a second call."""
-    options = {"add_special_tokens": special_tokens, "return_offsets_mapping": spans is not None}
-    found = _call_tokenizer(encoder, texts, longest + 1, options)
-    cut = np.array([len(ids) > longest for ids in found["input_ids"]], bool)
-    if cut.any():
-        long = [text for text, too_long in zip(texts, cut, strict=True) if too_long]
-        again = _call_tokenizer(encoder, long, longest, options)
-        for k, place in enumerate(np.flatnonzero(cut)):
-            for key, values in found.items():
-                values[place] = again[key][k]
-    ranges, lost = _ranges(found, cut, spans)
-    return Tokens(
-        _flat(found["input_ids"], np.int32),
-        _flat(found["special_tokens_mask"], bool),
-        _flat(found["token_type_ids"], np.int8),
-        np.cumsum([0, *map(len, found["input_ids"])]),
-        cut,
-        ranges,
-        lost,
-    )
+@dataclass(frozen=True, eq=False)
+class _Tokeniser:
+    """The tokenizer of an encoder, with a prompt and a template around each text."""
 
+    encoder: Encoder
+    longest: int
+    special_tokens: bool
+    prompt: str
+    template: Template | None
 
-def _call_tokenizer(
-    encoder: Encoder, texts: Sequence[str], length: int, options: dict[str, bool]
-) -> dict[str, list[Any]]:
-    """Call the tokenizer; texts are cut to at most `length` tokens."""
-    with silent(need_transformers()):
-        return dict(
-            encoder.tokenizer(
-                list(texts),
-                truncation=True,
-                max_length=length,
-                return_special_tokens_mask=True,
-                return_token_type_ids=True,
-                return_attention_mask=False,
-                **options,
-            )
+    @property
+    def before(self) -> str:
+        """Text before every text."""
+        return self.prompt + ("" if self.template is None else self.template.before)
+
+    @property
+    def after(self) -> str:
+        """Text after every text."""
+        return "" if self.template is None else self.template.after
+
+    def tokens(self, texts: Sequence[str], spans: Sequence[Span] | None) -> Tokens:
+        """Tokenise a few texts; those that have one token too many are cut in a second call."""
+        offsets = spans is not None or self.template is not None
+        found = self._call(texts, self.longest + 1, offsets)
+        cut = np.array([len(ids) > self.longest for ids in found["input_ids"]], bool)
+        ends = [len(self.before) + len(text) for text in texts]
+        if cut.any():
+            places = np.flatnonzero(cut).tolist()
+            long = [texts[i] for i in places]
+            kept = self._shortened(long) if self.template is not None else long
+            again = self._call(kept, self.longest, offsets)
+            for k, i in enumerate(places):
+                for key, values in found.items():
+                    values[i] = again[key][k]
+                ends[i] = len(self.before) + len(kept[k])
+                if offsets:
+                    ends[i] = min(ends[i], max(end for _, end in again["offset_mapping"][k]))
+        if self.template is not None:
+            self._mark_template(found, ends)
+        ranges, lost = _ranges(found, cut, ends, spans, len(self.before))
+        return Tokens(
+            _flat(found["input_ids"], np.int32),
+            _flat(found["special_tokens_mask"], bool),
+            _flat(found["token_type_ids"], np.int8),
+            np.cumsum([0, *map(len, found["input_ids"])]),
+            cut,
+            ranges,
+            lost,
         )
+
+    def _call(self, texts: Sequence[str], length: int | None, offsets: bool) -> dict[str, Any]:
+        """Call the tokenizer; texts are cut to at most `length` tokens."""
+        with silent(need_transformers()):
+            return dict(
+                self.encoder.tokenizer(
+                    [f"{self.before}{text}{self.after}" for text in texts],
+                    truncation=length is not None,
+                    max_length=length,
+                    add_special_tokens=self.special_tokens,
+                    return_offsets_mapping=offsets,
+                    return_special_tokens_mask=True,
+                    return_token_type_ids=True,
+                    return_attention_mask=False,
+                )
+            )
+
+    def _shortened(self, texts: Sequence[str]) -> list[str]:
+        """Cut texts at their end until they fit into the template, by bisection.
+
+        Raises
+        ------
+        WordbiasError
+            If the template alone leaves no room for a text.
+        """
+
+        def lengths(some: Sequence[str]) -> list[int]:
+            return [len(ids) for ids in self._call(some, None, False)["input_ids"]]
+
+        (alone,) = lengths([""])
+        if alone >= self.longest:
+            raise WordbiasError(
+                f"{self.encoder.name}: the template alone has {alone} tokens, and texts are cut to "
+                f"{self.longest}; shorten it, or allow more with --max-length"
+            )
+        fits, not_fits = [0] * len(texts), [len(text) for text in texts]
+        while open_ := [i for i in range(len(texts)) if not_fits[i] - fits[i] > 1]:
+            middles = [(fits[i] + not_fits[i]) // 2 for i in open_]
+            counts = lengths([texts[i][:k] for i, k in zip(open_, middles, strict=True)])
+            for i, k, count in zip(open_, middles, counts, strict=True):
+                (fits if count <= self.longest else not_fits)[i] = k
+        return [text[:k] for text, k in zip(texts, fits, strict=True)]
+
+    def _mark_template(self, found: dict[str, Any], ends: Sequence[int]) -> None:
+        """Mark the tokens of the template as special: all that share no character with the text."""
+        for i, end in enumerate(ends):
+            found["special_tokens_mask"][i] = [
+                int(special or max(a, len(self.before)) >= min(b, end))
+                for (a, b), special in zip(
+                    found["offset_mapping"][i], found["special_tokens_mask"][i], strict=True
+                )
+            ]
 
 
 def _ranges(
-    found: dict[str, list[Any]], cut: NDArray[np.bool_], spans: Sequence[Span] | None
+    found: dict[str, Any],
+    cut: NDArray[np.bool_],
+    ends: Sequence[int],
+    spans: Sequence[Span] | None,
+    before: int,
 ) -> tuple[Int, list[Lost]]:
-    """Return the tokens of each span, shape ``(n, 2)``, and the spans without any."""
+    """Return the tokens of each span, shape ``(n, 2)``, and the spans without any.
+
+    Parameters
+    ----------
+    ends
+        Character behind the last of each text that is read.
+    before
+        Characters before each text.
+    """
     if spans is None:
         return np.array([(0, len(ids)) for ids in found["input_ids"]], np.int64).reshape(-1, 2), []
-    ranges = np.zeros((len(cut), 2), np.int64)
+    ranges = np.zeros((len(ends), 2), np.int64)
     lost = []
-    for i, span in enumerate(spans):
+    for i, (start, end) in enumerate(spans):
         offsets = found["offset_mapping"][i]
+        span = start + before, end + before
         tokens = token_range(offsets, found["special_tokens_mask"][i], span)
-        if cut[i] and span[1] > max(end for _, end in offsets):
+        if cut[i] and span[1] > ends[i]:
             lost.append(Lost(i, "is cut off with the end of its text"))
         elif tokens is None:
             lost.append(Lost(i, "has no token"))
@@ -299,16 +377,22 @@ def copies_of(texts: Places, count: int) -> list[Places]:
     return np.split(order, np.searchsorted(texts[order], np.arange(1, count)))
 
 
-def padded(tokens: Tokens, rows: Places, tokenizer: Any) -> dict[str, NDArray[np.int64]]:
-    """Return the model's arguments for some texts, padded on the right, shape ``(B, T)`` each."""
+def padded(tokens: Tokens, rows: Places, encoder: Encoder) -> dict[str, NDArray[np.int64]]:
+    """Return the model's arguments for some texts, padded on the right, shape ``(B, T)`` each.
+
+    A causal model does not see that padding, so that any token will do, also for a tokenizer that
+    has none or one that the model does not know. It gets no segments: GPT-2 would add the embedding
+    of a word to every token.
+    """
+    tokenizer = encoder.tokenizer
     lengths = tokens.lengths[rows]
     shape = len(rows), int(lengths.max())
-    ids = np.full(shape, tokenizer.pad_token_id or 0, np.int64)
+    ids = np.full(shape, 0 if encoder.causal else tokenizer.pad_token_id or 0, np.int64)
     types = np.full(shape, tokenizer.pad_token_type_id, np.int64)
     mask = np.arange(shape[1]) < lengths[:, None]
     picked = np.concatenate([np.arange(tokens.starts[r], tokens.starts[r + 1]) for r in rows])
     ids[mask], types[mask] = tokens.ids[picked], tokens.types[picked]
     inputs = {"input_ids": ids, "attention_mask": mask.astype(np.int64)}
-    if "token_type_ids" in tokenizer.model_input_names:
+    if "token_type_ids" in tokenizer.model_input_names and not encoder.causal:
         inputs["token_type_ids"] = types
     return inputs

@@ -349,12 +349,13 @@ def _rows(
     accuracy = float(counts[:, 0].mean())
     interval = wilson(accuracy, n)._asdict()
     chance = 1 / 3 if about["answers"] == OWN else (10 if ambiguous else 1) / 12
-    known = {**about, "n": n, "chance": chance, **ideal("bbq-accuracy")}
-    yield Row(subject, "bbq-accuracy", accuracy, {**known, **interval})
     _, numbers = np.unique(templates, return_inverse=True)
     sums = np.zeros((numbers.max() + 1, 4))
     np.add.at(sums, numbers, counts)
     unit = sums if len(sums) > 1 else counts
+    drawn = resampled_means(unit, np.random.default_rng(seed))
+    known = {**about, "n": n, "chance": chance, **ideal("bbq-accuracy"), **interval}
+    yield Row(subject, "bbq-accuracy", accuracy, known, drawn[:, 0] / drawn[:, 1])
 
     def bias(of: Float) -> Float:
         with np.errstate(invalid="ignore"):
@@ -369,8 +370,9 @@ def _rows(
         reason = "undefined: every answer is unknown"
         yield Row(subject, "bbq-bias", None, {**details, "reason": reason})
         return
-    drawn = bias(resampled_means(unit, np.random.default_rng(seed)))
-    yield Row(subject, "bbq-bias", value, {**details, **ideal("bbq-bias"), **ends(drawn)})
+    biases = bias(drawn)
+    details |= {**ideal("bbq-bias"), **ends(biases)}
+    yield Row(subject, "bbq-bias", value, details, biases)
 
 
 def bbq_records(data: BBQ, found: Scored) -> list[Record]:

@@ -34,6 +34,7 @@ from wordbias.pretrained import (
     PURPOSE,
     LoadedModel,
     ModelLike,
+    configured_length,
     evaluating,
     load_pretrained,
     need_transformers,
@@ -53,14 +54,6 @@ _ENOUGH, _LIKE = 128, 0.9
 _TOGETHER = 64
 """Maximum number of continuations of one context that are computed together."""
 _NO_LIMIT = 1 << 20
-_POSITIONS = (
-    "n_positions",
-    "max_position_embeddings",
-    "n_ctx",
-    "max_seq_len",
-    "max_sequence_length",
-)
-"""Names of the number of positions in the configs of decoders."""
 
 
 class Tokens(NamedTuple):
@@ -461,11 +454,8 @@ def _front(tokenizer: Any) -> tuple[int, ...]:
 
 def _positions(loaded: LoadedModel) -> int | None:
     """Return the number of tokens that a model can read, as config and tokenizer say."""
-    config = loaded.model.config
-    config = config.get_text_config() if hasattr(config, "get_text_config") else config
-    known = [getattr(config, name, None) for name in _POSITIONS]
-    known.append(int(loaded.tokenizer.model_max_length))
-    return min((n for n in known if isinstance(n, int) and 0 < n < _NO_LIMIT), default=None)
+    known = [configured_length(loaded.model), int(loaded.tokenizer.model_max_length)]
+    return min((n for n in known if n is not None and 0 < n < _NO_LIMIT), default=None)
 
 
 def _check_causal(loaded: LoadedModel) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from wordbias.contextual.likelihood import stereoset as sentences
 from wordbias.contextual.likelihood.bbq import BBQ, load_bbq
 from wordbias.contextual.likelihood.causal_model import CausalModel
 from wordbias.contextual.likelihood.pairs import Record
+from wordbias.contextual.likelihood.perplexity import perplexity_rows
 from wordbias.contextual.likelihood.winogender import SENTENCES, Winogender, load_winogender
 from wordbias.contextual.sentence_pairs import SentencePair
 from wordbias.contextual.stereoset.crows_pairs import CrowsPairs, parse_crows_pairs
@@ -22,6 +23,7 @@ from wordbias.errors import WordbiasError
 from wordbias.outcomes.winobias import Sentence, load_winobias
 from wordbias.rendering import how_many
 from wordbias.results import Row
+from wordbias.statistics import paired_interval
 from wordbias.text_files import Source, header_of, read_text
 
 _EXPECTED = (
@@ -137,7 +139,11 @@ def _winobias(model: CausalModel, read: Sequence[Sentence], settings: Settings) 
     if chosen:
         compared = winobias.score_winobias_pairs(model, chosen)
         rows += winobias.winobias_pair_rows(
-            chosen, compared, model.name, as_published=settings.as_published
+            chosen,
+            compared,
+            model.name,
+            as_published=settings.as_published,
+            seed=settings.seed,
         )
         records += winobias.winobias_pair_records(chosen, compared)
     notes = []
@@ -156,6 +162,81 @@ def evaluate_pairs(model: CausalModel, given: Sequence[SentencePair], settings: 
         found, model.name, as_published=settings.as_published, seed=settings.seed
     )
     return Found(rows, pairs.pair_records(given, found))
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """What a decoder is measured on, the same before and after a removal.
+
+    Attributes
+    ----------
+    sets
+        Data sets.
+    pairs
+        Pairs of one's own.
+    text
+        Text of which the perplexity is measured, in windows of at most `length` tokens.
+    """
+
+    sets: Sequence[Data]
+    pairs: Sequence[SentencePair] | None
+    text: Source | None
+    settings: Settings
+    length: int
+
+    def measure(self, model: CausalModel) -> Found:
+        """Measure a decoder on everything."""
+        parts = [evaluate(model, one, self.settings) for one in self.sets]
+        if self.pairs is not None:
+            parts.append(evaluate_pairs(model, self.pairs, self.settings))
+        rows = [row for part in parts for row in part.rows]
+        if self.text is not None:
+            given = {"length": self.length, "seed": self.settings.seed}
+            rows += perplexity_rows(model, self.text.text, model.name, **given)
+        return Found(
+            rows,
+            [record for part in parts for record in part.records],
+            sum(part.cut for part in parts),
+            [note for part in parts for note in part.notes],
+        )
+
+    def described(self) -> str:
+        """Name the data for people."""
+        names = [str(facts(one)["data"]) for one in self.sets]
+        own = ["pairs of your own"] * (self.pairs is not None)
+        return ", ".join([*names, *own, *["a text"] * (self.text is not None)])
+
+    def about(self, pairs: str) -> dict[str, dict[str, object]]:
+        """Return the data as inputs of a report, the pairs by their name."""
+        found = {f"data {i}": dict(facts(one)) for i, one in enumerate(self.sets, 1)}
+        if self.pairs is not None:
+            found["pairs"] = {"path": pairs, "pairs": len(self.pairs)}
+        if self.text is not None:
+            found["perplexity"] = {"path": self.text.path, "sha256": self.text.sha256}
+        return found
+
+
+def with_changes(before: Sequence[Row], after: Sequence[Row], stage: str, seed: int) -> list[Row]:
+    """Return the rows after a removal, each with its change from the same row before.
+
+    The interval of a change is a paired bootstrap: each of its draws has the same items before and
+    after. A row has none if its measure has none.
+
+    Parameters
+    ----------
+    stage
+        Name of what was removed.
+    """
+    found = []
+    for was, now in zip(before, after, strict=True):
+        about: dict[str, object] = {**now.details, "stage": stage, "seed": seed}
+        if was.value is not None and now.value is not None:
+            about["change"] = now.value - was.value
+            ends = paired_interval(was.samples, now.samples)
+            if ends is not None:
+                about |= {"change_low": ends.low, "change_high": ends.high}
+        found.append(replace(now, details=about))
+    return found
 
 
 def facts(data: Data) -> Mapping[str, object]:

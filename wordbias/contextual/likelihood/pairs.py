@@ -39,12 +39,16 @@ def tie_value(as_published: bool) -> float:
 
 
 def share_row(
-    subject: str, measure: str, values: Float, about: Mapping[str, Any], ties: int
+    subject: str, measure: str, values: Float, about: Mapping[str, Any], ties: int, seed: int = 0
 ) -> Row:
-    """Return the share of items, of which each is 1, 0 or a tie, with Wilson's interval."""
+    """Return the share of items, of which each is 1, 0 or a tie, with Wilson's interval.
+
+    Its samples are a bootstrap over the items, for changes of them.
+    """
     share = float(values.mean())
+    drawn = resampled_means(values[:, None], np.random.default_rng(seed))[:, 0]
     details = {**about, "n": len(values), "ties": ties, **ideal(measure)}
-    return Row(subject, measure, share, {**details, **wilson(share, len(values))._asdict()})
+    return Row(subject, measure, share, {**details, **wilson(share, len(values))._asdict()}, drawn)
 
 
 def mean_row(subject: str, measure: str, values: Float, about: Mapping[str, Any], seed: int) -> Row:
@@ -52,7 +56,7 @@ def mean_row(subject: str, measure: str, values: Float, about: Mapping[str, Any]
     drawn = resampled_means(values[:, None], np.random.default_rng(seed))[:, 0]
     details = {**about, "n": len(values), **ideal(measure), "seed": seed}
     interval = percentile_interval(drawn)._asdict()
-    return Row(subject, measure, float(values.mean()), {**details, **interval})
+    return Row(subject, measure, float(values.mean()), {**details, **interval}, drawn)
 
 
 def score_pairs(
@@ -104,7 +108,7 @@ def _pair_rows(
     ties = int((first == second).sum())
     about = {**about, "as_published": as_published}
     better = preferred(first, second, tie_value(as_published))
-    yield share_row(subject, "crows", better, about, ties)
+    yield share_row(subject, "crows", better, about, ties, seed)
     yield mean_row(subject, "likelihood-difference", np.abs(first - second), about, seed)
 
 
@@ -153,7 +157,7 @@ def pair_rows(
         about = {"task": "pairs", "subset": ALL, "score": name, "as_published": as_published}
         better = preferred(first, second, tie_value(as_published))
         ties = int((first == second).sum())
-        rows.append(share_row(subject, "pair-preferred", better, about, ties))
+        rows.append(share_row(subject, "pair-preferred", better, about, ties, seed))
         rows.append(mean_row(subject, "pair-lean", first - second, about, seed))
     return rows
 

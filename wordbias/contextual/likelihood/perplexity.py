@@ -77,6 +77,7 @@ def perplexity_rows(
                 "seed": seed,
                 **(percentile_interval(drawn[name])._asdict() if name in drawn else {}),
             },
+            drawn.get(name),
         )
         for name, value in values.items()
     ]

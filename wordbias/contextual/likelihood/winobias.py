@@ -104,7 +104,7 @@ def winobias_question_rows(
             for side, of in zip((PRO, ANTI), values[:, chosen], strict=True):
                 of_side = {**about, "subset": side, "chance": 0.5}
                 ties = int((of == 0.5).sum())
-                rows.append(share_row(subject, "coreference-accuracy", of, of_side, ties))
+                rows.append(share_row(subject, "coreference-accuracy", of, of_side, ties, seed))
             gap = values[0, chosen] - values[1, chosen]
             of_both = {**about, "subset": f"{PRO} − {ANTI}"}
             rows.append(mean_row(subject, "coreference-gap", gap, of_both, seed))
@@ -117,6 +117,7 @@ def winobias_pair_rows(
     subject: str,
     *,
     as_published: bool = False,
+    seed: int = 0,
 ) -> list[Row]:
     """Measure how often the pro-stereotyped sentence is the likelier one, by each score.
 
@@ -138,7 +139,7 @@ def winobias_pair_rows(
         for subset, chosen in subsets.items():
             about = {"task": TASK, "subset": subset, "score": name, "as_published": as_published}
             ties = int((pro == anti)[chosen].sum())
-            rows.append(share_row(subject, "pro-preferred", better[chosen], about, ties))
+            rows.append(share_row(subject, "pro-preferred", better[chosen], about, ties, seed))
     return rows
 
 

@@ -201,7 +201,8 @@ def winogender_rows(
             if chosen.any():
                 about = {"task": TASK, "subset": subset, "score": name, "chance": 0.5}
                 ties = int((values[chosen] == 0.5).sum())
-                rows.append(share_row(subject, "coreference-accuracy", values[chosen], about, ties))
+                of = values[chosen]
+                rows.append(share_row(subject, "coreference-accuracy", of, about, ties, seed))
         if subsets[GOTCHA].any() and subsets[NOT_GOTCHA].any():
             about = {"task": TASK, "subset": f"{NOT_GOTCHA} − {GOTCHA}", "score": name}
             rows.append(_gap(data, values, subsets, subject, about, seed))
@@ -239,7 +240,7 @@ def _gap(
     n = int((subsets[NOT_GOTCHA] | subsets[GOTCHA]).sum())
     details = {**about, "n": n, "occupations": len(sums), **ideal("coreference-gap"), "seed": seed}
     interval = percentile_interval(drawn)._asdict()
-    return Row(subject, "coreference-gap", float(gap(sums.sum(0))), {**details, **interval})
+    return Row(subject, "coreference-gap", float(gap(sums.sum(0))), {**details, **interval}, drawn)
 
 
 def _sum(values: Float, mask: Any) -> tuple[float, float]:
@@ -259,9 +260,9 @@ def _correlation(
     if np.isnan(value):
         reason = "undefined: fewer than two occupations with different shares and leans"
         return Row(subject, "coreference-correlation", None, {**details, "reason": reason})
-    interval = ends(resampled_spearman(x, y, np.random.default_rng(seed)))
-    known = ideal("coreference-correlation")
-    return Row(subject, "coreference-correlation", value, {**details, **known, **interval})
+    drawn = resampled_spearman(x, y, np.random.default_rng(seed))
+    known = {**ideal("coreference-correlation"), **ends(drawn)}
+    return Row(subject, "coreference-correlation", value, {**details, **known}, drawn)
 
 
 def occupation_leans(data: Winogender, scores: Float) -> dict[str, float]:

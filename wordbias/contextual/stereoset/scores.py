@@ -207,7 +207,7 @@ def _cat(
         zip(("ss", "lms", "icat"), measured(slice(None)), strict=True)
     ):
         interval = percentile_interval(drawn[:, i])._asdict()
-        yield Row(subject, name, value, {**about, **ideal(name), **interval})
+        yield Row(subject, name, value, {**about, **ideal(name), **interval}, drawn[:, i])
 
 
 # Scores of triples and clusters

@@ -312,20 +312,24 @@ class ContextSettings:
     layers
         Layers, by default the last; 0 is the input embeddings.
     subword
-        Vector of a word of several tokens: their ``mean``, the ``first`` or the ``last``.
+        Vector of a word of several tokens: their ``mean``, the ``first`` or the ``last``. By
+        default the last of a causal model, the mean of another.
     special_tokens
         Let the model see [CLS], [SEP] and the like, as it did in training.
     window
         Cut the sentence as the released code does, see `published_window`.
     max_length
         Tokens that a sentence is cut to; by default what the model allows, at most 512.
+    template
+        Text with one ``{}`` that each sentence is put into, or ``chat``; empty without one.
     """
 
     layers: tuple[int, ...] | None = None
-    subword: str = "mean"
+    subword: str | None = None
     special_tokens: bool = True
     window: bool = False
     max_length: int | None = None
+    template: str = ""
 
 
 AS_PUBLISHED = ContextSettings(subword="last", special_tokens=False, window=True)
@@ -344,11 +348,14 @@ class Encoded(NamedTuple):
         for the model.
     truncated
         Number of sentences that were cut behind the word.
+    first
+        Number of contexts with nothing but the template before the word.
     """
 
     representations: Representations
     lost: int
     truncated: int
+    first: int
 
 
 def encode_contexts(
@@ -369,6 +376,7 @@ def encode_contexts(
         chosen.subword,
         "seen" if chosen.special_tokens else "none",
         chosen.max_length,
+        template=chosen.template,
     )
     pairs = [
         (word, published_window(context) if chosen.window else context)
@@ -396,7 +404,8 @@ def encode_contexts(
     found = Representations(
         vectors, job.settings.layers or (), columns, about, Path(encoder.name).name
     )
-    return Encoded(found, len(lost), job.truncated)
+    first = sum(not context.text[: context.start].strip() for _, context in pairs)
+    return Encoded(found, len(lost), job.truncated, first)
 
 
 def _job(encoder: Encoder, pairs: Sequence[tuple[str, Context]], how: Settings) -> EncodingJob:
