@@ -1,4 +1,4 @@
-"""Time applying a fitted method to rows of vectors beside pyarrow, which reads and writes the file.
+"""Time `apply` of a method to rows beside pyarrow, which reads and writes the file, and `erase`.
 
     python benchmarks/erase.py                    # 1,000,000 rows of 768 float32, 3 GB a file
     python benchmarks/erase.py --rows 100000
@@ -7,8 +7,10 @@ The rows are normal numbers, with a label by which one direction differs, in row
 LEACE is fitted on the first group. Peers: pyarrow reads each row group of the Parquet file and
 writes it with the file's compression; numpy copies the .npy file block by block, which computes
 nothing. Each runs in a process of its own, in turn with ours, `wordbias.apply`; seconds are those
-of reading, computing and writing until the data is on the disk, without starting Python. Files are
-written below --folder (four times the size of one, in the end removed). Prints a Markdown table.
+of reading, computing and writing until the data is on the disk, without starting Python. The last
+lines are a whole call of `wordbias.erase` of the .npy file with a file of labels: the fit, the
+report on held-out rows and the written file. Files are written below --folder (four times the size
+of one, in the end removed). Prints a Markdown table.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ direction = rng.standard_normal(dim, np.float32)
 whole = np.lib.format.open_memmap("a.npy", "w+", np.float32, (n, dim))
 kind = pa.list_(pa.float32())
 schema = pa.schema([("id", pa.int64()), ("gender", pa.string()), ("embedding", kind)])
-with pq.ParquetWriter("a.parquet", schema) as file:
+with pq.ParquetWriter("a.parquet", schema) as file, open("gender.txt", "w") as listed:
     for start in range(0, n, group):
         count = min(group, n - start)
         labels = rng.integers(0, 2, count)
@@ -47,6 +49,7 @@ with pq.ParquetWriter("a.parquet", schema) as file:
         offsets = pa.array(np.arange(count + 1, dtype=np.int32) * dim)
         vectors = pa.ListArray.from_arrays(offsets, pa.array(x.reshape(-1)))
         genders = pa.array(np.array(["f", "m"])[labels])
+        listed.writelines(f"{gender}\\n" for gender in genders.to_pylist())
         ids = pa.array(range(start, start + count))
         file.write_table(pa.table([ids, genders, vectors], schema=schema))
         if not start:
@@ -100,6 +103,16 @@ seconds = row.details["seconds"]
 """
     + END
 )
+ERASE = (
+    """
+import time
+import wordbias as wb
+start = time.perf_counter()
+wb.erase("a.npy", "gender.txt", output="ours.npy")
+seconds = time.perf_counter() - start
+"""
+    + END
+)
 
 
 def main() -> None:
@@ -125,6 +138,10 @@ def main() -> None:
                 ours.append(_timed(folder, OURS, suffix))
             target = "≤ 2×" if suffix == "parquet" else ""
             _print(f"{suffix}, peer {name}", target, given.rows, ours, theirs)
+        runs = [_timed(folder, ERASE, "npy") for _ in range(given.runs)]
+        seconds, peak = (statistics.median(values) for values in zip(*runs, strict=True))
+        print(f"| npy, a whole call of erase | {seconds:.1f} s | | | |")
+        print(f"| … peak memory | {peak / 1e6:.0f} MB | | | |")
     finally:
         shutil.rmtree(folder)
 

@@ -240,3 +240,20 @@ def test_a_label_is_erased_from_a_sentence_model_by_address(
     card = hub.repositories["model", "me/clean"].files["README.md"].decode()
     assert "base_model: me/minilm\n" in card
     assert same_vectors(wb.encode("hf://me/clean", TEXTS), wb.encode(clean, TEXTS))
+
+
+def test_a_model_by_its_name_gets_a_module_from_the_files_of_the_model_alone(
+    hub: Hub, folder: Callable[[str], Path], tmp_path: Path
+) -> None:
+    path = folder("all-MiniLM-L6-v2")
+    for name in ("optimizer.pt", "modeling.py", "onnx/model.onnx", "data/train.parquet"):
+        (path / name).parent.mkdir(exist_ok=True)
+        (path / name).write_bytes(b"x" * 1500)
+    hub.put_folder("me/minilm", path)
+    export = tmp_path / "clean"
+    wb.encode("hf://me/minilm", TEXTS)  # so that the cache has what transformers loads
+    wb.project("me/minilm", sites="embedding", setting="embedding", export=export)
+    for name in ("optimizer.pt", "modeling.py", "onnx", "data"):
+        assert not hub.asked("GET", name)
+        assert not (export / name).exists()
+    assert {"modules.json", "1_Pooling", "model.safetensors"} <= {p.name for p in export.iterdir()}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import resource
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -220,3 +222,26 @@ def test_biographies_as_bags_of_their_words(shared_data: Path, tmp_path: Path, c
     assert before["low"] > before["neutral"] + 0.2
     assert after["value"] < before["neutral"] + 0.06
     assert found["task-accuracy", "after"]["low"] > found["task-accuracy", "after"]["neutral"]
+
+
+def test_a_disk_that_is_full_leaves_no_method_without_its_rows(
+    tmp_path: Path, process: Run
+) -> None:
+    x, y = vectors(2000)
+    np.save(tmp_path / "x.npy", x)
+    (tmp_path / "gender.txt").write_text("\n".join(y) + "\n")
+    call = ("erase", tmp_path / "x.npy", "--labels", tmp_path / "gender.txt")
+    outputs = ("-o", tmp_path / "clean.npy", "--save-transform", tmp_path / "m.st")
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+    for before in ({"gender.txt", "x.npy"}, {"gender.txt", "x.npy", "m.st"}):
+        if "m.st" in before:
+            (tmp_path / "m.st").write_bytes(b"of another call")
+        done = process(*call, *outputs, preexec_fn=limit)
+        assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+        assert "clean.npy" in done.err
+        assert {one.name for one in tmp_path.iterdir()} == before
+    assert (tmp_path / "m.st").read_bytes() == b"of another call"

@@ -99,7 +99,8 @@ def test_the_sample_has_a_thousand_names_and_the_control_none(found: Run) -> Non
         _value(result, "compression", subject=s, set="labels") for s in ("sample", "random")
     )
     assert sample["n"] == random["n"] >= 1000
-    assert (sample["neutral"], sample["better"], sample["seeds"]) == (1, "lower", [0, 1, 2])
+    assert (sample["better"], sample["seeds"]) == ("lower", [0, 1, 2])
+    assert 1 <= sample["neutral"] < 1.001, "nearly as many names are of women as of men"
     assert len(set(sample["values"])) == 3
     assert sample["min"] <= sample["value"] <= sample["max"]
     assert sample["sd"] == pytest.approx(np.std(sample["values"], ddof=1))
@@ -150,7 +151,29 @@ def test_both_figures_obey_the_conversion(found: Run, encoded: Path) -> None:
         assert f1 == 8 / N
         bits = _value(result, "compression", set="labels", layer=layer)["value"]
         assert to_bits(published["value"], f1) == pytest.approx(bits, rel=1e-9)
-        assert published["neutral"] == pytest.approx(1 / (f1 + (1 - f1) * math.log(2)))
+        neutral = _value(result, "compression", set="labels", layer=layer)["neutral"]
+        assert published["neutral"] == pytest.approx(1 / (f1 + (1 / neutral - f1) * math.log(2)))
+        length = _value(result, "codelength", set="labels", layer=layer)
+        assert length["neutral"] == pytest.approx(N / neutral)
+
+
+def test_neutral_is_what_the_shares_of_the_classes_give(cli: Run, tmp_path: Path) -> None:
+    """A probe learns that a class is rare from any vectors; that is no trace of the label."""
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(3000) < 0.1, "rare", "other")
+    np.savez(tmp_path / "x.npz", x=rng.normal(size=(3000, 3)).astype(np.float32), y=y)
+    arguments = ("probe", tmp_path / "x.npz", "--array", "x", "--labels", "y", "--seeds", "0,1,2")
+    done = cli(*arguments)
+    assert (done.code, done.err) == (0, "")
+    p = np.mean(y == "rare")
+    entropy = -(p * np.log2(p) + (1 - p) * np.log2(1 - p))
+    neutral = 3000 / (60 + 2940 * entropy)
+    text = " ".join(done.out.split())
+    assert f"{neutral:.3g} = the labels cannot be read off the vectors" in text
+    assert "The shares of the classes alone give that much" in text
+    row = _value(json.loads(cli(*arguments, "--format", "json").out), "compression", set="labels")
+    assert row["neutral"] == pytest.approx(neutral)
+    assert 1.3 < row["value"] <= 1.02 * neutral
 
 
 def test_as_published_uses_the_last_weights(cli: Run, encoded: Path) -> None:
@@ -243,7 +266,8 @@ def test_every_format(cli: Run, encoded: Path, to: str) -> None:
     assert (done.code, done.err) == (0, "")
     if to == "csv":
         (row, *_) = csv.DictReader(io.StringIO(done.out))
-        assert (row["measure"], row["neutral"]) == ("compression", "1")
+        assert row["measure"] == "compression"
+        assert 1 <= float(row["neutral"]) < 1.1
     if to == "table":
         assert max(map(len, done.out.split("\n"))) <= 100
     assert "compression" in done.out

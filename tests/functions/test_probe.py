@@ -217,3 +217,36 @@ def test_rare_classes_are_a_warning(reps: Representations) -> None:
     cells = ["once", *reps.column("gender").cells()[1:]]
     with pytest.warns(WordbiasWarning, match="bios: 1 of 3 classes occur only once .once."):
         probe(reps, cells, layers=6, **QUICK)
+
+
+def grown() -> tuple[Any, Any]:
+    """Return vectors of three layers of very different sizes, which all hold the label alike."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(["f", "m"], 200)
+    x = rng.normal(size=(400, 40)).astype(np.float32)
+    x[:, 0] += 2 * (y == "f")
+    return x * np.array([0.05, 1, 60], np.float32)[:, None, None], y
+
+
+def test_layers_of_different_sizes_are_comparable_once_they_are_scaled() -> None:
+    x, y = grown()
+    kept = x.copy()
+    uneven = "layer 2 are 1,200 times as large as those of layer 0.*scale=True makes the layers"
+    with pytest.warns(WordbiasWarning, match=uneven):
+        plain = probe(x, y, seeds=(0, 1), rate=0.01, control=False)["compression"]
+    scaled = probe(x, y, seeds=(0, 1), rate=0.01, scale=True, control=False)["compression"]
+    assert len({round(row.value or 0, 3) for row in scaled}) == 1
+    assert plain[2].value < 0.7 * scaled[2].value, "large vectors are learned by heart"
+    np.testing.assert_array_equal(x, kept)
+    by_accuracy = probe(x, y, seeds=0, scale=True, mdl=False)
+    assert "of vectors with mean square 1 in each layer" in " ".join(str(by_accuracy).split())
+
+
+def test_layers_are_scaled_by_one_number_each() -> None:
+    x, y = grown()
+    x[2, :7] = 0
+    sizes = np.sqrt((x.astype(float) ** 2).mean((1, 2)))
+    by_hand = probe((x / sizes[:, None, None]).astype(np.float32), y, seeds=3)
+    found = probe(x, y, seeds=3, scale=True)
+    for one, other in zip(found, by_hand, strict=True):
+        assert one.value == pytest.approx(other.value, rel=1e-3, abs=1e-9)

@@ -365,17 +365,64 @@ def test_hidden_files_and_links_to_files_elsewhere_are_not_published(
     (folder / ".env").write_text("TOKEN=secret")
     (folder / "1_Pooling").mkdir()
     (folder / "1_Pooling" / ".key").write_text("secret")
-    (folder / "copy.txt").symlink_to("config.json")
+    (folder / "vocab.txt").symlink_to("config.json")
     wb.push(folder, "me/x")
     names = set(there(hub, "me/x").files)
-    assert "copy.txt" in names
+    assert "vocab.txt" in names
     assert not any("/." in f"/{name}" for name in names - {".gitattributes"})
     (tmp_path / "key").write_text("secret")
-    (folder / "notes.txt").symlink_to(tmp_path / "key")
+    (folder / "merges.txt").symlink_to(tmp_path / "key")
     done = cli("push", folder, "me/y")
     assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
-    assert f"notes.txt: is a link to {tmp_path.resolve() / 'key'}" in done.err
+    assert f"merges.txt: is a link to {tmp_path.resolve() / 'key'}" in done.err
     assert ("model", "me/y") not in hub.repositories
+
+
+def test_only_what_belongs_to_a_model_is_published(hub: Hub, cli: Cli, tmp_path: Path) -> None:
+    """The state of a training, keys and weights of other programs stay, and a note names them."""
+    folder = model_folder(tmp_path)
+    modules = [{"path": "", "type": "t.Transformer"}, {"path": "1_Dense", "type": "t.Dense"}]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    published = [
+        "LICENSE", "card.svg", "1_Dense/config.json", "1_Dense/model.safetensors", "vocab.txt",
+        "tokenizer.json", "tokenizer_config.json", "sentence_bert_config.json", "spiece.model",
+        "chat_template.jinja", "model.safetensors.index.json", "README.md",
+        "model-00001-of-00002.safetensors",
+    ]  # fmt: skip
+    others = [
+        "optimizer.pt", "training_args.bin", "trainer_state.json", "id_rsa", "hf_token.txt",
+        "service_account.json", "pytorch_model.bin", "onnx/model.onnx", "run/config.json",
+        "modeling.py", "adapter.safetensors",
+    ]  # fmt: skip
+    for name in (*published, *others):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("x")
+    (folder / "README.md").write_text("---\nlicense: mit\n---\n# Mine\n")
+    done = cli("push", folder, "me/x")
+    assert (done.code, done.err.count("\n")) == (0, 1)
+    assert set(there(hub, "me/x").files) - {".gitattributes"} == {
+        *published, "config.json", "modules.json", "model.safetensors"
+    }  # fmt: skip
+    named = done.err.partition("not published, as no part of the model: ")[2].partition(";")[0]
+    assert sorted(named.split(", ")) == sorted(others)
+
+
+def test_a_folder_of_vectors_is_published_and_one_with_something_else_is_not(
+    hub: Hub, cli: Cli, tmp_path: Path
+) -> None:
+    folder = tmp_path / "vectors"
+    folder.mkdir()
+    (folder / "README.md").write_text("---\nlicense: mit\n---\n# Mine\n")
+    (folder / "a.txt").write_text("she 1 0\nhe 0 1\n")
+    (folder / "a.csv").write_text("x,y\n1,2\n")
+    assert cli("push", folder, "datasets/me/x").code == 0
+    names = {"README.md", "a.txt", "a.csv"}
+    assert set(there(hub, "me/x", "dataset").files) - {".gitattributes"} == names
+    (folder / "key.txt").write_text("-----BEGIN PRIVATE KEY-----")
+    done = cli("push", folder, "datasets/me/y")
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+    assert "key.txt" in done.err
+    assert ("dataset", "me/y") not in hub.repositories
 
 
 def test_a_model_in_the_cache_of_the_hub_is_published(hub: Hub, tmp_path: Path) -> None:

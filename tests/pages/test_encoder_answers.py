@@ -94,6 +94,8 @@ def test_gender_is_read_if_a_layer_is_beyond_chance() -> None:
     nothing = said([compression(1.05), stereotype(0.1)])
     assert "cannot be read off sentences that do not state it" in nothing
     assert "no layer is beyond chance" in nothing
+    unequal = compression(1.3, neutral=1.33, beyond_chance=False)
+    assert "compression is 1.30 in the last layer, 1.33 where nothing is read" in said([unequal])
     lower = [compression(1.05), compression(1.8, layer=2), stereotype(0.1)]
     assert "which is at chance. Inside the encoder it can, most in layer 2: 1.80" in said(lower)
 

@@ -13,6 +13,7 @@ from wordbias.probes.mdl import (
     OnlineCode,
     online_codelength,
     published_codelength,
+    share_compression,
     to_bits,
     to_published,
     uniform_codelength,
@@ -49,6 +50,25 @@ def test_an_ideal_uninformative_probe(f1: float, k: int) -> None:
     expected = 1 / (f1 + (1 - f1) * math.log(2))
     assert code.compression_as_published == pytest.approx(expected, rel=1e-12)
     assert expected == pytest.approx({0.02: 1.430, 0.001: 1.442}[f1], abs=5e-4)
+
+
+@given(st.lists(st.integers(1, 400), min_size=2, max_size=9), st.floats(0.001, 0.9))
+def test_a_probe_that_knows_the_shares_alone_is_neutral(counts: list[int], f1: float) -> None:
+    """It gives every label its share; with equal shares that is 1/K, and neutral is 1."""
+    labels = np.repeat(np.arange(len(counts)), counts)
+    n, k = len(labels), len(counts)
+    first = max(1, int(f1 * n))
+    nats = -np.log(np.array(counts) / n)[labels].mean()
+    code = _code(first, [n - first], [(n - first) * nats], k)
+    neutral = share_compression(labels, first / n)
+    assert code.compression == pytest.approx(neutral, rel=1e-9)
+    assert neutral == 1 if len({*counts}) == 1 and k == 2 else neutral >= 1
+    published = to_published(neutral, first / n)
+    assert code.compression_as_published == pytest.approx(published, rel=1e-9)
+
+
+def test_labels_of_one_class_have_nothing_to_compress() -> None:
+    assert share_compression(np.zeros(5), 0.02) == 1
 
 
 def test_the_upper_bound_is_one_by_the_first_block() -> None:

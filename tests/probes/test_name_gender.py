@@ -49,6 +49,15 @@ def test_what_a_gender_shares_is_read_and_what_a_name_has_is_not() -> None:
     assert control["probe-accuracy"].value < 0.65
 
 
+def test_chance_is_not_below_what_the_shares_of_the_genders_give() -> None:
+    rare = ["female" if i < NAMES // 10 else "male" for i in range(NAMES) for _ in range(TIMES)]
+    (own,) = read_names(vectors(0.0, 0.0), rare, NAME, seeds=SEEDS)
+    row = rows(own)["compression"]
+    assert row.details["neutral"] > 1.9
+    assert row.details["chance_low"] >= row.details["neutral"]
+    assert row.details["beyond_chance"] is False
+
+
 def test_the_codes_are_those_of_the_online_code_with_names_as_groups() -> None:
     x = vectors(1.0, 0.5)
     (reading,) = read_names(x, GENDER, NAME, seeds=SEEDS)

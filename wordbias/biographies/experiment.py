@@ -51,6 +51,7 @@ from wordbias.probes.mdl import (
     UNIFORM,
     needed,
     online_code,
+    share_compression,
     to_published,
 )
 from wordbias.probes.representations import Representations
@@ -466,12 +467,13 @@ def _coded(
         for measure in _MEASURES:
             yield Row(run.subject, measure, None, {**about, "reason": reason})
         return
-    neutral = to_published(1, code.first / code.n)
+    neutral = share_compression(genders, code.first / code.n)
+    published = to_published(neutral, code.first / code.n)
     tested = {"n": code.blocks[-1].n, "neutral": majority_share(genders), "better": "lower"}
     values: tuple[tuple[float, dict[str, Any]], ...] = (
-        (code.compression, {"neutral": 1, "better": "lower"}),
-        (code.compression_as_published, {"neutral": neutral, "better": "lower"}),
-        (code.codelength, {"neutral": code.uniform, "better": "higher"}),
+        (code.compression, {"neutral": neutral, "better": "lower"}),
+        (code.compression_as_published, {"neutral": published, "better": "lower"}),
+        (code.codelength, {"neutral": code.uniform / neutral, "better": "higher"}),
         (code.uniform, {"better": "neutral"}),
         (code.accuracy, tested),
     )

@@ -83,7 +83,8 @@ def closing(found: Summary) -> list[str]:
     conventions = (
         "Gaps are F − M on equally many women and men of each class; 0 is fair. S: sum of "
         "absolute gaps over classes; P: Pearson's r of the gap with the share of women. "
-        "Compression, in bits: 1 if gender cannot be read off the vectors; higher: more easily."
+        "Compression, in bits: 1 if gender cannot be read off the vectors and as many are women as "
+        "men, more by their shares alone if not; higher: more easily."
     )
     return [*conclusions(found), conventions]
 

@@ -238,13 +238,13 @@ def erase(
     )  # fmt: skip
     origin = Origin(read, "", int((part == 1).sum()), rows.dim, (), np.zeros((0, rows.dim)))
     chain = Chain((fitted,))
-    if save_transform is not None:
-        save_chain(save_transform, chain, origin)
     written = None
     if output is not None:
-        fingerprint = fingerprint_of(chain, origin, path_of(save_transform), array)
+        fingerprint = fingerprint_of(chain, origin, None, array)
         transform = partial(map_rows, chain)
         written = rewrite_rows(rows, output, transform, fingerprint=fingerprint, jobs=jobs)
+    if save_transform is not None:  # last, so that it never stands without the rows of its call
+        save_chain(save_transform, chain, origin)
     counts = {"n": rows.n, "dim": rows.dim, "training": int((part == 1).sum()),
               "held_out": int((part == 2).sum()), "missing": labelled.missing}  # fmt: skip
     report = Report(

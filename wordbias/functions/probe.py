@@ -76,6 +76,7 @@ def probe(
     epochs: int = 50,
     batch: int = 16,
     rate: float = 1e-3,
+    scale: bool = False,
     as_published: bool = False,
     device: str | None = None,
     plot: str | os.PathLike[str] | None = None,
@@ -154,6 +155,9 @@ def probe(
         Batch size, in examples.
     rate : float
         Learning rate.
+    scale : bool
+        Divide the vectors of each layer by the root of their mean square, so that the learning rate
+        suits all layers; those after an adapter by that before it.
     as_published : bool
         Use the last weights, not the best, as the released code does. Both compressions are always
         printed.
@@ -250,13 +254,18 @@ def probe(
             device=device,
         )
         inputs = [before, before.random(order[0])] if random else [before]
-    for line in dict.fromkeys(line for one in inputs for line in one.notes):
+    uneven = [] if scale else [line for one in inputs for line in _uneven(one)]
+    for line in dict.fromkeys([*(line for one in inputs for line in one.notes), *uneven]):
         note(line)
 
-    def measured(one: Labelled) -> list[Row]:
+    def measured(one: Labelled, sizes: Mapping[int, float] | None = None) -> list[Row]:
+        examples = one.examples
+        if scale:
+            own = sizes or _sizes(one)
+            examples = examples.scaled([own[layer] for layer in examples.layers])
         if mdl:
             codes = online_codes_in_processes(
-                one.examples,
+                examples,
                 Workers(jobs, backend),
                 seeds=order,
                 recipe=recipe,
@@ -267,9 +276,9 @@ def probe(
                 control=control,
                 device=device,
             )
-            return code_rows(one.examples, codes, one_layer=one.one_layer)
+            return code_rows(examples, codes, one_layer=one.one_layer)
         probed = probe_accuracy(
-            one.examples,
+            examples,
             seeds=order,
             recipe=recipe,
             split=None if split is None else one.column("--split", split),
@@ -277,12 +286,12 @@ def probe(
             control=control,
             device=device,
         )
-        return accuracy_rows(one.examples, probed, one_layer=one.one_layer)
+        return accuracy_rows(examples, probed, one_layer=one.one_layer)
 
     rows = [row for one in inputs for row in measured(one)]
     of_first = [row for row in rows if row.subject == inputs[0].examples.name]
     for found in after:
-        rows += found.with_unchanged(of_first, measured(found.labelled))
+        rows += found.with_unchanged(of_first, measured(found.labelled, _sizes(inputs[0])))
     said, beside = _compared(rows, inputs[0], after, labels) if after else ([], [])
     inputs += [found.labelled for found in after]
     if plot is not None:
@@ -294,7 +303,7 @@ def probe(
         inputs={one.examples.name: one.info for one in inputs},
         rows=rows,
         tables=[*beside, _code_table(rows) if mdl else _accuracy_table(rows)],
-        heading=_heading(inputs, probe),
+        heading=_heading(inputs, probe, scale),
         closing=[*said, *closing, *([] if plot is None else [f"Drawn: {plot}."])],
         seed=order[0],
         picture=_picture if mdl else None,
@@ -392,6 +401,8 @@ def _picture(report: Report, ax: Axes | None) -> Axes:
 # tables
 
 _SHOWN = 8
+_UNEVEN = 10
+"""Ratio of the sizes of two layers from which on a note says so."""
 _ACCURACY_CLOSING = (
     "Neutral is the majority; lower is better if labels should not be readable. Control: random "
     "labels, which a probe can only memorise; selectivity = accuracy − that on the control (Hewitt "
@@ -475,15 +486,21 @@ def _share(row: Row) -> str:
 
 def _code_closing(rows: Sequence[Row], external: bool, last: bool) -> list[str]:
     """Explain the numbers: neutral, direction, and the conversion of the published one."""
-    row = next(row for row in rows if row.measure == PUBLISHED)
-    f1, neutral = row.details["first_share"], row.details["neutral"]
+    f1 = next(row.details["first_share"] for row in rows if row.measure == PUBLISHED)
+    known, published = (_neutral(rows, measure) for measure in (COMPRESSION, PUBLISHED))
+    of_shares = (
+        ""
+        if known == "1"
+        else " The shares of the classes alone give that much: a probe learns them without reading "
+        "the vectors."
+    )
     lines = [
-        "Compression = uniform / online codelength, in bits. 1 = the labels cannot be read off the "
-        "vectors; higher = more easily; lower is better if they should not be. Memorising labels "
-        "costs bits, so a probe that finds nothing gives slightly less than 1, as does the "
-        "control: the same vectors with random labels.",
+        f"Compression = uniform / online codelength, in bits. {known} = the labels cannot be read "
+        "off the vectors; higher = more easily; lower is better if they should not be. Memorising "
+        "labels costs bits, so a probe that finds nothing gives slightly less, as does the "
+        f"control: the same vectors with random labels.{of_shares}",
         "As published: cross-entropy in nats added to bits, so that finding nothing gives "
-        f"{neutral:.2f}. Converted: 1 / (f + (1/c − f) / ln 2), f = {f1:.4g}, the first block.",
+        f"{published}. Converted: 1 / (f + (1/c − f) / ln 2), f = {f1:.4g}, the first block.",
     ]
     if external:
         lines.append(
@@ -495,10 +512,40 @@ def _code_closing(rows: Sequence[Row], external: bool, last: bool) -> list[str]:
     return lines
 
 
-def _heading(inputs: Sequence[Labelled], probe: str) -> list[str]:
+def _neutral(rows: Sequence[Row], measure: str) -> str:
+    """Return the neutral value of the labels, or the range of it over several inputs."""
+    values = [
+        row.details["neutral"]
+        for row in rows
+        if row.measure == measure and row.details["set"] == TASK
+    ]
+    return " to ".join(dict.fromkeys(f"{end:.3g}" for end in (min(values), max(values))))
+
+
+def _sizes(one: Labelled) -> dict[int, float]:
+    """Return the size of the vectors by layer."""
+    return dict(zip(one.examples.layers, one.examples.sizes(), strict=True))
+
+
+def _uneven(one: Labelled) -> list[str]:
+    """Note that layers differ much in the size of their vectors, which one learning rate meets."""
+    sizes = _sizes(one)
+    least, most = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
+    ratio = sizes[most] / sizes[least]
+    if ratio < _UNEVEN:
+        return []
+    return [
+        f"{one.examples.name}: the vectors of layer {most} are {ratio:,.0f} times as large as "
+        f"those of layer {least}, and a probe learns both with one learning rate; --scale makes "
+        "the layers comparable"
+    ]
+
+
+def _heading(inputs: Sequence[Labelled], probe: str, scale: bool) -> list[str]:
     """Return a line on each input, and on the classes and the probe."""
+    of_size = ", of vectors with mean square 1 in each layer" if scale else ""
     lines = [f"{one.examples.name}: {one.described}." for one in inputs]
     for found in dict.fromkeys(one.examples.classes for one in inputs):
         shown = ", ".join(f"{name:.40}" for name in found[:_SHOWN])
-        lines.append(f"Classes: {shown}{' …' * (len(found) > _SHOWN)}. Probe: {probe}.")
+        lines.append(f"Classes: {shown}{' …' * (len(found) > _SHOWN)}. Probe: {probe}{of_size}.")
     return lines

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from wordbias.calls import public
+from wordbias.calls import note, public
 from wordbias.contextual.adapters import Adapter
 from wordbias.contextual.folding import NOTE
 from wordbias.embedding import Embedding
@@ -36,7 +37,9 @@ from wordbias.resources.hub import (
     Address,
     is_address,
     library,
+    model_files,
     model_on_hub,
+    module_folders,
     publish,
 )
 from wordbias.results import LIMITS, NO_PROOF, Report, Row, number
@@ -49,6 +52,19 @@ DATA_SETS = (".parquet", ".arrow", ".feather")
 """Suffixes of tables, which the hub keeps in data sets."""
 ROWS = (*DATA_SETS, ".npy", ".npz", ".csv", ".tsv")
 """Suffixes of vectors that are rows, not words."""
+_IN_MODEL = re.compile(
+    r"(config|modules|wordbias|(generation|tokenizer|(pre)?processor|sentence_\w+)_config"
+    r"|config_sentence_transformers|tokenizer|special_tokens_map|added_tokens|vocab)\.json"
+    r"|(vocab|merges|dict)\.txt|bpe\.codes|[\w.-]+\.(model|jinja)"
+    r"|(model|pytorch_model).*\.(safetensors|bin)(\.index\.json)?"
+)
+"""Names of the files of a model beside its modules, as transformers and others write them."""
+_ABOUT = re.compile(
+    r"(.*/)?([^/]*\.md|(LICEN[CS]E|NOTICE|CITATION|ATTRIBUTION)[^/]*|[^/]*\.(png|jpe?g|svg))",
+    re.IGNORECASE,
+)
+"""Paths of the card, the licence, and pictures of the card."""
+_NAMED = 12
 _TOLD_APART = ("concept", "column", "classifier", "layer")
 """Details of a row that tell it from others of its measure, besides those of its variant."""
 
@@ -68,8 +84,9 @@ def push(
     ``source`` is what debias --save-transform, project, debias or another command wrote: a method,
     an adapter, the folder of a model, or vectors. The repository is created if it does not
     exist. A README.md says what it is, how to load it, its bias before and after, and its limits,
-    unless the folder or the repository has one. All files go into one commit; unchanged files are
-    not uploaded again. Log in first with: hf auth login, or set HF_TOKEN.
+    unless the folder or the repository has one. Other files in the folder of a model, such as the
+    state of an optimizer, are not uploaded; a note names them. All files go into one commit;
+    unchanged files are not uploaded again. Log in first with: hf auth login, or set HF_TOKEN.
 
     Parameters
     ----------
@@ -328,21 +345,49 @@ def _saved(source: Any, folder: Path) -> str:
 
 
 def _files_of(folder: Path) -> dict[str, Path]:
-    """Return the files of a folder, without hidden ones.
+    """Return the files of the folder of a model that are the model's or describe it; note others.
+
+    A folder without a model needs a card of its own, and has vectors, methods and adapters.
 
     Raises
     ------
     WordbiasError
-        If there are none, or one is a link to a file elsewhere, which nobody sees in the folder.
+        If there are no files, there is neither a model nor a card, a file without a model is
+        nothing that is published, or one is a link to a file elsewhere, which nobody sees in the
+        folder.
     """
     found = {
         file.relative_to(folder).as_posix(): file
         for file in sorted(folder.rglob("*"))
         if file.is_file()
     }
-    kept = {name: file for name, file in found.items() if not f"/{name}".count("/.")}
-    if not kept:
+    visible = {name: file for name, file in found.items() if not f"/{name}".count("/.")}
+    if not visible:
         raise WordbiasError(f"{folder}: is an empty folder; give one with files to publish")
+    if visible.keys() & {"config.json", "modules.json"}:
+        modules = module_folders(folder / "modules.json")
+        of_model = {
+            name
+            for name in model_files(list(visible), modules)
+            if "/" in name or _IN_MODEL.fullmatch(name)
+        }
+        kept = {n: file for n, file in visible.items() if n in of_model or _ABOUT.fullmatch(n)}
+        if others := [name for name in visible if name not in kept]:
+            more = f", … and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
+            note(
+                f"{folder}: not published, as no part of the model: {', '.join(others[:_NAMED])}"
+                f"{more}; upload what is needed with: hf upload"
+            )
+    elif CARD not in visible:
+        raise WordbiasError(
+            f"{folder}: is no folder of a model (no config.json or modules.json) and has no "
+            f"{CARD}; give one file, or write a {CARD} that says what it is"
+        )
+    else:
+        kept = visible
+        for name, file in visible.items():
+            if not _ABOUT.fullmatch(name):
+                _file_card(file)
     inside = folder.resolve()
     homes = [inside]
     if inside.parent.name == "snapshots":  # of the hub's cache, whose files are links to blobs
@@ -450,20 +495,9 @@ def _adapter_card(adapter: Adapter) -> Card:
 
 
 def _model_card(folder: Path) -> Card:
-    """Return the card of a model's folder, by its config and by what was folded into its weights.
-
-    Raises
-    ------
-    WordbiasError
-        If the folder is not that of a model and has no card of its own.
-    """
+    """Return the card of a folder, by its config and by what was folded into its weights."""
     config, note = _json_of(folder / "config.json"), _json_of(folder / NOTE)
     sentences = (folder / "modules.json").is_file()
-    if not config and not sentences and not (folder / CARD).is_file():
-        raise WordbiasError(
-            f"{folder}: is no folder of a model (no config.json or modules.json) and has no "
-            f"{CARD}; give one file, or write a {CARD} that says what it is"
-        )
     architecture = next(iter(config.get("architectures") or []), "model")
     static = config.get("model_type") == "model2vec"
     library = "sentence-transformers" if sentences else "model2vec" if static else "transformers"

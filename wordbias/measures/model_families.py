@@ -17,7 +17,7 @@ _COMPRESSION = Measure(
     title="compression",
     question="how many times shorter is a message of labels when the vectors are known?",
     scale="> 0",
-    neutral=1,
+    neutral="what the shares of the classes alone give: 1 if they are equal",
     better="lower",
     caution="that gender is not there: a larger probe, or more examples, may find it",
 )
@@ -121,14 +121,14 @@ MODEL_FAMILIES = (
                 name="compression-as-published",
                 title="compression, as published",
                 question="the same, with the first block in bits and the others in nats",
-                neutral="above 1, by the share of the first block",
+                neutral="what the shares alone give: 1.43 if equal, with a first block of 2 %",
             ),
             replace(
                 _COMPRESSION,
                 name="codelength",
                 title="codelength, bits",
                 question="how long is the message?",
-                neutral="the length without the vectors",
+                neutral="the length if the shares of the classes alone are known",
                 better="higher",
             ),
             Measure(
@@ -163,7 +163,7 @@ MODEL_FAMILIES = (
         question="How many bits does a message of labels take once the vectors are known?",
         limits=(
             "Compression rises with anything correlated with the labels; compare it with the "
-            "untrained encoder, not with 1."
+            "untrained encoder, not with the neutral value."
         ),
         method="Online codes of a probe over growing blocks; random labels as a control.",
         source="Voita and Titov (2020); control: Hewitt and Liang (2019); Orgad et al. (2022).",

@@ -143,7 +143,10 @@ def _readable(one: ModelRows) -> list[str]:
     output = by_layer.get(one.last)
     if output is None:
         return []
-    shown = f"compression is {_value(output)} in the last layer, 1 where nothing is read"
+    shown = (
+        f"compression is {_value(output)} in the last layer, {output.get('neutral', 1):.3g} where "
+        "nothing is read"
+    )
     if not any(row.get("beyond_chance") for row in by_layer.values()):
         return [
             "The gender of a first name cannot be read off sentences that do not state it, as far "

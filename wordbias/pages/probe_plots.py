@@ -142,11 +142,14 @@ def draw_compression(axes: Axes, rows: Sequence[Row]) -> Axes:
             ]
             if chosen:
                 _draw_line(axes, chosen, colour, which)
-    axes.axhline(1, color=_FAINT, lw=0.8, ls=":", label="nothing to read off")
+    levels = sorted({row.details["neutral"] for row in rows if row.measure == COMPRESSION})
+    for level in levels:  # several where inputs have other shares of their classes
+        axes.axhline(level, color=_FAINT, lw=0.8, ls=":")
+    axes.lines[-1].set_label("nothing to read off")
     axes.set(xlabel="layer", ylabel="compression (bits)", title="Compression along the layers")
     axes.locator_params(axis="x", integer=True)
     low, high = axes.get_ylim()
-    axes.set_ylim(max(0, min(low, 1 - 3 * _SLACK)), high + _SLACK * (high - low))
+    axes.set_ylim(max(0, min(low, levels[0] - 3 * _SLACK)), high + _SLACK * (high - low))
     axes.legend(frameon=False, fontsize=8)
     return axes
 

@@ -21,7 +21,7 @@ from wordbias.errors import WordbiasError
 from wordbias.measures.movement import neighbours_preserved
 from wordbias.measures.registry import ideal
 from wordbias.probes.inputs import Examples
-from wordbias.probes.mdl import COMPRESSION, online_codes
+from wordbias.probes.mdl import COMPRESSION, online_codes, share_compression
 from wordbias.results import Row
 from wordbias.statistics import Z95, majority_share, mean_interval, normal_interval, wilson
 
@@ -222,14 +222,12 @@ def _coded(
 ) -> list[Row]:
     """Return the compression of the labels by an online code, before and after.
 
-    Neutral is what the shares of the classes alone give, ``log2 K / H``: 1 if they are equal, and
-    2 of two classes of which one has 11 %.
+    Neutral is what the shares of the classes alone give.
     """
     chosen = np.arange(len(cells))
     if len(cells) > CODED_ROWS:
         chosen = np.random.default_rng(seed).choice(len(cells), CODED_ROWS, replace=False)
-    about_shares = {**ideal(COMPRESSION), "neutral": _by_shares(cells[chosen])}
-    details = {"concept": concept, "n": len(chosen), "seeds": [seed], **about_shares}
+    details = {"concept": concept, "n": len(chosen), "seeds": [seed], **ideal(COMPRESSION)}
     stages = {"before": before[chosen], "after": after[chosen]}
     rows = []
     for stage, x in stages.items():
@@ -240,17 +238,11 @@ def _coded(
         except WordbiasError as error:  # too few rows, or too many classes
             rows.append(Row(name, COMPRESSION, None, {**about, "reason": str(error)}))
             continue
-        bits = {"codelength": coded.code.codelength, "uniform": coded.code.uniform}
-        rows.append(Row(name, COMPRESSION, coded.code.compression, {**about, **bits}))
+        code = coded.code
+        about["neutral"] = share_compression(cells[chosen], code.first / code.n)
+        bits = {"codelength": code.codelength, "uniform": code.uniform}
+        rows.append(Row(name, COMPRESSION, code.compression, {**about, **bits}))
     return rows
-
-
-def _by_shares(cells: Cells) -> float:
-    """Return the compression of labels by a code that knows the share of each class alone."""
-    counts = np.unique(cells, return_counts=True)[1]
-    shares = counts / counts.sum()
-    entropy = -float(shares @ np.log2(shares))
-    return float(np.log2(len(counts))) / entropy if entropy else 1.0
 
 
 # Cost

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,24 @@ class Examples:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def sizes(self) -> list[float]:
+        """Return the root of the mean square of each layer's vectors; 1 where all are zero."""
+        return [
+            math.sqrt(np.einsum("nd,nd->", one, one, dtype=np.float64) / one.size) or 1.0
+            for one in self.vectors
+        ]
+
+    def scaled(self, sizes: Sequence[float]) -> Examples:
+        """Return the examples with each layer divided by one number; held in memory.
+
+        The learning rate of a probe suits vectors of one size, and those of a decoder grow from
+        layer to layer.
+        """
+        vectors = np.empty(self.vectors.shape, np.float32)
+        for layer, given, size in zip(vectors, self.vectors, sizes, strict=True):
+            np.divide(given, np.float32(size), out=layer, casting="same_kind")
+        return replace(self, vectors=vectors)
 
     def rare(self) -> list[str]:
         """Return the classes that occur once: no probe is both trained and tested on them."""

@@ -7,6 +7,9 @@ The codelength in bits, as Voita and Titov (2020, eq. 3) define it:
 The code published with it, and with Orgad et al. (2022), adds the cross-entropies in nats to the
 first block in bits: the compression of a probe that knows nothing is then 1.43 (at t1 = 2 %)
 instead of 1. Bits are the default; the published figure is given beside them.
+
+A probe soon learns how frequent the classes are, whatever the vectors say. What the shares of the
+classes alone compress is therefore the neutral value (`share_compression`): 1 if they are equal.
 """
 
 from __future__ import annotations
@@ -101,7 +104,7 @@ class OnlineCode:
 
     @property
     def compression(self) -> float:
-        """Uniform by online codelength, both in bits; 1 means that nothing can be read off."""
+        """Uniform by online codelength, both in bits; neutral is that of `share_compression`."""
         return self.uniform / self.codelength
 
     @property
@@ -478,6 +481,27 @@ def published_codelength(t1: int, k: int, nats: float) -> float:
     return t1 * math.log2(k) + nats
 
 
+def share_compression(labels: NDArray[Any], first: float) -> float:
+    """Return the compression, in bits, of a code that knows the share of each class alone.
+
+    It is ``log2 K / H`` but for the first block, which is sent without a model: 1 if the classes
+    are equally frequent, and nearly 2 for two classes of which one has 11 %.
+
+    Parameters
+    ----------
+    labels
+        Labels, shape ``(n,)``.
+    first
+        Share of the first block in the data: t1 / n.
+    """
+    counts = np.unique(labels, return_counts=True)[1]
+    if len(counts) < 2:
+        return 1.0
+    shares = counts / counts.sum()
+    relative = -float(shares @ np.log2(shares)) / math.log2(len(counts))
+    return 1 / (1 - (1 - first) * (1 - min(relative, 1.0)))
+
+
 def to_bits(published: float, f1: float) -> float:
     """Convert a published compression into one of bits.
 
@@ -530,19 +554,24 @@ def _coded(
 ) -> Iterator[Row]:
     first, n = codes[0], codes[0].n
     share = float(np.mean([code.first / code.n for code in codes]))
+    neutral = share_compression(examples.labels, share)
     settings: list[tuple[str, Callable[[OnlineCode], float], dict[str, Any]]] = [
-        (COMPRESSION, lambda code: code.compression, ideal(COMPRESSION)),
+        (COMPRESSION, lambda code: code.compression, {**ideal(COMPRESSION), "neutral": neutral}),
         (
             PUBLISHED,
             lambda code: code.compression_as_published,
-            {"neutral": to_published(1, share), "better": "lower", "first_share": share},
+            {
+                "neutral": to_published(neutral, share),
+                "better": "lower",
+                "first_share": share,
+            },
         ),
         (
             CODELENGTH,
             lambda code: code.codelength,
             {
                 "unit": "bits",
-                "neutral": first.uniform,
+                "neutral": first.uniform / neutral,
                 "better": "higher",
                 "block_ends": [code.ends().tolist() for code in codes],
                 "block_bits": [code.bits().tolist() for code in codes],

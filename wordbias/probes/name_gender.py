@@ -4,7 +4,7 @@ The sentences are alike but for the name, and every name stands in several of th
 seen a name could remember it, so names are never divided between training and test: what it reads
 of a name that it has not seen is what the encoder makes of names of one gender alike. The control
 task gives every name one random label (Hewitt and Liang 2019); a probe cannot know that of an
-unseen name, so that its compression, or 1 where that is larger, is the chance level.
+unseen name, so that its compression, or the neutral one where that is larger, is the chance level.
 
 The vectors of a layer are scaled by one number, so that their mean square is 1: a probe's learning
 rate suits one size of vectors, and a sentence-transformers model normalises those of its last
@@ -13,7 +13,6 @@ layer.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +23,14 @@ from numpy.typing import NDArray
 from wordbias.measures.registry import ideal
 from wordbias.probes.estimates import chance_level
 from wordbias.probes.inputs import Examples
-from wordbias.probes.mdl import ACCURACY, COMPRESSION, SELECTIVITY, Coded, online_codes
+from wordbias.probes.mdl import (
+    ACCURACY,
+    COMPRESSION,
+    SELECTIVITY,
+    Coded,
+    online_codes,
+    share_compression,
+)
 from wordbias.probes.train import Recipe
 from wordbias.results import Row
 from wordbias.statistics import majority_share, mean_interval
@@ -44,13 +50,13 @@ class Reading:
         Code of the labels and of the control task under each seed.
     scale
         Number by which the vectors were divided.
-    majority
-        Share of the more frequent gender.
+    neutral
+        What the shares of the genders alone give, by measure.
     """
 
     codes: tuple[Coded, ...] = field(repr=False)
     scale: float
-    majority: float
+    neutral: Mapping[str, float] = field(repr=False)
 
     def rows(
         self,
@@ -77,7 +83,9 @@ class Reading:
         rows = []
         for measure, own in _VALUES.items():
             values, old = own(self.codes), None if before is None else own(before.codes)
-            known = ideal(measure) | ({"neutral": self.majority} if measure == ACCURACY else {})
+            known = ideal(measure)
+            if measure in self.neutral:
+                known["neutral"] = self.neutral[measure]
             details: dict[str, Any] = {
                 **about,
                 "set": NAMES,
@@ -94,6 +102,8 @@ class Reading:
                 details |= _interval(change, "change_low", "change_high")
             if measure in _CONTROLS:
                 draws = _CONTROLS[measure](at_chance.codes)
+                if measure == COMPRESSION:  # a sender to whom the probes cost bits can leave them
+                    draws = [max(at_chance.neutral[measure], draw) for draw in draws]
                 details |= chance_level(value, draws, "lower")
                 # a mean over seeds is beyond single draws only if its interval is
                 lower_end = details.get("low", value)
@@ -130,17 +140,16 @@ def read_names(
     WordbiasError
         If there are too few names, or a vector is not finite.
     """
-    if scales is None:
-        squares = np.einsum("lnd,lnd->l", vectors, vectors, dtype=np.float64) / vectors[0].size
-        scales = [math.sqrt(square) or 1.0 for square in squares.tolist()]
+    given = Examples.of(vectors, np.asarray(gender), name=NAMES)
+    scales = given.sizes() if scales is None else scales
+    examples = given.scaled(scales)
     groups = np.unique(names, return_inverse=True)[1].astype(np.intp)
-    scaled = vectors / np.asarray(scales, np.float32)[:, None, None]
-    examples = Examples.of(scaled, np.asarray(gender), name=NAMES)
     codes = online_codes(examples, seeds=seeds, recipe=recipe, groups=groups, types=groups)
-    majority, n = majority_share(examples.labels), len(seeds)
+    n, majority = len(seeds), majority_share(examples.labels)
+    first = float(np.mean([one.code.first / one.code.n for one in codes]))
+    neutral = {COMPRESSION: share_compression(examples.labels, first), ACCURACY: majority}
     return [
-        Reading(tuple(codes[i * n : (i + 1) * n]), scale, majority)
-        for i, scale in enumerate(scales)
+        Reading(tuple(codes[i * n : (i + 1) * n]), scale, neutral) for i, scale in enumerate(scales)
     ]
 
 
@@ -162,11 +171,7 @@ def _selectivity(codes: Sequence[Coded]) -> list[float]:
 
 
 def _control_compression(codes: Sequence[Coded]) -> list[float]:
-    """Return the compression of the control task, at least 1.
-
-    A sender who sees that the probes cost bits sends the labels without them.
-    """
-    return [max(1.0, one.control.compression) for one in codes if one.control is not None]
+    return [one.control.compression for one in codes if one.control is not None]
 
 
 def _control_accuracy(codes: Sequence[Coded]) -> list[float]:

@@ -20,14 +20,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.errors import WordbiasError, first_line, need
+from wordbias.errors import WordbiasError, need
 from wordbias.formats.files import check_new, refuse_inside
 from wordbias.methods.transform import Step as MethodStep
 from wordbias.pretrained import PURPOSE
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.encoding import BATCH_TOKENS, EncodingJob, Settings
 from wordbias.probes.sentence_transformers import MODULES, SentenceModules
-from wordbias.resources.hub import Address, is_address
+from wordbias.resources.hub import SCHEME, Address, fetched, is_address
 
 OLDEST = "3.1"
 """First version of sentence-transformers that reads the weights of Dense from safetensors."""
@@ -40,11 +40,6 @@ _AFFINE = ("projection", "shift", "linear", "erasure")
 _LAST = ("Normalize", "Dropout")
 _DOCUMENTS = ("document", "passage", "corpus")
 """Prompts of the library's `encode_document`, of which the first that a model has counts."""
-_OTHER_WEIGHTS = (
-    "*.onnx", "*.onnx_data", "*.ot", "*.h5", "*.msgpack", "*.mlmodel", "*.tflite", "onnx/*",
-    "openvino/*", "pytorch_model*.bin", "*.ckpt", "*.gguf",
-)  # fmt: skip
-"""Files on the hub that hold the transformer's weights in formats of other programs."""
 Floats = NDArray[np.float64]
 Float32 = NDArray[np.float32]
 
@@ -205,9 +200,7 @@ class SentenceVectors:
 
 
 def source_folder(name: str) -> Path:
-    """Return the folder of a model with all of its files; a name is fetched from the hub.
-
-    Weights of the transformer for other programs, such as ONNX, are not fetched.
+    """Return the folder of a model; a name is fetched from the hub, with the files of the model.
 
     Raises
     ------
@@ -216,15 +209,7 @@ def source_folder(name: str) -> Path:
     """
     if name.strip() and Path(name).is_dir():
         return Path(name)
-    hub = need("huggingface_hub", extra="contextual", purpose=PURPOSE)
-    try:
-        return Path(hub.snapshot_download(name, ignore_patterns=list(_OTHER_WEIGHTS)))
-    except (OSError, ValueError, hub.errors.HfHubHTTPError) as error:
-        raise WordbiasError(
-            f"{name}: all of its files are needed, and cannot be fetched "
-            f"({first_line(error):.80}); fetch the model once with: hf download {name}, and "
-            "give its folder"
-        ) from None
+    return Path(fetched(f"{SCHEME}{name}"))
 
 
 def hub_name(name: str) -> str | None:

@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from glob import escape
@@ -235,17 +235,29 @@ def _at(place: Address) -> str:
 
 
 def _model_folder(repository: _Repository, below: str, files: Sequence[str]) -> Path:
-    """Fetch the files of a model: configs, tokenizer, weights, and the modules in ``modules.json``.
+    """Fetch the files of a model, those of `model_files`."""
+    folders: set[str] = set()
+    if "modules.json" in files:
+        folders = module_folders(repository.get([f"{below}modules.json"]) / below / "modules.json")
+    return repository.get([below + file for file in model_files(files, folders)]) / below
+
+
+def model_files(files: Sequence[str], folders: Collection[str] = ()) -> list[str]:
+    """Return which files are of a model: configs, tokenizer, weights, and those of its modules.
 
     The card is one of them, for the licence of what is made from the model. Weights are
-    safetensors; a pickle is fetched only where a module has no others.
+    safetensors; a pickle is one only where a module has no others. Weights for other programs, such
+    as ONNX, and code are none.
+
+    Parameters
+    ----------
+    files
+        Paths in the folder of the model.
+    folders
+        Folders of its modules; see `module_folders`.
     """
-    folders = {""}
-    if "modules.json" in files:
-        file = repository.get([f"{below}modules.json"]) / below / "modules.json"
-        folders |= {f"{one}/" for one in _paths_of_modules(file)} - {"/", "./"}
     wanted = []
-    for folder in sorted(folders):
+    for folder in sorted({"", *folders}):
         names = [file for file in files if file.rpartition("/")[0] == folder.rstrip("/")]
         names = [name.removeprefix(folder) for name in names]
         weights = [name for name in names if _WEIGHTS.fullmatch(name)]
@@ -257,19 +269,20 @@ def _model_folder(repository: _Repository, below: str, files: Sequence[str]) -> 
             or (name == CARD and not folder)
         ]
         wanted += [folder + name for name in (*weights, *others)]
-    return repository.get([below + file for file in wanted]) / below
+    return wanted
 
 
-def _paths_of_modules(file: Path) -> set[str]:
+def module_folders(file: Path) -> set[str]:
     """Return the folders that a ``modules.json`` names; a damaged one is reported where it is read.
 
-    An odd one among them is harmless, for only files that the repository lists are fetched.
+    An odd one among them is harmless, for only files that are listed elsewhere are chosen.
     """
     try:
         listed = json.loads(file.read_text("utf-8"))
-        return {str(PurePosixPath(str(module["path"]))) for module in listed}
+        paths = {PurePosixPath(str(module["path"])) for module in listed}
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return set()
+    return {f"{path}/" for path in paths if path.parts}
 
 
 class _Repository:

@@ -391,8 +391,11 @@ def left_rows(subject: str, rows: Sequence[Row], columns: Sequence[str], layer: 
             before, after = (_row(rows, measure, stage, layer) for stage in (BEFORE, label))
             if before is None or after is None or not before.details.get("beyond_chance"):
                 continue
-            chance = _distance(measure, before.details["chance"])
-            start, end = (_distance(measure, float(one.value or 0)) for one in (before, after))
+            neutral = float(before.details["neutral"])
+            chance = _distance(measure, before.details["chance"], neutral)
+            start, end = (
+                _distance(measure, float(one.value or 0), neutral) for one in (before, after)
+            )
             if start > chance:
                 of[measure] = max(0.0, end - chance) / (start - chance)
         costs = {
@@ -425,9 +428,10 @@ def _row(rows: Sequence[Row], measure: str, stage: str, layer: int) -> Row | Non
     )
 
 
-def _distance(measure: str, value: float) -> float:
+def _distance(measure: str, value: float, neutral: float) -> float:
     """Return the distance from neutral, the worse way."""
-    return max(0.0, value - 1) if measure == COMPRESSION else abs(value)
+    away = value - neutral
+    return max(0.0, away) if measure == COMPRESSION else abs(away)
 
 
 def _pareto(row: Row, rows: Sequence[Row]) -> bool:
