@@ -21,7 +21,6 @@ from wordbias.statistics import (
     basic_interval,
     bootstrap,
     ends,
-    exact_spearman_p,
     holm,
     majority_share,
     normal_interval,
@@ -360,20 +359,6 @@ def test_what_is_no_p_value_is_refused(bad: list[float]) -> None:
 
 
 # --- rank correlation
-
-
-@pytest.mark.parametrize("n", [3, 5, 7])
-def test_the_exact_p_of_spearman_is_scipys(n: int) -> None:
-    x = _rng(n).normal(size=n)
-    y = np.round(x + _rng(n + 1).normal(size=n), 1)
-    peer = stats.permutation_test(
-        (y,),
-        lambda z: abs(spearmanr(x, z).statistic),
-        permutation_type="pairings",
-        n_resamples=np.inf,
-        alternative="greater",
-    )
-    assert exact_spearman_p(x, y) == pytest.approx(peer.pvalue, abs=1e-12)
 
 
 PAIRS = st.integers(2, 30).flatmap(

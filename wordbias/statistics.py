@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +33,6 @@ SIGNS = 100_000
 LEAST_PAIRS = 3
 """Smallest number of pairs that are correlated."""
 _CONSTANT = 1e-12
-_EXACT_RANKS = 8  # number of pairs from which Spearman's p is approximate
 _AT_ONCE = 1 << 21  # rows of bootstrap samples that are held at one time
 _KEYS_AT_ONCE = 1 << 18  # random numbers that are held at one time to draw partitions
 
@@ -398,37 +396,6 @@ def majority_share(labels: NDArray[np.integer]) -> float:
 # Correlation
 
 
-class Correlation(NamedTuple):
-    """Correlation of two measures; `r` and `p` are None if undefined, with a `reason`."""
-
-    x: str
-    y: str
-    r: float | None
-    n: int
-    p: float | None
-    reason: str = ""
-
-
-def correlation(x: tuple[str, Array], y: tuple[str, Array], method: str) -> Correlation:
-    """Correlate two named columns over the rows with both values; nan is a missing value."""
-    from scipy import stats
-
-    both = np.isfinite(x[1]) & np.isfinite(y[1])
-    n = int(both.sum())
-    if n < LEAST_PAIRS:
-        reason = f"{n} embeddings have both {x[0]} and {y[0]}, needed are {LEAST_PAIRS}"
-        return Correlation(x[0], y[0], None, n, None, reason)
-    for name, column in (x, y):
-        if is_constant(column[both]):
-            reason = f"{name} is constant over the {n} embeddings that have both"
-            return Correlation(x[0], y[0], None, n, None, reason)
-    a, b = (column[both] / np.abs(column[both]).max() for _, column in (x, y))  # no overflow
-    found = (stats.pearsonr if method == "pearson" else stats.spearmanr)(a, b)
-    r = min(1.0, max(-1.0, float(found.statistic)))
-    p = exact_spearman_p(a, b) if method == "spearman" and n < _EXACT_RANKS else float(found.pvalue)
-    return Correlation(x[0], y[0], r, n, p)
-
-
 def is_constant(values: Array) -> bool:
     """Return whether finite values differ by no more than rounding."""
     largest = np.abs(values).max()
@@ -458,18 +425,6 @@ def resampled_spearman(
         rng,
         samples,
     )
-
-
-def exact_spearman_p(x: Array, y: Array) -> float:
-    """Return the two-sided p of ρ: the share of all orders of `y` that correlate as much.
-
-    For few pairs only. The t approximation gives 0 where ρ is 1.
-    """
-    from scipy.stats import rankdata
-
-    centred = [ranks - ranks.mean() for ranks in (rankdata(x), rankdata(y))]
-    products = np.abs(np.array(list(permutations(centred[1]))) @ centred[0])
-    return p_of_null(products, products[0] - 1e-9, exact=True)
 
 
 def weighted_spearman(x: Array, y: Array, times: Array) -> Array:

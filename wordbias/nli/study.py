@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 
 from wordbias import __version__
+from wordbias.comparison import correlation_row
+from wordbias.correlation import correlation
 from wordbias.embedding import Embedding
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.files import locked, output_folder, replacing
@@ -41,7 +43,6 @@ from wordbias.nli.test_sets import (
 )
 from wordbias.nli.train import train_all
 from wordbias.results import Row
-from wordbias.statistics import correlation
 from wordbias.word_tasks import AnalogySet, SimilaritySet, quality
 from wordbias.wordlists import Attribute
 from wordbias.workers import Workers
@@ -417,13 +418,10 @@ def correlations_with_error(rows: Sequence[Row]) -> list[Row]:
         variant = row.details.get(_VARIANTS.get(row.measure.split("-")[0], ""))
         name = f"{row.measure} ({variant})" if variant else row.measure
         columns.setdefault(name, {})[row.subject] = np.nan if row.value is None else row.value
-    e = ("E", np.array(list(error.values())))
+    e = np.array(list(error.values()))
     made = []
     for name, values in columns.items():
         x = np.array([values.get(subject, np.nan) for subject in error])
-        found = correlation((name, x), e, "pearson")
-        because = {"reason": found.reason} if found.reason else {}
-        details = {"x": found.x, "y": "E", "n": found.n, "p": found.p, "neutral": 0.0, **because}
-        about = {**details, "method": "pearson"}
-        made.append(Row(f"{found.x} – E", "correlation", found.r, about))
+        found = correlation((name, x), ("E", e), "pearson")
+        made.append(correlation_row(found, (x, e), list(error), "pearson"))
     return made
