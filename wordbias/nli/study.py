@@ -27,6 +27,7 @@ from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.registry import STANDARD
 from wordbias.measures.sembias import SemBias
 from wordbias.methods import misp
+from wordbias.nli.differences import paired_differences
 from wordbias.nli.files import Model
 from wordbias.nli.jobs import Data, Job, plan_jobs, vocabulary_hash
 from wordbias.nli.mab import BIAS, mab_rows
@@ -86,7 +87,7 @@ class Plan:
     data: Mapping[str, Pairs]
     folder: Path
     recipe: Recipe = FAST
-    seeds: Sequence[int] = (0, 1)
+    seeds: Sequence[int] = tuple(range(6))
     half: bool = False
     test: Pairs | None = None
     families: Sequence[str] = STANDARD
@@ -118,7 +119,9 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
     -------
     list of Row
         Rows of every model (with its `seed`), their means over seeds (`seeds`, `spread`: standard
-        deviation), the measures of every embedding, and its quality. Where an embedding lacks
+        deviation), the differences to the first embedding (see
+        `wordbias.nli.differences.paired_differences`), the measures of every embedding, and its
+        quality. Where an embedding lacks
         words of a marked set, the rows of this set have no value but a `reason`.
 
     Raises
@@ -166,7 +169,8 @@ def study_rows(plan: Plan, jobs: Sequence[Job]) -> list[Row]:
     )
     measured = [row for panel in panels for row in _measure_rows(plan, panel)]
     solved = [row for embedding in plan.embeddings for row in _quality_rows(plan, embedding)]
-    return [*scored, *over_seeds(scored), *measured, *solved]
+    changes = paired_differences(scored)
+    return [*scored, *over_seeds(scored), *changes, *measured, *solved]
 
 
 def with_permuted_weights(
