@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 
 from wordbias import __version__
+from wordbias.comparison import correlation_row
+from wordbias.correlation import correlation
 from wordbias.embedding import Embedding
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.files import locked, output_folder, replacing
@@ -25,6 +27,7 @@ from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.registry import STANDARD
 from wordbias.measures.sembias import SemBias
 from wordbias.methods import misp
+from wordbias.nli.differences import paired_differences
 from wordbias.nli.files import Model
 from wordbias.nli.jobs import Data, Job, plan_jobs, vocabulary_hash
 from wordbias.nli.mab import BIAS, mab_rows
@@ -41,7 +44,6 @@ from wordbias.nli.test_sets import (
 )
 from wordbias.nli.train import train_all
 from wordbias.results import Row
-from wordbias.statistics import correlation
 from wordbias.word_tasks import AnalogySet, SimilaritySet, quality
 from wordbias.wordlists import Attribute
 from wordbias.workers import Workers
@@ -85,7 +87,7 @@ class Plan:
     data: Mapping[str, Pairs]
     folder: Path
     recipe: Recipe = FAST
-    seeds: Sequence[int] = (0, 1)
+    seeds: Sequence[int] = tuple(range(6))
     half: bool = False
     test: Pairs | None = None
     families: Sequence[str] = STANDARD
@@ -117,7 +119,9 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
     -------
     list of Row
         Rows of every model (with its `seed`), their means over seeds (`seeds`, `spread`: standard
-        deviation), the measures of every embedding, and its quality. Where an embedding lacks
+        deviation), the differences to the first embedding (see
+        `wordbias.nli.differences.paired_differences`), the measures of every embedding, and its
+        quality. Where an embedding lacks
         words of a marked set, the rows of this set have no value but a `reason`.
 
     Raises
@@ -165,7 +169,8 @@ def study_rows(plan: Plan, jobs: Sequence[Job]) -> list[Row]:
     )
     measured = [row for panel in panels for row in _measure_rows(plan, panel)]
     solved = [row for embedding in plan.embeddings for row in _quality_rows(plan, embedding)]
-    return [*scored, *over_seeds(scored), *measured, *solved]
+    changes = paired_differences(scored)
+    return [*scored, *over_seeds(scored), *changes, *measured, *solved]
 
 
 def with_permuted_weights(
@@ -417,13 +422,10 @@ def correlations_with_error(rows: Sequence[Row]) -> list[Row]:
         variant = row.details.get(_VARIANTS.get(row.measure.split("-")[0], ""))
         name = f"{row.measure} ({variant})" if variant else row.measure
         columns.setdefault(name, {})[row.subject] = np.nan if row.value is None else row.value
-    e = ("E", np.array(list(error.values())))
+    e = np.array(list(error.values()))
     made = []
     for name, values in columns.items():
         x = np.array([values.get(subject, np.nan) for subject in error])
-        found = correlation((name, x), e, "pearson")
-        because = {"reason": found.reason} if found.reason else {}
-        details = {"x": found.x, "y": "E", "n": found.n, "p": found.p, "neutral": 0.0, **because}
-        about = {**details, "method": "pearson"}
-        made.append(Row(f"{found.x} – E", "correlation", found.r, about))
+        found = correlation((name, x), ("E", e), "pearson")
+        made.append(correlation_row(found, (x, e), list(error), "pearson"))
     return made
