@@ -360,8 +360,7 @@ def test_stereotypes_join_where_the_model_has_the_head(tmp_path: Path) -> None:
     assert [row.details["subset"] for row in after] == [row.details["subset"] for row in before]
     for old, new in zip(before, after, strict=True):
         assert new.details["change"] == pytest.approx(new.value - old.value)
-    assert not of(found, "strength", stage="leace")
-    assert any("leace: not measured with the head" in note for note in found.notes)
+    assert len(of(found, "strength", stage="leace")) == len(before)
     from wordbias.functions.stereoset import stereoset
 
     alone = stereoset(tmp_path / "nsp", data=tmp_path / "gsss.csv", repair=False)

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from wordbias.contextual.audit.projections import Method
 from wordbias.pages.answers import answers
 from wordbias.pages.encoder_answers import (
     LIMITS,
     MUCH_LEFT,
     NAMES,
     SIGNIFICANT,
-    UNTRAINED,
     ModelRows,
     best,
     changes,
@@ -23,6 +23,7 @@ from wordbias.pages.encoder_answers import (
 from wordbias.pages.views import sections
 from wordbias.results import NO_PROOF
 
+UNTRAINED = f"{NAMES}, untrained encoder"
 Rows = list[dict[str, Any]]
 
 
@@ -60,6 +61,7 @@ def column(
     other: tuple[float, float] = (-0.8, -0.2),
     order: float = 0.99,
     near: float = 0.98,
+    perplexity: float | None = None,
     left: float | None = 0.1,
     **details: Any,
 ) -> Rows:
@@ -71,6 +73,8 @@ def column(
         stereotype(0.1, label, **ends[1]),
         row("sentence-order-kept", order, label),
         row("sentence-neighbours-kept", near, label),
+        *([] if perplexity is None else [row("perplexity-kept", perplexity, label)]),
+        *([] if perplexity is None else [row("perplexity", 30 / perplexity, label)]),
         row("bias-left", left, label, **about),
     ]
 
@@ -151,11 +155,12 @@ def test_what_makes_a_measure_worse_does_not_help() -> None:
 
 @pytest.mark.parametrize("name", list(LIMITS))
 def test_no_cost_may_be_beyond_its_limit(name: str) -> None:
-    key = {"sentence-order-kept": "order", "sentence-neighbours-kept": "near"}[name]
+    keys = ("order", "near", "perplexity")
+    key = dict(zip(LIMITS, keys, strict=True))[name]
     for value, verdict in ((LIMITS[name], True), (LIMITS[name] - 0.001, False)):
-        rows = [*BEFORE, *column(**{key: value})]
+        rows = [*BEFORE, row("perplexity", 30.0), *column(**{key: value})]
         assert helps(one(rows), "hard") is verdict
-        assert ("does not help, for it keeps too little" in said(rows)) is not verdict
+        assert ("does not help, for it costs too much" in said(rows)) is not verdict
 
 
 def test_much_that_is_left_is_said() -> None:
@@ -201,7 +206,70 @@ def test_what_to_do_next_depends_on_what_was_found() -> None:
     none = said([*BEFORE, *column(near=0.5)])
     assert "Try a projection inside the encoder, with: wordbias audit MODEL" in none
     plain = said([*BEFORE, *column(written_by=None)])
-    assert "wordbias audit MODEL --methods=cls@6,L11-01110" in plain
+    assert "wordbias audit MODEL --methods='cls@6 L11-01110'" in plain
+    for text in (none, plain):
+        named = text.partition("--methods='")[2].partition("'")[0].split()
+        assert [Method.parse(one).label for one in named] == named
+
+
+# Decoders
+
+
+def of_decoder(rows: Rows) -> Rows:
+    return [{**one, "audit": "decoder"} for one in rows]
+
+
+def expected(value: float, stage: str = "before", **details: Any) -> dict[str, Any]:
+    about = {"neutral": 0.0, "better": "neutral", "low": value - 0.2, "high": value + 0.2}
+    about |= {"beyond_chance": abs(value) > 0.3, "chance_low": -0.3, "chance_high": 0.3}
+    return row("expected-pronoun-stereotype", value, stage, **{**about, **details})
+
+
+def gap(value: float) -> dict[str, Any]:
+    ends = {"low": value - 0.2, "high": value + 0.2, "neutral": 0.0, "people": -0.5}
+    return row("expected-pronoun-gap", value, **ends)
+
+
+def test_a_decoder_expects_a_pronoun_if_the_interval_and_chance_are_left() -> None:
+    more = "expects “{}” rather than “{}” the more, the more women work in it"
+    assert more.format("she", "he") in said(of_decoder([expected(0.6)]))
+    assert more.format("he", "she") in said(of_decoder([expected(-0.6)]))
+    for rows in ([expected(0.29)], [expected(0.6, low=-0.01)]):
+        assert "in an occupation, cannot be told" in said(of_decoder(rows))
+
+
+def test_one_pronoun_is_the_likelier_if_the_interval_leaves_0() -> None:
+    he = said(of_decoder([expected(0.6), gap(-0.7)]))
+    assert "Over all of them “he” is the likelier, 2.01 times by the mean" in he
+    assert "of people whose occupation is not said −0.50" in he
+    assert "“she” is the likelier" in said(of_decoder([expected(0.6), gap(0.7)]))
+    assert "the likelier" not in said(of_decoder([expected(0.6), gap(0.1)]))
+
+
+def test_a_decoder_is_named_so() -> None:
+    lower = of_decoder([compression(1.05), compression(1.8, layer=2), stereotype(0.1)])
+    lower.append({**compression(1.0, layer=2, set="first names, untrained decoder")})
+    lower[-1]["audit"] = "decoder"
+    text = said(lower)
+    assert "Inside the decoder it can, most in layer 2" in text
+    assert "The same decoder with random weights has 1.00: training put it there" in text
+    none = said(of_decoder([*BEFORE, *column(near=0.5)]))
+    assert "Try a projection inside the decoder" in none
+    assert "encoder" not in text + none
+
+
+def test_the_expected_pronoun_and_perplexity_decide_too() -> None:
+    before = of_decoder([expected(0.6), row("perplexity", 30.0)])
+    after = [expected(0.1, "hard", change_low=-0.8, change_high=-0.2)]
+    after += [row("bias-left", 0.1, "hard")]
+    for kept, verdict in ((0.96, True), (0.94, False)):
+        cost = [row("perplexity-kept", kept, "hard"), row("perplexity", 30 / kept, "hard")]
+        rows = [*before, *of_decoder([*after, *cost])]
+        assert helps(one(rows), "hard") is verdict
+        assert f"he perplexity of sentences about no person goes 30.0 → {30 / kept:.1f}" in said(
+            rows
+        )
+        assert ("the limit is 1.05 times as much" in said(rows)) is not verdict
 
 
 def test_a_column_that_could_not_be_made_says_why() -> None:

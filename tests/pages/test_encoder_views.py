@@ -10,7 +10,7 @@ import pytest
 from headless import Browser
 
 from wordbias.pages.document import Document
-from wordbias.pages.encoder_answers import NAMES, UNTRAINED
+from wordbias.pages.encoder_answers import NAMES
 from wordbias.pages.encoder_views import claims_model, model_sections
 from wordbias.pages.markdown import render_markdown
 from wordbias.pages.page import render_page
@@ -46,7 +46,7 @@ def rows_of_stage(stage: str, shift: float) -> Rows:
         found.append(row("probe-accuracy", 0.9 - shift / 3, stage, set=NAMES, **about))
         found.append(row("selectivity", 0.4, stage, set=NAMES, **about))
         if stage == "before":
-            found.append(row("compression", 1.0, stage, set=UNTRAINED, **about))
+            found.append(row("compression", 1.0, stage, set=f"{NAMES}, untrained encoder", **about))
         found.append(row("seat", 1.2 - shift, stage, set="weat6", n=sizes, p_holm=0.01, **about))
         found.append(row("ceat", 0.6, stage, set="weat6", n=sizes, **about))
     about = {"neutral": 0.0, "better": "neutral", **ends, **chance}

@@ -59,7 +59,7 @@ def audit(
     output: str | os.PathLike[str] | None = None,
     skip: Sequence[str] | None = None,
     export: str | os.PathLike[str] | None = None,
-    stereoset: DataLike | None = None,
+    stereoset: DataLike | Sequence[DataLike] | None = None,
     snli: PairsLike | None = None,
     device: str | None = None,
     words: Sequence[str] | None = None,
@@ -89,10 +89,11 @@ def audit(
     Without ``embeddings`` the sample that comes with wordbias is used. An interrupted call resumes
     when it is repeated.
 
-    A model, such as an encoder of sentence-transformers or of the BERT family, is audited on
-    sentences that come with wordbias: how easily the gender of first names is read off each layer,
-    association tests (SEAT and CEAT), occupations between she and he; before and after projections
-    of the vectors that its head or pooling reads, with what each costs.
+    A model, such as an encoder of sentence-transformers or of the BERT family, or a decoder such as
+    GPT-2 or Llama, is audited on sentences that come with wordbias: how easily the gender of first
+    names is read off each layer, association tests (SEAT and CEAT), occupations between she and he,
+    and the pronoun that a decoder expects; before and after projections of the vectors that its
+    head or pooling reads, and inside it, with what each costs.
 
     Parameters
     ----------
@@ -102,9 +103,10 @@ def audit(
     methods : str or sequence of str, optional
         Columns of the page, with spaces between: a method, several in order with commas between,
         settings after a name: "misp hard,misp inlp:rounds=10". none measures only before. Of a
-        model projections: misp, hard, mhd, leace, inlp, or settings of wordbias project such as
-        L11-01110.  [default: misp hard inlp leace; none for several embeddings; misp hard leace of
-        a model]
+        model projections: misp, hard, mhd, leace, inlp, settings of wordbias project such as
+        L11-01110 or tokens@3..10, and of a decoder scrub, LEACE layer after layer.  [default: misp
+        hard inlp leace; none for several embeddings; misp hard leace of an encoder; hard leace
+        tokens@all scrub of a decoder]
     after : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several, optional
         The embedding after it was cleaned elsewhere, a column each. Words that one of the files
         lacks are left out of all columns.
@@ -113,12 +115,15 @@ def audit(
     skip : sequence of str, optional
         Parts to leave out, some of midb, direct-bias, clustering, recoverability, sembias, gipe,
         weat, occupations, map, neighbours, quality, mab. Of a model some of probe, untrained, seat,
-        ceat, pronouns.
+        ceat, pronouns, likelihood.
     export : path, optional
-        Folder for a sentence-transformers model with a projection: the only one of ``methods``, or
-        the one that helps and leaves least.
-    stereoset : path, fetched name or frame, optional
-        StereoSet, enhanced StereoSet or CrowS-Pairs, for a model with a head that scores them.
+        Folder for a model with a projection: the only one of ``methods``, or the one that helps and
+        leaves least. A sentence-transformers model gets it as a module behind its pooling, a
+        decoder in its weights; where that is not exact, the folder holds an adapter.
+    stereoset : path, fetched name or frame, or several, optional
+        StereoSet, enhanced StereoSet or CrowS-Pairs, for an encoder with a head that scores them.
+        For a decoder any of StereoSet, CrowS-Pairs, WinoBias, Winogender and BBQ, by likelihood;
+        may be repeated.
     snli : path, fetched name or pairs, optional
         Labelled pairs, for a model with an NLI head: its fairness, and its accuracy on these.
     device : str, optional
@@ -187,7 +192,7 @@ def audit(
             skip=tuple(skip or ()),
             methods=_projections(methods),
             export=export,
-            stereoset=stereoset,
+            stereoset=() if stereoset is None else stereoset,
             snli=snli,
             device=device,
             seed=seed,

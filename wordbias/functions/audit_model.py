@@ -1,4 +1,4 @@
-"""Audit of an encoder: what `wordbias audit MODEL` measures, as one page."""
+"""Audit of an encoder or a decoder: what `wordbias audit MODEL` measures, as one page."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -19,18 +20,20 @@ from wordbias.formats.static_models import refuse_loaded_static
 from wordbias.functions.inputs import path_of
 from wordbias.functions.report import FORMATS as PAGE_FORMATS
 from wordbias.functions.report import Page, check_output
-from wordbias.pretrained import ModelLike, name_of
+from wordbias.pretrained import LoadedModel, ModelLike, name_of
 from wordbias.probes.sentence_transformers import is_sentence_transformer
 from wordbias.resources import catalogue, located
 from wordbias.resources.hub import is_address
 from wordbias.results import Row
 
 if TYPE_CHECKING:
-    from wordbias.contextual.audit.measure import Audited
+    from wordbias.contextual.audit.measure import Audited, Measuring
     from wordbias.contextual.audit.projections import Fitted, Method
     from wordbias.contextual.audit.texts import Reader
+    from wordbias.contextual.likelihood.causal_model import CausalModel
     from wordbias.contextual.stereoset.evaluate import DataLike
     from wordbias.nli.pairs import PairsLike
+    from wordbias.probes.encoder import Encoder
 
 FORMATS = (*PAGE_FORMATS, "json")
 ONLY_MODELS = ("export", "stereoset", "snli", "device")
@@ -133,20 +136,20 @@ def audit_model(
     skip: Sequence[str],
     methods: Sequence[str] | None,
     export: str | os.PathLike[str] | None,
-    stereoset: DataLike | None,
+    stereoset: DataLike | Sequence[DataLike],
     snli: PairsLike | None,
     device: str | None,
     seed: int,
 ) -> Page:
-    """Measure an encoder before and after projections; see `wordbias.audit`.
+    """Measure a model before and after projections; see `wordbias.audit`.
 
     Raises
     ------
     WordbiasError
         If an argument is for vectors, or the model or a file cannot be used.
     """
-    from wordbias.contextual.audit.export import check_exportable, export_with_step
-    from wordbias.contextual.audit.measure import PARTS, Measuring
+    from wordbias.contextual.audit.export import check_exportable
+    from wordbias.contextual.audit.measure import OF_DECODERS, PARTS, Measuring
     from wordbias.contextual.audit.projections import METHODS, Method
     from wordbias.contextual.audit.texts import AuditTexts, Reader
     from wordbias.probes.encoder import Encoder
@@ -156,30 +159,39 @@ def audit_model(
         raise WordbiasError(
             f"part {unknown[0]!r}: expected some of {', '.join(PARTS)}, as of every model"
         )
-    wanted = [Method.parse(text) for text in (METHODS if methods is None else methods)]
-    distinct = list({method.label: method for method in wanted}.values())
-    files = [path_of(stereoset), path_of(snli)]
+    sets: list[DataLike] = (
+        list(stereoset) if isinstance(stereoset, (list, tuple)) else [cast("DataLike", stereoset)]
+    )
+    files = [*map(path_of, sets), path_of(snli)]
     to = check_output(output, FORMATS, [path_of(model), *files])
     if export is not None:
         check_new(export)
-    data, pairs = _data(stereoset), _pairs(snli)
+    pairs = _pairs(snli)
     encoder = Encoder.load(model, device=device)
-    if export is not None:
-        check_exportable(encoder)
+    encoder, decoder, missing = _with_head(encoder, model, device)
     reader = Reader(encoder, AuditTexts.load())
+    if export is not None and reader.kind == "encoder":
+        check_exportable(encoder)
+    if reader.kind == "encoder" and (strange := [one for one in OF_DECODERS if one in skip]):
+        raise WordbiasError(f"part {strange[0]!r}: is of decoders, and {encoder.name} is none")
+    data = _data(sets, reader)
+    texts = METHODS[reader.kind] if methods is None else methods
+    wanted = [Method.parse(text, reader.last) for text in texts]
+    distinct = list({method.label: method for method in wanted}.values())
     subject = Path(encoder.name).name
-    for line in encoder.notes:
+    told = [*encoder.notes, *missing]
+    for line in told:
         note(line, reported=True)
     weights = encoder.sha256()
     stored = None if output is None else f"{os.fspath(output)}.{weights[:8]}.vectors"
-    measuring = Measuring(subject, reader, seed, skip)
+    measuring = Measuring(subject, reader, seed, skip, decoder)
     named = path_of(model)
     untrained = None
     if named is not None and not {"probe", "untrained"} & set(skip):
         untrained = partial(Encoder.load, named, device=device, random_init=seed)
     with _resuming(stored):
         found = measuring.run(distinct, untrained=untrained, path=stored)
-    rows, notes = _with_heads(model, reader, subject, found, data, pairs, device, seed)
+    rows, notes = _with_heads(model, decoder, reader, found, data, pairs, measuring, device)
     page = Page(
         arguments={
             key: one for key, one in current().arguments.items() if key not in ("output", "jobs")
@@ -193,7 +205,7 @@ def audit_model(
         },
         rows=rows,
         seed=seed,
-        notes=[*encoder.notes, *notes],
+        notes=[*told, *notes],
     )
     if output is not None:
         page.write(output, to)
@@ -201,9 +213,29 @@ def audit_model(
         Path(stored).unlink(missing_ok=True)
     if export is not None:
         chosen = _chosen(page, found.projections, distinct)
-        export_with_step(encoder, model, chosen, export)
-        note(f"{os.fspath(export)}: written, with {chosen.method.label} behind its pooling")
+        note(_exported(decoder or encoder, reader, model, chosen, export))
     return page
+
+
+def _with_head(
+    encoder: Encoder, source: ModelLike, device: str | None
+) -> tuple[Encoder, CausalModel | None, list[str]]:
+    """Load the head of a decoder; return its layers with the model whose head reads them.
+
+    Both are then one model, so that what is applied to it changes vectors and likelihoods. A
+    decoder without a head, or one that gives vectors of sentences, has None, and a note why.
+    """
+    from wordbias.contextual.families import base_of
+    from wordbias.contextual.likelihood.causal_model import CausalModel
+
+    if not encoder.causal or encoder.sentence is not None:
+        return encoder, None, []
+    precision = None if encoder.given else encoder.precision
+    try:
+        decoder = CausalModel.load(source, device=device, precision=precision)
+    except WordbiasError as error:
+        return encoder, None, [f"likelihoods are not measured: {error}"]
+    return replace(encoder, model=base_of(decoder.model)), decoder, []
 
 
 @contextmanager
@@ -215,6 +247,22 @@ def _resuming(stored: str | None) -> Iterator[None]:
         if stored is None:
             raise
         raise Interrupted("the same call resumes from the vectors that are encoded") from None
+
+
+def _exported(
+    loaded: LoadedModel,
+    reader: Reader,
+    source: ModelLike,
+    fitted: Fitted,
+    folder: str | os.PathLike[str],
+) -> str:
+    """Write the model with a projection; return what was written."""
+    from wordbias.contextual.audit.export import export_decoder, export_with_step
+
+    if reader.kind == "decoder":
+        return export_decoder(loaded, fitted, reader.site, folder)
+    export_with_step(reader.encoder, source, fitted, folder)
+    return f"{os.fspath(folder)}: written, with {fitted.method.label} behind its pooling"
 
 
 def _chosen(page: Page, fitted: Sequence[Fitted], methods: Sequence[Method]) -> Fitted:
@@ -249,14 +297,39 @@ def _refuse_options_of_vectors(name: str) -> None:
         )
 
 
-def _data(stereoset: DataLike | None) -> Any:
-    """Read StereoSet, enhanced StereoSet or CrowS-Pairs."""
-    if stereoset is None:
-        return None
-    from wordbias.contextual.stereoset.evaluate import load_data
+def _data(stereoset: Sequence[DataLike], reader: Reader) -> list[Any]:
+    """Read the data sets: of an encoder one that its heads score, of a decoder any by likelihood.
 
-    path = path_of(stereoset)
-    return load_data(stereoset if path is None else located(path))
+    Raises
+    ------
+    WordbiasError
+        If a file is none of them, or several are given for an encoder.
+    """
+    from wordbias.contextual.likelihood import evaluate
+    from wordbias.contextual.stereoset.evaluate import load_data
+    from wordbias.contextual.stereoset.gsss import Gsss
+
+    name, paths = reader.encoder.name, [path_of(one) for one in stereoset]
+    if reader.kind == "encoder":
+        if len(stereoset) > 1:
+            raise WordbiasError(
+                f"--stereoset: {name} is an encoder, which is measured on one file; "
+                f"{len(stereoset)} were given"
+            )
+        return [
+            load_data(one if path is None else located(path))
+            for one, path in zip(stereoset, paths, strict=True)
+        ]
+    found: list[Any] = []
+    for one, path in zip(stereoset, paths, strict=True):
+        read = load_data(one) if path is None else evaluate.load_data(located(path))
+        if isinstance(read, Gsss):
+            raise WordbiasError(
+                f"--stereoset: enhanced StereoSet is scored by a next-sentence head, and {name} is "
+                "a decoder; give StereoSet itself, CrowS-Pairs, WinoBias, Winogender or BBQ"
+            )
+        found.append(read)
+    return found
 
 
 def _pairs(snli: PairsLike | None) -> Any:
@@ -271,39 +344,52 @@ def _pairs(snli: PairsLike | None) -> Any:
 
 def _with_heads(
     model: ModelLike,
+    decoder: CausalModel | None,
     reader: Reader,
-    subject: str,
     found: Audited,
-    data: Any,
+    data: Sequence[Any],
     pairs: Any,
+    measuring: Measuring,
     device: str | None,
-    seed: int,
 ) -> tuple[list[Row], list[str]]:
     """Add what the heads of the model are measured by; return all rows and notes."""
     rows, notes = list(found.rows), list(found.notes)
-    if data is None and pairs is None:
-        notes.append(
-            "not measured: stereotypes and NLI fairness, which need a model with such a head, and "
-            "data: --stereoset FILE (StereoSet or CrowS-Pairs), --snli FILE"
-        )
+    if not data and pairs is None:
+        notes.append(_NOT_MEASURED[reader.kind])
         return rows, notes
-    from wordbias.contextual.audit.heads import inference_rows, read_site, stereotype_rows
+    from wordbias.contextual.audit.heads import inference_rows, likelihood_rows, stereotype_rows
     from wordbias.contextual.stereoset.evaluate import Scorer
     from wordbias.nli.hugging_face import Classifier
 
-    site = read_site(reader)
-    if data is not None:
+    subject, columns, seed = measuring.subject, found.projections, measuring.seed
+    if data:
         try:
-            scorer = Scorer.load(model, data, device=device)
-            more, said = stereotype_rows(subject, scorer, data, found.projections, site, seed)
-            rows, notes = [*rows, *more], [*notes, *scorer.missing, *said]
+            if decoder is not None:
+                more, said = likelihood_rows(subject, decoder, data, columns, reader, seed)
+            else:
+                scorer = Scorer.load(model, data[0], device=device)
+                more, said = stereotype_rows(subject, scorer, data[0], columns, reader, seed)
+                said = [*scorer.missing, *said]
+            rows, notes = [*rows, *more], [*notes, *said]
         except WordbiasError as error:
             notes.append(f"stereotypes were not measured: {error}")
     if pairs is not None:
         try:
             classifier = Classifier.load(model, device=device)
-            more, said = inference_rows(subject, classifier, pairs, found.projections, site, seed)
+            more, said = inference_rows(subject, classifier, pairs, columns, reader, seed)
             rows, notes = [*rows, *more], [*notes, *said]
         except WordbiasError as error:
             notes.append(f"NLI fairness was not measured: {error}")
     return rows, notes
+
+
+_NOT_MEASURED = {
+    "encoder": (
+        "not measured: stereotypes and NLI fairness, which need a model with such a head, and "
+        "data: --stereoset FILE (StereoSet or CrowS-Pairs), --snli FILE"
+    ),
+    "decoder": (
+        "not measured: published data sets, by likelihood: --stereoset FILE (StereoSet, "
+        "CrowS-Pairs, WinoBias, Winogender or BBQ), which may be repeated"
+    ),
+}

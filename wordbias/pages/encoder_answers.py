@@ -1,12 +1,13 @@
-"""The answers of an audit of an encoder, in sentences that are made of its rows by stated rules.
+"""The answers of an audit of a model, in sentences that are made of its rows by stated rules.
 
 Is gender read off sentences that do not state it, and where most? Do occupations follow the share
-of women? Does a projection help, at which cost? What next? `docs/audit-models.md` has the rules;
-each of their limits is a constant here.
+of women, and does the pronoun that a decoder expects? Does a projection help, at which cost? What
+next? `docs/audit-models.md` has the rules; each of their limits is a constant here.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from wordbias.pages.lines import chance_range, interval, is_number, minus
@@ -14,34 +15,49 @@ from wordbias.results import NO_PROOF
 from wordbias.rows import Found
 
 BEFORE = "before"
-NAMES, UNTRAINED = "first names", "first names, untrained encoder"
+NAMES = "first names"
 COMPRESSION, ACCURACY, STEREOTYPE = "compression", "probe-accuracy", "pronoun-stereotype"
+EXPECTED, EXPECTED_GAP = "expected-pronoun-stereotype", "expected-pronoun-gap"
 SEAT, CEAT = "seat", "ceat"
 ORDER, NEIGHBOURS = "sentence-order-kept", "sentence-neighbours-kept"
+PERPLEXITY, PERPLEXITY_KEPT = "perplexity", "perplexity-kept"
 LEFT, COLUMN = "bias-left", "column"
-LIMITS = {ORDER: 0.95, NEIGHBOURS: 0.9}
+LIMITS = {ORDER: 0.95, NEIGHBOURS: 0.9, PERPLEXITY_KEPT: 0.95}
 """Smallest value of each cost of a projection that helps."""
 MUCH_LEFT = 0.5
 """Share of the bias beyond chance above which a projection that helps leaves much."""
 SIGNIFICANT = 0.05
 """Largest p of SEAT, corrected for the number of queries, that counts as a finding."""
-MAIN = (COMPRESSION, STEREOTYPE)
+MAIN = (COMPRESSION, STEREOTYPE, EXPECTED)
 _COSTS = {ORDER: "the order of similarities", NEIGHBOURS: "the nearest sentences"}
-_WORDS = {COMPRESSION: "compression", STEREOTYPE: "correlation with the share of women"}
+_WORDS = {
+    COMPRESSION: "compression",
+    STEREOTYPE: "correlation with the share of women",
+    EXPECTED: "correlation of the expected pronoun with the share of women",
+}
+
+
+_INSIDE = {
+    "encoder": "'L11-01110 attn-01110'",
+    "decoder": "'tokens@all scrub'",
+}
+"""Projections inside a model to try where those of the last layer do not help."""
 
 
 def is_of_model(row: Found) -> bool:
-    """Return whether a row is of an audit of an encoder."""
-    return row.get("audit") == "encoder"
+    """Return whether a row is of an audit of a model."""
+    return row.get("audit") in ("encoder", "decoder")
 
 
 class ModelRows:
-    """The rows of one encoder, by measure, stage, layer and set.
+    """The rows of one model, by measure, stage, layer and set.
 
     Attributes
     ----------
     subject
-        Name of the encoder.
+        Name of the model.
+    kind
+        ``encoder`` or ``decoder``.
     rows
         Its rows.
     stages
@@ -51,6 +67,7 @@ class ModelRows:
     """
 
     subject: str
+    kind: str
     rows: list[Found]
     stages: list[str]
     layers: list[int]
@@ -58,6 +75,7 @@ class ModelRows:
     def __init__(self, subject: str, rows: Iterable[Found]) -> None:
         self.subject = subject
         self.rows = [row for row in rows if row["subject"] == subject and is_of_model(row)]
+        self.kind = next((str(row.get("audit")) for row in self.rows), "encoder")
         stages = dict.fromkeys(str(row.get("stage", "")) for row in self.rows)
         self.stages = [BEFORE, *(stage for stage in stages if stage != BEFORE)]
         known = {row["layer"] for row in self.rows if isinstance(row.get("layer"), int)}
@@ -88,6 +106,11 @@ class ModelRows:
             None,
         )
 
+    @property
+    def untrained(self) -> str:
+        """Name of the set of first names that the model with random weights has read."""
+        return f"{NAMES}, untrained {self.kind}"
+
     def sets(self, measure: str) -> list[str]:
         """Return the sets of a measure, such as the queries of an association test."""
         found = (str(row.get("set", "")) for row in self.rows if row["measure"] == measure)
@@ -100,12 +123,12 @@ class ModelRows:
 
 
 def model_subjects(rows: Iterable[Found]) -> list[str]:
-    """Return the encoders that rows are of."""
+    """Return the models that rows are of."""
     return list(dict.fromkeys(str(row["subject"]) for row in rows if is_of_model(row)))
 
 
 def model_answers(rows: Sequence[Found]) -> list[str]:
-    """Return what an audit of an encoder says, in a few sentences; empty without one."""
+    """Return what an audit of a model says, in a few sentences; empty without one."""
     return [text for _, text in model_answer_parts(rows)]
 
 
@@ -117,7 +140,12 @@ def model_answer_parts(rows: Sequence[Found]) -> list[tuple[str, str]]:
         one = ModelRows(subject, rows)
         prefix = f"{subject}: " if len(subjects) > 1 else ""
         groups = {
-            "Is it biased?": [*_readable(one), *_occupations(one), *_associations(one)],
+            "Is it biased?": [
+                *_readable(one),
+                *_occupations(one),
+                *_expected(one),
+                *_associations(one),
+            ],
             "Does a projection help, and at what cost?": [
                 *(text for label in one.columns() for text in _verdict(one, label)),
                 *_failures(one),
@@ -156,7 +184,7 @@ def _readable(one: ModelRows) -> list[str]:
     if not output.get("beyond_chance"):
         return [
             "The gender of a first name cannot be read off the vectors of sentences that do not "
-            f"state it: {shown}, which is at chance. Inside the encoder it can, most in layer "
+            f"state it: {shown}, which is at chance. Inside the {one.kind} it can, most in layer "
             f"{most}: {_value(by_layer[most])}.{_untrained(one, by_layer[most], most)}"
         ]
     in_layer = "" if most == one.last else f"; most in layer {most}, {_value(by_layer[most])}"
@@ -167,15 +195,15 @@ def _readable(one: ModelRows) -> list[str]:
 
 
 def _untrained(one: ModelRows, row: Found, layer: int) -> str:
-    """Compare a layer with that of the encoder with random weights."""
-    other = one.get(COMPRESSION, layer=layer, name=UNTRAINED)
+    """Compare a layer with that of the model with random weights."""
+    other = one.get(COMPRESSION, layer=layer, name=one.untrained)
     if other is None:
         return ""
     own, random = interval(row), interval(other)
     if own is None or random is None:
-        return f" The same encoder with random weights has {_value(other)}."
+        return f" The same {one.kind} with random weights has {_value(other)}."
     trained = "training put it there" if own[0] > random[1] else "training need not be the reason"
-    return f" The same encoder with random weights has {_value(other)}: {trained}."
+    return f" The same {one.kind} with random weights has {_value(other)}: {trained}."
 
 
 def _occupations(one: ModelRows) -> list[str]:
@@ -194,6 +222,40 @@ def _occupations(one: ModelRows) -> list[str]:
         f"Sentences about occupations lie nearer to “{pronoun} …” the more women work in them "
         f"({shown})."
     ]
+
+
+def _expected(one: ModelRows) -> list[str]:
+    """Say which pronoun a decoder expects of occupations, and of people in general."""
+    row, gap = one.get(EXPECTED), one.get(EXPECTED_GAP)
+    if row is None:
+        return []
+    shown = f"rank correlation {_value(row)}, chance {chance_range(row) or 'unknown'}"
+    if not _is_clear(row) or not row.get("beyond_chance"):
+        text = (
+            "Whether it expects “she” rather than “he” the more, the more women work in an "
+            f"occupation, cannot be told ({shown})."
+        )
+    else:
+        pronoun, other = ("she", "he") if row["value"] > 0 else ("he", "she")
+        text = (
+            f"After a sentence about an occupation it expects “{pronoun}” rather than “{other}” "
+            f"the more, the more women work in it ({shown})."
+        )
+    return [f"{text}{_one_pronoun(gap)}"]
+
+
+def _one_pronoun(gap: Found | None) -> str:
+    """Say which pronoun a decoder prefers over all occupations, and of people in general."""
+    if gap is None or not _is_clear(gap):
+        return ""
+    pronoun = "she" if gap["value"] > 0 else "he"
+    times = math.exp(min(abs(float(gap["value"])), 700))
+    people = gap.get("people")
+    beside = f"; of people whose occupation is not said {minus(f'{people:.2f}')}"
+    return (
+        f" Over all of them “{pronoun}” is the likelier, {times:.3g} times by the mean of "
+        f"log p(she) − log p(he), {_value(gap)}{beside if is_number(people) else ''}."
+    )
 
 
 def _associations(one: ModelRows) -> list[str]:
@@ -284,19 +346,35 @@ def _verdict(one: ModelRows, label: str) -> list[str]:
     if helps(one, label) is None:
         text += ", which cannot be told from chance"
     if costs:
-        over = " and ".join(
-            f"{_value(row)} of {_COSTS[m]}, the limit is {LIMITS[m]:g}" for m, row in costs.items()
-        )
-        text += f", for it keeps too little ({over})"
+        over = "; ".join(_cost(one, label, m, row) for m, row in costs.items())
+        text += f", for it costs too much ({over})"
     share = "" if left is None else f"{left['value']:.0%} of the bias beyond chance is left, "
     moved = "; ".join(_step(one, measure, label, steps[measure]) for measure in steps)
     kept = [
         f"{_value(row)} of {_COSTS[m]}"
-        for m in LIMITS
+        for m in _COSTS
         if (row := one.get(m, label)) is not None and m not in costs
     ]
     cost = f" It keeps {' and '.join(kept)}." if kept else ""
+    if PERPLEXITY_KEPT not in costs and (after := _perplexity(one, label)):
+        cost += f" {after[0].upper()}{after[1:]}."
     return [f"{text}: {share}{moved}.{cost}{_contradictions(one, label)}"]
+
+
+def _cost(one: ModelRows, label: str, measure: str, row: Found) -> str:
+    """Write a cost that is beyond its limit."""
+    if measure == PERPLEXITY_KEPT:
+        return f"{_perplexity(one, label)}, the limit is {1 / LIMITS[measure]:.3g} times as much"
+    return f"{_value(row)} of {_COSTS[measure]} kept, the limit is {LIMITS[measure]:g}"
+
+
+def _perplexity(one: ModelRows, label: str) -> str:
+    """Write how the perplexity of sentences about no person changed."""
+    before, after = one.get(PERPLEXITY), one.get(PERPLEXITY, label)
+    if before is None or after is None:
+        return ""
+    values = f"{before['value']:.1f} → {after['value']:.1f}"
+    return f"the perplexity of sentences about no person goes {values}"
 
 
 def _step(one: ModelRows, measure: str, label: str, direction: str) -> str:
@@ -358,15 +436,15 @@ def _next(one: ModelRows) -> list[str]:
     chosen = best(one)
     if chosen is None:
         return [
-            "Try a projection inside the encoder, with: wordbias audit MODEL "
-            "--methods=L11-01110,attn-01110."
+            f"Try a projection inside the {one.kind}, with: wordbias audit MODEL --methods="
+            f"{_INSIDE[one.kind]}."
         ]
     row = one.get(LEFT, chosen)
     written = None if row is None else row.get("written_by")
     if not written:
         return [
             f"{chosen} has no place in this model's files; audit removals that wordbias "
-            f"project writes, with: wordbias audit MODEL --methods=cls@{one.last},L11-01110."
+            f"project writes, with: wordbias audit MODEL --methods='cls@{one.last} L11-01110'."
         ]
     return [f"Write the model with {chosen}, and measure your own task on it: {written}"]
 

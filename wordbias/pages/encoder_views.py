@@ -1,4 +1,4 @@
-"""Sections of an audit of an encoder: projections, gender by layer, occupations, and tests."""
+"""Sections of an audit of a model: projections, gender by layer, occupations, and tests."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from wordbias.pages.encoder_answers import (
     CEAT,
     COLUMN,
     COMPRESSION,
+    EXPECTED,
+    EXPECTED_GAP,
     LEFT,
     LIMITS,
     MAIN,
     NEIGHBOURS,
     ORDER,
+    PERPLEXITY,
+    PERPLEXITY_KEPT,
     SEAT,
     STEREOTYPE,
-    UNTRAINED,
     ModelRows,
     best,
     is_of_model,
@@ -54,29 +57,36 @@ MOVED, GAP, LEAN, SIMILARITY, SELECTIVITY = (
     "sentence-similarity",
     "selectivity",
 )
+EXPECTED_LEAN, BITS = "expected-pronoun-lean", "bits-per-byte"
 _OWN = (
+    *(EXPECTED, EXPECTED_GAP, EXPECTED_LEAN, PERPLEXITY, BITS, PERPLEXITY_KEPT),
     *(COMPRESSION, ACCURACY, SELECTIVITY, SEAT, CEAT, STEREOTYPE, GAP, LEAN, SIMILARITY),
     *(ORDER, NEIGHBOURS, MOVED, LEFT, COLUMN),
 )
 _LOOKS = (("after", "circle"), ("refitted", "diamond"), ("first", "square"), ("second", "circle"))
 """Class and shape of the marks of the projections, in their order."""
+_DIGITS = {MOVED: 3, GAP: 3, BITS: 3, PERPLEXITY: 1}
+"""Decimal places in tables; others have 2."""
 _TOP, _BOTTOM, _LEFT, _EDGE = 26.0, 226.0, 42.0, 12.0
+Series = tuple[str, str, str, Sequence[Found]]
+"""Name, look and shape of the marks of some rows, and the rows."""
 _NAMED = 2
 """Occupations of each side that a picture names."""
 
 
 def claims_model(row: Found) -> bool:
-    """Return whether a row is of an audit of an encoder, and of what it measures by itself."""
+    """Return whether a row is of an audit of a model, and of what it measures by itself."""
     return is_of_model(row) and row["measure"] in _OWN
 
 
 def model_sections(rows: Sequence[Found]) -> list[Section]:
-    """Make the sections of all encoders; one encoder's parts of a section follow another's."""
+    """Make the sections of all models; one model's parts of a section follow another's."""
     subjects = model_subjects(rows)
     makers: Sequence[Callable[[ModelRows, str], Section | None]] = (
         _summary,
         _layers,
         _occupations,
+        _expected,
         _tests,
     )
     found = []
@@ -102,7 +112,8 @@ def model_sections(rows: Sequence[Found]) -> list[Section]:
 def _summary(one: ModelRows, prefix: str) -> Section | None:
     """Show the main measures and the costs, a column for each projection."""
     stages = [BEFORE, *one.columns()]
-    measures = [COMPRESSION, ACCURACY, STEREOTYPE, ORDER, NEIGHBOURS, MOVED]
+    measures = [COMPRESSION, ACCURACY, STEREOTYPE, EXPECTED, EXPECTED_GAP]
+    measures += [ORDER, NEIGHBOURS, MOVED, PERPLEXITY, BITS, PERPLEXITY_KEPT]
     cells = []
     for measure in measures:
         known = [one.get(measure, stage) for stage in stages]
@@ -144,7 +155,7 @@ def _summary(one: ModelRows, prefix: str) -> Section | None:
 
 
 def _titled(prefix: str, title: str) -> str:
-    """Return a title, after the name of the encoder if there are several."""
+    """Return a title, after the name of the model if there are several."""
     return f"{prefix}{title[0].lower()}{title[1:]}" if prefix else title
 
 
@@ -159,7 +170,7 @@ def _changed_text(row: Found | None) -> str:
     """Write a value with its interval, and its change."""
     if row is None:
         return ""
-    digits = 3 if row["measure"] in (MOVED, GAP) else 2
+    digits = _DIGITS.get(row["measure"], 2)
 
     def text(key: str) -> str:
         return minus(f"{row[key]:.{digits}f}")
@@ -189,7 +200,7 @@ def _layers(one: ModelRows, prefix: str) -> Section | None:
     untrained = [
         row
         for layer in one.layers
-        if (row := one.get(COMPRESSION, layer=layer, name=UNTRAINED)) is not None
+        if (row := one.get(COMPRESSION, layer=layer, name=one.untrained)) is not None
     ]
     after = {
         label: [
@@ -204,13 +215,20 @@ def _layers(one: ModelRows, prefix: str) -> Section | None:
     )
     family = BY_KEY["probe"]
     title = _titled(prefix, "Gender of first names, by layer")
-    picture = _layer_picture(before, untrained, after, title, shows)
-    heads = ["layer", "compression", "accuracy", "selectivity", "untrained encoder", "chance"]
+    series: list[Series] = [("before", "before", "circle", before)]
+    if untrained:
+        series.append(("untrained", "plain hollow", "circle", untrained))
+    together = len(series)
+    series += [
+        (name, *_LOOKS[i % len(_LOOKS)], rows) for i, (name, rows) in enumerate(after.items())
+    ]
+    picture = _layer_picture(series, together, 1.0, title, shows)
+    heads = ["layer", "compression", "accuracy", "selectivity", f"untrained {one.kind}", "chance"]
     cells = []
     for row in before:
         layer = row["layer"]
         values = [one.get(name, layer=layer) for name in (COMPRESSION, ACCURACY, SELECTIVITY)]
-        other = one.get(COMPRESSION, layer=layer, name=UNTRAINED)
+        other = one.get(COMPRESSION, layer=layer, name=one.untrained)
         texts = [value_text(value, 2) for value in (*values, other)]
         cells.append([str(layer), *texts, chance_range(row)])
     table = Table(
@@ -234,32 +252,34 @@ def _layers(one: ModelRows, prefix: str) -> Section | None:
 
 
 def _layer_picture(
-    before: Sequence[Found],
-    untrained: Sequence[Found],
-    after: dict[str, list[Found]],
-    title: str,
-    shows: str,
+    series: Sequence[Series], together: int, neutral: float, title: str, shows: str
 ) -> Markup:
-    drawn = [*before, *untrained, *(row for rows in after.values() for row in rows)]
+    """Draw values by layer.
+
+    Parameters
+    ----------
+    series
+        Name, look and shape of the marks, and rows of what is drawn.
+    together
+        Number of the first ones that are drawn at the same places; the others beside each other.
+    neutral
+        Value of the dashed line.
+    """
     values = [
-        1.0,
+        neutral,
         *(
             float(row[k])
-            for row in drawn
+            for _, _, _, rows in series
+            for row in rows
             for k in ("value", "low", "high")
             if is_number(row.get(k))
         ),
     ]
-    names = [
-        ("before", "before", "circle"),
-        *([("untrained", "plain hollow", "circle")] * bool(untrained)),
-    ]
-    names += [(name, *_LOOKS[i % len(_LOOKS)]) for i, name in enumerate(after)]
-    lines = _legend_lines(names)
+    lines = _legend_lines([one[:3] for one in series])
     top = _TOP + 14 * (len(lines) - 1)
     bottom = top + _BOTTOM - _TOP
     down = scale(values, bottom, top)
-    layers = [int(row["layer"]) for row in before]
+    layers = sorted({int(row["layer"]) for _, _, _, rows in series for row in rows})
     across = Scale(min(layers) - 0.5, max(layers) + 0.5, _LEFT, WIDTH - _EDGE)
     parts = [
         legend(
@@ -268,17 +288,12 @@ def _layer_picture(
         for i, some in enumerate(lines)
     ]
     parts += [_y_axis(down), _layer_axis(across, layers, bottom)]
-    parts.append(line(_LEFT, down(1), WIDTH - _EDGE, down(1), "neutral"))
-    series = [
-        (untrained, "plain hollow", "circle", "untrained"),
-        (before, "before", "circle", "before"),
-    ]
-    series += [
-        (rows, *_LOOKS[i % len(_LOOKS)], name) for i, (name, rows) in enumerate(after.items())
-    ]
-    count = len(after)
-    for i, (rows, look, shape, name) in enumerate(series):
-        shift = 0.0 if i < 2 else (i - 2 - (count - 1) / 2) * 7 + 0.0
+    parts.append(line(_LEFT, down(neutral), WIDTH - _EDGE, down(neutral), "neutral"))
+    beside = len(series) - together
+    step = min(7.0, (across(1) - across(0)) / (beside + 1))
+    for i in (*reversed(range(together)), *range(together, len(series))):
+        name, look, shape, rows = series[i]
+        shift = 0.0 if i < together else (i - together - (beside - 1) / 2) * step
         parts.append(_curve(rows, look, shape, name, across, down, shift))
     return drawing(bottom + 34, title, shows, *parts)
 
@@ -348,13 +363,45 @@ def _curve(
 
 
 def _occupations(one: ModelRows, prefix: str) -> Section | None:
-    """Draw the lean of occupations over their share of women."""
+    """Draw the lean of the vectors of occupations over their share of women."""
+    shows = (
+        "Above 0: the sentence about the occupation is nearer to the same sentence about “she” "
+        "than to that about “he”."
+    )
+    chance = "chance: two subjects that mean no gender in place of the pronouns."
+    return _leans(one, prefix, "pronouns", ("Occupations between she and he", shows, chance))
+
+
+def _expected(one: ModelRows, prefix: str) -> Section | None:
+    """Draw the pronoun that a decoder expects of occupations over their share of women."""
+    shows = "Above 0: after a sentence about the occupation “she” is likelier than “he”."
+    chance = "chance: permuted shares of women; the middle 95 %."
+    gap = one.get(EXPECTED_GAP)
+    if gap is not None and is_number(gap.get("people")):
+        chance += f" Lean of people whose occupation is not said: {_short(gap['people'])}."
+    title = "The pronoun that is expected after an occupation"
+    return _leans(one, prefix, "expected-pronouns", (title, shows, chance))
+
+
+def _leans(one: ModelRows, prefix: str, key: str, texts: tuple[str, str, str]) -> Section | None:
+    """Draw leans of occupations over their share of women, and list them.
+
+    Parameters
+    ----------
+    key
+        Family whose measures are the correlation, the mean lean, and the lean of an occupation.
+    texts
+        Title of the picture, what it shows, and what chance is.
+    """
+    family = BY_KEY[key]
+    correlation, mean, of_one = (measure.name for measure in family.measures[:3])
+    title, shows, chance = texts
     stages = [BEFORE, *one.columns()]
     leans = {
         stage: {
             str(row.get("word", "–")): row
             for row in one.rows
-            if row["measure"] == LEAN
+            if row["measure"] == of_one
             and row.get("stage") == stage
             and is_number(row["value"])
             and is_number(row.get("women"))
@@ -362,31 +409,26 @@ def _occupations(one: ModelRows, prefix: str) -> Section | None:
         for stage in stages
     }
     cells = []
-    for measure in (STEREOTYPE, GAP):
+    for measure in (correlation, mean):
         known = [one.get(measure, stage) for stage in stages]
         row = next((row for row in known if row is not None), None)
         if row is not None:
             cells.append([measure_title(measure), *map(_changed_text, known), chance_range(row)])
-    for name in one.sets(SIMILARITY):
+    for name in one.sets(SIMILARITY) if key == "pronouns" else ():
         known = [one.get(SIMILARITY, stage, name=name) for stage in stages]
         cells.append([f"mean cosine of sentences: {name}", *map(_changed_text, known), ""])
     if not cells:
         return None
-    family = BY_KEY["pronouns"]
     figures = []
     if leans[BEFORE]:
         chosen = best(one)
-        figures.append(_lean_figure(leans[BEFORE], leans.get(chosen or "", {}), chosen, prefix))
-    grids = [
-        Grid(
-            Table(
-                _titled(prefix, "She and he"),
-                ["measure", *stages, "chance"],
-                cells,
-                "chance: two subjects that mean no gender in place of the pronouns.",
-            )
+        picture = _lean_picture(
+            leans[BEFORE], leans.get(chosen or "", {}), chosen, _titled(prefix, title), shows
         )
-    ]
+        figures.append(Figure(_titled(prefix, title), picture, shows, family.limits))
+    figures += _rank_figure(one, prefix) if key == "pronouns" else []
+    heads = ["measure", *stages, "chance"]
+    grids = [Grid(Table(_titled(prefix, "She and he"), heads, cells, chance))]
     words = leans[BEFORE]
     if words:
         ordered = sorted(words, key=lambda word: float(words[word]["value"]))
@@ -409,7 +451,7 @@ def _occupations(one: ModelRows, prefix: str) -> Section | None:
             )
         )
     return Section(
-        "pronouns",
+        key,
         family.title,
         [family.question],
         figures,
@@ -418,9 +460,23 @@ def _occupations(one: ModelRows, prefix: str) -> Section | None:
     )
 
 
-def _lean_figure(
-    before: dict[str, Found], after: dict[str, Found], chosen: str | None, prefix: str
-) -> Figure:
+def _rank_figure(one: ModelRows, prefix: str) -> list[Figure]:
+    """Draw the correlation with the share of women by layer, if there are several layers."""
+    rows = [row for layer in one.layers if (row := one.get(STEREOTYPE, layer=layer)) is not None]
+    if len(rows) < 2:
+        return []
+    title = _titled(prefix, "Correlation with the share of women, by layer")
+    shows = (
+        "Rank correlation of the lean towards “she” with the percentage of women, before; 0, "
+        "dashed, is none. Bars: 95 % over occupations."
+    )
+    picture = _layer_picture([("before", "before", "circle", rows)], 1, 0.0, title, shows)
+    return [Figure(title, picture, shows, BY_KEY["pronouns"].limits)]
+
+
+def _lean_picture(
+    before: dict[str, Found], after: dict[str, Found], chosen: str | None, title: str, shows: str
+) -> Markup:
     values = [float(row["value"]) for row in (*before.values(), *after.values())]
     across = Scale(-3, 103, _LEFT + 8, WIDTH - _EDGE)
     down = scale([0.0, *values], _BOTTOM, _TOP)
@@ -455,14 +511,7 @@ def _lean_figure(
                 class_="name halo",
             )
         )
-    shows = (
-        "Above 0: the sentence about the occupation is nearer to the same sentence about “she” "
-        "than to that about “he”."
-    )
-    title = _titled(prefix, "Occupations between she and he")
-    return Figure(
-        title, drawing(_BOTTOM + 34, title, shows, *parts), shows, BY_KEY["pronouns"].limits
-    )
+    return drawing(_BOTTOM + 34, title, shows, *parts)
 
 
 # Association tests
@@ -484,6 +533,7 @@ def _tests(one: ModelRows, prefix: str) -> Section | None:
             by_layer.append([title, *("" if r is None else _short(r["value"]) for r in layered)])
     if not cells:
         return None
+    figures = _test_figure(one, prefix)
     note = (
         "In brackets the 95 % interval: of SEAT over other words of the same kinds, of CEAT over "
         "other sentences, with the words fixed. p: permutation test of the words, one-sided, "
@@ -496,7 +546,7 @@ def _tests(one: ModelRows, prefix: str) -> Section | None:
         "associations",
         "Association tests on sentences: SEAT and CEAT",
         ["Are women’s names nearer to family and arts, men’s to career, mathematics and science?"],
-        (),
+        figures,
         [
             Grid(Table(_titled(prefix, "Effect sizes in the last layer"), heads, cells, note)),
             Grid(
@@ -507,6 +557,21 @@ def _tests(one: ModelRows, prefix: str) -> Section | None:
         ],
         [f"SEAT: {seat.description} CEAT: {ceat.description}", seat.limits],
     )
+
+
+def _test_figure(one: ModelRows, prefix: str) -> list[Figure]:
+    """Draw SEAT by layer, if there are several layers."""
+    series: list[Series] = []
+    for i, name in enumerate(one.sets(SEAT)):
+        rows = [r for layer in one.layers if (r := one.get(SEAT, layer=layer, name=name))]
+        if len(rows) > 1:
+            series.append((query_text(rows[0]), *_LOOKS[i % len(_LOOKS)], rows))
+    if not series:
+        return []
+    title = _titled(prefix, "SEAT by layer, before")
+    shows = "Effect sizes; 0, dashed, is none. Bars: 95 % over other words of the same kinds."
+    picture = _layer_picture(series, 0, 0.0, title, shows)
+    return [Figure(title, picture, shows, BY_KEY["seat"].limits)]
 
 
 def _tested_text(row: Found | None) -> str:

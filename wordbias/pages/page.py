@@ -126,10 +126,23 @@ def _quoted(names: Iterable[str]) -> str:
     return f"{', '.join(found)} {'is' if len(found) == 1 else 'are'}"
 
 
+_POOLED = {
+    "first": "vector of its first token",
+    "last": "vector of its last token",
+    "mean": "mean of its tokens",
+}
+"""How a text becomes one vector, in words."""
+
+
 def _input_text(name: str, facts: dict[str, object]) -> str:
     words, dim = facts.get("words"), facts.get("dim")
     if isinstance(words, int) and dim:
         return f"{name}: {words:,} words × {dim}"
+    if facts.get("kind") in ("encoder", "decoder"):
+        pooling = str(facts.get("pooling"))
+        model = f"{facts['kind']} of {facts.get('layers')} layers × {dim}"
+        vector = _POOLED.get(pooling, f"{pooling} of its tokens")
+        return f"{facts.get('path') or name}: {model}; the vector of a text is the {vector}"
     return f"{name}: {facts['path']}" if facts.get("path") else name
 
 

@@ -7,6 +7,9 @@ The lean of an occupation is the mean over templates of
 the sentences of a pair being the same but for their subject. Two subjects that mean no gender
 ("Somebody", "The guest") in place of the pronouns give the chance level: every two sentences are
 at different distances from others, whatever they mean.
+
+Of a decoder the lean can also be the pronoun that it expects, which is summarised alike
+(`wordbias.contextual.audit.expected`).
 """
 
 from __future__ import annotations
@@ -22,7 +25,13 @@ from numpy.typing import NDArray
 from wordbias.measures.registry import ideal
 from wordbias.probes.estimates import Estimate
 from wordbias.results import Row
-from wordbias.statistics import SAMPLES, resampled_cells, spearman, weighted_spearman
+from wordbias.statistics import (
+    SAMPLES,
+    percentile_interval,
+    resampled_cells,
+    spearman,
+    weighted_spearman,
+)
 
 GAP, STEREOTYPE, LEAN, SIMILARITY = (
     "pronoun-gap",
@@ -30,7 +39,11 @@ GAP, STEREOTYPE, LEAN, SIMILARITY = (
     "pronoun-lean",
     "sentence-similarity",
 )
+PERMUTATIONS = 1000
+"""Permutations of the shares of women for the chance level of their correlation."""
 Array = NDArray[np.float64]
+Measures = tuple[str, str, str]
+"""Names of the measures: correlation with the share of women, mean lean, lean of an occupation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,12 +60,15 @@ class Pronouns:
         Mean lean.
     stereotype
         Rank correlation of the lean with the share of women.
+    measures
+        Names of the measures in the rows.
     """
 
     women: Mapping[str, float]
     lean: Array = field(repr=False)
     gap: Estimate
     stereotype: Estimate
+    measures: Measures = (STEREOTYPE, GAP, LEAN)
 
     @classmethod
     def of(
@@ -77,13 +93,25 @@ class Pronouns:
         seed
             Seed of the bootstrap over occupations.
         """
-        lean, share = leans(occupations, she, he), np.array(list(women.values()), np.float64)
+        return cls.of_leans(leans(occupations, she, he), women, seed=seed)
+
+    @classmethod
+    def of_leans(
+        cls,
+        lean: Array,
+        women: Mapping[str, float],
+        *,
+        seed: int = 0,
+        measures: Measures = (STEREOTYPE, GAP, LEAN),
+    ) -> Pronouns:
+        """Summarise leans, shape ``(n,)``; see `of`."""
+        share = np.array(list(women.values()), np.float64)
         n = len(lean)
         times = resampled_cells(np.ones(n, np.intp), np.random.default_rng(seed), SAMPLES)
         weights = times.astype(np.float64)
         gap = Estimate(float(lean.mean()), weights @ lean / n)
         rank = Estimate(spearman(lean, share), weighted_spearman(lean, share, weights))
-        return cls(women, lean, gap, rank)
+        return cls(women, lean, gap, rank, measures)
 
     def rows(
         self,
@@ -96,11 +124,12 @@ class Pronouns:
     ) -> list[Row]:
         """Return the rows of both summaries and, with `words`, of each occupation."""
         details = {**about, "n": len(self.lean)}
+        correlation, mean, one = self.measures
         constant = "undefined: all occupations lean alike"
         rows = [
             self.stereotype.row(
                 subject,
-                STEREOTYPE,
+                correlation,
                 details,
                 before=None if before is None else before.stereotype,
                 chance=() if chance is None else chance.stereotype,
@@ -108,33 +137,47 @@ class Pronouns:
             ),
             self.gap.row(
                 subject,
-                GAP,
+                mean,
                 details,
                 before=None if before is None else before.gap,
                 chance=() if chance is None else chance.gap,
             ),
         ]
         for word, lean in zip(self.women if words else (), self.lean.tolist(), strict=False):
-            known = {**about, "word": word, "women": self.women[word], **ideal(LEAN)}
-            rows.append(Row(subject, LEAN, lean, known))
+            known = {**about, "word": word, "women": self.women[word], **ideal(one)}
+            rows.append(Row(subject, one, lean, known))
         return rows
 
 
 @dataclass(frozen=True)
 class Chance:
-    """Both summaries of pairs of subjects that mean no gender, each pair in both orders."""
+    """Both summaries where there is nothing to find."""
 
     stereotype: tuple[float, ...]
-    gap: tuple[float, ...]
+    gap: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, occupations: Array, subjects: Array, women: Mapping[str, float]) -> Chance:
-        """Measure every two of several subjects, shape ``(subjects, templates, d)``."""
+        """Measure every two of several subjects, ``(subjects, templates, d)``, in both orders."""
         share = np.array(list(women.values()), np.float64)
         found = [leans(occupations, a, b) for a, b in combinations(subjects, 2)]
         ranks = [spearman(lean, share) for lean in found]
         means = [float(lean.mean()) for lean in found]
         return cls((*ranks, *(-x for x in ranks)), (*means, *(-x for x in means)))
+
+    @classmethod
+    def permuted(cls, lean: Array, women: Mapping[str, float], *, seed: int = 0) -> Chance:
+        """Correlate leans with permuted shares of women; take the middle 95 % of the values.
+
+        The order of the shares that is opposite to a permutation counts too, so that the mean is 0.
+        """
+        rng, share = np.random.default_rng(seed), np.array(list(women.values()), np.float64)
+        drawn = [spearman(lean, rng.permutation(share)) for _ in range(PERMUTATIONS)]
+        both = np.array([*drawn, *(-x for x in drawn)])
+        if np.isnan(both).any():  # all occupations lean alike
+            return cls(())
+        low, high = percentile_interval(both)
+        return cls(tuple(both[(both >= low) & (both <= high)].tolist()))
 
 
 def leans(occupations: Array, first: Array, second: Array) -> Array:

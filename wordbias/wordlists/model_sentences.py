@@ -1,4 +1,4 @@
-"""Sentences that an audit of an encoder reads, and the first names that stand in them.
+"""Sentences that an audit of a model reads, and the first names that stand in them.
 
 No sentence states a gender. First names are divided into two halves: a projection that is fitted on
 sentences with the names of one is measured on sentences with those of the other.
@@ -17,17 +17,19 @@ from wordbias.wordlists.toml import Pair, as_pairs, as_table, as_words, packaged
 FILE = "model_sentences.toml"
 NAMES = 140
 """Number of female and of male first names in each half."""
-SUBJECT, WORD = "{subject}", "{word}"
+SUBJECT, WORD, SENTENCE = "{subject}", "{word}", "{sentence}"
 
 
 @dataclass(frozen=True)
 class ModelSentences:
-    """Sentences of an audit of an encoder.
+    """Sentences of an audit of a model.
 
     Attributes
     ----------
     fit, measured
         Templates with ``{subject}``: for fitting projections, and for measuring.
+    continued
+        Templates with ``{sentence}``, one of `measured` without its full stop; a pronoun follows.
     subjects
         Subjects of sentences that say nothing about gender or work.
     mentions
@@ -42,6 +44,7 @@ class ModelSentences:
 
     fit: tuple[str, ...]
     measured: tuple[str, ...]
+    continued: tuple[str, ...]
     subjects: tuple[str, ...]
     mentions: tuple[str, ...]
     unrelated: tuple[str, ...]
@@ -60,6 +63,7 @@ class ModelSentences:
         return cls(
             words("templates", "fit"),
             words("templates", "measured"),
+            words("continued", "before_pronoun"),
             words("subjects", "neutral"),
             words("mentions", "words"),
             words("unrelated", "sentences"),
@@ -71,6 +75,12 @@ class ModelSentences:
 def sentences_with(templates: Iterable[str], subject: str) -> list[str]:
     """Return the sentence of each template about a subject."""
     return [template.replace(SUBJECT, subject) for template in templates]
+
+
+def before_pronoun(lists: ModelSentences, subject: str) -> list[str]:
+    """Return the beginnings of sentences about a subject after which a pronoun can follow."""
+    begun = [text.removesuffix(".") for text in sentences_with(lists.measured, subject)]
+    return [one.replace(SENTENCE, text) for text in begun for one in lists.continued]
 
 
 def occupation_subject(occupation: str) -> str:

@@ -1,22 +1,32 @@
-"""A sentence-transformers folder with a projection of its pooled vectors, as one more module.
+"""A folder of a model with a projection of an audit.
 
-A projection of an audit is an affine map of the vector that the pooling gives. The file is short
-because `wordbias.probes.sentence_folder` writes such folders, also for `erase`.
+In a sentence-transformers folder the projection is one more module behind the pooling. In that of a
+decoder it is in the weights; where that is not exact, the folder holds an adapter.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 
+from wordbias.contextual.adapters import Adapter, Fingerprint
 from wordbias.contextual.audit.projections import Fitted
-from wordbias.contextual.folding import NOTE
+from wordbias.contextual.folding import (
+    NOTE,
+    export,
+    fold,
+    reasons_against,
+    reasons_text,
+)
+from wordbias.contextual.sites import Site
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import new_folder
-from wordbias.pretrained import ModelLike, in_folder
+from wordbias.methods.leace import Erasure
+from wordbias.pretrained import LoadedModel, ModelLike, in_folder
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.sentence_folder import modules_of, source_folder, write_modules
-from wordbias.resources.hub import may_be_on_hub
+from wordbias.resources.hub import ADAPTER_FILE, may_be_on_hub
 
 _BEHIND_POOLING = 2
 """Number of modules before the projection: the transformer and its pooling."""
@@ -32,8 +42,8 @@ def check_exportable(encoder: Encoder) -> None:
     """
     if encoder.sentence is None:
         raise WordbiasError(
-            f"{encoder.name}: is no sentence-transformers model, and only such a folder has a "
-            "place for a projection behind its pooling; write removals inside others with: "
+            f"{encoder.name}: is no sentence-transformers model and no decoder, and an encoder has "
+            "no place for a projection behind its pooling; write removals inside it with: "
             "wordbias project MODEL -o ADAPTER --setting=L12-110"
         )
 
@@ -72,3 +82,52 @@ def export_with_step(
         if may_be_on_hub(encoder.name):
             note["model"] = encoder.name
         (part / NOTE).write_text(json.dumps(note, indent=2) + "\n", "utf-8")
+
+
+def export_decoder(
+    model: LoadedModel, fitted: Fitted, site: Site, folder: str | os.PathLike[str]
+) -> str:
+    """Write a folder of a decoder with a projection in its weights, or else the adapter of it.
+
+    Parameters
+    ----------
+    model
+        The decoder, with its head if it has one.
+    fitted
+        The projection.
+    site
+        Site of the vectors that it changes, if it is not inside the model.
+
+    Returns
+    -------
+    str
+        A sentence on what was written.
+
+    Raises
+    ------
+    WordbiasError
+        If there is such a folder already, or it cannot be written.
+    """
+    steps, label = fitted.at(site), fitted.method.label
+    wanted = [one.site for one in steps]
+    reasons = reasons_against(
+        model.model, wanted, [one.site for one in steps if isinstance(one.what, Erasure)]
+    )
+    if not any(reasons):
+        made = fold(model.model, steps)
+        export(made, model.tokenizer, os.fspath(folder), label, source=model.name)
+        return f"{os.fspath(folder)}: written, with {label} in its weights"
+    adapter = fitted.adapter
+    if adapter is None:
+        by_site = {one.site: one.step for one in steps}
+        adapter = Adapter({}, Fingerprint.of(model.model), chosen=str(site), steps=by_site)
+    about = {**adapter.facts, "source": "the sentences of wordbias audit", "audit": label}
+    adapter = replace(adapter, facts=about, fingerprint=Fingerprint.of(model.model))
+    with new_folder(folder) as part:
+        adapter.save(part / ADAPTER_FILE)
+    left = [(one, reason) for one, reason in zip(wanted, reasons, strict=True) if reason]
+    return (
+        f"{os.fspath(folder)}: holds {ADAPTER_FILE}, not the model: {label} cannot be in its "
+        f"weights ({reasons_text(left)}); apply it with: wordbias likelihood MODEL "
+        f"--adapter={os.fspath(folder)}/{ADAPTER_FILE}"
+    )

@@ -1,7 +1,7 @@
 """What an audit measures with the head of a model: preferred stereotypes, and fairness of NLI.
 
-Both are measured before and after each projection, which is applied where the encoder gives its
-vectors to the head.
+Both are measured before and after each projection, which is applied where the layers give their
+vectors to the head. Of a decoder, preferred stereotypes are measured by likelihood.
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
-from wordbias.contextual.audit.measure import AUDIT, BEFORE, stage_details
+from wordbias.contextual.audit.measure import BEFORE, stage_details
 from wordbias.contextual.audit.projections import Fitted
 from wordbias.contextual.audit.texts import Reader
 from wordbias.contextual.hooks import Intervention, applied
 from wordbias.contextual.labelled_pairs import LabelledPairs
+from wordbias.contextual.likelihood.causal_model import CausalModel
+from wordbias.contextual.likelihood.evaluate import Data as LikelihoodData
+from wordbias.contextual.likelihood.evaluate import evaluate
 from wordbias.contextual.nli_fairness import Viability, fairness_rows, snli_row
-from wordbias.contextual.sites import Site
 from wordbias.contextual.stereoset.evaluate import Data, Scorer
 from wordbias.contextual.stereoset.scores import Settings
 from wordbias.errors import WordbiasError
@@ -24,19 +26,18 @@ from wordbias.nli.hugging_face import Classifier
 from wordbias.nli.test_sets import Pair, build
 from wordbias.results import Row
 
-_VARIANT = ("subset", "version", "task", "parity")
+_VARIANT = ("subset", "version", "task", "parity", "score", "condition", "setting", "answers")
 """Details that tell the rows of one measure apart."""
 Interventions = Sequence[Intervention]
 
 
-def read_site(reader: Reader) -> Site:
-    """Return the site of the vectors that a head or a pooling reads."""
-    kind = "cls" if reader.settings.ways == ("first",) else "tokens"
-    return Site(kind, reader.last)
-
-
 def stereotype_rows(
-    subject: str, scorer: Scorer, data: Data, columns: Sequence[Fitted], site: Site, seed: int = 0
+    subject: str,
+    scorer: Scorer,
+    data: Data,
+    columns: Sequence[Fitted],
+    reader: Reader,
+    seed: int = 0,
 ) -> tuple[list[Row], list[str]]:
     """Measure which sentences a model prefers, before and after each projection.
 
@@ -48,8 +49,8 @@ def stereotype_rows(
         StereoSet, enhanced StereoSet or CrowS-Pairs.
     columns
         Fitted projections.
-    site
-        Site at which they are applied; see `read_site`.
+    reader
+        Names the site at which they are applied.
 
     Returns
     -------
@@ -58,8 +59,43 @@ def stereotype_rows(
     """
     settings = Settings(seed=seed)
     return _staged(
-        subject, columns, site, scorer.applied, lambda: scorer.measure(data, subject, settings).rows
+        subject,
+        columns,
+        reader,
+        scorer.applied,
+        lambda: scorer.measure(data, subject, settings).rows,
     )
+
+
+def likelihood_rows(
+    subject: str,
+    decoder: CausalModel,
+    data: Sequence[LikelihoodData],
+    columns: Sequence[Fitted],
+    reader: Reader,
+    seed: int = 0,
+) -> tuple[list[Row], list[str]]:
+    """Measure by likelihood what a decoder prefers, before and after each projection.
+
+    Parameters
+    ----------
+    data
+        Data sets that `wordbias.contextual.likelihood.evaluate` reads.
+    columns, reader
+        See `stereotype_rows`.
+    """
+    settings = Settings(seed=seed)
+    notes: list[str] = []
+
+    def measure() -> list[Row]:
+        found = [evaluate(decoder, one, settings) for one in data]
+        notes.extend(note for one in found for note in one.notes)
+        return [replace(row, subject=subject) for one in found for row in one.rows]
+
+    rows, said = _staged(
+        subject, columns, reader, lambda some: applied(decoder.model, some), measure
+    )
+    return rows, [*dict.fromkeys(notes), *said]
 
 
 def inference_rows(
@@ -67,7 +103,7 @@ def inference_rows(
     classifier: Classifier,
     texts: LabelledPairs,
     columns: Sequence[Fitted],
-    site: Site,
+    reader: Reader,
     seed: int = 0,
 ) -> tuple[list[Row], list[str]]:
     """Measure accuracy, parity and fairness about occupations, and accuracy on labelled pairs.
@@ -78,7 +114,7 @@ def inference_rows(
         The NLI model.
     texts
         Labelled pairs, such as SNLI's test set: accuracy on them is the cost of a projection.
-    columns, site
+    columns, reader
         See `stereotype_rows`.
     """
     test = build("parity")
@@ -91,27 +127,28 @@ def inference_rows(
         rows.append(snli_row(right, len(texts), subject, viability=Viability(base[0])))
         return rows
 
-    return _staged(subject, columns, site, lambda some: applied(classifier.model, some), measure)
+    return _staged(subject, columns, reader, lambda some: applied(classifier.model, some), measure)
 
 
 def _staged(
     subject: str,
     columns: Sequence[Fitted],
-    site: Site,
+    reader: Reader,
     changed: Callable[[Interventions], AbstractContextManager[None]],
     measure: Callable[[], list[Row]],
 ) -> tuple[list[Row], list[str]]:
     """Measure before and after each projection, with the change of each value."""
+    audit = {"audit": reader.kind}
     before = measure()
     values = {_key(row): row.value for row in before}
     rows = [
-        replace(row, details={**AUDIT, **stage_details(BEFORE), **row.details}) for row in before
+        replace(row, details={**audit, **stage_details(BEFORE), **row.details}) for row in before
     ]
     notes = []
     for one in columns:
         label = one.method.label
         try:
-            with changed(one.at(site)):
+            with changed(one.at(reader.site)):
                 after = measure()
         except WordbiasError as error:
             notes.append(f"{label}: not measured with the head: {error}")
@@ -122,7 +159,7 @@ def _staged(
             old = values[_key(row)]
             change = {} if old is None or row.value is None else {"change": row.value - old}
             rows.append(
-                replace(row, details={**AUDIT, **stage_details(label), **row.details, **change})
+                replace(row, details={**audit, **stage_details(label), **row.details, **change})
             )
     return rows, notes
 

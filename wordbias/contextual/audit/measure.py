@@ -1,19 +1,24 @@
-"""What an audit measures of an encoder, before and after each projection.
+"""What an audit measures of an encoder or a decoder, before and after each projection.
 
 Every stage is measured on the same sentences, with the same seeds and bootstrap draws, so that the
-changes are paired. Chance is that of the encoder as it was given.
+changes are paired. Chance is that of the model as it was given.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from wordbias.contextual.audit import expected
+from wordbias.contextual.audit.expected import Predicted, pronoun_leans
 from wordbias.contextual.audit.projections import Fitted, Method, Unprojected, fit
 from wordbias.contextual.audit.texts import Reader, TextVectors
+from wordbias.contextual.hooks import applied
+from wordbias.contextual.likelihood.causal_model import CausalModel
 from wordbias.errors import WordbiasError
 from wordbias.probes.ceat.measure import Settings as CeatSettings
 from wordbias.probes.ceat.measure import ceat
@@ -26,13 +31,17 @@ from wordbias.probes.similarity_kept import NEIGHBOURS, ORDER, kept_rows
 from wordbias.progress import Bar, progress
 from wordbias.results import Row
 from wordbias.statistics import holm
+from wordbias.wordlists.model_sentences import before_pronoun, occupation_subject
 
 BEFORE = "before"
-AUDIT = {"audit": "encoder"}
-"""Detail of every row, by which a page knows the rows of an audit of an encoder."""
-PARTS = ("probe", "untrained", "seat", "ceat", "pronouns")
+PARTS = ("probe", "untrained", "seat", "ceat", "pronouns", "likelihood")
 """Parts that can be left out."""
-UNTRAINED = f"{NAMES}, untrained encoder"
+OF_DECODERS = ("likelihood",)
+"""Parts that only a decoder has."""
+MAIN = (COMPRESSION, STEREOTYPE, expected.STEREOTYPE)
+"""Measures whose values beyond chance a projection should lower."""
+COSTS = (ORDER, NEIGHBOURS, expected.KEPT)
+"""Shares that a projection keeps."""
 LEFT, COLUMN = "bias-left", "column"
 CEAT_DRAWS = 1000
 _OF_WORDS = ("sentences", "too_few", "single")
@@ -50,7 +59,7 @@ class Audited:
 
 @dataclass(eq=False)
 class Stage:
-    """One stage: the encoder as it was given, or after a projection.
+    """One stage: the model as it was given, or after a projection.
 
     Attributes
     ----------
@@ -58,21 +67,31 @@ class Stage:
         ``before``, or the projection.
     vectors
         Vectors of the texts.
+    kind
+        ``encoder`` or ``decoder``.
+    projection
+        The projection; None before.
     readings, pronouns, seats, ceats
         Results by layer, and by layer and query, which the stages after are compared with.
+    expected, predicted
+        Pronouns that a decoder expects, and how well it predicts sentences.
     """
 
     label: str
     vectors: TextVectors = field(repr=False)
+    kind: str
+    projection: Fitted | None = None
     readings: dict[int, Reading] = field(default_factory=dict)
     pronouns: dict[int, Pronouns] = field(default_factory=dict)
     seats: dict[tuple[int, str], Seat] = field(default_factory=dict)
     ceats: dict[tuple[int, str], Row] = field(default_factory=dict)
+    expected: Pronouns | None = None
+    predicted: Predicted | None = None
 
     @property
     def about(self) -> dict[str, Any]:
         """Details that the rows of this stage share."""
-        return {**AUDIT, **stage_details(self.label)}
+        return {"audit": self.kind, **stage_details(self.label)}
 
     @property
     def layers(self) -> list[int]:
@@ -90,20 +109,24 @@ def stage_details(label: str) -> dict[str, str]:
 
 @dataclass(eq=False)
 class Measuring:
-    """The measurement of one encoder.
+    """The measurement of one model.
 
     Attributes
     ----------
     subject
-        Name of the encoder in the rows.
+        Name of the model in the rows.
     reader
-        The encoder and the texts.
+        The model's layers and the texts.
+    decoder
+        The same model with the head that predicts tokens; None of an encoder.
     seed
         Seed of everything random.
     skip
         Parts to leave out.
     chance
         Chance levels of the pronouns by layer.
+    chance_expected
+        Chance level of the pronouns that a decoder expects.
     notes
         Notes on what could not be measured.
     """
@@ -112,7 +135,9 @@ class Measuring:
     reader: Reader
     seed: int = 0
     skip: Collection[str] = ()
+    decoder: CausalModel | None = None
     chance: dict[int, Chance] = field(default_factory=dict)
+    chance_expected: Chance | None = None
     notes: list[str] = field(default_factory=list)
 
     def run(
@@ -122,18 +147,19 @@ class Measuring:
         untrained: Callable[[], Encoder] | None = None,
         path: str | None = None,
     ) -> Audited:
-        """Measure the encoder as it is, and after each method.
+        """Measure the model as it is, and after each method.
 
         Parameters
         ----------
         methods
             Projections, each a column.
         untrained
-            Loads the same encoder with random weights.
+            Loads the same model with random weights.
         path
             File for the vectors, from which a call that was interrupted resumes.
         """
-        parts = [part for part in PARTS if part not in self.skip and part != "untrained"]
+        left_out = {*self.skip, "untrained", *(OF_DECODERS if self.decoder is None else ())}
+        parts = [part for part in PARTS if part not in left_out]
         total = 1 + len(methods) + (1 + len(methods)) * len(parts) + (untrained is not None)
         with progress("audit", total, "part") as bar:
             before, unprojected = self._before(path, bar)
@@ -146,7 +172,8 @@ class Measuring:
                 bar.set_postfix_str(method.label)
                 try:
                     one = self._fitted(method, unprojected)
-                    after = Stage(method.label, one.vectors(self.reader, unprojected))
+                    vectors = one.vectors(self.reader, unprojected)
+                    after = Stage(method.label, vectors, self.reader.kind, one)
                 except WordbiasError as error:
                     rows.append(self._failed(method.label, error))
                     bar.update(1 + len(parts))
@@ -158,7 +185,7 @@ class Measuring:
                 columns.append(method.label)
         rows += [
             self._with_command(row, fitted)
-            for row in left_rows(self.subject, rows, columns, self.reader.last)
+            for row in left_rows(self.subject, rows, columns, self.reader.last, self.reader.kind)
         ]
         return Audited(rows, self.notes, tuple(fitted))
 
@@ -173,7 +200,7 @@ class Measuring:
         places = {text: i for i, text in enumerate(texts)}
         bar.update(1)
         vectors = TextVectors(places, layers, reader.finished_words(words))
-        return Stage(BEFORE, vectors), Unprojected(places, pooled[-1], words)
+        return Stage(BEFORE, vectors, reader.kind), Unprojected(places, pooled[-1], words)
 
     def _fitted(self, method: Method, before: Unprojected) -> Fitted:
         """Fit a method to the pooled vectors of the sentences for fitting."""
@@ -186,7 +213,9 @@ class Measuring:
         """Add the command that writes the model with a projection, if there is one."""
         label, encoder = row.details["stage"], self.reader.encoder
         (one,) = (one for one in fitted if one.method.label == label)
-        if one.step is None:
+        if self.reader.kind == "decoder":
+            command = f"wordbias audit {encoder.name} --methods={label} --export=DIR"
+        elif one.step is None:
             command = f"wordbias project {encoder.name} --setting={label} -o ADAPTER"
         elif encoder.sentence is not None:
             command = f"wordbias audit {encoder.name} --methods={label} --export=DIR"
@@ -211,9 +240,8 @@ class Measuring:
     def _failed(self, label: str, error: WordbiasError) -> Row:
         """Return the row of a column that could not be made, and note it."""
         self.notes.append(f"{label}: {error}")
-        return Row(
-            self.subject, COLUMN, None, {**AUDIT, **stage_details(label), "reason": str(error)}
-        )
+        about = {"audit": self.reader.kind, **stage_details(label), "reason": str(error)}
+        return Row(self.subject, COLUMN, None, about)
 
     # Parts
 
@@ -237,7 +265,7 @@ class Measuring:
         return rows
 
     def _untrained(self, load: Callable[[], Encoder], before: Stage) -> list[Row]:
-        """Read the same off an encoder with random weights."""
+        """Read the same off a model with random weights."""
         try:
             names = self.reader.texts.names
             layers = self.reader.layers
@@ -245,7 +273,7 @@ class Measuring:
             vectors = reader.pooled([one.text for one in names], layers, None)
             found = read_names(vectors, [one.gender for one in names], [one.name for one in names])
         except WordbiasError as error:
-            self.notes.append(f"an untrained encoder was not measured: {error}")
+            self.notes.append(f"an untrained {self.reader.kind} was not measured: {error}")
             return []
         rows = []
         for layer, reading in zip(layers, found, strict=True):
@@ -253,7 +281,7 @@ class Measuring:
             (row,) = (
                 row for row in reading.rows(self.subject, about) if row.measure == COMPRESSION
             )
-            rows.append(replace(row, details={**row.details, "set": UNTRAINED}))
+            rows.append(replace(row, details={**row.details, "set": untrained(self.reader.kind)}))
         return rows
 
     def seat(self, stage: Stage, before: Stage | None) -> list[Row]:
@@ -349,6 +377,51 @@ class Measuring:
             )
         return rows
 
+    def likelihood(self, stage: Stage, before: Stage | None) -> list[Row]:
+        """Measure which pronoun a decoder expects, and how well it predicts other sentences."""
+        assert self.decoder is not None
+        lists, layer = self.reader.texts.sentences, self.reader.last
+        women = {name: float(share) for name, share in lists.women.items()}
+        occupations = {one: before_pronoun(lists, occupation_subject(one)) for one in women}
+        subjects = {one: before_pronoun(lists, one) for one in lists.subjects}
+        others = [*lists.unrelated, *(text for pair in lists.paraphrases for text in pair)]
+        with self._projected(stage):
+            lean = pronoun_leans(self.decoder, occupations)
+            people = pronoun_leans(self.decoder, subjects)
+            stage.predicted = Predicted.of(self.decoder, others)
+        if before is None:
+            self.chance_expected = Chance.permuted(lean, women, seed=self.seed)
+        stage.expected = Pronouns.of_leans(lean, women, seed=self.seed, measures=expected.MEASURES)
+        about = {**stage.about, "layer": layer}
+        rows = stage.expected.rows(
+            self.subject,
+            about,
+            before=None if before is None else before.expected,
+            chance=self.chance_expected,
+            words=True,
+        )
+        rows = [
+            replace(row, details={**row.details, "people": float(people.mean())})
+            if row.measure == expected.GAP
+            else row
+            for row in rows
+        ]
+        old = None if before is None else before.predicted
+        return [
+            *rows,
+            *stage.predicted.rows(self.subject, about, before=old, seed=self.seed),
+        ]
+
+    @contextmanager
+    def _projected(self, stage: Stage) -> Iterator[None]:
+        """Apply the projection of a stage to the decoder, for a block."""
+        assert self.decoder is not None
+        if stage.projection is None:
+            yield
+            return
+        with applied(self.decoder.model, stage.projection.at(self.reader.site)):
+            yield
+
     def _costs(self, stage: Stage, before: Stage) -> list[Row]:
         """Measure what a projection did to sentences about no person."""
         lists, layer = self.reader.texts.sentences, self.reader.last
@@ -369,25 +442,34 @@ _MEASURES: Mapping[str, Callable[[Measuring, Stage, Stage | None], list[Row]]] =
     "seat": Measuring.seat,
     "ceat": Measuring.ceat,
     "pronouns": Measuring.pronouns,
+    "likelihood": Measuring.likelihood,
 }
+
+
+def untrained(kind: str) -> str:
+    """Return the name of the set of first names that a model with random weights has read."""
+    return f"{NAMES}, untrained {kind}"
 
 
 # Bias that is left, against what is kept
 
 
-def left_rows(subject: str, rows: Sequence[Row], columns: Sequence[str], layer: int) -> list[Row]:
+def left_rows(
+    subject: str, rows: Sequence[Row], columns: Sequence[str], layer: int, kind: str = "encoder"
+) -> list[Row]:
     """Return a row for each column: the share of the bias beyond chance that is left.
 
     It is the mean over the main measures that are beyond chance before of
     ``max(0, D_after − C) / (D_before − C)``, D being the distance from neutral the worse way and C
-    that of the chance level. ``kept`` is the smaller of the two shares that were kept: the order of
-    similarities, and nearest sentences. ``pareto`` marks columns of which no other leaves less bias
-    and keeps as much, or keeps more and leaves no more.
+    that of the chance level. ``kept`` is the smallest of the shares that were kept: the order of
+    similarities, nearest sentences, and of a decoder perplexity before divided by that after.
+    ``pareto`` marks columns of which no other leaves less bias and keeps as much, or keeps more and
+    leaves no more.
     """
     found = []
     for label in columns:
         of: dict[str, float] = {}
-        for measure in (COMPRESSION, STEREOTYPE):
+        for measure in MAIN:
             before, after = (_row(rows, measure, stage, layer) for stage in (BEFORE, label))
             if before is None or after is None or not before.details.get("beyond_chance"):
                 continue
@@ -400,10 +482,11 @@ def left_rows(subject: str, rows: Sequence[Row], columns: Sequence[str], layer: 
                 of[measure] = max(0.0, end - chance) / (start - chance)
         costs = {
             measure: float(row.value)
-            for measure in (ORDER, NEIGHBOURS)
+            for measure in COSTS
             if (row := _row(rows, measure, label, layer)) is not None and row.value is not None
         }
-        about = {**AUDIT, **stage_details(label), "layer": layer, "of": of, "costs": costs}
+        about: dict[str, Any] = {"audit": kind, **stage_details(label), "layer": layer}
+        about |= {"of": of, "costs": costs}
         about["kept"] = min(costs.values()) if costs else None
         value = float(np.mean(list(of.values()))) if of else None
         if value is None:
@@ -421,7 +504,7 @@ def _row(rows: Sequence[Row], measure: str, stage: str, layer: int) -> Row | Non
             if row.measure == measure
             and row.details["stage"] == stage
             and row.details.get("layer") == layer
-            and row.details.get("set") != UNTRAINED
+            and row.details.get("set", NAMES) == NAMES
             and row.value is not None
         ),
         None,

@@ -1,9 +1,11 @@
-"""Projections of an audit of an encoder: of the vectors that are read from it, or inside it.
+"""Projections of an audit: of the vectors that are read from a model, or inside it.
 
 `misp`, `mhd`, `hard`, `leace` and `inlp` change the vector of a text where a head, or the modules
-behind the pooling, read it. All are fitted on the same sentences, in a female and a male version.
-A setting of `wordbias project`, such as ``L11-01110`` or ``tokens@3``, removes subspaces inside the
-encoder, fitted as that command fits them.
+behind the pooling, read it: in a decoder that of every token, from which the next one is predicted.
+All are fitted on the same sentences, in a female and a male version; so is `scrub`, LEACE behind
+every layer of a decoder, each fitted on what those before it left. A setting of `wordbias project`,
+such as ``L11-01110`` or ``tokens@3..10``, removes subspaces inside the model, fitted as that
+command fits them.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.contextual.adapters import names_sites, sites_of
+from wordbias.contextual.adapters import Adapter, names_sites, sites_of
 from wordbias.contextual.audit.texts import Float32, Reader, TextVectors
 from wordbias.contextual.fitting import Recipe, fit_adapter
 from wordbias.contextual.hooks import Intervention, applied
@@ -23,13 +25,17 @@ from wordbias.contextual.settings import Settings
 from wordbias.contextual.sites import Site, first_layer, sites
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.methods.inlp import fit_vectors
-from wordbias.methods.leace import fit_erasure
+from wordbias.methods.leace import Erasure, fit_erasure
 from wordbias.methods.transform import Projection, Step
 from wordbias.probes.representations import Representations
 from wordbias.subspace import Subspace
 
-METHODS = ("misp", "hard", "leace")
-"""Methods of an audit by default."""
+METHODS: Mapping[str, tuple[str, ...]] = {
+    "encoder": ("misp", "hard", "leace"),
+    "decoder": ("hard", "leace", "tokens@all"),
+}
+"""Methods of an audit by default, by kind of model."""
+SCRUB = "scrub"
 _HELD_OUT = 5
 """One in as many pairs ends the rounds of INLP."""
 Vectors = NDArray[np.float64]
@@ -51,8 +57,13 @@ class Method:
     settings: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, text: str) -> Method:
+    def parse(cls, text: str, layers: int | None = None) -> Method:
         """Read a method with its settings.
+
+        Parameters
+        ----------
+        layers
+            Number of layers of the model, for sites such as ``tokens@all``.
 
         Raises
         ------
@@ -60,8 +71,10 @@ class Method:
             If there is no such method or setting, or a setting is no whole number above 0.
         """
         name, colon, rest = text.replace(" ", "").partition(":")
+        if name.lower() == SCRUB and not colon:
+            return cls(SCRUB)
         if name.lower() not in FITS:
-            return cls(_inside(text))
+            return cls(_inside(text, layers))
         name = name.lower()
         known, settings = FITS[name][1], {}
         for part in rest.split(":" if ":" in rest else ",") if colon else ():
@@ -82,23 +95,27 @@ class Method:
         return f"{self.name}:{listed}" if listed else self.name
 
 
-def _inside(text: str) -> str:
+def _inside(text: str, layers: int | None) -> str:
     """Return a setting of `wordbias project` in its usual spelling; refuse anything else."""
     text = text.strip()
     try:
         if names_sites(text):
-            return ",".join(map(str, sites(text)))
+            found = sites(text, layers)
+            ranged = "@all" in text or ".." in text
+            return "".join(text.split()) if ranged else ",".join(map(str, found))
         return Settings.parse(text).name
-    except WordbiasError:
+    except WordbiasError as error:
+        if names_sites(text) and layers is not None:
+            raise UsageError(f"--methods: {text}: {error}") from None
         raise UsageError(
             f"--methods: {text!r}: expected {', '.join(FITS)}, with settings such as misp:dims=2, "
-            "or a setting of wordbias project such as L11-01110 or tokens@3"
+            f"{SCRUB} of decoders, or a setting of wordbias project such as L11-01110 or tokens@3"
         ) from None
 
 
 @dataclass(frozen=True, eq=False)
 class Unprojected:
-    """Vectors of the encoder as it was given, which projections change.
+    """Vectors of the model as it was given, which projections change.
 
     Attributes
     ----------
@@ -124,14 +141,17 @@ class Fitted:
     method
         The method.
     step
-        Map of the vectors that are read; None for one inside the encoder.
+        Map of the vectors that are read; None for one inside the model.
     inside
-        Removals inside the encoder.
+        Removals inside the model.
+    adapter
+        The adapter that they are of.
     """
 
     method: Method
     step: Step | None = None
     inside: tuple[Intervention, ...] = ()
+    adapter: Adapter | None = None
 
     def vectors(self, reader: Reader, before: Unprojected) -> TextVectors:
         """Return the vectors of all texts after the projection.
@@ -160,17 +180,19 @@ class Fitted:
         return TextVectors(before.places, by_layer, reader.finished_words(words))
 
     def at(self, site: Site) -> tuple[Intervention, ...]:
-        """Return the same removals in a model with a head, which reads a site of the encoder.
+        """Return the same removals in a model with a head, which reads a site.
 
         Raises
         ------
         WordbiasError
-            For LEACE, an affine map, which is no removal of a subspace.
+            For a map that is neither the removal of a subspace nor that of LEACE.
         """
         if isinstance(self.step, Projection):
             return (Intervention(site, self.step.subspace, self.step.hard),)
+        if isinstance(self.step, Erasure):
+            return (Intervention(site, self.step),)
         if self.step is not None:
-            raise WordbiasError(f"{self.method.label} is an affine map, which heads are not given")
+            raise WordbiasError(f"{self.method.label} cannot be applied inside a model")
         return self.inside
 
 
@@ -195,14 +217,17 @@ def fit(method: Method, reader: Reader, first: Vectors, second: Vectors, seed: i
     Raises
     ------
     WordbiasError
-        If the two versions do not differ, or the encoder lacks a site.
+        If the two versions do not differ, or the model lacks a site.
     """
     if method.name in FITS:
         return Fitted(method, FITS[method.name][0](first, second, dict(method.settings), seed))
     model, tokenizer = reader.encoder.model, reader.encoder.tokenizer
     wanted = sites_of(method.name, reader.last)
     adapter = fit_adapter(model, tokenizer, sentence_pairs(), Recipe(seed=seed), wanted=wanted)
-    return Fitted(method, None, tuple(adapter.interventions(method.name)))
+    adapter = adapter.setting(
+        ",".join(map(str, wanted)) if names_sites(method.name) else method.name
+    )
+    return Fitted(method, None, tuple(adapter.interventions()), adapter)
 
 
 # Fits of the vector that is read

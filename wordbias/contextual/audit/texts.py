@@ -1,7 +1,8 @@
-"""The texts of an audit of an encoder, and their vectors at its layers.
+"""The texts of an audit of a model, and their vectors at its layers.
 
 A text is encoded once. Its vector is the one that `wordbias encode` gives by default: pooled as a
-sentence-transformers folder says, else of the token that a head reads. The vectors before the
+sentence-transformers folder says, else of the token that a head reads: the first of an encoder, the
+last of a decoder. The vectors before the
 modules behind the pooling are stored, because that is where a projection acts.
 """
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from wordbias.arrays import unit
 from wordbias.contextual.sentence_pairs import sentence_pairs
+from wordbias.contextual.sites import Site
 from wordbias.errors import WordbiasError, need
 from wordbias.pretrained import PURPOSE
 from wordbias.probes.ceat.sentences import COLUMN
@@ -188,12 +190,12 @@ class TextVectors:
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """Reads texts with an encoder.
+    """Reads texts with the layers of a model.
 
     Attributes
     ----------
     encoder
-        The encoder.
+        The model without its head.
     texts
         The texts of the audit.
     """
@@ -227,6 +229,16 @@ class Reader:
         return self.encoder.layers
 
     @property
+    def kind(self) -> str:
+        """``decoder`` for a causal model whose last token is read; else ``encoder``."""
+        return "decoder" if self.encoder.causal and self.encoder.sentence is None else "encoder"
+
+    @property
+    def site(self) -> Site:
+        """Site of the vectors that a head or a pooling reads."""
+        return Site("cls" if self.settings.ways == ("first",) else "tokens", self.last)
+
+    @property
     def words_follow(self) -> bool:
         """True if what a projection does to a text's vector it does to every token's, too."""
         ways = self.settings.ways
@@ -237,6 +249,7 @@ class Reader:
         sentence = self.encoder.sentence
         names = () if sentence is None else sentence.names
         return {
+            "kind": self.kind,
             "pooling": self.settings.pooling,
             "modules": list(names),
             "layers": self.encoder.layers,

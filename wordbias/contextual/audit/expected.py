@@ -1,0 +1,119 @@
+"""What an audit measures of a decoder by likelihood: the pronoun that it expects, and perplexity.
+
+The lean of an occupation is the mean over beginnings of sentences of
+
+    log p("she" | "The nurse waited for the bus because") − log p("he" | the same).
+
+Shares of women that are permuted give the chance level of its correlation with them. That a decoder
+expects one pronoun in general is measured by the same lean of people whose occupation is not said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.contextual.likelihood.causal_model import CausalModel
+from wordbias.probes.estimates import Estimate
+from wordbias.results import Row
+from wordbias.statistics import SAMPLES, resampled_cells
+
+STEREOTYPE, GAP, LEAN = (
+    "expected-pronoun-stereotype",
+    "expected-pronoun-gap",
+    "expected-pronoun-lean",
+)
+PERPLEXITY, BITS, KEPT = "perplexity", "bits-per-byte", "perplexity-kept"
+MEASURES = (STEREOTYPE, GAP, LEAN)
+SHE, HE = " she", " he"
+Array = NDArray[np.float64]
+
+
+def pronoun_leans(model: CausalModel, beginnings: Mapping[str, Sequence[str]]) -> Array:
+    """Return how much more likely "she" is than "he", in nats, shape ``(n,)``.
+
+    Parameters
+    ----------
+    beginnings
+        For each subject as many beginnings of sentences, after which a pronoun can follow.
+    """
+    asked = [(one, more) for some in beginnings.values() for one in some for more in (SHE, HE)]
+    found = model.score_continuations(asked, "pronouns").total.reshape(len(beginnings), -1, 2)
+    leans: Array = (found[..., 0] - found[..., 1]).mean(1)
+    return leans
+
+
+@dataclass(frozen=True, eq=False)
+class Predicted:
+    """How well a decoder predicts sentences.
+
+    Attributes
+    ----------
+    total
+        Log-likelihood of each sentence, in nats, shape ``(n,)``.
+    tokens, size
+        Numbers of its tokens and of its bytes.
+    """
+
+    total: Array = field(repr=False)
+    tokens: NDArray[np.int64] = field(repr=False)
+    size: NDArray[np.int64] = field(repr=False)
+
+    @classmethod
+    def of(cls, model: CausalModel, sentences: Sequence[str]) -> Predicted:
+        """Score sentences, each by itself."""
+        found = model.score_texts(sentences, "sentences")
+        return cls(found.total, found.tokens, np.array([len(one.encode()) for one in sentences]))
+
+    def rows(
+        self,
+        subject: str,
+        about: Mapping[str, Any],
+        *,
+        before: Predicted | None = None,
+        seed: int = 0,
+    ) -> list[Row]:
+        """Return perplexity and bits per byte, with bootstrap intervals over the sentences.
+
+        Parameters
+        ----------
+        before
+            The same before a projection, of which ``perplexity-kept`` is the share: the
+            perplexity before divided by that after.
+        """
+        n = len(self.total)
+        details = {
+            **about,
+            "n": int(self.tokens.sum()),
+            "bytes": int(self.size.sum()),
+            "sentences": n,
+        }
+        times = resampled_cells(np.ones(n, np.intp), np.random.default_rng(seed), SAMPLES)
+        weights = np.concatenate([np.ones((1, n)), times])  # the value itself comes first
+        losses, old = self._losses(weights), None if before is None else before._losses(weights)
+        found: list[tuple[str, Array, Array | None]] = [
+            (name, values, None if old is None else earlier)
+            for name, values, earlier in zip((PERPLEXITY, BITS), losses, old or losses, strict=True)
+        ]
+        if old is not None:
+            found.append((KEPT, old[0] / losses[0], None))
+        return [
+            Estimate(float(values[0]), values[1:]).row(
+                subject,
+                name,
+                dict(details),
+                before=None if earlier is None else Estimate(float(earlier[0]), earlier[1:]),
+            )
+            for name, values, earlier in found
+        ]
+
+    def _losses(self, weights: Array) -> tuple[Array, Array]:
+        """Return perplexity and bits per byte under weights of the sentences."""
+        loss = -(weights @ self.total)
+        perplexity: Array = np.exp(loss / (weights @ self.tokens))
+        bits: Array = loss / (weights @ self.size) / np.log(2)
+        return perplexity, bits
