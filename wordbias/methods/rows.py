@@ -60,7 +60,7 @@ def fit_moments(
     if name == "leace":
         steps = (erase(listed, given.get("method", "leace")),)
     elif name == "hard":
-        steps = (_means_removed(listed, given.get("direction", "means")), Normalise())
+        steps = (means_removed(listed, given.get("direction", "means")), Normalise())
     else:
         steps = _projections(name, listed, given)
     return Fitted(name, steps, settings={key: plain(value) for key, value in given.items()})
@@ -194,7 +194,7 @@ def subspace_of(moments: Moments, dims: int | None = None, *, center: bool = Fal
     return _components(_root(c), apart, dims, misp.DIMS, moments, what)
 
 
-def _means_removed(moments: Sequence[Moments], direction: str) -> Projection:
+def means_removed(moments: Sequence[Moments], direction: str = "means") -> Projection:
     """Return the removal of the span of the differences between the means of each label."""
     if direction not in ("pca", "means"):
         raise WordbiasError(f"Hard: the direction {direction!r} is for words; rows take only means")

@@ -1,0 +1,537 @@
+"""Removals fitted to labelled texts at the layers of a model: concept scrubbing.
+
+Each is fitted on what the ones before it left, in the order of the model's computation (Belrose et
+al. 2023, section 6), so that with all of them on, the classes' means are equal at every site. Each
+layer is computed once: the hidden states of all tokens go from layer to layer, and of what is
+fitted only counts, means and second moments are held, whatever the number of tokens.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.contextual.adapters import Adapter, Fingerprint, depth, setting_of
+from wordbias.contextual.families import base_of, family_of, is_decoder, layer_count, width
+from wordbias.contextual.fitting import BATCH, EncodedPairs, encode_pairs, positions
+from wordbias.contextual.hooks import Change, Removal, changing, check_plain, recording
+from wordbias.contextual.sentence_pairs import SentencePair
+from wordbias.contextual.sites import Place, Site, locate, locate_all
+from wordbias.contextual.tokenising import PURPOSE, Tokens, batches, encode
+from wordbias.devices import blas_threads, threads
+from wordbias.errors import WordbiasError, need
+from wordbias.methods.leace import Erasure, erase, shrunk_covariance
+from wordbias.methods.moments import Moments
+from wordbias.methods.rows import fit_moments, means_removed
+from wordbias.methods.transform import Projection
+from wordbias.pretrained import evaluating, usual_length
+from wordbias.progress import progress
+
+METHODS = ("leace", "hard", "mhd", "misp")
+TOKENS = ("all", "last", "mean", "word")
+FITTED = ("input", "attention-output", "mlp-output", "cls", "tokens")
+"""Kinds of sites at which a removal can be fitted to labels."""
+IN_MEMORY = 1 << 29
+"""Bytes up to which the hidden states of all tokens are held in memory, not in a file."""
+EXPLAINED = "label-explained"
+_SILENT = 1e-8
+Step = Projection | Erasure
+Floats = NDArray[np.float64]
+
+
+def scrub(
+    model: Any,
+    tokenizer: Any,
+    texts: Sequence[str],
+    labels: Sequence[str],
+    *,
+    wanted: Sequence[Site] | None = None,
+    method: str = METHODS[0],
+    tokens: str = TOKENS[0],
+    dims: int | None = None,
+    sequential: bool = True,
+    batch: int = BATCH,
+    source: str = "",
+    name: str = "",
+) -> Adapter:
+    """Fit a removal at each site of a model to labelled texts.
+
+    Parameters
+    ----------
+    model, tokenizer
+        The unmodified transformers model, and its tokenizer; it needs no padding token.
+    texts, labels
+        The texts and the label of each; longer ones than the model reads are cut.
+    wanted
+        Sites; by default the output of every layer, ``tokens@all``.
+    method
+        ``leace``; ``hard``, the projection that makes the classes' means equal; ``mhd`` and
+        ``misp``, which remove `dims` components of the differences between vectors of two classes,
+        or between the means of more, hard or by their weights.
+    tokens
+        Vectors that are fitted on: those of ``all`` tokens, each with the label of its text, of the
+        ``last`` of each text, or the ``mean`` of each text.
+    sequential
+        Fit each removal on what those before it left; otherwise all on the unmodified model.
+    source, name
+        Origin of the texts and name of the labels, stored in the adapter.
+
+    Raises
+    ------
+    WordbiasError
+        If interventions are applied to the model, it lacks a site, its layers share their weights,
+        there is one class, or the classes do not differ.
+
+    References
+    ----------
+    Belrose, Schneider-Joseph, Ravfogel, Cotterell, Raff and Biderman (2023), "LEACE: Perfect linear
+    concept erasure in closed form", section 6.
+    """
+    if tokens == "word":
+        raise WordbiasError(
+            "tokens word: compares the sentences of a pair; give pairs, or --tokens"
+        )
+    if len(texts) != len(labels):
+        raise WordbiasError(f"{len(texts):,} texts, but {len(labels):,} labels; give one for each")
+    check_plain(model)
+    classes, codes = np.unique(np.array([str(label) for label in labels], str), return_inverse=True)
+    encoded = encode(model, tokenizer, texts)
+    cut = _count_cut(model, tokenizer, texts, encoded)
+    read = Read(encoded, codes, tuple(map(str, classes)), None).at(tokens)
+    facts = {"source": source, "labels": name, "tokens": tokens, "cut": cut}
+    return _scrubbed(model, tokenizer, read, wanted, method, dims, sequential, batch, facts)
+
+
+def scrub_pairs(
+    model: Any,
+    tokenizer: Any,
+    pairs: Sequence[SentencePair],
+    *,
+    wanted: Sequence[Site] | None = None,
+    method: str = METHODS[0],
+    tokens: str = TOKENS[0],
+    dims: int | None = None,
+    sequential: bool = True,
+    batch: int = BATCH,
+    source: str = "",
+) -> Adapter:
+    """Fit a removal at each site to the two sides of pairs of sentences; see `scrub`.
+
+    Parameters
+    ----------
+    tokens
+        As in `scrub`; or ``word``, the mean of the tokens in which the two sentences of a pair
+        differ. Pairs of unequal length are then left out.
+    """
+    check_plain(model)
+    encoded = encode_pairs(model, tokenizer, pairs)
+    kept = encoded.even() if tokens == "word" else list(range(len(encoded.pairs)))
+    if len(kept) < 2:
+        raise WordbiasError(
+            f"usable pairs of sentences: {len(kept)}, at least two are needed; give others with "
+            "--pairs"
+        )
+    sides = [[side[i] for i in kept] for side in (encoded.first, encoded.second)]
+    codes = np.repeat([0, 1], len(kept))
+    read = Read([*sides[0], *sides[1]], codes, ("first", "second"), None)
+    if tokens == "word":
+        where = positions(_some(encoded, kept), "word")
+        read = replace(read, positions=where)
+    else:
+        read = read.at(tokens)
+    left_out = len(pairs) - len(kept)
+    facts = {"source": source, "labels": "", "tokens": tokens, "cut": 0, "left_out": left_out}
+    return _scrubbed(model, tokenizer, read, wanted, method, dims, sequential, batch, facts)
+
+
+def _some(encoded: EncodedPairs, kept: Sequence[int]) -> EncodedPairs:
+    """Return some of tokenised pairs, of equal length each."""
+    first, second = (tuple(side[i] for i in kept) for side in (encoded.first, encoded.second))
+    return EncodedPairs(tuple(encoded.pairs[i] for i in kept), first, second, (), ())
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """Tokenised texts with the class of each.
+
+    Attributes
+    ----------
+    tokens
+        Tokens of each text.
+    codes, classes
+        Number of the class of each text, shape ``(n,)``, and the names of the classes.
+    positions
+        For each text the positions whose mean is fitted on; None for the vector of every token.
+    """
+
+    tokens: Sequence[Tokens]
+    codes: NDArray[np.intp] = field(repr=False)
+    classes: tuple[str, ...]
+    positions: Sequence[Sequence[int]] | None = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if len(self.classes) < 2:
+            found = f", {self.classes[0]!r:.40}" if self.classes else ""
+            raise WordbiasError(
+                f"the labels of {len(self.tokens):,} texts are of "
+                f"{len(self.classes) or 'no'} class{found}: expected two classes or more"
+            )
+        for place, text in enumerate(self.tokens, 1):
+            if not text["input_ids"]:
+                raise WordbiasError(f"text {place}: has no token to read; leave it out")
+
+    def at(self, tokens: str) -> Read:
+        """Return the same texts, fitted on all tokens, the last one or the mean."""
+        if tokens not in TOKENS:
+            raise WordbiasError(f"tokens {tokens!r}: expected one of {', '.join(TOKENS)}")
+        sizes = [len(text["input_ids"]) for text in self.tokens]
+        chosen = {
+            "all": None,
+            "last": [[size - 1] for size in sizes],
+            "mean": [range(size) for size in sizes],
+        }
+        return replace(self, positions=chosen[tokens])
+
+    @property
+    def size(self) -> int:
+        """Number of tokens of all texts."""
+        return sum(len(text["input_ids"]) for text in self.tokens)
+
+
+def _count_cut(model: Any, tokenizer: Any, texts: Sequence[str], encoded: Sequence[Tokens]) -> int:
+    """Count the texts that are longer than the model reads."""
+    limit = usual_length(model, tokenizer)
+    full = [
+        text for text, one in zip(texts, encoded, strict=True) if len(one["input_ids"]) >= limit
+    ]
+    lengths = [len(ids) for ids in tokenizer(full, verbose=False)["input_ids"]] if full else []
+    return sum(length > limit for length in lengths)
+
+
+def _scrubbed(
+    model: Any,
+    tokenizer: Any,
+    read: Read,
+    wanted: Sequence[Site] | None,
+    method: str,
+    dims: int | None,
+    sequential: bool,
+    batch: int,
+    facts: dict[str, Any],
+) -> Adapter:
+    """Fit the removals of all sites, and make the adapter."""
+    if method not in METHODS:
+        raise WordbiasError(f"method {method!r}: expected one of {', '.join(METHODS)}")
+    every = [Site("tokens", layer) for layer in range(1, layer_count(model) + 1)]
+    places = locate_all(model, every if wanted is None else wanted)
+    chosen = sorted({place.site for place in places}, key=depth)
+    _check_sites(model, chosen, sequential)
+    steps: dict[Site, Step] = {}
+    about: dict[str, Any] = {}
+
+    def fit(site: Site, moments: Moments) -> None:
+        try:
+            steps[site] = step = _fit(method, moments, dims)
+        except WordbiasError as error:
+            raise WordbiasError(f"site {site}: {error}") from None
+        after = explained(mapped(moments, step))
+        about[str(site)] = {"vectors": moments.n, "before": explained(moments), "after": after}
+
+    with Run(model, tokenizer, read, chosen[-1].layer or 0, batch) as run:
+        for _, group in groupby(chosen, key=lambda site: site.layer):
+            here = list(group)
+            if not sequential:
+                for site, moments in run.moments(here, done=True).items():
+                    fit(site, moments)
+                continue
+            for site in here:
+                fit(site, run.moments([site], done=site.kind == "tokens")[site])
+                run.remove(site, steps[site])
+    counts = np.bincount(read.codes, minlength=len(read.classes)).tolist()
+    facts = {
+        **facts,
+        "method": method,
+        "sequential": sequential,
+        "texts": len(read.tokens),
+        "classes": dict(zip(read.classes, counts, strict=True)),
+        "sites": about,
+    }
+    fingerprint = Fingerprint.of(model)
+    return Adapter({}, fingerprint, facts=facts, chosen=setting_of(chosen), steps=steps)
+
+
+def _check_sites(model: Any, chosen: Sequence[Site], sequential: bool) -> None:
+    """Refuse sites at which no removal can be fitted to labels, or only a second one."""
+    name = type(model).__name__
+    if family_of(model).shared:
+        raise WordbiasError(
+            f"{name}: its layers share their weights, and removals are fitted to labels layer by "
+            "layer; fit subspaces to pairs of sentences, without --texts and --method"
+        )
+    if not chosen:
+        raise WordbiasError("no site is named; name some with --sites, such as tokens@all")
+    for site in chosen:
+        if site.kind not in FITTED:
+            raise WordbiasError(
+                f"site {site}: removals are fitted to labels at "
+                f"{', '.join(f'{kind}@L' for kind in FITTED)}; fit this site to pairs of "
+                "sentences, without --texts and --method"
+            )
+        before = Site("tokens", site.layer - 1) if site.layer and site.layer > 1 else None
+        if sequential and site.kind == "input" and before in chosen:
+            raise WordbiasError(
+                f"sites {before} and {site}: are the same vectors, of which the first leaves the "
+                "second nothing; name one of them"
+            )
+
+
+def _fit(method: str, moments: Moments, dims: int | None) -> Step:
+    """Fit a method to the moments of a site."""
+    if method == "leace":
+        return erase([moments])
+    if method == "hard":
+        return means_removed([moments])
+    (step,) = fit_moments(method, moments, {"dims": dims}).steps
+    assert isinstance(step, Projection)
+    return step
+
+
+def explained(moments: Moments) -> float:
+    r"""Return the share of the label that a linear map of the vectors explains.
+
+    .. math:: \tfrac{1}{K-1} \mathrm{tr}\, \Sigma^{-1}
+              \sum_k p_k (\mu_k - \mu)(\mu_k - \mu)^\top \in [0, 1]
+
+    The mean squared canonical correlation of the vectors and the classes; of two classes R² of a
+    least-squares fit. The covariance is shrunk as for LEACE, see `shrunk_covariance`.
+    """
+    apart = moments.means - moments.mean
+    covariance = moments.covariance()
+    scale = np.sqrt(np.trace(covariance) + moments.mean @ moments.mean)
+    if np.abs(apart).max() <= _SILENT * scale:
+        return 0.0
+    with blas_threads(threads()):
+        values, v = np.linalg.eigh(shrunk_covariance(covariance, moments.n))
+    kept = values > values[-1] * len(values) * np.finfo(float).eps
+    along = (apart @ v[:, kept]) ** 2 / values[kept]
+    shares = moments.counts @ along.sum(1) / moments.n
+    return float(min(shares / (len(moments.classes) - 1), 1.0))
+
+
+def mapped(moments: Moments, step: Step) -> Moments:
+    """Return the moments of the rows after an affine step."""
+    offset = step(np.zeros((1, moments.dim)))
+    linear = step(np.eye(moments.dim)) - offset  # row i is the image of unit vector i
+    within = linear.T @ moments.within @ linear
+    return replace(moments, means=step(moments.means), within=within)
+
+
+# The layers of a model, one after another
+
+
+class Run:
+    """The layers of a model, computed one after another for all texts.
+
+    The hidden states that enter the next layer are stored without padding, in the model's type. In
+    a pass all layers but some return their input, so that masks, positions and types of layers are
+    those that the model itself gives them.
+
+    Parameters
+    ----------
+    last
+        Last layer to be computed.
+    """
+
+    base: Any
+    at: int
+    """First layer whose output is not stored; its input is, but for layer 1."""
+
+    def __init__(self, model: Any, tokenizer: Any, read: Read, last: int, batch: int) -> None:
+        self.base, self.read, self.last, self.at = base_of(model), read, last, 1
+        self._layers = list(self.base.get_submodule(family_of(model).layers))
+        self._width, self._batch = width(model), batch
+        self._padding = tokenizer.pad_token_id or 0
+        self._more = {"use_cache": False} if is_decoder(model) else {}
+        self._changes: list[tuple[Site, Removal]] = []
+        self._made: Callable[[Any], Any] | None = None
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Run:
+        torch = need("torch", extra="contextual", purpose=PURPOSE)
+        torch.set_num_threads(threads())
+        self._stack.enter_context(evaluating(self.base))
+        self._stack.enter_context(torch.inference_mode())
+        self._states = States(self.read.size, self._width, self._stack)
+        total = self.last * self.read.size
+        self._bar = self._stack.enter_context(progress("fitting by layer", total, "token"))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.__exit__(None, None, None)
+
+    def remove(self, site: Site, step: Step) -> None:
+        """Apply a removal at a site from now on."""
+        what, hard = (step, False) if isinstance(step, Erasure) else (step.subspace, step.hard)
+        self._changes.append((site, Removal(what, hard)))
+
+    def moments(self, wanted: Sequence[Site], *, done: bool) -> dict[Site, Moments]:
+        """Return the moments of the vectors at sites of one layer.
+
+        Parameters
+        ----------
+        done
+            No removal will be added inside of this layer, only behind it: its output is stored.
+        """
+        found: dict[Site, Moments] = {}
+        for places, mask, values in self._compute(wanted, done):
+            for site, x in values.items():
+                rows, codes = self._rows(x, places, mask)
+                if not np.isfinite(rows).all():
+                    raise WordbiasError(
+                        f"site {site}: the model puts out no numbers; its weights are damaged, or "
+                        "its values too large for its precision"
+                    )
+                more = Moments.of_codes(rows, codes, self.read.classes)
+                found[site] = found[site] + more if site in found else more
+        # the rows are what the next layer reads, whatever rounding made them
+        return {site: replace(one, noise=0.0) for site, one in found.items()}
+
+    def _rows(
+        self, x: Any, places: Sequence[int], mask: Any
+    ) -> tuple[NDArray[np.floating[Any]], NDArray[np.intp]]:
+        """Return the rows of a batch that are fitted on, and their classes."""
+        x = (x.float() if x.element_size() < 4 else x).cpu()
+        codes = self.read.codes[list(places)]
+        if x.ndim == 2:
+            return x.numpy(), codes
+        if self.read.positions is None:
+            return x[mask].numpy(), np.repeat(codes, mask.sum(1).numpy())
+        shares = np.zeros(tuple(mask.shape))
+        for row, i in zip(shares, places, strict=True):
+            row[list(self.read.positions[i])] = 1 / len(self.read.positions[i])
+        return np.einsum("bt,btd->bd", shares, x.numpy()), codes
+
+    def _compute(
+        self, wanted: Sequence[Site], done: bool
+    ) -> Iterator[tuple[list[int], Any, dict[Site, Any]]]:
+        """Compute the layers up to that of some sites; yield batches of the values there."""
+        torch = need("torch", extra="contextual", purpose=PURPOSE)
+        first, layer = self.at, wanted[0].layer or 0
+        target = layer + 1 if done else layer
+        stores = first < target <= self.last
+        device = next(self.base.parameters()).device
+        state: dict[str, Any] = {}
+        changes: list[tuple[Place, Change]] = []
+        if first > 1:
+            changes.append((self._entrance(first), lambda x: state["in"].to(x)))
+        if stores:
+            changes.append((self._entrance(target), lambda x: state.update(out=x)))
+        entering = [change for site, change in self._changes if (site.layer or 0) < first]
+        changes += [
+            (locate(self.base, site), change)
+            for site, change in self._changes
+            if (site.layer or 0) >= first
+        ]
+        with (
+            self._only(first, layer),
+            changing(changes),
+            recording(self.base, wanted) as values,
+        ):
+            start = 0
+            for places, inputs in batches(self.read.tokens, self._batch, self._padding):
+                mask = inputs["attention_mask"].bool()
+                piece = slice(start, start + int(mask.sum()))
+                start = piece.stop
+                if first > 1:
+                    stored = self._states.values[piece]
+                    x = stored.new_zeros((*mask.shape, self._width))
+                    x[mask] = stored
+                    state["in"] = x.to(device)
+                    for change in entering:
+                        state["in"] = change(state["in"])
+                self.base(**{name: x.to(device) for name, x in inputs.items()}, **self._more)
+                if stores:
+                    self._states.store(piece, state["out"].cpu()[mask], torch)
+                yield places, mask, values
+                self._bar.update((target - first) * (piece.stop - piece.start))
+        if stores:
+            self.at = target
+            self._changes = [one for one in self._changes if (one[0].layer or 0) >= target]
+
+    def _entrance(self, layer: int) -> Place:
+        module = self._layers[layer - 1]
+        return Place(Site("input", layer), module, self._width, entering=True)
+
+    @contextmanager
+    def _only(self, first: int, last: int) -> Iterator[None]:
+        """Let all layers but some return their input, for a block."""
+
+        def learn(module: Any, args: Any, output: Any) -> None:
+            # some layers put out a tuple with other things behind the hidden states
+            rest = len(output) - 1 if isinstance(output, tuple) else None
+            self._made = lambda x: x if rest is None else (x, *[None] * rest)
+
+        def unchanged(*args: Any, **named: Any) -> Any:
+            assert self._made is not None  # by a layer before, or in the pass before
+            return self._made(args[0] if args else named["hidden_states"])
+
+        with ExitStack() as stack:
+            stack.callback(self._layers[first - 1].register_forward_hook(learn).remove)
+            for number, layer in enumerate(self._layers, 1):
+                if not first <= number <= last:
+                    stack.enter_context(_as_forward(layer, unchanged))
+            yield
+
+
+@contextmanager
+def _as_forward(module: Any, function: Callable[..., Any]) -> Iterator[None]:
+    """Let a module compute something else, for a block."""
+    own = vars(module).get("forward")  # as accelerate sets it
+    module.forward = function
+    try:
+        yield
+    finally:
+        if own is None:
+            del module.forward
+        else:
+            module.forward = own
+
+
+class States:
+    """Vectors of all tokens, shape ``(n, d)``, in memory or, if they are large, in a file."""
+
+    values: Any
+
+    def __init__(self, n: int, width: int, stack: ExitStack) -> None:
+        self.shape, self._stack = (n, width), stack
+
+    def store(self, piece: slice, x: Any, torch: Any) -> None:
+        """Store some of them; the first ones decide on the type."""
+        if not hasattr(self, "values"):
+            n = self.shape[0] * self.shape[1]
+            large = n * x.element_size() > IN_MEMORY
+            values = self._mapped(n, x.dtype, torch) if large else torch.empty(n, dtype=x.dtype)
+            self.values = values.view(self.shape)
+        self.values[piece] = x
+
+    def _mapped(self, n: int, dtype: Any, torch: Any) -> Any:
+        """Return numbers in a temporary file."""
+        made = tempfile.TemporaryDirectory(prefix="wordbias-", ignore_cleanup_errors=True)
+        folder = self._stack.enter_context(made)
+        needed, free = n * dtype.itemsize, shutil.disk_usage(folder).free
+        if needed > free:
+            raise WordbiasError(
+                f"{folder}: the hidden states of all tokens take {needed / 1e9:.1f} GB there, and "
+                f"{free / 1e9:.1f} GB are free; give fewer texts, or another folder with TMPDIR"
+            )
+        path = str(Path(folder) / "states")
+        return torch.from_file(path, shared=True, size=n, dtype=dtype)
