@@ -115,7 +115,7 @@ def test_an_exported_model_is_the_hooked_one(
     done = cli("project", model, "-o", tmp_path / "a", "--setting", "attn-01101", "--export", out)
     assert done.code == 0
     said = " ".join(done.out.split())
-    assert f"Written: {out}, with query@2, key@2, value@2, cls@3, sentence in its weights" in said
+    assert f"Written: {out}, with attention@2, cls@3, sentence in its weights" in said
     assert "Not folded, tokens@2: a layer's output also goes past every linear map" in said
     about = json.loads((out / "wordbias.json").read_text())
     assert about["setting"] == "attn-01101"

@@ -270,12 +270,17 @@ def _reason_in_order(site: Site, later: Sequence[Site]) -> str:
     return f"tokens@{site.layer}, which cannot be folded, follows it" if blocked else ""
 
 
+def by_reason(left: Iterable[tuple[Site, str]]) -> dict[str, list[Site]]:
+    """Put sites that are not folded together by the reason."""
+    found: dict[str, list[Site]] = {}
+    for site, reason in left:
+        found.setdefault(reason, []).append(site)
+    return found
+
+
 def reasons_text(left: Iterable[tuple[Site, str]]) -> str:
     """Write sites that are not folded and the reasons, those with the same reason together."""
-    sites_by_reason: dict[str, list[Site]] = {}
-    for site, reason in left:
-        sites_by_reason.setdefault(reason, []).append(site)
-    return "; ".join(f"{written(some)}: {reason}" for reason, some in sites_by_reason.items())
+    return "; ".join(f"{written(some)}: {why}" for why, some in by_reason(left).items())
 
 
 def nothing_folded(

@@ -22,13 +22,19 @@ from wordbias.contextual.fitting import (
     adapter_rows,
     adapter_tables,
 )
-from wordbias.contextual.folding import Folded, fold, nothing_folded, reasons_against
+from wordbias.contextual.folding import (
+    Folded,
+    by_reason,
+    fold,
+    nothing_folded,
+    reasons_against,
+)
 from wordbias.contextual.folding import export as write_folder
 from wordbias.contextual.loading import HEADS, Target, load_target
 from wordbias.contextual.sent_debias import LIMIT, TextLike, fit_with_baseline
 from wordbias.contextual.sentence_pairs import SentencePairsLike, sentence_pairs
 from wordbias.contextual.settings import SENT_DEBIAS, Settings
-from wordbias.contextual.sites import EMBEDDING, Site
+from wordbias.contextual.sites import EMBEDDING, Site, written
 from wordbias.contextual.sites import sites as read_sites
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import check_new, check_writable, new_folder, refuse_same
@@ -266,8 +272,8 @@ def _check_setting(
     left = [(site, why) for site, why in zip(needed, reasons, strict=False) if why]
     if export is not None and needed and len(left) == len(needed):
         raise nothing_folded(export, setting, left)
-    for site, why in left:
-        note(f"{export}: {site} will not be in its weights: {why}")
+    for why, some in by_reason(left).items():
+        note(f"{export}: {written(some)} will not be in its weights: {why}")
 
 
 def _exported(target: Target, adapter: Adapter, export: str, output: str | None) -> Folded:
@@ -398,9 +404,10 @@ def _closing(
     if output is not None:
         lines.append(f"Written: {output}")
     if folded is not None:
-        done = ", ".join(str(it.site) for it in folded.folded) or "nothing"
+        done = written(it.site for it in folded.folded) or "nothing"
         lines.append(f"Written: {export}, with {done} in its weights")
-        lines += [f"Not folded, {it.site}: {reason}." for it, reason in folded.left]
+        left = by_reason((it.site, reason) for it, reason in folded.left)
+        lines += [f"Not folded, {written(some)}: {why}." for why, some in left.items()]
     if folded is None and export is not None:
         lines.append(
             f"Written: {export}, with a further module; sentence-transformers loads it from "
