@@ -3,10 +3,10 @@
     python benchmarks/encode.py MODEL_FOLDER bios_surgeon_nurse.tsv.gz --texts 1000
 
 The peer reads the texts in the order of the file, 32 at a time, pads each batch to its longest text
-and keeps the first token of every layer in memory. Ours sorts by length, fills batches up to a
-number of tokens and writes the file. Both use the same model, device, precision and threads; the
-model is loaded before. They run in turn, and the median of the ratios is printed, with the largest
-difference between their vectors. Prints a Markdown table.
+and keeps the first token of every layer in memory, of a decoder the last one. Ours sorts by length,
+fills batches up to a number of tokens and writes the file. Both use the same model, device,
+precision and threads; the model is loaded before. They run in turn, and the median of the ratios is
+printed, with the largest difference between their vectors. Prints a Markdown table.
 """
 
 from __future__ import annotations
@@ -37,8 +37,12 @@ BATCH = 32
 def peer(encoder: Encoder, texts: list[str]) -> NDArray[np.float32]:
     """Encode batches of equally many texts in the order of the file; shape (L, n, d)."""
     found = []
+    tokenizer = encoder.tokenizer
+    tokenizer.padding_side = "right"
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
     for start in range(0, len(texts), BATCH):
-        inputs = encoder.tokenizer(
+        inputs = tokenizer(
             texts[start : start + BATCH],
             padding=True,
             truncation=True,
@@ -47,7 +51,9 @@ def peer(encoder: Encoder, texts: list[str]) -> NDArray[np.float32]:
         ).to(encoder.device)
         with torch.inference_mode():
             states = encoder.model(**inputs, output_hidden_states=True).hidden_states
-        found.append(torch.stack([state[:, 0] for state in states]).float().cpu().numpy())
+        places = inputs["attention_mask"].sum(1) - 1 if encoder.causal else 0
+        rows = torch.arange(len(states[0]), device=encoder.device)
+        found.append(torch.stack([state[rows, places] for state in states]).float().cpu().numpy())
     return np.concatenate(found, axis=1)
 
 

@@ -126,6 +126,22 @@ def test_ceat_says_what_a_causal_model_does_not_read(folder: Path, cli: Cli) -> 
     assert "--template 'Someone said: {}'" in said
 
 
+def test_a_mean_that_counts_the_first_token_is_noted(folder: Path, cli: Cli) -> None:
+    """Without BOS that is a word of the text; the template that the note names leaves it out."""
+
+    def noted(*more: str) -> str:
+        given = ("--texts", folder / "texts.tsv", "--labels", "gender", "--accuracy", "--seeds", 0)
+        done = cli("probe", folder / "decoder", *given, "--layers", "last", *more)
+        assert done.code == 0, done.err
+        return " ".join(str(done.err).split())
+
+    said = noted("--pooling", "mean")
+    assert "the mean counts the first token of its input" in said
+    assert "--template '<s>{}'" in said
+    for other in (("--pooling", "last"), ("--pooling", "mean", "--template", "<s>{}")):
+        assert "the first token" not in noted(*other)
+
+
 @pytest.mark.parametrize(
     ("template", "problem"),
     [

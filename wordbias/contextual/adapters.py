@@ -544,27 +544,6 @@ def sites_of(setting: Settings | str, layers: int) -> tuple[Site, ...]:
     return (*inner, *tokens, *cls, SENTENCE)
 
 
-def setting_of(chosen: Iterable[Site]) -> str:
-    """Return the setting that names sites, such as ``tokens@1..12``, layers counted from 1."""
-    parts: list[str] = []
-    by_kind: dict[str, list[int]] = {}
-    for site in sorted(chosen, key=depth):
-        if site.layer is None:
-            parts.append(site.kind)
-        else:
-            by_kind.setdefault(site.kind, []).append(site.layer)
-    runs = []
-    for kind, layers in by_kind.items():
-        ends: list[list[int]] = []
-        for layer in layers:
-            if ends and layer == ends[-1][1] + 1:
-                ends[-1][1] = layer
-            else:
-                ends.append([layer, layer])
-        runs += [f"{kind}@{a}" if a == b else f"{kind}@{a}..{b}" for a, b in ends]
-    return ",".join([*runs, *parts])
-
-
 def names_sites(setting: Settings | str) -> bool:
     """Return whether a setting is given by sites, such as ``tokens@3,attention@3``."""
     alone = (SENTENCE.kind, EMBEDDING.kind)

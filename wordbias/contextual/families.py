@@ -530,8 +530,9 @@ def text_head_of(model: Any) -> tuple[Head, SentenceVector]:
     if head is None or head.sentence is None:
         every = [item for family in FAMILIES.values() for item in family.heads.items()]
         purposes = dict.fromkeys(purpose for purpose, one in every if one.sentence is not None)
+        decoder = "; it is a decoder, which wordbias likelihood measures: give an encoder"
         raise WordbiasError(
             f"{type(model).__name__}: expected a model with a head for {' or '.join(purposes)}, "
-            "which reads the first token alone"
+            f"which reads the first token alone{decoder if is_decoder(model) else ''}"
         )
     return head, head.sentence

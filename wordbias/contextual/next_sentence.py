@@ -119,7 +119,7 @@ def _load(source: ModelLike) -> tuple[LoadedModel, bool]:
         raise WordbiasError(
             f"{name_of(source)}: has no trained next-sentence head ({lacks}) and is no two-way "
             f"classifier ({also}); give a model with either (a masked-language model is measured "
-            "on StereoSet's own JSON or CrowS-Pairs)"
+            "on StereoSet's own JSON or CrowS-Pairs, a decoder by wordbias likelihood)"
         )
     return other, False
 

@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.contextual.adapters import Adapter, Fingerprint, depth, setting_of
+from wordbias.contextual.adapters import Adapter, Fingerprint, depth
 from wordbias.contextual.families import base_of, family_of, is_decoder, layer_count, width
 from wordbias.contextual.fitting import BATCH, EncodedPairs, encode_pairs, positions
 from wordbias.contextual.hooks import Change, Removal, changing, check_plain, recording
 from wordbias.contextual.sentence_pairs import SentencePair
-from wordbias.contextual.sites import Place, Site, locate, locate_all
+from wordbias.contextual.sites import Place, Site, locate, locate_all, written
 from wordbias.contextual.tokenising import PURPOSE, Tokens, batches, encode
 from wordbias.devices import blas_threads, threads
 from wordbias.errors import WordbiasError, need
@@ -266,7 +266,7 @@ def _scrubbed(
         "sites": about,
     }
     fingerprint = Fingerprint.of(model)
-    return Adapter({}, fingerprint, facts=facts, chosen=setting_of(chosen), steps=steps)
+    return Adapter({}, fingerprint, facts=facts, chosen=written(chosen), steps=steps)
 
 
 def _check_sites(model: Any, chosen: Sequence[Site], sequential: bool) -> None:

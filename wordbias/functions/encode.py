@@ -23,7 +23,7 @@ from wordbias.functions.encode_static import encode_static, static_folder
 from wordbias.functions.inputs import path_of
 from wordbias.pretrained import ModelLike
 from wordbias.probes.encoder import Encoder
-from wordbias.probes.encoding import BATCH_TOKENS, EncodingJob, Settings
+from wordbias.probes.encoding import BATCH_TOKENS, EncodingJob, Settings, pooled_tokens
 from wordbias.probes.representations import (
     Layers,
     Representations,
@@ -32,7 +32,7 @@ from wordbias.probes.representations import (
     which_layers,
 )
 from wordbias.probes.resume import check_target, encode_to
-from wordbias.probes.template import check_template
+from wordbias.probes.template import PLACE, check_template
 from wordbias.probes.texts import DISTINCT, Choice, Texts, TextsLike, load_texts
 from wordbias.rendering import Table, how_many
 from wordbias.resources import located
@@ -326,7 +326,7 @@ def encoding_notes(texts: Texts, job: EncodingJob) -> list[str]:
         )
     if texts.dropped:
         notes.append(f"{how_many(texts.dropped, 'row')} dropped, the first: {texts.problem}")
-    notes += [*job.encoder.notes, *_pooling_notes(job.encoder, job.settings)]
+    notes += [*job.encoder.notes, *_pooling_notes(job.encoder, job.settings), *_first_token(job)]
     if job.truncated:
         notes.append(
             f"cut to {job.settings.max_length} tokens: {job.truncated} of "
@@ -348,6 +348,26 @@ def _pooling_notes(encoder: Encoder, settings: Settings) -> list[str]:
         f"{' → '.join(encoder.sentence.names)}; its vectors are pooled in another way, as chosen "
         f"({settings.pooling}, special tokens {settings.special_tokens}){without}, so they are not "
         "those of its own encode"
+    ]
+
+
+def _first_token(job: EncodingJob) -> list[str]:
+    """Note that the first token of a causal model, which is unlike the others, is in a mean."""
+    encoder, settings = job.encoder, job.settings
+    if not encoder.causal or settings.pooling != "mean" or settings.modules:
+        return []
+    if not any(pooled_tokens(job.tokens, i, settings)[0] for i in range(len(job.order))):
+        return []
+    tokenizer = encoder.tokenizer
+    token = tokenizer.bos_token or tokenizer.eos_token
+    remedy = "--pooling=last leaves it out"
+    if settings.special_tokens == "counted":
+        remedy = "--special-tokens=seen leaves it out where it is BOS"
+    elif token is not None:
+        remedy += f", and so does a token before the text: --template '{token}{PLACE}'"
+    return [
+        f"{encoder.name}: is causal, and the mean counts the first token of its input, whose "
+        f"vector is many times longer than all others in most such models; {remedy}"
     ]
 
 

@@ -397,12 +397,9 @@ def _sentence(was: Row, now: Row) -> str:
     title = _TITLES.get(was.measure, was.measure)
     values = f"{title} {number(now.value, 3)}, {number(was.value, 3)} before"
     low, high = about.get("change_low"), about.get("change_high")
-    if low is None or high is None:
-        verdict = f"change {_change(now)}"
-    elif low <= 0 <= high:
+    verdict = f"{_direction(was, now)}, {_change(now)}"
+    if was.value == now.value or (low is not None and high is not None and low <= 0 <= high):
         verdict = f"no clear change, {_change(now)}"
-    else:
-        verdict = f"{_direction(was, now)}, {_change(now)}"
     return f"{what}: {values} ({verdict})" if what else f"{values} ({verdict})"
 
 

@@ -426,11 +426,16 @@ class EncodingJob:
         sites = ", ".join(dict.fromkeys(site for one in active for site in one.sites))
         how = f"{settings.pooling}, special tokens {settings.special_tokens}"
         published = "L11-…, attn-…, or " if self.encoder.layers in layers else ""
+        would = (
+            f"{published}sites such as tokens@L and attention@L up to layer {max(layers)}, and "
+            "cls@L below it; L12-… is read by the first token alone"
+        )
+        if self.encoder.causal:
+            would = f"sites such as tokens@L and attention-output@L up to layer {max(layers)}"
         raise WordbiasError(
             f"{self.encoder.name}: the interventions at {sites} change no vector: layers "
             f"{', '.join(map(str, layers))}, pooled as {how}, do not read what they change; "
-            f"settings that would: {published}sites such as tokens@L and attention@L up to layer "
-            f"{max(layers)}, and cls@L below it; L12-… is read by the first token alone"
+            f"settings that would: {would}"
         )
 
     def _encode(self, rows: Places) -> Float32:
