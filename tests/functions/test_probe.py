@@ -242,11 +242,30 @@ def test_layers_of_different_sizes_are_comparable_once_they_are_scaled() -> None
     assert "of vectors with mean square 1 in each layer" in " ".join(str(by_accuracy).split())
 
 
+def test_what_all_vectors_share_does_not_hide_a_label() -> None:
+    """As the first token does in the mean over the tokens of a decoder."""
+    x, y = grown()
+    alone, shared = (
+        probe(one, y, seeds=0, scale=True, control=False)["compression"][0].value
+        for one in (x[1], x[1] + 300 * (np.arange(40) == 5).astype(np.float32))
+    )
+    assert shared == pytest.approx(alone, rel=0.01)
+
+
+def test_constant_vectors_are_not_scaled_up() -> None:
+    x = np.full((400, 4), 0.1, np.float32)
+    x[:, 0] += np.float32(1e-8) * (np.arange(400) < 200)
+    row = probe(x, np.repeat(["f", "m"], 200), seeds=0, scale=True)["compression"][0]
+    assert row.value <= 1.02
+
+
 def test_layers_are_scaled_by_one_number_each() -> None:
     x, y = grown()
     x[2, :7] = 0
-    sizes = np.sqrt((x.astype(float) ** 2).mean((1, 2)))
-    by_hand = probe((x / sizes[:, None, None]).astype(np.float32), y, seeds=3)
+    x += 7  # of no label
+    apart = x.astype(float) - x.mean(1, dtype=float, keepdims=True)
+    sizes = np.sqrt((apart**2).mean((1, 2)))
+    by_hand = probe((apart / sizes[:, None, None]).astype(np.float32), y, seeds=3)
     found = probe(x, y, seeds=3, scale=True)
     for one, other in zip(found, by_hand, strict=True):
         assert one.value == pytest.approx(other.value, rel=1e-3, abs=1e-9)

@@ -156,8 +156,8 @@ def probe(
     rate : float
         Learning rate.
     scale : bool
-        Divide the vectors of each layer by the root of their mean square, so that the learning rate
-        suits all layers; those after an adapter by that before it.
+        Centre the vectors of each layer and divide them by one number, so that their mean square is
+        1 and the learning rate suits all layers; after an adapter by the numbers before it.
     as_published : bool
         Use the last weights, not the best, as the released code does. Both compressions are always
         printed.
@@ -258,11 +258,13 @@ def probe(
     for line in dict.fromkeys([*(line for one in inputs for line in one.notes), *uneven]):
         note(line)
 
-    def measured(one: Labelled, sizes: Mapping[int, float] | None = None) -> list[Row]:
+    def measured(one: Labelled, like: Labelled | None = None) -> list[Row]:
         examples = one.examples
         if scale:
-            own = sizes or _sizes(one)
-            examples = examples.scaled([own[layer] for layer in examples.layers])
+            sizes, centres = (like or one).examples.spread()
+            known = (like or one).examples.layers
+            places = [known.index(layer) for layer in examples.layers]
+            examples = examples.scaled([sizes[i] for i in places], centres[places])
         if mdl:
             codes = online_codes_in_processes(
                 examples,
@@ -291,7 +293,7 @@ def probe(
     rows = [row for one in inputs for row in measured(one)]
     of_first = [row for row in rows if row.subject == inputs[0].examples.name]
     for found in after:
-        rows += found.with_unchanged(of_first, measured(found.labelled, _sizes(inputs[0])))
+        rows += found.with_unchanged(of_first, measured(found.labelled, inputs[0]))
     said, beside = _compared(rows, inputs[0], after, labels) if after else ([], [])
     inputs += [found.labelled for found in after]
     if plot is not None:
@@ -522,14 +524,9 @@ def _neutral(rows: Sequence[Row], measure: str) -> str:
     return " to ".join(dict.fromkeys(f"{end:.3g}" for end in (min(values), max(values))))
 
 
-def _sizes(one: Labelled) -> dict[int, float]:
-    """Return the size of the vectors by layer."""
-    return dict(zip(one.examples.layers, one.examples.sizes(), strict=True))
-
-
 def _uneven(one: Labelled) -> list[str]:
     """Note that layers differ much in the size of their vectors, which one learning rate meets."""
-    sizes = _sizes(one)
+    sizes = dict(zip(one.examples.layers, one.examples.sizes(), strict=True))
     least, most = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
     ratio = sizes[most] / sizes[least]
     if ratio < _UNEVEN:

@@ -45,6 +45,8 @@ FEMALE = 0.5
 """Share of female bearers from which on a name counts as female."""
 _TILE = 1 << 22  # numbers that are checked at once
 _LARGE = 1e15  # float32 cannot square the gradient of larger ones
+_ROUNDING = 1e-6
+"""Share of the size of vectors below which their deviation is rounding."""
 _STREAM = 1  # makes these draws independent of those of orders and weights
 
 
@@ -124,16 +126,35 @@ class Examples:
             for one in self.vectors
         ]
 
-    def scaled(self, sizes: Sequence[float]) -> Examples:
+    def scaled(self, sizes: Sequence[float], centres: ArrayLike | None = None) -> Examples:
         """Return the examples with each layer divided by one number; held in memory.
 
         The learning rate of a probe suits vectors of one size, and those of a decoder grow from
         layer to layer.
+
+        Parameters
+        ----------
+        sizes
+            Number of each layer.
+        centres
+            What is subtracted before, shape ``(L, d)``.
         """
         vectors = np.empty(self.vectors.shape, np.float32)
-        for layer, given, size in zip(vectors, self.vectors, sizes, strict=True):
-            np.divide(given, np.float32(size), out=layer, casting="same_kind")
+        shifts = np.zeros((len(vectors), 1)) if centres is None else np.asarray(centres)
+        for layer, given, size, shift in zip(vectors, self.vectors, sizes, shifts, strict=True):
+            np.subtract(given, shift.astype(np.float32), out=layer, casting="same_kind")
+            layer /= np.float32(size)
         return replace(self, vectors=vectors)
+
+    def spread(self) -> tuple[list[float], NDArray[np.float64]]:
+        """Return the root mean square deviation of each layer, and the means that it is from.
+
+        Where vectors deviate by rounding alone it is their size, so that rounding stays small.
+        """
+        centres = self.vectors.mean(1, dtype=np.float64)
+        spreads = self.scaled([1.0] * len(centres), centres).sizes()
+        pairs = zip(spreads, self.sizes(), strict=True)
+        return [one if one > _ROUNDING * size else size for one, size in pairs], centres
 
     def rare(self) -> list[str]:
         """Return the classes that occur once: no probe is both trained and tested on them."""
