@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from wordbias.arguments import seeds_of
+from wordbias.arguments import check_choice, seeds_of
 from wordbias.calls import note, public
 from wordbias.errors import need
 from wordbias.formats.files import check_output_folder, check_writable, replacing
@@ -17,7 +17,8 @@ from wordbias.functions.inputs import (
     names_of,
     open_subject,
 )
-from wordbias.functions.mab_eval import groups_of, probability_columns
+from wordbias.functions.lists import templates_of
+from wordbias.functions.mab_eval import ALL, CHOICES, groups_of, probability_columns
 from wordbias.functions.nli_models import open_pairs
 from wordbias.functions.quality import Places, places_of, quality_tables
 from wordbias.functions.tables import measures_tables, p_value
@@ -39,7 +40,7 @@ from wordbias.rendering import Table, how_many
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
 from wordbias.word_tasks import find_sets
-from wordbias.wordlists import Attribute, GroupsLike
+from wordbias.wordlists import Attribute, GroupsLike, Templates
 from wordbias.workers import Workers
 
 _STORED = "study.json"
@@ -69,6 +70,9 @@ def mab_study(
     center: bool = False,
     as_published: bool = False,
     groups: GroupsLike | None = None,
+    set: str | None = None,
+    lists: str | os.PathLike[str] | Templates | None = None,
+    raw: bool = False,
     sembias: str | os.PathLike[str] | None = None,
     sets: Places = (),
     device: str | None = None,
@@ -121,10 +125,16 @@ def mab_study(
     center : bool
         Centre the differences, as the paper's one-sided PCA does; this removes their mean.
     as_published : bool
-        Use the settings of the paper, for the measures as in wordbias measure, and for MISP in
-        ``permute_weights``.
+        Use the settings of the paper: for the measures as in wordbias measure, for MISP in
+        ``permute_weights``, and "a" or "an" in the test sets by the first letter only: a SUV.
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
+    set : str, optional
+        Test set of marked attribute bias.  [default: all]
+    lists : path or wordbias.wordlists.Templates, optional
+        Word lists of the test sets in the layout of Dev et al. (2020).
+    raw : bool
+        Leave the vectors that models read as they are, not scaled to length one.
     sembias : path or fetched name, optional
         The SemBias test set, which wordbias may not distribute.
     sets : path, fetched name, or several
@@ -177,7 +187,8 @@ def mab_study(
     check_output_folder(folder)
     if folder.is_dir():
         check_writable(folder / _STORED)
-    half = is_half(precision)
+    check_choice("--set", set, CHOICES)
+    half, templates = is_half(precision), None if lists is None else templates_of(lists)
     chosen = recipe_named(recipe, epochs=epochs)
     read_options, workers = ReadOptions(cache, skip_bad, allow_pickle), Workers(jobs, backend)
     subjects = [open_subject(one, read_options) for one in as_list(embeddings)]
@@ -203,6 +214,9 @@ def mab_study(
         Attribute.load(groups),
         center=centred,
         as_published=as_published,
+        lists=templates,
+        marked=() if set in (None, ALL) else (set,),
+        raw=raw,
     )
     missing = study.skipped(plan)
     for line in missing:

@@ -45,7 +45,7 @@ from wordbias.nli.test_sets import (
 from wordbias.nli.train import train_all
 from wordbias.results import Row
 from wordbias.word_tasks import AnalogySet, SimilaritySet, quality
-from wordbias.wordlists import Attribute
+from wordbias.wordlists import Attribute, Templates
 from wordbias.workers import Workers
 
 ERROR = "mab-error"
@@ -80,7 +80,14 @@ class Plan:
     center
         Centre the differences that MIDB is fitted to.
     as_published
-        The measures' other published settings; see `wordbias.measures.evaluate.evaluate`.
+        The measures' other published settings; see `wordbias.measures.evaluate.evaluate`. The
+        marked sets get their published articles.
+    lists
+        Words of the marked sets; by default the built-in ones.
+    marked
+        Marked sets to score; by default all that the attribute has words for.
+    raw
+        Models read the vectors as they are, not scaled to length one.
     """
 
     embeddings: Sequence[Embedding]
@@ -96,6 +103,9 @@ class Plan:
     attribute: Attribute = field(default_factory=Attribute.load)
     center: bool = False
     as_published: bool = False
+    lists: Templates | None = None
+    marked: Sequence[str] = ()
+    raw: bool = False
 
     def __post_init__(self) -> None:
         dims = {embedding.name: embedding.dim for embedding in self.embeddings}
@@ -110,6 +120,20 @@ class Plan:
     def other_attribute(self) -> Attribute | None:
         """The attribute of the marked sets; None for gender, whose sets are the published ones."""
         return None if self.attribute == Attribute.load() else self.attribute
+
+    def marked_sets(self) -> list[TestSet]:
+        """Return the marked sets to score.
+
+        Raises
+        ------
+        WordbiasError
+            If the attribute has no words for one of them.
+        """
+        names = self.marked or marked_sets(self.other_attribute)
+        return [
+            build(name, self.lists, attribute=self.other_attribute, as_published=self.as_published)
+            for name in names
+        ]
 
 
 def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None) -> list[Row]:
@@ -137,7 +161,9 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
             "any embedding; give vectors that have the words"
         )
     data = Data.of(dict(plan.data))
-    jobs = plan_jobs(plan.embeddings, plan.seeds, data, plan.recipe, plan.folder, half=plan.half)
+    jobs = plan_jobs(
+        plan.embeddings, plan.seeds, data, plan.recipe, plan.folder, half=plan.half, raw=plan.raw
+    )
     with output_folder(plan.folder), locked(plan.folder / "study"):
         train_all(
             jobs,
@@ -200,10 +226,9 @@ def marked_sets_for(plan: Plan, embedding: Embedding) -> list[tuple[TestSet, str
     The published sets need all their words, or their numbers would not compare. Sets about another
     attribute are reduced to the words that the vectors have, and need some of each group.
     """
-    attribute = plan.other_attribute
-    check = missing_words_reason if attribute is None else missing_group_reason
+    check = missing_words_reason if plan.other_attribute is None else missing_group_reason
     found = []
-    for test in (build(name, attribute=attribute) for name in marked_sets(attribute)):
+    for test in plan.marked_sets():
         reason = check(embedding, test)
         found.append((test if reason else with_known_words(embedding, test), reason))
     return found
@@ -212,10 +237,10 @@ def marked_sets_for(plan: Plan, embedding: Embedding) -> list[tuple[TestSet, str
 def skipped(plan: Plan) -> list[str]:
     """Return notes on sets that are skipped for an embedding, and on words that are left out."""
     notes = []
+    sets = {test.name: test for test in plan.marked_sets()}
     for embedding in plan.embeddings:
         for test, reason in marked_sets_for(plan, embedding):
-            whole = build(test.name, attribute=plan.other_attribute)
-            missing = missing_words_reason(embedding, whole)
+            missing = missing_words_reason(embedding, sets[test.name])
             if reason:
                 notes.append(f"{embedding.name} {reason}: the set is skipped for it")
             elif missing:
@@ -244,7 +269,12 @@ def _model_rows(plan: Plan, embedding: Embedding, job: Job) -> list[Row]:
             yield from mab_rows(test, scored.probabilities, embedding.name)
 
     path = job.output.with_name(f"{job.output.name}.{_file_prefix(plan)}rows.json")
-    about = {**job.about, "test": plan.test.sha256 if plan.test else None, **_attribute_key(plan)}
+    about = {
+        **job.about,
+        "test": plan.test.sha256 if plan.test else None,
+        **_attribute_key(plan),
+        **_sets_key(plan),
+    }
     rows = cached_rows(path, about, lambda: list(make()))
     return [replace(row, details={**row.details, "seed": job.seed}) for row in rows]
 
@@ -309,6 +339,21 @@ def _attribute_key(plan: Plan) -> dict[str, Any]:
     words = (one.members, one.pairs, one.equalise, one.direction, sorted(one.specific))
     text = repr((one.groups, *words, sorted(one.subjects.items())))
     return {"attribute": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def _sets_key(plan: Plan) -> dict[str, Any]:
+    """Return the part of a cache key that rows of other sentences than the default ones have."""
+    if plan.lists is None and not plan.marked and not plan.as_published:
+        return {}
+    texts = [
+        (
+            test.name,
+            [(test.subject(filler), filler.group, filler.kind) for filler in test.hypotheses],
+            [test.predicate(template) for template in test.templates],
+        )
+        for test in plan.marked_sets()
+    ]
+    return {"sets": _hash_of(texts)}
 
 
 def _embedding_hash(embedding: Embedding) -> str:
