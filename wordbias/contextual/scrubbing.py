@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from wordbias.contextual.adapters import Adapter, Fingerprint, depth
 from wordbias.contextual.families import base_of, family_of, is_decoder, layer_count, width
-from wordbias.contextual.fitting import BATCH, EncodedPairs, encode_pairs, positions
+from wordbias.contextual.fitting import BATCH, encode_pairs, positions
 from wordbias.contextual.hooks import Change, Removal, changing, check_plain, recording
 from wordbias.contextual.sentence_pairs import SentencePair
 from wordbias.contextual.sites import Place, Site, locate, locate_all, written
@@ -140,23 +140,16 @@ def scrub_pairs(
             f"usable pairs of sentences: {len(kept)}, at least two are needed; give others with "
             "--pairs"
         )
-    sides = [[side[i] for i in kept] for side in (encoded.first, encoded.second)]
-    codes = np.repeat([0, 1], len(kept))
-    read = Read([*sides[0], *sides[1]], codes, ("first", "second"), None)
+    texts = [side[i] for side in (encoded.first, encoded.second) for i in kept]
+    read = Read(texts, np.repeat([0, 1], len(kept)), ("first", "second"), None)
     if tokens == "word":
-        where = positions(_some(encoded, kept), "word")
-        read = replace(read, positions=where)
+        where = positions(encoded, "word")
+        read = replace(read, positions=[where[i] for i in kept] * 2)
     else:
         read = read.at(tokens)
     left_out = len(pairs) - len(kept)
     facts = {"source": source, "labels": "", "tokens": tokens, "cut": 0, "left_out": left_out}
     return _scrubbed(model, tokenizer, read, wanted, method, dims, sequential, batch, facts)
-
-
-def _some(encoded: EncodedPairs, kept: Sequence[int]) -> EncodedPairs:
-    """Return some of tokenised pairs, of equal length each."""
-    first, second = (tuple(side[i] for i in kept) for side in (encoded.first, encoded.second))
-    return EncodedPairs(tuple(encoded.pairs[i] for i in kept), first, second, (), ())
 
 
 @dataclass(frozen=True, eq=False)
