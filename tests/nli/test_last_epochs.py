@@ -223,6 +223,6 @@ def test_more_epochs_than_a_training_has_are_refused(tmp_path: Path) -> None:
         WordbiasError, match=r"average_epochs=: expected at most 3, .* got 4; .* more epochs="
     ):
         mab_study(Embedding.sample(), average_epochs=4, **given)
-    with pytest.raises(UsageError, match=r"average_epochs=: expected a whole number from 1 on, got 0"):
+    with pytest.raises(UsageError, match=r"average_epochs=: expected a whole number from 1"):
         mab_study(Embedding.sample(), average_epochs=0, **given)
     assert not (tmp_path / "study").exists()
