@@ -40,7 +40,7 @@ INSTEAD: dict[str, dict[str, str]] = {
 }
 """For each command, options that it is given in place of, or beside, the document's."""
 
-MODELS = ("all-MiniLM-L6-v2", "minilm-nsp")
+MODELS = ("all-MiniLM-L6-v2", "minilm-nsp", "smollm2")
 OF_MODELS = {"audit": {"--skip": "probe,untrained,ceat"}}
 """The same for commands that are called with one of these models."""
 
