@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from wordbias import WordbiasError
-from wordbias.comparison import Comparison, correlations, read
-from wordbias.statistics import Correlation
+from wordbias.comparison import Comparison, correlation_row, correlations, read
+from wordbias.correlation import Correlation, correlation
 
 # Dawkins (2021), Marked Attribute Bias in Natural Language Inference, appendix B, Table 6.
 TABLE_6 = """\
@@ -99,6 +99,66 @@ def test_midb_and_error(table_6: Comparison) -> None:
     c = math.gamma((df + 1) / 2) / (math.sqrt(df * math.pi) * math.gamma(df / 2))
     inside = 2 * step * float((c * (1 + grid**2 / df) ** (-(df + 1) / 2)).sum())
     assert pair.p == pytest.approx(1 - inside, abs=2e-5)
+
+
+def test_how_far_the_correlation_of_midb_and_error_can_be_trusted(table_6: Comparison) -> None:
+    """Fisher's interval is .26 to .87; without one of the 16 embeddings r is .54; ρ is .465."""
+    (pair,) = correlations(table_6.only(["MIDB", "E"])).pairs
+    columns = table_6.column("MIDB"), table_6.column("E")
+    found = correlation_row(pair, columns, table_6.subjects, "pearson").details
+    assert found["low"] == pytest.approx(0.26, abs=0.005)
+    assert found["high"] == pytest.approx(0.87, abs=0.005)
+    assert found["spearman"] == pytest.approx(0.465, abs=0.0005)
+    assert found["spearman_p"] == pytest.approx(0.07, abs=0.005)
+    assert found["driver"] == "GN-GloVe"
+    assert found["without_driver"] == pytest.approx(0.541, abs=0.0005)
+    kept = [name != "GN-GloVe" for name in table_6.subjects]
+    assert found["without_driver"] == pytest.approx(stats.pearsonr(*np.array(columns)[:, kept])[0])
+    assert found["left_out_low"] == found["without_driver"]
+    assert found["left_out_high"] > (pair.r or 0)
+    assert found["low"] < found["bootstrap_low"] < found["bootstrap_high"] < 1
+
+
+def test_the_documented_correlations_are_those_of_the_table(table_6: Comparison) -> None:
+    def short(value: float) -> str:
+        return f"{value:.3f}".replace("0.", ".", 1).replace("-", "−")
+
+    text = (Path(__file__).parents[1] / "docs" / "measures.md").read_text(encoding="utf-8")
+    for name in table_6.measures[:-1]:
+        columns = table_6.column(name), table_6.column("E")
+        pair = correlation((name, columns[0]), ("E", columns[1]), "pearson")
+        row = correlation_row(pair, columns, table_6.subjects, "pearson")
+        found = row.details
+        ranges = [
+            f"{short(found[f'{which}low'])} … {short(found[f'{which}high'])}"
+            for which in ("", "bootstrap_", "left_out_")
+        ]
+        cells = [name, short(row.value or 0), *ranges[:2], short(found["spearman"]), ranges[2]]
+        line = " | ".join([*cells, found["driver"], short(found["without_driver"])])
+        assert f"| {line} |" in text
+
+
+def test_the_driver_is_named_among_the_embeddings_that_have_both() -> None:
+    x = np.array([np.nan, 0, 1, 0, 1, 9])
+    y = np.array([5.0, 0, 0, 1, 1, 9])
+    pair = correlation(("a", x), ("b", y), "pearson")
+    found = correlation_row(pair, (x, y), list("uvwxyz"), "pearson")
+    assert found.details["driver"] == "z"
+    few = correlation(("a", x[:4]), ("b", y[:4]), "spearman")
+    assert few.n == 3
+    about = correlation_row(few, (x[:4], y[:4]), list("uvwx"), "spearman").details
+    assert set(about) == {"x", "y", "n", "p", "method", "neutral", "pearson", "pearson_p"}
+    none = correlation(("a", x[:3]), ("b", y[:3]), "pearson")
+    undefined = correlation_row(none, (x[:3], y[:3]), list("uvw"), "pearson")
+    assert (undefined.value, undefined.details["reason"]) == (None, none.reason)
+
+
+def test_without_its_driver_a_correlation_may_be_undefined() -> None:
+    x, y = np.array([0.0, 0, 0, 0, 1]), np.arange(5.0)
+    pair = correlation(("a", x), ("b", y), "pearson")
+    found = correlation_row(pair, (x, y), list("vwxyz"), "pearson").details
+    assert (found["driver"], found["without_driver"]) == ("z", None)
+    assert found["left_out_low"] <= found["left_out_high"] < 1
 
 
 def test_na_leaves_out_an_embedding_from_its_pairs_only(table_6: Comparison) -> None:

@@ -20,12 +20,14 @@ from wordbias.statistics import (
     _ranks,
     basic_interval,
     bootstrap,
+    detectable_effect,
     ends,
-    exact_spearman_p,
+    excluded_effect,
     holm,
     majority_share,
     normal_interval,
     p_of_null,
+    pairs_needed,
     percentile_interval,
     permutation_test,
     resampled_cells,
@@ -35,6 +37,7 @@ from wordbias.statistics import (
     sign_flip_p,
     spearman,
     subset_sums,
+    t_power,
     upper_tail,
     weighted_spearman,
     wilson,
@@ -362,20 +365,6 @@ def test_what_is_no_p_value_is_refused(bad: list[float]) -> None:
 # --- rank correlation
 
 
-@pytest.mark.parametrize("n", [3, 5, 7])
-def test_the_exact_p_of_spearman_is_scipys(n: int) -> None:
-    x = _rng(n).normal(size=n)
-    y = np.round(x + _rng(n + 1).normal(size=n), 1)
-    peer = stats.permutation_test(
-        (y,),
-        lambda z: abs(spearmanr(x, z).statistic),
-        permutation_type="pairings",
-        n_resamples=np.inf,
-        alternative="greater",
-    )
-    assert exact_spearman_p(x, y) == pytest.approx(peer.pvalue, abs=1e-12)
-
-
 PAIRS = st.integers(2, 30).flatmap(
     lambda n: st.tuples(
         *[st.lists(st.integers(-3, 3).map(float), min_size=n, max_size=n).map(np.array)] * 2
@@ -444,3 +433,57 @@ def test_spearman_without_two_different_values_there_is_none(values: list[float]
     x = np.array(values)
     assert np.isnan(spearman(x, x))
     assert ends(resampled_spearman(x, x, np.random.default_rng(0))) == {}
+
+
+# --- power, and effects that are excluded
+
+
+@pytest.mark.parametrize(("effect", "n"), [(0.2, 199), (0.5, 34), (0.8, 15)])
+def test_pairs_needed_are_those_of_cohens_tables(effect: float, n: int) -> None:
+    """Cohen's small, medium and large effect, two-sided at .05, power .8 (as G*Power has them)."""
+    assert pairs_needed(effect, 1.0) == pairs_needed(-3 * effect, 3.0) == n
+    assert t_power(effect * np.sqrt(n), n - 1) >= 0.8 > t_power(effect * np.sqrt(n - 1), n - 2)
+
+
+def test_the_power_of_two_groups_is_cohens_too() -> None:
+    assert t_power(0.5 * np.sqrt(64 / 2), 2 * 63) == pytest.approx(0.8015, abs=5e-5)
+
+
+@given(st.floats(0.01, 6), st.integers(2, 60))
+@settings(max_examples=60, deadline=None)
+def test_power_is_the_noncentral_t_beyond_both_critical_values(shift: float, df: int) -> None:
+    critical = stats.t.ppf(0.975, df)
+    want = stats.nct.sf(critical, df, shift) + stats.nct.cdf(-critical, df, shift)
+    assert t_power(shift, df) == t_power(-shift, df) == pytest.approx(want, abs=1e-7)
+
+
+def test_without_an_effect_power_is_the_level_and_with_a_large_one_it_is_full() -> None:
+    assert t_power(0, 5) == pytest.approx(0.05)
+    for shift in (30, 60, 1000):
+        assert t_power(shift, 5) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("n", [2, 3, 6, 40])
+def test_the_detectable_effect_has_power_four_fifths(n: int) -> None:
+    found = detectable_effect(0.3, n)
+    assert found is not None
+    assert t_power(found * np.sqrt(n) / 0.3, n - 1) == pytest.approx(0.8)
+    assert pairs_needed(1.0001 * found, 0.3) == n
+    assert detectable_effect(0.0, n) == 0
+
+
+def test_one_pair_detects_and_excludes_nothing() -> None:
+    assert detectable_effect(0.3, 1) is None
+    assert excluded_effect([0.3]) is None
+
+
+def test_pairs_that_do_not_vary_are_two_and_an_effect_of_0_is_refused() -> None:
+    assert pairs_needed(0.1, 0.0) == 2
+    with pytest.raises(WordbiasError, match="no number of pairs finds an effect of 0"):
+        pairs_needed(0, 1)
+
+
+def test_the_excluded_effect_is_the_farther_end_of_the_90_percent_interval() -> None:
+    d = _rng(4).normal(0.2, 1, 7)
+    low, high = stats.ttest_1samp(d, 0).confidence_interval(0.9)
+    assert excluded_effect(d) == excluded_effect(-d) == pytest.approx(max(abs(low), abs(high)))

@@ -11,15 +11,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.correlation import (
+    METHODS,
+    Correlation,
+    correlation,
+    fisher_interval,
+    robustness,
+)
 from wordbias.errors import WordbiasError
+from wordbias.results import Row
 from wordbias.rows import Found, Source, given, read_source
-from wordbias.statistics import LEAST_PAIRS, Correlation, correlation, is_constant
+from wordbias.statistics import LEAST_PAIRS, is_constant
 
-METHODS = ("pearson", "spearman")
 _VARIANT = ("stage", "reference", "set")
 _SHOWN = 12
 _SETTING = re.compile(r"\[.*?\]")
@@ -249,6 +257,63 @@ def correlations(table: Comparison, method: str = "pearson") -> Correlations:
             f"embeddings with a value: {listed(counts)}"
         )
     return Correlations(table.measures, method, pairs)
+
+
+def correlation_row(
+    pair: Correlation,
+    columns: tuple[NDArray[np.float64], NDArray[np.float64]],
+    subjects: Sequence[str],
+    method: str,
+    seed: int = 0,
+) -> Row:
+    """Return a correlation as a row, with how far it can be trusted.
+
+    Parameters
+    ----------
+    pair
+        Correlation of two measures.
+    columns
+        Values of both, shape ``(subjects,)`` each; nan where there is none.
+    subjects
+        Names of the embeddings.
+    method
+        Method of the correlation.
+    seed
+        Seed of the bootstrap over embeddings.
+
+    Returns
+    -------
+    Row
+        With ``low`` and ``high`` (Fisher), ``bootstrap_low`` and ``bootstrap_high``, the other
+        coefficient and its p (``spearman``, ``spearman_p``; ``pearson``, ``pearson_p``), the range
+        with one embedding left out (``left_out_low``, ``left_out_high``), the embedding whose
+        absence changes it most (``driver``) and the value then (``without_driver``). With three
+        embeddings only the other coefficient.
+    """
+    about: dict[str, Any] = {"x": pair.x, "y": pair.y, "n": pair.n, "p": pair.p, "method": method}
+    about["neutral"] = 0.0
+    subject = f"{pair.x} – {pair.y}"
+    if pair.r is None:
+        return Row(subject, "correlation", None, {**about, "reason": pair.reason})
+    both = np.isfinite(columns[0]) & np.isfinite(columns[1])
+    x, y = (column[both] for column in columns)
+    (other,) = (one for one in METHODS if one != method)
+    compared = correlation((pair.x, x), (pair.y, y), other)
+    if (fisher := fisher_interval(pair.r, pair.n, method)) is not None:
+        about |= fisher._asdict()
+    about |= {other: compared.r, f"{other}_p": compared.p}
+    if (found := robustness(x, y, method, seed)) is not None:
+        if found.bootstrap is not None:
+            low, high = found.bootstrap
+            about |= {"bootstrap_low": low, "bootstrap_high": high}
+        defined = found.without[~np.isnan(found.without)]
+        if len(defined):
+            about |= {"left_out_low": float(defined.min()), "left_out_high": float(defined.max())}
+        then = float(found.without[found.driver])
+        names = [name for name, has in zip(subjects, both, strict=True) if has]
+        about["driver"] = names[found.driver]
+        about["without_driver"] = None if math.isnan(then) else then
+    return Row(subject, "correlation", pair.r, about)
 
 
 def _check_enough(table: Comparison) -> None:

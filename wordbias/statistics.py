@@ -1,14 +1,15 @@
 """Confidence intervals, tests and chance levels that all measures share.
 
-Intervals are at 95 %: by the bootstrap, Wilson's of a share, and that of a normal estimate. Tests
-are the permutation test of two groups, the sign-flip test of pairs, and Holm's correction.
+Intervals are at 95 %: by the bootstrap, Wilson's of a share, Student's, and that of a normal
+estimate. Tests are the permutation test of two groups, the sign-flip test of pairs, Holm's
+correction, and the power of a t test.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
@@ -31,10 +32,11 @@ EXACT_PAIRS = 20
 """Number of pairs up to which the sign-flip test counts all signs."""
 SIGNS = 100_000
 """Number of sign vectors drawn beyond `EXACT_PAIRS`."""
+POWER = 0.8
+"""Power of a test that has enough pairs."""
 LEAST_PAIRS = 3
 """Smallest number of pairs that are correlated."""
 _CONSTANT = 1e-12
-_EXACT_RANKS = 8  # number of pairs from which Spearman's p is approximate
 _AT_ONCE = 1 << 21  # rows of bootstrap samples that are held at one time
 _KEYS_AT_ONCE = 1 << 18  # random numbers that are held at one time to draw partitions
 
@@ -107,6 +109,24 @@ def mean_interval(values: ArrayLike) -> Interval | None:
         return None
     half = float(stdtrit(len(x) - 1, 0.975) * x.std(ddof=1) / math.sqrt(len(x)))
     return Interval(float(x.mean()) - half, float(x.mean()) + half)
+
+
+def excluded_effect(values: ArrayLike) -> float | None:
+    r"""Return the smallest effect that a few independent differences exclude.
+
+    An effect at least as large, in either direction, is excluded: two one-sided t tests at .05
+    reject both that the mean is at least so far above 0 and that it is at least so far below
+    (Schuirmann 1987). It is the end of the 90 % interval that is farther from 0,
+    :math:`|\bar d| + t_{.95,n-1}\, s/\sqrt n`.
+
+    None for fewer than two values, which exclude nothing.
+    """
+    from scipy.special import stdtrit
+
+    x = np.asarray(values, np.float64)
+    if len(x) < 2:
+        return None
+    return float(abs(x.mean()) + stdtrit(len(x) - 1, 0.95) * x.std(ddof=1) / math.sqrt(len(x)))
 
 
 def normal_interval(estimate: float, standard_error: float) -> Interval:
@@ -349,6 +369,68 @@ def sign_flip_p(differences: ArrayLike, seed: int = 0) -> float:
     return p_of_null(np.abs(sums), abs(d.sum()) - TIE * np.abs(d).sum(), exact=exact)
 
 
+def t_power(shift: float, df: float) -> float:
+    r"""Return the power of a two-sided t test at .05, by the noncentral t distribution.
+
+    Parameters
+    ----------
+    shift
+        True effect in standard errors: :math:`\delta\sqrt n/\sigma` of paired differences.
+    df
+        Degrees of freedom: n − 1 of n paired differences.
+    """
+    from scipy.special import ncfdtr, stdtrit
+
+    critical = float(stdtrit(df, 0.975))
+    missed = float(ncfdtr(1, df, shift**2, critical**2))  # F is t squared: both tails at once
+    return 1.0 if math.isnan(missed) else 1 - missed  # scipy's nan: too small for a float
+
+
+def detectable_effect(spread: float, n: int) -> float | None:
+    """Return the effect that a paired t test of `n` differences finds with power .8.
+
+    Parameters
+    ----------
+    spread
+        Standard deviation of the differences.
+    n
+        Number of differences; None for fewer than two.
+    """
+    from scipy.optimize import brentq
+
+    if n < 2:
+        return None
+    shift = brentq(lambda shift: t_power(shift, n - 1) - POWER, 0, 100)
+    return float(shift * spread / math.sqrt(n))
+
+
+def pairs_needed(effect: float, spread: float) -> int:
+    """Return the fewest differences of which a paired t test finds an effect with power .8.
+
+    Parameters
+    ----------
+    effect
+        True mean of the differences, not 0.
+    spread
+        Their standard deviation.
+
+    Raises
+    ------
+    WordbiasError
+        If the effect is 0, which no number of pairs finds.
+    """
+    if effect == 0:
+        raise WordbiasError("no number of pairs finds an effect of 0; expected another one")
+
+    def enough(n: int) -> bool:
+        return t_power(effect * math.sqrt(n) / spread, n - 1) >= POWER if spread else True
+
+    most = 2
+    while not enough(most):
+        most *= 2
+    return bisect_left(range(most), True, lo=2, key=enough)
+
+
 def holm(p: ArrayLike) -> Array:
     r"""Correct p-values for the number of tests (Holm 1979).
 
@@ -398,37 +480,6 @@ def majority_share(labels: NDArray[np.integer]) -> float:
 # Correlation
 
 
-class Correlation(NamedTuple):
-    """Correlation of two measures; `r` and `p` are None if undefined, with a `reason`."""
-
-    x: str
-    y: str
-    r: float | None
-    n: int
-    p: float | None
-    reason: str = ""
-
-
-def correlation(x: tuple[str, Array], y: tuple[str, Array], method: str) -> Correlation:
-    """Correlate two named columns over the rows with both values; nan is a missing value."""
-    from scipy import stats
-
-    both = np.isfinite(x[1]) & np.isfinite(y[1])
-    n = int(both.sum())
-    if n < LEAST_PAIRS:
-        reason = f"{n} embeddings have both {x[0]} and {y[0]}, needed are {LEAST_PAIRS}"
-        return Correlation(x[0], y[0], None, n, None, reason)
-    for name, column in (x, y):
-        if is_constant(column[both]):
-            reason = f"{name} is constant over the {n} embeddings that have both"
-            return Correlation(x[0], y[0], None, n, None, reason)
-    a, b = (column[both] / np.abs(column[both]).max() for _, column in (x, y))  # no overflow
-    found = (stats.pearsonr if method == "pearson" else stats.spearmanr)(a, b)
-    r = min(1.0, max(-1.0, float(found.statistic)))
-    p = exact_spearman_p(a, b) if method == "spearman" and n < _EXACT_RANKS else float(found.pvalue)
-    return Correlation(x[0], y[0], r, n, p)
-
-
 def is_constant(values: Array) -> bool:
     """Return whether finite values differ by no more than rounding."""
     largest = np.abs(values).max()
@@ -458,18 +509,6 @@ def resampled_spearman(
         rng,
         samples,
     )
-
-
-def exact_spearman_p(x: Array, y: Array) -> float:
-    """Return the two-sided p of ρ: the share of all orders of `y` that correlate as much.
-
-    For few pairs only. The t approximation gives 0 where ρ is 1.
-    """
-    from scipy.stats import rankdata
-
-    centred = [ranks - ranks.mean() for ranks in (rankdata(x), rankdata(y))]
-    products = np.abs(np.array(list(permutations(centred[1]))) @ centred[0])
-    return p_of_null(products, products[0] - 1e-9, exact=True)
 
 
 def weighted_spearman(x: Array, y: Array, times: Array) -> Array:

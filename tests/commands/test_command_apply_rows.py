@@ -80,7 +80,7 @@ def test_ctrl_c_is_one_line_and_the_same_call_resumes(folder: Path) -> None:
     assert (out, len(err.splitlines())) == ("", 1)
     assert "of 60 shards are in out; the same call resumes" in err
     whole = [name for name in os.listdir("out") if name.endswith(".npy")]
-    kept = int(err.split()[2])  # of the last one it may not be on record that it is whole
+    kept = int(err.split()[2])  # the last one may be whole, and not on record yet
     assert len(whole) - 1 <= kept <= len(whole)
     assert 3 <= len(whole) < 60
     done = subprocess.run(call, capture_output=True, text=True, check=True)

@@ -94,7 +94,46 @@ def test_rows(cli: Run, table: Path) -> None:
         "n": 3,
         "method": "spearman",
         "neutral": 0.0,
+        "pearson": pytest.approx(-1),  # GIPE is .25 - MIDB / 2 where both are given
+        "pearson_p": pytest.approx(0, abs=1e-6),
     }
+    four = found["rows"][1]
+    assert (four["x"], four["y"], four["n"]) == ("MIDB", "E (dev, test)", 4)
+    assert {"bootstrap_low", "left_out_high", "driver", "without_driver"} <= set(four)
+    assert found["seed"] == 0
+
+
+def test_how_far_each_correlation_can_be_trusted(cli: Run, table: Path) -> None:
+    said = cli("compare", table).out
+    lines = said.split("r with 95 % intervals, and ρ\n")[1].splitlines()
+    assert lines[0].split() == ["r", "Fisher", "bootstrap", "ρ"]
+    assert lines[1].startswith("  MIDB – E (dev, test)")  # the others have three embeddings
+    (pair,) = (
+        row
+        for row in json.loads(cli("compare", table, "--format", "json").out)["rows"]
+        if row["n"] == 4
+    )
+    assert f"{pair['low']:.3f} … {pair['high']:.3f}" in lines[1]
+    assert f"{pair['bootstrap_low']:.3f} … {pair['bootstrap_high']:.3f}" in lines[1]
+    left = said.split("r with one embedding left out\n")[1].splitlines()
+    assert left[1].split()[-2:] == [pair["driver"], f"{pair['without_driver']:.3f}"]
+    chosen = " ".join(cli("compare", table, "--x", "MIDB", "--y", "E").out.split())
+    assert f"95 % {pair['low']:.3f} … {pair['high']:.3f}, n = 4" in chosen
+    seeded = json.loads(cli("compare", table, "--format", "json", "--seed", 1).out)["rows"]
+    assert [row["value"] for row in seeded] == [
+        row["value"] for row in json.loads(cli("compare", table, "--format", "json").out)["rows"]
+    ]
+
+
+def test_ten_pairs_are_shown_in_detail_and_those_of_a_chosen_measure(cli: Run, wide: Path) -> None:
+    said = " ".join(cli("compare", wide).out.split())
+    assert "The 10 largest of 276 pairs." in said
+    said = " ".join(cli("compare", wide, "--x", "neighbours-preserved-number-3").out.split())
+    assert "The 10 largest of 23 pairs." in said
+    detailed = cli("compare", wide, "--y", "neighbours-preserved-number-3").out
+    lines = detailed.split("one embedding left out\n")[1].split("\n\n")[0].splitlines()[1:]
+    assert len(lines) == 10
+    assert all("4" in line.split()[:3] for line in lines)
 
 
 def test_every_format_has_the_same_values(cli: Run, table: Path) -> None:
@@ -108,7 +147,7 @@ def test_every_format_has_the_same_values(cli: Run, table: Path) -> None:
     assert values == [row["value"] for row in rows]
     for to in ("md", "latex", "table"):
         assert all(f"{value:.3f}" in said[to] for value in values)
-    assert said["md"].count("\n|") == 5
+    assert said["md"].count("\n|") == 5 + 2 * 3  # and two tables of the pair of four embeddings
     assert r"\begin{tabular}{lrrr}" in said["latex"]
 
 

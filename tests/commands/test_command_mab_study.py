@@ -67,6 +67,25 @@ def test_a_finished_study_is_not_repeated(
                     "--format", "json")  # fmt: skip
         assert json.loads(alone.out)["rows"][0]["value"] == value
     assert set(qualities) == {"base", "one", "two"}
+    for r in found["rows"]:
+        if r["measure"] == "mab-error-change":
+            of = {
+                (one["subject"], one["seed"]): one["value"]
+                for one in found["rows"]
+                if one["measure"] == "mab-error" and "seed" in one
+                if one["setting"] == r["setting"]
+            }
+            d = [of[r["subject"], seed] - of["base", seed] for seed in (0, 1)]
+            assert r["value"] == pytest.approx(np.mean(d))
+            assert (r["original"], r["n"], r["tests"], r["p"]) in (
+                ("base", 2, 4, 0.5),  # both differences of one sign
+                ("base", 2, 4, 1.0),
+            )
+    changed = [(r["subject"], r["measure"]) for r in found["rows"] if "change" in r["measure"]]
+    assert sorted(changed) == sorted(
+        (name, f"mab-{what}-change") for name in ("one", "two") for what in ("error", "distance")
+        for _ in ("nouns", "pronouns")
+    )  # fmt: skip
     related = [r for r in found["rows"] if r["measure"] == "correlation"]
     assert {(r["x"], r["y"], r["n"]) for r in related} == {
         ("direct-bias", "E", 3),
@@ -79,6 +98,11 @@ def test_a_finished_study_is_not_repeated(
     table = _call(cli, files, tmp_path / "out", *options)
     assert "Table 1, nouns" in table.out
     assert "Table 5: correlation with E" in table.out
+    assert "Difference to base in E, models of the same seed in pairs" in table.out
+    said = " ".join(table.out.split())
+    assert "p cannot reach .05: with 2 seeds the smallest is .500" in said
+    assert "2 seeds find a difference of 26 % in E of the nouns" in said
+    assert max(map(len, table.out.splitlines())) <= 100
 
 
 def test_bad_calls_are_one_line(cli: Run, files: Path, tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from wordbias.statistics import pairs_needed, t_power
+
 STUDY = (Path(__file__).resolve().parents[2] / "docs" / "study.md").read_text(encoding="utf-8")
 SAID = " ".join(STUDY.split()).replace("−", "-")  # the minus sign
 COLUMNS = [
@@ -82,3 +84,24 @@ def test_how_many_differences_exclude_0() -> None:
     ]
     assert sum(len(read[name]) - 1 for name in COLUMNS) == 40
     assert re.search(r"Of 40 such differences\*\* .* three exclude 0", SAID)
+
+
+def test_the_spread_between_seeds_and_what_two_of_them_find() -> None:
+    nouns = columns()["nouns *E*"]
+    df = len(nouns)
+    variance = float(np.mean([spread**2 for _, spread in nouns.values()]))
+    ends = [np.sqrt(df * variance / stats.chi2.ppf(q, df)) for q in (0.975, 0.025)]
+    quoted = [f"{value:.3f}".lstrip("0") for value in (np.sqrt(variance), *ends)]
+    assert f"is {quoted[0]} ({df} degrees of freedom, 95 % {quoted[1]} to {quoted[2]})" in SAID
+    effects = {share: share * nouns["glove"][0] for share in (0.26, 0.15, 0.10)}
+    assert f"26 % of *E*, here {effects[0.26]:.3f}".replace("0.181", ".181") in SAID
+
+    def power(effect: float, n: int) -> float:
+        return t_power(effect / np.sqrt(variance * 2 / n), 2 * n - 2)
+
+    assert f"power {power(effects[0.26], 2):.2f}".replace("0.", ".") in SAID
+    needed = [
+        next(n for n in range(2, 99) if power(effect, n) >= 0.8) for effect in effects.values()
+    ]
+    assert f"| models of each embedding | {' | '.join(map(str, needed))} |" in SAID
+    assert pairs_needed(effects[0.26], np.sqrt(2 * variance)) == 6

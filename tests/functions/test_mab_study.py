@@ -107,6 +107,15 @@ def test_correlations_of_two_embeddings_are_not_shown(
     assert (needs in report.closing) == (not shown)
 
 
+def test_one_seed_is_said_to_have_no_intervals(tmp_path: Path, few: None) -> None:
+    sample = Embedding.sample()
+    given = {**CALL, "only": ["direct-bias"], "output": tmp_path / "study"}
+    report = mab_study([sample, sample.renamed("same")], **given)
+    assert "give more seeds=" in " ".join(report.closing)
+    assert {row.value for row in report["mab-error-change"]} == {0}
+    assert not [table for table in report.tables if table.title.startswith("Difference")]
+
+
 @pytest.mark.parametrize("sets", [("dev",), ("dev", "test")])
 def test_only_sets_that_were_given_have_columns(
     report_of: Callable[..., Report], sets: tuple[str, ...]

@@ -28,9 +28,10 @@ from wordbias.biographies.results import (
     Spread,
 )
 from wordbias.biographies.strategies import ORIGINAL, OWN
+from wordbias.correlation import correlation
 from wordbias.outcomes.fairness import SUM
 from wordbias.results import Row
-from wordbias.statistics import LEAST_PAIRS, correlation, holm, sign_flip_p
+from wordbias.statistics import LEAST_PAIRS, holm, sign_flip_p
 
 FEWEST = 6
 """Smallest number of pairs whose p can be below .05: with n pairs it is at least 2/2ⁿ."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from wordbias.commands.shell import argument, option, shell
-from wordbias.comparison import METHODS
+from wordbias.correlation import METHODS
 from wordbias.functions.compare import compare
 
 command: click.Command = shell(

@@ -6,6 +6,7 @@ import click
 
 from wordbias.commands.shell import argument, option, shell
 from wordbias.commands.types import COUNT, NAMES, SEEDS
+from wordbias.functions.mab_eval import CHOICES
 from wordbias.functions.mab_study import mab_study
 from wordbias.nli.recipes import PRECISIONS, RECIPES
 
@@ -15,12 +16,16 @@ command: click.Command = shell(
     option("seeds", type=SEEDS),
     option("recipe", type=click.Choice(list(RECIPES))),
     option("epochs", type=COUNT),
+    option("average_epochs", type=COUNT),
     option("only", type=NAMES),
+    option("set", type=click.Choice(CHOICES)),
+    option("lists", metavar="FOLDER"),
     option("sets", multiple=True),
     option("precision", type=click.Choice(PRECISIONS)),
     option("jobs", "--jobs", "--processes", type=COUNT),
     examples="""
         wordbias mab-study glove.txt misp.txt hard.txt --train train.jsonl --dev dev.jsonl -o study
+        wordbias mab-study glove.txt misp.txt --train train.tsv --dev dev.tsv --set names -o study
         wordbias mab-study glove.txt --permute-weights --train train.tsv --dev dev.tsv -o study
     """,
 )

@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.contextual.adapters import Adapter, Fingerprint, depth, setting_of
+from wordbias.contextual.adapters import Adapter, Fingerprint, depth
 from wordbias.contextual.families import base_of, family_of, is_decoder, layer_count, width
 from wordbias.contextual.fitting import BATCH, encode_pairs, positions
 from wordbias.contextual.hooks import Change, Removal, changing, check_plain, recording
 from wordbias.contextual.sentence_pairs import SentencePair
-from wordbias.contextual.sites import Place, Site, locate, locate_all
+from wordbias.contextual.sites import Place, Site, locate, locate_all, written
 from wordbias.contextual.tokenising import PURPOSE, Tokens, batches, encode
 from wordbias.devices import blas_threads, threads
 from wordbias.errors import WordbiasError, need
@@ -35,6 +35,8 @@ from wordbias.methods.rows import fit_moments, means_removed
 from wordbias.methods.transform import Projection
 from wordbias.pretrained import evaluating, usual_length
 from wordbias.progress import progress
+from wordbias.rendering import Table
+from wordbias.results import Row, number
 
 METHODS = ("leace", "hard", "mhd", "misp")
 TOKENS = ("all", "last", "mean", "word")
@@ -259,7 +261,9 @@ def _scrubbed(
         "sites": about,
     }
     fingerprint = Fingerprint.of(model)
-    return Adapter({}, fingerprint, facts=facts, chosen=setting_of(chosen), steps=steps)
+    return Adapter(
+        {}, fingerprint, facts=facts, chosen=written(chosen).replace(", ", ","), steps=steps
+    )
 
 
 def _check_sites(model: Any, chosen: Sequence[Site], sequential: bool) -> None:
@@ -326,6 +330,57 @@ def mapped(moments: Moments, step: Step) -> Moments:
     linear = step(np.eye(moments.dim)) - offset  # row i is the image of unit vector i
     within = linear.T @ moments.within @ linear
     return replace(moments, means=step(moments.means), within=within)
+
+
+# Rows and table
+
+
+def label_rows(adapter: Adapter, subject: str) -> list[Row]:
+    """Return for each site what a linear map explained of the label, and what after the removal.
+
+    The vectors are those of the texts of the fit, of a sequential fit after the removals before.
+    """
+    facts = adapter.facts
+    about = {"method": facts["method"], "sequential": facts["sequential"]}
+    return [
+        Row(
+            subject,
+            EXPLAINED,
+            fitted[stage],
+            {
+                "site": site,
+                "stage": stage,
+                "n": fitted["vectors"],
+                "classes": list(facts["classes"]),
+                "neutral": 0.0,
+                "better": "lower",
+                **about,
+            },
+        )
+        for site, fitted in facts["sites"].items()
+        for stage in ("before", "after")
+    ]
+
+
+def label_tables(rows: Sequence[Row], adapter: Adapter, subject: str) -> list[Table]:
+    """Return a table with one line a site: vectors, and what is explained before and after."""
+    facts = adapter.facts
+    cells: dict[str, list[str]] = {}
+    for row in rows:
+        cells.setdefault(row.details["site"], [f"{row.details['n']:,}"]).append(
+            number(row.value, 3)
+        )
+    what = f"{facts['labels'] or 'the label'} by {facts['method']}"
+    left = "after the removals before it" if facts["sequential"] else "of the unmodified model"
+    return [
+        Table(
+            f"Removals of {what} in {subject}",
+            ["site", "vectors", "before", "after"],
+            [[site, *line] for site, line in cells.items()],
+            "before, after: share of the label that a linear map of the vectors explains (0 is "
+            f"none), {left} and after its own, in the texts that it was fitted on.",
+        )
+    ]
 
 
 # The layers of a model, one after another

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
@@ -14,9 +15,11 @@ from wordbias.comparison import (
     Comparison,
     Correlations,
     constants,
+    correlation_row,
     correlations,
     joined,
 )
+from wordbias.correlation import METHODS, Correlation
 from wordbias.embedding import EmbeddingLike
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import refuse_same
@@ -36,10 +39,10 @@ from wordbias.pages.plots import check_plot
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
 from wordbias.rows import Source, read_source, source_of
-from wordbias.statistics import Correlation
 from wordbias.wordlists import Attribute, GroupsLike
 from wordbias.workers import Workers
 
+_DETAILED = 10  # pairs of which the intervals are shown
 _CELL = 8  # "-0.166" and two spaces
 Inputs = Mapping[str, Mapping[str, Any]]
 
@@ -67,6 +70,10 @@ def compare(
     ``rows`` are files that commands printed with --format json, jsonl or csv, or CSV tables with a
     line for each embedding, its name first, and a column for each measure (NA: undefined). With
     ``measure`` they are embeddings, three or more, which are measured first.
+
+    From four embeddings on, each correlation has 95 % intervals (Fisher, and a bootstrap over
+    embeddings), the other coefficient, its range with one embedding left out, and the embedding
+    whose absence changes it most.
 
     Parameters
     ----------
@@ -104,8 +111,10 @@ def compare(
     Returns
     -------
     Report
-        A row for each pair of measures: r, n and the two-sided p; before them the rows of
-        ``measure``.
+        A row for each pair of measures: r, n and the two-sided p; ``low``, ``high``,
+        ``bootstrap_low`` and ``bootstrap_high``; ``spearman``, or ``pearson`` with
+        ``method="spearman"``; ``left_out_low`` and ``left_out_high``, ``driver`` and
+        ``without_driver``. Before them the rows of ``measure``.
 
     Raises
     ------
@@ -158,15 +167,22 @@ def compare(
         pair = pair._replace(x=pair.y, y=pair.x)
     if drawn is not None:
         save_comparison(drawn, table, found, pair)
+    related = [
+        correlation_row(
+            one, (table.column(one.x), table.column(one.y)), table.subjects, method, seed
+        )
+        for one in found.pairs
+    ]
     return Report(
         inputs=inputs,
-        rows=[*measured, *(_row(one, method) for one in found.pairs)],
-        tables=[_table(found, table)],
+        rows=[*measured, *related],
+        tables=[_table(found, table), *_robustness_tables(related, axes, found)],
         heading=[
             f"{method.capitalize()} correlation between "
             f"{how_many(len(table.measures), 'measure')} over {len(table.subjects)} embeddings."
         ],
-        closing=[_about_pair(pair, found, chosen=len(axes) == 2, drawn=drawn)],
+        closing=[_about_pair(pair, related, chosen=len(axes) == 2, drawn=drawn)],
+        seed=seed,
         notes=notes,
     )
 
@@ -249,21 +265,18 @@ def _names(given: str, table: Comparison) -> list[str]:
     return [name.strip() for name in names if name.strip()]
 
 
-def _row(pair: Correlation, method: str) -> Row:
-    details = {"x": pair.x, "y": pair.y, "n": pair.n, "p": pair.p, "method": method, "neutral": 0.0}
-    because = {"reason": pair.reason} if pair.reason else {}
-    return Row(f"{pair.x} – {pair.y}", "correlation", pair.r, {**details, **because})
-
-
-def _about_pair(pair: Correlation, found: Correlations, *, chosen: bool, drawn: str | None) -> str:
+def _about_pair(pair: Correlation, rows: Sequence[Row], *, chosen: bool, drawn: str | None) -> str:
     """Describe the pair chosen by its two measures, or the one with the largest correlation."""
-    symbol = SYMBOLS[found.method]
+    names = {pair.x, pair.y}
+    row = next(row for row in rows if {row.details["x"], row.details["y"]} == names)
+    symbol = SYMBOLS[row.details["method"]]
     what = "Chosen pair" if chosen else f"Largest |{symbol}|"
     p = "p < 0.001" if pair.p is not None and pair.p < 0.001 else f"p = {number(pair.p, 3)}"
+    interval = f", 95 % {_range(row, '')}" if "low" in row.details else ""
     shown = f" Drawn: {drawn}." if drawn else ""
     return (
-        f"{what}: {pair.x} – {pair.y}, {symbol} = {number(pair.r, 3)}, n = {pair.n}, {p}, "
-        f"not corrected for {how_many(len(found.pairs), 'pair')}.{shown}"
+        f"{what}: {pair.x} – {pair.y}, {symbol} = {number(pair.r, 3)}{interval}, n = {pair.n}, "
+        f"{p}, not corrected for {how_many(len(rows), 'pair')}.{shown}"
     )
 
 
@@ -278,8 +291,8 @@ def _table(found: Correlations, table: Comparison) -> Table:
 
 def _fitted(found: Correlations, table: Comparison, width: int) -> list[Table]:
     """Arrange the triangle for a terminal, in as many pieces as it needs."""
-    names, longest = found.measures, max(map(len, found.measures))
-    if 2 + longest + sum(2 + max(_CELL - 2, len(name)) for name in names) <= width:
+    names = found.measures
+    if _fits(names, width):
         return [_matrix(found, names, range(len(names)))]
     numbers = [str(i + 1) for i in range(len(names))]
     legend = [[i, name, str(n)] for i, name, n in zip(numbers, names, table.counts(), strict=True)]
@@ -290,6 +303,12 @@ def _fitted(found: Correlations, table: Comparison, width: int) -> list[Table]:
         Table("Measures", ["", "measure", "embeddings"], legend),
         *(_matrix(found, numbers, block) for block in blocks),
     ]
+
+
+def _fits(names: Sequence[str], width: int) -> bool:
+    """Return whether the triangle with the names of the measures is as narrow as a terminal."""
+    cells = sum(2 + max(_CELL - 2, len(name)) for name in names)
+    return 2 + max(map(len, names)) + cells <= width
 
 
 def _matrix(found: Correlations, heads: Sequence[str], columns: range) -> Table:
@@ -314,3 +333,83 @@ def _cell(pair: Correlation | None, diagonal: bool) -> str:
     if pair is None:
         return "1" if diagonal else ""
     return "–" if pair.r is None else f"{pair.r:z.3f}"
+
+
+def _robustness_tables(
+    related: Sequence[Row], axes: Sequence[str], found: Correlations
+) -> list[Table]:
+    """Tabulate the largest correlations with the chosen measures, how far each can be trusted."""
+    known = [
+        row
+        for row in related
+        if "driver" in row.details and {row.details["x"], row.details["y"]} >= set(axes)
+    ]
+    rows = sorted(known, key=lambda row: -abs(row.value or 0))[:_DETAILED]
+    if not rows:
+        return []
+
+    def arranged(heads: Mapping[str, str]) -> list[Table]:
+        return [_intervals_table(rows, heads, len(known)), _left_out_table(rows, heads)]
+
+    named = {name: name for name in found.measures}
+    numbered = {name: str(i + 1) for i, name in enumerate(found.measures)}
+
+    def fitted(i: int, width: int) -> list[Table]:
+        return [arranged(named if _fits(found.measures, width) else numbered)[i]]
+
+    return [replace(one, narrow=partial(fitted, i)) for i, one in enumerate(arranged(named))]
+
+
+def _intervals_table(rows: Sequence[Row], heads: Mapping[str, str], pairs: int) -> Table:
+    """Tabulate both intervals of each pair, and the other coefficient."""
+    method = str(rows[0].details["method"])
+    (other,) = (one for one in METHODS if one != method)
+    symbol = SYMBOLS[method]
+    cells = [
+        [
+            _pair(row, heads),
+            number(row.value, 3),
+            _range(row, ""),
+            _range(row, "bootstrap_"),
+            number(row.details[other], 3),
+        ]
+        for row in rows
+    ]
+    largest = f" The {len(rows)} largest of {pairs} pairs." if len(rows) < pairs else ""
+    return Table(
+        f"{symbol} with 95 % intervals, and {SYMBOLS[other]}",
+        ["", symbol, "Fisher", "bootstrap", SYMBOLS[other]],
+        cells,
+        "Fisher assumes normal values; the bootstrap draws embeddings again, and is too narrow for "
+        f"few. Neither is corrected for the number of pairs.{largest}",
+    )
+
+
+def _left_out_table(rows: Sequence[Row], heads: Mapping[str, str]) -> Table:
+    """Tabulate the range of each correlation with one embedding left out, and which moves it."""
+    symbol = SYMBOLS[str(rows[0].details["method"])]
+    cells = [
+        [
+            _pair(row, heads),
+            number(row.value, 3),
+            _range(row, "left_out_"),
+            row.details["driver"],
+            number(row.details["without_driver"], 3),
+        ]
+        for row in rows
+    ]
+    return Table(
+        f"{symbol} with one embedding left out",
+        ["", symbol, "range", "changes most without", "then"],
+        cells,
+    )
+
+
+def _pair(row: Row, heads: Mapping[str, str]) -> str:
+    return f"{heads[row.details['x']]} – {heads[row.details['y']]}"
+
+
+def _range(row: Row, which: str) -> str:
+    """Return the two ends of a range, or a dash if there is none."""
+    low, high = (row.details.get(f"{which}{end}") for end in ("low", "high"))
+    return "–" if low is None else f"{number(low, 3)} … {number(high, 3)}"

@@ -332,7 +332,9 @@ def _bias_table(rows: Sequence[Row]) -> Table:
         "Marked attribute bias: 0 is none, lower is better",
         ["", "value", "95 %", "pairs"],
         cells,
-        "The intervals are a bootstrap over premises; the words are fixed.",
+        "The intervals are a bootstrap over premises; the words and the model are fixed. They do "
+        "not cover the training seed: the same training under another seed gives other values, "
+        "which mab-study shows.",
     )
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from wordbias.arguments import seeds_of
+from wordbias.arguments import check_choice, seeds_of
 from wordbias.calls import note, public
 from wordbias.errors import need
 from wordbias.formats.files import check_output_folder, check_writable, replacing
@@ -17,25 +17,34 @@ from wordbias.functions.inputs import (
     names_of,
     open_subject,
 )
-from wordbias.functions.mab_eval import groups_of, probability_columns
+from wordbias.functions.lists import templates_of
+from wordbias.functions.mab_eval import ALL, CHOICES, groups_of, probability_columns
 from wordbias.functions.nli_models import open_pairs
 from wordbias.functions.quality import Places, places_of, quality_tables
-from wordbias.functions.tables import measures_tables
+from wordbias.functions.tables import measures_tables, p_value
 from wordbias.measures.registry import STANDARD, names_families
 from wordbias.measures.sembias import SemBias
+from wordbias.nli.differences import CHANGES, about_power
 from wordbias.nli.mab import BIAS, MEANS
 from wordbias.nli.pairs import PairsLike, load_pairs
 from wordbias.nli.recipes import PRECISIONS, is_half, recipe_named
-from wordbias.nli.study import QUALITY, correlations_with_error, intrinsic_rows, settings
+from wordbias.nli.study import (
+    QUALITY,
+    correlations_with_error,
+    intrinsic_rows,
+    mean_errors,
+    settings,
+)
 from wordbias.nli.test_sets import GENDERS
-from wordbias.rendering import Table
+from wordbias.rendering import Table, how_many
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
 from wordbias.word_tasks import find_sets
-from wordbias.wordlists import Attribute, GroupsLike
+from wordbias.wordlists import Attribute, GroupsLike, Templates
 from wordbias.workers import Workers
 
 _STORED = "study.json"
+_SHORT = {"mab-error": "E", "mab-distance": "d"}
 _TITLES = {
     ("explicit", "nouns"): "Table 1, nouns: man, guy, gentleman; woman, girl, lady",
     ("explicit", "pronouns"): "Table 1, pronouns: he; she",
@@ -53,14 +62,18 @@ def mab_study(
     dev: PairsLike,
     test: PairsLike | None = None,
     output: str | os.PathLike[str],
-    seeds: int | Sequence[int] = (0, 1),
+    seeds: int | Sequence[int] = (0, 1, 2, 3, 4, 5),
     recipe: str = "fast",
     epochs: int | None = None,
+    average_epochs: int | None = None,
     permute_weights: bool = False,
     only: str | Sequence[str] | None = None,
     center: bool = False,
     as_published: bool = False,
     groups: GroupsLike | None = None,
+    set: str | None = None,
+    lists: str | os.PathLike[str] | Templates | None = None,
+    raw: bool = False,
     sembias: str | os.PathLike[str] | None = None,
     sets: Places = (),
     device: str | None = None,
@@ -76,6 +89,14 @@ def mab_study(
     For each embedding and seed an NLI model is trained and its marked attribute bias measured
     (Tables 1, 2, 4); each embedding's classic measures are taken (Table 6), with ``sets`` its
     quality too (Table 3); and E of the gendered nouns is correlated with every measure (Table 5).
+
+    E and d of each embedding are compared with those of the first, seed by seed: models of one
+    seed begin with the same weights and read the pairs in the same order. The mean difference has
+    a 95 % interval (Student's t) and a p (exact sign-flip test, corrected by Holm's method for all
+    embeddings and sets). Beside them is the smallest effect that the data exclude: a difference at
+    least as large, up or down, is rejected by two one-sided t tests at .05. If the seeds are too
+    few to find the paper's effect, 26 % of E, a line says so, and how many it takes.
+
     With ``groups`` measures and test sets are about its two groups. Results are stored in the
     folder: the same call resumes an interrupted one, and a call with more embeddings computes only
     what is new.
@@ -98,6 +119,9 @@ def mab_study(
         Recipe of settings; other options overrule it.
     epochs : int, optional
         Maximum number of epochs.  [default: the recipe's]
+    average_epochs : int, optional
+        Take E, d and all values of a model as means over its last epochs, whose models are kept
+        beside it.  [default: the values of the best epoch on dev]
     permute_weights : bool
         Add MISP of the first embedding with the 23 wrong weightings of appendix C.
     only : sequence of str, optional
@@ -105,10 +129,16 @@ def mab_study(
     center : bool
         Centre the differences, as the paper's one-sided PCA does; this removes their mean.
     as_published : bool
-        Use the settings of the paper, for the measures as in wordbias measure, and for MISP in
-        ``permute_weights``.
+        Use the settings of the paper: for the measures as in wordbias measure, for MISP in
+        ``permute_weights``, and "a" or "an" in the test sets by the first letter only: a SUV.
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
+    set : str, optional
+        Test set of marked attribute bias.  [default: all]
+    lists : path or wordbias.wordlists.Templates, optional
+        Word lists of the test sets in the layout of Dev et al. (2020).
+    raw : bool
+        Leave the vectors that models read as they are, not scaled to length one.
     sembias : path or fetched name, optional
         The SemBias test set, which wordbias may not distribute.
     sets : path, fetched name, or several
@@ -132,8 +162,9 @@ def mab_study(
     -------
     Report
         Rows of every model (with its ``seed``), their means over seeds (``seeds``, ``spread``),
-        the measures and the quality of every embedding, and the correlations with E. A set whose
-        words an embedding lacks has rows without a value but a ``reason``.
+        paired differences (``mab-error-change``, ``mab-distance-change``), the measures and the
+        quality of every embedding, and the correlations with E. A set whose words an embedding
+        lacks has rows without a value but a ``reason``.
 
     Raises
     ------
@@ -160,7 +191,8 @@ def mab_study(
     check_output_folder(folder)
     if folder.is_dir():
         check_writable(folder / _STORED)
-    half = is_half(precision)
+    check_choice("--set", set, CHOICES)
+    half, templates = is_half(precision), None if lists is None else templates_of(lists)
     chosen = recipe_named(recipe, epochs=epochs)
     read_options, workers = ReadOptions(cache, skip_bad, allow_pickle), Workers(jobs, backend)
     subjects = [open_subject(one, read_options) for one in as_list(embeddings)]
@@ -186,6 +218,10 @@ def mab_study(
         Attribute.load(groups),
         center=centred,
         as_published=as_published,
+        lists=templates,
+        marked=() if set in (None, ALL) else (set,),
+        raw=raw,
+        average_epochs=average_epochs or 0,
     )
     missing = study.skipped(plan)
     for line in missing:
@@ -196,18 +232,23 @@ def mab_study(
     closing = [f"Kept in {folder}: models, rows, {_STORED}."]
     if not correlated:
         closing.insert(0, "Correlations with E (Table 5) need at least 3 embeddings.")
+    about = _about_seeds(rows, len(plan.embeddings), len(plan.seeds))
+    if average_epochs:
+        last = how_many(average_epochs, "epoch")
+        about.insert(0, f"Values of a model are means over its last {last}.")
     report = Report(
         inputs={subject.embedding.name: subject.info.to_dict() for subject in subjects},
         rows=[*rows, *related],
         tables=[
             _errors_table(rows),
             *_marked_tables(rows),
+            *_difference_tables(rows),
             *quality_tables([row for row in rows if row.measure in QUALITY]),
             *measures_tables(intrinsic_rows(rows)),
             *([_correlation_table(related)] if correlated else []),
         ],
         heading=[f"Embeddings: {len(plan.embeddings)}. Models of each: {len(plan.seeds)}."],
-        closing=[*(f"{line}." for line in missing), *closing],
+        closing=[*(f"{line}." for line in missing), *about, *closing],
         notes=["Few embeddings and seeds: read correlations as descriptions, not as tests."],
     )
     with replacing(folder / _STORED) as file:
@@ -266,18 +307,73 @@ def _marked_cells(
     return ["" if row is None else number(row.value, 3) for row in (*means, *bias)]
 
 
+def _difference_tables(rows: Sequence[Row]) -> list[Table]:
+    """Tabulate the differences to the first embedding in E and d, one line an embedding and set."""
+    tables = []
+    for measure, change in CHANGES.items():
+        own = [row for row in rows if row.measure == change and row.value is not None]
+        tested = [row for row in own if "p" in row.details]
+        if not tested:
+            continue
+        first, tests = tested[0].details["original"], len(tested)
+        cells = [
+            [
+                f"{row.details['setting']}, {row.subject}",
+                number(row.value, 3),
+                f"{number(row.details['low'], 3)} … {number(row.details['high'], 3)}",
+                p_value(row.details["p"]),
+                p_value(row.details["p_holm"]),
+                number(row.details["excluded"], 3),
+                str(row.details["n"]),
+            ]
+            for row in tested
+        ]
+        tables.append(
+            Table(
+                f"Difference to {first} in {_SHORT[measure]}, models of the same seed in pairs",
+                ["", _SHORT[measure], "95 %", "p", "Holm", "excluded", "seeds"],
+                cells,
+                "Below 0: less bias. 95 %: Student's t over seeds. p: exact sign-flip test; Holm: "
+                f"corrected for {how_many(tests, 'test')}. excluded: a difference this large or "
+                "larger, up or down, is excluded (two one-sided t tests at .05).",
+            )
+        )
+    return tables
+
+
+def _about_seeds(rows: Sequence[Row], embeddings: int, seeds: int) -> list[str]:
+    """Say which differences so many seeds can show."""
+    changes = [row for row in rows if row.measure in CHANGES.values() and row.value is not None]
+    if seeds == 1 and embeddings > 1:
+        return ["Differences have no interval: one model of each embedding; give more --seeds."]
+    error = mean_errors(rows).get(changes[0].details["original"]) if changes else None
+    return about_power(changes, error or 0.0)
+
+
 def _correlation_table(rows: Sequence[Row]) -> Table:
-    """Tabulate the correlation of each measure with E."""
+    """Tabulate the correlation of each measure with E, and how far it can be trusted."""
     cells = []
     for row in rows:
-        p = row.details["p"]
-        r, n = number(row.value, 3), str(row.details["n"])
-        cells.append([str(row.details["x"]), r, n, "–" if p is None else f"{p:.3f}"])
+        about = row.details
+        low, high = (number(about.get(end), 3) for end in ("low", "high"))
+        cells.append(
+            [
+                str(about["x"]),
+                number(row.value, 3),
+                f"{low} … {high}" if "low" in about else "–",
+                number(about.get("spearman"), 3),
+                str(about.get("driver", "–")),
+                number(about.get("without_driver"), 3),
+                str(about["n"]),
+                "–" if about["p"] is None else f"{about['p']:.3f}",
+            ]
+        )
     return Table(
         "Table 5: correlation with E, as above",
-        ["", "Pearson r", "embeddings", "p"],
+        ["", "Pearson r", "95 %", "ρ", "changes most without", "then", "embeddings", "p"],
         cells,
-        "p assumes normal values, and is not corrected for the number of measures.",
+        "p and the interval (Fisher) assume normal values, and are not corrected for the number of "
+        "measures.",
     )
 
 

@@ -50,6 +50,7 @@ def nli_train(
     hidden: int | None = None,
     no_intra: bool = False,
     patience: int | None = None,
+    raw: bool = False,
     device: str | None = None,
     precision: str = PRECISIONS[0],
     jobs: int | None = None,
@@ -61,10 +62,11 @@ def nli_train(
     """Train decomposable attention (Parikh et al. 2016) on ``embeddings``, one model for each seed.
 
     Pairs are SNLI's own jsonl, or tab-separated label, premise and hypothesis, compressed or not.
-    The vectors are normalised to length one and are not trained; the weights of the epoch that is
-    best on dev are kept. A log of every epoch is written beside the model. The same command resumes
-    an interrupted training from the checkpoint of the last whole epoch; a finished model is not
-    trained again. Without ``embeddings`` the sample that comes with wordbias is used.
+    The vectors are normalised to length one, unless ``raw``, and are not trained; the weights of
+    the epoch that is best on dev are kept. A log of every epoch is written beside the model. The
+    same command resumes an interrupted training from the checkpoint of the last whole epoch; a
+    finished model is not trained again. Without ``embeddings`` the sample that comes with wordbias
+    is used.
 
     Parameters
     ----------
@@ -96,6 +98,8 @@ def nli_train(
         Leave out intra-sentence attention.
     patience : int, optional
         Early stopping: number of epochs without improvement on dev.
+    raw : bool
+        Leave the vectors as they are, not scaled to length one.
     device : str, optional
         auto, cpu, cuda or mps.  [default: auto, the first available of cuda, mps, cpu]
     precision : str
@@ -167,7 +171,7 @@ def nli_train(
     data = Data.of({name: load_pairs(open_pairs(one)) for name, one in given.items()})
     inputs: dict[str, dict[str, Any]] = {}
     opened = _open_each(sources, ReadOptions(cache, skip_bad, allow_pickle), inputs)
-    planned = plan_jobs(opened, order, data, chosen, folder, half=half)
+    planned = plan_jobs(opened, order, data, chosen, folder, half=half, raw=raw)
     if file is not None:
         planned = [replace(planned[0], output=file)]
     with locked(target):

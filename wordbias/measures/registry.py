@@ -780,7 +780,7 @@ FAMILIES = (
         method=(
             "d = ‖M − F‖ of both groups’ mean probabilities of neutral, entailment and "
             "contradiction; E is their mean distance from (1, 0, 0). The intervals are a bootstrap "
-            "over premises."
+            "over premises, and do not cover the training seed."
         ),
         source="Dawkins (2021), section 2.",
         main="mab-distance",

@@ -18,6 +18,8 @@ from wordbias.errors import WordbiasError
 from wordbias.formats.stored import NLI_MODEL, reading, write
 from wordbias.nli.pairs import LABELS
 
+AS_GIVEN = "as given"
+"""Convention of a model that reads vectors as they are, not scaled to length one."""
 Weights = Mapping[str, NDArray[np.float32]]
 
 
@@ -54,6 +56,11 @@ class Model:
         """True if tokens are to be lower-cased, as in training; None if the file does not say."""
         lower = self.about.get("conventions", {}).get("lower")
         return None if lower is None else bool(lower)
+
+    @property
+    def raw(self) -> bool:
+        """True if the vectors are read as they are, not scaled to length one."""
+        return bool(self.about.get("conventions", {}).get("length") == AS_GIVEN)
 
     def save(self, path: str | os.PathLike[str], dtype: str = "float32") -> None:
         """Write the model; ``dtype="float16"`` halves the file."""

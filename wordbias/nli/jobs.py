@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.nli.files import Model
+from wordbias.nli.files import AS_GIVEN, Model
 from wordbias.nli.lexicon import NULL, UNKNOWN, Encoded, Lexicon, Table
 from wordbias.nli.pairs import LABELS, Pairs
 from wordbias.nli.recipes import Recipe
@@ -87,6 +87,12 @@ class Job:
         """The file that an interrupted training is resumed from."""
         return self.output.with_name(f"{self.output.name}.checkpoint")
 
+    def epoch_file(self, epoch: int) -> Path:
+        """Return the file of the model after an epoch, if it is kept."""
+        return self.output.with_name(
+            f"{self.output.name.removesuffix(SUFFIX)}.epoch{epoch}{SUFFIX}"
+        )
+
     def is_done(self) -> bool:
         """Return whether the model is written.
 
@@ -118,6 +124,7 @@ def plan_jobs(
     folder: Path,
     *,
     half: bool = False,
+    raw: bool = False,
 ) -> list[Job]:
     """Plan one model for each embedding and seed, to be written to ``NAME.seedS.safetensors``.
 
@@ -125,6 +132,10 @@ def plan_jobs(
     ----------
     embeddings
         Embeddings of one dimension, each with another name; only one at a time is in memory.
+    half
+        Compute matrix products in bfloat16.
+    raw
+        Leave the vectors as they are, not scaled to length one.
 
     Raises
     ------
@@ -139,11 +150,11 @@ def plan_jobs(
     for embedding in embeddings:
         _check_name_and_dimension(embedding, dims)
         dims[embedding.name] = embedding.dim
-        table = data.lexicon.table(embedding)
+        table = data.lexicon.table(embedding, raw=raw)
         known = _share_known(embedding, table, data.encoded["train"])
         trained = Table(table.vectors[:used], table.found[:used], table.lower)
         for seed in seeds:
-            about = _describe(embedding, trained, trained_on, recipe, half, seed)
+            about = _describe(embedding, trained, trained_on, recipe, half, raw, seed)
             output = folder / f"{embedding.name}.seed{seed}{SUFFIX}"
             jobs.append(Job(table.vectors, seed, output, about, known))
     return jobs
@@ -181,6 +192,7 @@ def _describe(
     data: Mapping[str, Pairs],
     recipe: Recipe,
     half: bool,
+    raw: bool,
     seed: int,
 ) -> dict[str, Any]:
     """Describe a training in JSON's types, so that equal trainings have equal descriptions."""
@@ -192,6 +204,12 @@ def _describe(
             "dim": embedding.dim,
             "vocabulary": vocabulary_hash(embedding.words),
         },
+        "conventions": {
+            "length": AS_GIVEN if raw else "unit",
+            "lower": table.lower,
+            "first token": NULL,
+            "unknown vectors": UNKNOWN,
+        },
         "vectors": hashlib.sha256(table.vectors.tobytes()).hexdigest(),
         "data": {
             name: {"sha256": pairs.sha256, "pairs": len(pairs), "dropped": pairs.dropped}
@@ -200,12 +218,6 @@ def _describe(
         "recipe": recipe.to_dict(),
         "precision": "bfloat16" if half else "float32",
         "seed": seed,
-        "conventions": {
-            "length": "unit",
-            "lower": table.lower,
-            "first token": NULL,
-            "unknown vectors": UNKNOWN,
-        },
     }
 
 

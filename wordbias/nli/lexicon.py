@@ -49,7 +49,7 @@ class Lexicon:
         """Return the numbers of a sentence's tokens, NULL first, shape ``(1 + n,)``."""
         return np.array([0, *(self.number[token] for token in sentence)], np.int32)
 
-    def table(self, embedding: Embedding, *, lower: bool | None = None) -> Table:
+    def table(self, embedding: Embedding, *, lower: bool | None = None, raw: bool = False) -> Table:
         """Look up every token in an embedding, and scale its vector to length one.
 
         An unknown token gets one of 100 seeded unit vectors by a hash of its lower-case spelling,
@@ -61,12 +61,15 @@ class Lexicon:
         lower
             Lower-case the tokens, as in a model's training; by default if the embedding's words
             are lower-case.
+        raw
+            Leave the vectors as they are. Those of unknown tokens have length one all the same.
         """
         lower = is_lower(embedding) if lower is None else lower
         spelled = [token.lower() if lower else token for token in self.tokens]
         vectors = unknown_vectors(spelled, embedding.dim)
         place = [i for i, token in enumerate(spelled) if i and token in embedding]
-        vectors[place] = unit(embedding.take([spelled[i] for i in place]))
+        found = embedding.take([spelled[i] for i in place])
+        vectors[place] = found if raw else unit(found)
         return Table(vectors, np.isin(np.arange(len(spelled)), place), lower)
 
 

@@ -61,7 +61,7 @@ def score_set(model: Model, embedding: Embedding, test: TestSet) -> Scored:
     check_dimensions(model, embedding)
     check_fillers(embedding, test, lower=model.lower)
     parts = _Parts.of(test)
-    table = parts.lexicon.table(embedding, lower=model.lower)
+    table = parts.lexicon.table(embedding, lower=model.lower, raw=model.raw)
     words = [token.lower() if table.lower else token for token in parts.lexicon.tokens]
     unknown = [words[i] for i in np.flatnonzero(~table.found) if i]  # 0 is NULL
     shape = (len(test.premises), len(test.hypotheses), len(test.templates), 3)
@@ -79,7 +79,7 @@ def accuracy(model: Model, embedding: Embedding, pairs: Pairs) -> float:
     """Return the accuracy of a model on labelled pairs."""
     check_dimensions(model, embedding)
     lexicon = Lexicon.of([*pairs.premises, *pairs.hypotheses])
-    table = lexicon.table(embedding, lower=model.lower)
+    table = lexicon.table(embedding, lower=model.lower, raw=model.raw)
     found = probabilities(model, table.vectors, Encoded.of(pairs, lexicon))
     return float((found.argmax(1) == pairs.labels).mean())
 

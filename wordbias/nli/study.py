@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 
 from wordbias import __version__
+from wordbias.comparison import correlation_row
+from wordbias.correlation import correlation
 from wordbias.embedding import Embedding
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.files import locked, output_folder, replacing
@@ -25,6 +27,7 @@ from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.registry import STANDARD
 from wordbias.measures.sembias import SemBias
 from wordbias.methods import misp
+from wordbias.nli.differences import paired_differences
 from wordbias.nli.files import Model
 from wordbias.nli.jobs import Data, Job, plan_jobs, vocabulary_hash
 from wordbias.nli.mab import BIAS, mab_rows
@@ -41,9 +44,10 @@ from wordbias.nli.test_sets import (
 )
 from wordbias.nli.train import train_all
 from wordbias.results import Row
-from wordbias.statistics import correlation
+from wordbias.statistics import ends
+from wordbias.training import difference
 from wordbias.word_tasks import AnalogySet, SimilaritySet, quality
-from wordbias.wordlists import Attribute
+from wordbias.wordlists import Attribute, Templates
 from wordbias.workers import Workers
 
 ERROR = "mab-error"
@@ -78,14 +82,24 @@ class Plan:
     center
         Centre the differences that MIDB is fitted to.
     as_published
-        The measures' other published settings; see `wordbias.measures.evaluate.evaluate`.
+        The measures' other published settings; see `wordbias.measures.evaluate.evaluate`. The
+        marked sets get their published articles.
+    lists
+        Words of the marked sets; by default the built-in ones.
+    marked
+        Marked sets to score; by default all that the attribute has words for.
+    raw
+        Models read the vectors as they are, not scaled to length one.
+    average_epochs
+        Number of last epochs over whose models the values of a training are averaged; 0 takes the
+        model of the best epoch on dev.
     """
 
     embeddings: Sequence[Embedding]
     data: Mapping[str, Pairs]
     folder: Path
     recipe: Recipe = FAST
-    seeds: Sequence[int] = (0, 1)
+    seeds: Sequence[int] = tuple(range(6))
     half: bool = False
     test: Pairs | None = None
     families: Sequence[str] = STANDARD
@@ -94,8 +108,17 @@ class Plan:
     attribute: Attribute = field(default_factory=Attribute.load)
     center: bool = False
     as_published: bool = False
+    lists: Templates | None = None
+    marked: Sequence[str] = ()
+    raw: bool = False
+    average_epochs: int = 0
 
     def __post_init__(self) -> None:
+        if self.average_epochs > self.recipe.epochs:
+            raise WordbiasError(
+                f"--average-epochs: expected at most {self.recipe.epochs}, the epochs of a "
+                f"training, got {self.average_epochs}; give fewer, or more --epochs"
+            )
         dims = {embedding.name: embedding.dim for embedding in self.embeddings}
         if len(dims) != len(self.embeddings):
             raise WordbiasError("two embeddings have the same name; rename one of the files")
@@ -109,6 +132,20 @@ class Plan:
         """The attribute of the marked sets; None for gender, whose sets are the published ones."""
         return None if self.attribute == Attribute.load() else self.attribute
 
+    def marked_sets(self) -> list[TestSet]:
+        """Return the marked sets to score.
+
+        Raises
+        ------
+        WordbiasError
+            If the attribute has no words for one of them.
+        """
+        names = self.marked or marked_sets(self.other_attribute)
+        return [
+            build(name, self.lists, attribute=self.other_attribute, as_published=self.as_published)
+            for name in names
+        ]
+
 
 def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None) -> list[Row]:
     """Train, score and measure what is not in the folder yet, and return all rows.
@@ -117,7 +154,9 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
     -------
     list of Row
         Rows of every model (with its `seed`), their means over seeds (`seeds`, `spread`: standard
-        deviation), the measures of every embedding, and its quality. Where an embedding lacks
+        deviation), the differences to the first embedding (see
+        `wordbias.nli.differences.paired_differences`), the measures of every embedding, and its
+        quality. Where an embedding lacks
         words of a marked set, the rows of this set have no value but a `reason`.
 
     Raises
@@ -133,7 +172,12 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
             "any embedding; give vectors that have the words"
         )
     data = Data.of(dict(plan.data))
-    jobs = plan_jobs(plan.embeddings, plan.seeds, data, plan.recipe, plan.folder, half=plan.half)
+    jobs = plan_jobs(
+        plan.embeddings, plan.seeds, data, plan.recipe, plan.folder, half=plan.half, raw=plan.raw
+    )
+    for job in jobs if plan.average_epochs else []:
+        if job.is_done():  # before all training: are its last epochs there?
+            list(last_models(job, plan.average_epochs))
     with output_folder(plan.folder), locked(plan.folder / "study"):
         train_all(
             jobs,
@@ -142,6 +186,7 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
             plan.recipe,
             device=device,
             half=plan.half,
+            kept=plan.average_epochs,
             workers=workers,
         )
         try:
@@ -165,7 +210,8 @@ def study_rows(plan: Plan, jobs: Sequence[Job]) -> list[Row]:
     )
     measured = [row for panel in panels for row in _measure_rows(plan, panel)]
     solved = [row for embedding in plan.embeddings for row in _quality_rows(plan, embedding)]
-    return [*scored, *over_seeds(scored), *measured, *solved]
+    changes = paired_differences(scored)
+    return [*scored, *over_seeds(scored), *changes, *measured, *solved]
 
 
 def with_permuted_weights(
@@ -195,10 +241,9 @@ def marked_sets_for(plan: Plan, embedding: Embedding) -> list[tuple[TestSet, str
     The published sets need all their words, or their numbers would not compare. Sets about another
     attribute are reduced to the words that the vectors have, and need some of each group.
     """
-    attribute = plan.other_attribute
-    check = missing_words_reason if attribute is None else missing_group_reason
+    check = missing_words_reason if plan.other_attribute is None else missing_group_reason
     found = []
-    for test in (build(name, attribute=attribute) for name in marked_sets(attribute)):
+    for test in plan.marked_sets():
         reason = check(embedding, test)
         found.append((test if reason else with_known_words(embedding, test), reason))
     return found
@@ -207,10 +252,10 @@ def marked_sets_for(plan: Plan, embedding: Embedding) -> list[tuple[TestSet, str
 def skipped(plan: Plan) -> list[str]:
     """Return notes on sets that are skipped for an embedding, and on words that are left out."""
     notes = []
+    sets = {test.name: test for test in plan.marked_sets()}
     for embedding in plan.embeddings:
         for test, reason in marked_sets_for(plan, embedding):
-            whole = build(test.name, attribute=plan.other_attribute)
-            missing = missing_words_reason(embedding, whole)
+            missing = missing_words_reason(embedding, sets[test.name])
             if reason:
                 notes.append(f"{embedding.name} {reason}: the set is skipped for it")
             elif missing:
@@ -224,8 +269,7 @@ def skipped(plan: Plan) -> list[str]:
 def _model_rows(plan: Plan, embedding: Embedding, job: Job) -> list[Row]:
     """Score one model on the marked sets, and on the pairs of dev and test."""
 
-    def make() -> Iterator[Row]:
-        model = Model.load(job.output)
+    def make(model: Model) -> Iterator[Row]:
         for name, pairs in (("dev", plan.data["dev"]), ("test", plan.test)):
             if pairs is not None:
                 right = accuracy(model, embedding, pairs)
@@ -239,9 +283,82 @@ def _model_rows(plan: Plan, embedding: Embedding, job: Job) -> list[Row]:
             yield from mab_rows(test, scored.probabilities, embedding.name)
 
     path = job.output.with_name(f"{job.output.name}.{_file_prefix(plan)}rows.json")
-    about = {**job.about, "test": plan.test.sha256 if plan.test else None, **_attribute_key(plan)}
-    rows = cached_rows(path, about, lambda: list(make()))
+    about = {
+        **job.about,
+        "test": plan.test.sha256 if plan.test else None,
+        **_attribute_key(plan),
+        **_sets_key(plan),
+    }
+    if not plan.average_epochs:
+        rows = cached_rows(path, about, lambda: list(make(Model.load(job.output))))
+    else:
+        about["average_epochs"] = plan.average_epochs
+        rows = cached_rows(
+            path,
+            about,
+            lambda: over_epochs(
+                {epoch: list(make(one)) for epoch, one in last_models(job, plan.average_epochs)}
+            ),
+        )
     return [replace(row, details={**row.details, "seed": job.seed}) for row in rows]
+
+
+def last_models(job: Job, count: int) -> Iterator[tuple[int, Model]]:
+    """Yield the models of the last epochs of a training, each with its epoch.
+
+    Early stopping may have ended the training after fewer epochs than `count`.
+
+    Raises
+    ------
+    WordbiasError
+        If the model was trained without keeping them.
+    """
+    trained = int(Model.load(job.output).about["epochs"])
+    for epoch in range(max(1, trained - count + 1), trained + 1):
+        path = job.epoch_file(epoch)
+        if not path.exists():
+            raise WordbiasError(
+                f"{job.output}: of its {trained} epochs the model of epoch {epoch} was not kept "
+                f"({path.name}); train anew with --average-epochs in another folder (-o)"
+            )
+        model = Model.load(path)
+        if difference({key: model.about.get(key) for key in job.about}, dict(job.about)):
+            raise WordbiasError(
+                f"{path}: holds a model of another training than {job.output.name}; train anew "
+                "with --average-epochs in another folder (-o)"
+            )
+        yield epoch, model
+
+
+def over_epochs(rows: Mapping[int, Sequence[Row]]) -> list[Row]:
+    """Average the rows of one training's models over epochs.
+
+    Parameters
+    ----------
+    rows
+        Rows of the model of each epoch, in one order.
+
+    Returns
+    -------
+    list of Row
+        Means, with `epochs`. The intervals are of the means: all models are scored on the same
+        draws of premises. p, which tests a single model, is left out.
+    """
+    epochs = list(rows)
+    return [_over_epochs(found, epochs) for found in zip(*rows.values(), strict=True)]
+
+
+def _over_epochs(rows: Sequence[Row], epochs: list[int]) -> Row:
+    dropped = ("low", "high", "p", "partitions", "method", "strict")
+    details = {key: value for key, value in rows[0].details.items() if key not in dropped}
+    details["epochs"] = epochs
+    values = [row.value for row in rows if row.value is not None]
+    if len(values) < len(rows):  # the embedding lacks words, whatever the epoch
+        return Row(rows[0].subject, rows[0].measure, None, details)
+    drawn = [row.samples for row in rows if row.samples is not None]
+    if len(drawn) == len(rows):
+        details |= ends(np.mean(drawn, axis=0))
+    return Row(rows[0].subject, rows[0].measure, float(np.mean(values)), details)
 
 
 def _undefined_rows(test: TestSet, subject: str, reason: str) -> Iterator[Row]:
@@ -304,6 +421,21 @@ def _attribute_key(plan: Plan) -> dict[str, Any]:
     words = (one.members, one.pairs, one.equalise, one.direction, sorted(one.specific))
     text = repr((one.groups, *words, sorted(one.subjects.items())))
     return {"attribute": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def _sets_key(plan: Plan) -> dict[str, Any]:
+    """Return the part of a cache key that rows of other sentences than the default ones have."""
+    if plan.lists is None and not plan.marked and not plan.as_published:
+        return {}
+    texts = [
+        (
+            test.name,
+            [(test.subject(filler), filler.group, filler.kind) for filler in test.hypotheses],
+            [test.predicate(template) for template in test.templates],
+        )
+        for test in plan.marked_sets()
+    ]
+    return {"sets": _hash_of(texts)}
 
 
 def _embedding_hash(embedding: Embedding) -> str:
@@ -417,13 +549,10 @@ def correlations_with_error(rows: Sequence[Row]) -> list[Row]:
         variant = row.details.get(_VARIANTS.get(row.measure.split("-")[0], ""))
         name = f"{row.measure} ({variant})" if variant else row.measure
         columns.setdefault(name, {})[row.subject] = np.nan if row.value is None else row.value
-    e = ("E", np.array(list(error.values())))
+    e = np.array(list(error.values()))
     made = []
     for name, values in columns.items():
         x = np.array([values.get(subject, np.nan) for subject in error])
-        found = correlation((name, x), e, "pearson")
-        because = {"reason": found.reason} if found.reason else {}
-        details = {"x": found.x, "y": "E", "n": found.n, "p": found.p, "neutral": 0.0, **because}
-        about = {**details, "method": "pearson"}
-        made.append(Row(f"{found.x} – E", "correlation", found.r, about))
+        found = correlation((name, x), ("E", e), "pearson")
+        made.append(correlation_row(found, (x, e), list(error), "pearson"))
     return made

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wordbias.comparison import Comparison, Correlations
+from wordbias.correlation import Correlation
 from wordbias.pages.plots import INK, label_points, save_figure
-from wordbias.statistics import Correlation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

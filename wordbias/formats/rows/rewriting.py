@@ -133,19 +133,23 @@ def rewrite_rows(
         return Rewritten((target,), n, 0, time.perf_counter() - begin)
     with locked(target), output_folder(target) as folder:
         names = [Path(one.path).name for one in rows.shards]
-        kept = _kept(folder, names, fingerprint)
-        todo = [
-            (one.path, rows.array, str(folder / name))
-            for name, one in zip(names, rows.shards, strict=True)
-            if not _is_done(kept.get(name), one.path, folder / name)
-        ]
-        total, done = 0, len(names) - len(todo)
+
+        def missing() -> list[Item]:
+            kept = _kept(folder, names, fingerprint)
+            return [
+                (one.path, rows.array, str(folder / name))
+                for name, one in zip(names, rows.shards, strict=True)
+                if not _is_done(kept.get(name), one.path, folder / name)
+            ]
+
+        todo, total = missing(), 0
         try:
             with _progress(rows) as written:
                 for path, n in _in_processes(transform, todo, jobs, written):
-                    total, done = total + n, done + 1
+                    total += n
                     _keep(folder, path)
         except KeyboardInterrupt:
+            done = len(names) - len(missing())  # on record, which the next call goes by
             raise Interrupted(
                 f"{done} of {how_many(len(names), 'shard')} are in {target}; the same call resumes"
             ) from None

@@ -1,0 +1,202 @@
+"""Paired differences of a study: scipy's tests, closed forms, and what so few seeds can show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from wordbias.nli.differences import (
+    about_power,
+    fewest_seeds,
+    paired_differences,
+    smallest_p,
+)
+from wordbias.results import Row
+from wordbias.statistics import sign_flip_p
+
+
+def _rows(
+    subject: str,
+    values: Sequence[float | None],
+    setting: str = "nouns",
+    measure: str = "mab-error",
+    seeds: Sequence[int] | None = None,
+) -> list[Row]:
+    about = {"attribute": "gender", "set": "explicit", "setting": setting, "better": "lower"}
+    numbered = range(len(values)) if seeds is None else seeds
+    return [
+        Row(subject, measure, value, {**about, "seed": seed, "neutral": 0})
+        for seed, value in zip(numbered, values, strict=True)
+    ]
+
+
+def _drawn(seed: int, n: int, shift: float = 0.0) -> list[float]:
+    return (0.7 + shift + 0.1 * np.random.default_rng(seed).normal(size=n)).tolist()
+
+
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 9))
+@settings(max_examples=40, deadline=None)
+def test_a_difference_is_that_of_scipys_paired_tests(seed: int, n: int) -> None:
+    before, after = _drawn(seed, n), _drawn(seed + 1, n, 0.05)
+    (found,) = paired_differences([*_rows("a", before), *_rows("b", after)])
+    t = stats.ttest_rel(after, before)
+    interval = t.confidence_interval(0.95)
+    flipped = stats.permutation_test(
+        (np.array(after), np.array(before)),
+        lambda x, y, axis: (x - y).mean(axis=axis),
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=np.inf,
+    )
+    assert (found.subject, found.measure) == ("b", "mab-error-change")
+    assert found.value == pytest.approx(np.mean(after) - np.mean(before))
+    about = found.details
+    assert (about["low"], about["high"]) == pytest.approx((interval.low, interval.high))
+    assert about["p"] == about["p_holm"] == pytest.approx(flipped.pvalue)
+    assert about["spread"] == pytest.approx(np.std(np.subtract(after, before), ddof=1))
+    assert (about["original"], about["n"], about["tests"]) == ("a", n, 1)
+
+
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 9))
+@settings(max_examples=40, deadline=None)
+def test_an_excluded_effect_is_rejected_by_both_one_sided_tests(seed: int, n: int) -> None:
+    """At that effect the larger of both p is .05; a smaller effect is not excluded."""
+    before, after = _drawn(seed, n), _drawn(seed + 1, n, 0.05)
+    (found,) = paired_differences([*_rows("a", before), *_rows("b", after)])
+    d = np.subtract(after, before)
+
+    def larger_p(effect: float) -> float:
+        above = stats.ttest_1samp(d, effect, alternative="less").pvalue
+        below = stats.ttest_1samp(d, -effect, alternative="greater").pvalue
+        return float(max(above, below))
+
+    excluded = found.details["excluded"]
+    assert larger_p(excluded) == pytest.approx(0.05)
+    assert larger_p(1.01 * excluded) < 0.05 < larger_p(0.99 * excluded)
+
+
+def test_what_models_of_one_seed_share_is_not_in_the_interval() -> None:
+    shared = np.array(_drawn(0, 6))
+    own = 0.001 * np.random.default_rng(1).normal(size=6)
+    rows = [*_rows("a", shared.tolist()), *_rows("b", (shared - 0.02 + own).tolist())]
+    (found,) = paired_differences(rows)
+    assert found.details["high"] < 0
+    assert found.details["excluded"] < 0.03
+    assert np.std(shared, ddof=1) > 10 * found.details["spread"]
+
+
+def test_pairs_are_made_by_seed_not_by_order() -> None:
+    before, after = [0.1, 0.2, 0.4], [0.5, 0.3, 0.9]
+    rows = _rows("a", before, seeds=(0, 1, 2)) + _rows("b", after, seeds=(2, 0, 7))
+    (found,) = paired_differences(rows)
+    assert found.details["n"] == 2
+    assert found.value == pytest.approx(((0.5 - 0.4) + (0.3 - 0.1)) / 2)
+
+
+def test_holm_is_over_embeddings_and_sets_of_one_measure() -> None:
+    rows = []
+    for i, subject in enumerate("abc"):
+        for j, setting in enumerate(("nouns", "pronouns")):
+            rows += _rows(subject, _drawn(9 * i + j, 6, -0.1 * i), setting)
+            rows += _rows(subject, _drawn(99 * i + j, 6), setting, "mab-distance")
+    found = paired_differences(rows)
+    for measure in ("mab-error-change", "mab-distance-change"):
+        own = [row.details for row in found if row.measure == measure]
+        assert [row["tests"] for row in own] == [4] * 4
+        corrected = stats_holm([row["p"] for row in own])
+        np.testing.assert_allclose([row["p_holm"] for row in own], corrected)
+
+
+def stats_holm(p: Sequence[float]) -> list[float]:
+    """Correct by the definition: the largest of (m − j + 1) p of all that are not larger."""
+    ordered = sorted(p)
+    steps = [min(1.0, (len(p) - j) * one) for j, one in enumerate(ordered)]
+    return [max(steps[: ordered.index(one) + p.count(one)]) for one in p]
+
+
+def test_one_seed_has_a_difference_and_no_test() -> None:
+    (found,) = paired_differences([*_rows("a", [0.5]), *_rows("b", [0.25])])
+    assert found.value == -0.25
+    assert not {"p", "low", "excluded", "tests"} & set(found.details)
+
+
+def test_without_a_common_value_there_is_a_reason() -> None:
+    rows = [*_rows("a", [0.5, 0.6]), *_rows("b", [None, None]), *_rows("c", [0.1], seeds=[5])]
+    rows += _rows("d", [0.4, None])
+    found = {row.subject: row for row in paired_differences(rows)}
+    for name in "bc":
+        assert found[name].value is None
+        assert f"{name} and a have no value under the same seed" in found[name].details["reason"]
+    assert found["d"].value == pytest.approx(-0.1)
+    assert paired_differences([]) == paired_differences(_rows("a", [0.1, 0.2])) == []
+
+
+def test_means_over_seeds_are_not_taken_for_models() -> None:
+    mean = Row("b", "mab-error", 9.0, {"set": "explicit", "setting": "nouns", "seeds": 2})
+    (found,) = paired_differences([*_rows("a", [0.1, 0.2]), *_rows("b", [0.2, 0.3]), mean])
+    assert found.value == pytest.approx(0.1)
+
+
+# --- what so many seeds can show
+
+
+@pytest.mark.parametrize("n", range(2, 12))
+@pytest.mark.parametrize("tests", [1, 3])
+def test_the_smallest_p_is_reached_where_all_differences_have_one_sign(n: int, tests: int) -> None:
+    rows = _rows("a", [0.0] * n)
+    for i in range(tests):
+        rows += _rows(f"b{i}", np.linspace(0.1, 0.2, n).tolist())
+    found = paired_differences(rows)
+    assert [row.details["p"] for row in found] == [smallest_p(n)] * tests
+    assert {row.details["p_holm"] for row in found} == {smallest_p(n, tests)}
+    assert smallest_p(n) == sign_flip_p(np.ones(n))
+
+
+@pytest.mark.parametrize("tests", [1, 2, 6, 20, 40])
+def test_with_the_fewest_seeds_a_test_can_be_significant_and_with_one_less_not(tests: int) -> None:
+    n = fewest_seeds(tests)
+    assert smallest_p(n, tests) <= 0.05 < smallest_p(n - 1, tests)
+
+
+def _changes(n: int, arms: int, spread: float) -> list[Row]:
+    rows = _rows("a", [0.5] * n)
+    around = np.linspace(-1, 1, n)
+    around *= spread / around.std(ddof=1)
+    for i in range(arms):
+        rows += _rows(f"b{i}", (0.4 + around).tolist())
+    return paired_differences(rows)
+
+
+def test_too_few_seeds_are_said() -> None:
+    said = about_power(_changes(6, 5, 0.2), 0.5)
+    assert said[0].startswith("p cannot reach .05: with 6 seeds the smallest is .031, after Holm")
+    assert "over 5 tests .156. It takes 8 seeds" in said[0]
+    assert said[1].startswith("Too few seeds: 6 seeds find a difference of 26 % in E of the nouns")
+    assert "standard deviation of .200" in said[1]
+
+
+def test_enough_seeds_are_not_called_too_few() -> None:
+    (said,) = about_power(_changes(9, 2, 0.05), 0.5)
+    assert said.startswith("9 seeds find a difference of 26 % in E of the nouns (0.130,")
+    assert "power .999" in said
+
+
+def test_the_power_is_that_of_simulated_seeds() -> None:
+    n, spread, error = 5, 0.1, 0.5
+    said = about_power(_changes(n, 2, spread), error)[-1]
+    power = float(said.split("with power ")[1].split(". Power")[0])
+    rng = np.random.default_rng(0)
+    drawn = 0.26 * error + spread * rng.normal(size=(20_000, n))
+    rejected = float((stats.ttest_1samp(drawn, 0, axis=1).pvalue < 0.05).mean())
+    assert abs(power - rejected) < 0.0005 + 4 * math.sqrt(power * (1 - power) / 20_000)
+
+
+def test_differences_without_spread_have_no_power_to_compute() -> None:
+    assert about_power(_changes(9, 1, 0.0), 0.5) == []
+    assert about_power([], 0.5) == []

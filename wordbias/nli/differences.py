@@ -1,0 +1,173 @@
+"""Differences between the embeddings of a study, paired by the seed of the NLI models.
+
+The seed alone decides initial weights, order of the pairs and dropout, so that two models of one
+seed differ in their vectors only. What they share is not in the spread of their differences.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wordbias.results import Row
+from wordbias.statistics import (
+    POWER,
+    detectable_effect,
+    excluded_effect,
+    holm,
+    mean_interval,
+    pairs_needed,
+    sign_flip_p,
+    t_power,
+)
+
+CHANGES = {"mab-error": "mab-error-change", "mab-distance": "mab-distance-change"}
+"""Measures of marked attribute bias, and those of their paired differences."""
+PUBLISHED_EFFECT = 0.26
+"""Share of E by which MISP lowers it in Dawkins (2021, section 5): .149 to .1107."""
+SMALLER_EFFECTS = (0.15, 0.10)
+LEVEL = 0.05
+_ABOUT = ("attribute", "set", "setting", "better")
+
+
+def paired_differences(rows: Sequence[Row]) -> list[Row]:
+    """Compare E and d of each embedding with those of the first, seed by seed.
+
+    Parameters
+    ----------
+    rows
+        Rows of single models, with their `seed`; others are ignored.
+
+    Returns
+    -------
+    list of Row
+        For E and d of each set, and each embedding but the first (its `original`): the mean
+        difference over the `n` seeds that both have, its 95 % interval by Student's t, `spread`
+        (standard deviation of the differences), the exact sign-flip `p`, `p_holm` over the
+        `tests` of all embeddings and sets, `excluded` (see
+        `wordbias.statistics.excluded_effect`) and `detectable` (see
+        `wordbias.statistics.detectable_effect`). One seed has only the difference; without a
+        common seed the row has no value but a `reason`.
+    """
+    values: dict[tuple[str, str, str], dict[str, dict[int, float | None]]] = {}
+    about: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for row in rows:
+        if row.measure in CHANGES and "seed" in row.details:
+            key = row.measure, str(row.details["set"]), str(row.details["setting"])
+            by_seed = values.setdefault(key, {}).setdefault(row.subject, {})
+            by_seed[int(row.details["seed"])] = row.value
+            about.setdefault(key, {name: row.details.get(name) for name in _ABOUT})
+    first = next((subject for found in values.values() for subject in found), "")
+    made = [
+        _difference(subject, first, key[0], about[key], found.get(first, {}), own)
+        for measure in CHANGES
+        for key, found in values.items()
+        if key[0] == measure
+        for subject, own in found.items()
+        if subject != first
+    ]
+    return _with_holm(made)
+
+
+def _difference(
+    subject: str,
+    first: str,
+    measure: str,
+    about: dict[str, Any],
+    before: dict[int, float | None],
+    after: dict[int, float | None],
+) -> Row:
+    """Return the row of one embedding and measure, not yet corrected for the number of tests."""
+    pairs = [(after[seed], before[seed]) for seed in after if seed in before]
+    d = np.array([one - other for one, other in pairs if one is not None and other is not None])
+    details = {**about, "original": first, "n": len(d), "neutral": 0}
+    if not len(d):
+        reason = f"undefined: {subject} and {first} have no value under the same seed"
+        return Row(subject, CHANGES[measure], None, {**details, "reason": reason})
+    if (interval := mean_interval(d)) is not None:
+        spread = float(d.std(ddof=1))
+        details |= {
+            **interval._asdict(),
+            "spread": spread,
+            "p": sign_flip_p(d),
+            "excluded": excluded_effect(d),
+            "detectable": detectable_effect(spread, len(d)),
+        }
+    return Row(subject, CHANGES[measure], float(d.mean()), details)
+
+
+def _with_holm(rows: Sequence[Row]) -> list[Row]:
+    """Correct the tests of each measure for the number of embeddings and sets."""
+    made = list(rows)
+    for measure in CHANGES.values():
+        places = [i for i, row in enumerate(made) if row.measure == measure and "p" in row.details]
+        corrected = holm([made[i].details["p"] for i in places]).tolist()
+        for i, p in zip(places, corrected, strict=True):
+            details = {**made[i].details, "p_holm": p, "tests": len(places)}
+            made[i] = Row(made[i].subject, measure, made[i].value, details)
+    return made
+
+
+def smallest_p(n: int, tests: int = 1) -> float:
+    """Return the smallest p that the exact sign-flip test of `n` seeds has, after Holm."""
+    return min(1.0, tests * 2.0 ** (1 - n))
+
+
+def fewest_seeds(tests: int) -> int:
+    """Return the fewest seeds with which one of so many tests can be significant after Holm."""
+    return math.ceil(math.log2(2 * tests / LEVEL))
+
+
+def about_power(changes: Sequence[Row], error: float) -> list[str]:
+    """Say in sentences which effects on E so many seeds can show.
+
+    Parameters
+    ----------
+    changes
+        Rows of `paired_differences`.
+    error
+        E of the first embedding, of which effects are shares.
+
+    Returns
+    -------
+    list of str
+        Sentences about E of the first set: whether its tests can be significant, and the power.
+    """
+    tested = [row for row in changes if row.measure == CHANGES["mab-error"] and "p" in row.details]
+    if not tested:
+        return []
+    n, tests = max(row.details["n"] for row in tested), len(tested)
+    least = smallest_p(n, tests)
+    said = []
+    if least > LEVEL:
+        said.append(
+            f"p cannot reach .05: with {n} seeds the smallest is {_short(smallest_p(n))}, after "
+            f"Holm over {tests} tests {_short(least)}. It takes {fewest_seeds(tests)} seeds; until "
+            "then read the intervals."
+        )
+    kind = {key: tested[0].details[key] for key in ("set", "setting")}
+    same = [row for row in tested if all(row.details[key] == kind[key] for key in kind)]
+    df = sum(row.details["n"] - 1 for row in same)
+    pooled = sum((row.details["n"] - 1) * row.details["spread"] ** 2 for row in same) / df
+    spread = math.sqrt(pooled)
+    if not spread or not error:
+        return said
+    effect = PUBLISHED_EFFECT * error
+    power = t_power(effect * math.sqrt(n) / spread, n - 1)
+    needed = [pairs_needed(share * error, spread) for share in (PUBLISHED_EFFECT, *SMALLER_EFFECTS)]
+    enough = "" if power >= POWER else "Too few seeds: "
+    said.append(
+        f"{enough}{n} seeds find a difference of {100 * PUBLISHED_EFFECT:g} % in E of the "
+        f"{kind['setting']} ({effect:.3f}, the paper's effect of MISP) with power "
+        f"{_short(power)}. Power .8 takes {needed[0]} seeds; of 15 %, {needed[1]}; of 10 %, "
+        f"{needed[2]}. The paired differences have a standard deviation of {_short(spread)}."
+    )
+    return said
+
+
+def _short(value: float) -> str:
+    """Write a number with three digits, as papers do: .031, 1, and .999 for what is nearly 1."""
+    return "1" if value == 1 else f"{min(value, 0.999) if value < 1 else value:.3f}".lstrip("0")
