@@ -29,7 +29,7 @@ from wordbias.contextual.sites import Place, Site, locate, locate_all, written
 from wordbias.contextual.tokenising import PURPOSE, Tokens, batches, encode
 from wordbias.devices import blas_threads, threads
 from wordbias.errors import WordbiasError, need
-from wordbias.methods.leace import Erasure, erase, shrunk_covariance
+from wordbias.methods.leace import Erasure, erase
 from wordbias.methods.moments import Moments
 from wordbias.methods.rows import fit_moments, means_removed
 from wordbias.methods.transform import Projection
@@ -177,8 +177,8 @@ class Read:
         if len(self.classes) < 2:
             found = f", {self.classes[0]!r:.40}" if self.classes else ""
             raise WordbiasError(
-                f"the labels of {len(self.tokens):,} texts are of "
-                f"{len(self.classes) or 'no'} class{found}: expected two classes or more"
+                f"the labels of {len(self.tokens):,} texts are of {'one' if found else 'no'} "
+                f"class{found}: expected two classes or more"
             )
         for place, text in enumerate(self.tokens, 1):
             if not text["input_ids"]:
@@ -309,7 +309,7 @@ def explained(moments: Moments) -> float:
               \sum_k p_k (\mu_k - \mu)(\mu_k - \mu)^\top \in [0, 1]
 
     The mean squared canonical correlation of the vectors and the classes; of two classes R² of a
-    least-squares fit. The covariance is shrunk as for LEACE, see `shrunk_covariance`.
+    least-squares fit, which is 1 whatever the labels if there are fewer vectors than dimensions.
     """
     apart = moments.means - moments.mean
     covariance = moments.covariance()
@@ -317,7 +317,7 @@ def explained(moments: Moments) -> float:
     if np.abs(apart).max() <= _SILENT * scale:
         return 0.0
     with blas_threads(threads()):
-        values, v = np.linalg.eigh(shrunk_covariance(covariance, moments.n))
+        values, v = np.linalg.eigh(covariance)
     kept = values > values[-1] * len(values) * np.finfo(float).eps
     along = (apart @ v[:, kept]) ** 2 / values[kept]
     shares = moments.counts @ along.sum(1) / moments.n

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from wordbias.arguments import check_choice
 from wordbias.contextual.adapters import Adapter, names_sites
@@ -53,8 +54,8 @@ def labelled_texts(
     labels: CellsLike,
     where: Mapping[str, str | Sequence[str]] | None,
     limit: int | None,
-) -> tuple[Texts, list[str]]:
-    """Read texts and the label of each."""
+) -> tuple[Texts, list[str], str]:
+    """Read texts and the label of each; return also the name of the labels, if they have one."""
     file = path_of(texts)
     kept = {
         name: (values,) if isinstance(values, str) else tuple(map(str, values))
@@ -69,7 +70,7 @@ def labelled_texts(
             f"--labels: {len(cells):,} labels for {len(given.texts):,} texts of {given.name}; give "
             "one for each"
         )
-    return given, cells
+    return given, cells, Path(path_of(labels) or "").stem
 
 
 def what_remains(adapter: Adapter) -> list[str]:

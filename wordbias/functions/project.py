@@ -260,7 +260,7 @@ def _all_of(wanted: Sequence[Site]) -> str:
 
 def _of_labels(
     target: Target,
-    given: tuple[Texts, list[str]] | None,
+    given: tuple[Texts, list[str], str] | None,
     paired: Sequence[SentencePair],
     pairs: SentencePairsLike | None,
     method: str,
@@ -290,9 +290,15 @@ def _of_labels(
             source = path_of(pairs) or ("built-in" if pairs is None else "given")
             adapter = scrub_pairs(target.model, target.tokenizer, paired, source=source, **how)
         else:
-            texts, cells = given
+            texts, cells, label = given
             adapter = scrub(
-                target.model, target.tokenizer, texts.texts, cells, source=texts.name, **how
+                target.model,
+                target.tokenizer,
+                texts.texts,
+                cells,
+                source=texts.name,
+                name=label,
+                **how,
             )
     except WordbiasError as error:
         raise WordbiasError(f"{target.name}: {error}") from None
