@@ -20,21 +20,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.contextual.adapters import Adapter, Fingerprint, depth, setting_of
+from wordbias.contextual.adapters import Adapter, Fingerprint, depth
 from wordbias.contextual.families import base_of, family_of, is_decoder, layer_count, width
 from wordbias.contextual.fitting import BATCH, encode_pairs, positions
 from wordbias.contextual.hooks import Change, Removal, changing, check_plain, recording
 from wordbias.contextual.sentence_pairs import SentencePair
-from wordbias.contextual.sites import Place, Site, locate, locate_all
+from wordbias.contextual.sites import Place, Site, locate, locate_all, written
 from wordbias.contextual.tokenising import PURPOSE, Tokens, batches, encode
 from wordbias.devices import blas_threads, threads
 from wordbias.errors import WordbiasError, need
-from wordbias.methods.leace import Erasure, erase, shrunk_covariance
+from wordbias.methods.leace import Erasure, erase
 from wordbias.methods.moments import Moments
 from wordbias.methods.rows import fit_moments, means_removed
 from wordbias.methods.transform import Projection
 from wordbias.pretrained import evaluating, usual_length
 from wordbias.progress import progress
+from wordbias.rendering import Table
+from wordbias.results import Row, number
 
 METHODS = ("leace", "hard", "mhd", "misp")
 TOKENS = ("all", "last", "mean", "word")
@@ -175,8 +177,8 @@ class Read:
         if len(self.classes) < 2:
             found = f", {self.classes[0]!r:.40}" if self.classes else ""
             raise WordbiasError(
-                f"the labels of {len(self.tokens):,} texts are of "
-                f"{len(self.classes) or 'no'} class{found}: expected two classes or more"
+                f"the labels of {len(self.tokens):,} texts are of {'one' if found else 'no'} "
+                f"class{found}: expected two classes or more"
             )
         for place, text in enumerate(self.tokens, 1):
             if not text["input_ids"]:
@@ -259,7 +261,9 @@ def _scrubbed(
         "sites": about,
     }
     fingerprint = Fingerprint.of(model)
-    return Adapter({}, fingerprint, facts=facts, chosen=setting_of(chosen), steps=steps)
+    return Adapter(
+        {}, fingerprint, facts=facts, chosen=written(chosen).replace(", ", ","), steps=steps
+    )
 
 
 def _check_sites(model: Any, chosen: Sequence[Site], sequential: bool) -> None:
@@ -305,7 +309,7 @@ def explained(moments: Moments) -> float:
               \sum_k p_k (\mu_k - \mu)(\mu_k - \mu)^\top \in [0, 1]
 
     The mean squared canonical correlation of the vectors and the classes; of two classes R² of a
-    least-squares fit. The covariance is shrunk as for LEACE, see `shrunk_covariance`.
+    least-squares fit, which is 1 whatever the labels if there are fewer vectors than dimensions.
     """
     apart = moments.means - moments.mean
     covariance = moments.covariance()
@@ -313,7 +317,7 @@ def explained(moments: Moments) -> float:
     if np.abs(apart).max() <= _SILENT * scale:
         return 0.0
     with blas_threads(threads()):
-        values, v = np.linalg.eigh(shrunk_covariance(covariance, moments.n))
+        values, v = np.linalg.eigh(covariance)
     kept = values > values[-1] * len(values) * np.finfo(float).eps
     along = (apart @ v[:, kept]) ** 2 / values[kept]
     shares = moments.counts @ along.sum(1) / moments.n
@@ -326,6 +330,57 @@ def mapped(moments: Moments, step: Step) -> Moments:
     linear = step(np.eye(moments.dim)) - offset  # row i is the image of unit vector i
     within = linear.T @ moments.within @ linear
     return replace(moments, means=step(moments.means), within=within)
+
+
+# Rows and table
+
+
+def label_rows(adapter: Adapter, subject: str) -> list[Row]:
+    """Return for each site what a linear map explained of the label, and what after the removal.
+
+    The vectors are those of the texts of the fit, of a sequential fit after the removals before.
+    """
+    facts = adapter.facts
+    about = {"method": facts["method"], "sequential": facts["sequential"]}
+    return [
+        Row(
+            subject,
+            EXPLAINED,
+            fitted[stage],
+            {
+                "site": site,
+                "stage": stage,
+                "n": fitted["vectors"],
+                "classes": list(facts["classes"]),
+                "neutral": 0.0,
+                "better": "lower",
+                **about,
+            },
+        )
+        for site, fitted in facts["sites"].items()
+        for stage in ("before", "after")
+    ]
+
+
+def label_tables(rows: Sequence[Row], adapter: Adapter, subject: str) -> list[Table]:
+    """Return a table with one line a site: vectors, and what is explained before and after."""
+    facts = adapter.facts
+    cells: dict[str, list[str]] = {}
+    for row in rows:
+        cells.setdefault(row.details["site"], [f"{row.details['n']:,}"]).append(
+            number(row.value, 3)
+        )
+    what = f"{facts['labels'] or 'the label'} by {facts['method']}"
+    left = "after the removals before it" if facts["sequential"] else "of the unmodified model"
+    return [
+        Table(
+            f"Removals of {what} in {subject}",
+            ["site", "vectors", "before", "after"],
+            [[site, *line] for site, line in cells.items()],
+            "before, after: share of the label that a linear map of the vectors explains (0 is "
+            f"none), {left} and after its own, in the texts that it was fitted on.",
+        )
+    ]
 
 
 # The layers of a model, one after another
