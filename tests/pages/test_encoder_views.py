@@ -175,7 +175,8 @@ def test_associations_and_correlations_are_drawn_by_layer() -> None:
     layered = [{**one, "layer": layer} for one in ranks for layer in range(1, LAYERS)]
     found = {section.key: section for section in model_sections([*rows(()), *layered])}
     (tests,) = found["associations"].figures
-    assert tests.picture.count(", layer ") == LAYERS + 1
+    assert tests.title == "SEAT by layer, male names/female names × career/family"
+    assert tests.picture.count("<title>before, layer ") == LAYERS + 1
     by_layer = found["pronouns"].figures[1]
     assert by_layer.picture.count("<title>before, layer ") == LAYERS
     last = [one for one in rows(()) if one.get("layer") == LAYERS]
