@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.contextual.adapters import Adapter, Fingerprint, depth
-from wordbias.contextual.families import base_of, family_of, is_decoder, layer_count, width
+from wordbias.contextual.families import OUTPUTS, base_of, family_of, is_decoder, layer_count, width
 from wordbias.contextual.fitting import BATCH, encode_pairs, positions
 from wordbias.contextual.hooks import Change, Removal, changing, check_plain, recording
 from wordbias.contextual.sentence_pairs import SentencePair
@@ -29,6 +29,7 @@ from wordbias.contextual.sites import Place, Site, locate, locate_all, written
 from wordbias.contextual.tokenising import PURPOSE, Tokens, batches, encode
 from wordbias.devices import blas_threads, threads
 from wordbias.errors import WordbiasError, need
+from wordbias.formats.tables import cell_of
 from wordbias.methods.leace import Erasure, erase
 from wordbias.methods.moments import Moments
 from wordbias.methods.rows import fit_moments, means_removed
@@ -105,7 +106,19 @@ def scrub(
     if len(texts) != len(labels):
         raise WordbiasError(f"{len(texts):,} texts, but {len(labels):,} labels; give one for each")
     check_plain(model)
-    classes, codes = np.unique(np.array([str(label) for label in labels], str), return_inverse=True)
+    cells = [cell_of(label) or "" for label in labels]
+    if "" in cells:
+        raise WordbiasError(
+            f"labels: {cells.count(''):,} of {len(cells):,} are missing, the first that of text "
+            f"{cells.index('') + 1}; leave those texts out"
+        )
+    classes, codes = np.unique(np.array(cells, str), return_inverse=True)
+    if len(classes) < 2:
+        found = f", {str(classes[0])!r:.40}" if len(classes) else ""
+        raise WordbiasError(
+            f"the labels of {len(texts):,} texts are of {len(classes) or 'no'} class{found}: "
+            "expected two classes or more"
+        )
     encoded = encode(model, tokenizer, texts)
     cut = _count_cut(model, tokenizer, texts, encoded)
     read = Read(encoded, codes, tuple(map(str, classes)), None).at(tokens)
@@ -174,12 +187,6 @@ class Read:
     positions: Sequence[Sequence[int]] | None = field(repr=False)
 
     def __post_init__(self) -> None:
-        if len(self.classes) < 2:
-            found = f", {self.classes[0]!r:.40}" if self.classes else ""
-            raise WordbiasError(
-                f"the labels of {len(self.tokens):,} texts are of {'one' if found else 'no'} "
-                f"class{found}: expected two classes or more"
-            )
         for place, text in enumerate(self.tokens, 1):
             if not text["input_ids"]:
                 raise WordbiasError(f"text {place}: has no token to read; leave it out")
@@ -226,10 +233,14 @@ def _scrubbed(
     """Fit the removals of all sites, and make the adapter."""
     if method not in METHODS:
         raise WordbiasError(f"method {method!r}: expected one of {', '.join(METHODS)}")
+    if dims is not None and method not in ("mhd", "misp"):
+        raise WordbiasError(f"--dims is for --method=mhd and misp, not {method}")
     every = [Site("tokens", layer) for layer in range(1, layer_count(model) + 1)]
     places = locate_all(model, every if wanted is None else wanted)
     chosen = sorted({place.site for place in places}, key=depth)
-    _check_sites(model, chosen, sequential)
+    _check_sites(model, chosen)
+    if sequential and method in ("leace", "hard"):
+        _check_sums(chosen, layer_count(model), normed=bool(family_of(model).last))
     steps: dict[Site, Step] = {}
     about: dict[str, Any] = {}
 
@@ -245,7 +256,7 @@ def _scrubbed(
         for _, group in groupby(chosen, key=lambda site: site.layer):
             here = list(group)
             if not sequential:
-                for site, moments in run.moments(here, done=True).items():
+                for site, moments in run.moments(here, done=here[-1].kind != "input").items():
                     fit(site, moments)
                 continue
             for site in here:
@@ -266,8 +277,8 @@ def _scrubbed(
     )
 
 
-def _check_sites(model: Any, chosen: Sequence[Site], sequential: bool) -> None:
-    """Refuse sites at which no removal can be fitted to labels, or only a second one."""
+def _check_sites(model: Any, chosen: Sequence[Site]) -> None:
+    """Refuse sites at which no removal can be fitted to labels."""
     name = type(model).__name__
     if family_of(model).shared:
         raise WordbiasError(
@@ -283,12 +294,37 @@ def _check_sites(model: Any, chosen: Sequence[Site], sequential: bool) -> None:
                 f"{', '.join(f'{kind}@L' for kind in FITTED)}; fit this site to pairs of "
                 "sentences, without --texts and --method"
             )
-        before = Site("tokens", site.layer - 1) if site.layer and site.layer > 1 else None
-        if sequential and site.kind == "input" and before in chosen:
-            raise WordbiasError(
-                f"sites {before} and {site}: are the same vectors, of which the first leaves the "
-                "second nothing; name one of them"
-            )
+
+
+def _check_sums(chosen: Sequence[Site], layers: int, *, normed: bool) -> None:
+    """Refuse a site whose vectors are those of earlier sites, or their sum.
+
+    Parameters
+    ----------
+    normed
+        A norm follows the last layer, so that its output is no such sum.
+    """
+    equal: list[Site] = []  # sites whose removals make the classes' means equal in the stream
+    for layer in range(1, layers + 1):
+        for site in (Site("input", layer), Site("tokens", layer)):
+            if site.kind == "tokens":
+                added = [Site(kind, layer) for kind in OUTPUTS]
+                equal = [*equal, *added] if equal and set(added) <= set(chosen) else []
+                if normed and layer == layers:
+                    return
+            if site not in chosen:
+                continue
+            if len(equal) == 1:
+                raise WordbiasError(
+                    f"sites {equal[0]} and {site}: are the same vectors, of which the first leaves "
+                    "the second nothing; name one of them"
+                )
+            if equal:
+                raise WordbiasError(
+                    f"site {site}: its vectors are the sum of those at {written(equal)}, whose "
+                    f"removals leave it nothing; leave {site} out"
+                )
+            equal = [site]
 
 
 def _fit(method: str, moments: Moments, dims: int | None) -> Step:
@@ -411,16 +447,17 @@ class Run:
         self._more = {"use_cache": False} if is_decoder(model) else {}
         self._changes: list[tuple[Site, Removal]] = []
         self._made: Callable[[Any], Any] | None = None
-        self._stack = ExitStack()
 
     def __enter__(self) -> Run:
         torch = need("torch", extra="contextual", purpose=PURPOSE)
         torch.set_num_threads(threads())
-        self._stack.enter_context(evaluating(self.base))
-        self._stack.enter_context(torch.inference_mode())
-        self._states = States(self.read.size, self._width, self._stack)
         total = self.last * self.read.size
-        self._bar = self._stack.enter_context(progress("fitting by layer", total, "token"))
+        with ExitStack() as stack:  # which is left as it was found if Ctrl-C comes in here
+            stack.enter_context(evaluating(self.base))
+            stack.enter_context(torch.inference_mode())
+            self._bar = stack.enter_context(progress("fitting by layer", total, "token"))
+            self._stack = stack.pop_all()
+        self._states = States(self.read.size, self._width, self._stack)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -440,16 +477,17 @@ class Run:
             No removal will be added inside of this layer, only behind it: its output is stored.
         """
         found: dict[Site, Moments] = {}
-        for places, mask, values in self._compute(wanted, done):
-            for site, x in values.items():
-                rows, codes = self._rows(x, places, mask)
-                if not np.isfinite(rows).all():
-                    raise WordbiasError(
-                        f"site {site}: the model puts out no numbers; its weights are damaged, or "
-                        "its values too large for its precision"
-                    )
-                more = Moments.of_codes(rows, codes, self.read.classes)
-                found[site] = found[site] + more if site in found else more
+        with closing(self._compute(wanted, done)) as batches_done:
+            for places, mask, values in batches_done:
+                for site, x in values.items():
+                    rows, codes = self._rows(x, places, mask)
+                    if not np.isfinite(rows).all():
+                        raise WordbiasError(
+                            f"site {site}: the model puts out no numbers; its weights are damaged, "
+                            "or its values too large for its precision"
+                        )
+                    more = Moments.of_codes(rows, codes, self.read.classes)
+                    found[site] = found[site] + more if site in found else more
         # the rows are what the next layer reads, whatever rounding made them
         return {site: replace(one, noise=0.0) for site, one in found.items()}
 
@@ -470,11 +508,13 @@ class Run:
 
     def _compute(
         self, wanted: Sequence[Site], done: bool
-    ) -> Iterator[tuple[list[int], Any, dict[Site, Any]]]:
+    ) -> Generator[tuple[list[int], Any, dict[Site, Any]], None, None]:
         """Compute the layers up to that of some sites; yield batches of the values there."""
         torch = need("torch", extra="contextual", purpose=PURPOSE)
         first, layer = self.at, wanted[0].layer or 0
         target = layer + 1 if done else layer
+        entering_only = not done and all(site.kind == "input" for site in wanted)
+        until = max(1, layer - 1) if entering_only else layer  # last layer to be computed
         stores = first < target <= self.last
         device = next(self.base.parameters()).device
         state: dict[str, Any] = {}
@@ -490,7 +530,7 @@ class Run:
             if (site.layer or 0) >= first
         ]
         with (
-            self._only(first, layer),
+            self._only(first, until),
             changing(changes),
             recording(self.base, wanted) as values,
         ):
