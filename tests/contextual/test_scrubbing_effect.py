@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import csv
+import gzip
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from labelled_texts import DEPTH, THREE, TWO, WORDS, decoder, encoder, marking, tokenizer
-from tiny_decoders import build_decoder, word_tokenizer
+from tiny_decoders import build_decoder, byte_tokenizer, word_tokenizer
 from tiny_encoders import build
 
 from wordbias.contextual import scrubbing
@@ -365,6 +367,22 @@ def test_a_coordinate_that_is_ten_thousand_times_larger(precision: str) -> None:
         for column in rows.T:
             apart = gap(column[:, None], labels)
             assert apart <= 64 * torch.finfo(kind).eps * np.abs(column).max(), site
+
+
+def test_biographies_of_women_and_men(shared_data: Path) -> None:
+    """Real texts, in float32, whose bytes a decoder with random weights reads."""
+    with gzip.open(shared_data / "bios" / "bios_surgeon_nurse.tsv.gz", "rt", encoding="utf-8") as f:
+        rows = [row for _, row in zip(range(40), csv.DictReader(f, delimiter="\t"), strict=False)]
+    texts, labels = [row["text"][:200] for row in rows], [row["gender"] for row in rows]
+    reader = byte_tokenizer()
+    model = build_decoder("llama", len(reader), num_hidden_layers=3, max_position_embeddings=1024)
+    adapter = scrub(model, reader, texts, labels, batch=len(texts))
+    shares = [adapter.facts["sites"][str(site)] for site in adapter.steps]
+    assert all(one["before"] > 1e-3 and one["after"] == 0 for one in shares)
+    assert shares[0]["vectors"] == sum(len(text.encode()) for text in texts)
+    for site, (rows_there, every) in left_at(model, reader, adapter, texts, labels).items():
+        eps = torch.finfo(torch.float32).eps
+        assert gap(rows_there, every) <= 64 * eps * np.abs(rows_there).max(), site
 
 
 # Figures of a fit

@@ -54,7 +54,7 @@ def scrub(
     model: Any,
     tokenizer: Any,
     texts: Sequence[str],
-    labels: Sequence[str],
+    labels: Sequence[object],
     *,
     wanted: Sequence[Site] | None = None,
     method: str = METHODS[0],
