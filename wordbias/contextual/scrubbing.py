@@ -2,8 +2,9 @@
 
 Each is fitted on what the ones before it left, in the order of the model's computation (Belrose et
 al. 2023, section 6), so that with all of them on, the classes' means are equal at every site. Each
-layer is computed once: the hidden states of all tokens go from layer to layer, and of what is
-fitted only counts, means and second moments are held, whatever the number of tokens.
+layer is computed once, and once more for each site inside of it: the hidden states of all tokens go
+from layer to layer, and of what is fitted only counts, means and second moments are held, whatever
+the number of tokens.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -27,7 +28,7 @@ from wordbias.contextual.hooks import Change, Removal, changing, check_plain, re
 from wordbias.contextual.sentence_pairs import SentencePair
 from wordbias.contextual.sites import Place, Site, locate, locate_all, written
 from wordbias.contextual.tokenising import PURPOSE, Tokens, batches, encode
-from wordbias.devices import blas_threads, threads
+from wordbias.devices import threads
 from wordbias.errors import WordbiasError, need
 from wordbias.formats.tables import cell_of
 from wordbias.methods.leace import Erasure, erase
@@ -55,7 +56,7 @@ def scrub(
     model: Any,
     tokenizer: Any,
     texts: Sequence[str],
-    labels: Sequence[str],
+    labels: Sequence[object],
     *,
     wanted: Sequence[Site] | None = None,
     method: str = METHODS[0],
@@ -83,6 +84,9 @@ def scrub(
     tokens
         Vectors that are fitted on: those of ``all`` tokens, each with the label of its text, of the
         ``last`` of each text, or the ``mean`` of each text.
+    dims
+        Number of components that ``mhd`` and ``misp`` remove; by default see `subspace_of` in
+        `wordbias.methods.rows`.
     sequential
         Fit each removal on what those before it left; otherwise all on the unmodified model.
     source, name
@@ -92,7 +96,8 @@ def scrub(
     ------
     WordbiasError
         If interventions are applied to the model, it lacks a site, its layers share their weights,
-        there is one class, or the classes do not differ.
+        a label is missing, there is one class, or the classes do not differ at a site, such as one
+        whose vectors are the sum of those at sites before it.
 
     References
     ----------
@@ -352,12 +357,23 @@ def explained(moments: Moments) -> float:
     scale = np.sqrt(np.trace(covariance) + moments.mean @ moments.mean)
     if np.abs(apart).max() <= _SILENT * scale:
         return 0.0
-    with blas_threads(threads()):
-        values, v = np.linalg.eigh(covariance)
-    kept = values > values[-1] * len(values) * np.finfo(float).eps
-    along = (apart @ v[:, kept]) ** 2 / values[kept]
-    shares = moments.counts @ along.sum(1) / moments.n
+    along = _whitened(apart, covariance)
+    shares = moments.counts @ (along**2).sum(1) / moments.n
     return float(min(shares / (len(moments.classes) - 1), 1.0))
+
+
+def _whitened(x: Floats, covariance: Floats) -> Floats:
+    """Return rows in coordinates in which a covariance is the identity, without its kernel."""
+    smallest = len(covariance) * np.finfo(float).eps
+    with suppress(np.linalg.LinAlgError):  # it has a kernel
+        half = np.linalg.cholesky(covariance)
+        if half.diagonal().min() ** 2 > smallest * np.trace(covariance):
+            found: Floats = np.linalg.solve(half, x.T).T
+            return found
+    values, v = np.linalg.eigh(covariance)
+    kept = values > values[-1] * smallest
+    along: Floats = (x @ v[:, kept]) * values[kept] ** -0.5
+    return along
 
 
 def mapped(moments: Moments, step: Step) -> Moments:

@@ -4,38 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from functools import cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from decoder_values import final_norm, layer_of, place_of
-from tiny_decoders import WITH_SITES, build_decoder, word_tokenizer
+from labelled_texts import (
+    DEPTH,
+    THREE,
+    TWO,
+    WORDS,
+    Labelled,
+    decoder,
+    encoder,
+    marking,
+    tokenizer,
+)
+from tiny_decoders import WITH_SITES
 from tiny_encoders import FAMILIES as ENCODER_FAMILIES
-from tiny_encoders import build, make_tokenizer
 
 from wordbias.contextual.adapters import Adapter
 from wordbias.contextual.hooks import Intervention, applied
-from wordbias.contextual.scrubbing import scrub
+from wordbias.contextual.scrubbing import scrub, scrub_pairs
+from wordbias.contextual.sentence_pairs import SentencePair
 from wordbias.contextual.sites import Site, sites
 from wordbias.methods.leace import Erasure, fit_erasure
 
 torch = pytest.importorskip("torch")
 
-WORDS = [f"{letter}{number}" for letter in "abcdefgh" for number in range(4)]
-DEPTH = 3
 ENCODERS = tuple(name for name in ENCODER_FAMILIES if name != "albert")
 MIXED = sites("input@1,attention-output@all,mlp-output@2,input@3,tokens@3", DEPTH)
 CLOSE = 1e-7
 """Share of the length of a vector by which two ways of computing it in float64 may differ: the
 rounding of some thousand operations, as often magnified as the covariances are ill-conditioned."""
-
-
-class Labelled(NamedTuple):
-    """Texts and their labels."""
-
-    texts: list[str]
-    labels: list[str]
 
 
 class Data(NamedTuple):
@@ -47,47 +49,6 @@ class Data(NamedTuple):
 
 def read_by(reader: Any, given: Labelled) -> Data:
     return Data([torch.tensor([reader(text)["input_ids"]]) for text in given.texts], given.labels)
-
-
-def made_up(n: int, classes: int) -> Labelled:
-    """Return texts of 2 to 8 words, of which each class prefers others, and their labels."""
-    rng = np.random.default_rng(3)
-    texts, labels = [], []
-    for i in range(n):
-        label = i % classes
-        shares = np.where(np.arange(len(WORDS)) % classes == label, 2.0, 1.0)
-        words = rng.choice(WORDS, rng.integers(2, 9), p=shares / shares.sum())
-        texts.append(" ".join(words))
-        labels.append(f"class {label}")
-    return Labelled(texts, labels)
-
-
-TWO, THREE = made_up(36, 2), made_up(45, 3)
-
-
-@cache
-def decoder(family: str) -> Any:
-    """Return a decoder of three layers in float64; nobody may change it."""
-    deeper = {"n_layer" if family == "gpt2" else "num_hidden_layers": DEPTH}
-    return build_decoder(family, len(WORDS) + 2, **deeper).double()
-
-
-@cache
-def encoder(family: str) -> Any:
-    """Return an encoder in float64; nobody may change it."""
-    return build(family, "Model", vocabulary=len(WORDS) + 5).double()
-
-
-@cache
-def tokenizer() -> Any:
-    """Return a tokenizer of words without a padding token."""
-    return word_tokenizer(" ".join(WORDS), front=True)
-
-
-@cache
-def marking() -> Any:
-    """Return a tokenizer of words with the markers of BERT."""
-    return make_tokenizer(WORDS)
 
 
 # The naive way
@@ -190,8 +151,10 @@ def test_each_is_fitted_on_what_those_before_it_left(family: str) -> None:
     check_fitted(adapter, partial(in_decoder, family), read_by(tokenizer(), TWO))
 
 
-@pytest.mark.parametrize("family", WITH_SITES)
-@pytest.mark.parametrize("sequential", [True, False])
+@pytest.mark.parametrize(
+    ("family", "sequential"),
+    [*((name, True) for name in WITH_SITES), ("gpt_neox", False), ("gemma2", False)],
+)
 def test_sites_inside_of_layers(family: str, sequential: bool) -> None:
     adapter = scrub(
         decoder(family), tokenizer(), *THREE, wanted=MIXED, batch=11, sequential=sequential
@@ -201,8 +164,10 @@ def test_sites_inside_of_layers(family: str, sequential: bool) -> None:
     check_fitted(adapter, read, read_by(tokenizer(), THREE), sequential=sequential)
 
 
-@pytest.mark.parametrize("family", ENCODERS)
-@pytest.mark.parametrize("sequential", [True, False])
+@pytest.mark.parametrize(
+    ("family", "sequential"),
+    [*((name, True) for name in ENCODERS), ("deberta-v2", False), ("modernbert", False)],
+)
 def test_layers_of_encoders(family: str, sequential: bool) -> None:
     """DeBERTa mixes the first layer's output with that of a convolution; others end with a norm."""
     wanted = sites("cls@1,tokens@all,cls@3", DEPTH)
@@ -220,3 +185,43 @@ def test_one_vector_of_each_text(family: str, tokens: str) -> None:
     adapter = scrub(decoder(family), tokenizer(), *TWO, tokens=tokens, batch=11)
     data = read_by(tokenizer(), TWO)
     check_fitted(adapter, partial(in_decoder, family), data, tokens)
+
+
+# Pairs of sentences
+
+
+def replaced(sentence: str, words: int) -> str:
+    """Return a sentence with other words in front, and as many."""
+    given = sentence.split()
+    return " ".join([WORDS[(WORDS.index(word) + 1) % 32] for word in given[:words]] + given[words:])
+
+
+PAIRS = [
+    *(SentencePair(text, replaced(text, 1 + i % 2)) for i, text in enumerate(TWO.texts)),
+    SentencePair("a0 a1", "b0 b1 b2"),
+    SentencePair("c0 c1", "c0 c1"),
+]
+"""Sentences that differ in their first words; a pair of other lengths, and one of equal ones."""
+
+
+@pytest.mark.parametrize("tokens", ["word", "all", "last", "mean"])
+def test_the_two_sides_of_pairs_are_the_classes(tokens: str) -> None:
+    """At the words that differ: the mean of their vectors, of pairs of equal length alone."""
+    pairs = PAIRS[:-2] if tokens == "word" else PAIRS[:-1]
+    adapter = scrub_pairs(
+        decoder("qwen3"), tokenizer(), PAIRS, tokens=tokens, wanted=sites("tokens@2,tokens@3")
+    )
+    assert adapter.facts["left_out"] == len(PAIRS) - len(pairs)
+    assert adapter.facts["classes"] == {"first": len(pairs), "second": len(pairs)}
+    texts = [pair.first for pair in pairs] + [pair.second for pair in pairs]
+    data = read_by(tokenizer(), Labelled(texts, ["first"] * len(pairs) + ["second"] * len(pairs)))
+    changed = [1 + i % 2 for i in range(len(pairs))] * 2
+
+    def read(ids: Any, site: Site, removals: Mapping[Site, Erasure]) -> Any:
+        x = in_decoder("qwen3", ids, site, removals)
+        if tokens != "word":
+            return x
+        place = next(i for i, one in enumerate(data.ids) if one is ids)
+        return x[1 : 1 + changed[place]].mean(0, keepdims=True)  # behind the BOS token
+
+    check_fitted(adapter, read, data, "all" if tokens == "word" else tokens)
