@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import click
 
-from wordbias.commands.encoders import FITTING
 from wordbias.commands.shell import argument, option, shell
-from wordbias.commands.types import COUNT
+from wordbias.commands.types import COUNT, split_where
 from wordbias.contextual.loading import HEADS
+from wordbias.contextual.scrubbing import METHODS
 from wordbias.functions.project import project
+from wordbias.functions.project_labels import ALL_TOKENS
 
 command: click.Command = shell(
     project,
     argument("model", required=True),
     option("output", "-o", "--output", metavar="ADAPTER"),
-    *FITTING,
+    option("pairs", metavar="FILE"),
+    option("texts", metavar="FILE"),
+    option("labels", metavar="FILE-or-COLUMN"),
+    option("text_column", metavar="COLUMN"),
+    option("where", multiple=True, callback=split_where, metavar="COLUMN=VALUE"),
+    option("method", type=click.Choice(METHODS)),
     option("sites", metavar="SITES"),
+    option("tokens", type=click.Choice(ALL_TOKENS)),
+    option("dims", type=COUNT),
+    option("sent_debias", metavar="TEXT"),
+    option("limit", type=COUNT),
     option("head", type=click.Choice(list(HEADS))),
     option("setting", metavar="NAME"),
     option("export", metavar="DIR"),
@@ -25,5 +35,7 @@ command: click.Command = shell(
         wordbias project bert-nli -o nli.adapter --pairs mine.toml --tokens word
         wordbias project bert-nli --setting L12-110 --export bert-nli-debiased
         wordbias project bert-nsp -o nsp.adapter --sent-debias wikitext.txt
+        wordbias project smollm2 -o smollm2.adapter --texts bios.tsv --labels gender
+        wordbias project smollm2 --method hard --sites input@1 --export smollm2-debiased
     """,
 )

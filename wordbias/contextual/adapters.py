@@ -221,10 +221,13 @@ class Adapter:
     def _repr_html_(self) -> str:
         """Show the subspaces in a notebook."""
         from wordbias.contextual.fitting import adapter_rows, adapter_tables
+        from wordbias.contextual.scrubbing import scrubbing_tables
 
         architecture = self.fingerprint.architecture
         rows = adapter_rows(self, architecture) if "sites" in self.facts else []
         tables = adapter_tables(rows, architecture) if rows else []
+        if self.steps and "sites" in self.facts:
+            tables += scrubbing_tables(self, architecture)
         return "\n".join([as_paragraph(repr(self)), *map(as_html, tables)])
 
     @property

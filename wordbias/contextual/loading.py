@@ -6,7 +6,15 @@ import os
 from dataclasses import dataclass, replace
 from typing import Any
 
-from wordbias.contextual.families import FAMILIES, base_of, family_of, head_of
+from wordbias.contextual.families import (
+    FAMILIES,
+    base_of,
+    family_of,
+    head_of,
+    is_decoder,
+    language_head_of,
+    layer_count,
+)
 from wordbias.contextual.fitting import PUBLISHED
 from wordbias.contextual.sites import Site
 from wordbias.errors import UsageError, WordbiasError
@@ -20,13 +28,14 @@ from wordbias.pretrained import (
 )
 from wordbias.resources.hub import local
 
-_WHAT = "an encoder"
+_WHAT = "an encoder or a decoder"
 _NEXT = "NextSentencePrediction"
 _KINDS = {
     _NEXT: "AutoModelForNextSentencePrediction",
     "SequenceClassification": "AutoModelForSequenceClassification",
     "MultipleChoice": "AutoModelForMultipleChoice",
     "MaskedLM": "AutoModelForMaskedLM",
+    "CausalLM": "AutoModelForCausalLM",
 }
 HEADS = {
     "next-sentence": _NEXT,
@@ -50,8 +59,14 @@ class Target(LoadedModel):
     sentence: bool
 
     def sites(self) -> tuple[Site, ...]:
-        """Return the published sites of the model."""
+        """Return the published sites of an encoder; of a decoder the output of every layer."""
+        if is_decoder(self.model):
+            return self.outputs()
         return tuple(site for site in PUBLISHED if self.sentence or site.kind != "sentence")
+
+    def outputs(self) -> tuple[Site, ...]:
+        """Return the output of every layer, ``tokens@all``."""
+        return tuple(Site("tokens", i) for i in range(1, layer_count(self.model) + 1))
 
 
 def load_target(source: ModelLike, device: str | None = None, head: str | None = None) -> Target:
@@ -64,7 +79,8 @@ def load_target(source: ModelLike, device: str | None = None, head: str | None =
     head
         One of `HEADS`, for a folder or a name. By default the head that the model's config names,
         if it has weights: the config of a sentence encoder often names the masked-language head
-        of its training. Pre-trained BERT gets the next-sentence head that comes with its weights.
+        of its training. Pre-trained BERT gets the next-sentence head that comes with its weights,
+        and a decoder its language-modelling head.
 
     Raises
     ------
@@ -81,12 +97,17 @@ def load_target(source: ModelLike, device: str | None = None, head: str | None =
     else:
         raise UsageError("--head goes with the name of a model; one that is loaded has its own")
     family, has_head = family_of(loaded.model), head_of(loaded.model) is not None
+    language = language_head_of(loaded.model) is not None
+    if family.causal and head not in (None, "none", "classification"):
+        raise UsageError(
+            f"--head={head} is for encoders; {name} is a decoder, whose head is loaded without it"
+        )
     what = f"{name}: holds a {type(loaded.model).__name__} without"
     if lacking := _missing_in_encoder(loaded):
         raise WordbiasError(
             f"{what} trained weights for {lacking[0]}; give a folder whose weights are its own"
         )
-    if loaded.missing and (has_head or head == "masked-lm"):
+    if loaded.missing and (has_head or language or head == "masked-lm"):
         raise WordbiasError(f"{what} {loaded.missing[0]}; give a model folder with a trained head")
     pooled = bool(family.pooled) and getattr(loaded.model, family.pooled, None) is not None
     drawn = any(family.pooler in parameter for parameter in loaded.missing)
@@ -115,6 +136,8 @@ def _loaded(name: str, head: str | None) -> LoadedModel:
             return found
     if head is not None:
         purpose = HEADS[head]
+    elif kind in FAMILIES and FAMILIES[kind].causal and "LMHead" in architectures[0]:
+        purpose = "CausalLM"  # as GPT2LMHeadModel
     found = load_pretrained(_KINDS.get(purpose, "AutoModel"), name, _WHAT)
     if head is None and purpose == "MaskedLM" and found.missing:
         return load_pretrained("AutoModel", name, _WHAT)

@@ -29,12 +29,15 @@ from wordbias.contextual.sites import Place, Site, locate, locate_all, written
 from wordbias.contextual.tokenising import PURPOSE, Tokens, batches, encode
 from wordbias.devices import blas_threads, threads
 from wordbias.errors import WordbiasError, need
+from wordbias.measures.registry import ideal
 from wordbias.methods.leace import Erasure, erase, shrunk_covariance
 from wordbias.methods.moments import Moments
 from wordbias.methods.rows import fit_moments, means_removed
 from wordbias.methods.transform import Projection
 from wordbias.pretrained import evaluating, usual_length
 from wordbias.progress import progress
+from wordbias.rendering import Table
+from wordbias.results import Row, number
 
 METHODS = ("leace", "hard", "mhd", "misp")
 TOKENS = ("all", "last", "mean", "word")
@@ -43,6 +46,7 @@ FITTED = ("input", "attention-output", "mlp-output", "cls", "tokens")
 IN_MEMORY = 1 << 29
 """Bytes up to which the hidden states of all tokens are held in memory, not in a file."""
 EXPLAINED = "label-explained"
+STAGES = ("before", "after")
 _SILENT = 1e-8
 Step = Projection | Erasure
 Floats = NDArray[np.float64]
@@ -333,6 +337,57 @@ def mapped(moments: Moments, step: Step) -> Moments:
     linear = step(np.eye(moments.dim)) - offset  # row i is the image of unit vector i
     within = linear.T @ moments.within @ linear
     return replace(moments, means=step(moments.means), within=within)
+
+
+# Rows and table
+
+
+def scrubbing_rows(adapter: Adapter, subject: str) -> list[Row]:
+    """Return the rows of what was fitted to labels: `explained` at each site, before and after."""
+    about = adapter.facts.get("sites", {})
+    return [
+        Row(
+            subject,
+            EXPLAINED,
+            about[str(site)][stage],
+            {
+                "site": str(site),
+                "layer": site.layer,
+                "stage": stage,
+                "n": about[str(site)]["vectors"],
+                **ideal(EXPLAINED),
+            },
+        )
+        for site in adapter.steps
+        for stage in STAGES
+    ]
+
+
+def scrubbing_tables(adapter: Adapter, subject: str) -> list[Table]:
+    """Return a table with one line a layer and one column a kind of sites."""
+    shown = {
+        site: " → ".join(number(adapter.facts["sites"][str(site)][stage], 3) for stage in STAGES)
+        for site in adapter.steps
+    }
+    kinds = [kind for kind in FITTED if any(site.kind == kind for site in shown)]
+    layers = sorted({site.layer or 0 for site in shown})
+    cells = [
+        [str(layer), *(shown.get(Site(kind, layer), "–") for kind in kinds)] for layer in layers
+    ]
+    what = adapter.facts["labels"] or "the label"
+    if adapter.facts["sequential"]:
+        was = "what the removals before the site leave of it, and what is left behind it"
+    else:
+        was = "in the unmodified model, and after the removal at this site alone"
+    return [
+        Table(
+            f"{subject}: share of {what} that a linear map of the vectors explains, on the fitted "
+            "texts",
+            ["layer", *kinds],
+            cells,
+            f"Before → after the removal: {was}.",
+        )
+    ]
 
 
 # The layers of a model, one after another

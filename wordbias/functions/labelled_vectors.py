@@ -31,6 +31,7 @@ from wordbias.probes.inputs import (
     read_word_labels,
 )
 from wordbias.probes.representations import Column, Layers, Representations, cell_of, which_layers
+from wordbias.probes.texts import Texts
 from wordbias.resources import located
 
 VectorsLike = EmbeddingLike | Representations | NDArray[Any]
@@ -354,6 +355,24 @@ def _refuse_blank(what: str, labels: object, column: Column, *, encoded: bool = 
     raise WordbiasError(
         f"{what}: {count:,} of {len(column.codes):,} {rows} have no {named or 'label'}; {mend}"
     )
+
+
+def labels_of_texts(texts: Texts, labels: CellsLike) -> list[str]:
+    """Return the label of each text: a column of them, the lines of a file, or given values.
+
+    Raises
+    ------
+    WordbiasError
+        If there is no such column or file, their numbers differ, or a text has no label.
+    """
+    column = _column("--labels", labels, texts.name, texts.columns)
+    if len(column.codes) != len(texts):
+        raise WordbiasError(
+            f"{path_of(labels) or '--labels'}: {len(column.codes):,} labels for {len(texts):,} "
+            f"texts of {texts.name}; give one for each"
+        )
+    _refuse_blank(texts.name, labels, column)
+    return column.cells()
 
 
 def with_names(inputs: Sequence[Labelled]) -> list[Labelled]:

@@ -1,18 +1,18 @@
-"""Subspaces fitted inside an encoder: its adapter, and the model with a setting folded in."""
+"""Removals fitted inside a model: its adapter, and the model with a setting folded in."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from wordbias.arguments import check_choice, check_number
+from wordbias.arguments import check_choice
 from wordbias.calls import current, note, public
 from wordbias.contextual.adapters import Adapter, depth, names_sites, sites_of
 from wordbias.contextual.embedding_site import embedding_effect, fit_embedding, sentence_vectors
-from wordbias.contextual.families import layer_count
+from wordbias.contextual.families import is_decoder, layer_count
 from wordbias.contextual.fitting import (
     BATCH,
     DIMS,
@@ -31,6 +31,7 @@ from wordbias.contextual.folding import (
 )
 from wordbias.contextual.folding import export as write_folder
 from wordbias.contextual.loading import HEADS, Target, load_target
+from wordbias.contextual.scrubbing import METHODS
 from wordbias.contextual.sent_debias import LIMIT, TextLike, fit_with_baseline
 from wordbias.contextual.sentence_pairs import SentencePairsLike, sentence_pairs
 from wordbias.contextual.settings import SENT_DEBIAS, Settings
@@ -39,6 +40,14 @@ from wordbias.contextual.sites import sites as read_sites
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import check_new, check_writable, new_folder, refuse_same
 from wordbias.functions.inputs import path_of
+from wordbias.functions.labelled_vectors import CellsLike
+from wordbias.functions.project_labels import (
+    LabelledTexts,
+    check_labels,
+    check_numbers,
+    fit_labels,
+    label_report,
+)
 from wordbias.measures.registry import short_title
 from wordbias.pages.model_card import card_header, model_card
 from wordbias.pretrained import ModelLike, in_folder
@@ -52,6 +61,7 @@ from wordbias.probes.sentence_folder import (
     source_folder,
     write_modules,
 )
+from wordbias.probes.texts import TextsLike
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
 from wordbias.wordlists import GroupsLike
@@ -68,43 +78,75 @@ def project(
     *,
     output: str | os.PathLike[str] | None = None,
     pairs: SentencePairsLike | None = None,
+    texts: TextsLike | None = None,
+    labels: CellsLike | None = None,
+    text_column: str | None = None,
+    where: Mapping[str, str | Sequence[str]] | None = None,
+    method: str | None = None,
     sites: str | Sequence[str] | None = None,
-    tokens: str = TOKENS[0],
-    dims: int = DIMS,
+    tokens: str | None = None,
+    dims: int | None = None,
+    simultaneous: bool = False,
     one_sided: bool = False,
     unit: bool = False,
     sent_debias: TextLike | None = None,
-    limit: int = LIMIT,
+    limit: int | None = None,
     groups: GroupsLike | None = None,
     head: str | None = None,
     setting: str | None = None,
     export: str | os.PathLike[str] | None = None,
     batch: int = BATCH,
     device: str | None = None,
+    skip_bad: bool = False,
     seed: int = 0,
 ) -> Adapter:
-    """Fit the gender subspaces of an encoder at the sites of Dawkins et al. (2024).
+    """Fit what removes gender, or another label, inside an encoder or a decoder: an adapter.
 
     ``model`` is a folder or a name on the hub: BERT, RoBERTa, XLM-RoBERTa (also XL), CamemBERT,
     ELECTRA, DistilBERT, DeBERTa-v2 and v3, MPNet, ALBERT, ModernBERT, NomicBERT or GTE, with its
-    head if it has one. Sentences in a female and a male version are encoded once; the components of
-    their differences become an adapter, a small file that other commands take with ``--adapter``
-    and ``setting``. Fit one for each model: adapters do not transfer.
+    head if it has one; or the decoders GPT-2, GPT-NeoX, Llama, Mistral, Qwen, Gemma and Phi.
+    Sentences in a female and a male version are encoded once; the components of their differences
+    become an adapter, a small file that other commands take with ``--adapter`` and ``setting``. Fit
+    one for each model: adapters do not transfer. The sites are by default those of Dawkins et al.
+    (2024), of a decoder all layers.
+
+    With ``texts`` and ``labels`` the removal of a ``method`` is fitted to the tokens of labelled
+    texts at each site: LEACE by default, and at all layers. Each is fitted on what those before it
+    left (concept scrubbing, Belrose et al. 2023), because a later layer may compute the label anew
+    from what an earlier removal leaves. ``method`` does the same with the two sides of ``pairs``.
 
     Parameters
     ----------
     model : path, name on the hub, (model, tokenizer) or SentenceTransformer
-        Encoder in which the subspaces are fitted; it is not changed.
+        Model in which the removals are fitted; it is not changed.
     output : path, optional
         File for the adapter.
     pairs : path or sequence of (str, str), optional
         Pairs of sentences to fit on: TOML, or tab-separated lines.
+    texts : path, sequence of str, mapping or frame of columns, optional
+        Texts to fit on instead, with ``labels``; read as wordbias probe reads them.
+    labels : str, path or sequence, optional
+        With ``texts``: labels, a column of the texts or a file with one per line.
+    text_column : str, optional
+        With ``texts``: their column, by name or number.  [default: text, or sentence]
+    where : mapping of str to str or sequence of str, optional
+        With ``texts``: use only rows with this value; may be repeated.
+    method : str, optional
+        Method fitted to ``texts``, or to ``pairs`` instead of components: leace, hard, mhd, misp.
+        [default: leace with texts]
     sites : str or sequence of str, optional
-        Sites, such as cls@-1,tokens@3,embedding.  [default: the four published ones, and embedding]
-    tokens : str
-        At the sites tokens and attention: mean of all aligned tokens, of those that differ, or CLS.
-    dims : int
-        Number of components to fit.
+        Sites, such as cls@-1,tokens@3..10,embedding.  [default: with ``method`` or ``texts``, and
+        of a decoder, tokens@all; else the four published ones, and embedding]
+    tokens : str, optional
+        Tokens to fit on: mean of all aligned ones, of those that differ (word), or cls; with
+        ``method`` or ``texts`` each of all tokens, the last of a text, the mean, or word of pairs.
+        [default: mean; with method or texts all]
+    dims : int, optional
+        Number of components to fit.  [default: 2; with mhd and misp 4 of two classes]
+    simultaneous : bool
+        With ``method`` or ``texts``: fit all sites on the unmodified model. By default each is
+        fitted on what those before it left; together, fitted apart, they may remove too little or
+        too much.
     one_sided : bool
         Centre the differences; this loses the mean gender shift.
     unit : bool
@@ -112,20 +154,24 @@ def project(
     sent_debias : path or iterable of str, optional
         Text to fit the SENT-Debias baseline on.
     limit : int
-        With ``sent_debias``: number of sentence pairs to draw from the text.
+        With ``texts``: maximum number of rows; with ``sent_debias``: number of sentence pairs to
+        draw from the text.  [default: all texts; 5000 pairs]
     groups : name, path or mapping, optional
         With ``sent_debias``: groups whose pairs of words are swapped.  [default: gender]
     head : str, optional
         Head to load.  [default: the one that the model has]
     setting : str, optional
         Setting that the adapter removes by default, and ``export`` folds in: L11-11101,
-        sent-debias.
+        sent-debias, tokens@3..10.  [default: none; with ``method`` or ``texts``, and of a decoder,
+        all sites]
     export : path, optional
         Folder for the model with the setting folded into its weights, or removed by a module.
     batch : int
         Batch size, in sentences.
     device : str, optional
         auto, cpu, cuda or mps.  [default: auto, the first available of cuda, mps, cpu]
+    skip_bad : bool
+        With ``texts``: drop and count rows that cannot be used.
     seed : int
         Seed of everything random.
 
@@ -134,18 +180,21 @@ def project(
     Adapter
         ``adapter.on(model)`` removes the subspaces within a ``with`` block, ``adapter.fold(model)``
         in the weights of a copy, ``adapter.save(path)`` writes it; its ``report`` has a row for
-        each share of variance, and how stable each first component is.
+        each share of variance, and how stable each first component is; with ``texts`` how much of
+        the label a linear map explains at each site, before and after.
 
     Raises
     ------
     WordbiasError
-        If the model cannot be loaded or lacks a site, too few pairs can be used, or nothing of the
-        setting can be folded into weights.
+        If the model cannot be loaded or lacks a site, too few pairs can be used, the labels are of
+        one class, or nothing of the setting can be folded into weights.
 
     References
     ----------
     Dawkins et al. (2024), "Projective Methods for Mitigating Gender Bias in Pre-trained Language
     Models", section 4.
+
+    Belrose et al. (2023), "LEACE: Perfect linear concept erasure in closed form", section 6.
 
     Examples
     --------
@@ -153,26 +202,55 @@ def project(
     >>> adapter = wb.project("bert-base-uncased", setting="L12-110")  # doctest: +SKIP
     >>> with adapter.on(model):  # doctest: +SKIP
     ...     model(**inputs)
+    >>> adapter = wb.project("gpt2", texts="bios.tsv", labels="gender")  # doctest: +SKIP
     """
-    check_choice("--tokens", tokens, TOKENS)
     check_choice("--head", head, list(HEADS))
-    check_number("--limit", limit, 2)
     output, export = path_of(output), path_of(export)
     named = sites if sites is None or isinstance(sites, str) else ",".join(map(str, sites))
     _check_usage(sent_debias, groups, setting, export, output)
+    of_texts = {
+        "labels": labels,
+        "text-column": text_column,
+        "where": where or None,
+        "skip-bad": skip_bad,
+    }
+    components = {"one-sided": one_sided, "unit": unit, "sent-debias": sent_debias is not None}
+    check_labels(texts, pairs, method, of_texts, {"simultaneous": simultaneous}, components)
+    check_numbers(tokens, dims, limit, texts, method, drawn=sent_debias is not None)
     if export is not None:
         check_new(export)
     if output is not None:
         check_writable(output)
     read = {"--pairs": path_of(pairs), "--sent-debias": path_of(sent_debias)}
+    read |= {"--texts": path_of(texts), "--labels": path_of(labels)}
     refuse_same({"-o": output, "--export": export}, read | {"--groups": path_of(groups)})
+    given = None
+    if texts is not None and labels is not None:
+        given = LabelledTexts.load(texts, labels, text_column, where, limit, skip_bad)
     target = load_target(model, device, head)
+    if given is not None or method is not None:
+        method = METHODS[0] if method is None else method
+        wanted = target.outputs() if named is None else read_sites(named, layer_count(target.model))
+        _check_removals(target, wanted, setting, export, method)
+        adapter = fit_labels(
+            target,
+            given,
+            pairs,
+            wanted=wanted,
+            method=method,
+            tokens=tokens,
+            dims=dims,
+            sequential=not simultaneous,
+            batch=batch,
+        )
+        return _with_label_report(target, adapter, given, setting, output, export, seed)
     vectors = sentence_vectors(model, target.model)
-    wanted = target.sites() if named is None else read_sites(named)
+    wanted = target.sites() if named is None else read_sites(named, layer_count(target.model))
     wanted = (*wanted, EMBEDDING) if named is None and vectors is not None else wanted
     setting = _setting_of(target, vectors, wanted, setting, export)
     if setting is not None:
         _check_setting(target, setting, wanted, export)
+    tokens, dims = tokens or TOKENS[0], DIMS if dims is None else dims
     adapter = fit_with_baseline(
         target.model,
         target.tokenizer,
@@ -180,7 +258,7 @@ def project(
         pairs=pairs,
         text=sent_debias,
         groups=groups,
-        limit=limit,
+        limit=LIMIT if limit is None else limit,
         wanted=[site for site in wanted if site != EMBEDDING],
         batch=batch,
     )
@@ -229,6 +307,42 @@ def _check_usage(
         Settings.parse(setting)
 
 
+def _with_label_report(
+    target: Target,
+    adapter: Adapter,
+    given: LabelledTexts | None,
+    setting: str | None,
+    output: str | None,
+    export: str | None,
+    seed: int,
+) -> Adapter:
+    """Write what was fitted to labels, and add the report."""
+    adapter = adapter if setting is None else adapter.setting(setting)
+    if output is not None:  # first, so that the fit is stored even if the export fails
+        adapter.save(output)
+    folded = None if export is None else _exported(target, adapter, export, output)
+    report = label_report(target, adapter, Path(target.name).name, given, output)
+    closing = [*_closing(adapter, folded, output, export), *report.closing]
+    return replace(adapter, report=replace(report, closing=closing, seed=seed))
+
+
+def _check_removals(
+    target: Target, wanted: Sequence[Site], setting: str | None, export: str | None, method: str
+) -> None:
+    """Refuse, before anything is fitted, sites and settings that removals of labels do not have."""
+    if EMBEDDING in wanted:
+        raise WordbiasError(
+            "site embedding: labels are removed from what a sentence-transformers model outputs "
+            "by: wordbias erase --model MODEL --texts FILE --labels COLUMN"
+        )
+    if setting is not None and not names_sites(setting):
+        raise WordbiasError(
+            f"setting {setting}: is for components of pairs, without --texts and --method; name "
+            f"sites, such as {wanted[0]}"
+        )
+    _check_setting(target, setting or written(wanted), wanted, export, adds=method == "leace")
+
+
 def _setting_of(
     target: Target,
     vectors: SentenceVectors | None,
@@ -242,6 +356,8 @@ def _setting_of(
             f"{target.name}: has no site embedding, which is that of a sentence-transformers model "
             "without a head"
         )
+    if setting is None and is_decoder(target.model):
+        return written(wanted)
     if export is None or setting is not None:
         return setting
     if vectors is None:
@@ -250,9 +366,20 @@ def _setting_of(
 
 
 def _check_setting(
-    target: Target, setting: str, wanted: Sequence[Site], export: str | None
+    target: Target,
+    setting: str,
+    wanted: Sequence[Site],
+    export: str | None,
+    *,
+    adds: bool = False,
 ) -> None:
-    """Refuse, before anything is fitted, a setting that lacks a site or cannot be folded."""
+    """Refuse, before anything is fitted, a setting that lacks a site or cannot be folded.
+
+    Parameters
+    ----------
+    adds
+        The removals add a constant.
+    """
     needed = sites_of(setting, layer_count(target.model))
     if EMBEDDING in needed:
         if export is not None and len(needed) > 1:
@@ -261,7 +388,8 @@ def _check_setting(
                 "in its weights; write them one after the other"
             )
         needed = ()
-    reasons = [] if export is None else reasons_against(target.model, needed)
+    constants = needed if adds else ()
+    reasons = [] if export is None else reasons_against(target.model, needed, constants)
     fitted = {site.within(target.model) for site in wanted}
     for site in needed if setting != SENT_DEBIAS else ():
         if site not in fitted:
@@ -370,7 +498,7 @@ def _card(
 def _notes(target: Target, adapter: Adapter, one_sided: bool) -> list[str]:
     """Return notes on a missing site, and on pairs that were left out at some sites or all."""
     notes = [ONE_SIDED] if one_sided else []
-    if not target.sentence:
+    if not target.sentence and not is_decoder(target.model):
         notes.insert(
             0,
             f"{target.name}: a {type(target.model).__name__} without a trained head or pooler, so "
