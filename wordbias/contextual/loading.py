@@ -98,10 +98,6 @@ def load_target(source: ModelLike, device: str | None = None, head: str | None =
         raise UsageError("--head goes with the name of a model; one that is loaded has its own")
     family, has_head = family_of(loaded.model), head_of(loaded.model) is not None
     language = language_head_of(loaded.model) is not None
-    if family.causal and head not in (None, "none", "classification"):
-        raise UsageError(
-            f"--head={head} is for encoders; {name} is a decoder, whose head is loaded without it"
-        )
     what = f"{name}: holds a {type(loaded.model).__name__} without"
     if lacking := _missing_in_encoder(loaded):
         raise WordbiasError(
@@ -129,6 +125,12 @@ def _loaded(name: str, head: str | None) -> LoadedModel:
     kind = getattr(config, "model_type", "")
     architectures = getattr(config, "architectures", None) or [""]
     purpose = architectures[0].partition("For")[2]
+    causal = kind in FAMILIES and FAMILIES[kind].causal
+    if causal and head not in (None, "none", "classification"):
+        raise UsageError(
+            f"--head={head} is for encoders; this is a decoder, of type {kind}, whose own head is "
+            "loaded without --head"
+        )
     own = FAMILIES[kind].comes_with.get(purpose) if head is None and kind in FAMILIES else None
     if own is not None:
         found = load_pretrained(_KINDS[own], name, _WHAT)
@@ -136,7 +138,7 @@ def _loaded(name: str, head: str | None) -> LoadedModel:
             return found
     if head is not None:
         purpose = HEADS[head]
-    elif kind in FAMILIES and FAMILIES[kind].causal and "LMHead" in architectures[0]:
+    elif causal and "LMHead" in architectures[0]:
         purpose = "CausalLM"  # as GPT2LMHeadModel
     found = load_pretrained(_KINDS.get(purpose, "AutoModel"), name, _WHAT)
     if head is None and purpose == "MaskedLM" and found.missing:

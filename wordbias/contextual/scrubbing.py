@@ -375,17 +375,17 @@ def scrubbing_tables(adapter: Adapter, subject: str) -> list[Table]:
         [str(layer), *(shown.get(Site(kind, layer), "–") for kind in kinds)] for layer in layers
     ]
     what = adapter.facts["labels"] or "the label"
-    if adapter.facts["sequential"]:
-        was = "what the removals before the site leave of it, and what is left behind it"
-    else:
-        was = "in the unmodified model, and after the removal at this site alone"
+    before = "with the removals at earlier sites"
+    after = "with that of the site too"
+    if not adapter.facts["sequential"]:
+        before, after = "in the unmodified model", "with the removal at the site alone"
     return [
         Table(
             f"{subject}: share of {what} that a linear map of the vectors explains, on the fitted "
             "texts",
             ["layer", *kinds],
             cells,
-            f"Before → after the removal: {was}.",
+            f"Before → after. Before: {before}; after: {after}.",
         )
     ]
 
