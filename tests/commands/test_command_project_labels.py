@@ -63,12 +63,13 @@ def loaded(folder: Path) -> tuple[Any, Any]:
 
 def apart(model: Any, tokenizer: Any) -> list[float]:
     """Return by layer how far apart the means of the tokens of the two classes are, relatively."""
-    rows: dict[str, list[Any]] = {"F": [], "M": []}
-    for text, label, _ in TEXTS:
-        with torch.no_grad():
-            out = model(**tokenizer(text, return_tensors="pt"), output_hidden_states=True)
-        rows[label].append(torch.stack([x[0] for x in out.hidden_states]).double())
-    first, second = (torch.cat(rows[label], 1) for label in "FM")
+    texts, labels, _ = zip(*TEXTS, strict=True)
+    with torch.no_grad():  # texts of equally many tokens, without padding
+        out = model(**tokenizer(list(texts), return_tensors="pt"), output_hidden_states=True)
+    rows = torch.stack(out.hidden_states).double()
+    first, second = (
+        rows[:, [label == one for one in labels]].flatten(1, 2) for label in ("F", "M")
+    )
     scale = torch.cat([first, second], 1).std(1).norm(dim=-1)
     return list(((first.mean(1) - second.mean(1)).norm(dim=-1) / scale).tolist())
 

@@ -407,6 +407,8 @@ class Run:
     """
 
     base: Any
+    read: Read
+    last: int
     at: int
     """First layer whose output is not stored; its input is, but for layer 1."""
 
@@ -565,6 +567,7 @@ class States:
     """Vectors of all tokens, shape ``(n, d)``, in memory or, if they are large, in a file."""
 
     values: Any
+    shape: tuple[int, int]
 
     def __init__(self, n: int, width: int, stack: ExitStack) -> None:
         self.shape, self._stack = (n, width), stack
