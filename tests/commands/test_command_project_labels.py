@@ -1,137 +1,317 @@
-"""`wordbias project` with labelled texts, and in decoders."""
+"""`wordbias project` with labelled texts, in decoders and encoders, through its entry point."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from tiny_decoders import save_decoder
+from safetensors import safe_open
 
-import wordbias as wb
-from wordbias.contextual.adapters import Adapter
-from wordbias.errors import UsageError
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
 
-pytest.importorskip("transformers")
-PEOPLE = ["She is a nurse.", "He is a surgeon.", "Her shift was long.", "His list is short."]
+from tiny_decoders import build_decoder, word_tokenizer  # noqa: E402
+from tiny_encoders import build, make_tokenizer, save, words_of  # noqa: E402
+
+import wordbias as wb  # noqa: E402
+from wordbias.contextual.sentence_pairs import sentence_pairs  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+Run = Callable[..., Any]
+Refused = Callable[..., str]
+PLACES = ("house", "office", "school", "street", "garden")
+VERBS = ("left", "found", "saw", "made", "built", "kept", "lost", "sold")
+TEXTS = [
+    (f"{who} {verb} the {place}", label, "a" if place < "o" else "b")
+    for verb in VERBS
+    for place in PLACES
+    for who, label in (("she often", "F"), ("the man", "M"))
+]
+ALL_STREAM = "input@1,attention-output@all,mlp-output@all"
 
 
 @pytest.fixture(scope="module")
-def decoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("project") / "tiny-llama"
-    save_decoder(folder)
-    return folder
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with decoders, encoders, and labelled texts."""
+    made = tmp_path_factory.mktemp("project-labels")
+    lines = [f"{text}\t{label}\t{part}" for text, label, part in TEXTS]
+    (made / "texts.tsv").write_text("text\tgender\tpart\n" + "\n".join(lines) + "\n")
+    paired = [text for pair in sentence_pairs() for text in pair]
+    tokenizer = word_tokenizer(*(text for text, _, _ in TEXTS), *paired)
+    for family in ("llama", "gpt2"):
+        # a vocabulary as large as the tokenizer's, so that no token is without a row
+        save(build_decoder(family, len(tokenizer)), tokenizer, made / family)
+    words = make_tokenizer(words_of(*(text for text, _, _ in TEXTS), *paired))
+    for family in ("bert", "mpnet", "albert"):
+        save(build(family, "Model", vocabulary=len(words)), words, made / family)
+    return made
 
 
-@pytest.fixture(scope="module")
-def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("texts") / "people.tsv"
-    rows = [f"{text} {i}\t{'MF'[i % 2 == 0]}\ttrain" for i, text in enumerate(PEOPLE * 8)]
-    file.write_text("text\tgender\tsplit\n" + "\n".join([*rows, "A text.\t\ttest"]) + "\n")
-    return file
+def given(data: Path, model: str, *more: object) -> tuple[object, ...]:
+    return ("project", data / model, "--texts", data / "texts.tsv", "--labels", "gender", *more)
 
 
-def test_labels_are_removed_behind_every_layer(
-    cli: Callable[..., Any], decoder: Path, texts: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "scrubbed.adapter"
-    given = ("project", decoder, "--texts", texts, "--labels", "gender", "--where", "split=train")
-    shown = cli(*given, "-o", out)
-    assert "Removals of gender by leace in tiny-llama" in shown.out
-    assert "wordbias probe MODEL --texts OTHERS --labels COLUMN --adapter" in shown.out
-    adapter = Adapter.load(out)
-    assert (adapter.chosen, adapter.fingerprint.architecture) == ("tokens@1..2", "LlamaForCausalLM")
-    assert adapter.facts["classes"] == {"F": 16, "M": 16}
-    found = json.loads(cli(*given, "--format", "json", "--simultaneous").out)["rows"]
-    assert [(row["measure"], row["site"], row["stage"]) for row in found] == [
-        ("label-explained", f"tokens@{layer}", stage)
-        for layer in (1, 2)
-        for stage in ("before", "after")
-    ]
-    assert [row["value"] for row in found if row["stage"] == "after"] == [0, 0]
-    assert {row["sequential"] for row in found} == {False}
-    made = wb.project(decoder, texts=texts, labels="gender", where={"split": "train"})
-    assert [a.content for a in made.interventions()] == [b.content for b in adapter.interventions()]
+def loaded(folder: Path) -> tuple[Any, Any]:
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
+    return model, transformers.AutoTokenizer.from_pretrained(folder)
 
 
-def test_a_part_of_a_sequential_fit_is_noted(
-    cli: Callable[..., Any], decoder: Path, texts: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "one.adapter"
-    cli(
-        *("project", decoder, "--texts", texts, "--labels", "gender", "--where", "split=train"),
-        *("-o", out, "--setting", "tokens@2"),
+def apart(model: Any, tokenizer: Any) -> list[float]:
+    """Return by layer how far apart the means of the tokens of the two classes are, relatively."""
+    texts, labels, _ = zip(*TEXTS, strict=True)
+    with torch.no_grad():  # texts of equally many tokens, without padding
+        out = model(**tokenizer(list(texts), return_tensors="pt"), output_hidden_states=True)
+    rows = torch.stack(out.hidden_states).double()
+    first, second = (
+        rows[:, [label == one for one in labels]].flatten(1, 2) for label in ("F", "M")
     )
-    shown = cli(
-        *("probe", decoder, "--texts", texts, "--labels", "gender", "--where", "split=train"),
-        *("--adapter", out, "--accuracy", "--seeds", "0"),
+    scale = torch.cat([first, second], 1).std(1).norm(dim=-1)
+    return list(((first.mean(1) - second.mean(1)).norm(dim=-1) / scale).tolist())
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2"])
+@pytest.mark.parametrize("method", ["leace", "hard"])
+def test_the_means_of_the_classes_are_equal_at_every_layer(
+    report: Run, data: Path, tmp_path: Path, family: str, method: str
+) -> None:
+    output = tmp_path / "a"
+    found = report(*given(data, family, "--method", method, "-o", output))
+    rows = {(row["site"], row["stage"]): row for row in found["rows"]}
+    assert [*rows] == [(f"tokens@{i}", stage) for i in (1, 2) for stage in ("before", "after")]
+    for (_, stage), row in rows.items():
+        assert (row["measure"], row["n"]) == ("label-explained", 5 * len(TEXTS))
+        assert (row["neutral"], row["better"]) == (0.0, "lower")
+        assert 0.01 < row["value"] < 1 if stage == "before" else row["value"] < 1e-9
+    assert found["inputs"]["texts"]["classes"] == {"F": 40, "M": 40}
+    adapter, (model, tokenizer) = wb.Adapter.load(output), loaded(data / family)
+    plain = apart(model, tokenizer)
+    with adapter.on(model):
+        removed = apart(model, tokenizer)
+    assert min(plain) > 0.05
+    assert max(removed[1:]) < 1e-5
+
+
+def test_removals_fitted_apart_leave_what_earlier_ones_uncover(
+    report: Run, data: Path, tmp_path: Path
+) -> None:
+    """Fitted on the unmodified model each is exact by itself, but not after the first."""
+    found = report(*given(data, "llama", "--simultaneous", "-o", tmp_path / "a"))
+    alone = report(*given(data, "llama", "--sites", "tokens@2"))
+    assert found["rows"][2:] == alone["rows"]
+    model, tokenizer = loaded(data / "llama")
+    with wb.Adapter.load(tmp_path / "a").on(model):
+        left = apart(model, tokenizer)
+    assert left[1] < 1e-5 < 1e-3 < left[2]
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2"])
+def test_generation_is_the_same_with_and_without_the_cache(
+    cli: Run, data: Path, tmp_path: Path, family: str
+) -> None:
+    assert cli(*given(data, family, "-o", tmp_path / "a", "-q")).code == 0
+    adapter, (model, tokenizer) = wb.Adapter.load(tmp_path / "a"), loaded(data / family)
+    x = tokenizer("she often left", return_tensors="pt")
+    how = {
+        "max_new_tokens": 8, "do_sample": False, "pad_token_id": 0, "output_scores": True,
+        "return_dict_in_generate": True,
+    }  # fmt: skip
+    with adapter.on(model):
+        cached, whole = (model.generate(**x, **how, use_cache=use) for use in (True, False))
+    plain = model.generate(**x, **how)
+    assert torch.equal(cached.sequences, whole.sequences)
+    for one, other in zip(cached.scores, whole.scores, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4)
+    assert (plain.scores[0] - cached.scores[0]).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2"])
+def test_an_exported_decoder_has_its_head_and_predicts_as_with_hooks(
+    cli: Run, data: Path, tmp_path: Path, family: str
+) -> None:
+    more = ("--method", "hard", "--sites", ALL_STREAM, "-o", tmp_path / "a")
+    done = cli(*given(data, family, *more, "--export", tmp_path / "out"))
+    assert done.code == 0, done.err
+    said = " ".join(done.out.split())
+    sites = "input@1, attention-output@1..2, mlp-output@1..2"
+    assert f"Written: {tmp_path / 'out'}, with {sites} in its weights" in said
+    assert "Not folded" not in said
+    model, tokenizer = loaded(data / family)
+    exported, _ = loaded(tmp_path / "out")
+    assert type(exported) is type(model)
+    x = tokenizer("she often left the house", return_tensors="pt")
+    with torch.no_grad():
+        plain = model(**x).logits
+        with wb.Adapter.load(tmp_path / "a").on(model):
+            hooked = model(**x).logits
+        torch.testing.assert_close(exported(**x).logits, hooked, atol=1e-4, rtol=1e-4)
+    assert (hooked - plain).abs().max() > 1e-3
+
+
+def test_what_cannot_be_folded_is_said_before_anything_is_fitted(
+    refused: Refused, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fit(*_: Any, **__: Any) -> None:
+        raise AssertionError("it was fitted first")
+
+    monkeypatch.setattr("wordbias.functions.project_labels.scrub", fit)
+    export = ("--export", tmp_path / "out")
+    said = refused(*given(data, "llama", *export))
+    assert "nothing of tokens@1..2 can be folded into the weights" in said
+    assert "a subspace that is removed at input@1, attention-output@all and mlp-output@all" in said
+    assert "the linear map that it goes into has no bias" in said
+    assert "residual connection" in refused(*given(data, "bert", *export))
+    assert not (tmp_path / "out").exists()
+
+
+def test_python_writes_the_file_of_the_command(cli: Run, data: Path, tmp_path: Path) -> None:
+    assert cli(*given(data, "llama", "--where", "part=a", "-o", tmp_path / "a")).code == 0
+    some = [(text, label) for text, label, part in TEXTS if part == "a"]
+    texts, labels = zip(*some, strict=True)
+    adapter = wb.project(
+        data / "llama", texts=data / "texts.tsv", labels="gender", where={"part": "a"}
     )
-    assert "tokens@2: is a part of removals that were fitted one after another" in shown.err
-
-
-def test_pairs_in_a_decoder(cli: Callable[..., Any], decoder: Path, tmp_path: Path) -> None:
-    out = tmp_path / "pairs.adapter"
-    shown = cli("project", decoder, "-o", out, "--tokens", "last")
-    adapter = Adapter.load(out)
+    adapter.save(tmp_path / "b")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     assert adapter.chosen == "tokens@1..2"
-    assert list(map(str, adapter.interventions())) == [
-        "tokens@1: 1 of 16, hard",
-        "tokens@2: 1 of 16, hard",
-    ]
-    assert "no site sentence" not in shown.err
-    cli("project", decoder, "-o", out, "--method", "leace", "--sites", "attention-output@all")
-    assert Adapter.load(out).facts["classes"].keys() == {"first", "second"}
-    folder = tmp_path / "folded"
-    shown = cli(
-        *("project", decoder, "--method", "hard", "--sites", "input@1,mlp-output@all"),
-        *("--export", folder),
-    )
-    assert "Written" in shown.out
-    from transformers import AutoModelForCausalLM
+    by_hand = wb.project(loaded(data / "llama"), texts=texts, labels=labels)
+    for site, step in adapter.steps.items():
+        np.testing.assert_array_equal(step.bias, by_hand.steps[site].bias)
+    assert adapter.report is not None
+    assert "label" in adapter._repr_html_() or "gender" in adapter._repr_html_()
 
-    AutoModelForCausalLM.from_pretrained(folder)
+
+def test_the_table_and_the_command_that_measures_other_texts(
+    cli: Run, data: Path, tmp_path: Path
+) -> None:
+    """The closing line names a call of probe, which runs as it stands."""
+    sites = "tokens@all,mlp-output@2"
+    done = cli(*given(data, "gpt2", "--sites", sites, "-o", tmp_path / "a"))
+    assert (done.code, done.err) == (0, "")
+    lines = done.out.splitlines()
+    assert max(map(len, lines)) <= 100 or any(str(tmp_path) in line for line in lines)
+    (heads,) = (line.split() for line in lines if line.split()[:1] == ["layer"])
+    assert heads == ["layer", "mlp-output", "tokens"]
+    assert any(line.split()[:2] == ["1", "–"] for line in lines)
+    said = " ".join(done.out.split())
+    assert "after leace 0 by construction" in said
+    call = said.split("with: wordbias ")[1].split()
+    assert call[:2] == ["probe", str(data / "gpt2")]
+    probed = cli(*call, "--accuracy", "--seeds", "0", "--layers", "last", "--epochs", "1")
+    assert probed.code == 0, probed.err
+    assert "before and after" in probed.out
+
+
+def test_a_part_of_the_sites_and_cut_texts_are_noted(cli: Run, data: Path, tmp_path: Path) -> None:
+    more = ("--setting", "tokens@2", "-o", tmp_path / "a", "--limit", 60)
+    done = cli(*given(data, "llama", *more))
+    assert done.code == 0
+    assert "setting tokens@2: was fitted on what the removals at tokens@1 leave" in done.err
+    assert wb.Adapter.load(tmp_path / "a").chosen == "tokens@2"
+    more = ("--simultaneous", "--setting", "tokens@2", "-o", tmp_path / "b")
+    assert "was fitted on what" not in cli(*given(data, "llama", *more)).err
+    long = tmp_path / "long.tsv"
+    rows = [f"{'she ' * 90}left\tF", *(f"{text}\t{label}" for text, label, _ in TEXTS)]
+    long.write_text("text\tgender\n" + "\n".join([*rows, "the man"]) + "\n")
+    call = ("project", data / "gpt2", "--texts", long, "--labels", "gender", "--skip-bad")
+    done = cli(*call)
+    assert done.code == 0
+    assert "1 row dropped, the first: line 83" in done.err
+    assert "cut to 64 tokens: 1 of 81 texts" in done.err
+
+
+def test_encoders(report: Run, data: Path, tmp_path: Path) -> None:
+    for family in ("bert", "mpnet"):
+        found = report(*given(data, family, "--tokens", "mean"))
+        assert {row["site"] for row in found["rows"]} == {f"tokens@{i}" for i in (1, 2, 3)}
+        assert {row["n"] for row in found["rows"]} == {len(TEXTS)}
+    found = report(*given(data, "bert", "--sites", "cls@-1", "--method", "mhd", "--dims", 1))
+    assert [row["site"] for row in found["rows"]] == ["cls@3", "cls@3"]
+
+
+def test_pairs_in_a_decoder(report: Run, data: Path, tmp_path: Path) -> None:
+    """Components of pairs at all layers, which are the default setting; or a method."""
+    found = report("project", data / "llama", "-o", tmp_path / "a")
+    variance = [row for row in found["rows"] if row["measure"] == "explained-variance"]
+    assert [row["site"] for row in variance] == ["tokens@1"] * 2 + ["tokens@2"] * 2
+    adapter = wb.Adapter.load(tmp_path / "a")
+    assert (adapter.chosen, dict(adapter.steps)) == ("tokens@1..2", {})
+    with safe_open(tmp_path / "a", "np") as file:  # as files before there were labels
+        assert "steps" not in json.loads(next(iter(file.metadata().values())))
+    for tokens in ("word", "last"):
+        call = ("project", data / "llama", "--method", "leace", "--tokens", tokens)
+        found = report(*call, "-o", tmp_path / tokens)
+        assert {row["measure"] for row in found["rows"]} == {"label-explained"}
+        assert wb.Adapter.load(tmp_path / tokens).facts["tokens"] == tokens
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("more", "said"),
     [
-        (("--labels", "gender"), "--texts and --labels go together"),
-        (("--texts", "FILE"), "--texts and --labels go together"),
-        (("--texts", "FILE", "--labels", "gender"), "1 of 33 examples have no gender"),
-        (("--texts", "FILE", "--labels", "age"), "neither a column of"),
-        (("--texts", "FILE", "--labels", "split", "--where", "gender=F"), "are of one class"),
-        (("--texts", "FILE", "--labels", "split", "--pairs", "x.toml"), "choose one of --texts"),
-        (("--texts", "FILE", "--labels", "split", "--unit"), "for the components of pairs"),
-        (("--texts", "FILE", "--labels", "split", "--dims", "2"), "--dims: with labels is for"),
-        (("--texts", "FILE", "--labels", "split", "--tokens", "word"), "expected one of all"),
-        (("--texts", "FILE", "--labels", "split", "--setting", "L12-110"), "is removed at sites"),
-        (("--texts", "FILE", "--labels", "split", "--sites", "cls@1"), "is a decoder"),
-        (("--simultaneous",), "--simultaneous is for removals of labels"),
-        (("--where", "split=train"), "--where goes with --texts"),
-        (("--limit", "5"), "--limit goes with --sent-debias or --texts"),
-        (("--tokens", "cls"), "is a decoder, whose first token reads no other"),
-        (("--tokens", "all"), "expected one of mean, word, cls"),
+        ("--where gender=F", "of 1 class, 'F': expected two classes or more"),
+        ("--labels jender", "neither a column of"),
+        ("--text-column body", "has no column 'body'; it has text, gender, part"),
+        ("--sites cls@1", "is a decoder; it has input@L, attention-output@L, mlp-output@L"),
+        ("--sites tokens@3", "has the layers 1 to 2"),
+        ("--sites query@1", "removals are fitted to labels at input@L, attention-output@L"),
+        ("--sites input@2,tokens@1", "are the same vectors, of which the first leaves"),
+        ("--sites embedding", "by: wordbias erase --model MODEL --texts FILE --labels COLUMN"),
+        ("--setting tokens@1 --sites tokens@2 --export OUT", "needs the site tokens@1"),
+        ("--setting L12-110 --export OUT", "is for components of pairs"),
+        ("-o no/such", "does not exist"),
     ],
 )
-def test_what_is_refused_in_one_line(
-    cli: Callable[..., Any],
-    decoder: Path,
-    texts: Path,
-    tmp_path: Path,
-    options: tuple[str, ...],
-    message: str,
+def test_mistakes_are_one_line(
+    refused: Refused, data: Path, tmp_path: Path, more: str, said: str
 ) -> None:
-    out = tmp_path / "none.adapter"
-    given = [str(texts) if one == "FILE" else one for one in options]
-    shown = cli("project", decoder, "-o", out, *given)
-    assert shown.code in (1, 2)
-    assert message in shown.err
-    assert "Traceback" not in shown.err
-    assert not out.exists()
+    words = [tmp_path / "out" if word == "OUT" else word for word in more.split()]
+    assert said in refused(*given(data, "llama"), *words)
 
 
-def test_in_python_messages_name_arguments(decoder: Path, texts: Path) -> None:
-    with pytest.raises(UsageError, match="sequential=False is for removals of labels"):
-        wb.project(decoder, sequential=False)
+def test_mistakes_of_models_and_labels(refused: Refused, data: Path, tmp_path: Path) -> None:
+    assert "its layers share their weights" in refused(*given(data, "albert"))
+    assert "--head=masked-lm is for encoders; " in refused(
+        *given(data, "llama", "--head", "masked-lm"), code=2
+    )
+    blank = tmp_path / "blank.tsv"
+    blank.write_text("text\tgender\nshe left\tF\nthe man left\tM\nthe house\t\n")
+    call = ("project", data / "llama", "--texts", blank, "--labels")
+    assert "1 of 3 examples have no gender; leave them out" in refused(*call, "gender")
+    (tmp_path / "labels.txt").write_text("F\nM\n")
+    assert "2 labels for 3 texts of" in refused(*call, tmp_path / "labels.txt")
+    shutil.copytree(data / "llama", tmp_path / "headless")
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(tmp_path / "headless" / "model.safetensors")
+    del weights["lm_head.weight"]
+    save_file(weights, tmp_path / "headless" / "model.safetensors", {"format": "pt"})
+    said = refused(*given(data, "llama")[:1], tmp_path / "headless")
+    assert "without lm_head.weight; give a model folder with a trained head" in said
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("--texts TEXTS", "--texts needs --labels"),
+        ("--labels gender", "--labels goes with --texts"),
+        ("--skip-bad", "--skip-bad goes with --texts"),
+        ("--texts TEXTS --labels gender --pairs TEXTS", "choose one of --texts and --pairs"),
+        ("--simultaneous", "--simultaneous goes with --texts, or with --method"),
+        ("--method leace --unit", "--unit is for components of pairs"),
+        ("--method leace --dims 2", "--dims is for --method=mhd and misp, not leace"),
+        ("--method leace --tokens cls", "--tokens=cls is for components of pairs"),
+        ("--tokens last", "--tokens=last goes with --texts, or with --method"),
+        ("--texts TEXTS --labels gender --tokens word", "--tokens=word compares"),
+        ("--limit 9", "--limit goes with --texts or --sent-debias"),
+        ("--method inlp", "'inlp' is not one of 'leace', 'hard', 'mhd', 'misp'"),
+    ],
+)
+def test_options_that_need_or_exclude_each_other(
+    refused: Refused, data: Path, more: str, said: str
+) -> None:
+    words = [data / "texts.tsv" if word == "TEXTS" else word for word in more.split()]
+    assert said in refused("project", data / "llama", *words, code=2)

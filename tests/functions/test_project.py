@@ -192,7 +192,8 @@ def test_mistakes_in_pythons_words(bert: Any, tokenizer: Any, tmp_path: Path) ->
     for given, said in (
         ({"export": tmp_path / "x"}, "setting= and export= go together"),
         ({"groups": "age"}, "groups= goes with sent_debias="),
-        ({"tokens": "all"}, "tokens=: expected one of mean, word, cls, got 'all'"),
+        ({"tokens": "one"}, "tokens=: expected one of mean, word, cls, all, last, got 'one'"),
+        ({"tokens": "all"}, "goes with texts=, or with method=; expected one of mean, word, cls"),
         ({"dims": 0}, "dims=: expected a whole number from 1 on, got 0"),
         ({"head": "none"}, "head= goes with the name of a model"),
     ):

@@ -6,11 +6,10 @@ import click
 
 from wordbias.commands.shell import argument, option, shell
 from wordbias.commands.types import COUNT, split_where
-from wordbias.contextual.fitting import TOKENS
 from wordbias.contextual.loading import HEADS
 from wordbias.contextual.scrubbing import METHODS
-from wordbias.contextual.scrubbing import TOKENS as LABEL_TOKENS
 from wordbias.functions.project import project
+from wordbias.functions.project_labels import ALL_TOKENS
 
 command: click.Command = shell(
     project,
@@ -18,15 +17,15 @@ command: click.Command = shell(
     option("output", "-o", "--output", metavar="ADAPTER"),
     option("pairs", metavar="FILE"),
     option("texts", metavar="FILE"),
-    option("labels", metavar="COLUMN|FILE"),
+    option("labels", metavar="FILE-or-COLUMN"),
+    option("text_column", metavar="COLUMN"),
     option("where", multiple=True, callback=split_where, metavar="COLUMN=VALUE"),
     option("method", type=click.Choice(METHODS)),
-    option("sequential", "--sequential/--simultaneous", show_default=False),
-    option("tokens", type=click.Choice(list(dict.fromkeys((*TOKENS, *LABEL_TOKENS))))),
+    option("sites", metavar="SITES"),
+    option("tokens", type=click.Choice(ALL_TOKENS)),
     option("dims", type=COUNT),
     option("sent_debias", metavar="TEXT"),
-    option("limit", type=click.IntRange(2)),
-    option("sites", metavar="SITES"),
+    option("limit", type=COUNT),
     option("head", type=click.Choice(list(HEADS))),
     option("setting", metavar="NAME"),
     option("export", metavar="DIR"),
@@ -34,8 +33,9 @@ command: click.Command = shell(
     examples="""
         wordbias project bert-nli -o nli.adapter
         wordbias project bert-nli -o nli.adapter --pairs mine.toml --tokens word
-        wordbias project SmolLM2-135M -o scrubbed.adapter --texts bios.tsv --labels gender
         wordbias project bert-nli --setting L12-110 --export bert-nli-debiased
         wordbias project bert-nsp -o nsp.adapter --sent-debias wikitext.txt
+        wordbias project smollm2 -o smollm2.adapter --texts bios.tsv --labels gender
+        wordbias project smollm2 --method hard --sites input@1 --export smollm2-debiased
     """,
 )

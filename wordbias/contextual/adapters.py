@@ -221,14 +221,13 @@ class Adapter:
     def _repr_html_(self) -> str:
         """Show the subspaces in a notebook."""
         from wordbias.contextual.fitting import adapter_rows, adapter_tables
-        from wordbias.contextual.scrubbing import label_rows, label_tables
+        from wordbias.contextual.scrubbing import scrubbing_tables
 
         architecture = self.fingerprint.architecture
-        tables = []
-        if "sites" in self.facts and self.steps:
-            tables = label_tables(label_rows(self, architecture), self, architecture)
-        elif "sites" in self.facts:
-            tables = adapter_tables(adapter_rows(self, architecture), architecture)
+        rows = adapter_rows(self, architecture) if "sites" in self.facts else []
+        tables = adapter_tables(rows, architecture) if rows else []
+        if self.steps and "sites" in self.facts:
+            tables += scrubbing_tables(self, architecture)
         return "\n".join([as_paragraph(repr(self)), *map(as_html, tables)])
 
     @property

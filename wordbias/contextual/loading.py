@@ -12,10 +12,11 @@ from wordbias.contextual.families import (
     family_of,
     head_of,
     is_decoder,
+    language_head_of,
     layer_count,
 )
 from wordbias.contextual.fitting import PUBLISHED
-from wordbias.contextual.sites import Site, sites
+from wordbias.contextual.sites import Site
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.pretrained import (
     LoadedModel,
@@ -27,7 +28,7 @@ from wordbias.pretrained import (
 )
 from wordbias.resources.hub import local
 
-_WHAT = "an encoder or decoder"
+_WHAT = "an encoder or a decoder"
 _NEXT = "NextSentencePrediction"
 _KINDS = {
     _NEXT: "AutoModelForNextSentencePrediction",
@@ -41,7 +42,6 @@ HEADS = {
     "classification": "SequenceClassification",
     "multiple-choice": "MultipleChoice",
     "masked-lm": "MaskedLM",
-    "causal-lm": "CausalLM",
     "none": "",
 }
 
@@ -59,10 +59,14 @@ class Target(LoadedModel):
     sentence: bool
 
     def sites(self) -> tuple[Site, ...]:
-        """Return the published sites of an encoder, and the output of every layer of a decoder."""
+        """Return the published sites of an encoder; of a decoder the output of every layer."""
         if is_decoder(self.model):
-            return sites("tokens@all", layer_count(self.model))
+            return self.outputs()
         return tuple(site for site in PUBLISHED if self.sentence or site.kind != "sentence")
+
+    def outputs(self) -> tuple[Site, ...]:
+        """Return the output of every layer, ``tokens@all``."""
+        return tuple(Site("tokens", i) for i in range(1, layer_count(self.model) + 1))
 
 
 def load_target(source: ModelLike, device: str | None = None, head: str | None = None) -> Target:
@@ -75,7 +79,8 @@ def load_target(source: ModelLike, device: str | None = None, head: str | None =
     head
         One of `HEADS`, for a folder or a name. By default the head that the model's config names,
         if it has weights: the config of a sentence encoder often names the masked-language head
-        of its training. Pre-trained BERT gets the next-sentence head that comes with its weights.
+        of its training. Pre-trained BERT gets the next-sentence head that comes with its weights,
+        and a decoder its language-modelling head.
 
     Raises
     ------
@@ -92,12 +97,13 @@ def load_target(source: ModelLike, device: str | None = None, head: str | None =
     else:
         raise UsageError("--head goes with the name of a model; one that is loaded has its own")
     family, has_head = family_of(loaded.model), head_of(loaded.model) is not None
+    language = language_head_of(loaded.model) is not None
     what = f"{name}: holds a {type(loaded.model).__name__} without"
     if lacking := _missing_in_encoder(loaded):
         raise WordbiasError(
             f"{what} trained weights for {lacking[0]}; give a folder whose weights are its own"
         )
-    if loaded.missing and (has_head or head in ("masked-lm", "causal-lm")):
+    if loaded.missing and (has_head or language or head == "masked-lm"):
         raise WordbiasError(f"{what} {loaded.missing[0]}; give a model folder with a trained head")
     pooled = bool(family.pooled) and getattr(loaded.model, family.pooled, None) is not None
     drawn = any(family.pooler in parameter for parameter in loaded.missing)
@@ -119,17 +125,23 @@ def _loaded(name: str, head: str | None) -> LoadedModel:
     kind = getattr(config, "model_type", "")
     architectures = getattr(config, "architectures", None) or [""]
     purpose = architectures[0].partition("For")[2]
+    causal = kind in FAMILIES and FAMILIES[kind].causal
+    if causal and head not in (None, "none", "classification"):
+        raise UsageError(
+            f"--head={head} is for encoders; this is a decoder, of type {kind}, whose own head is "
+            "loaded without --head"
+        )
     own = FAMILIES[kind].comes_with.get(purpose) if head is None and kind in FAMILIES else None
     if own is not None:
         found = load_pretrained(_KINDS[own], name, _WHAT)
         if not found.missing:
             return found
-    if kind in FAMILIES and is_decoder(kind) and purpose in ("", "CausalLM"):
-        purpose = "CausalLM"  # GPT2LMHeadModel names it otherwise
     if head is not None:
         purpose = HEADS[head]
+    elif causal and "LMHead" in architectures[0]:
+        purpose = "CausalLM"  # as GPT2LMHeadModel
     found = load_pretrained(_KINDS.get(purpose, "AutoModel"), name, _WHAT)
-    if head is None and purpose in ("MaskedLM", "CausalLM") and found.missing:
+    if head is None and purpose == "MaskedLM" and found.missing:
         return load_pretrained("AutoModel", name, _WHAT)
     return found
 

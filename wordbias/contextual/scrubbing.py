@@ -31,6 +31,7 @@ from wordbias.contextual.tokenising import PURPOSE, Tokens, batches, encode
 from wordbias.devices import threads
 from wordbias.errors import WordbiasError, need
 from wordbias.formats.tables import cell_of
+from wordbias.measures.registry import ideal
 from wordbias.methods.leace import Erasure, erase
 from wordbias.methods.moments import Moments
 from wordbias.methods.rows import fit_moments, means_removed
@@ -47,6 +48,7 @@ FITTED = ("input", "attention-output", "mlp-output", "cls", "tokens")
 IN_MEMORY = 1 << 29
 """Bytes up to which the hidden states of all tokens are held in memory, not in a file."""
 EXPLAINED = "label-explained"
+STAGES = ("before", "after")
 _SILENT = 1e-8
 Step = Projection | Erasure
 Floats = NDArray[np.float64]
@@ -387,50 +389,50 @@ def mapped(moments: Moments, step: Step) -> Moments:
 # Rows and table
 
 
-def label_rows(adapter: Adapter, subject: str) -> list[Row]:
-    """Return for each site what a linear map explained of the label, and what after the removal.
-
-    The vectors are those of the texts of the fit, of a sequential fit after the removals before.
-    """
-    facts = adapter.facts
-    about = {"method": facts["method"], "sequential": facts["sequential"]}
+def scrubbing_rows(adapter: Adapter, subject: str) -> list[Row]:
+    """Return the rows of what was fitted to labels: `explained` at each site, before and after."""
+    about = adapter.facts.get("sites", {})
     return [
         Row(
             subject,
             EXPLAINED,
-            fitted[stage],
+            about[str(site)][stage],
             {
-                "site": site,
+                "site": str(site),
+                "layer": site.layer,
                 "stage": stage,
-                "n": fitted["vectors"],
-                "classes": list(facts["classes"]),
-                "neutral": 0.0,
-                "better": "lower",
-                **about,
+                "n": about[str(site)]["vectors"],
+                **ideal(EXPLAINED),
             },
         )
-        for site, fitted in facts["sites"].items()
-        for stage in ("before", "after")
+        for site in adapter.steps
+        for stage in STAGES
     ]
 
 
-def label_tables(rows: Sequence[Row], adapter: Adapter, subject: str) -> list[Table]:
-    """Return a table with one line a site: vectors, and what is explained before and after."""
-    facts = adapter.facts
-    cells: dict[str, list[str]] = {}
-    for row in rows:
-        cells.setdefault(row.details["site"], [f"{row.details['n']:,}"]).append(
-            number(row.value, 3)
-        )
-    what = f"{facts['labels'] or 'the label'} by {facts['method']}"
-    left = "after the removals before it" if facts["sequential"] else "of the unmodified model"
+def scrubbing_tables(adapter: Adapter, subject: str) -> list[Table]:
+    """Return a table with one line a layer and one column a kind of sites."""
+    shown = {
+        site: " → ".join(number(adapter.facts["sites"][str(site)][stage], 3) for stage in STAGES)
+        for site in adapter.steps
+    }
+    kinds = [kind for kind in FITTED if any(site.kind == kind for site in shown)]
+    layers = sorted({site.layer or 0 for site in shown})
+    cells = [
+        [str(layer), *(shown.get(Site(kind, layer), "–") for kind in kinds)] for layer in layers
+    ]
+    what = adapter.facts["labels"] or "the label"
+    before = "with the removals at earlier sites"
+    after = "with that of the site too"
+    if not adapter.facts["sequential"]:
+        before, after = "in the unmodified model", "with the removal at the site alone"
     return [
         Table(
-            f"Removals of {what} in {subject}",
-            ["site", "vectors", "before", "after"],
-            [[site, *line] for site, line in cells.items()],
-            "before, after: share of the label that a linear map of the vectors explains (0 is "
-            f"none), {left} and after its own, in the texts that it was fitted on.",
+            f"{subject}: share of {what} that a linear map of the vectors explains, on the fitted "
+            "texts",
+            ["layer", *kinds],
+            cells,
+            f"Before → after. Before: {before}; after: {after}.",
         )
     ]
 
@@ -452,6 +454,8 @@ class Run:
     """
 
     base: Any
+    read: Read
+    last: int
     at: int
     """First layer whose output is not stored; its input is, but for layer 1."""
 
@@ -614,6 +618,7 @@ class States:
     """Vectors of all tokens, shape ``(n, d)``, in memory or, if they are large, in a file."""
 
     values: Any
+    shape: tuple[int, int]
 
     def __init__(self, n: int, width: int, stack: ExitStack) -> None:
         self.shape, self._stack = (n, width), stack

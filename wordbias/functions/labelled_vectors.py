@@ -31,6 +31,7 @@ from wordbias.probes.inputs import (
     read_word_labels,
 )
 from wordbias.probes.representations import Column, Layers, Representations, cell_of, which_layers
+from wordbias.probes.texts import Texts
 from wordbias.resources import located
 
 VectorsLike = EmbeddingLike | Representations | NDArray[Any]
@@ -84,7 +85,7 @@ class Labelled:
     def column(self, option: str, given: CellsLike) -> Column:
         """Return the values of an option: a column, the lines of a file, or given values."""
         name, count = self.examples.name, len(self.examples)
-        found = column_of(option, given, name, self.columns)
+        found = _column(option, given, name, self.columns)
         if len(found.codes) != count:
             path = path_of(given)
             what = f"{option}: {len(found.codes):,} values"
@@ -203,8 +204,8 @@ def open_labelled(
             f"{what}: no labels given: name them with --labels FILE (one per line) or --labels "
             f"COLUMN; its columns: {known}"
         )
-    column = column_of("--labels", labels, found.name, columns)
-    refuse_blank(what, labels, column, encoded=bool(found.columns))
+    column = _column("--labels", labels, found.name, columns)
+    _refuse_blank(what, labels, column, encoded=bool(found.columns))
     chosen = which_layers(layers, found.layers)
     places = [found.place(layer) for layer in chosen]
     in_order = places == list(range(places[0], places[-1] + 1))  # then they are a view
@@ -278,8 +279,8 @@ def _open_words(
     subject = open_subject(source, read_options, wanted=wanted or ())
     embedding = subject.embedding if name is None else subject.embedding.renamed(name)
     if wanted is None:
-        column = column_of("--labels", labels or (), embedding.name, {})
-        refuse_blank(embedding.name, labels, column)
+        column = _column("--labels", labels or (), embedding.name, {})
+        _refuse_blank(embedding.name, labels, column)
         if len(column.codes) != len(embedding):
             raise WordbiasError(
                 f"{embedding.name}: {len(embedding):,} words, but {len(column.codes):,} labels; "
@@ -302,7 +303,7 @@ def _open_words(
     )
 
 
-def column_of(
+def _column(
     option: str, given: CellsLike | Mapping[str, str], name: str, columns: Mapping[str, Column]
 ) -> Column:
     """Return the values of an option: a column, the lines of a file, or given values.
@@ -340,7 +341,7 @@ def column_of(
     return Column.of(cell_of(value) or "" for value in given)
 
 
-def refuse_blank(what: str, labels: object, column: Column, *, encoded: bool = False) -> None:
+def _refuse_blank(what: str, labels: object, column: Column, *, encoded: bool = False) -> None:
     """Refuse examples without a label, which would be a class of their own."""
     blank = [not value.strip() for value in column.values]
     count = int(np.array(blank)[column.codes].sum()) if any(blank) else 0
@@ -354,6 +355,24 @@ def refuse_blank(what: str, labels: object, column: Column, *, encoded: bool = F
     raise WordbiasError(
         f"{what}: {count:,} of {len(column.codes):,} {rows} have no {named or 'label'}; {mend}"
     )
+
+
+def labels_of_texts(texts: Texts, labels: CellsLike) -> list[str]:
+    """Return the label of each text: a column of them, the lines of a file, or given values.
+
+    Raises
+    ------
+    WordbiasError
+        If there is no such column or file, their numbers differ, or a text has no label.
+    """
+    column = _column("--labels", labels, texts.name, texts.columns)
+    if len(column.codes) != len(texts):
+        raise WordbiasError(
+            f"{path_of(labels) or '--labels'}: {len(column.codes):,} labels for {len(texts):,} "
+            f"texts of {texts.name}; give one for each"
+        )
+    _refuse_blank(texts.name, labels, column)
+    return column.cells()
 
 
 def with_names(inputs: Sequence[Labelled]) -> list[Labelled]:

@@ -170,6 +170,34 @@ MODEL_FAMILIES = (
         main="compression",
     ),
     Family(
+        key="scrub",
+        title="Removals inside a model: how much of the label is at a site?",
+        measures=(
+            Measure(
+                name="label-explained",
+                title="share of the label explained",
+                question="how much of the label does a linear map of the vectors explain?",
+                scale="0 … 1",
+                neutral=0.0,
+                better="lower",
+                caution="that it is gone: a non-linear classifier, or other texts, may show it",
+            ),
+        ),
+        area=ENCODERS,
+        section=False,
+        question="How much of the label do the vectors at a site of a model show a linear map?",
+        limits=(
+            "It is taken on the texts that the removal is fitted to: after LEACE and the hard "
+            "removal it is 0 by construction. wordbias probe --adapter measures other texts."
+        ),
+        method=(
+            "Mean squared canonical correlation of vectors and classes, of two classes R² of least "
+            "squares."
+        ),
+        source="After Belrose et al. (2023), “LEACE”, section 6.",
+        main="label-explained",
+    ),
+    Family(
         key="erase",
         title="Erased labels: what do probes still read on held-out rows?",
         measures=(

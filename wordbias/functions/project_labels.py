@@ -1,0 +1,250 @@
+"""Removals fitted to labels: `project` with texts, or with a method for pairs of sentences.
+
+Apart from `wordbias.functions.project`, which has the components of pairs and what is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from wordbias.arguments import check_choice, check_number
+from wordbias.contextual.adapters import Adapter
+from wordbias.contextual.fitting import TOKENS
+from wordbias.contextual.loading import Target
+from wordbias.contextual.scrubbing import (
+    METHODS,
+    scrub,
+    scrub_pairs,
+    scrubbing_rows,
+    scrubbing_tables,
+)
+from wordbias.contextual.scrubbing import TOKENS as OF_LABELS
+from wordbias.contextual.sentence_pairs import SentencePairsLike, sentence_pairs
+from wordbias.contextual.sites import Site, written
+from wordbias.errors import UsageError
+from wordbias.functions.inputs import path_of
+from wordbias.functions.labelled_vectors import CellsLike, labels_of_texts
+from wordbias.pretrained import usual_length
+from wordbias.probes.texts import Choice, Texts, TextsLike, load_texts
+from wordbias.rendering import how_many
+from wordbias.resources import located
+from wordbias.results import Report
+
+ALL_TOKENS = tuple(dict.fromkeys([*TOKENS, *OF_LABELS]))
+"""Tokens to fit on, those of components of pairs first."""
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledTexts:
+    """Texts with a label for each.
+
+    Attributes
+    ----------
+    texts
+        The texts.
+    labels
+        As many labels.
+    name
+        Column or file of the labels; empty if they were given by themselves.
+    """
+
+    texts: Texts
+    labels: Sequence[str] = field(repr=False)
+    name: str
+
+    @classmethod
+    def load(
+        cls,
+        texts: TextsLike,
+        labels: CellsLike,
+        text_column: str | None,
+        where: Mapping[str, str | Sequence[str]] | None,
+        limit: int | None,
+        skip_bad: bool,
+    ) -> LabelledTexts:
+        """Read texts with their other columns, of which one may hold the labels."""
+        file = path_of(texts)
+        kept = {
+            name: (values,) if isinstance(values, str) else tuple(map(str, values))
+            for name, values in (where or {}).items()
+        }
+        choice = Choice(text_column, None, kept, limit, None, None, skip_bad)
+        found = load_texts(texts if file is None else located(file), choice)
+        return cls(found, labels_of_texts(found, labels), path_of(labels) or "")
+
+
+def check_labels(
+    texts: TextsLike | None,
+    pairs: SentencePairsLike | None,
+    method: str | None,
+    of_texts: Mapping[str, object],
+    of_labels: Mapping[str, object],
+    of_components: Mapping[str, object],
+) -> None:
+    """Refuse options of texts without texts, and options of components with a method.
+
+    Parameters
+    ----------
+    of_texts, of_labels, of_components
+        What was given, by the name of the option: for texts, for texts and for pairs with a method,
+        for components of pairs.
+    """
+    check_choice("--method", method, METHODS)
+    if texts is None and (unused := _given(of_texts)):
+        raise UsageError(f"--{unused} goes with --texts")
+    if texts is None and method is None:
+        if unused := _given(of_labels):
+            raise UsageError(f"--{unused} goes with --texts, or with --method")
+        return
+    if texts is not None and pairs is not None:
+        raise UsageError("choose one of --texts and --pairs: removals are fitted to one of them")
+    if texts is not None and of_texts["labels"] is None:
+        raise UsageError(
+            "--texts needs --labels: a column of the texts, or a file of one label a line"
+        )
+    if unused := _given(of_components):
+        raise UsageError(
+            f"--{unused} is for components of pairs; leave it out, or leave out --texts and "
+            "--method"
+        )
+
+
+def _given(options: Mapping[str, object]) -> str:
+    """Return the first option that was given, or an empty string."""
+    return next((name for name, value in options.items() if value not in (None, False)), "")
+
+
+def check_numbers(
+    tokens: str | None,
+    dims: int | None,
+    limit: int | None,
+    texts: TextsLike | None,
+    method: str | None,
+    *,
+    drawn: bool,
+) -> None:
+    """Refuse tokens, components and limits that what is fitted does not have.
+
+    Parameters
+    ----------
+    drawn
+        Pairs are drawn from a text, for the baseline.
+    """
+    check_choice("--tokens", tokens, ALL_TOKENS)
+    to_labels = texts is not None or method is not None
+    known = OF_LABELS if to_labels else TOKENS
+    if tokens is not None and tokens not in known:
+        why = "is for components of pairs" if to_labels else "goes with --texts, or with --method"
+        raise UsageError(f"--tokens={tokens} {why}; expected one of {', '.join(known)} here")
+    if tokens == "word" and texts is not None:
+        raise UsageError(
+            "--tokens=word compares the two sentences of a pair; with --texts choose all, last or "
+            "mean"
+        )
+    if dims is not None:
+        check_number("--dims", dims, 1)
+        if to_labels and method not in ("mhd", "misp"):
+            raise UsageError(f"--dims is for --method=mhd and misp, not {method or METHODS[0]}")
+    if limit is not None:
+        check_number("--limit", limit, 1 if texts is not None else 2)
+        if texts is None and not drawn:
+            raise UsageError("--limit goes with --texts or --sent-debias")
+
+
+def fit_labels(
+    target: Target,
+    given: LabelledTexts | None,
+    pairs: SentencePairsLike | None,
+    *,
+    wanted: Sequence[Site],
+    method: str,
+    tokens: str | None,
+    dims: int | None,
+    sequential: bool,
+    batch: int,
+) -> Adapter:
+    """Fit a removal at each site to labelled texts or, without them, to the sides of pairs."""
+    how: dict[str, Any] = {
+        "wanted": wanted,
+        "method": method,
+        "tokens": tokens or OF_LABELS[0],
+        "dims": dims,
+        "sequential": sequential,
+        "batch": batch,
+    }
+    model, tokenizer = target.model, target.tokenizer
+    if given is None:
+        source = "built-in" if pairs is None else path_of(pairs) or "given"
+        return scrub_pairs(model, tokenizer, sentence_pairs(pairs), source=source, **how)
+    texts = given.texts
+    return scrub(
+        model, tokenizer, texts.texts, given.labels, source=texts.name, name=given.name, **how
+    )
+
+
+def label_report(
+    target: Target,
+    adapter: Adapter,
+    subject: str,
+    given: LabelledTexts | None,
+    output: str | None,
+) -> Report:
+    """Return the report of a fit: shares of the label, and what they do not show."""
+    inputs: dict[str, Any] = {subject: {"path": target.name, **adapter.fingerprint.to_dict()}}
+    source, column = "FILE", "COLUMN"
+    facts = adapter.facts
+    if given is not None:
+        texts = given.texts
+        source, column = texts.name, given.name or column
+        inputs["texts"] = {
+            "path": source,
+            "sha256": texts.sha256(),
+            "n": len(texts),
+            "cut": facts["cut"],
+            "classes": facts["classes"],
+        }
+    lines = [
+        f"These are shares on the fitted texts{_by_construction(facts)}. Measure others, before "
+        f"and after, with: wordbias probe {target.name} --texts {source} --labels {column} "
+        f"--adapter {output or 'ADAPTER'}"
+    ]
+    return Report(
+        inputs=inputs,
+        rows=scrubbing_rows(adapter, subject),
+        tables=scrubbing_tables(adapter, subject),
+        closing=lines,
+        notes=_notes(target, adapter, given),
+    )
+
+
+def _by_construction(facts: Mapping[str, Any]) -> str:
+    exact = facts["method"] in ("leace", "hard")
+    return f", after {facts['method']} 0 by construction" if exact else ""
+
+
+def _notes(target: Target, adapter: Adapter, given: LabelledTexts | None) -> list[str]:
+    """Return notes on texts that were dropped or cut, on pairs left out, and on a part of sites."""
+    notes, facts = [], adapter.facts
+    if given is not None and given.texts.dropped:
+        texts = given.texts
+        notes.append(f"{how_many(texts.dropped, 'row')} dropped, the first: {texts.problem}")
+    if facts["cut"]:
+        length = usual_length(target.model, target.tokenizer)
+        notes.append(
+            f"cut to {length} tokens: {facts['cut']} of {how_many(facts['texts'], 'text')}"
+        )
+    if facts.get("left_out"):
+        notes.append(
+            "left out, as their sentences have the same tokens, or for --tokens=word not as many: "
+            f"{how_many(facts['left_out'], 'pair')}"
+        )
+    removed = {one.site for one in adapter.interventions()}
+    left = [site for site in adapter.sites if site not in removed]
+    if left and facts["sequential"]:
+        notes.append(
+            f"setting {adapter.chosen}: was fitted on what the removals at {written(left)} leave, "
+            "if they come before it, and does not apply them; fit its sites alone with --sites"
+        )
+    return notes
