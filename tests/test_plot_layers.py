@@ -73,6 +73,17 @@ def test_a_panel_for_each_file_and_a_curve_for_each_input_and_test(tmp_path: Pat
     assert again.read_text() == text
 
 
+def test_several_files_share_a_panel_and_name_its_curves(tmp_path: Path) -> None:
+    trained, untrained = contexts(tmp_path / "trained.json"), contexts(tmp_path / "random.json")
+    figure = tmp_path / "figure.svg"
+    done = draw(figure, f"a = b={trained},{untrained}")
+    assert (done.returncode, done.stderr) == (0, "")
+    text = figure.read_text()
+    for name in ("a = b", "trained: weat6", "random: weat6", "trained: weat7", "random: weat7"):
+        assert f">{name}<" in text
+    assert "words" not in text
+
+
 def test_files_without_layers_and_bad_outputs_are_one_line(tmp_path: Path) -> None:
     report = wb.probe(np.eye(N, 4), np.arange(N) % 2, fractions=(0.2, 1.0), seeds=0, epochs=1)
     report.save(tmp_path / "flat.json")

@@ -4,8 +4,9 @@
     wordbias ceat words.safetensors --stimuli 6 --format json > ceat.json
     python tools/plot_layers.py decoder.svg "Gender of biographies=bios.json" "CEAT=ceat.json"
 
-Each file is a panel, with a curve for each of its inputs, and for each test of CEAT; its title
-stands before the equals sign. Bands are the interval of a value, or the smallest and largest value
+Each file, or several with commas between, is a panel, with a curve for each of its inputs, and for
+each test of CEAT; its title stands before the equals sign. Of several files the curves are named by
+the file. Bands are the interval of a value, or the smallest and largest value
 over the seeds. Random labels, the control of a probe, are dashed, the neutral value is dotted.
 Needs matplotlib.
 """
@@ -58,6 +59,14 @@ def layered_rows(path: str) -> list[Found]:
     )
 
 
+def named(path: str, paths: list[str]) -> list[Found]:
+    """Return the rows of a file; if it is one of several and has one input, under its name."""
+    rows = layered_rows(path)
+    if len(paths) == 1 or len({row["subject"] for row in rows}) > 1:
+        return rows
+    return [{**row, "subject": Path(path).stem} for row in rows]
+
+
 def curves(rows: list[Found]) -> dict[tuple[str, bool], list[Found]]:
     """Return the rows of each curve, by its name and whether it is the control."""
     subjects = {row["subject"] for row in rows}
@@ -102,9 +111,11 @@ def _ends(row: Found) -> tuple[float, float] | None:
     return None
 
 
-def save_panels(output: str, panels: list[tuple[str, str]]) -> None:
-    """Draw a panel for each title and file."""
-    read = [(title, layered_rows(path)) for title, path in panels]
+def save_panels(output: str, panels: list[tuple[str, list[str]]]) -> None:
+    """Draw a panel for each title and its files."""
+    read = [
+        (title, [row for path in paths for row in named(path, paths)]) for title, paths in panels
+    ]
     beside = min(len(read), _COLUMNS)
     lines = -(-len(read) // beside)
 
@@ -122,12 +133,14 @@ def main() -> None:
     """Read the files, and write the figure."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("output", help="the figure: .svg, .png or .pdf")
-    parser.add_argument("files", nargs="+", metavar="TITLE=FILE", help="title and file of a panel")
+    parser.add_argument(
+        "files", nargs="+", metavar="TITLE=FILE[,FILE]", help="title and files of a panel"
+    )
     given = parser.parse_args()
     panels = []
     for one in given.files:
-        title, equals, path = one.partition("=")
-        panels.append((title, path) if equals else (Path(one).stem, one))
+        title, equals, paths = one.rpartition("=")
+        panels.append((title if equals else Path(paths).stem, paths.split(",")))
     try:
         save_panels(given.output, panels)
     except WordbiasError as error:

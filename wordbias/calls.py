@@ -53,7 +53,7 @@ _ELSEWHERE = {
 }
 """Names of arguments in other libraries or functions, and the name here."""
 _FETCH = re.compile(r"\bwordbias fetch (?!without\b)([a-z][\w.-]*(?: [a-z][\w.-]*)*)(?=[,;)]|$)")
-_UNSET = {"accuracy": "mdl"}
+_UNSET = {"accuracy": "mdl", "simultaneous": "sequential"}
 """Options that set an argument to False, besides those that begin with ``--no-``."""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,6 +43,7 @@ def train(
     earlier: Sequence[TrainingState] = (),
     logs: Sequence[Path] = (),
     about: Mapping[str, Any] | None = None,
+    after_epoch: Callable[[int, list[int]], None] | None = None,
     remedy: str = "lower the learning rate",
     what: str = "training",
     bar: Bar | None = None,
@@ -74,6 +75,10 @@ def train(
         File for each model, which gets one line of JSON an epoch.
     about
         Settings and data of this training; a checkpoint with others is refused.
+    after_epoch
+        Function that is called after each epoch, before the checkpoint is written, with the number
+        of the epoch (from 1) and the places of the models that were still trained in it. An epoch
+        that is repeated after an interruption calls it again.
     remedy
         Advice for a training that diverges.
     what, bar
@@ -107,6 +112,9 @@ def train(
                 _check_finite(score, "score on dev", state.done + 1, remedy)
                 state.end_epoch(model, loss, score, patience, time.perf_counter() - start)
                 _log(state, logs)
+                if after_epoch is not None:
+                    going = state.history[-1]["going"]
+                    after_epoch(state.done, [k for k, one in enumerate(going) if one])
                 shown.set_postfix_str(
                     f"loss {float(loss.mean()):.3f}, dev {float(score.mean()):.4f}"
                 )

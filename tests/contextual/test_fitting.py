@@ -233,8 +233,8 @@ def test_a_site_or_a_choice_that_does_not_exist(small: Any) -> None:
     model = model_for("bert", small)
     with pytest.raises(WordbiasError, match="layers 1 to 3"):
         fit_adapter(model, small, EVEN, wanted=sites("cls@4"))
-    with pytest.raises(WordbiasError, match="tokens 'last': expected one of mean, word, cls"):
-        fit_adapter(model, small, EVEN, Recipe("last"))
+    with pytest.raises(WordbiasError, match="tokens 'first': expected one of mean, word, cls, l"):
+        fit_adapter(model, small, EVEN, Recipe("first"))
 
 
 def test_damaged_weights_are_named(small: Any) -> None:

@@ -55,6 +55,7 @@ OTHERS = {
     "best-fairness",
     "best-strength",
     "direction-stability",
+    "label-explained",
 }
 OTHERS |= {"dev-accuracy", "snli-accuracy", "r-squared", "correlation"}
 """What else has a better way: of tasks, choices and studies."""

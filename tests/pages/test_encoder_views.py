@@ -120,6 +120,71 @@ def test_an_encoder_without_projections_has_a_page() -> None:
     assert "hard debiasing makes of it" not in render_page([document(rows())])
 
 
+def of_decoder() -> Rows:
+    """Return rows of a decoder, with what it expects and predicts."""
+    found = [
+        {
+            **one,
+            "audit": "decoder",
+            **({"set": str(one["set"]).replace("encoder", "decoder")} if "set" in one else {}),
+        }
+        for one in rows(("hard",))
+    ]
+    for stage, shift in (("before", 0.0), ("hard", 1.0)):
+        about = {
+            "neutral": 0.0,
+            "better": "neutral",
+            "beyond_chance": not shift,
+            "audit": "decoder",
+        }
+        ends = {"low": 0.3, "high": 0.8, "change": -0.4, "change_low": -0.6, "change_high": -0.2}
+        found.append(row("expected-pronoun-stereotype", 0.6 - shift / 2, stage, **about, **ends))
+        found.append(row("expected-pronoun-gap", -0.7, stage, **about, **ends, people=-0.4))
+        found += [
+            row("expected-pronoun-lean", i / 10, stage, word=f"job {i}", women=9.0 * i, **about)
+            for i in range(5)
+        ]
+        found.append(row("perplexity", 31.26 + shift, stage, audit="decoder"))
+        found.append(row("bits-per-byte", 1.2345, stage, audit="decoder"))
+    return [*found, row("perplexity-kept", 0.97, "hard", audit="decoder")]
+
+
+def test_a_decoder_has_what_it_expects_and_predicts() -> None:
+    found = model_sections(of_decoder())
+    keys = ["projections", "layers", "pronouns", "expected-pronouns", "associations"]
+    assert [section.key for section in found] == keys
+    assert all(map(claims_model, of_decoder()))
+    cells = {line[0]: line[1:] for line in found[0].grids[0].table.cells}
+    assert cells["perplexity"][0].startswith("31.3")
+    assert cells["bits per byte"][0].startswith("1.234")
+    assert cells["perplexity before ÷ after"] == ["", "0.97", ""]
+    (figure,) = found[3].figures
+    assert figure.picture.count("% women: ") == 2 * 5
+    assert "Lean of people whose occupation is not said: −0.40" in (
+        found[3].grids[0].table.note or ""
+    )
+    head = {"m": {"path": "/models/m", "kind": "decoder", "pooling": "last", "layers": 6, "dim": 8}}
+    page = render_page([Document(of_decoder(), {"command": "audit", "inputs": head, "notes": []})])
+    assert "decoder of 6 layers × 8; a text’s vector is that of its last token" in page
+    assert "untrained decoder" in page
+    assert "encoder" not in page.partition("<body")[2].partition("<script")[0]
+
+
+def test_associations_and_correlations_are_drawn_by_layer() -> None:
+    ranks = [one for one in rows(()) if one["measure"] == "pronoun-stereotype"]
+    layered = [{**one, "layer": layer} for one in ranks for layer in range(1, LAYERS)]
+    found = {section.key: section for section in model_sections([*rows(()), *layered])}
+    (tests,) = found["associations"].figures
+    assert tests.title == "SEAT by layer, male names/female names × career/family"
+    assert tests.picture.count("<title>before, layer ") == LAYERS + 1
+    by_layer = found["pronouns"].figures[1]
+    assert by_layer.picture.count("<title>before, layer ") == LAYERS
+    last = [one for one in rows(()) if one.get("layer") == LAYERS]
+    for section in model_sections(last):
+        assert not any("by layer" in figure.title for figure in section.figures[1:])
+        assert section.key != "associations" or not section.figures
+
+
 def test_parts_that_are_missing_leave_their_sections_out() -> None:
     for measure, key in (("compression", "layers"), ("seat", "associations")):
         some = [one for one in rows() if one["measure"] not in (measure, "ceat")]

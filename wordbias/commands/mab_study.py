@@ -16,6 +16,7 @@ command: click.Command = shell(
     option("seeds", type=SEEDS),
     option("recipe", type=click.Choice(list(RECIPES))),
     option("epochs", type=COUNT),
+    option("average_epochs", type=COUNT),
     option("only", type=NAMES),
     option("set", type=click.Choice(CHOICES)),
     option("lists", metavar="FOLDER"),

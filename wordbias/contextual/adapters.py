@@ -22,7 +22,7 @@ from wordbias.contextual.families import (
 )
 from wordbias.contextual.hooks import Intervention, applied
 from wordbias.contextual.settings import SENT_DEBIAS, Settings, all_settings
-from wordbias.contextual.sites import EMBEDDING, KINDS, Site, attention, sites
+from wordbias.contextual.sites import EMBEDDING, KINDS, Site, attention, sites, written
 from wordbias.errors import WordbiasError, need, on_a_line
 from wordbias.formats.stored import ADAPTER, ADAPTER_OF_LABELS, reading, write
 from wordbias.methods.leace import Erasure
@@ -221,10 +221,14 @@ class Adapter:
     def _repr_html_(self) -> str:
         """Show the subspaces in a notebook."""
         from wordbias.contextual.fitting import adapter_rows, adapter_tables
+        from wordbias.contextual.scrubbing import label_rows, label_tables
 
         architecture = self.fingerprint.architecture
-        rows = adapter_rows(self, architecture) if "sites" in self.facts else []
-        tables = adapter_tables(rows, architecture) if rows else []
+        tables = []
+        if "sites" in self.facts and self.steps:
+            tables = label_tables(label_rows(self, architecture), self, architecture)
+        elif "sites" in self.facts:
+            tables = adapter_tables(adapter_rows(self, architecture), architecture)
         return "\n".join([as_paragraph(repr(self)), *map(as_html, tables)])
 
     @property
@@ -454,6 +458,25 @@ class Adapter:
         if dims is not None:
             subspace = Subspace(subspace.basis[:dims], subspace.weights[:dims])
         return Intervention(site, subspace, hard)
+
+    def partly(self, setting: str | None = None) -> str:
+        """Say what a setting leaves on of removals that were fitted one after another.
+
+        Empty if it removes all of them, or all up to its last site, each of which was fitted on
+        what those before it left.
+        """
+        setting = self.chosen if setting is None else setting
+        if not self.steps or setting is None or not self.facts.get("sequential"):
+            return ""
+        named = sites_of(setting, self.fingerprint.layers)
+        left = [site for site in self.steps if site not in named and depth(site) < depth(named[-1])]
+        if not left:
+            return ""
+        return (
+            f"{setting}: is a part of removals that were fitted one after another; without "
+            f"{written(left)} the later ones do not remove what is left there, so fit it by itself "
+            f"with --sites={setting}, or fit all with --simultaneous"
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to one safetensors file whose metadata is JSON."""

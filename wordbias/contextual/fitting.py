@@ -49,8 +49,8 @@ class Recipe:
     ----------
     tokens
         Tokens whose vectors are taken at `tokens@L` and in the attention: ``mean``, the mean of all
-        aligned ones, ``word``, the mean of those that differ, or ``cls``. The paper does not
-        say.
+        aligned ones, ``word``, the mean of those that differ, ``cls``, or ``last``. The paper does
+        not say.
     one_sided
         Centre the differences, as a PCA of plain differences does. By default each pair counts
         with both signs, so that the mean is zero and the shift between the genders stays in:
@@ -136,7 +136,7 @@ def _fit_site(
 ) -> tuple[Subspace, dict[str, Any]]:
     """Return the subspace of a site, with the number of its pairs and its stability."""
     n = len(encoded.pairs)
-    aligned = site.kind not in ("sentence", "cls") and recipe.tokens != "cls"
+    aligned = site.kind not in ("sentence", "cls") and recipe.tokens not in ("cls", "last")
     kept = encoded.even() if aligned else list(range(n))
     if len(kept) < 2:
         raise _too_few(site, len(kept), encoded)
@@ -248,11 +248,13 @@ def positions(pairs: EncodedPairs, tokens: str) -> list[list[int]]:
     ----------
     tokens
         ``mean``, all positions, markers too, because the removal changes them all; ``word``, those
-        where the two differ; ``cls``, the first. Pairs of unequal length, which only ``cls`` can
-        use, get the first position.
+        where the two differ; ``cls``, the first; ``last``, the last. Pairs of unequal length, which
+        only these two can use, get the first position otherwise.
     """
-    if tokens not in TOKENS:
-        raise WordbiasError(f"tokens {tokens!r}: expected one of {', '.join(TOKENS)}")
+    if tokens not in (*TOKENS, "last"):
+        raise WordbiasError(f"tokens {tokens!r}: expected one of {', '.join((*TOKENS, 'last'))}")
+    if tokens == "last":
+        return [[len(text["input_ids"]) - 1] for text in pairs.first + pairs.second]
     chosen = []
     for i, sides in enumerate(zip(pairs.first, pairs.second, strict=True)):
         if tokens == "cls" or i in pairs.uneven:

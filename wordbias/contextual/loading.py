@@ -6,9 +6,16 @@ import os
 from dataclasses import dataclass, replace
 from typing import Any
 
-from wordbias.contextual.families import FAMILIES, base_of, family_of, head_of
+from wordbias.contextual.families import (
+    FAMILIES,
+    base_of,
+    family_of,
+    head_of,
+    is_decoder,
+    layer_count,
+)
 from wordbias.contextual.fitting import PUBLISHED
-from wordbias.contextual.sites import Site
+from wordbias.contextual.sites import Site, sites
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.pretrained import (
     LoadedModel,
@@ -20,19 +27,21 @@ from wordbias.pretrained import (
 )
 from wordbias.resources.hub import local
 
-_WHAT = "an encoder"
+_WHAT = "an encoder or decoder"
 _NEXT = "NextSentencePrediction"
 _KINDS = {
     _NEXT: "AutoModelForNextSentencePrediction",
     "SequenceClassification": "AutoModelForSequenceClassification",
     "MultipleChoice": "AutoModelForMultipleChoice",
     "MaskedLM": "AutoModelForMaskedLM",
+    "CausalLM": "AutoModelForCausalLM",
 }
 HEADS = {
     "next-sentence": _NEXT,
     "classification": "SequenceClassification",
     "multiple-choice": "MultipleChoice",
     "masked-lm": "MaskedLM",
+    "causal-lm": "CausalLM",
     "none": "",
 }
 
@@ -50,7 +59,9 @@ class Target(LoadedModel):
     sentence: bool
 
     def sites(self) -> tuple[Site, ...]:
-        """Return the published sites of the model."""
+        """Return the published sites of an encoder, and the output of every layer of a decoder."""
+        if is_decoder(self.model):
+            return sites("tokens@all", layer_count(self.model))
         return tuple(site for site in PUBLISHED if self.sentence or site.kind != "sentence")
 
 
@@ -86,7 +97,7 @@ def load_target(source: ModelLike, device: str | None = None, head: str | None =
         raise WordbiasError(
             f"{what} trained weights for {lacking[0]}; give a folder whose weights are its own"
         )
-    if loaded.missing and (has_head or head == "masked-lm"):
+    if loaded.missing and (has_head or head in ("masked-lm", "causal-lm")):
         raise WordbiasError(f"{what} {loaded.missing[0]}; give a model folder with a trained head")
     pooled = bool(family.pooled) and getattr(loaded.model, family.pooled, None) is not None
     drawn = any(family.pooler in parameter for parameter in loaded.missing)
@@ -113,10 +124,12 @@ def _loaded(name: str, head: str | None) -> LoadedModel:
         found = load_pretrained(_KINDS[own], name, _WHAT)
         if not found.missing:
             return found
+    if kind in FAMILIES and is_decoder(kind) and purpose in ("", "CausalLM"):
+        purpose = "CausalLM"  # GPT2LMHeadModel names it otherwise
     if head is not None:
         purpose = HEADS[head]
     found = load_pretrained(_KINDS.get(purpose, "AutoModel"), name, _WHAT)
-    if head is None and purpose == "MaskedLM" and found.missing:
+    if head is None and purpose in ("MaskedLM", "CausalLM") and found.missing:
         return load_pretrained("AutoModel", name, _WHAT)
     return found
 

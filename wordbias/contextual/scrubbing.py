@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from wordbias.contextual.adapters import Adapter, Fingerprint, depth
 from wordbias.contextual.families import OUTPUTS, base_of, family_of, is_decoder, layer_count, width
-from wordbias.contextual.fitting import BATCH, EncodedPairs, encode_pairs, positions
+from wordbias.contextual.fitting import BATCH, encode_pairs, positions
 from wordbias.contextual.hooks import Change, Removal, changing, check_plain, recording
 from wordbias.contextual.sentence_pairs import SentencePair
 from wordbias.contextual.sites import Place, Site, locate, locate_all, written
@@ -31,12 +31,14 @@ from wordbias.contextual.tokenising import PURPOSE, Tokens, batches, encode
 from wordbias.devices import threads
 from wordbias.errors import WordbiasError, need
 from wordbias.formats.tables import cell_of
-from wordbias.methods.leace import Erasure, erase, shrunk_covariance
+from wordbias.methods.leace import Erasure, erase
 from wordbias.methods.moments import Moments
 from wordbias.methods.rows import fit_moments, means_removed
 from wordbias.methods.transform import Projection
 from wordbias.pretrained import evaluating, usual_length
 from wordbias.progress import progress
+from wordbias.rendering import Table
+from wordbias.results import Row, number
 
 METHODS = ("leace", "hard", "mhd", "misp")
 TOKENS = ("all", "last", "mean", "word")
@@ -158,23 +160,16 @@ def scrub_pairs(
             f"usable pairs of sentences: {len(kept)}, at least two are needed; give others with "
             "--pairs"
         )
-    sides = [[side[i] for i in kept] for side in (encoded.first, encoded.second)]
-    codes = np.repeat([0, 1], len(kept))
-    read = Read([*sides[0], *sides[1]], codes, ("first", "second"), None)
+    texts = [side[i] for side in (encoded.first, encoded.second) for i in kept]
+    read = Read(texts, np.repeat([0, 1], len(kept)), ("first", "second"), None)
     if tokens == "word":
-        where = positions(_some(encoded, kept), "word")
-        read = replace(read, positions=where)
+        where = positions(encoded, "word")
+        read = replace(read, positions=[where[i] for i in kept] * 2)
     else:
         read = read.at(tokens)
     left_out = len(pairs) - len(kept)
     facts = {"source": source, "labels": "", "tokens": tokens, "cut": 0, "left_out": left_out}
     return _scrubbed(model, tokenizer, read, wanted, method, dims, sequential, batch, facts)
-
-
-def _some(encoded: EncodedPairs, kept: Sequence[int]) -> EncodedPairs:
-    """Return some of tokenised pairs, of equal length each."""
-    first, second = (tuple(side[i] for i in kept) for side in (encoded.first, encoded.second))
-    return EncodedPairs(tuple(encoded.pairs[i] for i in kept), first, second, (), ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,7 +277,9 @@ def _scrubbed(
         "sites": about,
     }
     fingerprint = Fingerprint.of(model)
-    return Adapter({}, fingerprint, facts=facts, chosen=written(chosen), steps=steps)
+    return Adapter(
+        {}, fingerprint, facts=facts, chosen=written(chosen).replace(", ", ","), steps=steps
+    )
 
 
 def _check_sites(model: Any, chosen: Sequence[Site]) -> None:
@@ -353,14 +350,14 @@ def explained(moments: Moments) -> float:
               \sum_k p_k (\mu_k - \mu)(\mu_k - \mu)^\top \in [0, 1]
 
     The mean squared canonical correlation of the vectors and the classes; of two classes R² of a
-    least-squares fit. The covariance is shrunk as for LEACE, see `shrunk_covariance`.
+    least-squares fit, which is 1 whatever the labels if there are fewer vectors than dimensions.
     """
     apart = moments.means - moments.mean
     covariance = moments.covariance()
     scale = np.sqrt(np.trace(covariance) + moments.mean @ moments.mean)
     if np.abs(apart).max() <= _SILENT * scale:
         return 0.0
-    along = _whitened(apart, shrunk_covariance(covariance, moments.n))
+    along = _whitened(apart, covariance)
     shares = moments.counts @ (along**2).sum(1) / moments.n
     return float(min(shares / (len(moments.classes) - 1), 1.0))
 
@@ -385,6 +382,57 @@ def mapped(moments: Moments, step: Step) -> Moments:
     linear = step(np.eye(moments.dim)) - offset  # row i is the image of unit vector i
     within = linear.T @ moments.within @ linear
     return replace(moments, means=step(moments.means), within=within)
+
+
+# Rows and table
+
+
+def label_rows(adapter: Adapter, subject: str) -> list[Row]:
+    """Return for each site what a linear map explained of the label, and what after the removal.
+
+    The vectors are those of the texts of the fit, of a sequential fit after the removals before.
+    """
+    facts = adapter.facts
+    about = {"method": facts["method"], "sequential": facts["sequential"]}
+    return [
+        Row(
+            subject,
+            EXPLAINED,
+            fitted[stage],
+            {
+                "site": site,
+                "stage": stage,
+                "n": fitted["vectors"],
+                "classes": list(facts["classes"]),
+                "neutral": 0.0,
+                "better": "lower",
+                **about,
+            },
+        )
+        for site, fitted in facts["sites"].items()
+        for stage in ("before", "after")
+    ]
+
+
+def label_tables(rows: Sequence[Row], adapter: Adapter, subject: str) -> list[Table]:
+    """Return a table with one line a site: vectors, and what is explained before and after."""
+    facts = adapter.facts
+    cells: dict[str, list[str]] = {}
+    for row in rows:
+        cells.setdefault(row.details["site"], [f"{row.details['n']:,}"]).append(
+            number(row.value, 3)
+        )
+    what = f"{facts['labels'] or 'the label'} by {facts['method']}"
+    left = "after the removals before it" if facts["sequential"] else "of the unmodified model"
+    return [
+        Table(
+            f"Removals of {what} in {subject}",
+            ["site", "vectors", "before", "after"],
+            [[site, *line] for site, line in cells.items()],
+            "before, after: share of the label that a linear map of the vectors explains (0 is "
+            f"none), {left} and after its own, in the texts that it was fitted on.",
+        )
+    ]
 
 
 # The layers of a model, one after another

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wordbias.arguments import path_named
+from wordbias.calls import note
 from wordbias.contextual.adapters import Adapter, names_sites
 from wordbias.contextual.hooks import Intervention, applied
 from wordbias.contextual.sites import first_layer
@@ -47,6 +48,9 @@ def open_adapter(
         found = Adapter.load(path) if names or known else None
     if found is not None and found.chosen is not None:
         names = names or [found.chosen]
+    if found is not None:
+        for said in filter(None, map(found.partly, names)):
+            note(said)
     if (found is None) != (not names) or (found is None) != (adapter is None):
         raise UsageError("--adapter and --setting go together")
     return found, names

@@ -84,7 +84,7 @@ class Labelled:
     def column(self, option: str, given: CellsLike) -> Column:
         """Return the values of an option: a column, the lines of a file, or given values."""
         name, count = self.examples.name, len(self.examples)
-        found = _column(option, given, name, self.columns)
+        found = column_of(option, given, name, self.columns)
         if len(found.codes) != count:
             path = path_of(given)
             what = f"{option}: {len(found.codes):,} values"
@@ -203,8 +203,8 @@ def open_labelled(
             f"{what}: no labels given: name them with --labels FILE (one per line) or --labels "
             f"COLUMN; its columns: {known}"
         )
-    column = _column("--labels", labels, found.name, columns)
-    _refuse_blank(what, labels, column, encoded=bool(found.columns))
+    column = column_of("--labels", labels, found.name, columns)
+    refuse_blank(what, labels, column, encoded=bool(found.columns))
     chosen = which_layers(layers, found.layers)
     places = [found.place(layer) for layer in chosen]
     in_order = places == list(range(places[0], places[-1] + 1))  # then they are a view
@@ -278,8 +278,8 @@ def _open_words(
     subject = open_subject(source, read_options, wanted=wanted or ())
     embedding = subject.embedding if name is None else subject.embedding.renamed(name)
     if wanted is None:
-        column = _column("--labels", labels or (), embedding.name, {})
-        _refuse_blank(embedding.name, labels, column)
+        column = column_of("--labels", labels or (), embedding.name, {})
+        refuse_blank(embedding.name, labels, column)
         if len(column.codes) != len(embedding):
             raise WordbiasError(
                 f"{embedding.name}: {len(embedding):,} words, but {len(column.codes):,} labels; "
@@ -302,7 +302,7 @@ def _open_words(
     )
 
 
-def _column(
+def column_of(
     option: str, given: CellsLike | Mapping[str, str], name: str, columns: Mapping[str, Column]
 ) -> Column:
     """Return the values of an option: a column, the lines of a file, or given values.
@@ -340,7 +340,7 @@ def _column(
     return Column.of(cell_of(value) or "" for value in given)
 
 
-def _refuse_blank(what: str, labels: object, column: Column, *, encoded: bool = False) -> None:
+def refuse_blank(what: str, labels: object, column: Column, *, encoded: bool = False) -> None:
     """Refuse examples without a label, which would be a class of their own."""
     blank = [not value.strip() for value in column.values]
     count = int(np.array(blank)[column.codes].sum()) if any(blank) else 0

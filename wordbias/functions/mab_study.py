@@ -65,6 +65,7 @@ def mab_study(
     seeds: int | Sequence[int] = (0, 1, 2, 3, 4, 5),
     recipe: str = "fast",
     epochs: int | None = None,
+    average_epochs: int | None = None,
     permute_weights: bool = False,
     only: str | Sequence[str] | None = None,
     center: bool = False,
@@ -118,6 +119,9 @@ def mab_study(
         Recipe of settings; other options overrule it.
     epochs : int, optional
         Maximum number of epochs.  [default: the recipe's]
+    average_epochs : int, optional
+        Take E, d and all values of a model as means over its last epochs, whose models are kept
+        beside it.  [default: the values of the best epoch on dev]
     permute_weights : bool
         Add MISP of the first embedding with the 23 wrong weightings of appendix C.
     only : sequence of str, optional
@@ -217,6 +221,7 @@ def mab_study(
         lists=templates,
         marked=() if set in (None, ALL) else (set,),
         raw=raw,
+        average_epochs=average_epochs or 0,
     )
     missing = study.skipped(plan)
     for line in missing:
@@ -228,6 +233,9 @@ def mab_study(
     if not correlated:
         closing.insert(0, "Correlations with E (Table 5) need at least 3 embeddings.")
     about = _about_seeds(rows, len(plan.embeddings), len(plan.seeds))
+    if average_epochs:
+        last = how_many(average_epochs, "epoch")
+        about.insert(0, f"Values of a model are means over its last {last}.")
     report = Report(
         inputs={subject.embedding.name: subject.info.to_dict() for subject in subjects},
         rows=[*rows, *related],

@@ -163,7 +163,7 @@ MODEL_FAMILIES = (
         question="How many bits does a message of labels take once the vectors are known?",
         limits=(
             "Compression rises with anything correlated with the labels; compare it with the "
-            "untrained encoder, not with the neutral value."
+            "same model with random weights, not with the neutral value."
         ),
         method="Online codes of a probe over growing blocks; random labels as a control.",
         source="Voita and Titov (2020); control: Hewitt and Liang (2019); Orgad et al. (2022).",

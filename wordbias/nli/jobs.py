@@ -87,6 +87,12 @@ class Job:
         """The file that an interrupted training is resumed from."""
         return self.output.with_name(f"{self.output.name}.checkpoint")
 
+    def epoch_file(self, epoch: int) -> Path:
+        """Return the file of the model after an epoch, if it is kept."""
+        return self.output.with_name(
+            f"{self.output.name.removesuffix(SUFFIX)}.epoch{epoch}{SUFFIX}"
+        )
+
     def is_done(self) -> bool:
         """Return whether the model is written.
 

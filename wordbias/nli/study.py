@@ -44,6 +44,8 @@ from wordbias.nli.test_sets import (
 )
 from wordbias.nli.train import train_all
 from wordbias.results import Row
+from wordbias.statistics import ends
+from wordbias.training import difference
 from wordbias.word_tasks import AnalogySet, SimilaritySet, quality
 from wordbias.wordlists import Attribute, Templates
 from wordbias.workers import Workers
@@ -88,6 +90,9 @@ class Plan:
         Marked sets to score; by default all that the attribute has words for.
     raw
         Models read the vectors as they are, not scaled to length one.
+    average_epochs
+        Number of last epochs over whose models the values of a training are averaged; 0 takes the
+        model of the best epoch on dev.
     """
 
     embeddings: Sequence[Embedding]
@@ -106,8 +111,14 @@ class Plan:
     lists: Templates | None = None
     marked: Sequence[str] = ()
     raw: bool = False
+    average_epochs: int = 0
 
     def __post_init__(self) -> None:
+        if self.average_epochs > self.recipe.epochs:
+            raise WordbiasError(
+                f"--average-epochs: expected at most {self.recipe.epochs}, the epochs of a "
+                f"training, got {self.average_epochs}; give fewer, or more --epochs"
+            )
         dims = {embedding.name: embedding.dim for embedding in self.embeddings}
         if len(dims) != len(self.embeddings):
             raise WordbiasError("two embeddings have the same name; rename one of the files")
@@ -164,6 +175,9 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
     jobs = plan_jobs(
         plan.embeddings, plan.seeds, data, plan.recipe, plan.folder, half=plan.half, raw=plan.raw
     )
+    for job in jobs if plan.average_epochs else []:
+        if job.is_done():  # before all training: are its last epochs there?
+            list(last_models(job, plan.average_epochs))
     with output_folder(plan.folder), locked(plan.folder / "study"):
         train_all(
             jobs,
@@ -172,6 +186,7 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
             plan.recipe,
             device=device,
             half=plan.half,
+            kept=plan.average_epochs,
             workers=workers,
         )
         try:
@@ -254,8 +269,7 @@ def skipped(plan: Plan) -> list[str]:
 def _model_rows(plan: Plan, embedding: Embedding, job: Job) -> list[Row]:
     """Score one model on the marked sets, and on the pairs of dev and test."""
 
-    def make() -> Iterator[Row]:
-        model = Model.load(job.output)
+    def make(model: Model) -> Iterator[Row]:
         for name, pairs in (("dev", plan.data["dev"]), ("test", plan.test)):
             if pairs is not None:
                 right = accuracy(model, embedding, pairs)
@@ -275,8 +289,76 @@ def _model_rows(plan: Plan, embedding: Embedding, job: Job) -> list[Row]:
         **_attribute_key(plan),
         **_sets_key(plan),
     }
-    rows = cached_rows(path, about, lambda: list(make()))
+    if not plan.average_epochs:
+        rows = cached_rows(path, about, lambda: list(make(Model.load(job.output))))
+    else:
+        about["average_epochs"] = plan.average_epochs
+        rows = cached_rows(
+            path,
+            about,
+            lambda: over_epochs(
+                {epoch: list(make(one)) for epoch, one in last_models(job, plan.average_epochs)}
+            ),
+        )
     return [replace(row, details={**row.details, "seed": job.seed}) for row in rows]
+
+
+def last_models(job: Job, count: int) -> Iterator[tuple[int, Model]]:
+    """Yield the models of the last epochs of a training, each with its epoch.
+
+    Early stopping may have ended the training after fewer epochs than `count`.
+
+    Raises
+    ------
+    WordbiasError
+        If the model was trained without keeping them.
+    """
+    trained = int(Model.load(job.output).about["epochs"])
+    for epoch in range(max(1, trained - count + 1), trained + 1):
+        path = job.epoch_file(epoch)
+        if not path.exists():
+            raise WordbiasError(
+                f"{job.output}: of its {trained} epochs the model of epoch {epoch} was not kept "
+                f"({path.name}); train anew with --average-epochs in another folder (-o)"
+            )
+        model = Model.load(path)
+        if difference({key: model.about.get(key) for key in job.about}, dict(job.about)):
+            raise WordbiasError(
+                f"{path}: holds a model of another training than {job.output.name}; train anew "
+                "with --average-epochs in another folder (-o)"
+            )
+        yield epoch, model
+
+
+def over_epochs(rows: Mapping[int, Sequence[Row]]) -> list[Row]:
+    """Average the rows of one training's models over epochs.
+
+    Parameters
+    ----------
+    rows
+        Rows of the model of each epoch, in one order.
+
+    Returns
+    -------
+    list of Row
+        Means, with `epochs`. The intervals are of the means: all models are scored on the same
+        draws of premises. p, which tests a single model, is left out.
+    """
+    epochs = list(rows)
+    return [_over_epochs(found, epochs) for found in zip(*rows.values(), strict=True)]
+
+
+def _over_epochs(rows: Sequence[Row], epochs: list[int]) -> Row:
+    dropped = ("low", "high", "p", "partitions", "method", "strict")
+    details = {key: value for key, value in rows[0].details.items() if key not in dropped}
+    details["epochs"] = epochs
+    values = [row.value for row in rows if row.value is not None]
+    if len(values) < len(rows):  # the embedding lacks words, whatever the epoch
+        return Row(rows[0].subject, rows[0].measure, None, details)
+    drawn = [row.samples for row in rows if row.samples is not None]
+    if len(drawn) == len(rows):
+        details |= ends(np.mean(drawn, axis=0))
+    return Row(rows[0].subject, rows[0].measure, float(np.mean(values)), details)
 
 
 def _undefined_rows(test: TestSet, subject: str, reason: str) -> Iterator[Row]:

@@ -41,6 +41,7 @@ class Setup(NamedTuple):
     dev: Encoded
     recipe: Recipe
     half: bool
+    kept: int = 0
 
 
 def train_all(
@@ -51,6 +52,7 @@ def train_all(
     *,
     device: str | None = None,
     half: bool = False,
+    kept: int = 0,
     workers: Workers | None = None,
 ) -> None:
     """Train every job that is not done, and write the models.
@@ -70,6 +72,9 @@ def train_all(
         in a process of its own, which is faster there. See `wordbias.devices.find_device`.
     half
         Compute in bfloat16; parameters stay in float32.
+    kept
+        Number of last epochs of which each job keeps the model, in files of its own beside the
+        best one.
     workers
         Processes or cluster for training on CPUs; by default one local process a thread. On a
         cluster all workers must see the folder of the outputs.
@@ -84,7 +89,7 @@ def train_all(
     left = stacks(jobs)
     for job in (job for stack in left for job in stack):
         job.output.parent.mkdir(parents=True, exist_ok=True)
-    setup, workers = Setup(train_pairs, dev_pairs, recipe, half), workers or Workers()
+    setup, workers = Setup(train_pairs, dev_pairs, recipe, half, kept), workers or Workers()
     unwritten = [job for stack in left for job in stack if not job.output.exists()]
     at_once = min(workers.jobs or threads(), len(unwritten))
     try:
@@ -157,6 +162,16 @@ def train_stacked(
     )
     initialise(model, recipe, seeds)
     model.to(device)
+
+    def keep(epoch: int, going: list[int]) -> None:
+        """Write the models of an epoch, and remove those that are no longer among the last."""
+        for k in going:
+            weights = {name: x[k].cpu().numpy() for name, x in model.state_dict().items()}
+            about = {**jobs[k].about, "epoch": epoch}
+            one = Model(weights, tables.shape[2], recipe.hidden, recipe.intra, about=about)
+            one.save(jobs[k].epoch_file(epoch))
+            jobs[k].epoch_file(epoch - setup.kept).unlink(missing_ok=True)
+
     state = train(
         model,
         make_optimizer(model, recipe),
@@ -166,6 +181,7 @@ def train_stacked(
         checkpoint=jobs[0].checkpoint,
         logs=[job.log for job in jobs],
         about={"model": [dict(job.about) for job in jobs], "device": device.type},
+        after_epoch=keep if setup.kept else None,
         what=f"training {len(jobs)} models" if len(jobs) > 1 else "training",
         bar=bar,
     )

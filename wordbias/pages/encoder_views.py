@@ -533,7 +533,7 @@ def _tests(one: ModelRows, prefix: str) -> Section | None:
             by_layer.append([title, *("" if r is None else _short(r["value"]) for r in layered)])
     if not cells:
         return None
-    figures = _test_figure(one, prefix)
+    figures = _test_figures(one, prefix)
     note = (
         "In brackets the 95 % interval: of SEAT over other words of the same kinds, of CEAT over "
         "other sentences, with the words fixed. p: permutation test of the words, one-sided, "
@@ -559,19 +559,18 @@ def _tests(one: ModelRows, prefix: str) -> Section | None:
     )
 
 
-def _test_figure(one: ModelRows, prefix: str) -> list[Figure]:
-    """Draw SEAT by layer, if there are several layers."""
-    series: list[Series] = []
-    for i, name in enumerate(one.sets(SEAT)):
+def _test_figures(one: ModelRows, prefix: str) -> list[Figure]:
+    """Draw SEAT by layer, a picture for each query, if there are several layers."""
+    found = []
+    shows = "Effect size before; 0, dashed, is none. Bars: 95 % over other words of the same kinds."
+    for name in one.sets(SEAT):
         rows = [r for layer in one.layers if (r := one.get(SEAT, layer=layer, name=name))]
-        if len(rows) > 1:
-            series.append((query_text(rows[0]), *_LOOKS[i % len(_LOOKS)], rows))
-    if not series:
-        return []
-    title = _titled(prefix, "SEAT by layer, before")
-    shows = "Effect sizes; 0, dashed, is none. Bars: 95 % over other words of the same kinds."
-    picture = _layer_picture(series, 0, 0.0, title, shows)
-    return [Figure(title, picture, shows, BY_KEY["seat"].limits)]
+        if len(rows) < 2:
+            continue
+        title = f"{prefix}SEAT by layer, {query_text(rows[0])}"
+        picture = _layer_picture([("before", "before", "circle", rows)], 1, 0.0, title, shows)
+        found.append(Figure(title, picture, shows, BY_KEY["seat"].limits))
+    return found
 
 
 def _tested_text(row: Found | None) -> str:

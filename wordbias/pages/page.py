@@ -127,9 +127,9 @@ def _quoted(names: Iterable[str]) -> str:
 
 
 _POOLED = {
-    "first": "vector of its first token",
-    "last": "vector of its last token",
-    "mean": "mean of its tokens",
+    "first": "that of its first token",
+    "last": "that of its last token",
+    "mean": "the mean of its tokens",
 }
 """How a text becomes one vector, in words."""
 
@@ -141,8 +141,8 @@ def _input_text(name: str, facts: dict[str, object]) -> str:
     if facts.get("kind") in ("encoder", "decoder"):
         pooling = str(facts.get("pooling"))
         model = f"{facts['kind']} of {facts.get('layers')} layers × {dim}"
-        vector = _POOLED.get(pooling, f"{pooling} of its tokens")
-        return f"{facts.get('path') or name}: {model}; the vector of a text is the {vector}"
+        vector = _POOLED.get(pooling, f"the {pooling} of its tokens")
+        return f"{facts.get('path') or name}: {model}; a text’s vector is {vector}"
     return f"{name}: {facts['path']}" if facts.get("path") else name
 
 

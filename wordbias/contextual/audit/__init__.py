@@ -1,1 +1,1 @@
-"""Audit of an encoder or a decoder: texts, projections, and what is measured on their vectors."""
+"""Audit of an encoder or a decoder: its texts, its projections, and what is measured of them."""

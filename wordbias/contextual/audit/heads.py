@@ -25,6 +25,7 @@ from wordbias.errors import WordbiasError
 from wordbias.nli.hugging_face import Classifier
 from wordbias.nli.test_sets import Pair, build
 from wordbias.results import Row
+from wordbias.statistics import paired_interval
 
 _VARIANT = ("subset", "version", "task", "parity", "score", "condition", "setting", "answers")
 """Details that tell the rows of one measure apart."""
@@ -140,7 +141,7 @@ def _staged(
     """Measure before and after each projection, with the change of each value."""
     audit = {"audit": reader.kind}
     before = measure()
-    values = {_key(row): row.value for row in before}
+    known = {_key(row): row for row in before}
     rows = [
         replace(row, details={**audit, **stage_details(BEFORE), **row.details}) for row in before
     ]
@@ -153,11 +154,14 @@ def _staged(
         except WordbiasError as error:
             notes.append(f"{label}: not measured with the head: {error}")
             continue
-        if all(row.value == values[_key(row)] for row in after):
+        if all(row.value == known[_key(row)].value for row in after):
             notes.append(f"{label}: no value of the head changes")
         for row in after:
-            old = values[_key(row)]
-            change = {} if old is None or row.value is None else {"change": row.value - old}
+            old, change = known[_key(row)], {}
+            if old.value is not None and row.value is not None:
+                change["change"] = row.value - old.value
+                ends = paired_interval(old.samples, row.samples)
+                change |= {} if ends is None else {"change_low": ends.low, "change_high": ends.high}
             rows.append(
                 replace(row, details={**audit, **stage_details(label), **row.details, **change})
             )

@@ -20,6 +20,7 @@ from wordbias.contextual.adapters import Adapter, names_sites, sites_of
 from wordbias.contextual.audit.texts import Float32, Reader, TextVectors
 from wordbias.contextual.fitting import Recipe, fit_adapter
 from wordbias.contextual.hooks import Intervention, applied
+from wordbias.contextual.scrubbing import scrub
 from wordbias.contextual.sentence_pairs import sentence_pairs
 from wordbias.contextual.settings import Settings
 from wordbias.contextual.sites import Site, first_layer, sites
@@ -32,7 +33,7 @@ from wordbias.subspace import Subspace
 
 METHODS: Mapping[str, tuple[str, ...]] = {
     "encoder": ("misp", "hard", "leace"),
-    "decoder": ("hard", "leace", "tokens@all"),
+    "decoder": ("hard", "leace", "tokens@all", "scrub"),
 }
 """Methods of an audit by default, by kind of model."""
 SCRUB = "scrub"
@@ -222,6 +223,11 @@ def fit(method: Method, reader: Reader, first: Vectors, second: Vectors, seed: i
     if method.name in FITS:
         return Fitted(method, FITS[method.name][0](first, second, dict(method.settings), seed))
     model, tokenizer = reader.encoder.model, reader.encoder.tokenizer
+    if method.name == SCRUB:
+        texts = [text for pair in reader.texts.pairs for text in pair]
+        labels = ["female", "male"] * len(reader.texts.pairs)
+        adapter = scrub(model, tokenizer, texts, labels)
+        return Fitted(method, None, tuple(adapter.interventions()), adapter)
     wanted = sites_of(method.name, reader.last)
     adapter = fit_adapter(model, tokenizer, sentence_pairs(), Recipe(seed=seed), wanted=wanted)
     adapter = adapter.setting(

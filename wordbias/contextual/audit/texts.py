@@ -274,7 +274,7 @@ class Reader:
     def words(self, layers: Sequence[int]) -> Representations:
         """Return the vectors of the queries' words in their sentences."""
         spans = self.texts.spans()
-        settings = Settings(tuple(layers), "word", "mean", "seen")
+        settings = Settings(tuple(layers), "word", special_tokens="seen")
         texts, places = [text for _, text, _ in spans], [place for _, _, place in spans]
         job = EncodingJob.of(self.bare, texts, places, settings)
         if lost := job.lost():
