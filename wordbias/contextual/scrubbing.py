@@ -121,7 +121,7 @@ def scrub(
     if len(classes) < 2:
         found = f", {str(classes[0])!r:.40}" if len(classes) else ""
         raise WordbiasError(
-            f"the labels of {len(texts):,} texts are of {len(classes) or 'no'} class{found}: "
+            f"the labels of {len(texts):,} texts are of {'one' if found else 'no'} class{found}: "
             "expected two classes or more"
         )
     encoded = encode(model, tokenizer, texts)
