@@ -178,7 +178,7 @@ def test_too_few_seeds_are_said() -> None:
     assert said[0].startswith("p cannot reach .05: with 6 seeds the smallest is .031, after Holm")
     assert "over 5 tests .156. It takes 8 seeds" in said[0]
     assert said[1].startswith("Too few seeds: 6 seeds find a difference of 26 % in E of the nouns")
-    assert "standard deviation of .200" in said[1]
+    assert "standard deviation of .200 (25 degrees of freedom)." in said[1]
 
 
 def test_enough_seeds_are_not_called_too_few() -> None:

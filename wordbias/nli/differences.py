@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from wordbias.rendering import how_many
 from wordbias.results import Row
 from wordbias.statistics import (
     POWER,
@@ -163,7 +164,8 @@ def about_power(changes: Sequence[Row], error: float) -> list[str]:
         f"{enough}{n} seeds find a difference of {100 * PUBLISHED_EFFECT:g} % in E of the "
         f"{kind['setting']} ({effect:.3f}, the paper's effect of MISP) with power "
         f"{_short(power)}. Power .8 takes {needed[0]} seeds; of 15 %, {needed[1]}; of 10 %, "
-        f"{needed[2]}. The paired differences have a standard deviation of {_short(spread)}."
+        f"{needed[2]}. The paired differences have a standard deviation of {_short(spread)} "
+        f"({how_many(df, 'degree')} of freedom)."
     )
     return said
 
