@@ -460,7 +460,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"labels": TWO.labels[:-1]}, "36 texts, but 35 labels; give one for each"),
     ({"labels": [None, *TWO.labels[1:]]}, "labels: 1 of 36 are missing, the first that of text 1"),
     ({"labels": [*TWO.labels[:-2], "", float("nan")]}, "labels: 2 of 36 .* that of text 35; leave"),
-    ({"labels": ["x"] * N}, "the labels of 36 texts are of one class, 'x': expected two classes or"),
+    (
+        {"labels": ["x"] * N},
+        "the labels of 36 texts are of one class, 'x': expected two classes or",
+    ),
     ({"texts": [], "labels": []}, "the labels of 0 texts are of no class: expected two classes"),
     ({"tokens": "word"}, "tokens word: compares the sentences of a pair; give pairs, or --tokens"),
     ({"tokens": "first"}, "tokens 'first': expected one of all, last, mean, word"),
