@@ -377,6 +377,7 @@ STAND_INS: dict[str, Callable[[Path], None]] = {
     "bios_surgeon_nurse.tsv.gz": biographies,
     "bios_train.txt": running_text,
     "crows_pairs.csv": small_likelihood.crows_pairs,
+    "crows_pairs_gender.csv": small_likelihood.crows_pairs,
     "debiased.txt": debiased_vectors,
     "docs.jsonl": documents_with_names,
     "found.jsonl": no_clusters,
