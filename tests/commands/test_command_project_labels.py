@@ -210,10 +210,10 @@ def test_a_part_of_the_sites_and_cut_texts_are_noted(cli: Run, data: Path, tmp_p
     more = ("--setting", "tokens@2", "-o", tmp_path / "a", "--limit", 60)
     done = cli(*given(data, "llama", *more))
     assert done.code == 0
-    assert "setting tokens@2: was fitted on what the removals at tokens@1 leave" in done.err
+    assert "tokens@2: is a part of removals that were fitted one after another" in done.err
     assert wb.Adapter.load(tmp_path / "a").chosen == "tokens@2"
     more = ("--simultaneous", "--setting", "tokens@2", "-o", tmp_path / "b")
-    assert "was fitted on what" not in cli(*given(data, "llama", *more)).err
+    assert "one after another" not in cli(*given(data, "llama", *more)).err
     long = tmp_path / "long.tsv"
     rows = [f"{'she ' * 90}left\tF", *(f"{text}\t{label}" for text, label, _ in TEXTS)]
     long.write_text("text\tgender\n" + "\n".join([*rows, "the man"]) + "\n")
@@ -252,7 +252,7 @@ def test_pairs_in_a_decoder(report: Run, data: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ("--where gender=F", "of 1 class, 'F': expected two classes or more"),
+        ("--where gender=F", "of one class, 'F': expected two classes or more"),
         ("--labels jender", "neither a column of"),
         ("--text-column body", "has no column 'body'; it has text, gender, part"),
         ("--sites cls@1", "is a decoder; it has input@L, attention-output@L, mlp-output@L"),

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from tiny_decoders import WITH_SITES, build_decoder, word_tokenizer
 
-from wordbias.contextual.adapters import Adapter
+from wordbias.contextual.adapters import Adapter, part_of_sequence
 from wordbias.contextual.families import base_of
 from wordbias.contextual.hooks import recording
 from wordbias.contextual.scrubbing import (
     EXPLAINED,
-    label_rows,
     scrub,
+    scrubbing_rows,
 )
 from wordbias.contextual.sites import Site, sites
 from wordbias.contextual.tokenising import batches
@@ -123,15 +123,20 @@ def test_generate_is_the_same_with_and_without_cache(family: str, tmp_path: Path
 def test_rows_and_parts_of_a_fit() -> None:
     model = model_of("llama")
     adapter = scrub(model, TOKENIZER, TEXTS, LABELS, name="gender")
-    rows = label_rows(adapter, "tiny")
+    rows = scrubbing_rows(adapter, "tiny")
     assert [row.details["site"] for row in rows[::2]] == ["tokens@1", "tokens@2", "tokens@3"]
     assert {row.measure for row in rows} == {EXPLAINED}
     assert [row.value for row in rows[1::2]] == [0, 0, 0]
     assert all(row.value > 0.01 for row in rows[::2])
-    assert adapter.partly() == adapter.partly("tokens@1") == adapter.partly("tokens@1..2") == ""
-    said = adapter.partly("tokens@2..3")
+    assert (
+        part_of_sequence(adapter)
+        == part_of_sequence(adapter, "tokens@1")
+        == part_of_sequence(adapter, "tokens@1..2")
+        == ""
+    )
+    said = part_of_sequence(adapter, "tokens@2..3")
     assert said.startswith("tokens@2..3: is a part of removals that were fitted one after another")
     assert "without tokens@1" in said
     together = scrub(model, TOKENIZER, TEXTS, LABELS, sequential=False)
-    assert together.partly("tokens@3") == ""
-    assert "Removals of gender by leace" in adapter._repr_html_()
+    assert part_of_sequence(together, "tokens@3") == ""
+    assert "share of gender that a linear map" in adapter._repr_html_()

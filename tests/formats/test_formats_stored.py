@@ -103,9 +103,9 @@ def test_a_file_of_another_kind_is_named(tmp_path: Path) -> None:
     assert refused(tmp_path / "x.safetensors", stored.ADAPTER).startswith(
         "holds an embedding, but no adapter; make one with: wordbias project"
     )
-    save_file(TENSORS, path, {"wordbias adapter 2": "{}"})
+    save_file(TENSORS, path, {"wordbias adapter 9": "{}"})
     assert refused(path, stored.ADAPTER).startswith(
-        "holds the tensors a, b and the header wordbias adapter 2, but no adapter; "
+        "holds the tensors a, b and the header wordbias adapter 9, but no adapter; "
     )
 
 

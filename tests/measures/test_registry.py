@@ -58,6 +58,7 @@ OTHERS = {
     "label-explained",
 }
 OTHERS |= {"dev-accuracy", "snli-accuracy", "r-squared", "correlation"}
+OTHERS |= {"mab-error-change", "mab-distance-change"}
 """What else has a better way: of tasks, choices and studies."""
 SAYS_OTHERWISE = {"direct-bias", *(name for name in MEASURES if name.endswith("-gap"))}
 """Of a single word or class it has a side, and nearer to 0 is better."""

@@ -458,25 +458,6 @@ class Adapter:
             subspace = Subspace(subspace.basis[:dims], subspace.weights[:dims])
         return Intervention(site, subspace, hard)
 
-    def partly(self, setting: str | None = None) -> str:
-        """Say what a setting leaves on of removals that were fitted one after another.
-
-        Empty if it removes all of them, or all up to its last site, each of which was fitted on
-        what those before it left.
-        """
-        setting = self.chosen if setting is None else setting
-        if not self.steps or setting is None or not self.facts.get("sequential"):
-            return ""
-        named = sites_of(setting, self.fingerprint.layers)
-        left = [site for site in self.steps if site not in named and depth(site) < depth(named[-1])]
-        if not left:
-            return ""
-        return (
-            f"{setting}: is a part of removals that were fitted one after another; without "
-            f"{written(left)} the later ones do not remove what is left there, so fit it by itself "
-            f"with --sites={setting}, or fit all with --simultaneous"
-        )
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to one safetensors file whose metadata is JSON."""
         stored = {str(site): subspace for site, subspace in self.subspaces.items()}
@@ -543,6 +524,26 @@ def _divided(
         return list(interventions), []
     behind = [one for one in interventions if one.site == EMBEDDING]
     return [one for one in interventions if one.site != EMBEDDING], behind
+
+
+def part_of_sequence(adapter: Adapter, setting: str | None = None) -> str:
+    """Say what a setting leaves on of removals that were fitted one after another.
+
+    Empty if it removes all of them, or all up to its last site, each of which was fitted on what
+    those before it left.
+    """
+    setting = adapter.chosen if setting is None else setting
+    if not adapter.steps or setting is None or not adapter.facts.get("sequential"):
+        return ""
+    named = sites_of(setting, adapter.fingerprint.layers)
+    left = [site for site in adapter.steps if site not in named and depth(site) < depth(named[-1])]
+    if not left:
+        return ""
+    return (
+        f"{setting}: is a part of removals that were fitted one after another; without "
+        f"{written(left)} the later ones do not remove what is left there, so fit it by itself "
+        f"with --sites={setting}, or fit all with --simultaneous"
+    )
 
 
 def sites_of(setting: Settings | str, layers: int) -> tuple[Site, ...]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from wordbias.arguments import path_named
 from wordbias.calls import note
-from wordbias.contextual.adapters import Adapter, names_sites
+from wordbias.contextual.adapters import Adapter, names_sites, part_of_sequence
 from wordbias.contextual.hooks import Intervention, applied
 from wordbias.contextual.sites import first_layer
 from wordbias.errors import UsageError, WordbiasError
@@ -49,8 +49,9 @@ def open_adapter(
     if found is not None and found.chosen is not None:
         names = names or [found.chosen]
     if found is not None:
-        for said in filter(None, map(found.partly, names)):
-            note(said)
+        for said in [part_of_sequence(found, name) for name in names]:
+            if said:
+                note(said)
     if (found is None) != (not names) or (found is None) != (adapter is None):
         raise UsageError("--adapter and --setting go together")
     return found, names

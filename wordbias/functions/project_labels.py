@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wordbias.arguments import check_choice, check_number
-from wordbias.contextual.adapters import Adapter
+from wordbias.contextual.adapters import Adapter, part_of_sequence
 from wordbias.contextual.fitting import TOKENS
 from wordbias.contextual.loading import Target
 from wordbias.contextual.scrubbing import (
@@ -22,7 +22,7 @@ from wordbias.contextual.scrubbing import (
 )
 from wordbias.contextual.scrubbing import TOKENS as OF_LABELS
 from wordbias.contextual.sentence_pairs import SentencePairsLike, sentence_pairs
-from wordbias.contextual.sites import Site, written
+from wordbias.contextual.sites import Site
 from wordbias.errors import UsageError
 from wordbias.functions.inputs import path_of
 from wordbias.functions.labelled_vectors import CellsLike, labels_of_texts
@@ -240,11 +240,6 @@ def _notes(target: Target, adapter: Adapter, given: LabelledTexts | None) -> lis
             "left out, as their sentences have the same tokens, or for --tokens=word not as many: "
             f"{how_many(facts['left_out'], 'pair')}"
         )
-    removed = {one.site for one in adapter.interventions()}
-    left = [site for site in adapter.sites if site not in removed]
-    if left and facts["sequential"]:
-        notes.append(
-            f"setting {adapter.chosen}: was fitted on what the removals at {written(left)} leave, "
-            "if they come before it, and does not apply them; fit its sites alone with --sites"
-        )
+    if said := part_of_sequence(adapter):
+        notes.append(said)
     return notes
