@@ -234,8 +234,14 @@ def test_encoders(report: Run, data: Path, tmp_path: Path) -> None:
 
 
 def test_pairs_in_a_decoder(report: Run, data: Path, tmp_path: Path) -> None:
-    """Components of pairs at all layers, which are the default setting; or a method."""
-    found = report("project", data / "llama", "-o", tmp_path / "a")
+    """LEACE of all tokens at all layers by default; or components of pairs."""
+    found = report("project", data / "llama", "-o", tmp_path / "default")
+    assert {row["measure"] for row in found["rows"]} == {"label-explained"}
+    fitted = wb.Adapter.load(tmp_path / "default").facts
+    assert (fitted["method"], fitted["tokens"], fitted["sequential"]) == ("leace", "all", True)
+    call = ("project", data / "llama", "--method", "components")
+    found = report(*call, "-o", tmp_path / "a")
+    assert "components on the tokens 'mean' at tokens@1: only leace" in found["notes"][-1]
     variance = [row for row in found["rows"] if row["measure"] == "explained-variance"]
     assert [row["site"] for row in variance] == ["tokens@1"] * 2 + ["tokens@2"] * 2
     adapter = wb.Adapter.load(tmp_path / "a")
@@ -243,7 +249,7 @@ def test_pairs_in_a_decoder(report: Run, data: Path, tmp_path: Path) -> None:
     with safe_open(tmp_path / "a", "np") as file:  # as files before there were labels
         assert "steps" not in json.loads(next(iter(file.metadata().values())))
     for tokens in ("word", "last"):
-        call = ("project", data / "llama", "--method", "leace", "--tokens", tokens)
+        call = ("project", data / "llama", "--tokens", tokens)
         found = report(*call, "-o", tmp_path / tokens)
         assert {row["measure"] for row in found["rows"]} == {"label-explained"}
         assert wb.Adapter.load(tmp_path / tokens).facts["tokens"] == tokens
@@ -300,14 +306,16 @@ def test_mistakes_of_models_and_labels(refused: Refused, data: Path, tmp_path: P
         ("--labels gender", "--labels goes with --texts"),
         ("--skip-bad", "--skip-bad goes with --texts"),
         ("--texts TEXTS --labels gender --pairs TEXTS", "choose one of --texts and --pairs"),
-        ("--simultaneous", "--simultaneous goes with --texts, or with --method"),
+        ("--method components --simultaneous", "components are always fitted on the unmodified"),
+        ("--texts TEXTS --labels gender --method components", "--texts choose leace, hard, mhd"),
+        ("--unit", "leave it out, or give --pairs and --method=components"),
         ("--method leace --unit", "--unit is for components of pairs"),
-        ("--method leace --dims 2", "--dims is for --method=mhd and misp, not leace"),
-        ("--method leace --tokens cls", "--tokens=cls is for components of pairs"),
-        ("--tokens last", "--tokens=last goes with --texts, or with --method"),
+        ("--dims 2", "--dims is for --method=components, mhd and misp, not leace"),
+        ("--tokens cls", "--tokens=cls is not for --method=leace; expected one of all, last"),
+        ("--method components --tokens last", "expected one of mean, word, cls"),
         ("--texts TEXTS --labels gender --tokens word", "--tokens=word compares"),
         ("--limit 9", "--limit goes with --texts or --sent-debias"),
-        ("--method inlp", "'inlp' is not one of 'leace', 'hard', 'mhd', 'misp'"),
+        ("--method inlp", "'inlp' is not one of 'leace', 'hard', 'mhd', 'misp', 'components'"),
     ],
 )
 def test_options_that_need_or_exclude_each_other(

@@ -199,7 +199,7 @@ def test_rows_are_of_a_decoder_and_changes_are_paired(page: Page) -> None:
 
 def test_the_default_columns_are_of_a_decoder(folder: Path) -> None:
     found = audit(folder, skip=f"{VECTORS},likelihood")
-    assert {row.details["stage"] for row in found.rows} == {"hard", "leace", "tokens@all", "scrub"}
+    assert {row.details["stage"] for row in found.rows} == {"hard", "leace", "scrub"}
     assert not of(found, "column")
 
 

@@ -212,6 +212,14 @@ def test_what_to_do_next_depends_on_what_was_found() -> None:
         assert [Method.parse(one).label for one in named] == named
 
 
+def test_what_was_tried_is_not_named_again() -> None:
+    inside = [column(label, near=0.5) for label in ("L11-01110", "attn-01110")]
+    some, both = ([*BEFORE, *(row for one in inside[:n] for row in one)] for n in (1, 2))
+    assert "wordbias audit MODEL --methods='attn-01110'" in said(some)
+    assert "Fit a removal inside the encoder to labelled texts of your own" in said(both)
+    assert "wordbias probe MODEL --texts OTHERS" in said(both)
+
+
 # Decoders
 
 
@@ -254,7 +262,8 @@ def test_a_decoder_is_named_so() -> None:
     assert "Inside the decoder it can, most in layer 2" in text
     assert "The same decoder with random weights has 1.00: training put it there" in text
     none = said(of_decoder([*BEFORE, *column(near=0.5)]))
-    assert "Try a projection inside the decoder" in none
+    assert "Fit a removal inside the decoder to labelled texts of your own" in none
+    assert "wordbias likelihood MODEL --perplexity TEXT --adapter ADAPTER" in none
     assert "encoder" not in text + none
 
 

@@ -7,9 +7,8 @@ import click
 from wordbias.commands.shell import argument, option, shell
 from wordbias.commands.types import COUNT, split_where
 from wordbias.contextual.loading import HEADS
-from wordbias.contextual.scrubbing import METHODS
 from wordbias.functions.project import project
-from wordbias.functions.project_labels import ALL_TOKENS
+from wordbias.functions.project_labels import ALL_TOKENS, CHOICES
 
 command: click.Command = shell(
     project,
@@ -20,7 +19,7 @@ command: click.Command = shell(
     option("labels", metavar="FILE-or-COLUMN"),
     option("text_column", metavar="COLUMN"),
     option("where", multiple=True, callback=split_where, metavar="COLUMN=VALUE"),
-    option("method", type=click.Choice(METHODS)),
+    option("method", type=click.Choice(CHOICES)),
     option("sites", metavar="SITES"),
     option("tokens", type=click.Choice(ALL_TOKENS)),
     option("dims", type=COUNT),
@@ -36,6 +35,6 @@ command: click.Command = shell(
         wordbias project bert-nli --setting L12-110 --export bert-nli-debiased
         wordbias project bert-nsp -o nsp.adapter --sent-debias wikitext.txt
         wordbias project smollm2 -o smollm2.adapter --texts bios.tsv --labels gender
-        wordbias project smollm2 --method hard --sites input@1 --export smollm2-debiased
+        wordbias project smollm2 --method hard --sites tokens@-1 --export smollm2-debiased
     """,
 )

@@ -106,7 +106,7 @@ def audit(
         model projections: misp, hard, mhd, leace, inlp, settings of wordbias project such as
         L11-01110 or tokens@3..10, and of a decoder scrub, LEACE layer after layer.  [default: misp
         hard inlp leace; none for several embeddings; misp hard leace of an encoder; hard leace
-        tokens@all scrub of a decoder]
+        scrub of a decoder]
     after : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several, optional
         The embedding after it was cleaned elsewhere, a column each. Words that one of the files
         lacks are left out of all columns.

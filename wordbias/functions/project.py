@@ -42,9 +42,11 @@ from wordbias.formats.files import check_new, check_writable, new_folder, refuse
 from wordbias.functions.inputs import path_of
 from wordbias.functions.labelled_vectors import CellsLike
 from wordbias.functions.project_labels import (
+    COMPONENTS,
     LabelledTexts,
     check_labels,
     check_numbers,
+    decoder_caution,
     fit_labels,
     label_report,
 )
@@ -113,7 +115,11 @@ def project(
     With ``texts`` and ``labels`` the removal of a ``method`` is fitted to the tokens of labelled
     texts at each site: LEACE by default, and at all layers. Each is fitted on what those before it
     left (concept scrubbing, Belrose et al. 2023), because a later layer may compute the label anew
-    from what an earlier removal leaves. ``method`` does the same with the two sides of ``pairs``.
+    from what an earlier removal leaves. ``method`` does the same with the two sides of ``pairs``;
+    in a decoder that is the default. The first token of what most decoders read has a vector about
+    a hundred times as long as others, on which attention rests: removals that do not take account
+    of its length, all but LEACE, can make a decoder useless. So measure its perplexity, with
+    wordbias likelihood.
 
     Parameters
     ----------
@@ -132,15 +138,16 @@ def project(
     where : mapping of str to str or sequence of str, optional
         With ``texts``: use only rows with this value; may be repeated.
     method : str, optional
-        Method fitted to ``texts``, or to ``pairs`` instead of components: leace, hard, mhd, misp.
-        [default: leace with texts]
+        Method fitted to ``texts`` or ``pairs``: leace, hard, mhd, misp; or components, the first
+        ones of the differences of pairs.  [default: leace with texts and for a decoder, else
+        components]
     sites : str or sequence of str, optional
-        Sites, such as cls@-1,tokens@3..10,embedding.  [default: with ``method`` or ``texts``, and
-        of a decoder, tokens@all; else the four published ones, and embedding]
+        Sites, such as cls@-1,tokens@3..10,embedding.  [default: tokens@all; of the components of
+        an encoder the four published ones, and embedding]
     tokens : str, optional
-        Tokens to fit on: mean of all aligned ones, of those that differ (word), or cls; with
-        ``method`` or ``texts`` each of all tokens, the last of a text, the mean, or word of pairs.
-        [default: mean; with method or texts all]
+        Tokens to fit on: all, each a vector of its own, the last of a text, the mean, or of pairs
+        those that differ (word); of components the mean of aligned ones, word, or cls.
+        [default: all; of components mean]
     dims : int, optional
         Number of components to fit.  [default: 2; with mhd and misp 4 of two classes]
     simultaneous : bool
@@ -215,21 +222,22 @@ def project(
         "skip-bad": skip_bad,
     }
     components = {"one-sided": one_sided, "unit": unit, "sent-debias": sent_debias is not None}
-    check_labels(texts, pairs, method, of_texts, {"simultaneous": simultaneous}, components)
-    check_numbers(tokens, dims, limit, texts, method, drawn=sent_debias is not None)
-    if export is not None:
-        check_new(export)
-    if output is not None:
-        check_writable(output)
-    read = {"--pairs": path_of(pairs), "--sent-debias": path_of(sent_debias)}
-    read |= {"--texts": path_of(texts), "--labels": path_of(labels)}
-    refuse_same({"-o": output, "--export": export}, read | {"--groups": path_of(groups)})
-    given = None
-    if texts is not None and labels is not None:
-        given = LabelledTexts.load(texts, labels, text_column, where, limit, skip_bad)
+
+    def check(method: str | None) -> None:
+        check_labels(texts, pairs, method, of_texts, {"simultaneous": simultaneous}, components)
+        check_numbers(tokens, dims, limit, texts, method, drawn=sent_debias is not None)
+
+    method = method or (None if texts is None else METHODS[0])
+    check(method)
+    _check_files(output, export, pairs, texts, labels, sent_debias, groups)
+    given = LabelledTexts.load(texts, labels, text_column, where, limit, skip_bad)
     target = load_target(model, device, head)
-    if given is not None or method is not None:
-        method = METHODS[0] if method is None else method
+    vectors = sentence_vectors(model, target.model)
+    if method is None:
+        decoder = is_decoder(target.model) and vectors is None
+        method = METHODS[0] if decoder else COMPONENTS
+        check(method)
+    if method != COMPONENTS:
         wanted = target.outputs() if named is None else read_sites(named, layer_count(target.model))
         _check_removals(target, wanted, setting, export, method)
         adapter = fit_labels(
@@ -244,9 +252,7 @@ def project(
             batch=batch,
         )
         return _with_label_report(target, adapter, given, setting, output, export, seed)
-    vectors = sentence_vectors(model, target.model)
-    wanted = target.sites() if named is None else read_sites(named, layer_count(target.model))
-    wanted = (*wanted, EMBEDDING) if named is None and vectors is not None else wanted
+    wanted = _component_sites(target, vectors, named)
     setting = _setting_of(target, vectors, wanted, setting, export)
     if setting is not None:
         _check_setting(target, setting, wanted, export)
@@ -283,7 +289,10 @@ def project(
         tables=tables,
         closing=_closing(adapter, folded, output, export),
         seed=seed,
-        notes=_notes(target, adapter, one_sided),
+        notes=[
+            *_notes(target, adapter, one_sided),
+            *(decoder_caution(target.model, adapter, COMPONENTS, tokens) if setting else ()),
+        ],
     )
     return replace(adapter, report=report)
 
@@ -305,6 +314,25 @@ def _check_usage(
         raise UsageError("--setting=sent-debias needs --sent-debias TEXT")
     if setting is not None and setting != SENT_DEBIAS and not names_sites(setting):
         Settings.parse(setting)
+
+
+def _check_files(
+    output: str | None,
+    export: str | None,
+    pairs: SentencePairsLike | None,
+    texts: TextsLike | None,
+    labels: CellsLike | None,
+    sent_debias: TextLike | None,
+    groups: GroupsLike | None,
+) -> None:
+    """Refuse, before anything is fitted, files that cannot be written or that are read."""
+    if export is not None:
+        check_new(export)
+    if output is not None:
+        check_writable(output)
+    read = {"--pairs": path_of(pairs), "--sent-debias": path_of(sent_debias)}
+    read |= {"--texts": path_of(texts), "--labels": path_of(labels)}
+    refuse_same({"-o": output, "--export": export}, read | {"--groups": path_of(groups)})
 
 
 def _with_label_report(
@@ -341,6 +369,15 @@ def _check_removals(
             f"sites, such as {wanted[0]}"
         )
     _check_setting(target, setting or written(wanted), wanted, export, adds=method == "leace")
+
+
+def _component_sites(
+    target: Target, vectors: SentenceVectors | None, named: str | None
+) -> tuple[Site, ...]:
+    """Return the sites whose components are fitted, with that of a sentence model's output."""
+    if named is not None:
+        return read_sites(named, layer_count(target.model))
+    return target.sites() if vectors is None else (*target.sites(), EMBEDDING)
 
 
 def _setting_of(

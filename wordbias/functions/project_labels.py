@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wordbias.arguments import check_choice, check_number
-from wordbias.contextual.adapters import Adapter, part_of_sequence
+from wordbias.contextual.adapters import Adapter, depth, part_of_sequence
+from wordbias.contextual.families import is_decoder, layer_count
 from wordbias.contextual.fitting import TOKENS
 from wordbias.contextual.loading import Target
 from wordbias.contextual.scrubbing import (
@@ -22,7 +23,7 @@ from wordbias.contextual.scrubbing import (
 )
 from wordbias.contextual.scrubbing import TOKENS as OF_LABELS
 from wordbias.contextual.sentence_pairs import SentencePairsLike, sentence_pairs
-from wordbias.contextual.sites import Site
+from wordbias.contextual.sites import Site, written
 from wordbias.errors import UsageError
 from wordbias.functions.inputs import path_of
 from wordbias.functions.labelled_vectors import CellsLike, labels_of_texts
@@ -32,6 +33,9 @@ from wordbias.rendering import how_many
 from wordbias.resources import located
 from wordbias.results import Report
 
+COMPONENTS = "components"
+CHOICES = (*METHODS, COMPONENTS)
+"""Methods, the last one of which is that of pairs."""
 ALL_TOKENS = tuple(dict.fromkeys([*TOKENS, *OF_LABELS]))
 """Tokens to fit on, those of components of pairs first."""
 
@@ -57,14 +61,16 @@ class LabelledTexts:
     @classmethod
     def load(
         cls,
-        texts: TextsLike,
-        labels: CellsLike,
+        texts: TextsLike | None,
+        labels: CellsLike | None,
         text_column: str | None,
         where: Mapping[str, str | Sequence[str]] | None,
         limit: int | None,
         skip_bad: bool,
-    ) -> LabelledTexts:
-        """Read texts with their other columns, of which one may hold the labels."""
+    ) -> LabelledTexts | None:
+        """Read texts with their other columns, of which one may hold the labels; None without."""
+        if texts is None or labels is None:
+            return None
         file = path_of(texts)
         kept = {
             name: (values,) if isinstance(values, str) else tuple(map(str, values))
@@ -73,6 +79,23 @@ class LabelledTexts:
         choice = Choice(text_column, None, kept, limit, None, None, skip_bad)
         found = load_texts(texts if file is None else located(file), choice)
         return cls(found, labels_of_texts(found, labels), path_of(labels) or "")
+
+
+def decoder_caution(model: Any, adapter: Adapter, method: str, tokens: str) -> list[str]:
+    """Return a note on removals that can cost a decoder its language.
+
+    Attention rests on the first token, whose vector is many times longer than others: only LEACE on
+    all tokens takes account of it. Behind the last layer no attention reads the vectors.
+    """
+    places = {one.site for one in adapter.interventions()} - {Site("tokens", layer_count(model))}
+    if not is_decoder(model) or not places or (method, tokens) == ("leace", "all"):
+        return []
+    return [
+        f"{method} on the tokens {tokens!r} at {written(sorted(places, key=depth))}: only leace on "
+        "all tokens takes account of the long vector of the first token, on which attention rests; "
+        "other removals can make a decoder useless, so measure it with: wordbias likelihood MODEL "
+        "--perplexity TEXT --adapter ADAPTER"
+    ]
 
 
 def check_labels(
@@ -87,27 +110,35 @@ def check_labels(
 
     Parameters
     ----------
+    method
+        The method; None if it is not known before the model is loaded.
     of_texts, of_labels, of_components
-        What was given, by the name of the option: for texts, for texts and for pairs with a method,
+        What was given, by the name of the option: for texts, for methods that are fitted to labels,
         for components of pairs.
     """
-    check_choice("--method", method, METHODS)
+    check_choice("--method", method, CHOICES)
     if texts is None and (unused := _given(of_texts)):
         raise UsageError(f"--{unused} goes with --texts")
-    if texts is None and method is None:
-        if unused := _given(of_labels):
-            raise UsageError(f"--{unused} goes with --texts, or with --method")
-        return
     if texts is not None and pairs is not None:
         raise UsageError("choose one of --texts and --pairs: removals are fitted to one of them")
     if texts is not None and of_texts["labels"] is None:
         raise UsageError(
             "--texts needs --labels: a column of the texts, or a file of one label a line"
         )
-    if unused := _given(of_components):
+    if texts is not None and method == COMPONENTS:
         raise UsageError(
-            f"--{unused} is for components of pairs; leave it out, or leave out --texts and "
-            "--method"
+            f"--method={COMPONENTS}: are those of the differences of --pairs; with --texts choose "
+            f"{', '.join(METHODS)}"
+        )
+    if method == COMPONENTS and (unused := _given(of_labels)):
+        raise UsageError(
+            f"--{unused} is for --method={', '.join(METHODS)}: components are always fitted on "
+            "the unmodified model"
+        )
+    if method not in (None, COMPONENTS) and (unused := _given(of_components)):
+        raise UsageError(
+            f"--{unused} is for components of pairs; leave it out, or give --pairs and "
+            f"--method={COMPONENTS}"
         )
 
 
@@ -133,20 +164,20 @@ def check_numbers(
         Pairs are drawn from a text, for the baseline.
     """
     check_choice("--tokens", tokens, ALL_TOKENS)
-    to_labels = texts is not None or method is not None
-    known = OF_LABELS if to_labels else TOKENS
-    if tokens is not None and tokens not in known:
-        why = "is for components of pairs" if to_labels else "goes with --texts, or with --method"
-        raise UsageError(f"--tokens={tokens} {why}; expected one of {', '.join(known)} here")
     if tokens == "word" and texts is not None:
         raise UsageError(
             "--tokens=word compares the two sentences of a pair; with --texts choose all, last or "
             "mean"
         )
+    known = TOKENS if method == COMPONENTS else OF_LABELS
+    if method is not None and tokens is not None and tokens not in known:
+        raise UsageError(
+            f"--tokens={tokens} is not for --method={method}; expected one of {', '.join(known)}"
+        )
     if dims is not None:
         check_number("--dims", dims, 1)
-        if to_labels and method not in ("mhd", "misp"):
-            raise UsageError(f"--dims is for --method=mhd and misp, not {method or METHODS[0]}")
+        if method not in (None, COMPONENTS, "mhd", "misp"):
+            raise UsageError(f"--dims is for --method={COMPONENTS}, mhd and misp, not {method}")
     if limit is not None:
         check_number("--limit", limit, 1 if texts is not None else 2)
         if texts is None and not drawn:
@@ -242,4 +273,5 @@ def _notes(target: Target, adapter: Adapter, given: LabelledTexts | None) -> lis
         )
     if said := part_of_sequence(adapter):
         notes.append(said)
+    notes += decoder_caution(target.model, adapter, facts["method"], facts["tokens"])
     return notes

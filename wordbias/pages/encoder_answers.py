@@ -37,11 +37,13 @@ _WORDS = {
 }
 
 
-_INSIDE = {
-    "encoder": "'L11-01110 attn-01110'",
-    "decoder": "'tokens@all scrub'",
+_INSIDE = ("L11-01110", "attn-01110")
+"""Projections inside an encoder to try where those of the last layer do not help."""
+_MEASURES = {
+    "encoder": "wordbias probe MODEL --texts OTHERS --labels COLUMN --adapter ADAPTER",
+    "decoder": "wordbias likelihood MODEL --perplexity TEXT --adapter ADAPTER",
 }
-"""Projections inside a model to try where those of the last layer do not help."""
+"""Commands that measure a model with a removal of one's own."""
 
 
 def is_of_model(row: Found) -> bool:
@@ -435,9 +437,16 @@ def _next(one: ModelRows) -> list[str]:
         ]
     chosen = best(one)
     if chosen is None:
+        left = [method for method in _INSIDE if method not in one.columns()]
+        if one.kind == "encoder" and left:
+            return [
+                "Try a projection inside the encoder, with: wordbias audit MODEL "
+                f"--methods='{' '.join(left)}'."
+            ]
         return [
-            f"Try a projection inside the {one.kind}, with: wordbias audit MODEL --methods="
-            f"{_INSIDE[one.kind]}."
+            f"Fit a removal inside the {one.kind} to labelled texts of your own, with: wordbias "
+            "project MODEL --texts FILE --labels COLUMN -o ADAPTER; and measure it with: "
+            f"{_MEASURES[one.kind]}."
         ]
     row = one.get(LEFT, chosen)
     written = None if row is None else row.get("written_by")

@@ -33,7 +33,7 @@ from wordbias.subspace import Subspace
 
 METHODS: Mapping[str, tuple[str, ...]] = {
     "encoder": ("misp", "hard", "leace"),
-    "decoder": ("hard", "leace", "tokens@all", "scrub"),
+    "decoder": ("hard", "leace", "scrub"),
 }
 """Methods of an audit by default, by kind of model."""
 SCRUB = "scrub"
