@@ -233,7 +233,7 @@ def test_encoders(report: Run, data: Path, tmp_path: Path) -> None:
     assert [row["site"] for row in found["rows"]] == ["cls@3", "cls@3"]
 
 
-def test_pairs_in_a_decoder(report: Run, data: Path, tmp_path: Path) -> None:
+def test_pairs_in_a_decoder(cli: Run, report: Run, data: Path, tmp_path: Path) -> None:
     """LEACE of all tokens at all layers by default; or components of pairs."""
     found = report("project", data / "llama", "-o", tmp_path / "default")
     assert {row["measure"] for row in found["rows"]} == {"label-explained"}
@@ -249,6 +249,9 @@ def test_pairs_in_a_decoder(report: Run, data: Path, tmp_path: Path) -> None:
     with safe_open(tmp_path / "a", "np") as file:  # as files before there were labels
         assert "steps" not in json.loads(next(iter(file.metadata().values())))
     for tokens in ("word", "last"):
+        assert (
+            cli("project", data / "llama", "--method", "components", "--tokens", tokens).code == 0
+        )
         call = ("project", data / "llama", "--tokens", tokens)
         found = report(*call, "-o", tmp_path / tokens)
         assert {row["measure"] for row in found["rows"]} == {"label-explained"}
@@ -280,6 +283,10 @@ def test_mistakes_are_one_line(
 
 def test_mistakes_of_models_and_labels(refused: Refused, data: Path, tmp_path: Path) -> None:
     assert "its layers share their weights" in refused(*given(data, "albert"))
+    call = ("project", data / "llama", "--method", "components", "--tokens", "cls")
+    assert "the first token of a decoder has read no other; choose mean, word or last" in refused(
+        *call
+    )
     assert "--head=masked-lm is for encoders; " in refused(
         *given(data, "llama", "--head", "masked-lm"), code=2
     )
@@ -312,7 +319,7 @@ def test_mistakes_of_models_and_labels(refused: Refused, data: Path, tmp_path: P
         ("--method leace --unit", "--unit is for components of pairs"),
         ("--dims 2", "--dims is for --method=components, mhd and misp, not leace"),
         ("--tokens cls", "--tokens=cls is not for --method=leace; expected one of all, last"),
-        ("--method components --tokens last", "expected one of mean, word, cls"),
+        ("--method components --tokens all", "expected one of mean, word, cls, last"),
         ("--texts TEXTS --labels gender --tokens word", "--tokens=word compares"),
         ("--limit 9", "--limit goes with --texts or --sent-debias"),
         ("--method inlp", "'inlp' is not one of 'leace', 'hard', 'mhd', 'misp', 'components'"),

@@ -192,8 +192,11 @@ def test_mistakes_in_pythons_words(bert: Any, tokenizer: Any, tmp_path: Path) ->
     for given, said in (
         ({"export": tmp_path / "x"}, "setting= and export= go together"),
         ({"groups": "age"}, "groups= goes with sent_debias="),
-        ({"tokens": "one"}, "tokens=: expected one of mean, word, cls, all, last, got 'one'"),
-        ({"tokens": "all"}, "is not for method=.components.; expected one of mean, word, cls"),
+        ({"tokens": "one"}, "tokens=: expected one of mean, word, cls, last, all, got 'one'"),
+        (
+            {"tokens": "all"},
+            "not for method=.components.; expected one of mean, word, cls, last",
+        ),
         ({"dims": 0}, "dims=: expected a whole number from 1 on, got 0"),
         ({"head": "none"}, "head= goes with the name of a model"),
     ):

@@ -257,7 +257,7 @@ class Adapter:
         """
         with python_messages():
             self.interventions(name)
-        return replace(self, chosen=str(name))
+        return replace(self, chosen="".join(str(name).split()))
 
     @contextmanager
     def on(

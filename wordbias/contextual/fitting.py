@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from wordbias.arrays import rounding, unit
 from wordbias.contextual.adapters import Adapter, Fingerprint, depth
-from wordbias.contextual.families import PARTS
+from wordbias.contextual.families import PARTS, is_decoder
 from wordbias.contextual.hooks import check_plain, of_heads, recording
 from wordbias.contextual.sentence_pairs import SentencePair
 from wordbias.contextual.sites import Site, attention, locate, locate_all
@@ -30,7 +30,7 @@ from wordbias.subspace import Subspace, principal
 
 Float32 = NDArray[np.float32]
 Float = NDArray[np.float64]
-TOKENS = ("mean", "word", "cls")
+TOKENS = ("mean", "word", "cls", "last")
 BATCH = 32
 DIMS = 2
 DRAWS = 200
@@ -109,6 +109,10 @@ def fit_adapter(
     recipe = recipe or Recipe()
     places = locate_all(model, PUBLISHED if wanted is None else wanted)
     chosen = sorted({place.site for place in places}, key=depth)
+    if recipe.tokens == "cls" and is_decoder(model):
+        raise WordbiasError(
+            "tokens cls: the first token of a decoder has read no other; choose mean, word or last"
+        )
     encoded = encode_pairs(model, tokenizer, pairs)
     vectors: Mapping[Site, Float32] = {}
     if len(encoded.pairs) > 1 and chosen:  # fewer are refused at each site
@@ -251,8 +255,8 @@ def positions(pairs: EncodedPairs, tokens: str) -> list[list[int]]:
         where the two differ; ``cls``, the first; ``last``, the last. Pairs of unequal length, which
         only these two can use, get the first position otherwise.
     """
-    if tokens not in (*TOKENS, "last"):
-        raise WordbiasError(f"tokens {tokens!r}: expected one of {', '.join((*TOKENS, 'last'))}")
+    if tokens not in TOKENS:
+        raise WordbiasError(f"tokens {tokens!r}: expected one of {', '.join(TOKENS)}")
     if tokens == "last":
         return [[len(text["input_ids"]) - 1] for text in pairs.first + pairs.second]
     chosen = []

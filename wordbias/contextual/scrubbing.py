@@ -278,10 +278,8 @@ def _scrubbed(
         "classes": dict(zip(read.classes, counts, strict=True)),
         "sites": about,
     }
-    fingerprint = Fingerprint.of(model)
-    return Adapter(
-        {}, fingerprint, facts=facts, chosen=written(chosen).replace(", ", ","), steps=steps
-    )
+    adapter = Adapter({}, Fingerprint.of(model), facts=facts, steps=steps)
+    return adapter.setting(written(chosen))
 
 
 def _check_sites(model: Any, chosen: Sequence[Site]) -> None:

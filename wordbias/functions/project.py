@@ -146,7 +146,7 @@ def project(
         an encoder the four published ones, and embedding]
     tokens : str, optional
         Tokens to fit on: all, each a vector of its own, the last of a text, the mean, or of pairs
-        those that differ (word); of components the mean of aligned ones, word, or cls.
+        those that differ (word); of components the mean of aligned ones, word, cls, or last.
         [default: all; of components mean]
     dims : int, optional
         Number of components to fit.  [default: 2; with mhd and misp 4 of two classes]

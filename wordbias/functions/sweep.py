@@ -109,7 +109,8 @@ def sweep(
     pairs : path or sequence of (str, str), optional
         Pairs of sentences to fit on: TOML, or tab-separated lines.
     tokens : str
-        At the sites tokens and attention: mean of all aligned tokens, of those that differ, or CLS.
+        At the sites tokens and attention: mean of all aligned tokens, of those that differ (word),
+        the first (cls) or the last.
     sent_debias : path or sequence of str, optional
         Text to fit the SENT-Debias baseline on.
     limit : int
