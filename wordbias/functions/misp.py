@@ -10,7 +10,7 @@ from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import UsageError
 from wordbias.formats.files import refuse_same
 from wordbias.functions.inputs import ReadOptions, Subject, open_subject, path_of
-from wordbias.functions.tables import components_table, effect_table, moved_line
+from wordbias.functions.tables import components_table, effect_table, moved_line, null_table
 from wordbias.methods.effect import Study, chance_levels, study
 from wordbias.methods.words import listed_words
 from wordbias.results import Report
@@ -29,6 +29,7 @@ def misp(
     hard: bool = False,
     weights: str = "variance",
     chance: bool = True,
+    null: int | None = None,
     groups: GroupsLike | None = None,
     vocab: str | os.PathLike[str] | Sequence[str] | None = None,
     strict_vocab: bool = False,
@@ -41,6 +42,10 @@ def misp(
 
     MISP (Dawkins 2021) attenuates each component of the groups' subspace by the share of variance
     that it explains. Without ``embedding`` the sample that comes with wordbias is used.
+
+    A value may also fall because anything was removed. With ``null`` a table has the change of each
+    value, that of random removals with the same weights, and p: of all these removals, MISP among
+    them, the share that changes the value at least as much as MISP does.
 
     Parameters
     ----------
@@ -61,6 +66,9 @@ def misp(
         shares in another order, perm:2134.
     chance : bool
         Give the chance level of each value: along axes unrelated to the attribute.
+    null : int, optional
+        Number of removals with the same weights along random directions, whose changes stand beside
+        those of MISP.
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
     vocab : path or sequence of str, optional
@@ -125,6 +133,7 @@ def misp(
         weights=weights,
         seed=seed,
         chance=levels,
+        null=null or 0,
     )
     subject.write(found.projection)
     report = Report(
@@ -133,6 +142,7 @@ def misp(
         tables=[
             components_table(found, attribute),
             effect_table(found.measured, attribute, found.chance),
+            *([null_table(found, attribute)] if null else []),
         ],
         heading=_heading(subject, attribute, found, given),
         closing=[moved_line(found.measured), subject.output_line()],

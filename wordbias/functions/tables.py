@@ -11,8 +11,8 @@ from wordbias.measures.family import Values
 from wordbias.measures.known import Place, place, place_less_chance
 from wordbias.measures.registry import FAMILY_OF, short_title, staged_title
 from wordbias.methods.diagnosis import removed_shares
-from wordbias.methods.effect import Effect, Study
-from wordbias.rendering import Table
+from wordbias.methods.effect import Effect, Study, with_null
+from wordbias.rendering import Table, how_many
 from wordbias.results import Row, number
 from wordbias.wordlists import Attribute
 
@@ -89,6 +89,35 @@ def effect_table(measured: Effect, attribute: Attribute | None, chance: Values) 
     note = "after: along the directions fitted before; refitted: along those of the result"
     notes = [note, *chance_notes(with_chance(firsts, chance)), *dict.fromkeys(reasons)]
     return Table("Bias and change", columns, cells, "; ".join(notes))
+
+
+def null_table(study: Study, attribute: Attribute) -> Table:
+    """Make a line for each measure: its change, and that of random removals."""
+    axis, cells, draws = axis_name(attribute), [], 0
+    for row in with_null(study.measured.rows, study.null):
+        about = row.details
+        if "null" not in about:
+            continue
+        title = staged_title(row.measure, axis=axis, k=str(about.get("setting", "")))
+        draws = about["null_draws"]
+        cells.append(
+            [
+                f"{title}, refitted" if about.get("reference") == "self" else title,
+                short(about["change"]),
+                short(about["null"]),
+                f"{short(about['null_low'])} to {short(about['null_high'])}",
+                f"{about['null_less']} of {draws}",
+                p_value(about["null_p"]),
+            ]
+        )
+    return Table(
+        f"Change, beside that of {how_many(draws, 'random removal')} with the same weights",
+        ["", "change", "random", "95 %", "changed less", "p"],
+        cells,
+        "random: mean and middle 95 % of the changes along random directions; changed less: those "
+        "of smaller size; p: the share that changes as much or more, the fitted one among them. A "
+        "random direction usually holds less of the words than a fitted one: compare displacement",
+    )
 
 
 def measures_tables(rows: list[Row]) -> list[Table]:

@@ -20,6 +20,8 @@ from wordbias.wordlists import Attribute, Resolved, WordGroups
 
 DIMS = 4
 """Components of two groups' differences, as in the paper."""
+_DRAWS = 1
+"""Key of the random numbers of removals, where `wordbias.measures.chance` has none."""
 
 
 def fit(
@@ -159,11 +161,12 @@ def random_removals(removal: Projection, draws: int, *, seed: int = 0) -> Iterat
 
     The directions of a draw are as many as those of `removal`, and uniform over all orthonormal
     frames (Haar's measure): the orthogonal factor of a matrix of normal values. A draw has random
-    numbers of its own, so that it is the same however many are made.
+    numbers of its own, so that it is the same however many are made, and others than the axes of
+    chance levels have.
     """
     k, d = removal.subspace.basis.shape
     for draw in range(draws):
-        values = np.random.default_rng((seed, draw)).standard_normal((d, k))
+        values = np.random.default_rng((seed, draw, _DRAWS)).standard_normal((d, k))
         q, r = np.linalg.qr(values)
         frame = (q * np.sign(np.diag(r))).T  # without the signs q is not uniform
         yield replace(removal, subspace=Subspace(frame, removal.subspace.weights))
