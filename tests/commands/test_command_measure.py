@@ -663,3 +663,41 @@ def test_embeddings_without_a_common_word_are_refused(
     done = cli("measure", tmp_path / "one.bin", tmp_path / "two.bin")
     assert done.code == 1
     assert "one, two: 0 neutral words among the first 50000 of 0 common words" in done.err
+
+
+def test_redrawn_word_lists_add_intervals_and_change_nothing_else(
+    cli: Run, file: Path, tmp_path: Path
+) -> None:
+    clean = tmp_path / "clean.safetensors"
+    assert cli("misp", file, "-o", clean, "--no-chance", "-q").code == 0
+    call = ("measure", file, clean, "--only", "midb,direct-bias,same,weat", "--no-chance", "-q")
+    alone = cli(*call, "--format", "json")
+    done = cli(*call, "--seed-lists", 20, "--format", "json")
+    assert (done.code, alone.code) == (0, 0), done.err
+    rows = json.loads(done.out)["rows"]
+    assert [
+        {key: value for key, value in row.items() if not key.startswith("lists")} for row in rows
+    ] == json.loads(alone.out)["rows"]
+    first = rows[0]["subject"]
+    for row in rows:
+        if row["measure"] == "weat":
+            assert "lists" not in row
+            continue
+        assert row["lists"] == 20
+        assert row["lists_low"] < row["lists_high"]
+        assert ("lists_from" in row) == (row["subject"] != first)
+    table = cli(*call, "--seed-lists", 20)
+    assert "95 % interval over word lists, 20 redraws" in table.out
+    assert f"less {first}" in table.out
+    assert max(map(len, table.out.splitlines())) <= 100
+
+    # along the original's direction: not drawn again where there is another original
+    before = ("measure", clean, "--original", file, "--no-chance", "-q", "--format", "json")
+    rows = json.loads(cli(*before, "--only", "same,clustering", "--seed-lists", 3).out)["rows"]
+    drawn = {row["measure"].split("-")[0] for row in rows if "lists" in row}
+    assert drawn == {"same"}
+
+    for only, said in (("weat", "but only weat is measured"), ("midb", "--seed-lists")):
+        number = 0 if only == "midb" else 5
+        refused = cli("measure", file, "--only", only, "--seed-lists", number)
+        assert (refused.code, said in refused.err) == (2, True)

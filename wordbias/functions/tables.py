@@ -158,6 +158,41 @@ def _measures_table(rows: list[Row]) -> Table:
     )
 
 
+def lists_tables(rows: Sequence[Row]) -> list[Table]:
+    """Make a line for each value with an interval over word lists; no table if there is none."""
+    known = [row for row in rows if "lists" in row.details]
+    if not known:
+        return []
+    several = len({row.subject for row in rows}) > 1
+    first = next((row.details["lists_from"] for row in known if "lists_from" in row.details), "")
+    cells = []
+    for row in known:
+        about = row.details
+        line = [
+            f"{_label(row)}, {row.subject}" if several else _label(row),
+            short(row.value),
+            f"{short(about['lists_low'])} to {short(about['lists_high'])}",
+        ]
+        if first and "lists_from" in about:
+            low, high = short(about["lists_change_low"]), short(about["lists_change_high"])
+            line += [short(about["lists_change"]), f"{low} to {high}"]
+        elif first:
+            line += ["", ""]
+        cells.append(line)
+    redraws = how_many(max(row.details["lists"] for row in known), "redraw")
+    return [
+        Table(
+            f"95 % interval over word lists, {redraws}",
+            ["", "value", "95 %", *([f"less {first}", "95 %"] if first else [])],
+            cells,
+            "names and pairs of the attribute drawn again, as many, with replacement; the axis is "
+            "one of the pairs. It covers which words of this kind were listed, not other kinds of "
+            "lists, nor which neutral words are averaged over; a method fitted to these lists has "
+            "less bias along them than along others",
+        )
+    ]
+
+
 def _label(row: Row) -> str:
     title, variant = short_title(row.measure), key_of(row)[1]
     return f"{title} ({variant})" if variant else title
