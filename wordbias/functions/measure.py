@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from wordbias.calls import is_given, note, public
 from wordbias.embedding import EmbeddingLike
@@ -15,6 +15,7 @@ from wordbias.functions.inputs import (
     input_facts,
     open_subject,
 )
+from wordbias.functions.lists import vocabulary_of
 from wordbias.functions.tables import lists_tables, measures_tables, words_tables
 from wordbias.measures.evaluate import evaluate_panels
 from wordbias.measures.known import with_known_values
@@ -26,7 +27,7 @@ from wordbias.measures.word_lists import REDRAWN, with_lists
 from wordbias.methods.diagnosis import subspace_cautions
 from wordbias.resources import located
 from wordbias.results import Report, Row
-from wordbias.wordlists import Attribute, GroupsLike, resolve, wordlist
+from wordbias.wordlists import Attribute, GroupsLike, resolve
 from wordbias.workers import Workers
 
 
@@ -109,7 +110,8 @@ def measure(
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
     vocab : path or sequence of str, optional
-        Words to average over, one per line.
+        Words to average over, one per line; or published: the frequent words in none of the
+        published lists of gendered words (wordbias fetch bolukbasi-lists gn-glove-lists).
     strict_vocab : bool
         Use the stricter word filter of Gonen and Goldberg.
     skip_bad : bool
@@ -156,13 +158,14 @@ def measure(
     subjects = [open_subject(one, read_options) for one in as_list(embeddings)]
     before = None if original is None else open_subject(original, read_options)
     attribute = Attribute.load(groups)
-    given = None if vocab is None else wordlist(vocab)
+    given, specific = vocabulary_of(vocab, attribute)
     panels = make_panels(
         [subject.embedding for subject in subjects],
         None if before is None else before.embedding,
         attribute,
         given,
         strict=strict_vocab,
+        specific=specific,
         recipe=direction,
         dims=dims,
         center=center or as_published,
@@ -197,7 +200,7 @@ def measure(
             *lists_tables(rows),
             *words_tables(single_rows, attribute),
         ],
-        heading=[_heading(attribute, panels[0].vocabulary, given)],
+        heading=[_heading(attribute, panels[0].vocabulary, given, specific)],
         seed=seed,
         notes=[
             *(_notes(panels) if single or only is None or "midb" in only else ()),
@@ -267,7 +270,14 @@ def _about_chance(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def _heading(attribute: Attribute, vocabulary: Sequence[str], given: Sequence[str] | None) -> str:
+def _heading(
+    attribute: Attribute,
+    vocabulary: Sequence[str],
+    given: Sequence[str] | None,
+    specific: Collection[str] | None,
+) -> str:
     words = f"{len(vocabulary):,}"
     words += " neutral words" if given is None else f" of {len(given):,} words given"
+    if specific is not None:
+        words += f", all but {len(specific):,} published gendered ones"
     return f"Attribute {attribute.name}: {' − '.join(attribute.groups)}. Averages over {words}."
