@@ -46,6 +46,7 @@ def measure(
     center: bool = False,
     as_published: bool = False,
     isolated_zero: bool = False,
+    by_projection: bool = False,
     chance: bool = True,
     seed_lists: int | None = None,
     groups: GroupsLike | None = None,
@@ -98,11 +99,13 @@ def measure(
     center : bool
         Centre the differences, as the paper's one-sided PCA does; this removes their mean.
     as_published : bool
-        Use the settings of the paper: ``center``, ``isolated_zero``, and the most biased words by
-        projection, not cosine.
+        Use the settings of the paper: ``center``, ``isolated_zero`` and ``by_projection``.
     isolated_zero : bool
         Compute GIPE as the published code does: words that are no other word's neighbour get weight
         0, not 1.
+    by_projection : bool
+        Choose the most biased words of clustering and recoverability, in the original, by their
+        projection on the direction, which grows with a word's length, and not by the cosine.
     chance : bool
         Give the chance level of each value: along axes unrelated to the attribute.
     seed_lists : int, optional
@@ -169,7 +172,7 @@ def measure(
         recipe=direction,
         dims=dims,
         center=center or as_published,
-        by_projection=as_published,
+        by_projection=by_projection or as_published,
         seed=seed,
     )
     single_rows = [row for panel in panels for row in _word_rows(panel, words, extremes)]
