@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from functools import cache
+from pathlib import Path
 
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.wordlists import Attribute, resolve
+from wordbias.resources import located
+from wordbias.wordlists import Attribute, resolve, wordlist
+from wordbias.wordlists.toml import read_text
 
+PUBLISHED = "published"
+"""Name of the vocabulary of Dawkins (2021), which leaves out `published_specific`."""
+BOLUKBASI = "bolukbasi-lists"
+GN_GLOVE = "gn-glove-lists"
 SIZE = 50_000
 """Number of the most frequent words that are considered (Dawkins 2021, appendix B)."""
 
@@ -46,6 +54,7 @@ def choose_vocabulary(
     given: Sequence[str] | None = None,
     *,
     strict: bool = False,
+    specific: Collection[str] | None = None,
 ) -> list[str]:
     """Choose V_t: the `given` words, or the frequent neutral ones, that all embeddings have.
 
@@ -59,6 +68,8 @@ def choose_vocabulary(
         Words to average over; by default the neutral words of the common vocabulary.
     strict
         See `neutral_vocabulary`.
+    specific
+        Words that are not neutral, in place of the attribute's.
 
     Raises
     ------
@@ -70,14 +81,38 @@ def choose_vocabulary(
     if given is not None:
         found = resolve(given, frozenset(common), f"{names}: vocabulary")
         return list(found.at_least(2, "give words it has with --vocab FILE").found)
-    specific = {word.lower() for word in attribute.specific}
-    words = neutral_vocabulary(common, specific, strict=strict)
+    not_neutral = {word.lower() for word in (attribute.specific if specific is None else specific)}
+    words = neutral_vocabulary(common, not_neutral, strict=strict)
     if len(words) < 2:
         raise WordbiasError(
             f"{names}: {len(words)} neutral words among the first {SIZE} of {len(common)} common "
             "words; give words with --vocab FILE"
         )
     return words
+
+
+def published_specific() -> frozenset[str]:
+    """Return V_s of Dawkins (2021, appendix B), 1,622 words, from the fetched lists.
+
+    They are the gender-specific words of Bolukbasi et al. (2016) and both lists of GN-GloVe (Zhao
+    et al. 2018).
+
+    Raises
+    ------
+    WordbiasError
+        If the lists are not fetched, or a file is not such a list.
+    """
+    bolukbasi = Path(located(BOLUKBASI)) / "gender_specific_full.json"
+    anew = f"fetch it anew: wordbias fetch {BOLUKBASI} --again"
+    try:
+        words = json.loads(read_text(bolukbasi))
+    except ValueError as error:
+        raise WordbiasError(f"{bolukbasi}: not valid JSON ({error}); {anew}") from None
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise WordbiasError(f"{bolukbasi}: expected a list of words in JSON; {anew}")
+    gn_glove = Path(located(GN_GLOVE))
+    files = [gn_glove / f"{group}_word_file.txt" for group in ("female", "male")]
+    return frozenset(words).union(*map(wordlist, files))
 
 
 def common_words(vocabularies: Iterable[Collection[str]]) -> list[str]:

@@ -105,6 +105,81 @@ def test_a_finished_study_is_not_repeated(
     assert max(map(len, table.out.splitlines())) <= 100
 
 
+def test_random_removals_are_one_arm_and_the_others_are_compared_with_it(
+    cli: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wordbias.nli.study.marked_sets", lambda _: ("explicit",))
+    first = list(Templates.load().premises())[:5]
+    monkeypatch.setattr(Templates, "premises", lambda _: tuple(first))
+    names = [files / f"{name}.safetensors" for name in ("base", "one")]
+    pairs = ("--train", files / "pairs.tsv", "--dev", files / "pairs.tsv")
+    options = ("--epochs", 1, "--only", "direct-bias", "--processes", 1, "-q", "--null", 2)
+    options += ("--sets", files / "similar.txt")
+    call = ("mab-study", *names, *pairs, "-o", tmp_path / "out", *options)
+    done = cli(*call, "--seeds", "0,1,2", "--format", "json")
+    assert done.code == 0, done.err
+    rows = json.loads(done.out)["rows"]
+    models = {path.name for path in (tmp_path / "out").glob("base.null*.safetensors")}
+    assert models == {f"base.null-{seed % 2}.seed{seed}.safetensors" for seed in (0, 1, 2)}
+
+    error = {
+        (r["subject"], r["seed"]): r
+        for r in rows
+        if r["measure"] == "mab-error" and "seed" in r and r["setting"] == "nouns"
+    }
+    assert {name for name, _ in error} == {"base", "one", "base.null"}
+    assert [error["base.null", s]["draw"] for s in (0, 1, 2)] == [
+        "base.null-0", "base.null-1", "base.null-0",
+    ]  # fmt: skip
+
+    def difference(name: str, other: str) -> float:
+        return float(
+            np.mean([error[name, s]["value"] - error[other, s]["value"] for s in (0, 1, 2)])
+        )
+
+    nouns = {
+        (r["measure"], r["subject"]): r for r in rows if r.get("setting") == "nouns" and "p" in r
+        if r["measure"].startswith("mab-error-")
+    }  # fmt: skip
+    for key, other in {
+        ("mab-error-change", "one"): "base",
+        ("mab-error-change", "base.null"): "base",
+        ("mab-error-against-null", "one"): "base.null",
+    }.items():
+        found = nouns.pop(key)
+        assert found["value"] == pytest.approx(difference(key[1], other))
+        assert (found["original"], found["n"]) == (other, 3)
+        assert found["low"] <= found["value"] <= found["high"]
+        assert found["p"] <= found["p_holm"] <= 1
+    assert not nouns
+    stored = tmp_path / "out"
+    for measure, kind in (("direct-bias", "measures"), ("similarity", "quality")):
+        (found,) = (r for r in rows if (r["subject"], r["measure"]) == ("base.null", measure))
+        values = [
+            next(
+                r["value"] for r in json.loads(path.read_text())["rows"] if r["measure"] == measure
+            )
+            for path in (stored / f"base.null-{i}.{kind}.json" for i in (0, 1))
+        ]
+        assert found["value"] == pytest.approx((2 * values[0] + values[1]) / 3)  # seeds 0, 2; 1
+        assert found["spread"] == pytest.approx(np.std(values, ddof=1))
+        assert (found["draws"], "low" in found) == (2, False)
+
+    before = {path: path.stat().st_mtime_ns for path in stored.glob("*.safetensors")}
+    again = cli(*call, "--seeds", "0,1,2,3", "--format", "json")
+    assert again.code == 0, again.err
+    assert before == {path: path.stat().st_mtime_ns for path in before}
+    kept = [r for r in json.loads(again.out)["rows"] if r.get("seed") in (0, 1, 2)]
+    assert kept == [r for r in rows if "seed" in r]
+    table = cli(*call, "--seeds", "0,1,2")
+    assert "Difference to base.null in E, models of the same seed in pairs" in table.out
+    said = " ".join(table.out.split())
+    assert "base.null: 2 random removals with the weights of MISP, together one arm." in said
+    assert max(map(len, table.out.splitlines())) <= 100
+    refused = cli(*call, "--seeds", "0,2")
+    assert (refused.code, "2 seeds would use 1 of 2 draws" in refused.err) == (2, True)
+
+
 def test_bad_calls_are_one_line(cli: Run, files: Path, tmp_path: Path) -> None:
     missing = cli(
         "mab-study", files / "base.safetensors", "--train", "none.tsv", "--dev", "none.tsv",

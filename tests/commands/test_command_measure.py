@@ -323,6 +323,10 @@ def test_single_words_come_alone(rows: Run, file: Path, few: Embedding) -> None:
     [
         ("--only midb --direction pca", "--direction is for clustering, recoverability, sembias"),
         ("--only midb --isolated-zero", "--isolated-zero is for gipe, but only midb is measured"),
+        (
+            "--only gipe --by-projection",
+            "--by-projection is for clustering and recoverability, but",
+        ),
         ("--only gipe --dims 2", "--dims is for midb, --words and --direction=names, but only"),
         ("--only direct-bias --center", "--center is for midb, --words and --direction=names"),
         ("--only midb --sembias x", "--sembias is for sembias, but only midb is measured"),
@@ -663,3 +667,80 @@ def test_embeddings_without_a_common_word_are_refused(
     done = cli("measure", tmp_path / "one.bin", tmp_path / "two.bin")
     assert done.code == 1
     assert "one, two: 0 neutral words among the first 50000 of 0 common words" in done.err
+
+
+def test_redrawn_word_lists_add_intervals_and_change_nothing_else(
+    cli: Run, file: Path, tmp_path: Path
+) -> None:
+    clean = tmp_path / "clean.safetensors"
+    assert cli("misp", file, "-o", clean, "--no-chance", "-q").code == 0
+    call = ("measure", file, clean, "--only", "midb,direct-bias,same,weat", "--no-chance", "-q")
+    alone = cli(*call, "--format", "json")
+    done = cli(*call, "--seed-lists", 20, "--format", "json")
+    assert (done.code, alone.code) == (0, 0), done.err
+    rows = json.loads(done.out)["rows"]
+    assert [
+        {key: value for key, value in row.items() if not key.startswith("lists")} for row in rows
+    ] == json.loads(alone.out)["rows"]
+    first = rows[0]["subject"]
+    for row in rows:
+        if row["measure"] == "weat":
+            assert "lists" not in row
+            continue
+        assert row["lists"] == 20
+        assert row["lists_low"] < row["lists_high"]
+        assert ("lists_from" in row) == (row["subject"] != first)
+    table = cli(*call, "--seed-lists", 20)
+    assert "95 % interval over word lists, 20 redraws" in table.out
+    assert f"less {first}" in table.out
+    assert max(map(len, table.out.splitlines())) <= 100
+
+    # along the original's direction: not drawn again where there is another original
+    before = ("measure", clean, "--original", file, "--no-chance", "-q", "--format", "json")
+    rows = json.loads(cli(*before, "--only", "same,clustering", "--seed-lists", 3).out)["rows"]
+    drawn = {row["measure"].split("-")[0] for row in rows if "lists" in row}
+    assert drawn == {"same"}
+
+    for only, said in (("weat", "but only weat is measured"), ("midb", "--seed-lists")):
+        number = 0 if only == "midb" else 5
+        refused = cli("measure", file, "--only", only, "--seed-lists", number)
+        assert (refused.code, said in refused.err) == (2, True)
+
+
+def test_the_most_biased_words_by_projection_are_those_of_the_longest_vectors(
+    cli: Run, tmp_path: Path
+) -> None:
+    """And nothing but clustering and recoverability depends on it."""
+    sample = Embedding.sample()
+    names = {name.lower() for members in Attribute.load().members for name in members}
+    near = sample.subset([w for i, w in enumerate(sample.words) if i < 8000 or w in names])
+    lengths = np.exp(np.random.default_rng(0).normal(size=len(near)))[:, None]
+    lengths[[near.index["she"], near.index["he"]]] = 1  # the direction stays
+    scaled = near.with_vectors(near.vectors * lengths, "scaled")
+    path, vocab = tmp_path / "scaled.safetensors", tmp_path / "words.txt"
+    scaled.save(path)
+    words = [word for word in scaled.words if word.isalpha()]
+    vocab.write_text("\n".join(words))
+    call = ("measure", path, "--vocab", vocab, "--no-chance", "--format", "json", "-q")
+
+    def values(only: str, *options: str) -> dict[Any, float]:
+        done = cli(*call, "--only", only, *options)
+        assert done.code == 0, done.err
+        found = json.loads(done.out)["rows"]
+        return {(row["measure"], row.get("setting")): row["value"] for row in found}
+
+    cosine = values("direct-bias,clustering")
+    projected = values("direct-bias,clustering", "--by-projection")
+    x = scaled.take(words)
+    order = np.argsort(-(x.astype(float) @ (scaled["she"].astype(float) - scaled["he"])))
+    chosen = np.concatenate([order[:750], order[::-1][:750]])
+    expected = clustering(x[chosen], np.repeat([True, False], 750), seed=0).accuracy.mean()
+    key = ("clustering-accuracy", None)
+    assert projected[key] == pytest.approx(expected)
+    assert projected[key] != cosine[key]
+    other = {key for key in cosine if not key[0].startswith("clustering")}
+    assert {key: projected[key] for key in other} == {key: cosine[key] for key in other}
+
+    every = "midb,clustering,gipe"
+    options = ("--isolated-zero", "--center", "--by-projection")
+    assert values(every, *options) == values(every, "--as-published")

@@ -476,3 +476,29 @@ def test_documents_say_what_was_measured(cli: Any, to: str) -> None:
     assert "100 of 100 female + 100 of 100 male words found" in out
     assert "Removed 37" in out
     assert "Cost: words moved by 3.6" in out
+
+
+def test_random_removals_stand_beside_misp(
+    cli: Run, found: Callable[..., dict[str, Any]], vocab: Path
+) -> None:
+    alone, with_draws = found("--no-chance"), found("--no-chance", "--null", 9)
+    own = ("change", "null", "null_low", "null_high", "null_draws", "null_less", "null_p")
+    assert [
+        {key: value for key, value in row.items() if key not in own} for row in with_draws["rows"]
+    ] == alone["rows"]
+    rows = [row for row in with_draws["rows"] if "null" in row]
+    assert {row["null_draws"] for row in rows} == {9}
+    before = {row["measure"]: row["value"] for row in alone["rows"] if row.get("stage") == "before"}
+    for row in rows:
+        if row["measure"] in before:
+            assert row["change"] == pytest.approx(row["value"] - before[row["measure"]])
+        assert row["null_p"] == pytest.approx((10 - row["null_less"]) / 10)
+    # along the subspace that is removed, no random removal of as much changes more
+    (fell,) = (r for r in rows if (r["measure"], r.get("reference")) == ("midb-rms", "before"))
+    assert (fell["null_less"], fell["change"] < fell["null_low"]) == (9, True)
+    table = cli("misp", "--vocab", vocab, "--null", 9, "--hard", "-q")
+    assert "Change, beside that of 9 random removals with the same weights" in table.out
+    assert "9 of 9  0.1000" in table.out
+    assert max(map(len, table.out.splitlines())) <= 100
+    refused = cli("misp", "--null", 0)
+    assert (refused.code, "--null" in refused.err) == (2, True)

@@ -140,6 +140,9 @@ def test_bad_arguments_are_refused(tmp_path: Path) -> None:
         ({"only": ["beauty"]}, "measure 'beauty': expected some of midb"),
         ({"sets": str(tmp_path / "none")}, "none"),
         ({"embeddings": [sample, sample]}, "two embeddings have the same name"),
+        ({"null": 0}, "null=: expected a whole number from 1 on, got 0"),
+        ({"null": 2}, "null=: 1 seed would use 1 of 2 draws"),
+        ({"null": 2, "seeds": [0, 2, 4]}, "3 seeds would use 1 of 2 draws, as seed s takes draw s"),
     ):
         given = {"embeddings": sample, "output": tmp_path / "study", **CALL, **more}
         with pytest.raises(WordbiasError, match=said):

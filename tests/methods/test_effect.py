@@ -6,11 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from wordbias import Attribute, Embedding
-from wordbias.methods.effect import Effect, effect
-from wordbias.methods.misp import fit
+from wordbias.methods.effect import Effect, changes, effect, study, with_null
+from wordbias.methods.misp import fit, random_removals
 from wordbias.results import Row
 
 Matrix = NDArray[np.float64]
@@ -305,3 +307,71 @@ def test_directions_projected_out_whole_are_not_fitted_anew_on_rounding(
     rows = effect(before, after, NEUTRAL, few, dims=2).rows
     anew = [row for row in rows if row.details.get("reference") == "self"]
     assert {row.measure for row in anew if row.value is None} == set(MIDB)
+
+
+def test_changes_are_after_less_before_or_less_no_change(measured: Effect) -> None:
+    found = changes(measured.rows)
+    before = _values(measured.rows, stage="before")
+    for reference in ("before", "self"):
+        after = _values(measured.rows, stage="after", reference=reference)
+        for name in ALONG:
+            was, now = before[name], after[name]
+            assert was is not None
+            assert now is not None
+            assert found.pop((name, reference)) == now - was
+    whole = {row.measure: row.value for row in measured.rows if "word" not in row.details}
+    kept = whole["neighbours-preserved"]
+    assert kept is not None
+    assert found == {
+        ("displacement", ""): whole["displacement"],
+        ("neighbours-preserved", ""): kept - 1,
+    }
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_random_removals_are_measured_as_the_fitted_one_is(
+    before: Embedding, attribute: Attribute, hard: bool
+) -> None:
+    found = study(before, NEUTRAL, attribute, dims=3, hard=hard, null=4, seed=7)
+    alone = study(before, NEUTRAL, attribute, dims=3, hard=hard, seed=7)
+    assert found.measured == alone.measured
+    assert not any("null" in row.details for row in alone.rows)
+    for draw, removal in enumerate(random_removals(found.projection, 4, seed=7)):
+        after = removal(before)
+        expected = changes(effect(before, after, NEUTRAL, attribute, dims=3, seed=7).rows)
+        assert {key: values[draw] for key, values in found.null.items()} == expected
+    with_draws = {
+        (row.measure, row.details.get("reference")) for row in found.rows if "null" in row.details
+    }
+    assert with_draws == {(name, of) for name in ALONG for of in ("before", "self")} | {
+        ("displacement", None),
+        ("neighbours-preserved", None),
+    }
+
+
+@given(
+    drawn=st.lists(st.integers(-5, 5).map(lambda i: i / 4), min_size=1, max_size=30),
+    real=st.integers(-5, 5).map(lambda i: i / 4),
+)
+def test_p_is_the_rank_of_the_change_among_all_removals(drawn: list[float], real: float) -> None:
+    """With ties, which count against the fitted removal."""
+    about = {"neutral": 0.0, "better": "lower"}
+    rows = [
+        Row("a", "direct-bias", 0.25, {**about, "stage": "before"}),
+        Row("a", "direct-bias", 0.25 + real, {**about, "stage": "after", "reference": "before"}),
+        Row("a", "midb", None, {**about, "stage": "after", "reference": "before", "reason": "x"}),
+        Row("a", "displacement", 1.0, {**about, "stage": "after", "word": "nurse"}),
+    ]
+    keys = [("direct-bias", "before"), ("midb", "before"), ("displacement", "")]
+    made = with_null(rows, dict.fromkeys(keys, np.array(drawn)))
+    assert [row for row in made if "null" in row.details] == [made[1]]
+    found = made[1].details
+    everything = [real, *drawn]
+    as_large = [abs(one) >= abs(real) for one in everything]
+    assert found["null_p"] == pytest.approx(np.mean(as_large))
+    assert (found["change"], found["null_draws"]) == (real, len(drawn))
+    assert found["null_less"] == len(everything) - sum(as_large)
+    assert found["null"] == pytest.approx(np.mean(drawn))
+    assert (found["null_low"], found["null_high"]) == pytest.approx(
+        tuple(np.percentile(drawn, [2.5, 97.5]))
+    )

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from wordbias import Attribute, Embedding, WordbiasError
-from wordbias.methods.misp import Projection, fit, reweighted
+from wordbias.methods.misp import Projection, fit, random_removals, reweighted
 from wordbias.methods.transform import Transform, transform_rows, transformed
 from wordbias.subspace import Subspace
 
@@ -195,3 +196,30 @@ def test_transforming_leaves_the_embedding_as_it_is(emb: Embedding, colour: Attr
     after = transformed(emb, fit(emb, colour, dims=2))
     np.testing.assert_array_equal(emb.vectors, before)
     assert not np.shares_memory(after.vectors, emb.vectors)
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_random_removals_keep_the_weights_and_do_not_depend_on_their_number(hard: bool) -> None:
+    removal = Projection(Subspace(np.eye(4, 9), np.array(A)), hard)
+    many = list(random_removals(removal, 5, seed=3))
+    assert len(many) == 5
+    for one in many:
+        assert one.hard is hard
+        np.testing.assert_array_equal(one.subspace.weights, A)
+        np.testing.assert_allclose(one.subspace.basis @ one.subspace.basis.T, np.eye(4), atol=1e-12)
+    for one, again in zip(many, random_removals(removal, 3, seed=3), strict=False):
+        np.testing.assert_array_equal(one.subspace.basis, again.subspace.basis)
+    bases = [one.subspace.basis for one in (*many, next(random_removals(removal, 1, seed=4)))]
+    assert all(np.abs(x - y).max() > 0.01 for x, y in itertools.combinations(bases, 2))
+
+
+@pytest.mark.parametrize("component", [0, 1, 3])
+def test_directions_of_random_removals_are_uniform_on_the_sphere(component: int) -> None:
+    """Of a coordinate x in d dimensions, (x + 1)/2 is then Beta((d − 1)/2, (d − 1)/2)."""
+    d = 9
+    removal = Projection(Subspace(np.eye(4, d), np.array(A)))
+    drawn = [one.subspace.basis[component] for one in random_removals(removal, 2000)]
+    half = (d - 1) / 2
+    for coordinate in (0, component, d - 1):
+        x = (np.array(drawn)[:, coordinate] + 1) / 2
+        assert stats.kstest(x, stats.beta(half, half).cdf).pvalue > 1e-3

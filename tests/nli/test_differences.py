@@ -143,6 +143,27 @@ def test_means_over_seeds_are_not_taken_for_models() -> None:
     assert found.value == pytest.approx(0.1)
 
 
+def test_random_removals_are_a_second_original_for_all_embeddings_but_the_first() -> None:
+    rows = []
+    for i, subject in enumerate(("a", "b", "c", "a.null")):
+        for j, setting in enumerate(("nouns", "pronouns")):
+            rows += _rows(subject, _drawn(9 * i + j, 6, -0.1 * i), setting)
+            rows += _rows(subject, _drawn(99 * i + j, 6), setting, "mab-distance")
+    found = paired_differences(rows, "a.null")
+    changes = [row for row in found if row.measure.endswith("-change")]
+    assert changes == paired_differences(rows)
+    against = [row for row in found if row.measure.endswith("-against-null")]
+    assert len(found) == len(changes) + len(against)
+    from_null = paired_differences(
+        [row for name in ("a.null", "b", "c") for row in rows if row.subject == name]
+    )
+    assert {row.subject for row in against} == {"b", "c"}
+    assert [(row.value, row.details) for row in against] == [
+        (row.value, row.details) for row in from_null
+    ]
+    assert against[0].details["tests"] == 4
+
+
 # --- what so many seeds can show
 
 

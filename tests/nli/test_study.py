@@ -20,9 +20,11 @@ from wordbias.nli.study import (
     intrinsic_rows,
     mean_errors,
     over_seeds,
+    random_draws,
     with_permuted_weights,
 )
 from wordbias.results import Row
+from wordbias.wordlists import Attribute
 
 
 def _error(subject: str, value: float, seed: int, **details: object) -> Row:
@@ -100,6 +102,31 @@ def test_the_wrong_weightings_are_all_orders_but_the_right_one() -> None:
     np.testing.assert_allclose(swapped.vectors[:50], expected.remove(x), atol=1e-5)
 
 
+@pytest.mark.parametrize("center", [False, True])
+def test_random_draws_remove_the_fitted_weights_along_other_directions(center: bool) -> None:
+    sample, age = Embedding.sample(), Attribute.load("age")
+    fitted = fit(sample, age, center=center).subspace
+    made = random_draws(sample, 2, age, center=center)
+    assert [one.name for one in made] == ["sample.null-0", "sample.null-1"]
+    assert made[0].info is None
+    removed = [sample.vectors.astype(float) - one.vectors for one in made]
+    for rows in removed:
+        assert np.linalg.matrix_rank(rows, tol=1e-3) == fitted.dims
+    # what is removed of x along g is a <g, x>: the traces of the two maps are the sums of weights
+    maps = [np.linalg.lstsq(sample.vectors.astype(float), rows, rcond=None)[0] for rows in removed]
+    for one in maps:
+        found = np.sort(np.linalg.eigvalsh((one + one.T) / 2))[::-1][: fitted.dims]
+        np.testing.assert_allclose(found, np.sort(fitted.weights)[::-1], atol=1e-5)
+    assert np.abs(maps[0] - maps[1]).max() > 0.01
+
+
+def test_wrong_weightings_are_of_the_groups_given() -> None:
+    sample, age = Embedding.sample(), Attribute.load("age")
+    swapped = with_permuted_weights([sample], age)[-1]
+    expected = fit(sample, age, weights=f"perm:{swapped.name[-4:]}")(sample)
+    np.testing.assert_array_equal(swapped.vectors, expected.vectors)
+
+
 def test_embeddings_must_go_together(tmp_path: Path) -> None:
     none = Pairs([], [], np.zeros(0, np.int64))
     data = {"train": none, "dev": none}
@@ -108,6 +135,8 @@ def test_embeddings_must_go_together(tmp_path: Path) -> None:
         Plan([one, two], data, tmp_path)
     with pytest.raises(WordbiasError, match="the same name"):
         Plan([one, one], data, tmp_path)
+    with pytest.raises(WordbiasError, match="the same name"):
+        Plan([one, one.renamed("e2.null")], data, tmp_path, null=[one.renamed("e2.null-0")])
 
 
 def test_rows_of_another_version_are_made_again(

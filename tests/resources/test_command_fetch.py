@@ -19,8 +19,10 @@ from typing import Any
 import pytest
 from resource_server import Answer, Server
 
+from wordbias import Attribute, Embedding
 from wordbias.resources import catalogue
 from wordbias.results import FORMATS
+from wordbias.vocabulary import neutral_vocabulary
 
 Run = Callable[..., Any]
 VECTORS = b"he 1 0\nshe 0 1\nking 1 0.5\nqueen 0.5 1\n"
@@ -206,6 +208,73 @@ def test_test_sets_and_lists_are_known_by_name(cli: Run, server: Server, fetched
     assert (row["set"], row["n"]) == ("rg-65", 3)
     rows = json.loads(cli("lists", "--lists", "mab-lists", "--format", "json").out)["rows"]
     assert {row["value"] for row in rows if row["measure"] == "occupations"} == {2}
+
+
+def _serve_lists(server: Server, shared_data: Path) -> None:
+    for name, folder in (("bolukbasi-lists", "bolukbasi"), ("gn-glove-lists", "gn_glove")):
+        for url, file in zip(catalogue()[name].urls, catalogue()[name].files, strict=True):
+            server.put("/" + url.split("/", 3)[3], (shared_data / folder / file).read_bytes())
+
+
+def test_the_published_vocabulary_leaves_out_the_papers_1622_words(
+    cli: Run, server: Server, fetched: Run, shared_data: Path, tmp_path: Path
+) -> None:
+    """Dawkins (2021), appendix B; of two folders that are fetched file by file."""
+    _serve_lists(server, shared_data)
+    fetched("bolukbasi-lists", "gn-glove-lists")
+    folder = shared_data / "gn_glove"
+    specific = {
+        *json.loads((shared_data / "bolukbasi" / "gender_specific_full.json").read_text("utf-8")),
+        *(word for path in folder.iterdir() for word in path.read_text("utf-8").split()),
+    }
+    assert len(specific) == 1622
+    words = Embedding.sample().words[:50_000]
+    kept = neutral_vocabulary(words, {word.lower() for word in specific})
+    assert 0 < len(kept) != len(neutral_vocabulary(words, Attribute.load().specific))
+    said = f"{len(kept):,} neutral words, all but 1,622 published gendered ones"
+    quick = ("--vocab", "published", "--no-chance", "-q")
+    for call in (("measure", "--only", "direct-bias"), ("misp",)):
+        table = cli(*call, *quick)
+        assert said in " ".join(table.out.split()), table.err
+        rows = json.loads(cli(*call, *quick, "--format", "json").out)["rows"]
+        assert {row["n"] for row in rows if row["measure"] == "direct-bias"} == {len(kept)}
+        assert not any("known_values" in row for row in rows)
+    before = ("debias", "misp", "--measure", "--only", "direct-bias", *quick, "--format", "json")
+    rows = json.loads(cli(*before).out)["rows"]
+    assert {row["n"] for row in rows if row["measure"] == "direct-bias"} == {len(kept)}
+    skipped = (
+        "midb,clustering,recoverability,sembias,gipe,weat,occupations,map,neighbours,mab,quality"
+    )
+    page = ("audit", "--methods", "misp", "-o", tmp_path / "page.json", "--skip", skipped)
+    done = cli(*page, *quick, "--jobs", 1)
+    assert done.code == 0, done.err
+    rows = json.loads((tmp_path / "page.json").read_text("utf-8"))["rows"]
+    assert {row["n"] for row in rows if row["measure"] == "direct-bias"} == {len(kept)}
+
+    refused = cli("measure", "--vocab", "published", "--groups", "age")
+    assert (refused.code, "the attribute is age" in refused.err) == (2, True)
+
+
+def test_a_published_list_that_is_none_is_named(
+    cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder of that name here is taken in place of what was fetched."""
+    monkeypatch.chdir(tmp_path)
+    broken = Path("bolukbasi-lists") / "gender_specific_full.json"
+    broken.parent.mkdir()
+    for content, complaint in (("[1]", "expected a list of words"), ("[", "not valid JSON")):
+        broken.write_text(content)
+        said = _refused(cli, "measure", "--vocab", "published")
+        assert f"{broken}: {complaint}" in said
+        assert "wordbias fetch bolukbasi-lists --again" in said
+
+
+@pytest.mark.parametrize("call", ["measure", "misp", "debias misp --measure", "audit"])
+def test_the_published_vocabulary_has_to_be_fetched(cli: Run, call: str, tmp_path: Path) -> None:
+    options = ("-o", tmp_path / "page.html") if call == "audit" else ()
+    said = _refused(cli, *call.split(), *options, "--vocab", "published")
+    assert "run: wordbias fetch bolukbasi-lists" in said
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,17 @@ def test_hashes_are_those_of_the_real_files(name: str, shared_data: Path) -> Non
     assert catalogue()[name].size == len(data)
 
 
+@pytest.mark.parametrize(
+    ("name", "folder"), [("bolukbasi-lists", "bolukbasi"), ("gn-glove-lists", "gn_glove")]
+)
+def test_folders_have_the_size_of_the_real_files(name: str, folder: str, shared_data: Path) -> None:
+    resource = catalogue()[name]
+    assert resource.size == sum(
+        (shared_data / folder / file).stat().st_size for file in resource.files
+    )
+    assert {path.name for path in (shared_data / folder).iterdir()} == set(resource.files)
+
+
 def test_an_archive_is_the_source_of_its_members() -> None:
     assert [r.name for r in choose(["snli", "men", "snli-dev"])] == [
         "snli-train", "snli-dev", "snli-test", "men",

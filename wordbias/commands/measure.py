@@ -12,6 +12,7 @@ command: click.Command = shell(
     measure,
     argument("embeddings", many=True),
     option("only", type=NAMES),
+    option("seed_lists", type=COUNT),
     option("words", type=NAMES),
     option("extremes", type=COUNT),
     examples="""
@@ -19,6 +20,7 @@ command: click.Command = shell(
         wordbias measure glove.txt word2vec.bin --sembias SemBias
         wordbias measure debiased.txt --original glove.txt --only clustering,gipe
         wordbias measure glove.txt --words nurse,doctor --extremes 10
+        wordbias measure glove.txt debiased.txt --only midb,direct-bias,same --seed-lists 100
         wordbias measure --groups religion:christian,muslim
         wordbias measure --groups ethnicity:white,black --direction means
     """,

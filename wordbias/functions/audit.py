@@ -25,6 +25,7 @@ from wordbias.functions.inputs import (
     path_of,
     unused,
 )
+from wordbias.functions.lists import vocabulary_of
 from wordbias.functions.quality import Places, places_of
 from wordbias.functions.report import FORMATS as PAGE_FORMATS
 from wordbias.functions.report import Page, check_output
@@ -41,7 +42,7 @@ from wordbias.pretrained import ModelLike
 from wordbias.rendering import how_many
 from wordbias.resources import located
 from wordbias.word_tasks import find_sets
-from wordbias.wordlists import Attribute, GroupsLike, wordlist
+from wordbias.wordlists import Attribute, GroupsLike
 from wordbias.workers import Workers
 
 METHODS = "misp hard inlp leace"
@@ -151,7 +152,8 @@ def audit(
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
     vocab : path or sequence of str, optional
-        Words to average over, one per line.
+        Words to average over, one per line; or published: the frequent words in none of the
+        published lists of gendered words (wordbias fetch bolukbasi-lists gn-glove-lists).
     strict_vocab : bool
         Use the stricter word filter of Gonen and Goldberg.
     skip_bad : bool
@@ -225,12 +227,15 @@ def audit(
         [Column(label, chain) for label, chain in chains.items()],
         [subject.embedding for subject in files_after],
     )
+    attribute = Attribute.load(groups)
+    given, specific = vocabulary_of(vocab, attribute)
     panels = make_panels(
         opened,
         None,
-        Attribute.load(groups),
-        None if vocab is None else wordlist(vocab),
+        attribute,
+        given,
         strict=strict_vocab,
+        specific=specific,
         recipe=direction,
         seed=seed,
         dims=dims,

@@ -14,6 +14,7 @@ from wordbias.errors import UsageError
 from wordbias.formats.files import check_writable, refuse_same
 from wordbias.functions.choice import Choice, make_choice, similarity_sets
 from wordbias.functions.inputs import ReadOptions, names_of, open_subject, path_of
+from wordbias.functions.lists import vocabulary_of
 from wordbias.functions.quality import Places, places_of
 from wordbias.functions.tables import effect_table, measures_tables
 from wordbias.measures.evaluate import check_families, evaluate_panels
@@ -47,7 +48,7 @@ from wordbias.resources import located
 from wordbias.results import Report, Row, number
 from wordbias.vocabulary import choose_vocabulary, neutral_vocabulary
 from wordbias.word_tasks import SimilaritySet, find_sets
-from wordbias.wordlists import Attribute, GroupsLike, WordGroups, WordSets, load_attribute, wordlist
+from wordbias.wordlists import Attribute, GroupsLike, WordGroups, WordSets, load_attribute
 from wordbias.wordlists.groups import more_than_two
 from wordbias.workers import Workers
 
@@ -212,7 +213,8 @@ def debias(
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
     vocab : path or sequence of str, optional
-        Words to average over, one per line.
+        Words to average over, one per line; or published: the frequent words in none of the
+        published lists of gendered words (wordbias fetch bolukbasi-lists gn-glove-lists).
     strict_vocab : bool
         Use the stricter word filter of Gonen and Goldberg.
     skip_bad : bool
@@ -305,7 +307,7 @@ def debias(
     if (measure or choose) and isinstance(attribute, WordGroups):
         raise more_than_two(attribute, path_of(groups) or "")
     questions = SemBias.load(located(os.fspath(sembias))) if sembias else None
-    given = None if vocab is None else wordlist(vocab)
+    given, specific = vocabulary_of(vocab, attribute)
     read_options = ReadOptions(cache, skip_bad, allow_pickle)
     choice: Choice | None = None
     if choose is not None and isinstance(attribute, Attribute):
@@ -313,7 +315,7 @@ def debias(
         task = make_task(
             whole,
             choose,
-            choose_vocabulary([whole], attribute, given, strict=strict_vocab),
+            choose_vocabulary([whole], attribute, given, strict=strict_vocab, specific=specific),
             attribute,
             fitted_to=None if groups is None else attribute,
             sembias=questions,
@@ -338,7 +340,13 @@ def debias(
     measured = []
     if measure:
         panels = make_panels(
-            [before, done], before, attribute, given, strict=strict_vocab, seed=seed
+            [before, done],
+            before,
+            attribute,
+            given,
+            strict=strict_vocab,
+            specific=specific,
+            seed=seed,
         )
         measured = evaluate_panels(panels, families, sembias=questions, chance=chance)
     chosen = None if choice is None else choice.report(chain)

@@ -6,10 +6,11 @@ import os
 from collections.abc import Sequence
 
 from wordbias.calls import public
-from wordbias.errors import WordbiasError
+from wordbias.errors import UsageError, WordbiasError
 from wordbias.rendering import Table
 from wordbias.resources import located
 from wordbias.results import Report, Row
+from wordbias.vocabulary import PUBLISHED, published_specific
 from wordbias.wordlists import (
     ATTRIBUTES,
     Attribute,
@@ -18,6 +19,7 @@ from wordbias.wordlists import (
     WordGroups,
     load_attribute,
     names,
+    wordlist,
 )
 
 _SETS = {
@@ -102,6 +104,27 @@ def templates_of(lists: str | os.PathLike[str] | Templates | None) -> Templates:
     if lists is not None and not isinstance(lists, (str, os.PathLike)):
         raise WordbiasError(f"--lists: expected a folder or Templates, got {type(lists).__name__}")
     return Templates.load(None if lists is None else located(os.fspath(lists)))
+
+
+def vocabulary_of(
+    vocab: str | os.PathLike[str] | Sequence[str] | None, attribute: Attribute | WordGroups
+) -> tuple[tuple[str, ...] | None, frozenset[str] | None]:
+    """Return the words to average over, or those that are not neutral; None for the default.
+
+    Raises
+    ------
+    WordbiasError
+        If the published vocabulary is asked for, and its lists are not fetched; or the attribute is
+        not that of these lists.
+    """
+    if vocab != PUBLISHED:
+        return (None if vocab is None else wordlist(vocab)), None
+    if attribute != Attribute.load():
+        raise UsageError(
+            f"--vocab={PUBLISHED} leaves out gendered English words, and the attribute is "
+            f"{attribute.name}; give words of your own (--vocab=FILE), or leave it out"
+        )
+    return None, published_specific()
 
 
 def _attribute_rows(attribute: Attribute | WordGroups) -> list[Row]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from wordbias.arguments import check_choice, seeds_of
 from wordbias.calls import note, public
-from wordbias.errors import need
+from wordbias.errors import UsageError, need
 from wordbias.formats.files import check_output_folder, check_writable, replacing
 from wordbias.functions.inputs import (
     EmbeddingsLike,
@@ -24,12 +24,13 @@ from wordbias.functions.quality import Places, places_of, quality_tables
 from wordbias.functions.tables import measures_tables, p_value
 from wordbias.measures.registry import STANDARD, names_families
 from wordbias.measures.sembias import SemBias
-from wordbias.nli.differences import CHANGES, about_power
+from wordbias.nli.differences import AGAINST_NULL, CHANGES, about_power
 from wordbias.nli.mab import BIAS, MEANS
 from wordbias.nli.pairs import PairsLike, load_pairs
 from wordbias.nli.recipes import PRECISIONS, is_half, recipe_named
 from wordbias.nli.study import (
     QUALITY,
+    Plan,
     correlations_with_error,
     intrinsic_rows,
     mean_errors,
@@ -67,6 +68,7 @@ def mab_study(
     epochs: int | None = None,
     average_epochs: int | None = None,
     permute_weights: bool = False,
+    null: int | None = None,
     only: str | Sequence[str] | None = None,
     center: bool = False,
     as_published: bool = False,
@@ -97,6 +99,13 @@ def mab_study(
     least as large, up or down, is rejected by two one-sided t tests at .05. If the seeds are too
     few to find the paper's effect, 26 % of E, a line says so, and how many it takes.
 
+    ``null`` adds one arm to ask whether it matters which directions a method removes: the weights
+    of MISP on the first embedding, along random directions, as many draws as asked. The model of
+    seed s is trained on draw s modulo their number, so that the arm costs what any other does, and
+    its differences vary over draws and seeds together. Each other embedding is also compared with
+    this arm, seed by seed. Take as many draws as seeds: models that share a draw are not
+    independent, and the intervals would be too narrow.
+
     With ``groups`` measures and test sets are about its two groups. Results are stored in the
     folder: the same call resumes an interrupted one, and a call with more embeddings computes only
     what is new.
@@ -124,13 +133,16 @@ def mab_study(
         beside it.  [default: the values of the best epoch on dev]
     permute_weights : bool
         Add MISP of the first embedding with the 23 wrong weightings of appendix C.
+    null : int, optional
+        Number of random removals with the weights of MISP, which are one arm; at most one a seed.
     only : sequence of str, optional
         Families of measures, some of {measures}.  [default: all but {others}]
     center : bool
         Centre the differences, as the paper's one-sided PCA does; this removes their mean.
     as_published : bool
         Use the settings of the paper: for the measures as in wordbias measure, for MISP in
-        ``permute_weights``, and "a" or "an" in the test sets by the first letter only: a SUV.
+        ``permute_weights`` and ``null``, and "a" or "an" in the test sets by the first letter
+        only: a SUV.
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
     set : str, optional
@@ -162,8 +174,9 @@ def mab_study(
     -------
     Report
         Rows of every model (with its ``seed``), their means over seeds (``seeds``, ``spread``),
-        paired differences (``mab-error-change``, ``mab-distance-change``), the measures and the
-        quality of every embedding, and the correlations with E. A set whose words an embedding
+        paired differences (``mab-error-change``, ``mab-distance-change``; to the random removals
+        ``mab-error-against-null``, ``mab-distance-against-null``), the measures and the quality of
+        every embedding, and the correlations with E. A set whose words an embedding
         lacks has rows without a value but a ``reason``.
 
     Raises
@@ -193,35 +206,39 @@ def mab_study(
         check_writable(folder / _STORED)
     check_choice("--set", set, CHOICES)
     half, templates = is_half(precision), None if lists is None else templates_of(lists)
-    chosen = recipe_named(recipe, epochs=epochs)
+    chosen, seeds = recipe_named(recipe, epochs=epochs), list(dict.fromkeys(seeds_of(seeds)))
+    if null is not None:
+        _check_draws(null, seeds)
     read_options, workers = ReadOptions(cache, skip_bad, allow_pickle), Workers(jobs, backend)
     subjects = [open_subject(one, read_options) for one in as_list(embeddings)]
     need("torch", extra="torch", purpose="The study")
     from wordbias.nli import study
 
-    centred = center or as_published
+    centred, attribute = center or as_published, Attribute.load(groups)
     studied = [subject.embedding for subject in subjects]
+    draws = study.random_draws(studied[0], null, attribute, center=centred) if null else []
     if permute_weights:
-        studied = study.with_permuted_weights(studied, center=centred)
+        studied = study.with_permuted_weights(studied, attribute, center=centred)
     places = places_of(sets)
-    plan = study.Plan(
+    plan = Plan(
         studied,
         {"train": load_pairs(open_pairs(train)), "dev": load_pairs(open_pairs(dev))},
         folder,
         chosen,
-        list(dict.fromkeys(seeds_of(seeds))),
+        seeds,
         half,
         None if test is None else load_pairs(open_pairs(test)),
         names_of(only) or STANDARD,
         SemBias.load(located(os.fspath(sembias))) if sembias else None,
         find_sets(*map(located, places)) if places else (),
-        Attribute.load(groups),
+        attribute,
         center=centred,
         as_published=as_published,
         lists=templates,
         marked=() if set in (None, ALL) else (set,),
         raw=raw,
         average_epochs=average_epochs or 0,
+        null=draws,
     )
     missing = study.skipped(plan)
     for line in missing:
@@ -232,7 +249,7 @@ def mab_study(
     closing = [f"Kept in {folder}: models, rows, {_STORED}."]
     if not correlated:
         closing.insert(0, "Correlations with E (Table 5) need at least 3 embeddings.")
-    about = _about_seeds(rows, len(plan.embeddings), len(plan.seeds))
+    about = _about_seeds(rows, len(plan.embeddings) + bool(null), len(plan.seeds))
     if average_epochs:
         last = how_many(average_epochs, "epoch")
         about.insert(0, f"Values of a model are means over its last {last}.")
@@ -247,13 +264,31 @@ def mab_study(
             *measures_tables(intrinsic_rows(rows)),
             *([_correlation_table(related)] if correlated else []),
         ],
-        heading=[f"Embeddings: {len(plan.embeddings)}. Models of each: {len(plan.seeds)}."],
+        heading=[_heading(plan)],
         closing=[*(f"{line}." for line in missing), *about, *closing],
         notes=["Few embeddings and seeds: read correlations as descriptions, not as tests."],
     )
     with replacing(folder / _STORED) as file:
         file.write(report.render("json").encode())
     return report
+
+
+def _check_draws(draws: int, seeds: Sequence[int]) -> None:
+    """Refuse draws that no seed would use."""
+    used = len({seed % draws for seed in seeds})
+    if used < draws:
+        raise UsageError(
+            f"--null: {how_many(len(seeds), 'seed')} would use {used} of {draws} draws, as "
+            f"seed s takes draw s modulo {draws}; give fewer draws, or --seeds that use all"
+        )
+
+
+def _heading(plan: Plan) -> str:
+    said = f"Embeddings: {len(plan.embeddings)}. Models of each: {len(plan.seeds)}."
+    if not plan.null:
+        return said
+    drawn = how_many(len(plan.null), "random removal")
+    return f"{said} {plan.null_name}: {drawn} with the weights of MISP, together one arm."
 
 
 def _errors_table(rows: Sequence[Row]) -> Table:
@@ -308,9 +343,12 @@ def _marked_cells(
 
 
 def _difference_tables(rows: Sequence[Row]) -> list[Table]:
-    """Tabulate the differences to the first embedding in E and d, one line an embedding and set."""
+    """Tabulate the differences in E and d, one line an embedding and set.
+
+    They are those to the first embedding, then those to the random removals.
+    """
     tables = []
-    for measure, change in CHANGES.items():
+    for measure, change in (*CHANGES.items(), *AGAINST_NULL.items()):
         own = [row for row in rows if row.measure == change and row.value is not None]
         tested = [row for row in own if "p" in row.details]
         if not tested:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from wordbias.calls import is_given, note, public
 from wordbias.embedding import EmbeddingLike
@@ -15,17 +15,19 @@ from wordbias.functions.inputs import (
     input_facts,
     open_subject,
 )
-from wordbias.functions.tables import measures_tables, words_tables
+from wordbias.functions.lists import vocabulary_of
+from wordbias.functions.tables import lists_tables, measures_tables, words_tables
 from wordbias.measures.evaluate import evaluate_panels
 from wordbias.measures.known import with_known_values
 from wordbias.measures.lean import leaning_words, word_rows
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.registry import BY_KEY, SELECTABLE, STANDARD, names_families
 from wordbias.measures.sembias import SemBias
+from wordbias.measures.word_lists import REDRAWN, with_lists
 from wordbias.methods.diagnosis import subspace_cautions
 from wordbias.resources import located
 from wordbias.results import Report, Row
-from wordbias.wordlists import Attribute, GroupsLike, resolve, wordlist
+from wordbias.wordlists import Attribute, GroupsLike, resolve
 from wordbias.workers import Workers
 
 
@@ -44,7 +46,9 @@ def measure(
     center: bool = False,
     as_published: bool = False,
     isolated_zero: bool = False,
+    by_projection: bool = False,
     chance: bool = True,
+    seed_lists: int | None = None,
     groups: GroupsLike | None = None,
     vocab: str | os.PathLike[str] | Sequence[str] | None = None,
     strict_vocab: bool = False,
@@ -65,6 +69,13 @@ def measure(
 
     Values of gender by the default settings are placed among those of embeddings that people know,
     such as GloVe 6B and GoogleNews: a column says above how many of them a value lies.
+
+    ``seed_lists`` adds an interval over word lists: the names and pairs of the attribute are drawn
+    again, as many, with replacement, and the axis is one of the pairs. All embeddings get the same
+    redraws, and the difference of each to the first has an interval too. The neutral words stay,
+    so that the two intervals are about different things. That of WEAT is over its lists already.
+    With an ``original``, only MIDB, direct bias and SAME have it. Clustering takes seconds a
+    redraw.
 
     Parameters
     ----------
@@ -88,17 +99,22 @@ def measure(
     center : bool
         Centre the differences, as the paper's one-sided PCA does; this removes their mean.
     as_published : bool
-        Use the settings of the paper: ``center``, ``isolated_zero``, and the most biased words by
-        projection, not cosine.
+        Use the settings of the paper: ``center``, ``isolated_zero`` and ``by_projection``.
     isolated_zero : bool
         Compute GIPE as the published code does: words that are no other word's neighbour get weight
         0, not 1.
+    by_projection : bool
+        Choose the most biased words of clustering and recoverability, in the original, by their
+        projection on the direction, which grows with a word's length, and not by the cosine.
     chance : bool
         Give the chance level of each value: along axes unrelated to the attribute.
+    seed_lists : int, optional
+        Number of redraws of the attribute's word lists, for a 95 % interval over them.
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
     vocab : path or sequence of str, optional
-        Words to average over, one per line.
+        Words to average over, one per line; or published: the frequent words in none of the
+        published lists of gendered words (wordbias fetch bolukbasi-lists gn-glove-lists).
     strict_vocab : bool
         Use the stricter word filter of Gonen and Goldberg.
     skip_bad : bool
@@ -118,7 +134,8 @@ def measure(
     -------
     Report
         A row for each value: an interval over words (``low``, ``high``), the chance level, the
-        neutral value, n, and ``known_values``, those of embeddings that people know.
+        neutral value, n, ``known_values``, those of embeddings that people know, and with
+        ``seed_lists`` the interval over word lists (``lists_low``, ``lists_high``).
 
     Raises
     ------
@@ -135,40 +152,58 @@ def measure(
     single = words is not None or extremes is not None
     families = tuple(only) if only is not None else () if single else STANDARD
     _refuse_unused(families, single, direction, extremes)
+    if seed_lists is not None and set(families).isdisjoint(REDRAWN):
+        raise UsageError(
+            f"--seed-lists is for {', '.join(REDRAWN)}, but only "
+            f"{', '.join(families) or 'single words'} is measured"
+        )
     read_options = ReadOptions(cache, skip_bad, allow_pickle)
     subjects = [open_subject(one, read_options) for one in as_list(embeddings)]
     before = None if original is None else open_subject(original, read_options)
     attribute = Attribute.load(groups)
-    given = None if vocab is None else wordlist(vocab)
+    given, specific = vocabulary_of(vocab, attribute)
     panels = make_panels(
         [subject.embedding for subject in subjects],
         None if before is None else before.embedding,
         attribute,
         given,
         strict=strict_vocab,
+        specific=specific,
         recipe=direction,
         dims=dims,
         center=center or as_published,
-        by_projection=as_published,
+        by_projection=by_projection or as_published,
         seed=seed,
     )
     single_rows = [row for panel in panels for row in _word_rows(panel, words, extremes)]
     if only is None and not single_rows:
         families = STANDARD
+    questions = SemBias.load(located(os.fspath(sembias))) if sembias else None
+    isolated = 0.0 if isolated_zero or as_published else 1.0
+    workers = Workers(jobs, backend)
     rows = evaluate_panels(
-        panels,
-        families,
-        sembias=SemBias.load(located(os.fspath(sembias))) if sembias else None,
-        chance=chance,
-        isolated=0.0 if isolated_zero or as_published else 1.0,
-        workers=Workers(jobs, backend),
+        panels, families, sembias=questions, chance=chance, isolated=isolated, workers=workers
     )
     rows = with_known_values(rows, panels)
+    if seed_lists is not None:
+        rows = with_lists(
+            rows,
+            panels,
+            families,
+            seed_lists,
+            sembias=questions,
+            isolated=isolated,
+            workers=workers,
+        )
     return Report(
         inputs=input_facts(subjects, before),
         rows=[*rows, *single_rows],
-        tables=[*measures_tables(rows), *words_tables(single_rows, attribute)],
-        heading=[_heading(attribute, panels[0].vocabulary, given)],
+        tables=[
+            *measures_tables(rows),
+            *lists_tables(rows),
+            *words_tables(single_rows, attribute),
+        ],
+        heading=[_heading(attribute, panels[0].vocabulary, given, specific)],
         seed=seed,
         notes=[
             *(_notes(panels) if single or only is None or "midb" in only else ()),
@@ -238,7 +273,14 @@ def _about_chance(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def _heading(attribute: Attribute, vocabulary: Sequence[str], given: Sequence[str] | None) -> str:
+def _heading(
+    attribute: Attribute,
+    vocabulary: Sequence[str],
+    given: Sequence[str] | None,
+    specific: Collection[str] | None,
+) -> str:
     words = f"{len(vocabulary):,}"
     words += " neutral words" if given is None else f" of {len(given):,} words given"
+    if specific is not None:
+        words += f", all but {len(specific):,} published gendered ones"
     return f"Attribute {attribute.name}: {' − '.join(attribute.groups)}. Averages over {words}."

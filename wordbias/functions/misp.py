@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from wordbias.calls import public
 from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import UsageError
 from wordbias.formats.files import refuse_same
 from wordbias.functions.inputs import ReadOptions, Subject, open_subject, path_of
-from wordbias.functions.tables import components_table, effect_table, moved_line
+from wordbias.functions.lists import vocabulary_of
+from wordbias.functions.tables import components_table, effect_table, moved_line, null_table
 from wordbias.methods.effect import Study, chance_levels, study
 from wordbias.methods.words import listed_words
 from wordbias.results import Report
 from wordbias.vocabulary import SIZE, choose_vocabulary
-from wordbias.wordlists import Attribute, GroupsLike, candidates, wordlist
+from wordbias.wordlists import Attribute, GroupsLike, candidates
 
 
 @public
@@ -29,6 +30,7 @@ def misp(
     hard: bool = False,
     weights: str = "variance",
     chance: bool = True,
+    null: int | None = None,
     groups: GroupsLike | None = None,
     vocab: str | os.PathLike[str] | Sequence[str] | None = None,
     strict_vocab: bool = False,
@@ -41,6 +43,10 @@ def misp(
 
     MISP (Dawkins 2021) attenuates each component of the groups' subspace by the share of variance
     that it explains. Without ``embedding`` the sample that comes with wordbias is used.
+
+    A value may also fall because anything was removed. With ``null`` a table has the change of each
+    value, that of random removals with the same weights, and p: of all these removals, MISP among
+    them, the share that changes the value at least as much as MISP does.
 
     Parameters
     ----------
@@ -61,10 +67,14 @@ def misp(
         shares in another order, perm:2134.
     chance : bool
         Give the chance level of each value: along axes unrelated to the attribute.
+    null : int, optional
+        Number of removals with the same weights along random directions, whose changes stand beside
+        those of MISP.
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
     vocab : path or sequence of str, optional
-        Words to average over, one per line.
+        Words to average over, one per line; or published: the frequent words in none of the
+        published lists of gendered words (wordbias fetch bolukbasi-lists gn-glove-lists).
     strict_vocab : bool
         Use the stricter word filter of Gonen and Goldberg.
     skip_bad : bool
@@ -100,7 +110,7 @@ def misp(
     output = path_of(output)
     refuse_same({"-o": output}, {"--groups": path_of(groups), "--vocab": path_of(vocab)})
     attribute = Attribute.load(groups)
-    given = None if vocab is None else wordlist(vocab)
+    given, specific = vocabulary_of(vocab, attribute)
     subject = open_subject(
         embedding,
         ReadOptions(cache, skip_bad, allow_pickle),
@@ -109,7 +119,9 @@ def misp(
         output=output,
     )
     before = subject.embedding
-    vocabulary = choose_vocabulary([before], attribute, given, strict=strict_vocab)
+    vocabulary = choose_vocabulary(
+        [before], attribute, given, strict=strict_vocab, specific=specific
+    )
     center = center or as_published
     levels = None
     if chance:
@@ -125,6 +137,7 @@ def misp(
         weights=weights,
         seed=seed,
         chance=levels,
+        null=null or 0,
     )
     subject.write(found.projection)
     report = Report(
@@ -133,8 +146,9 @@ def misp(
         tables=[
             components_table(found, attribute),
             effect_table(found.measured, attribute, found.chance),
+            *([null_table(found, attribute)] if null else []),
         ],
-        heading=_heading(subject, attribute, found, given),
+        heading=_heading(subject, attribute, found, given, specific),
         closing=[moved_line(found.measured), subject.output_line()],
         seed=seed,
         notes=found.diagnosis.cautions(),
@@ -143,7 +157,11 @@ def misp(
 
 
 def _heading(
-    subject: Subject, attribute: Attribute, found: Study, given: Sequence[str] | None
+    subject: Subject,
+    attribute: Attribute,
+    found: Study,
+    given: Sequence[str] | None,
+    specific: Collection[str] | None,
 ) -> list[str]:
     method = "MHD (hard projection)" if found.projection.hard else "MISP"
     counts = " + ".join(
@@ -153,6 +171,8 @@ def _heading(
     over = f"{len(found.vocabulary):,} neutral words"
     if given is not None:
         over = f"{len(found.vocabulary):,} of {len(given):,} words given"
+    if specific is not None:
+        over += f", all but {len(specific):,} published gendered ones"
     return [
         *found.summary,
         "",

@@ -11,8 +11,8 @@ from wordbias.measures.family import Values
 from wordbias.measures.known import Place, place, place_less_chance
 from wordbias.measures.registry import FAMILY_OF, short_title, staged_title
 from wordbias.methods.diagnosis import removed_shares
-from wordbias.methods.effect import Effect, Study
-from wordbias.rendering import Table
+from wordbias.methods.effect import Effect, Study, with_null
+from wordbias.rendering import Table, how_many
 from wordbias.results import Row, number
 from wordbias.wordlists import Attribute
 
@@ -91,6 +91,35 @@ def effect_table(measured: Effect, attribute: Attribute | None, chance: Values) 
     return Table("Bias and change", columns, cells, "; ".join(notes))
 
 
+def null_table(study: Study, attribute: Attribute) -> Table:
+    """Make a line for each measure: its change, and that of random removals."""
+    axis, cells, draws = axis_name(attribute), [], 0
+    for row in with_null(study.measured.rows, study.null):
+        about = row.details
+        if "null" not in about:
+            continue
+        title = staged_title(row.measure, axis=axis, k=str(about.get("setting", "")))
+        draws = about["null_draws"]
+        cells.append(
+            [
+                f"{title}, refitted" if about.get("reference") == "self" else title,
+                short(about["change"]),
+                short(about["null"]),
+                f"{short(about['null_low'])} to {short(about['null_high'])}",
+                f"{about['null_less']} of {draws}",
+                p_value(about["null_p"]),
+            ]
+        )
+    return Table(
+        f"Change, beside that of {how_many(draws, 'random removal')} with the same weights",
+        ["", "change", "random", "95 %", "changed less", "p"],
+        cells,
+        "random: mean and middle 95 % of the changes along random directions; changed less: those "
+        "of smaller size; p: the share that changes as much or more, the fitted one among them. A "
+        "random direction usually holds less of the words than a fitted one: compare displacement",
+    )
+
+
 def measures_tables(rows: list[Row]) -> list[Table]:
     """Make a line for each measure and setting, a column for each embedding, three per table."""
     subjects = list(dict.fromkeys(row.subject for row in rows))
@@ -127,6 +156,41 @@ def _measures_table(rows: list[Row]) -> Table:
         cells,
         "; ".join(dict.fromkeys([*chance_notes(rows), *known, *reasons])),
     )
+
+
+def lists_tables(rows: Sequence[Row]) -> list[Table]:
+    """Make a line for each value with an interval over word lists; no table if there is none."""
+    known = [row for row in rows if "lists" in row.details]
+    if not known:
+        return []
+    several = len({row.subject for row in rows}) > 1
+    first = next((row.details["lists_from"] for row in known if "lists_from" in row.details), "")
+    cells = []
+    for row in known:
+        about = row.details
+        line = [
+            f"{_label(row)}, {row.subject}" if several else _label(row),
+            short(row.value),
+            f"{short(about['lists_low'])} to {short(about['lists_high'])}",
+        ]
+        if first and "lists_from" in about:
+            low, high = short(about["lists_change_low"]), short(about["lists_change_high"])
+            line += [short(about["lists_change"]), f"{low} to {high}"]
+        elif first:
+            line += ["", ""]
+        cells.append(line)
+    redraws = how_many(max(row.details["lists"] for row in known), "redraw")
+    return [
+        Table(
+            f"95 % interval over word lists, {redraws}",
+            ["", "value", "95 %", *([f"less {first}", "95 %"] if first else [])],
+            cells,
+            "names and pairs of the attribute drawn again, as many, with replacement; the axis is "
+            "one of the pairs. It covers which words of this kind were listed, not other kinds of "
+            "lists, nor which neutral words are averaged over; a method fitted to these lists has "
+            "less bias along them than along others",
+        )
+    ]
 
 
 def _label(row: Row) -> str:

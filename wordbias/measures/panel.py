@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -156,6 +156,7 @@ def make_panels(
     given: Sequence[str] | None = None,
     *,
     strict: bool = False,
+    specific: Collection[str] | None = None,
     **settings: Any,
 ) -> list[Panel]:
     """Make a panel of each embedding, with one vocabulary that all and the original have.
@@ -164,7 +165,7 @@ def make_panels(
     ----------
     embeddings, original
         Embeddings to measure, and the one to compare them with; by default each with itself.
-    attribute, given, strict
+    attribute, given, strict, specific
         See `wordbias.vocabulary.choose_vocabulary`.
     settings
         Other fields of `Panel`.
@@ -182,7 +183,7 @@ def make_panels(
         if name in names[:i]:
             raise WordbiasError(f"two embeddings are called {name!r}; rename one of the files")
     shared = [*embeddings, *([] if original is None else [original])]
-    vocabulary = choose_vocabulary(shared, attribute, given, strict=strict)
+    vocabulary = choose_vocabulary(shared, attribute, given, strict=strict, specific=specific)
     return [
         Panel(
             embedding,

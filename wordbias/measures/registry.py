@@ -394,7 +394,7 @@ FAMILIES = (
         common=True,
         evaluator=_clustering,
         standard=True,
-        options=("direction",),
+        options=("direction", "by_projection"),
     ),
     Family(
         key="recoverability",
@@ -438,7 +438,7 @@ FAMILIES = (
         common=True,
         evaluator=_recoverability,
         standard=True,
-        options=("direction",),
+        options=("direction", "by_projection"),
         draws=5,
     ),
     Family(

@@ -100,6 +100,8 @@ def same_rows(panel: Panel) -> list[Row]:
 
 def chance_of_same(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
     """Measure SAME along the difference of groups that do not differ, one for each null."""
+    found = np.full((len(MEASURES), len(nulls)), np.nan)
+    defined = [i for i, null in enumerate(nulls) if null.partition is not None]
     axes = [
         difference_of(*(null.unit_within[rows] for rows in null.partition))
         for null in nulls
@@ -111,5 +113,5 @@ def chance_of_same(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
     total = np.zeros((len(axes), 3))
     for block in blocks_of_original(panel):
         total += moments(projections_of_unit(block, along)).sum(axis=0)
-    values = of_means(total / len(panel.vocabulary))
-    return {(name, ""): values[:, i] for i, name in enumerate(MEASURES)}
+    found[:, defined] = of_means(total / len(panel.vocabulary)).T
+    return {(name, ""): values for name, values in zip(MEASURES, found, strict=True)}

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,11 +22,16 @@ from wordbias.measures.movement import displacement, neighbours_preserved
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import BY_KEY, ideal, short_title
 from wordbias.methods.diagnosis import Diagnosis, about_removal
-from wordbias.methods.misp import reweighted
+from wordbias.methods.misp import random_removals, reweighted
 from wordbias.methods.transform import Projection, transformed
 from wordbias.methods.words import listed_words
 from wordbias.results import Row
+from wordbias.statistics import ends
 from wordbias.wordlists import Attribute
+
+Float = NDArray[np.float64]
+Change = tuple[str, str]
+"""Measure, and the directions along which it was taken after: those before, or self."""
 
 NEIGHBOURS = 10
 QUERIES = 1000
@@ -150,6 +155,72 @@ def _neighbour_rows(
     yield Row(subject, "neighbours-preserved", float(kept.mean()), {**details, "n": len(kept)})
 
 
+# random removals
+
+
+def changes(rows: Sequence[Row]) -> dict[Change, float]:
+    """Return after less before of each defined measure of `effect`, by measure and reference.
+
+    Displacement and the neighbours kept have no value before: they are less their neutral value,
+    that of no change.
+    """
+    found: dict[Change, float] = {}
+    before = {row.measure: row.value for row in rows if row.details.get("stage") == "before"}
+    for row in rows:
+        key = _change_of(row)
+        start = before.get(row.measure, row.details["neutral"])
+        if key is not None and row.value is not None and start is not None:
+            found[key] = row.value - start
+    return found
+
+
+def _change_of(row: Row) -> Change | None:
+    """Return the key of a row about all words after the removal; None for another row."""
+    if row.details.get("stage") != "after" or "word" in row.details:
+        return None
+    return row.measure, str(row.details.get("reference", ""))
+
+
+def with_null(rows: Sequence[Row], null: Mapping[Change, Float]) -> list[Row]:
+    """Add to rows after a removal their change, and what random removals changed.
+
+    Parameters
+    ----------
+    rows
+        Rows of `effect`.
+    null
+        Changes by random removals, shape ``(draws,)`` each.
+
+    Returns
+    -------
+    list of Row
+        With `change`; of the random changes their mean `null`, the middle 95 % (`null_low`,
+        `null_high`) and number `null_draws`; `null_less`, how many are smaller in size; and the
+        two-sided `null_p`, (1 + those that are not smaller) / (1 + draws).
+    """
+    real = changes(rows)
+    made = []
+    for row in rows:
+        key = _change_of(row)
+        if key in null and key in real:
+            drawn = null[key]
+            less = int((np.abs(drawn) < abs(real[key])).sum())
+            row = replace(
+                row,
+                details={
+                    **row.details,
+                    "change": real[key],
+                    "null": float(drawn.mean()),
+                    **{f"null_{end}": value for end, value in ends(drawn).items()},
+                    "null_draws": len(drawn),
+                    "null_less": less,
+                    "null_p": (1 + len(drawn) - less) / (1 + len(drawn)),
+                },
+            )
+        made.append(row)
+    return made
+
+
 # one run of MISP
 
 
@@ -169,6 +240,8 @@ class Study:
         Change of the embedding.
     chance
         Values by chance, by measure.
+    null
+        Changes by random removals; see `with_null`.
     """
 
     projection: Projection
@@ -176,6 +249,7 @@ class Study:
     diagnosis: Diagnosis
     measured: Effect
     chance: Values
+    null: Mapping[Change, Float]
 
     @cached_property
     def removal(self) -> Row:
@@ -185,7 +259,8 @@ class Study:
     @property
     def rows(self) -> list[Row]:
         """All values: what was removed, the components, what changed."""
-        rows = [*self.diagnosis.component_rows(self.projection), *self.measured.rows]
+        measured = with_null(self.measured.rows, self.null)
+        rows = [*self.diagnosis.component_rows(self.projection), *measured]
         return [self.removal, *with_chance(rows, self.chance)]
 
     @property
@@ -230,6 +305,7 @@ def study(
     weights: str = "variance",
     seed: int = 0,
     chance: Values | None = None,
+    null: int = 0,
 ) -> Study:
     """Fit MISP on an embedding and compare it with what the removal leaves.
 
@@ -248,13 +324,22 @@ def study(
         Seed of the bootstrap, and of the words whose neighbours are compared.
     chance
         Values by chance; see `chance_levels`.
+    null
+        Number of removals with the same weights along random directions.
     """
     part = embedding.subset([*vocabulary, *sorted(listed_words(attribute))])
     diagnosis = Diagnosis.of(part, attribute, dims, center=center, seed=seed)
     projection = Projection(reweighted(diagnosis.subspace, weights), hard)
-    after = transformed(part, projection)
-    measured = effect(part, after, vocabulary, attribute, dims=dims, center=center, seed=seed)
-    return Study(projection, vocabulary, diagnosis, measured, chance or {})
+
+    def effect_of(removal: Projection) -> Effect:
+        after = transformed(part, removal)
+        return effect(part, after, vocabulary, attribute, dims=dims, center=center, seed=seed)
+
+    measured = effect_of(projection)
+    drawn = [changes(effect_of(one).rows) for one in random_removals(projection, null, seed=seed)]
+    known = {key: [one[key] for one in drawn if key in one] for key in changes(measured.rows)}
+    by_chance = {key: np.array(values) for key, values in known.items() if values}
+    return Study(projection, vocabulary, diagnosis, measured, chance or {}, by_chance)
 
 
 def chance_levels(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from wordbias.wordlists import Attribute, Resolved, WordGroups
 
 DIMS = 4
 """Components of two groups' differences, as in the paper."""
+_DRAWS = 1
+"""Key of the random numbers of removals, where `wordbias.measures.chance` has none."""
 
 
 def fit(
@@ -151,6 +154,22 @@ def reweighted(subspace: Subspace, weights: str | Sequence[float]) -> Subspace:
             f"expected {subspace.dims} weights, one a component, got {len(weights)}"
         )
     return subspace.with_weights(weights)
+
+
+def random_removals(removal: Projection, draws: int, *, seed: int = 0) -> Iterator[Projection]:
+    """Yield removals with the same weights along random orthonormal directions.
+
+    The directions of a draw are as many as those of `removal`, and uniform over all orthonormal
+    frames (Haar's measure): the orthogonal factor of a matrix of normal values. A draw has random
+    numbers of its own, so that it is the same however many are made, and others than the axes of
+    chance levels have.
+    """
+    k, d = removal.subspace.basis.shape
+    for draw in range(draws):
+        values = np.random.default_rng((seed, draw, _DRAWS)).standard_normal((d, k))
+        q, r = np.linalg.qr(values)
+        frame = (q * np.sign(np.diag(r))).T  # without the signs q is not uniform
+        yield replace(removal, subspace=Subspace(frame, removal.subspace.weights))
 
 
 def _permutation(text: str, k: int) -> list[int]:

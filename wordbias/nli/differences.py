@@ -27,6 +27,11 @@ from wordbias.statistics import (
 
 CHANGES = {"mab-error": "mab-error-change", "mab-distance": "mab-distance-change"}
 """Measures of marked attribute bias, and those of their paired differences."""
+AGAINST_NULL = {
+    "mab-error": "mab-error-against-null",
+    "mab-distance": "mab-distance-against-null",
+}
+"""The same measures, and those of their paired differences to random removals."""
 PUBLISHED_EFFECT = 0.26
 """Share of E by which MISP lowers it in Dawkins (2021, section 5): .149 to .1107."""
 SMALLER_EFFECTS = (0.15, 0.10)
@@ -34,13 +39,16 @@ LEVEL = 0.05
 _ABOUT = ("attribute", "set", "setting", "better")
 
 
-def paired_differences(rows: Sequence[Row]) -> list[Row]:
+def paired_differences(rows: Sequence[Row], null: str = "") -> list[Row]:
     """Compare E and d of each embedding with those of the first, seed by seed.
 
     Parameters
     ----------
     rows
         Rows of single models, with their `seed`; others are ignored.
+    null
+        Name of the arm of random removals. It is compared with the first as each embedding is;
+        each of the others is compared with it too.
 
     Returns
     -------
@@ -48,7 +56,7 @@ def paired_differences(rows: Sequence[Row]) -> list[Row]:
         For E and d of each set, and each embedding but the first (its `original`): the mean
         difference over the `n` seeds that both have, its 95 % interval by Student's t, `spread`
         (standard deviation of the differences), the exact sign-flip `p`, `p_holm` over the
-        `tests` of all embeddings and sets, `excluded` (see
+        `tests` of this measure, all embeddings and sets, `excluded` (see
         `wordbias.statistics.excluded_effect`) and `detectable` (see
         `wordbias.statistics.detectable_effect`). One seed has only the difference; without a
         common seed the row has no value but a `reason`.
@@ -63,19 +71,21 @@ def paired_differences(rows: Sequence[Row]) -> list[Row]:
             about.setdefault(key, {name: row.details.get(name) for name in _ABOUT})
     first = next((subject for found in values.values() for subject in found), "")
     made = [
-        _difference(subject, first, key[0], about[key], found.get(first, {}), own)
-        for measure in CHANGES
+        _difference(subject, other, names[measure], about[key], found.get(other, {}), own)
+        for names, other in ((CHANGES, first), (AGAINST_NULL, null))
+        if other
+        for measure in names
         for key, found in values.items()
         if key[0] == measure
         for subject, own in found.items()
-        if subject != first
+        if subject not in (first, other)
     ]
     return _with_holm(made)
 
 
 def _difference(
     subject: str,
-    first: str,
+    original: str,
     measure: str,
     about: dict[str, Any],
     before: dict[int, float | None],
@@ -84,10 +94,10 @@ def _difference(
     """Return the row of one embedding and measure, not yet corrected for the number of tests."""
     pairs = [(after[seed], before[seed]) for seed in after if seed in before]
     d = np.array([one - other for one, other in pairs if one is not None and other is not None])
-    details = {**about, "original": first, "n": len(d), "neutral": 0}
+    details = {**about, "original": original, "n": len(d), "neutral": 0}
     if not len(d):
-        reason = f"undefined: {subject} and {first} have no value under the same seed"
-        return Row(subject, CHANGES[measure], None, {**details, "reason": reason})
+        reason = f"undefined: {subject} and {original} have no value under the same seed"
+        return Row(subject, measure, None, {**details, "reason": reason})
     if (interval := mean_interval(d)) is not None:
         spread = float(d.std(ddof=1))
         details |= {
@@ -97,13 +107,13 @@ def _difference(
             "excluded": excluded_effect(d),
             "detectable": detectable_effect(spread, len(d)),
         }
-    return Row(subject, CHANGES[measure], float(d.mean()), details)
+    return Row(subject, measure, float(d.mean()), details)
 
 
 def _with_holm(rows: Sequence[Row]) -> list[Row]:
     """Correct the tests of each measure for the number of embeddings and sets."""
     made = list(rows)
-    for measure in CHANGES.values():
+    for measure in (*CHANGES.values(), *AGAINST_NULL.values()):
         places = [i for i, row in enumerate(made) if row.measure == measure and "p" in row.details]
         corrected = holm([made[i].details["p"] for i in places]).tolist()
         for i, p in zip(places, corrected, strict=True):

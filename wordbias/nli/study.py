@@ -93,6 +93,9 @@ class Plan:
     average_epochs
         Number of last epochs over whose models the values of a training are averaged; 0 takes the
         model of the best epoch on dev.
+    null
+        Draws of the arm of random removals (see `random_draws`), k of them: the model of
+        seed s is trained on draw s mod k.
     """
 
     embeddings: Sequence[Embedding]
@@ -112,6 +115,7 @@ class Plan:
     marked: Sequence[str] = ()
     raw: bool = False
     average_epochs: int = 0
+    null: Sequence[Embedding] = ()
 
     def __post_init__(self) -> None:
         if self.average_epochs > self.recipe.epochs:
@@ -119,8 +123,9 @@ class Plan:
                 f"--average-epochs: expected at most {self.recipe.epochs}, the epochs of a "
                 f"training, got {self.average_epochs}; give fewer, or more --epochs"
             )
-        dims = {embedding.name: embedding.dim for embedding in self.embeddings}
-        if len(dims) != len(self.embeddings):
+        everything = (*self.embeddings, *self.null)
+        dims = {embedding.name: embedding.dim for embedding in everything}
+        if len(dims) != len(everything) or (self.null and self.null_name in dims):
             raise WordbiasError("two embeddings have the same name; rename one of the files")
         if len(set(dims.values())) > 1:
             found = ", ".join(f"{name} {dim}" for name, dim in dims.items())
@@ -131,6 +136,15 @@ class Plan:
     def other_attribute(self) -> Attribute | None:
         """The attribute of the marked sets; None for gender, whose sets are the published ones."""
         return None if self.attribute == Attribute.load() else self.attribute
+
+    @property
+    def null_name(self) -> str:
+        """Name of the arm of random removals; empty if there is none."""
+        return f"{self.embeddings[0].name}.null" if self.null else ""
+
+    def draw_of(self, seed: int) -> Embedding:
+        """Return the random removal on which the model of a seed is trained."""
+        return self.null[seed % len(self.null)]
 
     def marked_sets(self) -> list[TestSet]:
         """Return the marked sets to score.
@@ -172,9 +186,17 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
             "any embedding; give vectors that have the words"
         )
     data = Data.of(dict(plan.data))
-    jobs = plan_jobs(
-        plan.embeddings, plan.seeds, data, plan.recipe, plan.folder, half=plan.half, raw=plan.raw
-    )
+    arms = [(plan.embeddings, plan.seeds)]
+    arms += [
+        ([draw], [seed for seed in plan.seeds if plan.draw_of(seed) is draw]) for draw in plan.null
+    ]
+    jobs = [
+        job
+        for embeddings, seeds in arms
+        for job in plan_jobs(
+            embeddings, seeds, data, plan.recipe, plan.folder, half=plan.half, raw=plan.raw
+        )
+    ]
     for job in jobs if plan.average_epochs else []:
         if job.is_done():  # before all training: are its last epochs there?
             list(last_models(job, plan.average_epochs))
@@ -197,32 +219,78 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
 
 def study_rows(plan: Plan, jobs: Sequence[Job]) -> list[Row]:
     """Score and measure what is not cached: models, their means over seeds, embeddings."""
-    known = {embedding.name: embedding for embedding in plan.embeddings}
-    scored = [
-        row for job in jobs for row in _model_rows(plan, known[job.about["embedding"]["name"]], job)
-    ]
+    known = {embedding.name: embedding for embedding in (*plan.embeddings, *plan.null)}
+    draws = {draw.name for draw in plan.null}
+    scored = []
+    for job in jobs:
+        name = job.about["embedding"]["name"]
+        rows = _model_rows(plan, known[name], job)
+        if name in draws:
+            rows = [
+                replace(r, subject=plan.null_name, details={**r.details, "draw": name})
+                for r in rows
+            ]
+        scored += rows
     panels = make_panels(
-        list(plan.embeddings),
+        list(known.values()),
         plan.embeddings[0],
         plan.attribute,
         center=plan.center,
         by_projection=plan.as_published,
     )
-    measured = [row for panel in panels for row in _measure_rows(plan, panel)]
-    solved = [row for embedding in plan.embeddings for row in _quality_rows(plan, embedding)]
-    changes = paired_differences(scored)
+    measured = _with_null(plan, {one.embedding.name: _measure_rows(plan, one) for one in panels})
+    solved = _with_null(plan, {name: _quality_rows(plan, one) for name, one in known.items()})
+    changes = paired_differences(scored, plan.null_name)
     return [*scored, *over_seeds(scored), *changes, *measured, *solved]
 
 
+def _with_null(plan: Plan, rows: Mapping[str, Sequence[Row]]) -> list[Row]:
+    """Return the rows of every embedding, and those of the draws as means over the seeds' models.
+
+    A draw counts as often as it has models, as it does in the mean of E. The intervals, which are
+    about one draw, are left out; `spread` is the standard deviation over the draws.
+    """
+    kept = [row for embedding in plan.embeddings for row in rows[embedding.name]]
+    if not plan.null:
+        return kept
+    of_draws = zip(*(rows[draw.name] for draw in plan.null), strict=True)
+    return [*kept, *(_mean_of_draws(plan, found) for found in of_draws)]
+
+
+def _mean_of_draws(plan: Plan, rows: Sequence[Row]) -> Row:
+    """Average one measure over the draws, whose rows are in their order."""
+    about = next((row for row in rows if row.value is None), rows[0])
+    details = {key: about.details[key] for key in about.details if key not in ("low", "high")}
+    details["draws"] = len(rows)
+    if about.value is None:
+        return Row(plan.null_name, about.measure, None, details)
+    values = np.array([row.value for row in rows], float)
+    if len(values) > 1:
+        details["spread"] = float(values.std(ddof=1))
+    value = values[np.array(plan.seeds) % len(values)].mean()
+    return Row(plan.null_name, about.measure, float(value), details)
+
+
+def random_draws(
+    base: Embedding, count: int, attribute: Attribute | None = None, *, center: bool = False
+) -> list[Embedding]:
+    """Remove MISP's weights of `base` along random orthonormal directions, as often as asked."""
+    fitted = misp.fit(base, attribute, center=center)
+    return [
+        replace(removal(base), name=f"{base.name}.null-{i}", info=None)
+        for i, removal in enumerate(misp.random_removals(fitted, count))
+    ]
+
+
 def with_permuted_weights(
-    embeddings: Sequence[Embedding], *, center: bool = False
+    embeddings: Sequence[Embedding], attribute: Attribute | None = None, *, center: bool = False
 ) -> list[Embedding]:
     """Add MISP with each of the 23 wrong weightings of appendix C, of the first embedding."""
     base = embeddings[0]
     orders = ("".join(order) for order in permutations("1234"))
     made = [
         replace(
-            misp.fit(base, weights=f"perm:{order}", center=center)(base),
+            misp.fit(base, attribute, weights=f"perm:{order}", center=center)(base),
             name=f"{base.name}.perm-{order}",
             info=None,
         )

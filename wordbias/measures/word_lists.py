@@ -1,0 +1,217 @@
+"""Intervals over word lists: how far a value depends on which names and pairs were listed.
+
+The names of both groups and the definitional pairs of an attribute are drawn again, as many, with
+replacement, and each measure is computed along what is fitted to them, all else the same. Another
+axis pair is one of the definitional pairs: the axis of direct bias is a single one. A word that is
+drawn twice counts twice in what is fitted; nothing is tested on the drawn words themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.arrays import unit
+from wordbias.embedding import Embedding
+from wordbias.measures.chance import Null, key_of
+from wordbias.measures.direction import UNDEFINED_BELOW, difference_direction
+from wordbias.measures.evaluate import families_together
+from wordbias.measures.family import Key, MeasureInputs
+from wordbias.measures.panel import Panel
+from wordbias.measures.registry import BY_KEY, SELECTABLE
+from wordbias.measures.sembias import SemBias
+from wordbias.results import Row
+from wordbias.statistics import percentile_interval
+from wordbias.wordlists import resolve, resolve_pairs
+from wordbias.workers import Workers
+
+Float = NDArray[np.float64]
+
+OWN_DIRECTIONS = ("midb", "direct-bias", "same")
+"""Families along directions of the measured embedding, not of its original."""
+REDRAWN = tuple(key for key in SELECTABLE if key != "weat")
+"""Families with an interval over word lists; that of WEAT is over its lists already."""
+_LISTS = 2
+"""Key of the random numbers, where `wordbias.measures.chance` has none."""
+
+
+def redraw(panel: Panel, draws: int) -> list[Null]:
+    """Draw the words of both groups, the pairs and the axis again, from the panel's original.
+
+    The draws depend on the lists and the seed, not on the embedding: each embedding takes the words
+    that it has, so that values of one draw are paired.
+    """
+    attribute, embedding = panel.attribute, panel.original
+    of_words, of_pairs, of_axis = (
+        np.random.default_rng((panel.seed, kind, _LISTS)) for kind in range(3)
+    )
+    groups = [_found_words(words, embedding) for words in attribute.members]
+    raw = np.concatenate([vectors for _, vectors in groups])
+    on_unit = unit(raw.astype(np.float32)).astype(float)
+    places, pairs = _found_pairs(attribute.pairs, embedding)
+    made = []
+    for _ in range(draws):
+        drawn = [at[of_words.integers(len(at), size=len(at))] for at, _ in groups]
+        first, second = (rows[rows >= 0] for rows in drawn)
+        chosen = axis = None
+        if len(places):
+            rows = places[of_pairs.integers(len(places), size=len(places))]
+            chosen = _apart(pairs[:, rows[rows >= 0]])
+            row = places[of_axis.integers(len(places))]
+            if attribute.direction is not None and row >= 0:
+                vector, reason = difference_direction(*pairs[:, row])
+                axis = None if reason else vector
+        made.append(
+            Null(
+                panel,
+                raw,
+                on_unit,
+                partition=_partition(first, second + len(groups[0][1])),
+                axis=axis,
+                pairs=chosen,
+                spanned=None,
+            )
+        )
+    return made
+
+
+def _found_words(words: Sequence[str], embedding: Embedding) -> tuple[NDArray[np.intp], Float]:
+    """Return the row of each listed word among the vectors found, −1 where it has none of its own.
+
+    A word counts once, in whatever spelling it is listed.
+    """
+    found = resolve(words, embedding).found
+    place = {word: i for i, word in enumerate(found)}
+    listed = dict.fromkeys(words)
+    rows = [place.pop(next(iter(resolve([word], embedding).found), ""), -1) for word in listed]
+    return np.array(rows, np.intp), embedding.take(found).astype(float)
+
+
+def _found_pairs(
+    pairs: Sequence[tuple[str, str]], embedding: Embedding
+) -> tuple[NDArray[np.intp], Float]:
+    """Return the row of each listed pair, as `_found_words`, and both sides, ``(2, n, d)``."""
+    found = resolve_pairs(pairs, embedding).found
+    place = {pair: i for i, pair in enumerate(found)}
+    rows = [
+        place.pop(next(iter(resolve_pairs([pair], embedding).found), ("", "")), -1)
+        for pair in dict.fromkeys(pairs)
+    ]
+    sides = [embedding.take([pair[side] for pair in found]).astype(float) for side in (0, 1)]
+    return np.array(rows, np.intp), np.stack(sides)
+
+
+def _apart(pairs: Float) -> tuple[Float, Float] | None:
+    """Return both sides of pairs, None where they hardly differ; see `pair_component`."""
+    first, second = pairs
+    if not len(first):
+        return None
+    gap = np.linalg.norm(first - second, axis=1).mean()
+    size = np.linalg.norm(np.concatenate([first, second]), axis=1).mean()
+    return None if gap < UNDEFINED_BELOW * size or gap == 0 else (first, second)
+
+
+def _partition(
+    first: NDArray[np.intp], second: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
+    """Return the rows of both groups; None where one has too few to fit a subspace to."""
+    return (first, second) if min(len(first), len(second)) > 1 else None
+
+
+class _Job(NamedTuple):
+    place: int
+    families: tuple[str, ...]
+
+
+def with_lists(
+    rows: Sequence[Row],
+    panels: Sequence[Panel],
+    only: Collection[str],
+    draws: int,
+    *,
+    sembias: SemBias | None = None,
+    isolated: float = 1.0,
+    workers: Workers | None = None,
+) -> list[Row]:
+    """Add intervals over word lists to rows of measures.
+
+    Parameters
+    ----------
+    rows
+        Rows of `wordbias.measures.evaluate.evaluate_panels` on the panels.
+    only, sembias, isolated, workers
+        As there. Families along the original's direction have an interval where an embedding is its
+        own original.
+    draws
+        Number of redraws.
+
+    Returns
+    -------
+    list of Row
+        With `lists`, the number of redraws with a value, and the middle 95 % of these,
+        `lists_low` and `lists_high`. For each embedding but the first, `lists_from` names the
+        first, and `lists_change`, `lists_change_low` and `lists_change_high` are the difference to
+        it, over the redraws in which both have a value.
+    """
+    jobs = [
+        _Job(i, tuple(family.key for family in together))
+        for i, panel in enumerate(panels)
+        for together in families_together([key for key in only if _is_redrawn(key, panel)])
+    ]
+    run = partial(_values, draws=draws, sembias=sembias, isolated=isolated)
+    found = (workers or Workers()).results(run, jobs, "redrawing lists", shared=(panels,))
+    values: dict[str, dict[Key, Float]] = {panel.embedding.name: {} for panel in panels}
+    for job, one in zip(jobs, found, strict=True):
+        values[panels[job.place].embedding.name] |= one
+    first = panels[0].embedding.name
+    known = {key_of(row): row.value for row in rows if row.subject == first}
+    return [_with_interval(row, first, known.get(key_of(row)), values) for row in rows]
+
+
+def _is_redrawn(key: str, panel: Panel) -> bool:
+    return key in REDRAWN and (panel.is_own or key in OWN_DIRECTIONS)
+
+
+def _values(
+    panels: Sequence[Panel], job: _Job, *, draws: int, sembias: SemBias | None, isolated: float
+) -> dict[Key, Float]:
+    """Evaluate families along the redraws of one embedding, as its own original."""
+    panel = panels[job.place]
+    own = panel if panel.is_own else replace(panel, original=panel.embedding)
+    load = BY_KEY[job.families[0]].evaluator
+    along = None if load is None else load().chance
+    if along is None:
+        return {}
+    return dict(along(MeasureInputs(own, sembias, isolated), redraw(own, draws)))
+
+
+def _with_interval(
+    row: Row, first: str, start: float | None, values: dict[str, dict[Key, Float]]
+) -> Row:
+    key = key_of(row)
+    own, other = values[row.subject].get(key), values[first].get(key)
+    if row.value is None or own is None or not np.isfinite(own).any():
+        return row
+    low, high = percentile_interval(own[np.isfinite(own)])
+    details = {
+        **row.details,
+        "lists": int(np.isfinite(own).sum()),
+        "lists_low": low,
+        "lists_high": high,
+    }
+    if row.subject != first and start is not None and other is not None:
+        change = (own - other)[np.isfinite(own - other)]
+        if len(change):
+            low, high = percentile_interval(change)
+            details |= {
+                "lists_from": first,
+                "lists_change": row.value - start,
+                "lists_change_low": low,
+                "lists_change_high": high,
+            }
+    return replace(row, details=details)
