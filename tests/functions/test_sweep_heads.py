@@ -176,3 +176,71 @@ def test_what_cannot_be_compared(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(WordbiasError, match=r"dev\.csv: no model is the base"):
         sweep(folder / "nsp-0", **options(folder, nli=folder / "nli-0", best=tmp_path / "dev.csv"))
     assert [one.name for one in tmp_path.iterdir()] == ["dev.csv"]
+
+
+def test_subspaces_fitted_otherwise_are_those_that_are_removed(folder: Path) -> None:
+    from transformers import AutoModelForNextSentencePrediction, AutoTokenizer
+
+    from wordbias.contextual.fitting import Recipe, fit_adapter
+    from wordbias.contextual.sentence_pairs import sentence_pairs
+    from wordbias.contextual.sweep.sequential import fit_in_sequence
+
+    given = options(folder, nli=folder / "nli-0", sequential_fit=True, unit=True, one_sided=True)
+    report = sweep(folder / "nsp-0", **given, null=1)
+    assert any(note.startswith("one-sided: centring") for note in report.notes)
+    fitting = report.inputs["next-sentence"]["fitting"]
+    assert (fitting["unit"], fitting["one_sided"], fitting["sequential"]) == (True, True, True)
+    model = AutoModelForNextSentencePrediction.from_pretrained(folder / "nsp-0").eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder / "nsp-0")
+    recipe, pairs = Recipe(one_sided=True, unit=True), sentence_pairs()
+    adapter = fit_adapter(model, tokenizer, pairs, recipe)
+    own = fit_in_sequence(model, tokenizer, pairs, recipe, adapter)
+    for setting in ("L12-010", "attn-01101"):
+        (swept,) = values(report, "strength", setting=setting)
+        measured = wb.stereoset(
+            (model, tokenizer), data=folder / "gsss.csv", share=0.5, repair=False,
+            adapter=own[setting], setting=setting,
+        )  # fmt: skip
+        (expected,) = [
+            row
+            for row in values(measured, "strength", subset="all")
+            if row.subject.endswith(setting)
+        ]
+        assert swept.value == pytest.approx(expected.value, abs=1e-5)
+
+
+def test_random_removals_are_resumed(
+    folder: Path, heads: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from wordbias.contextual.sweep.forward import Forward
+    from wordbias.errors import Interrupted
+
+    real, output = Forward.__call__, tmp_path / "all.csv"
+    names = {"nli": folder / "nli-{seed}", "seeds": SEEDS, "null": DRAWS, "output": output}
+    asked = options(folder, **names)
+
+    def stop(forward: Forward, inputs: Any) -> Any:
+        if "null" in forward.plan.names[0] and forward.model.config.num_labels == 3:
+            raise KeyboardInterrupt
+        return real(forward, inputs)
+
+    monkeypatch.setattr(Forward, "__call__", stop)
+    with pytest.raises(Interrupted, match=r"resumes from all\.csv\.inference\.0\.null\.part"):
+        sweep(folder / "nsp-{seed}", **asked)
+    kept = sorted(path.name for path in tmp_path.glob("*.part"))
+    whole = [f"all.csv.{name}.{seed}.part" for name in ("inference", "next-sentence") for seed in
+             SEEDS]  # fmt: skip
+    assert set(whole) <= set(kept)
+    assert "all.csv.next-sentence.0.null.part" in kept
+    seen: list[str] = []
+
+    def count(forward: Forward, inputs: Any) -> Any:
+        seen.append(forward.plan.names[0])
+        return real(forward, inputs)
+
+    monkeypatch.setattr(Forward, "__call__", count)
+    again = sweep(folder / "nsp-{seed}", **asked)
+    assert seen
+    assert all("null" in name for name in seen)  # all settings were done
+    assert [row.to_dict() for row in again.rows] == [row.to_dict() for row in heads.rows]
+    assert [path.name for path in tmp_path.iterdir()] == ["all.csv"]
