@@ -135,8 +135,8 @@ def sweep(
     unit : bool
         Fit on vectors of length one, as SENT-Debias does.
     sequential_fit : bool
-        Fit each subspace of a setting with its removals at earlier sites on. Published are
-        subspaces that are all fitted on the unmodified model.
+        Fit each subspace of a setting with its removals at earlier sites on: 45 passes over the
+        pairs instead of one. Published are subspaces that are all fitted on the unmodified model.
     sent_debias : path or sequence of str, optional
         Text to fit the SENT-Debias baseline on.
     limit : int
