@@ -343,12 +343,18 @@ def static_model(path: Path) -> None:
     model2vec_folder(path)
 
 
-def next_sentence_encoder(path: Path) -> None:
-    _encoder(path, "NextSentencePrediction", num_labels=2)
+def next_sentence_encoder(path: Path, seed: int = 0) -> None:
+    _encoder(path, "NextSentencePrediction", num_labels=2, seed=seed)
 
 
-def nli_encoder(path: Path) -> None:
-    _encoder(path, "SequenceClassification", id2label=dict(enumerate(NLI_LABELS)))
+def nli_encoder(path: Path, seed: int = 0) -> None:
+    _encoder(path, "SequenceClassification", id2label=dict(enumerate(NLI_LABELS)), seed=seed)
+
+
+def _heads(path: Path, write: Callable[[Path, int], None]) -> None:
+    """Write the models of three seeds."""
+    for seed in range(3):
+        write(path.with_name(path.name.replace("{seed}", str(seed))), seed)
 
 
 def table_of_measures(path: Path) -> None:
@@ -387,7 +393,10 @@ STAND_INS: dict[str, Callable[[Path], None]] = {
     "glove.more.words.txt": more_vectors,
     "glove.nli.safetensors": nli_model,
     "glove.txt": vectors,
+    "e5-nli-{seed}": lambda path: _heads(path, nli_encoder),
+    "e5-nsp-{seed}": lambda path: _heads(path, next_sentence_encoder),
     "gsss_dev.csv": gsss,
+    "gsss_test.csv": gsss,
     "hard.txt": debiased_vectors,
     "lists/": word_lists,
     "mine.csv": nli_predictions,

@@ -132,8 +132,8 @@ OFFERED = {
     "Query": "about attributes candidates find name names pairs source targets",
     "Representations": "about column columns dim layer layers name place report save vectors",
     "Moments": "classes counts covariance dim mean means n noise of of_batch of_codes unit within",
-    "Adapter": "check chosen facts fingerprint fold intervention interventions load on push_to_hub"
-    " report save sent_debias setting settings sites steps subspaces",
+    "Adapter": "check chosen facts fingerprint fold intervention interventions load null on"
+    " push_to_hub report save sent_debias setting settings sites steps subspaces",
 }
 """What Tab offers on an object of each type."""
 FITTED = "fit fit_transform fitted_ n_features_in_ on origin_ push_to_hub report save transform"

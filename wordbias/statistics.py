@@ -369,6 +369,37 @@ def sign_flip_p(differences: ArrayLike, seed: int = 0) -> float:
     return p_of_null(np.abs(sums), abs(d.sum()) - TIE * np.abs(d).sum(), exact=exact)
 
 
+def seed_differences(differences: ArrayLike) -> dict[str, float]:
+    """Return what differences between two arms say that were trained from the same seeds.
+
+    Parameters
+    ----------
+    differences
+        One for each seed, two or more, shape ``(n,)``.
+
+    Returns
+    -------
+    dict
+        The 95 % interval of the mean by Student's t, `low` and `high`; `spread`, the standard
+        deviation; `p` of `sign_flip_p`; and `excluded`, see `excluded_effect`.
+
+    Raises
+    ------
+    WordbiasError
+        If there are fewer than two.
+    """
+    d = np.asarray(differences, np.float64)
+    interval, excluded = mean_interval(d), excluded_effect(d)
+    if interval is None or excluded is None:
+        raise WordbiasError(f"expected the differences of two seeds or more, got {len(d)}")
+    return {
+        **interval._asdict(),
+        "spread": float(d.std(ddof=1)),
+        "p": sign_flip_p(d),
+        "excluded": excluded,
+    }
+
+
 def t_power(shift: float, df: float) -> float:
     r"""Return the power of a two-sided t test at .05, by the noncentral t distribution.
 

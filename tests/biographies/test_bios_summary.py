@@ -387,15 +387,29 @@ def test_six_pairs_are_the_fewest_that_can_have_a_star() -> None:
     assert 2 / 2**FEWEST < 0.05 <= 2 / 2 ** (FEWEST - 1)
 
 
+@given(st.integers(2, 9), st.integers(0, 1000))
+def test_a_difference_has_the_interval_of_scipys_paired_t_test(n: int, seed: int) -> None:
+    base, values = np.random.default_rng(seed).normal(size=(2, n))
+    found, expected = paired_test(values, base), stats.ttest_rel(values, base)
+    interval = expected.confidence_interval(0.95)
+    assert found.difference == pytest.approx((values - base).mean())
+    assert found.interval == pytest.approx((interval.low, interval.high))
+    wide = expected.confidence_interval(0.90)
+    assert found.excluded == pytest.approx(max(abs(wide.low), abs(wide.high)))
+
+
 def test_pairs_are_seeds_that_have_both() -> None:
     base = np.array([1.0, 2, 3, 4, 5, 6, np.nan, 8])
     values = base + np.array([1, 2, 3, 1, 2, 3, 9, np.nan])
-    assert paired_test(values, base) == PairedTest(2 / 64, 6)
+    assert paired_test(values, base)[:3] == (2 / 64, 6, "")
     fewer = paired_test(values[1:], base[1:])
-    assert fewer == PairedTest(None, 5, "the smallest p that 5 pairs of seeds can have is 0.0625")
+    assert fewer[:3] == (None, 5, "the smallest p that 5 pairs of seeds can have is 0.0625")
     assert not fewer.is_significant
     assert paired_test(values[:6], base[:6]).is_significant
     assert paired_test([np.nan], [1.0]).reason == "no seed has both"
+    alone = paired_test([1.5], [1.0])
+    assert (alone.difference, alone.interval, alone.excluded) == (0.5, None, None)
+    assert paired_test([np.nan], [1.0]).difference is None
     assert too_few(1) == "the smallest p that 1 pair of seeds can have is 1"
 
 

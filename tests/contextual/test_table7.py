@@ -16,11 +16,14 @@ from wordbias.contextual.table7 import (
     correlation,
     differences,
     load_table,
+    mean_entries,
     misprints,
+    records,
     summary_rows,
     weighting,
 )
 from wordbias.errors import WordbiasError
+from wordbias.rendering import as_csv
 
 HEADER = (
     "level,settings (n11 c11 n12 c12 np),strength,distance,parity,accuracy,fairness,snli_accuracy\n"
@@ -178,3 +181,24 @@ def test_a_table_that_cannot_be_used(tmp_path: Path, text: str, message: str) ->
         load_table(path)
     assert str(error.value).startswith(f"{path}: ")
     assert message in str(error.value)
+
+
+def test_means_of_several_heads_are_read_back(tmp_path: Path) -> None:
+    """η is the mean of the heads' η, which is no product of means and no misprint."""
+    heads = [
+        [Entry("Base", (), 0.4, 0.4, parity, accuracy, 0.8), Entry("SENT", (0,), 0.2, 0.1, 1, 1, 1)]
+        for parity, accuracy in ((0.2, 0.9), (0.8, 0.1))
+    ]
+    base, hard = mean_entries(heads)
+    assert base.fairness == pytest.approx((0.18 + 0.08) / 2)
+    assert (base.parity, base.accuracy, base.heads) == (0.5, 0.5, 2)
+    assert (hard.strength, hard.name) == (pytest.approx(0.2), "SENT-0")
+    assert mean_entries(heads[:1]) == heads[0]
+    path = tmp_path / "means.csv"
+    path.write_text(as_csv(records([base, hard])))
+    read = load_table(path)
+    assert read == [base, hard]
+    assert misprints(read) == []
+    path.write_text(path.read_text().replace(",2\n", ",two\n", 1))
+    with pytest.raises(WordbiasError, match=r"means\.csv: line 2: .*'two'"):
+        load_table(path)

@@ -231,3 +231,31 @@ def test_ceat_has_its_own_squares_where_it_is_defined() -> None:
     expected = np.corrcoef(x, np.array(gap, float))[0, 1]
     assert column(table, "R² before")["TPR gap (S)"] == f"{expected**2:.3f}"
     assert column(table, "r before")["TPR gap (S)"] == f"{expected:.2f}"
+
+
+def test_differences_from_no_debiasing_are_paired_by_seed() -> None:
+    rows = runs(("none", "scrub"), 3)
+    found = Summary.of(rows)
+    (table,) = (one for one in bios_tables.tables(found) if "paired by seed" in one.title)
+    assert table.title == "Differences from none, paired by seed"
+    assert list(table.columns) == ["", "scrub"]
+    cell = column(table, "scrub")["Compression"]
+    by = {
+        name: np.array([r.value for r in rows if r.subject == name and r.measure == "compression"
+                        and r.details["set"] == "all" and r.details["view"] == "own"], float)
+        for name in ("none", "scrub")
+    }  # fmt: skip
+    d = by["scrub"] - by["none"]
+    half = 4.302652729696142 * d.std(ddof=1) / np.sqrt(3)  # Student's t of two degrees of freedom
+    assert cell == f"{d.mean():.3f} ({d.mean() - half:.3f} … {d.mean() + half:.3f})"
+    (cells,) = (
+        one.details
+        for one in found.rows()
+        if (one.subject, one.measure) == ("scrub", "compression")
+        and (one.details["set"], one.details["view"]) == ("all", "own")
+    )
+    assert cells["difference"] == pytest.approx(d.mean())
+    assert cells["difference_low"] == pytest.approx(d.mean() - half)
+    assert cells["excluded"] > abs(cells["difference"])
+    one_seed = bios_tables.tables(Summary.of(runs(("none", "scrub"), 1)))
+    assert not [one for one in one_seed if "paired by seed" in one.title]

@@ -59,6 +59,8 @@ OTHERS = {
 }
 OTHERS |= {"dev-accuracy", "snli-accuracy", "r-squared", "correlation"}
 OTHERS |= {"mab-error-change", "mab-distance-change"}
+OTHERS |= {f"{name}-change" for name in ("strength", "distance", "fairness")}
+OTHERS |= {f"null-{name}" for name in ("strength", "distance", "fairness")}
 """What else has a better way: of tasks, choices and studies."""
 SAYS_OTHERWISE = {"direct-bias", *(name for name in MEASURES if name.endswith("-gap"))}
 """Of a single word or class it has a side, and nearer to 0 is better."""

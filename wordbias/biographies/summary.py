@@ -31,7 +31,14 @@ from wordbias.biographies.strategies import ORIGINAL, OWN
 from wordbias.correlation import correlation
 from wordbias.outcomes.fairness import SUM
 from wordbias.results import Row
-from wordbias.statistics import LEAST_PAIRS, holm, sign_flip_p
+from wordbias.statistics import (
+    LEAST_PAIRS,
+    Interval,
+    excluded_effect,
+    holm,
+    mean_interval,
+    sign_flip_p,
+)
 
 FEWEST = 6
 """Smallest number of pairs whose p can be below .05: with n pairs it is at least 2/2ⁿ."""
@@ -153,6 +160,11 @@ class Summary:
         if cell.test is not None:
             details |= {"p": cell.test.p, "pairs": cell.test.n, "test": NAME}
             details |= {"p_undefined": cell.test.reason} if cell.test.reason else {}
+            details |= {"difference": cell.test.difference}
+            if cell.test.interval is not None:
+                low, high = cell.test.interval
+                details |= {"difference_low": low, "difference_high": high}
+                details |= {"excluded": cell.test.excluded}
             details |= {"correction": "holm"} if self.is_corrected else {}
         if cell.reason:
             details["reason"] = cell.reason
@@ -209,11 +221,28 @@ def _cells(
 
 
 class PairedTest(NamedTuple):
-    """Paired test: its p, None with a `reason` if it was not made, and the number of pairs."""
+    """Paired test of a strategy against another one.
+
+    Attributes
+    ----------
+    p
+        The p-value; None with a `reason` if the test was not made.
+    n
+        Number of pairs.
+    difference
+        Mean difference over the pairs.
+    interval
+        Its 95 % interval by Student's t; None for one pair.
+    excluded
+        The smallest effect that the pairs exclude, see `wordbias.statistics.excluded_effect`.
+    """
 
     p: float | None
     n: int
     reason: str = ""
+    difference: float | None = None
+    interval: Interval | None = None
+    excluded: float | None = None
 
     @property
     def is_significant(self) -> bool:
@@ -222,12 +251,13 @@ class PairedTest(NamedTuple):
 
 
 def paired_test(values: ArrayLike, base: ArrayLike) -> PairedTest:
-    """Test whether a strategy differs from another over seeds.
+    """Test whether a strategy differs from another over seeds, and by how much.
 
     Orgad et al. (2022) put stars at p < .05 and do not name their test. Here it is the exact
     sign-flip permutation test of the mean difference (Fisher 1935): a seed decides the split, the
     head and the order of training alike for every strategy, so that runs of one seed are pairs; if
     the strategy makes no difference, each pair's difference is as likely to have the other sign.
+    The interval of the mean difference takes the differences as normally distributed.
 
     Parameters
     ----------
@@ -236,9 +266,11 @@ def paired_test(values: ArrayLike, base: ArrayLike) -> PairedTest:
     """
     differences = np.asarray(values, np.float64) - np.asarray(base, np.float64)
     d = differences[np.isfinite(differences)]
+    mean = float(d.mean()) if len(d) else None
+    about = mean, mean_interval(d), excluded_effect(d)
     if len(d) < FEWEST:
-        return PairedTest(None, len(d), too_few(len(d)))
-    return PairedTest(sign_flip_p(d), len(d))
+        return PairedTest(None, len(d), too_few(len(d)), *about)
+    return PairedTest(sign_flip_p(d), len(d), "", *about)
 
 
 def too_few(n: int) -> str:

@@ -28,12 +28,13 @@ command: click.Command = shell(
     option("head", type=click.Choice(list(HEADS))),
     option("setting", metavar="NAME"),
     option("export", metavar="DIR"),
+    option("null", type=COUNT, metavar="K"),
     option("batch", type=COUNT),
     examples="""
         wordbias project bert-nli -o nli.adapter
         wordbias project bert-nli -o nli.adapter --pairs mine.toml --tokens word
         wordbias project bert-nli --setting L12-110 --export bert-nli-debiased
-        wordbias project bert-nsp -o nsp.adapter --sent-debias wikitext.txt
+        wordbias project bert-nsp -o nsp.adapter --sent-debias wikitext.txt --null 10
         wordbias project smollm2 -o smollm2.adapter --texts bios.tsv --labels gender
         wordbias project smollm2 --method hard --sites tokens@-1 --export smollm2-debiased
     """,

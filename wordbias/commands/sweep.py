@@ -6,7 +6,7 @@ import click
 
 from wordbias.commands.encoders import EXTREMES, FITTING
 from wordbias.commands.shell import argument, option, shell
-from wordbias.commands.types import NAMES, FiniteRange
+from wordbias.commands.types import COUNT, NAMES, SEEDS, FiniteRange
 from wordbias.contextual.nli_fairness import PARITIES
 from wordbias.functions.sweep import sweep
 
@@ -23,6 +23,9 @@ command: click.Command = shell(
     *EXTREMES,
     option("parity", type=click.Choice(PARITIES)),
     option("drop", type=FiniteRange(0, 1)),
+    option("null", type=COUNT, metavar="K"),
+    option("best", metavar="CSV"),
+    option("seeds", type=SEEDS),
     option("lists", metavar="FOLDER"),
     option("output", "-o", "--output", metavar="CSV"),
     option("plot", metavar="FILE"),
@@ -30,6 +33,10 @@ command: click.Command = shell(
         wordbias sweep bert-nsp --stereoset gsss/dev.csv --nli bert-nli --snli snli_test.jsonl
         wordbias sweep bert-nsp --stereoset gsss/dev.csv --nli bert-nli --snli snli_test.jsonl
           --sent-debias wikitext.txt -o table7.csv --plot table7.pdf
+        wordbias sweep bert-nsp --stereoset gsss/test.csv --nli bert-nli --snli snli_test.jsonl
+          --best table7.csv --null 20
+        wordbias sweep bert-nsp-{seed} --stereoset gsss/dev.csv --nli bert-nli-{seed}
+          --snli snli_test.jsonl --seeds 0,1,2
         wordbias sweep --table table7.csv
     """,
 )

@@ -21,6 +21,7 @@ from wordbias.contextual.families import (
     width,
 )
 from wordbias.contextual.hooks import Intervention, applied
+from wordbias.contextual.null import generator, random_step, random_subspace
 from wordbias.contextual.settings import SENT_DEBIAS, Settings, all_settings
 from wordbias.contextual.sites import EMBEDDING, KINDS, Site, attention, sites, written
 from wordbias.errors import WordbiasError, need, on_a_line
@@ -40,6 +41,8 @@ SENTENCE = Site("sentence")
 Model = TypeVar("Model")
 _SAMPLE = 4096
 _PARTS_OF_ERASURE = ("left", "right", "bias")
+_OF_THE_FIT = ("sites", "sequential")
+"""Facts about what was fitted at each site, which random directions do not have."""
 
 
 @dataclass(frozen=True)
@@ -216,7 +219,8 @@ class Adapter:
         names = list(map(str, self.sites))
         shown = ", ".join(names) if len(names) < 8 else how_many(len(names), "site")
         chosen = f"; {self.chosen}" if self.chosen else ""
-        return on_a_line(f"<Adapter of a {self.fingerprint.architecture}{chosen}: {shown}>")
+        kind = "Null adapter" if "null" in self.facts else "Adapter"
+        return on_a_line(f"<{kind} of a {self.fingerprint.architecture}{chosen}: {shown}>")
 
     def _repr_html_(self) -> str:
         """Show the subspaces in a notebook."""
@@ -258,6 +262,37 @@ class Adapter:
         with python_messages():
             self.interventions(name)
         return replace(self, chosen="".join(str(name).split()))
+
+    def null(self, seed: int = 0) -> Adapter:
+        """Return the adapter with random directions in place of those that were fitted.
+
+        There are as many at each site, with the same weights and settings. What its removal changes
+        in a measure, any removal of that size changes: compare several seeds with the fitted
+        adapter. A removal that was fitted to labels by LEACE becomes an orthogonal projection.
+
+        Parameters
+        ----------
+        seed
+            Seed of the directions. Those at a site do not depend on what else was fitted.
+        """
+        subspaces = {
+            site: random_subspace(one, generator(seed, site), site.kind)
+            for site, one in self.subspaces.items()
+        }
+        steps = {site: random_step(one, generator(seed, site)) for site, one in self.steps.items()}
+        baseline = self.sent_debias
+        if baseline is not None:
+            baseline = random_subspace(baseline, generator(seed, SENT_DEBIAS))
+        facts = {name: about for name, about in self.facts.items() if name not in _OF_THE_FIT}
+        facts["null"] = seed
+        return replace(
+            self,
+            subspaces=subspaces,
+            sent_debias=baseline,
+            facts=facts,
+            report=None,
+            steps=steps,
+        )
 
     @contextmanager
     def on(

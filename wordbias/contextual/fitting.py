@@ -119,7 +119,7 @@ def fit_adapter(
         where = positions(encoded, recipe.tokens)
         tokens = encoded.first + encoded.second
         vectors = observe(model, tokenizer, tokens, where, chosen, batch)
-    fitted = {site: _fit_site(model, site, vectors, encoded, recipe) for site in chosen}
+    fitted = {site: fit_site(model, site, vectors, encoded, recipe) for site in chosen}
     uneven = [
         {"pair": list(encoded.pairs[i]), "tokens": list(encoded.lengths(i))} for i in encoded.uneven
     ]
@@ -131,14 +131,22 @@ def fit_adapter(
     return Adapter(subspaces, Fingerprint.of(model), facts=facts)
 
 
-def _fit_site(
+def fit_site(
     model: Any,
     site: Site,
     vectors: Mapping[Site, Float32],
     encoded: EncodedPairs,
     recipe: Recipe,
+    *,
+    steady: bool = True,
 ) -> tuple[Subspace, dict[str, Any]]:
-    """Return the subspace of a site, with the number of its pairs and its stability."""
+    """Return the subspace of a site, with the number of its pairs and, if `steady`, its stability.
+
+    Parameters
+    ----------
+    vectors
+        For each site what `observe` returns: the first texts of the pairs, then the second ones.
+    """
     n = len(encoded.pairs)
     aligned = site.kind not in ("sentence", "cls") and recipe.tokens not in ("cls", "last")
     kept = encoded.even() if aligned else list(range(n))
@@ -157,11 +165,11 @@ def _fit_site(
     except WordbiasError as error:
         raise WordbiasError(f"site {site}: {error}") from None
     about: dict[str, Any] = {"pairs": len(kept)}
-    if heads == 1:
-        steady = stability(
+    if heads == 1 and steady:
+        found_again = stability(
             (first[0] - second[0]).astype(float), center=recipe.one_sided, seed=recipe.seed
         )
-        about["stability"] = steady._asdict()
+        about["stability"] = found_again._asdict()
     return of_heads(found) if site.kind in PARTS else found[0], about
 
 

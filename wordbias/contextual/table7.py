@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from wordbias.contextual.settings import LEVELS, Settings
 from wordbias.errors import WordbiasError
 from wordbias.results import Row
 from wordbias.statistics import percentile_interval, resamples
-from wordbias.text_files import read_text
+from wordbias.text_files import header_of, read_text
 from wordbias.text_files import records as read_records
 
 BASE, SENT_DEBIAS = "Base", "Sent-debias"
@@ -26,6 +26,9 @@ ALL = "all"
 ROUNDED = 1.5e-4
 """How far a printed η may be from printed parity · accuracy, four digits each."""
 _SETTINGS = "settings (n11 c11 n12 c12 np)"
+_HEADS = "heads"
+_SHARED = ("setting", "level", "version", "subset", "parity", "n", "neutral", "better")
+"""Details that the rows of all heads have in common."""
 _NUMBERS = ("strength", "distance", "parity", "accuracy", "fairness", "snli_accuracy")
 
 
@@ -47,6 +50,10 @@ class Entry:
         Accuracy on SNLI.
     printed
         η as printed in a table that was read; None otherwise.
+    heads
+        Number of heads, of which the values are means.
+    mean_fairness
+        Mean η of several heads; None for one.
     """
 
     level: str
@@ -57,11 +64,13 @@ class Entry:
     accuracy: float
     snli: float
     printed: float | None = None
+    heads: int = 1
+    mean_fairness: float | None = None
 
     @property
     def fairness(self) -> float:
-        """η = accuracy · parity."""
-        return self.accuracy * self.parity
+        """η = accuracy · parity; of several heads the mean of theirs."""
+        return self.accuracy * self.parity if self.mean_fairness is None else self.mean_fairness
 
     @property
     def name(self) -> str:
@@ -81,7 +90,7 @@ def load_table(path: str | Path) -> list[Entry]:
     ----------
     path
         CSV with the columns level, settings (n11 c11 n12 c12 np), strength, distance, parity,
-        accuracy, fairness and snli_accuracy.
+        accuracy, fairness and snli_accuracy; and heads, where they are means over several.
 
     Raises
     ------
@@ -90,6 +99,8 @@ def load_table(path: str | Path) -> list[Entry]:
     """
     source = read_text(path)
     columns = {name: [name] for name in ("level", _SETTINGS, *_NUMBERS)}
+    if _HEADS in header_of(source):
+        columns[_HEADS] = [_HEADS]
     entries = []
     for line, row in read_records(source, columns, optional=[_SETTINGS]):
         try:
@@ -113,6 +124,7 @@ def records(entries: Sequence[Entry]) -> list[dict[str, str | float]]:
             "accuracy": one.accuracy,
             "fairness": one.fairness,
             "snli_accuracy": one.snli,
+            **({_HEADS: one.heads} if one.heads > 1 else {}),
         }
         for one in entries
     ]
@@ -138,7 +150,30 @@ def _entry(row: dict[str, str]) -> Entry:
     s, d, parity, accuracy, eta, snli = (float(row[name]) for name in _NUMBERS)
     if not np.isfinite([s, d, parity, accuracy, eta, snli]).all():
         raise WordbiasError("expected finite numbers")
+    if int(row.get(_HEADS, "1")) > 1:
+        several = int(row[_HEADS])
+        return Entry(level, numbers, s, d, parity, accuracy, snli, None, several, eta)
     return Entry(level, numbers, s, d, parity, accuracy, snli, eta)
+
+
+def mean_entries(tables: Sequence[Sequence[Entry]]) -> list[Entry]:
+    """Return the means of the tables of several heads, which have the same settings.
+
+    η is the mean of the heads' η, not the product of mean parity and accuracy.
+    """
+    if len(tables) == 1:
+        return list(tables[0])
+    means = []
+    for alike in zip(*tables, strict=True):
+        values = [
+            (one.strength, one.distance, one.parity, one.accuracy, one.snli, one.fairness)
+            for one in alike
+        ]
+        s, d, parity, accuracy, snli, eta = np.mean(values, axis=0).tolist()
+        level, numbers = alike[0].level, alike[0].numbers
+        several = len(tables)
+        means.append(Entry(level, numbers, s, d, parity, accuracy, snli, None, several, eta))
+    return means
 
 
 def levels_of(entries: Sequence[Entry]) -> list[str]:
@@ -200,6 +235,32 @@ def best_by_level(
         eta = max(viable, key=attrgetter("fairness"), default=None)
         found.append(Best(level, s, d, eta))
     return found
+
+
+def mean_rows(heads: Sequence[Sequence[Row]], seeds: Sequence[int]) -> list[Row]:
+    """Return the rows of several heads, with the seed of each as `head`, and their means.
+
+    The rows are alike in all heads; those of a single one without a seed are returned as they are.
+    """
+    if not seeds:
+        return list(heads[0])
+    every = [
+        [replace(row, details={**row.details, "head": seed}) for row in rows]
+        for seed, rows in zip(seeds, heads, strict=True)
+    ]
+    means = []
+    for alike in zip(*every, strict=True) if len(seeds) > 1 else ():
+        values = np.array([row.value for row in alike], np.float64)
+        kept = {key: alike[0].details[key] for key in _SHARED if key in alike[0].details}
+        details = {**kept, "heads": list(seeds), "sd": float(values.std(ddof=1))}
+        means.append(Row(alike[0].subject, alike[0].measure, float(values.mean()), details))
+    return [*(row for rows in every for row in rows), *means]
+
+
+def best_names(found: Sequence[Best]) -> list[str]:
+    """Return the names of the settings in Table 5, each once."""
+    chosen = [one for best in found for one in (best.strength, best.distance, best.fairness)]
+    return list(dict.fromkeys(one.name for one in chosen if one is not None))
 
 
 def differences(found: Sequence[Best]) -> list[str]:

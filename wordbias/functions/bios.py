@@ -93,7 +93,8 @@ def bios(
     strategies : sequence of str
         Debiasing strategies; also scrub-as-published, swap, and several joined: scrub+subsample.
     seeds : int or sequence of int
-        Random seeds; with six or more, differences are tested.
+        Random seeds; with two or more, differences from no debiasing have an interval; with six or
+        more, they are tested.
     frozen : bool
         Freeze the encoder, which is quick.
     output : path, optional

@@ -28,6 +28,7 @@ from wordbias.biographies.summary import (
     OF_VECTORS,
     Association,
     Cell,
+    PairedTest,
     Summary,
     conclusions,
     too_few,
@@ -69,6 +70,7 @@ def tables(found: Summary, *, frozen: bool = False) -> list[Table]:
     shown = [_vectors_table(found)]
     if found.runs.has(BEFORE):
         shown += _representative_tables(found)
+        shown += _difference_tables(found)
         shown += _association_tables(found)
         shown += _stage_tables(found, BEFORE, frozen=frozen)
     if found.runs.has(AFTER):
@@ -108,13 +110,50 @@ def _vectors_table(found: Summary) -> Table:
 
 def _representative_tables(found: Summary) -> list[Table]:
     """Return the metrics of Table 1a, before and after retraining."""
+    title = f"Before and after retraining the last layer ({_PAPER}, Table 1a)"
+    return _by_strategy(found, title, _representative_lines(found))
+
+
+def _representative_lines(found: Summary) -> list[tuple[Metric, str, str]]:
+    """Return the metrics of Table 1a with their stages and titles."""
     lines = [(metric, REPRESENTATION, metric.title) for metric in (COMPRESSED, CEAT)]
     for metric in _SHORT:
         lines += [
             (metric, stage, f"{metric.title}, {_STAGES[stage]}") for stage in _stages_of(found)
         ]
-    title = f"Before and after retraining the last layer ({_PAPER}, Table 1a)"
-    return _by_strategy(found, title, lines)
+    return lines
+
+
+def _difference_tables(found: Summary) -> list[Table]:
+    """Return how far each strategy is from no debiasing, paired by seed; none of a single seed."""
+    made = [
+        (title, {name: found.cell(metric, name, stage).test for name in found.runs.strategies})
+        for metric, stage, title in _representative_lines(found)
+    ]
+    kept = [(title, tests) for title, tests in made if any(map(_has_interval, tests.values()))]
+    names = [
+        name
+        for name in found.runs.strategies
+        if any(_has_interval(tests[name]) for _, tests in kept)
+    ]
+    columns = [(name, [_difference(tests[name]) for _, tests in kept]) for name in names]
+    title = f"Differences from {found.runs.base()}, paired by seed"
+    note = (
+        "Mean difference and its 95 % interval over the seeds, by Student's t: what another seed "
+        "may change, not other biographies."
+    )
+    return _in_parts(title, ["", *(title for title, _ in kept)], columns, note) if kept else []
+
+
+def _has_interval(test: PairedTest | None) -> bool:
+    return test is not None and test.interval is not None
+
+
+def _difference(test: PairedTest | None) -> str:
+    """Write a difference and its interval."""
+    if test is None or test.interval is None or test.difference is None:
+        return "–"
+    return f"{test.difference:.3f} ({test.interval.low:.3f} … {test.interval.high:.3f})"
 
 
 def _stage_tables(found: Summary, stage: str, *, frozen: bool) -> list[Table]:

@@ -31,6 +31,7 @@ from wordbias.contextual.folding import (
 )
 from wordbias.contextual.folding import export as write_folder
 from wordbias.contextual.loading import HEADS, Target, load_target
+from wordbias.contextual.null import null_files
 from wordbias.contextual.scrubbing import METHODS
 from wordbias.contextual.sent_debias import LIMIT, TextLike, fit_with_baseline
 from wordbias.contextual.sentence_pairs import SentencePairsLike, sentence_pairs
@@ -97,6 +98,7 @@ def project(
     head: str | None = None,
     setting: str | None = None,
     export: str | os.PathLike[str] | None = None,
+    null: int | None = None,
     batch: int = BATCH,
     device: str | None = None,
     skip_bad: bool = False,
@@ -173,6 +175,9 @@ def project(
         all sites]
     export : path, optional
         Folder for the model with the setting folded into its weights, or removed by a module.
+    null : int, optional
+        Write as many null adapters beside ``output``: ADAPTER.null, with random directions of the
+        same weights. Measures change with them as by any removal of that size.
     batch : int
         Batch size, in sentences.
     device : str, optional
@@ -229,7 +234,8 @@ def project(
 
     method = method or (None if texts is None else METHODS[0])
     check(method)
-    _check_files(output, export, pairs, texts, labels, sent_debias, groups)
+    nulls = _null_files(output, null)
+    _check_files(output, export, nulls, pairs, texts, labels, sent_debias, groups)
     given = LabelledTexts.load(texts, labels, text_column, where, limit, skip_bad)
     target = load_target(model, device, head)
     vectors = sentence_vectors(model, target.model)
@@ -251,7 +257,7 @@ def project(
             sequential=not simultaneous,
             batch=batch,
         )
-        return _with_label_report(target, adapter, given, setting, output, export, seed)
+        return _with_label_report(target, adapter, given, setting, output, export, nulls, seed)
     wanted = _component_sites(target, vectors, named)
     setting = _setting_of(target, vectors, wanted, setting, export)
     if setting is not None:
@@ -272,8 +278,7 @@ def project(
         recipe = Recipe(tokens, one_sided, dims, seed, unit)
         adapter = fit_embedding(adapter, vectors, sentence_pairs(pairs), recipe)
     adapter = adapter if setting is None else adapter.setting(setting)
-    if output is not None:  # first, so that the fit is stored even if the export fails
-        adapter.save(output)
+    _save(adapter, output, nulls, seed)  # first: it is stored even if the export fails
     subject = Path(target.name).name
     rows = adapter_rows(adapter, subject)
     tables = adapter_tables(rows, subject)
@@ -287,7 +292,7 @@ def project(
         inputs={subject: {"path": target.name, **adapter.fingerprint.to_dict()}},
         rows=rows,
         tables=tables,
-        closing=_closing(adapter, folded, output, export),
+        closing=[*_closing(adapter, folded, output, export), *_said_of(nulls)],
         seed=seed,
         notes=[
             *_notes(target, adapter, one_sided),
@@ -319,6 +324,7 @@ def _check_usage(
 def _check_files(
     output: str | None,
     export: str | None,
+    nulls: Sequence[str],
     pairs: SentencePairsLike | None,
     texts: TextsLike | None,
     labels: CellsLike | None,
@@ -328,11 +334,33 @@ def _check_files(
     """Refuse, before anything is fitted, files that cannot be written or that are read."""
     if export is not None:
         check_new(export)
-    if output is not None:
-        check_writable(output)
+    for path in (output, *nulls):
+        if path is not None:
+            check_writable(path)
     read = {"--pairs": path_of(pairs), "--sent-debias": path_of(sent_debias)}
     read |= {"--texts": path_of(texts), "--labels": path_of(labels)}
-    refuse_same({"-o": output, "--export": export}, read | {"--groups": path_of(groups)})
+    files: dict[str, str | None] = {"-o": output, "--export": export}
+    files |= {f"--null, file {i}": path for i, path in enumerate(nulls, 1)}
+    refuse_same(files, read | {"--groups": path_of(groups)})
+
+
+def _null_files(output: str | None, null: int | None) -> list[str]:
+    """Return the files of null adapters; refuse to make any that would not be written."""
+    if null is not None and output is None:
+        raise UsageError("--null writes further adapters beside -o ADAPTER; name that too")
+    return [] if output is None or null is None else null_files(output, null)
+
+
+def _save(adapter: Adapter, output: str | None, nulls: Sequence[str], seed: int) -> None:
+    """Write an adapter and its null adapters, whose seeds follow that of the fit."""
+    if output is not None:
+        adapter.save(output)
+    for draw, path in enumerate(nulls, seed):
+        adapter.null(draw).save(path)
+
+
+def _said_of(nulls: Sequence[str]) -> list[str]:
+    return [f"Written: {path}, with random directions of the same weights" for path in nulls]
 
 
 def _with_label_report(
@@ -342,15 +370,15 @@ def _with_label_report(
     setting: str | None,
     output: str | None,
     export: str | None,
+    nulls: Sequence[str],
     seed: int,
 ) -> Adapter:
     """Write what was fitted to labels, and add the report."""
     adapter = adapter if setting is None else adapter.setting(setting)
-    if output is not None:  # first, so that the fit is stored even if the export fails
-        adapter.save(output)
+    _save(adapter, output, nulls, seed)  # first: it is stored even if the export fails
     folded = None if export is None else _exported(target, adapter, export, output)
     report = label_report(target, adapter, Path(target.name).name, given, output)
-    closing = [*_closing(adapter, folded, output, export), *report.closing]
+    closing = [*_closing(adapter, folded, output, export), *_said_of(nulls), *report.closing]
     return replace(adapter, report=replace(report, closing=closing, seed=seed))
 
 

@@ -468,6 +468,8 @@ def _adapter_card(adapter: Adapter) -> Card:
     what, are = "Subspaces", "are"
     if adapter.steps:
         what, are = f"The label {adapter.facts.get('labels', '')!r}".replace(" ''", ""), "is"
+    if "null" in adapter.facts:
+        what, are = "Random directions, with which a fitted adapter is compared, and", "are"
     return Card(
         "an adapter",
         [

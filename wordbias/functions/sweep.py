@@ -8,27 +8,32 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from wordbias.arguments import check_choice, check_number, path_named
+from wordbias.arguments import check_choice, check_number, path_named, seeds_of
 from wordbias.calls import public
-from wordbias.contextual.fitting import TOKENS, Recipe
+from wordbias.contextual.fitting import ONE_SIDED, TOKENS, Recipe
 from wordbias.contextual.labelled_pairs import load_inferences
 from wordbias.contextual.nli_fairness import DROP, Parity, Viability, is_viable
-from wordbias.contextual.sent_debias import LIMIT, TextLike, fit_with_baseline
+from wordbias.contextual.sent_debias import LIMIT, TextLike
 from wordbias.contextual.sentence_pairs import SentencePairsLike
 from wordbias.contextual.stereoset.evaluate import DataLike, load_data
 from wordbias.contextual.stereoset.gsss import Gsss, load_gsss
 from wordbias.contextual.stereoset.gsss import repair as repair_swaps
 from wordbias.contextual.stereoset.scores import SHARE, Rounding, Settings, extremes
+from wordbias.contextual.sweep.comparison import comparison_tables, null_file
 from wordbias.contextual.table7 import (
     ALL,
     BASE,
+    SENT_DEBIAS,
     Best,
     Entry,
     Weighting,
     attention,
     best_by_level,
+    best_names,
     differences,
     load_table,
+    mean_entries,
+    mean_rows,
     misprints,
     records,
     summary_rows,
@@ -41,7 +46,7 @@ from wordbias.functions.nli_models import open_pairs
 from wordbias.nli.pairs import PairsLike, pairs_name
 from wordbias.nli.test_sets import build
 from wordbias.pretrained import ModelLike, name_of
-from wordbias.rendering import Table, as_csv
+from wordbias.rendering import Table, as_csv, how_many
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
 from wordbias.wordlists import GroupsLike, Templates
@@ -53,6 +58,11 @@ _UNINFORMATIVE = 0.7
 """SNLI accuracy below which the effect of a setting on an NLI model says little."""
 _MODELS = ("next-sentence", "inference")
 """Names of the two models of a sweep."""
+_SEED = "{seed}"
+_FLATTERED = (
+    "the best settings are chosen on the items that they are compared on, which flatters them; "
+    "choose them in a sweep of other data with --best CSV"
+)
 
 
 @public
@@ -65,6 +75,9 @@ def sweep(
     table: str | os.PathLike[str] | None = None,
     pairs: SentencePairsLike | None = None,
     tokens: str = TOKENS[0],
+    one_sided: bool = False,
+    unit: bool = False,
+    sequential_fit: bool = False,
     sent_debias: TextLike | None = None,
     limit: int = LIMIT,
     groups: GroupsLike | None = None,
@@ -76,6 +89,9 @@ def sweep(
     parity: Parity = "mean",
     drop: float = DROP,
     relative: bool = False,
+    null: int | None = None,
+    best: str | os.PathLike[str] | None = None,
+    seeds: int | Sequence[int] | None = None,
     lists: str | os.PathLike[str] | None = None,
     as_published: bool = False,
     output: str | os.PathLike[str] | None = None,
@@ -94,6 +110,10 @@ def sweep(
     run once, the last one only for its first token. With ``output``, the same call resumes an
     interrupted one.
 
+    The best settings of each level are compared with the base on the same triples and occupations;
+    with ``null`` also with removals of the same size in random directions; with ``seeds`` over
+    several heads.
+
     Parameters
     ----------
     model : path, name on the hub, or (model, tokenizer), optional
@@ -111,6 +131,13 @@ def sweep(
     tokens : str
         At the sites tokens and attention: mean of all aligned tokens, of those that differ (word),
         the first (cls) or the last.
+    one_sided : bool
+        Centre the differences; this loses the mean gender shift.
+    unit : bool
+        Fit on vectors of length one, as SENT-Debias does.
+    sequential_fit : bool
+        Fit each subspace of a setting with its removals at earlier sites on: 45 passes over the
+        pairs instead of one. Published are subspaces that are all fitted on the unmodified model.
     sent_debias : path or sequence of str, optional
         Text to fit the SENT-Debias baseline on.
     limit : int
@@ -133,6 +160,15 @@ def sweep(
         Largest loss of SNLI accuracy of a viable model.
     relative : bool
         Take ``drop`` as a share of the accuracy before debiasing.
+    null : int, optional
+        Number of removals in random directions, with the same weights and at the same sites, that
+        each of the best settings is compared with.
+    best : path, optional
+        Table of another sweep, such as one of dev data, whose best settings are compared.
+        [default: those of this sweep, which are chosen on the items that they are measured on]
+    seeds : int or sequence of int, optional
+        Seeds of several heads: {seed} in the names of both models is replaced by each. The table
+        has their means.
     lists : path, optional
         Word lists in the layout of Dev et al. (2020).
     as_published : bool
@@ -153,7 +189,8 @@ def sweep(
     Returns
     -------
     Report
-        Rows of every setting with intervals, and those of the summaries; the tables are 5 to 7.
+        Rows of every setting with intervals, those of the summaries, and the differences of the
+        best settings; the tables are 5 to 7, and those differences.
 
     Raises
     ------
@@ -171,12 +208,13 @@ def sweep(
     >>> report = wb.sweep(table="table7.csv")  # doctest: +SKIP
     >>> report["spearman-strength-fairness"][0].value  # doctest: +SKIP
     """
-    needed = {"MODEL": model, "--stereoset": stereoset, "--nli": nli, "--snli": snli}
-    missing = [name for name, value in needed.items() if value is None]
-    if table is not None and len(missing) < len(needed):
-        raise UsageError("--table summarises existing results; give no other input")
-    if table is None and missing:
-        raise UsageError(f"missing {', '.join(missing)} (or --table CSV)")
+    order = [] if seeds is None else list(dict.fromkeys(seeds_of(seeds)))
+    _check_usage(
+        {"MODEL": model, "--stereoset": stereoset, "--nli": nli, "--snli": snli},
+        table,
+        {"--null": null, "--best": best, "--seeds": seeds}
+        | {"--one-sided": one_sided, "--unit": unit, "--sequential-fit": sequential_fit},
+    )
     if groups is not None and sent_debias is None:
         raise UsageError("--groups goes with --sent-debias")
     check_choice("--tokens", tokens, TOKENS)
@@ -185,11 +223,16 @@ def sweep(
     check_number("--drop", drop, 0, 1)
     target, figure = path_of(output), path_of(plot)
     read: dict[str, object] = {"--stereoset": stereoset, "--snli": snli, "--table": table}
+    read["--best"] = best
     read |= {"--pairs": pairs, "--sent-debias": sent_debias, "--groups": groups}
     _check_files(target, figure, read)
-    resumable = target is not None and table is None
-    checkpoints = {name: Path(f"{target}.{name}.part") if resumable else None for name in _MODELS}
-    with _locked(target, checkpoints):
+    named = [name_of_head for name in _MODELS for name_of_head in _with_seeds(name, order)]
+    checkpoints = {
+        name: Path(f"{target}.{name}.part") for name in named if target and table is None
+    }
+    temporary = [*checkpoints.values(), *map(null_file, checkpoints.values())]
+    compared: list[Row] = []
+    with _locked(target, temporary):
         if model is None or nli is None or stereoset is None or snli is None:
             subject = path_named("--table", table)
             heading = f"The sweep in {subject}."
@@ -201,75 +244,80 @@ def sweep(
             from wordbias.contextual.sweep import sweep as study
 
             subject = name_of(model)
+            of_model, of_nli = _heads("MODEL", model, order), _heads("--nli", nli, order)
             gsss = _gsss(stereoset)
             heading = (
                 f"Sweep of {subject} on {path_of(stereoset) or gsss.path} and of {name_of(nli)} on "
                 f"the occupations and {pairs_name(snli)}."
             )
+            heading += f" Means over {how_many(len(order), 'head')}." * (len(order) > 1)
             extremes(len(gsss.triples), share, rounding)
+            chosen = _best_of(best, drop, relative)
             words = None if lists is None else located(os.fspath(lists))
-            versions = {"original": gsss}
-            if repair:
-                versions["repaired"] = repair_swaps(gsss).gsss
-            test = build("parity", Templates.load(words), as_published=as_published)
-            labelled = load_inferences(open_pairs(snli))
+            versions = {"original": gsss} | (
+                {"repaired": repair_swaps(gsss).gsss} if repair else {}
+            )
+            data = study.Data(
+                versions,
+                build("parity", Templates.load(words), as_published=as_published),
+                load_inferences(open_pairs(snli)),
+                Settings(share, rounding, seed=seed),
+                parity,
+                Viability(None, drop, relative),
+            )
             labels_next = (next_label,) if next_label else ()
-            sources = {
-                "next-sentence": run.ModelSource("next sentence", model, labels_next, device),
-                "inference": run.ModelSource("inference", nli, tuple(labels or ()), device),
-            }
-            loaded = {name: source.load() for name, source in sources.items()}
-            text = sent_debias
-            if not (text is None or isinstance(text, (str, os.PathLike))):
-                text = list(text)  # for both models
-            fitted = {
-                name: fit_with_baseline(
-                    one.model,
-                    one.tokenizer,
-                    Recipe(tokens, seed=seed),
+            sources = [
+                run.ModelSource("next sentence", one, labels_next, device) for one in of_model
+            ]
+            classes = tuple(labels or ())
+            sources += [run.ModelSource("inference", one, classes, device) for one in of_nli]
+            swept = {
+                name: study.SweptModel.fit(
+                    source,
+                    Recipe(tokens, one_sided, seed=seed, unit=unit),
                     pairs=pairs,
-                    text=text,
+                    text=_kept(sent_debias),
                     groups=groups,
                     limit=limit,
-                    name=one.name,
+                    sequential=sequential_fit,
+                    file=checkpoints.get(name),
+                    keep=len(order) < 2,
                 )
-                for name, one in loaded.items()
+                for name, source in zip(named, sources, strict=True)
             }
-            swept = {
-                name: study.SweptModel(sources[name], loaded[name], fitted[name], checkpoints[name])
-                for name in _MODELS
-            }
-            entries, rows = study.sweep(
-                swept["next-sentence"],
-                swept["inference"],
-                versions,
-                test,
-                labelled,
-                settings=Settings(share, rounding, seed=seed),
-                parity=parity,
-                viability=Viability(None, drop, relative),
-                workers=Workers(jobs, backend),
+            models = list(swept.values())
+            heads = list(zip(models[: len(of_model)], models[len(of_model) :], strict=True))
+            found = [study.sweep(*head, data, workers=Workers(jobs, backend)) for head in heads]
+            entries = mean_entries([one.entries for one in found])
+            rows = mean_rows([one.rows for one in found], order)
+            names = chosen or best_names(best_by_level(entries, drop, relative=relative))
+            names += [one.name for one in entries if one.level == SENT_DEBIAS]
+            compared = study.compare(
+                names, heads, found, data, null or 0, order, workers=Workers(jobs, backend)
             )
-            inputs = {name: one.to_dict() for name, one in swept.items()}
+            inputs = {name: one.about for name, one in swept.items()}
             inputs["stereoset"] = {
                 "path": gsss.path, "sha256": gsss.sha256, "triples": len(gsss.triples)
             }  # fmt: skip
-            inputs["snli"] = labelled.source()
+            inputs["snli"] = data.snli.source()
         notes = _remarks(entries, drop, relative)
         if table is None and sent_debias is None:
             notes.append("without SENT-Debias: it needs a text, --sent-debias TEXT")
+        notes += [ONE_SIDED] * one_sided
+        notes += [_FLATTERED] * bool(compared and best is None)
         tables, summaries, closing = _summary(entries, subject, drop, relative)
+        tables += comparison_tables(compared)
         try:
             summaries += summary_rows(entries, subject, seed)
             closing.append(_correlation_line(summaries[-1]))
         except WordbiasError as error:
             notes.append(str(error))
         _write(entries, target, figure, drop, relative)
-        for checkpoint in filter(None, checkpoints.values()):
+        for checkpoint in temporary:
             checkpoint.unlink(missing_ok=True)
     return Report(
         inputs=inputs,
-        rows=[*rows, *summaries],
+        rows=[*rows, *summaries, *compared],
         tables=tables,
         heading=[heading],
         closing=[*closing, *(f"Written: {path}." for path in (target, figure) if path)],
@@ -292,7 +340,7 @@ def _check_files(output: str | None, plot: str | None, read: Mapping[str, object
 
 
 @contextmanager
-def _locked(output: str | None, checkpoints: Mapping[str, Path | None]) -> Iterator[None]:
+def _locked(output: str | None, checkpoints: Sequence[Path]) -> Iterator[None]:
     """Lock the output, and name the checkpoints in the message of an interruption.
 
     Raises
@@ -306,10 +354,60 @@ def _locked(output: str | None, checkpoints: Mapping[str, Path | None]) -> Itera
         except Interrupted:
             raise
         except KeyboardInterrupt:
-            written = [path.name for path in checkpoints.values() if path and path.exists()]
+            written = [path.name for path in checkpoints if path.exists()]
             if not written:
                 raise
             raise Interrupted(f"the same call resumes from {' and '.join(written)}") from None
+
+
+def _check_usage(
+    needed: Mapping[str, object],
+    table: str | os.PathLike[str] | None,
+    measuring: Mapping[str, object],
+) -> None:
+    """Refuse a missing input, and what a table of results cannot answer."""
+    missing = [name for name, value in needed.items() if value is None]
+    if table is not None and len(missing) < len(needed):
+        raise UsageError("--table summarises existing results; give no other input")
+    if table is None and missing:
+        raise UsageError(f"missing {', '.join(missing)} (or --table CSV)")
+    given = [name for name, value in measuring.items() if value not in (None, False)]
+    if table is not None and given:
+        raise UsageError(f"{given[0]} needs the models; --table has only their results")
+
+
+def _with_seeds(name: str, seeds: Sequence[int]) -> list[str]:
+    """Return the names of the heads of a model in the report and in checkpoints."""
+    return [f"{name}.{seed}" for seed in seeds] or [name]
+
+
+def _heads(option: str, source: ModelLike, seeds: Sequence[int]) -> list[ModelLike]:
+    """Return the heads of a model, one for each seed in its name."""
+    if not seeds:
+        return [source]
+    if not isinstance(source, (str, os.PathLike)) or _SEED not in os.fspath(source):
+        raise UsageError(
+            f"{option}: expected a name with {_SEED}, such as bert-{_SEED}, with --seeds; "
+            f"got {name_of(source)}"
+        )
+    return [os.fspath(source).replace(_SEED, str(seed)) for seed in seeds]
+
+
+def _kept(text: TextLike | None) -> TextLike | None:
+    """Return a text that can be read again, for every model."""
+    return text if text is None or isinstance(text, (str, os.PathLike)) else list(text)
+
+
+def _best_of(table: str | os.PathLike[str] | None, drop: float, relative: bool) -> list[str] | None:
+    """Return the names of the best settings in the table of another sweep."""
+    if table is None:
+        return None
+    path = path_named("--best", table)
+    entries = load_table(path)
+    try:
+        return best_names(best_by_level(entries, drop, relative=relative))
+    except WordbiasError as error:
+        raise WordbiasError(f"{path}: {error}") from None
 
 
 def _gsss(source: DataLike) -> Gsss:

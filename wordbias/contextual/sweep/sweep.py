@@ -3,33 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.contextual.adapters import Adapter
 from wordbias.contextual.families import layer_count
+from wordbias.contextual.fitting import Recipe
 from wordbias.contextual.hooks import Intervention
 from wordbias.contextual.labelled_pairs import LabelledPairs
 from wordbias.contextual.next_sentence import NextSentence
-from wordbias.contextual.nli_fairness import Parity, Viability, fairness_rows, snli_row
+from wordbias.contextual.nli_fairness import (
+    Parity,
+    Viability,
+    by_occupation,
+    fairness_rows,
+    has_parity,
+    is_neutral,
+    snli_row,
+)
+from wordbias.contextual.sent_debias import LIMIT, TextLike, fit_with_baseline
+from wordbias.contextual.sentence_pairs import SentencePairsLike, sentence_pairs
 from wordbias.contextual.settings import SENT_DEBIAS as BASELINE
 from wordbias.contextual.settings import all_settings
 from wordbias.contextual.stereoset.gsss import LABELS, Gsss
-from wordbias.contextual.stereoset.scores import ALL, Settings, gsss_rows
+from wordbias.contextual.stereoset.scores import (
+    ALL,
+    Settings,
+    distances,
+    gsss_rows,
+    strengths,
+)
+from wordbias.contextual.sweep.comparison import NULL, Items, comparison_rows, null_file
 from wordbias.contextual.sweep.forward import Plan
 from wordbias.contextual.sweep.run import Model, ModelSource, outputs
+from wordbias.contextual.sweep.sequential import fit_in_sequence
 from wordbias.contextual.table7 import BASE, SENT_DEBIAS, Entry
 from wordbias.contextual.tokenising import TokenisedPairs
 from wordbias.nli.hugging_face import Classifier, as_written
 from wordbias.nli.test_sets import TestSet
-from wordbias.pretrained import evaluating
+from wordbias.pretrained import evaluating, name_of
 from wordbias.results import Row
+from wordbias.wordlists import GroupsLike
 from wordbias.workers import Workers
 
+Float = NDArray[np.float64]
 Float32 = NDArray[np.float32]
 ORIGINAL = "original"
 _SHOWN = ("ss", "strength", "opposite-strength", "distance")
@@ -42,54 +63,98 @@ class SweptModel:
     Attributes
     ----------
     source, model
-        The model, and its source for other processes.
+        The model, and its source, for other processes and to load it again; None if it is not held
+        in memory.
     adapter
         The subspaces fitted on it.
+    about
+        The model and its fit, for the inputs of a report.
+    own
+        Adapters of single settings, whose subspaces were fitted one after another, by the name of
+        the setting.
     file
         Checkpoint of its outputs; None for none.
     """
 
     source: ModelSource
-    model: Model
+    model: Model | None
     adapter: Adapter
-    file: Path | None
+    about: Mapping[str, Any]
+    own: Mapping[str, Adapter] = field(default_factory=dict)
+    file: Path | None = None
 
-    def logits(
-        self, pairs: Sequence[tuple[str, str]], workers: Workers, *, truncate: bool
-    ) -> tuple[list[str], Float32]:
-        """Return the names of the models and their logits, shape ``(n, models, labels)``."""
-        plan = Plan.of(models_of(self.adapter), layer_count(self.model.model))
-        tokenised = TokenisedPairs.of(self.model, pairs, truncate=truncate)
-        with evaluating(self.model.model):
-            found = outputs(
-                self.source, self.model, plan, tokenised, file=self.file, workers=workers
+    @classmethod
+    def fit(
+        cls,
+        source: ModelSource,
+        recipe: Recipe,
+        *,
+        pairs: SentencePairsLike | None = None,
+        text: TextLike | None = None,
+        groups: GroupsLike | None = None,
+        limit: int = LIMIT,
+        sequential: bool = False,
+        file: Path | None = None,
+        keep: bool = True,
+    ) -> SweptModel:
+        """Load a model and fit its subspaces.
+
+        Parameters
+        ----------
+        recipe, pairs, text, groups, limit
+            As in `wordbias.contextual.sent_debias.fit_with_baseline`.
+        sequential
+            Fit the subspaces of each setting one after another.
+        file
+            Checkpoint of its outputs.
+        keep
+            Hold the model in memory until it is run.
+        """
+        model = source.load()
+        adapter = fit_with_baseline(
+            model.model,
+            model.tokenizer,
+            recipe,
+            pairs=pairs,
+            text=text,
+            groups=groups,
+            limit=limit,
+            name=model.name,
+        )
+        own: dict[str, Adapter] = {}
+        if sequential:
+            paired = sentence_pairs(pairs)
+            own = fit_in_sequence(model.model, model.tokenizer, paired, recipe, adapter)
+        about: dict[str, Any] = {"path": model.name, **adapter.fingerprint.to_dict()}
+        about |= {"device": model.device, "fitting": {**adapter.facts, "sequential": sequential}}
+        return cls(source, model if keep else None, adapter, about, own, file)
+
+    def load(self) -> Model:
+        """Return the model."""
+        return self.source.load() if self.model is None else self.model
+
+    def null(self, names: Sequence[str], seeds: Sequence[int]) -> dict[str, list[Intervention]]:
+        """Return some models with random directions, those of the first seed first."""
+        return {
+            f"{name} {NULL} {seed}": (
+                self.own.get(name, self.adapter).null(seed).interventions(_setting_of(name))
             )
-        return list(plan.names), found
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the model and its fit, for the inputs of a report."""
-        about: dict[str, Any] = {"path": self.model.name, **self.adapter.fingerprint.to_dict()}
-        return {**about, "device": self.model.device, "fitting": dict(self.adapter.facts)}
+            for seed in seeds
+            for name in names
+        }
 
 
-def sweep(
-    next_sentence: SweptModel,
-    inference: SweptModel,
-    versions: Mapping[str, Gsss],
-    test: TestSet,
-    snli: LabelledPairs,
-    *,
-    settings: Settings,
-    parity: Parity,
-    viability: Viability,
-    workers: Workers | None = None,
-) -> tuple[list[Entry], list[Row]]:
-    """Measure every setting on both models.
+def _setting_of(name: str) -> str:
+    """Return the setting of a line of Table 7."""
+    return BASELINE if name == SENT_DEBIAS else name
 
-    Parameters
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """Data on which both models are run, and settings of what is measured.
+
+    Attributes
     ----------
-    next_sentence, inference
-        The next-sentence model and the NLI model. Their checkpoints are not removed.
     versions
         Enhanced StereoSet by version of its swaps; Table 7 has the first.
     test
@@ -102,11 +167,50 @@ def sweep(
         ``mean`` or ``strict``.
     viability
         Loss on SNLI that is allowed; by default compared with the base.
+    """
+
+    versions: Mapping[str, Gsss]
+    test: TestSet
+    snli: LabelledPairs
+    settings: Settings
+    parity: Parity
+    viability: Viability
+
+    @property
+    def occupations(self) -> list[tuple[str, str]]:
+        """The pairs of the test set."""
+        return [(as_written(first), as_written(second)) for first, second in self.test]
+
+    def triples(self, version: str) -> list[tuple[str, str]]:
+        """Return the pairs of all triples of one version."""
+        return [
+            (pair.context, pair.following)
+            for triple in self.versions[version].triples
+            for pair in triple.pairs()
+        ]
+
+
+class Swept(NamedTuple):
+    """A sweep of one head of each kind: Table 7, its rows, and the items of every model."""
+
+    entries: list[Entry]
+    rows: list[Row]
+    items: dict[str, Items]
+
+
+def sweep(
+    next_sentence: SweptModel,
+    inference: SweptModel,
+    data: Data,
+    workers: Workers | None = None,
+) -> Swept:
+    """Measure every setting on both models, whose checkpoints are not removed.
 
     Returns
     -------
-    entries, rows
-        Table 7, one entry a model in its order; all measures with intervals.
+    Swept
+        Table 7, one entry a model in its order; all measures with intervals; the first version's
+        items.
 
     Raises
     ------
@@ -114,42 +218,183 @@ def sweep(
         If a model cannot be run on its data.
     """
     workers = workers or Workers()
-    assert isinstance(next_sentence.model, NextSentence)
-    assert isinstance(inference.model, Classifier)
-    pairs = [
-        (pair.context, pair.following)
-        for gsss in versions.values()
-        for triple in gsss.triples
-        for pair in triple.pairs()
-    ]
-    names, logits = next_sentence.logits(pairs, workers, truncate=False)
-    subject = Path(next_sentence.model.name).name
-    found = stereoset_rows(versions, logits, next_sentence.model.place, subject, names, settings)
-    questions = [(as_written(first), as_written(second)) for first, second in test]
-    questions += snli.pairs
-    names, logits = inference.logits(questions, workers, truncate=True)
-    p = softmax(logits[..., list(inference.model.places)])
-    correct = p[len(test) :].argmax(-1) == snli.labels[:, None]
+    model = next_sentence.load()
+    assert isinstance(model, NextSentence)
+    models = models_of(next_sentence.adapter, next_sentence.own)
+    names = list(models)
+    pairs = [pair for version in data.versions for pair in data.triples(version)]
+    logits = _logits(next_sentence, model, models, pairs, workers, truncate=False)
+    subject = Path(model.name).name
+    found = stereoset_rows(data.versions, logits, model.place, subject, names, data.settings)
+    version, gsss = next(iter(data.versions.items()))
+    first = logits[: 2 * len(LABELS) * len(gsss.triples)]
+    of_triples = triple_values(first, model.place)
+    classifier = inference.load()
+    assert isinstance(classifier, Classifier)
+    questions = [*data.occupations, *data.snli.pairs]
+    models = models_of(inference.adapter, inference.own)
+    logits = _logits(inference, classifier, models, questions, workers, truncate=True)
+    p = softmax(logits[..., list(classifier.places)])
+    size = len(data.test)
+    correct = p[size:].argmax(-1) == data.snli.labels[:, None]
     more = inference_rows(
-        test,
-        p[: len(test)],
+        data.test,
+        p[:size],
         correct,
-        Path(inference.model.name).name,
+        Path(classifier.name).name,
         names,
-        parity=parity,
-        viability=viability,
-        seed=settings.seed,
+        parity=data.parity,
+        viability=data.viability,
+        seed=data.settings.seed,
     )
     rows = {name: with_setting(name, [*found[name], *more[name]]) for name in names}
-    version = next(iter(versions))
-    entries = [entry(name, of, parity, version) for name, of in rows.items()]
-    return entries, [row for of in rows.values() for row in of]
+    entries = [entry(name, of, data.parity, version) for name, of in rows.items()]
+    items = items_of(names, of_triples, data.test, p[:size], data.parity)
+    return Swept(entries, [row for of in rows.values() for row in of], items)
 
 
-def models_of(adapter: Adapter) -> dict[str, list[Intervention]]:
+def compare(
+    names: Sequence[str],
+    heads: Sequence[tuple[SweptModel, SweptModel]],
+    found: Sequence[Swept],
+    data: Data,
+    draws: int = 0,
+    seeds: Sequence[int] = (),
+    *,
+    workers: Workers | None = None,
+) -> list[Row]:
+    """Compare settings with the base and with random removals; see `comparison_rows`.
+
+    Parameters
+    ----------
+    names
+        The settings.
+    heads, found
+        The models of each head, and what `sweep` found of them.
+    draws
+        Number of random removals of each head, whose seeds follow that of the data's settings.
+    seeds
+        Seeds of the heads, if they are named by seeds.
+    """
+    nulls = []
+    for place, (next_sentence, inference) in enumerate(heads if draws else ()):
+        first = data.settings.seed + place * draws
+        drawn = range(first, first + draws)
+        nulls.append(null_items(next_sentence, inference, data, names, drawn, workers))
+    subjects = [Path(name_of(one.source.model)).name for one in heads[0]]
+    if len(heads) > 1:
+        subjects = [f"{subject} and other heads" for subject in subjects]
+    items = [one.items for one in found]
+    return comparison_rows(names, items, nulls, (subjects[0], subjects[1]), data.settings, seeds)
+
+
+def null_items(
+    next_sentence: SweptModel,
+    inference: SweptModel,
+    data: Data,
+    names: Sequence[str],
+    seeds: Sequence[int],
+    workers: Workers | None = None,
+) -> dict[str, list[Items]]:
+    """Measure some settings with random directions in place of the fitted ones.
+
+    Parameters
+    ----------
+    names
+        Names of the settings.
+    seeds
+        Seeds of the draws; see `wordbias.contextual.adapters.Adapter.null`.
+
+    Returns
+    -------
+    dict
+        For each setting the items of every draw.
+    """
+    workers = workers or Workers()
+    model, classifier = next_sentence.load(), inference.load()
+    assert isinstance(model, NextSentence)
+    assert isinstance(classifier, Classifier)
+    next_sentence, inference = _for_null(next_sentence), _for_null(inference)
+    models = next_sentence.null(names, seeds)
+    pairs = data.triples(next(iter(data.versions)))
+    logits = _logits(next_sentence, model, models, pairs, workers, truncate=False)
+    of_triples = triple_values(logits, model.place)
+    drawn = inference.null(names, seeds)
+    logits = _logits(inference, classifier, drawn, data.occupations, workers, truncate=True)
+    p = softmax(logits[..., list(classifier.places)])
+    items = iter(items_of(list(models), of_triples, data.test, p, data.parity).values())
+    found: dict[str, list[Items]] = {name: [] for name in names}
+    for _ in seeds:
+        for name in names:
+            found[name].append(next(items))
+    return found
+
+
+def _for_null(swept: SweptModel) -> SweptModel:
+    return replace(swept, file=None if swept.file is None else null_file(swept.file))
+
+
+def _logits(
+    swept: SweptModel,
+    model: Model,
+    models: Mapping[str, Sequence[Intervention]],
+    pairs: Sequence[tuple[str, str]],
+    workers: Workers,
+    *,
+    truncate: bool,
+) -> Float32:
+    """Return the logits of a model under several interventions, shape ``(n, models, labels)``."""
+    plan = Plan.of(models, layer_count(model.model))
+    tokenised = TokenisedPairs.of(model, pairs, truncate=truncate)
+    with evaluating(model.model):
+        return outputs(swept.source, model, plan, tokenised, file=swept.file, workers=workers)
+
+
+def triple_values(logits: Float32, place: int) -> tuple[Float, Float]:
+    """Return s and d of the triples of one version, each of shape ``(n, models)``.
+
+    Parameters
+    ----------
+    logits
+        Shape ``(6 n, models, 2)``, the pairs of one triple after another.
+    place
+        Index of "is next" among the labels.
+    """
+    p = softmax(logits.astype(np.float64))[..., place]
+    p = p.reshape(-1, len(LABELS), 2, p.shape[-1])
+    models = [p[..., i] for i in range(p.shape[-1])]
+    s, d = ([of(one) for one in models] for of in (strengths, distances))
+    return np.stack(s, axis=-1), np.stack(d, axis=-1)
+
+
+def items_of(
+    names: Sequence[str],
+    of_triples: tuple[Float, Float],
+    test: TestSet,
+    p: Float32,
+    parity: Parity = "mean",
+) -> dict[str, Items]:
+    """Return the items of every model; see `triple_values` and `inference_rows`."""
+    found = {}
+    for i, name in enumerate(names):
+        arranged = by_occupation(test, p[:, i])
+        agrees = has_parity(arranged, parity)
+        s, d = (one[:, i] for one in of_triples)
+        found[name] = Items(s, d, is_neutral(arranged), agrees)
+    return found
+
+
+def models_of(
+    adapter: Adapter, own: Mapping[str, Adapter] | None = None
+) -> dict[str, list[Intervention]]:
     """Return the interventions of the base, the baseline (if fitted) and the 74 settings.
 
     They are in the order of Table 7.
+
+    Parameters
+    ----------
+    own
+        Adapters of single settings, by name, in place of `adapter`.
 
     Raises
     ------
@@ -159,7 +404,11 @@ def models_of(adapter: Adapter) -> dict[str, list[Intervention]]:
     models: dict[str, list[Intervention]] = {BASE: []}
     if adapter.sent_debias is not None:
         models[SENT_DEBIAS] = adapter.interventions(BASELINE)
-    return models | {setting.name: adapter.interventions(setting) for setting in all_settings()}
+    own = own or {}
+    return models | {
+        setting.name: own.get(setting.name, adapter).interventions(setting)
+        for setting in all_settings()
+    }
 
 
 def stereoset_rows(

@@ -1,0 +1,174 @@
+"""The best settings against the base and against random removals: theorems on made-up items."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from wordbias.contextual.stereoset.scores import Settings
+from wordbias.contextual.sweep.comparison import (
+    Items,
+    comparison_rows,
+    comparison_tables,
+    measured,
+)
+from wordbias.errors import WordbiasError
+from wordbias.results import Row
+from wordbias.statistics import seed_differences, sign_flip_p
+
+NAMES = ["SENT-0", "L12-110"]
+TRIPLES, OCCUPATIONS = 30, 20
+FEW = Settings(0.5, samples=200)
+
+
+def items(seed: int) -> Items:
+    rng = np.random.default_rng(seed)
+    parity = (rng.random(OCCUPATIONS) < 0.7).astype(float)
+    return Items(rng.normal(size=TRIPLES), rng.random(TRIPLES), rng.random(OCCUPATIONS), parity)
+
+
+def head(seed: int) -> dict[str, Items]:
+    return {name: items(10 * seed + i) for i, name in enumerate(("Base", *NAMES))}
+
+
+def drawn(seed: int, draws: int) -> dict[str, list[Items]]:
+    return {name: [items(1000 * seed + 10 * i + k) for k in range(draws)] for i, name in
+            enumerate(NAMES, 1)}  # fmt: skip
+
+
+def rows(heads: list[Any], nulls: list[Any], seeds: tuple[int, ...] = ()) -> list[Row]:
+    return comparison_rows(NAMES, heads, nulls, ("nsp", "nli"), FEW, seeds)
+
+
+def one(found: list[Row], measure: str, **wanted: Any) -> Row:
+    (row,) = (
+        row
+        for row in found
+        if row.measure == measure
+        and all(row.details.get(key) == value for key, value in wanted.items())
+    )
+    return row
+
+
+def value_of(one: Items, measure: str) -> float:
+    """The definitions: means of the largest half, and accuracy times parity."""
+    if measure == "fairness":
+        return float(one.neutral.mean() * one.parity.mean())
+    values = one.strength if measure == "strength" else one.distance
+    return float(np.sort(values)[-TRIPLES // 2 :].mean())
+
+
+@pytest.mark.parametrize("measure", ["strength", "distance", "fairness"])
+def test_differences_are_those_of_the_measures(measure: str) -> None:
+    heads, nulls = [head(1), head(2), head(3)], [drawn(k, 4) for k in (1, 2, 3)]
+    found = rows(heads, nulls, (5, 6, 7))
+    for name in NAMES:
+        own = np.array([value_of(each[name], measure) for each in heads])
+        base = np.array([value_of(each["Base"], measure) for each in heads])
+        null = np.array([[value_of(x, measure) for x in each[name]] for each in nulls])
+        change = one(found, f"{measure}-change", setting=name, against="Base")
+        assert change.value == pytest.approx((own - base).mean())
+        assert change.subject == ("nli" if measure == "fairness" else "nsp")
+        assert change.details["setting_value"] == pytest.approx(own.mean())
+        low, high = stats.t.interval(0.95, 2, (own - base).mean(), stats.sem(own - base))
+        assert change.details["heads_low"] == pytest.approx(low)
+        assert change.details["heads_high"] == pytest.approx(high)
+        assert change.details["p"] == sign_flip_p(own - base)
+        assert change.details["p_holm"] >= change.details["p"]
+        assert change.details["heads"] == [5, 6, 7]
+        against = one(found, f"{measure}-change", setting=name, against="null")
+        assert against.value == pytest.approx((own - null.mean(1)).mean())
+        row = one(found, f"null-{measure}", setting=name)
+        means = null.mean(0)
+        assert row.value == pytest.approx(means.mean())
+        better = means >= own.mean() if measure == "fairness" else means <= own.mean()
+        assert row.details["reached"] == better.sum()
+        assert row.details["p"] == (1 + better.sum()) / 5
+        low, high = np.percentile(means, [2.5, 97.5])
+        assert (row.details["low"], row.details["high"]) == pytest.approx((low, high))
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=10)
+def test_what_is_the_same_has_no_difference(seed: int) -> None:
+    """Items are paired: equal ones differ by nothing in every sample, whatever their spread."""
+    same = items(seed)
+    found = rows([dict.fromkeys(("Base", *NAMES), same)], [{name: [same] for name in NAMES}])
+    for row in found:
+        if row.measure.endswith("-change"):
+            assert (row.value, row.details["low"], row.details["high"]) == (0, 0, 0)
+        else:
+            assert row.details["reached"] == 1
+            assert row.details["p"] == 1
+
+
+def test_a_difference_that_all_items_share_is_certain() -> None:
+    """S of items that are all lower by .5 is lower by .5 in every bootstrap sample."""
+    base = items(3)
+    lower = base._replace(strength=base.strength - 0.5)
+    found = rows([{"Base": base, **dict.fromkeys(NAMES, lower)}], [])
+    row = one(found, "strength-change", setting="SENT-0")
+    assert row.value == pytest.approx(-0.5)
+    assert (row.details["low"], row.details["high"]) == pytest.approx((-0.5, -0.5))
+    assert "p" not in row.details  # one head has no test
+
+
+def test_the_interval_is_that_of_the_paired_bootstrap() -> None:
+    found = rows([head(4)], [])
+    row = one(found, "fairness-change", setting="L12-110")
+    rng = np.random.default_rng(FEW.seed)
+    own, base = head(4)["L12-110"], head(4)["Base"]
+    chosen = rng.integers(OCCUPATIONS, size=(FEW.samples, OCCUPATIONS))
+    differences = [
+        own.neutral[at].mean() * own.parity[at].mean()
+        - base.neutral[at].mean() * base.parity[at].mean()
+        for at in chosen
+    ]
+    low, high = np.percentile(differences, [2.5, 97.5])
+    assert (row.details["low"], row.details["high"]) == pytest.approx((low, high))
+
+
+def test_draws_that_differ_widen_the_interval() -> None:
+    """The mean of a few draws is uncertain too."""
+    base = items(1)
+    apart = [base._replace(strength=base.strength + by) for by in (-1.0, 1.0)]
+    alike = [base, base]
+    width = []
+    for nulls in (alike, apart):
+        found = rows([{"Base": base, **dict.fromkeys(NAMES, base)}], [dict.fromkeys(NAMES, nulls)])
+        row = one(found, "strength-change", setting="SENT-0", against="null")
+        assert row.value == pytest.approx(0)
+        width.append(row.details["high"] - row.details["low"])
+    assert width[0] == 0
+    assert width[1] == pytest.approx(2)  # both draws the lower one, or both the higher one
+
+
+def test_measures_of_samples() -> None:
+    given_items = items(2)
+    at = np.array([[0] * TRIPLES, range(TRIPLES)])
+    found = measured(given_items, "distance", 15, at)
+    assert found[0] == pytest.approx(given_items.distance[0])
+    assert found[1] == pytest.approx(value_of(given_items, "distance"))
+
+
+def test_the_tables_fit_and_say_what_was_compared() -> None:
+    few = comparison_tables(rows([head(1)], []))
+    assert [table.title for table in few] == [
+        f"{symbol} of the best settings, against the base" for symbol in "SDη"
+    ]
+    many = comparison_tables(rows([head(1), head(2)], [drawn(1, 3), drawn(2, 3)], (0, 1)))
+    assert len(many) == 6
+    assert "paired over 2 heads" in many[1].title
+    assert "at least 0.5" in many[1].note
+    assert many[0].cells[0][0] == "SENT-0"
+    assert comparison_tables([]) == []
+
+
+def test_one_seed_has_no_spread() -> None:
+    with pytest.raises(WordbiasError, match="differences of two seeds or more, got 1"):
+        seed_differences([0.1])

@@ -1,0 +1,246 @@
+"""`sweep` with random removals, with several heads, and with settings chosen in another sweep."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import stand_ins
+
+import wordbias as wb
+from wordbias.errors import UsageError, WordbiasError
+from wordbias.functions.sweep import sweep
+from wordbias.results import Report
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+SEEDS = (0, 1)
+DRAWS = 2
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("heads")
+    for seed in SEEDS:
+        stand_ins.next_sentence_encoder(made / f"nsp-{seed}", seed)
+        stand_ins.nli_encoder(made / f"nli-{seed}", seed + 10)
+    stand_ins.gsss(made / "gsss.csv")
+    stand_ins.nli_table(made / "snli.tsv.gz")
+    stand_ins.word_lists(made / "lists")
+    return made
+
+
+def options(folder: Path, **more: Any) -> dict[str, Any]:
+    files = {"stereoset": folder / "gsss.csv", "snli": folder / "snli.tsv.gz"}
+    return {**files, "lists": folder / "lists", "share": 0.5, "repair": False, **more}
+
+
+@pytest.fixture(scope="module")
+def heads(folder: Path) -> Report:
+    """Return the sweep of both heads, with two random removals of each."""
+    names = {"nli": folder / "nli-{seed}", "seeds": SEEDS, "null": DRAWS}
+    return sweep(folder / "nsp-{seed}", **options(folder, **names, output=folder / "all.csv"))
+
+
+def values(report: Report, measure: str, **wanted: Any) -> list[Any]:
+    return [
+        row
+        for row in report[measure]
+        if all(row.details.get(key) == value for key, value in wanted.items())
+    ]
+
+
+def test_its_table_has_the_means_of_both_heads(folder: Path, heads: Report) -> None:
+    with (folder / "all.csv").open() as file:
+        table = {row["level"] + row["settings (n11 c11 n12 c12 np)"]: row for row in
+                 csv.DictReader(file)}  # fmt: skip
+    for name, key in (("Base", "Base"), ("L12-011", "L120 1 1")):
+        each = {
+            measure: [
+                row.value
+                for seed in SEEDS
+                for row in values(heads, measure, setting=name, head=seed, **more)
+            ]
+            for measure, more in {
+                "strength": {},
+                "nli-fairness": {"parity": "mean"},
+                "snli-accuracy": {},
+            }.items()
+        }
+        assert [len(one) for one in each.values()] == [2, 2, 2]
+        line = table[key]
+        assert line["heads"] == "2"
+        assert float(line["strength"]) == pytest.approx(np.mean(each["strength"]))
+        assert float(line["fairness"]) == pytest.approx(np.mean(each["nli-fairness"]))
+        assert float(line["snli_accuracy"]) == pytest.approx(np.mean(each["snli-accuracy"]))
+        (mean,) = values(heads, "strength", setting=name, heads=list(SEEDS))
+        assert mean.value == pytest.approx(np.mean(each["strength"]))
+        assert mean.details["sd"] == pytest.approx(np.std(each["strength"], ddof=1))
+    again = sweep(table=folder / "all.csv")
+    assert again["best-fairness"][0].value == pytest.approx(heads["best-fairness"][0].value)
+    assert not [note for note in again.notes if "the table says" in note]
+    assert not list(folder.glob("*.part"))
+
+
+def test_a_null_is_what_other_commands_measure_with_a_null_adapter(
+    folder: Path, heads: Report
+) -> None:
+    """Random directions of each head have seeds of their own, 0 and 1, then 2 and 3."""
+    setting = values(heads, "null-strength")[0].details["setting"]
+    found: dict[str, list[list[float]]] = {"strength": [], "nli-fairness": []}
+    for head in SEEDS:
+        nsp, nli = folder / f"nsp-{head}", folder / f"nli-{head}"
+        of_nsp, of_nli = wb.project(nsp), wb.project(nli)
+        drawn = range(DRAWS * head, DRAWS * (head + 1))
+        adapted: dict[str, Any] = {"setting": setting}
+        strengths = [
+            wb.stereoset(
+                nsp, data=folder / "gsss.csv", share=0.5, adapter=of_nsp.null(seed), **adapted
+            )
+            for seed in drawn
+        ]
+        found["strength"].append(
+            [
+                row.value
+                for one in strengths
+                for row in values(one, "strength", version="original", subset="all")
+                if row.subject.endswith(setting)
+            ]
+        )
+        fairness = [
+            wb.nli_fairness(nli, lists=folder / "lists", adapter=of_nli.null(seed), **adapted)
+            for seed in drawn
+        ]
+        found["nli-fairness"].append(
+            [values(one, "nli-fairness", setting=setting)[0].value for one in fairness]
+        )
+    for measure, null in (("strength", "null-strength"), ("nli-fairness", "null-fairness")):
+        each = np.array(found[measure])
+        assert each.shape == (2, DRAWS)
+        (row,) = values(heads, null, setting=setting)
+        assert row.value == pytest.approx(each.mean(), abs=1e-5)
+        assert row.details["draws"] == DRAWS
+        change = null.removeprefix("null-") + "-change"
+        (against,) = values(heads, change, setting=setting, against="null")
+        own = [row.value for seed in SEEDS for row in values(
+            heads, measure, setting=setting, head=seed)]  # fmt: skip
+        assert against.value == pytest.approx(np.mean(own) - each.mean(), abs=1e-5)
+
+
+def test_settings_chosen_in_another_sweep_are_compared(
+    cli: Callable[..., Any], folder: Path, heads: Report, tmp_path: Path
+) -> None:
+    chosen = {row.details["setting"] for row in heads["strength-change"]}
+    best = tmp_path / "dev.csv"
+    lines = (folder / "all.csv").read_text().splitlines()
+    kept = [line for line in lines if line.startswith(("level", "Base", "SENT,0", "L12,0 1 1"))]
+    best.write_text("\n".join(kept) + "\n")
+    done = cli(
+        "sweep", folder / "nsp-0", "--stereoset", folder / "gsss.csv", "--nli", folder / "nli-0",
+        "--snli", folder / "snli.tsv.gz", "--lists", folder / "lists", "--share", 0.5,
+        "--no-repair", "--best", best, "--null", 1, "--seed", 3,
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert max(map(len, done.out.splitlines())) <= 100
+    table = done.out.partition("S of the best settings, against the base and against random")[2]
+    compared = [line.split()[0] for line in table.splitlines()[2:4]]
+    assert compared == ["SENT-0", "L12-011"]
+    assert set(compared) != chosen
+    assert "flatters" not in done.err
+    assert [note for note in heads.notes if "flatters" in note]
+
+
+def test_what_cannot_be_compared(folder: Path, tmp_path: Path) -> None:
+    given = options(folder, nli=folder / "nli-{seed}")
+    with pytest.raises(UsageError, match=r"MODEL: expected a name with \{seed\}, .* got .*nsp-0"):
+        sweep(folder / "nsp-0", **given, seeds=(0, 1))
+    with pytest.raises(UsageError, match=r"nli=: expected a name with \{seed\}"):
+        sweep(folder / "nsp-{seed}", **options(folder, nli=folder / "nli-0"), seeds=0)
+    with pytest.raises(WordbiasError, match="nsp-7: "):
+        sweep(folder / "nsp-{seed}", **given, seeds=(0, 7))
+    with pytest.raises(UsageError, match="seeds=: expected one at least"):
+        sweep(folder / "nsp-{seed}", **given, seeds=())
+    for option in ({"null": 1}, {"best": "a.csv"}, {"seeds": 1}, {"sequential_fit": True}):
+        with pytest.raises(UsageError, match=f"{next(iter(option))}=.* needs the models; table="):
+            sweep(table="t.csv", **option)
+    (tmp_path / "dev.csv").write_text(
+        "level,settings (n11 c11 n12 c12 np),strength,distance,parity,accuracy,fairness,"
+        "snli_accuracy\nSENT,0,.1,.1,.5,.5,.25,.8\n"
+    )
+    with pytest.raises(WordbiasError, match=r"dev\.csv: no model is the base"):
+        sweep(folder / "nsp-0", **options(folder, nli=folder / "nli-0", best=tmp_path / "dev.csv"))
+    assert [one.name for one in tmp_path.iterdir()] == ["dev.csv"]
+
+
+def test_subspaces_fitted_otherwise_are_those_that_are_removed(folder: Path) -> None:
+    from transformers import AutoModelForNextSentencePrediction, AutoTokenizer
+
+    from wordbias.contextual.fitting import Recipe, fit_adapter
+    from wordbias.contextual.sentence_pairs import sentence_pairs
+    from wordbias.contextual.sweep.sequential import fit_in_sequence
+
+    given = options(folder, nli=folder / "nli-0", sequential_fit=True, unit=True, one_sided=True)
+    report = sweep(folder / "nsp-0", **given, null=1)
+    assert any(note.startswith("one-sided: centring") for note in report.notes)
+    fitting = report.inputs["next-sentence"]["fitting"]
+    assert (fitting["unit"], fitting["one_sided"], fitting["sequential"]) == (True, True, True)
+    model = AutoModelForNextSentencePrediction.from_pretrained(folder / "nsp-0").eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder / "nsp-0")
+    recipe, pairs = Recipe(one_sided=True, unit=True), sentence_pairs()
+    adapter = fit_adapter(model, tokenizer, pairs, recipe)
+    own = fit_in_sequence(model, tokenizer, pairs, recipe, adapter)
+    for setting in ("L12-010", "attn-01101"):
+        (swept,) = values(report, "strength", setting=setting)
+        measured = wb.stereoset(
+            (model, tokenizer), data=folder / "gsss.csv", share=0.5, repair=False,
+            adapter=own[setting], setting=setting,
+        )  # fmt: skip
+        (expected,) = [
+            row
+            for row in values(measured, "strength", subset="all")
+            if row.subject.endswith(setting)
+        ]
+        assert swept.value == pytest.approx(expected.value, abs=1e-5)
+
+
+def test_random_removals_are_resumed(
+    folder: Path, heads: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from wordbias.contextual.sweep.forward import Forward
+    from wordbias.errors import Interrupted
+
+    real, output = Forward.__call__, tmp_path / "all.csv"
+    names = {"nli": folder / "nli-{seed}", "seeds": SEEDS, "null": DRAWS, "output": output}
+    asked = options(folder, **names)
+
+    def stop(forward: Forward, inputs: Any) -> Any:
+        if "null" in forward.plan.names[0] and forward.model.config.num_labels == 3:
+            raise KeyboardInterrupt
+        return real(forward, inputs)
+
+    monkeypatch.setattr(Forward, "__call__", stop)
+    with pytest.raises(Interrupted, match=r"resumes from all\.csv\.inference\.0\.null\.part"):
+        sweep(folder / "nsp-{seed}", **asked)
+    kept = sorted(path.name for path in tmp_path.glob("*.part"))
+    whole = [f"all.csv.{name}.{seed}.part" for name in ("inference", "next-sentence") for seed in
+             SEEDS]  # fmt: skip
+    assert set(whole) <= set(kept)
+    assert "all.csv.next-sentence.0.null.part" in kept
+    seen: list[str] = []
+
+    def count(forward: Forward, inputs: Any) -> Any:
+        seen.append(forward.plan.names[0])
+        return real(forward, inputs)
+
+    monkeypatch.setattr(Forward, "__call__", count)
+    again = sweep(folder / "nsp-{seed}", **asked)
+    assert seen
+    assert all("null" in name for name in seen)  # all settings were done
+    assert [row.to_dict() for row in again.rows] == [row.to_dict() for row in heads.rows]
+    assert [path.name for path in tmp_path.iterdir()] == ["all.csv"]

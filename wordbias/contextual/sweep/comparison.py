@@ -1,0 +1,315 @@
+"""The best settings against the base and against random removals, item by item and head by head.
+
+S and D are measured on triples, η on occupations. All models are measured on the same ones, so
+differences are paired: a bootstrap sample draws the same items for both. Several heads, trained
+from several seeds, are paired by head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.contextual.stereoset.scores import Settings, extremes, tail_mean
+from wordbias.contextual.table7 import BASE, SENT_DEBIAS
+from wordbias.rendering import Table
+from wordbias.results import Row, number
+from wordbias.statistics import (
+    Array,
+    holm,
+    p_of_null,
+    percentile_interval,
+    resamples,
+    seed_differences,
+)
+
+NULL = "null"
+_SYMBOLS = {"strength": "S", "distance": "D", "fairness": "η"}
+_BETTER = {"strength": "lower", "distance": "lower", "fairness": "higher"}
+_Rows = NDArray[np.intp]
+
+
+class Items(NamedTuple):
+    """Values of a model of which its measures are means.
+
+    Attributes
+    ----------
+    strength, distance
+        s and d of each triple, shape ``(n,)``; see `wordbias.contextual.stereoset.scores`.
+    neutral, parity
+        For each occupation the share of pairs predicted neutral and whether the prediction is the
+        same for both genders, shape ``(o,)``; see `wordbias.contextual.nli_fairness`.
+    """
+
+    strength: Array
+    distance: Array
+    neutral: Array
+    parity: Array
+
+
+def null_file(file: Path) -> Path:
+    """Return the checkpoint of random removals, beside that of all settings."""
+    return file.with_name(f"{file.name.removesuffix('.part')}.null.part")
+
+
+def measured(items: Items, measure: str, extreme: int, rows: _Rows) -> Array:
+    """Return S, D or η of samples of items.
+
+    Parameters
+    ----------
+    measure
+        ``strength``, ``distance`` or ``fairness``.
+    extreme
+        Number of triples of which S and D are means.
+    rows
+        Row numbers of the samples, shape ``(b, n)``.
+
+    Returns
+    -------
+    ndarray
+        Shape ``(b,)``.
+    """
+    if measure == "fairness":
+        found: Array = items.neutral[rows].mean(-1) * items.parity[rows].mean(-1)
+        return found
+    values = items.strength if measure == "strength" else items.distance
+    return tail_mean(values[rows], extreme)
+
+
+def comparison_rows(
+    names: Sequence[str],
+    heads: Sequence[Mapping[str, Items]],
+    nulls: Sequence[Mapping[str, Sequence[Items]]],
+    subjects: tuple[str, str],
+    settings: Settings,
+    seeds: Sequence[int] = (),
+) -> list[Row]:
+    """Compare settings with the base, and with random removals.
+
+    Parameters
+    ----------
+    names
+        The settings.
+    heads
+        For each head the items of every model, the base among them.
+    nulls
+        For each head, and each setting, the items of `K` draws; empty without a null.
+    subjects
+        Names of the next-sentence model and of the NLI model.
+    settings
+        Share of extreme triples, seed and number of the bootstrap samples.
+    seeds
+        Seeds of the heads, if there are several.
+
+    Returns
+    -------
+    list of Row
+        ``null-strength``, ``null-distance`` and ``null-fairness`` are means over the draws, and
+        `low` and `high` their percentiles; `reached` counts the draws that are at least as good as
+        the setting, whose chance is `p` if its directions are no better than random ones.
+        ``strength-change``, ``distance-change`` and ``fairness-change`` are differences of the
+        setting from what they are `against`, with the 95 % interval over items, and over the
+        draws. Of several heads all are means over the heads, and the changes have the interval
+        over heads by Student's t, `heads_low` and `heads_high`, the exact sign-flip `p`, corrected
+        for the number of settings `p_holm`, and `excluded`.
+    """
+    rows: list[Row] = []
+    for measure in _SYMBOLS:
+        n = len(heads[0][BASE].neutral if measure == "fairness" else heads[0][BASE].strength)
+        size = 0 if measure == "fairness" else extremes(n, settings.share, settings.rounding)
+        drawn = np.concatenate(list(resamples(n, _generator(settings), settings.samples)))
+        whole = np.arange(n)[None]
+
+        def both(
+            items: Items,
+            measure: str = measure,
+            size: int = size,
+            whole: _Rows = whole,
+            drawn: _Rows = drawn,
+        ) -> tuple[float, Array]:
+            value = measured(items, measure, size, whole)
+            return float(value[0]), measured(items, measure, size, drawn)
+
+        subject = subjects[1] if measure == "fairness" else subjects[0]
+        common: dict[str, Any] = {"n": n, "seed": settings.seed}
+        if seeds:
+            common["heads"] = list(seeds)
+        rows += _of_measure(measure, names, heads, nulls, both, subject, common, settings)
+    return rows
+
+
+_Both = Callable[[Items], tuple[float, Array]]
+"""Function from items to a measure, and its bootstrap values."""
+
+
+def _of_measure(
+    measure: str,
+    names: Sequence[str],
+    heads: Sequence[Mapping[str, Items]],
+    nulls: Sequence[Mapping[str, Sequence[Items]]],
+    both: _Both,
+    subject: str,
+    common: Mapping[str, Any],
+    settings: Settings,
+) -> list[Row]:
+    """Return the rows of one measure: differences from the base, nulls, and differences of them."""
+    base = _stacked([both(head[BASE]) for head in heads])
+    against_base, of_nulls, against_null = list[Row](), list[Row](), list[Row]()
+    for name in names:
+        about = {"setting": name, "level": name.rpartition("-")[0], **common}
+        if name == SENT_DEBIAS:
+            about["level"] = name
+        own = _stacked([both(head[name]) for head in heads])
+        value = float(own[0].mean())
+        against_base.append(_change(measure, subject, own, base, {**about, "against": BASE}, value))
+        if not nulls:
+            continue
+        each = [_stacked([both(items) for items in head[name]]) for head in nulls]
+        values, samples = (np.stack(part) for part in zip(*each, strict=True))  # (H, K), (H, K, b)
+        of_nulls.append(_null(measure, subject, values.mean(0), value, about))
+        k = values.shape[1]
+        draws = np.random.default_rng([settings.seed, 1])  # whatever items are drawn
+        times = draws.multinomial(k, np.full(k, 1 / k), samples.shape[-1])  # (b, K)
+        mean = values.mean(1), np.einsum("hkb,bk->hb", samples, times) / k
+        detail = {**about, "against": NULL, "draws": k}
+        against_null.append(_change(measure, subject, own, mean, detail, value))
+    return [*with_holm(against_base), *of_nulls, *with_holm(against_null)]
+
+
+def _generator(settings: Settings) -> np.random.Generator:
+    return np.random.default_rng(settings.seed)
+
+
+def _stacked(found: Sequence[tuple[float, Array]]) -> tuple[Array, Array]:
+    values, samples = zip(*found, strict=True)
+    return np.array(values), np.stack(samples)
+
+
+def _change(
+    measure: str,
+    subject: str,
+    own: tuple[Array, Array],
+    other: tuple[Array, Array],
+    about: Mapping[str, Any],
+    value: float,
+) -> Row:
+    """Return the difference of a setting from another arm, of the heads' values ``(H,)``."""
+    d = own[0] - other[0]
+    interval = percentile_interval((own[1] - other[1]).mean(0))
+    details = {**about, "neutral": 0, "better": _BETTER[measure], "setting_value": value}
+    details |= interval._asdict()
+    if len(d) > 1:
+        of_heads = seed_differences(d)
+        details |= {"heads_low": of_heads.pop("low"), "heads_high": of_heads.pop("high")}
+        details |= of_heads
+    return Row(subject, f"{measure}-change", float(d.mean()), details)
+
+
+def _null(measure: str, subject: str, draws: Array, value: float, about: Mapping[str, Any]) -> Row:
+    """Return the null of a setting: the mean of its draws, and how many reach the setting."""
+    sign = 1 if _BETTER[measure] == "higher" else -1
+    details = {
+        **about,
+        "draws": len(draws),
+        **percentile_interval(draws)._asdict(),
+        "setting_value": value,
+        "reached": int((sign * draws >= sign * value).sum()),
+        "p": p_of_null(sign * draws, sign * value),
+        "neutral": 1 if measure == "fairness" else 0,
+        "better": _BETTER[measure],
+    }
+    return Row(subject, f"null-{measure}", float(draws.mean()), details)
+
+
+def with_holm(rows: Sequence[Row]) -> list[Row]:
+    """Correct the tests over heads of one measure for the number of settings."""
+    tested = [row for row in rows if "p" in row.details]
+    corrected = holm([row.details["p"] for row in tested]).tolist() if tested else []
+    found = iter(corrected)
+    return [
+        replace(row, details={**row.details, "p_holm": next(found), "tests": len(tested)})
+        if "p" in row.details
+        else row
+        for row in rows
+    ]
+
+
+# Tables
+
+
+def comparison_tables(rows: Sequence[Row]) -> list[Table]:
+    """Return a table of each measure, and of several heads one with the intervals over heads."""
+    tables = []
+    for measure, symbol in _SYMBOLS.items():
+        changes = [row for row in rows if row.measure == f"{measure}-change"]
+        if not changes:
+            continue
+        nulls = {row.details["setting"]: row for row in rows if row.measure == f"null-{measure}"}
+        by = {(row.details["setting"], row.details["against"]): row for row in changes}
+        names = list(dict.fromkeys(row.details["setting"] for row in changes))
+        tables.append(_items_table(symbol, names, by, nulls))
+        if any("p" in row.details for row in changes):
+            tables.append(_heads_table(symbol, names, by))
+    return tables
+
+
+def _items_table(
+    symbol: str,
+    names: Sequence[str],
+    by: Mapping[tuple[str, str], Row],
+    nulls: Mapping[str, Row],
+) -> Table:
+    columns = ["setting", symbol, "− base", "95 %"]
+    title, note = f"{symbol} of the best settings, against the base", "95 %: bootstrap over items."
+    if nulls:
+        title += " and against random directions"
+        columns += ["null", "95 % of draws", "− null", "95 %", "reach"]
+        draws = next(iter(nulls.values())).details["draws"]
+        note = (
+            f"null: mean of {draws} removals along random directions, as many and with the same "
+            "weights; reach: how many of these are at least as good as the setting. 95 %: "
+            "bootstrap over items, and over these draws."
+        )
+    cells = []
+    for name in names:
+        change = by[name, BASE]
+        line = [name, f"{change.details['setting_value']:.3f}", f"{change.value:.3f}"]
+        line.append(_range(change, "low", "high"))
+        if nulls:
+            null, other = nulls[name], by[name, NULL]
+            line += [f"{null.value:.3f}", _range(null, "low", "high"), f"{other.value:.3f}"]
+            line += [_range(other, "low", "high"), str(null.details["reached"])]
+        cells.append(line)
+    return Table(title, columns, cells, note)
+
+
+def _heads_table(symbol: str, names: Sequence[str], by: Mapping[tuple[str, str], Row]) -> Table:
+    others = [NULL] * any(against == NULL for _, against in by)
+    columns = ["setting"]
+    for against in (BASE, *others):
+        columns += [f"− {against.lower()}", "95 % over heads", "p", "Holm"]
+    cells = []
+    for name in names:
+        line = [name]
+        for against in (BASE, *others):
+            row = by[name, against]
+            line += [f"{row.value:.3f}", _range(row, "heads_low", "heads_high")]
+            line += [number(row.details[key], 3) for key in ("p", "p_holm")]
+        cells.append(line)
+    n = len(next(iter(by.values())).details["heads"])
+    return Table(
+        f"{symbol} of the best settings, paired over {n} heads",
+        columns,
+        cells,
+        "95 %: Student's t. p: exact sign-flip test, with so many heads at least "
+        f"{2 ** (1 - n):.2g}; Holm: corrected for the number of settings.",
+    )
+
+
+def _range(row: Row, low: str, high: str) -> str:
+    return f"{row.details[low]:.3f} … {row.details[high]:.3f}"
