@@ -338,8 +338,13 @@ def _drawn(name: str, like: Tensor, recipe: Recipe, source: Generator) -> Tensor
 def make_optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
     """Make the recipe's optimizer."""
     kinds = {"adagrad": torch.optim.Adagrad, "adam": torch.optim.Adam}
+    parameters = list(model.parameters())
+    on_cpu = all(one.device.type == "cpu" for one in parameters)
     made: torch.optim.Optimizer = kinds[recipe.optimizer](
-        model.parameters(), lr=recipe.rate, weight_decay=recipe.weight_decay
+        parameters,
+        lr=recipe.rate,
+        weight_decay=recipe.weight_decay,
+        fused=on_cpu or None,  # one pass over each parameter; elsewhere torch's own choice
     )
     return made
 
