@@ -99,9 +99,15 @@ class Peer(nn.Module):
         return self.classify(self.aggregate(torch.cat([v1, v2], -1)))
 vectors = torch.from_numpy(table.vectors)
 def padded(pairs, rows):
-    sides = [pairs.sentences.pad(side[rows]) for side in (pairs.premise, pairs.hypothesis)]
-    words = [vectors[torch.from_numpy(side.ids).long()] for side in sides]
-    return *words, *(torch.from_numpy(side.real) for side in sides)
+    own = pairs.sentences
+    words, masks = [], []
+    for sentences in (pairs.premise[rows], pairs.hypothesis[rows]):
+        start, length = (x[sentences][:, None] for x in (own.start, own.length))
+        place = np.arange(length.max())
+        masks.append(torch.from_numpy(place < length))
+        ids = own.flat[np.where(place < length, start + place, 0)]
+        words.append(vectors[torch.from_numpy(ids).long()])
+    return *words, *masks
 model = Peer(embedding.dim)
 """
 PEER = (

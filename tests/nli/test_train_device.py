@@ -12,6 +12,8 @@ import pytest
 pytest.importorskip("torch", reason="the extra `torch` is not installed")
 
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import Tensor
 
 from wordbias.nli.lexicon import Encoded, Lexicon
@@ -49,20 +51,28 @@ def recipe(name: str = "fast") -> Recipe:
     return replace(RECIPES[name], hidden=8, batch=16, epochs=2)
 
 
-def test_batches_are_padded_as_on_the_host(snli: Pairs) -> None:
-    encoded = Encoded.of(snli, Lexicon.of([*snli.premises, *snli.hypotheses]))
-    tokens, rng = Tokens.of(encoded, CPU), np.random.default_rng(0)
-    for side in (encoded.premise, encoded.hypothesis):
-        chosen = side[rng.permutation(len(snli))[:60].reshape(2, 30)]
-        ids, real = tokens.side(chosen)
-        for k, rows in enumerate(chosen):
-            padded = encoded.sentences.pad(rows)
-            width = padded.ids.shape[1]
-            assert ids[k, :, :width].tolist() == padded.ids.tolist()
-            assert real.mask[k, :, :width].tolist() == padded.real.tolist()
-            assert not real.mask[k, :, width:].any()
-            assert not ids[k, :, width:].any()  # NULL
-            assert real.counts[k] == padded.real.sum()
+SENTENCES = st.lists(st.lists(st.sampled_from("abcdef"), max_size=7).map(tuple), min_size=1)
+
+
+@settings(deadline=None)
+@given(SENTENCES, st.integers(1, 3), st.integers(1, 4), st.data())
+def test_padding_puts_sentences_under_each_other(
+    sentences: list[tuple[str, ...]], models: int, size: int, data: st.DataObject
+) -> None:
+    """Padding is NULL, the number 0, which every sentence begins with."""
+    lexicon = Lexicon.of(sentences)
+    encoded = Encoded.of(Pairs(sentences, sentences, np.zeros(len(sentences), int)), lexicon)
+    place = st.integers(0, len(sentences) - 1)
+    drawn = data.draw(st.lists(place, min_size=models * size, max_size=models * size))
+    chosen = encoded.premise[np.array(drawn).reshape(models, size)]
+    ids, real = Tokens.of(encoded, CPU).side(chosen)
+    longest = max(1 + len(sentences[i]) for i in drawn)
+    assert ids.shape == real.mask.shape == (models, size, longest)
+    for i, own, there in zip(drawn, ids.flatten(0, 1), real.mask.flatten(0, 1), strict=True):
+        wanted = lexicon.encode(sentences[i]).tolist()
+        assert there.tolist() == [True] * len(wanted) + [False] * (longest - len(wanted))
+        assert own.tolist() == wanted + [0] * (longest - len(wanted))
+    assert real.counts == tuple(real.mask.sum((1, 2)).tolist())
 
 
 def _gradients(task: NLITask, by_word: bool) -> tuple[Tensor, list[Tensor]]:
@@ -74,9 +84,9 @@ def _gradients(task: NLITask, by_word: bool) -> tuple[Tensor, list[Tensor]]:
     else:
         vectors, masks = [], []
         for side in (task.train.premise, task.train.hypothesis):
-            ids, real = task.train.sentences.pad(side[rows[0]])
-            vectors.append(task.tables[0][torch.from_numpy(ids).long()][None])
-            masks.append(torch.from_numpy(real)[None])
+            ids, real = Tokens.of(task.train, CPU).side(side[rows[0]][None])
+            vectors.append(task.tables[0][ids])
+            masks.append(real.mask)
         found = task.model(*vectors, *masks, generators)
     task.model.zero_grad()
     found[..., 1].sum().backward()
