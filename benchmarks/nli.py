@@ -7,6 +7,10 @@ longest sentence, `torch.nn.Dropout`, a mask on every softmax and sum; the same 
 size, vectors and number of threads. Both train the same model for one epoch, without dev. The
 explicit set is scored without torch, and by the peer's model pair by pair in batches. Ours and the
 peer run in turn, each in a process of its own. Prints Markdown tables.
+
+With ``--before FOLDER``, a checkout of an earlier commit (``git worktree add FOLDER COMMIT``), only
+the second epoch is timed, by that commit and by this one in turn, in seconds of the CPU: they say
+more than the clock's on a busy machine. In the first, oneDNN prepares products of each size.
 """
 
 from __future__ import annotations
@@ -50,12 +54,13 @@ pairs = data.encoded["train"]
 def epoch(model, optimizer, losses):
     model.train()
     steps = 0
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), time.process_time()
     for loss in losses:
         optimizer.zero_grad(set_to_none=True)
         loss.sum().backward()
         optimizer.step()
-    return time.perf_counter() - start
+    taken = time.process_time() - cpu if "--cpu" in sys.argv else time.perf_counter() - start
+    return taken
 """
 OURS = (
     START
@@ -65,7 +70,10 @@ model = DecomposableAttention(embedding.dim)
 initialise(model, recipe, [0])
 task = NLITask(model, torch.from_numpy(table.vectors)[None], pairs, data.encoded["dev"], recipe,
                 [0], half)
-print(json.dumps(epoch(model, make_optimizer(model, recipe), task.losses(0))))
+optimizer = make_optimizer(model, recipe)
+if "--cpu" in sys.argv:
+    epoch(model, optimizer, task.losses(0))
+print(json.dumps(epoch(model, optimizer, task.losses(0))))
 """
 )
 NETWORK = """
@@ -94,9 +102,15 @@ class Peer(nn.Module):
         return self.classify(self.aggregate(torch.cat([v1, v2], -1)))
 vectors = torch.from_numpy(table.vectors)
 def padded(pairs, rows):
-    sides = [pairs.sentences.pad(side[rows]) for side in (pairs.premise, pairs.hypothesis)]
-    words = [vectors[torch.from_numpy(side.ids).long()] for side in sides]
-    return *words, *(torch.from_numpy(side.real) for side in sides)
+    own = pairs.sentences
+    words, masks = [], []
+    for sentences in (pairs.premise[rows], pairs.hypothesis[rows]):
+        start, length = (x[sentences][:, None] for x in (own.start, own.length))
+        place = np.arange(length.max())
+        masks.append(torch.from_numpy(place < length))
+        ids = own.flat[np.where(place < length, start + place, 0)]
+        words.append(vectors[torch.from_numpy(ids).long()])
+    return *words, *masks
 model = Peer(embedding.dim)
 """
 PEER = (
@@ -182,8 +196,13 @@ def main() -> None:
     parser.add_argument("train", type=Path, help=f"at least {PAIRS:,} pairs, jsonl or TSV")
     parser.add_argument("dev", type=Path, help="at least 2,000 pairs")
     parser.add_argument("--runs", type=int, default=3, help="counted runs of each (default 3)")
+    parser.add_argument("--before", type=Path, help="checkout of an earlier commit")
+    parser.add_argument("--pairs", type=int, default=PAIRS, help="pairs of --before's epochs")
     arguments = parser.parse_args()
     files = (arguments.glove, arguments.train, arguments.dev)
+    if arguments.before is not None:
+        beside_before(files, arguments.before, arguments.pairs, arguments.runs)
+        return
     with tempfile.TemporaryDirectory() as folder:
         os.environ.setdefault("WORDBIAS_CACHE", folder)
         training = [
@@ -211,6 +230,24 @@ def beside_peer(
     return f"{recipe}, {precision}", in_turn(calls, runs)
 
 
+def beside_before(files: tuple[Path, ...], before: Path, pairs: int, runs: int) -> None:
+    """Print the CPU seconds of one epoch of one model, at an earlier commit and at this one."""
+    commits = (before.resolve(), Path(__file__).resolve().parent.parent)
+    print(
+        f"| the second epoch of {pairs:,} pairs, one thread, CPU seconds | before | now | ratio |"
+    )
+    print("| --- | ---: | ---: | ---: |")
+    for recipe, precision in (("fast", "float32"), ("published", "float32"), ("fast", "bfloat16")):
+        calls = [(OURS, *files, pairs, recipe, precision, "--cpu") for _ in commits]
+        taken = [
+            [seconds(*call, package=folder) for call, folder in zip(calls, commits, strict=True)]
+            for _ in range(runs)
+        ]
+        old, new = (statistics.median(values) for values in zip(*taken, strict=True))
+        ratios = ", ".join(f"{one / other:.2f}" for one, other in taken)
+        print(f"| {recipe}, {precision} | {old:.1f} | {new:.1f} | {old / new:.2f} ({ratios}) |")
+
+
 def several_models(files: tuple[Path, ...], runs: int) -> dict[str, float]:
     """Time one model alone, and several in each way."""
     ways = [("one", 1), ("one", MODELS), ("processes", MODELS), ("stacked", MODELS)]
@@ -225,8 +262,9 @@ def in_turn(calls: list[tuple[object, ...]], runs: int) -> list[float]:
     return [statistics.median(values) for values in zip(*taken, strict=True)]
 
 
-def seconds(code: object, *arguments: object) -> float:
-    """Run a program that times itself."""
+def seconds(code: object, *arguments: object, package: Path | None = None) -> float:
+    """Run a program that times itself, with the package that is installed or that of a folder."""
+    there = {} if package is None else {"PYTHONPATH": str(package)}
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "program.py"
         guarded = str(code).replace("\n", "\n    ")
@@ -234,6 +272,7 @@ def seconds(code: object, *arguments: object) -> float:
         done = subprocess.run(
             [sys.executable, program, *map(str, arguments)],
             stdout=subprocess.PIPE,
+            env={**os.environ, **there},
             check=True,
         )
     return float(json.loads(done.stdout.splitlines()[-1]))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wordbias.nli import lexicon as batches
-from wordbias.nli.lexicon import Encoded, Ints, Lexicon, Sentences
+from wordbias.nli.lexicon import Encoded, Ints, Lexicon
 from wordbias.nli.pairs import Pairs
 
 SENTENCES = st.lists(st.lists(st.sampled_from("abcdef"), max_size=7).map(tuple), min_size=1)
@@ -23,25 +23,6 @@ def encoded(count: int, seed: int = 0) -> Encoded:
     ]
     pairs = Pairs(*sides, rng.integers(0, 3, count))
     return Encoded.of(pairs, Lexicon.of([*sides[0], *sides[1]]))
-
-
-@settings(deadline=None)
-@given(SENTENCES, st.data())
-def test_padding_puts_sentences_under_each_other(
-    sentences: list[tuple[str, ...]], data: st.DataObject
-) -> None:
-    lexicon = Lexicon.of(sentences)
-    stored = Sentences.of(sentences, lexicon)
-    places = st.lists(st.integers(0, len(sentences) - 1), min_size=1)
-    rows = np.array(data.draw(places))
-    ids, real = stored.pad(rows)
-    longest = max(1 + len(sentences[i]) for i in rows)
-    assert ids.shape == real.shape == (len(rows), longest)
-    for row, own, there in zip(rows, ids, real, strict=True):
-        count = 1 + len(sentences[row])
-        assert there.tolist() == [True] * count + [False] * (longest - count)
-        assert [lexicon.tokens[i] for i in own[1:count]] == list(sentences[row])
-        assert (own[0], *own[count:]) == (0,) * (1 + longest - count)
 
 
 @settings(deadline=None)
@@ -100,7 +81,7 @@ def test_batches_come_in_random_order_of_length() -> None:
 def _padded(pairs: Encoded, order: list[Ints]) -> int:
     """Count the places of padded batches."""
     return sum(
-        pairs.sentences.pad(side[batch]).ids.size
+        len(batch) * int(pairs.sentences.length[side[batch]].max())
         for batch in order
         for side in (pairs.premise, pairs.hypothesis)
     )

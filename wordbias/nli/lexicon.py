@@ -6,7 +6,6 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,13 +111,6 @@ def _pool(dim: int) -> NDArray[np.float32]:
 # Encoded pairs in batches
 
 
-class Padded(NamedTuple):
-    """Token numbers, and a mask that is False at padding, both ``(B, L)``."""
-
-    ids: NDArray[np.int32]
-    real: NDArray[np.bool_]
-
-
 @dataclass(frozen=True, eq=False)
 class Sentences:
     """Distinct sentences as token numbers, concatenated.
@@ -141,14 +133,6 @@ class Sentences:
         encoded = [lexicon.encode(sentence) for sentence in sentences]
         length = np.array([len(ids) for ids in encoded], np.int64)
         return cls(np.concatenate(encoded), np.cumsum(length) - length, length)
-
-    def pad(self, rows: Ints) -> Padded:
-        """Stack some sentences; padding is NULL, which every sentence begins with."""
-        length = self.length[rows]
-        place = np.arange(length.max())
-        real = place < length[:, None]
-        ids = self.flat[np.where(real, self.start[rows][:, None] + place, 0)]
-        return Padded(ids, real)
 
 
 @dataclass(frozen=True, eq=False)

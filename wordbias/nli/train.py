@@ -21,8 +21,8 @@ from wordbias.devices import find_device, threads, torch_threads
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.nli.files import Model
 from wordbias.nli.jobs import Job
-from wordbias.nli.lexicon import Encoded, Ints, Padded
-from wordbias.nli.model import DecomposableAttention
+from wordbias.nli.lexicon import Encoded, Ints
+from wordbias.nli.model import DecomposableAttention, Real
 from wordbias.nli.recipes import Recipe
 from wordbias.progress import Bar, progress
 from wordbias.training import TrainingState, checkpoint_about, difference, train
@@ -237,6 +237,7 @@ class NLITask:
     half: bool
     device: torch.device
     first: Tensor
+    moved: dict[int, tuple[Encoded, Tokens]]
 
     def __init__(
         self,
@@ -252,6 +253,7 @@ class NLITask:
         self.recipe, self.seeds, self.half = recipe, tuple(seeds), half
         self.device = tables.device
         self.first = torch.arange(len(tables), device=self.device) * tables.shape[1]
+        self.moved = {}
 
     def steps(self) -> int:
         """Return the number of batches of an epoch."""
@@ -263,8 +265,8 @@ class NLITask:
         generators = [generator(self.device, seed, epoch) for seed in self.seeds]
         for batches in zip(*(drawn[seed] for seed in self.seeds), strict=True):
             found = self.predict(self.train, batches, generators)  # (K, B, 3)
-            labels = torch.from_numpy(np.stack([self.train.labels[rows] for rows in batches]))
-            wanted = labels.to(self.device)[..., None]  # (K, B, 1)
+            labels = np.stack([self.train.labels[rows] for rows in batches])
+            wanted = moved(labels, self.device)[..., None]  # (K, B, 1)
             yield -found.gather(-1, wanted).mean((1, 2))
 
     def score(self) -> Tensor:
@@ -276,39 +278,90 @@ class NLITask:
         right = torch.zeros(len(self.seeds), dtype=torch.int64, device=self.device)
         for rows in pairs.in_order_of_length(_DEV_BATCH):
             found = self.predict(pairs, [rows] * len(self.seeds)).argmax(-1)  # (K, B)
-            right += (found == torch.from_numpy(pairs.labels[rows]).to(self.device)).sum(1)
+            right += (found == moved(pairs.labels[rows], self.device)).sum(1)
         return right.cpu().double() / len(pairs)
 
     def predict(
         self, pairs: Encoded, batches: Sequence[Ints], generators: Sequence[Generator] = ()
     ) -> Tensor:
         """Compute log-probabilities of each model's batch, shape ``(K, B, 3)``."""
-        sides = [
-            _stack_batches([pairs.sentences.pad(side[rows]) for rows in batches])
-            for side in (pairs.premise, pairs.hypothesis)
-        ]
-        (p, real_p), (q, real_q) = (self._embed(*side) for side in sides)
+        tokens = self._tokens(pairs)
+        rows = np.stack(batches)  # (K, B)
+        (words_p, p), (words_q, q) = (
+            tokens.side(side[rows]) for side in (pairs.premise, pairs.hypothesis)
+        )
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.half):
-            found: Tensor = self.model(p, q, real_p, real_q, generators)
+            x, y = self._project(words_p, words_q)
+            return self.model.classify_projected(x, y, p, q, generators)
+
+    def _tokens(self, pairs: Encoded) -> Tokens:
+        """Return the sentences of pairs as tensors, which are moved to a GPU once."""
+        if id(pairs) not in self.moved:
+            self.moved[id(pairs)] = pairs, Tokens.of(pairs, self.device)
+        return self.moved[id(pairs)][1]
+
+    def _project(self, *sides: Tensor) -> list[Tensor]:
+        """Look up words, shapes (K, B, L), in the models' tables and project them: (K, B, L, h).
+
+        One model on a CPU projects each distinct word of the batch once. bfloat16 would sum up the
+        gradients of a word's occurrences too coarsely, and a GPU would be waited for.
+        """
+        if self.device.type == "cpu" and len(self.tables) == 1 and not self.half:
+            every = torch.cat([side.flatten() for side in sides])
+            distinct, place = torch.unique(every, return_inverse=True)
+            (projected,) = self.model.project(F.embedding(distinct, self.tables[0])[None])
+            places = place.split([side.numel() for side in sides])
+            return [
+                F.embedding(one.view_as(side), projected)
+                for one, side in zip(places, sides, strict=True)
+            ]
+        found = []
+        for side in sides:
+            numbers = side + self.first[:, None, None]  # (K, B, L)
+            vectors = F.embedding(numbers.flatten(1), self.tables.flatten(0, 1))
+            found.append(self.model.project(vectors).view(*side.shape, -1))
         return found
 
-    def _embed(self, ids: NDArray[np.int32], real: NDArray[np.bool_]) -> tuple[Tensor, Tensor]:
-        """Look up vectors, shape (K, B, L, d), in all models' tables at once."""
-        numbers = torch.from_numpy(ids).to(self.device) + self.first[:, None, None]  # (K, B, L)
-        vectors = F.embedding(numbers, self.tables.flatten(0, 1))
-        return vectors, torch.from_numpy(real).to(self.device)
+
+class Tokens(NamedTuple):
+    """Distinct sentences on a device, as `wordbias.nli.lexicon.Sentences` has them on the host.
+
+    Attributes
+    ----------
+    flat, start, length
+        All tokens, and the offset and the number of tokens of each sentence.
+    lengths
+        The numbers of tokens on the host, so that a batch can be cut without waiting for a GPU.
+    """
+
+    flat: Tensor
+    start: Tensor
+    length: Tensor
+    lengths: Ints
+
+    @classmethod
+    def of(cls, pairs: Encoded, device: torch.device) -> Tokens:
+        """Move the sentences of pairs."""
+        own = pairs.sentences
+        flat, start, length = (moved(x, device) for x in (own.flat, own.start, own.length))
+        return cls(flat, start, length, own.length)
+
+    def side(self, sentences: Ints) -> tuple[Tensor, Real]:
+        """Return the padded tokens of sentences, shape (K, B) → (K, B, L), and where they stand."""
+        lengths = self.lengths[sentences]  # (K, B)
+        chosen = moved(sentences, self.flat.device)
+        place = torch.arange(int(lengths.max()), device=chosen.device)
+        mask = place < self.length[chosen][..., None]  # (K, B, L)
+        ids = self.flat[(self.start[chosen][..., None] + place).mul_(mask)].long()
+        return ids, Real.counted(mask, tuple(lengths.sum(1).tolist()))
 
 
-def _stack_batches(padded: Sequence[Padded]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """Stack one batch of each model, padded to the longest, shapes ``(K, B, L)``."""
-    if len(padded) == 1:
-        return padded[0].ids[None], padded[0].real[None]
-    length = max(one.ids.shape[1] for one in padded)
-    ids, real = (
-        np.stack([np.pad(x, ((0, 0), (0, length - x.shape[1]))) for x in side])
-        for side in zip(*padded, strict=True)
-    )
-    return ids, real
+def moved(values: NDArray[Any], device: torch.device) -> Tensor:
+    """Return an array as a tensor on a device; a GPU copies it while the host goes on."""
+    found = torch.from_numpy(values)
+    if device.type == "cuda":
+        return found.pin_memory().to(device, non_blocking=True)
+    return found.to(device)
 
 
 def generator(device: torch.device, seed: int, epoch: int) -> Generator:
@@ -338,8 +391,13 @@ def _drawn(name: str, like: Tensor, recipe: Recipe, source: Generator) -> Tensor
 def make_optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
     """Make the recipe's optimizer."""
     kinds = {"adagrad": torch.optim.Adagrad, "adam": torch.optim.Adam}
+    parameters = list(model.parameters())
+    on_cpu = all(one.device.type == "cpu" for one in parameters)
     made: torch.optim.Optimizer = kinds[recipe.optimizer](
-        model.parameters(), lr=recipe.rate, weight_decay=recipe.weight_decay
+        parameters,
+        lr=recipe.rate,
+        weight_decay=recipe.weight_decay,
+        fused=on_cpu or None,  # one pass over each parameter; elsewhere torch's own choice
     )
     return made
 
