@@ -17,11 +17,9 @@ from wordbias.results import Row
 from wordbias.statistics import (
     POWER,
     detectable_effect,
-    excluded_effect,
     holm,
-    mean_interval,
     pairs_needed,
-    sign_flip_p,
+    seed_differences,
     t_power,
 )
 
@@ -98,15 +96,9 @@ def _difference(
     if not len(d):
         reason = f"undefined: {subject} and {original} have no value under the same seed"
         return Row(subject, measure, None, {**details, "reason": reason})
-    if (interval := mean_interval(d)) is not None:
-        spread = float(d.std(ddof=1))
-        details |= {
-            **interval._asdict(),
-            "spread": spread,
-            "p": sign_flip_p(d),
-            "excluded": excluded_effect(d),
-            "detectable": detectable_effect(spread, len(d)),
-        }
+    if len(d) > 1:
+        details |= (found := seed_differences(d))
+        details["detectable"] = detectable_effect(found["spread"], len(d))
     return Row(subject, measure, float(d.mean()), details)
 
 
