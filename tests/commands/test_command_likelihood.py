@@ -81,6 +81,10 @@ def test_the_table_says_it_in_words(data: Path, cli: Cli) -> None:
     assert "Gender_identity, ambiguous" in done.out
     assert "No preference is .5, no lean 0." in done.out
     assert "bits-per-byte" in done.out
+    (data / "short.txt").write_text("She is a doctor.")
+    done = cli("likelihood", data / "decoder", "--perplexity", data / "short.txt")
+    assert "One window of at most 1,024 tokens: no interval." in done.out
+    assert "in brackets" not in done.out
 
 
 def test_python_and_the_shell_say_the_same(data: Path, cli: Cli) -> None:

@@ -224,6 +224,59 @@ def test_a_part_of_the_sites_and_cut_texts_are_noted(cli: Run, data: Path, tmp_p
     assert "cut to 64 tokens: 1 of 81 texts" in done.err
 
 
+def test_few_tokens_for_the_dimensions_are_noted(cli: Run, data: Path) -> None:
+    """Of 16 dimensions 160 tokens are enough, and 32 texts of five tokens have as many."""
+    done = cli(*given(data, "llama", "--limit", 31))
+    assert done.code == 0
+    expected = "155 tokens are few for 16 dimensions: a linear map of so many explains about 10 %"
+    assert expected in done.err
+    assert "fit to 160 or more, with more texts" in done.err
+    assert "are few for" not in cli(*given(data, "llama", "--limit", 32)).err
+    said = cli(*given(data, "bert", "--tokens", "mean", "--limit", 11)).err
+    assert "11 vectors are few for" in said
+    assert "about 100 % of random labels" in said
+    pairs = data / "pairs.tsv"
+    pairs.write_text("".join(f"she {verb}\tthe man {verb}\n" for verb in VERBS))
+    said = cli("project", data / "gpt2", "--pairs", pairs).err
+    assert "40 tokens are few" in said
+    assert "with more pairs, or --texts and --labels" in said
+
+
+def test_what_a_removal_costs_a_decoder_is_named(cli: Run, data: Path, tmp_path: Path) -> None:
+    out = " ".join(cli(*given(data, "llama", "-o", tmp_path / "a")).out.split())
+    call = out.split("says: wordbias ")[1].split(" These are")[0].split()
+    text = tmp_path / "text.txt"
+    text.write_text("she often left the house and the man found the street\n")
+    measured = cli(*(text if word == "TEXT" else word for word in call))
+    assert measured.code == 0, measured.err
+    assert "perplexity" in measured.out
+    assert "wordbias likelihood" not in cli(*given(data, "bert", "--tokens", "mean")).out
+
+
+def test_rows_without_a_label_are_dropped_on_request(cli: Run, data: Path, tmp_path: Path) -> None:
+    blank = tmp_path / "blank.tsv"
+    rows = [f"{text}\t{label}" for text, label, _ in TEXTS]
+    blank.write_text("\n".join(["text\tgender", "the house\t", *rows, "the street\t "]) + "\n")
+    call = ("project", data / "llama", "--texts", blank, "--labels", "gender", "--skip-bad")
+    done = cli(*call, "-o", tmp_path / "a")
+    assert "2 rows dropped, the first: line 2: its gender is empty" in done.err
+    assert cli(*given(data, "llama", "-o", tmp_path / "b")).code == 0
+    dropped, whole = (wb.Adapter.load(tmp_path / name) for name in "ab")
+    for site, step in whole.steps.items():
+        np.testing.assert_array_equal(step.bias, dropped.steps[site].bias)
+
+
+def test_weights_with_a_part_of_a_sequence_are_noted(cli: Run, data: Path, tmp_path: Path) -> None:
+    call = given(data, "llama", "--method", "hard", "--export")
+    done = cli(*call, tmp_path / "out")
+    assert done.code == 0, done.err
+    assert "out: tokens@2: is a part of removals that were fitted one after another" in done.err
+    done = cli(*call, tmp_path / "apart", "--simultaneous")
+    assert done.code == 0, done.err
+    assert "one after another" not in done.err
+    assert "tokens@1 will not be in its weights" in done.err
+
+
 def test_encoders(report: Run, data: Path, tmp_path: Path) -> None:
     for family in ("bert", "mpnet"):
         found = report(*given(data, family, "--tokens", "mean"))
@@ -287,6 +340,9 @@ def test_mistakes_of_models_and_labels(refused: Refused, data: Path, tmp_path: P
     assert "the first token of a decoder has read no other; choose mean, word or last" in refused(
         *call
     )
+    published = ("--method", "components", "--setting", "L11-11101", "-o", tmp_path / "a")
+    said = refused("project", data / "llama", *published)
+    assert "site cls@2: LlamaForCausalLM is a decoder; it has input@L" in said
     assert "--head=masked-lm is for encoders; " in refused(
         *given(data, "llama", "--head", "masked-lm"), code=2
     )
@@ -296,6 +352,9 @@ def test_mistakes_of_models_and_labels(refused: Refused, data: Path, tmp_path: P
     assert "1 of 3 examples have no gender; leave them out" in refused(*call, "gender")
     (tmp_path / "labels.txt").write_text("F\nM\n")
     assert "2 labels for 3 texts of" in refused(*call, tmp_path / "labels.txt")
+    (tmp_path / "names.txt").write_text("Ann\nBob\nCid\n")
+    said = refused(*call, tmp_path / "names.txt")
+    assert "are of 3 classes, such as 'Ann': fewer than two texts each" in said
     shutil.copytree(data / "llama", tmp_path / "headless")
     from safetensors.torch import load_file, save_file
 

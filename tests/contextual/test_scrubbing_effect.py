@@ -6,6 +6,7 @@ import copy
 import csv
 import gzip
 import tempfile
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,13 @@ from tiny_encoders import build
 from wordbias.contextual import scrubbing
 from wordbias.contextual.adapters import Adapter
 from wordbias.contextual.hooks import recording
-from wordbias.contextual.scrubbing import explained, mapped, scrub, scrub_pairs
+from wordbias.contextual.scrubbing import (
+    explained,
+    explained_by_chance,
+    mapped,
+    scrub,
+    scrub_pairs,
+)
 from wordbias.contextual.sentence_pairs import SentencePair
 from wordbias.contextual.sites import Site, locate_layer, sites
 from wordbias.errors import WordbiasError
@@ -413,6 +420,19 @@ def test_figures_of_random_rows(seed: int, classes: int) -> None:
         assert share == pytest.approx(r_squared(x, codes), rel=1e-9)
     wider = Moments.of_codes(np.hstack([x, x[:, :2], np.ones((len(x), 1))]), codes, names)
     assert explained(wider) == pytest.approx(share, rel=1e-9)  # a covariance with a kernel
+
+
+@given(seed=st.integers(0, 10_000), dim=st.integers(1, 7), classes=st.integers(2, 3))
+def test_the_share_of_random_labels_is_the_mean_over_all_their_orders(
+    seed: int, dim: int, classes: int
+) -> None:
+    """Of n vectors in general position it is d / (n − 1), whatever the sizes of the classes."""
+    rng = np.random.default_rng(seed)
+    codes = np.sort(np.concatenate([np.arange(classes), rng.integers(0, classes, 6 - classes)]))
+    x, names = rng.normal(size=(6, dim)), [f"{number}" for number in range(classes)]
+    orders = sorted(set(permutations(codes.tolist())))
+    found = [explained(Moments.of_codes(x, np.array(one), names)) for one in orders]
+    assert np.mean(found) == pytest.approx(explained_by_chance(6, dim), rel=1e-6)
 
 
 # Texts and labels

@@ -79,6 +79,8 @@ def test_a_setting_above_the_layers_is_refused(decoder: tuple[Any, Any], adapter
         wb.WordbiasError, match=r"change no vector.*attention-output@L up to layer 1"
     ):
         wb.encode(decoder, TEXTS, layers=[0, 1], adapter=adapter, setting="tokens@2")
+    with pytest.raises(wb.WordbiasError, match=r"settings that would: sites such as input@1$"):
+        wb.encode(decoder, TEXTS, layers=[0], adapter=adapter, setting="tokens@2")
 
 
 def test_probe_and_ceat_measure_before_and_after(

@@ -98,8 +98,8 @@ def scrub(
     ------
     WordbiasError
         If interventions are applied to the model, it lacks a site, its layers share their weights,
-        a label is missing, there is one class, or the classes do not differ at a site, such as one
-        whose vectors are the sum of those at sites before it.
+        a label is missing, there is one class, or one for almost every text, or the classes do not
+        differ at a site, such as one whose vectors are the sum of those at sites before it.
 
     References
     ----------
@@ -125,6 +125,11 @@ def scrub(
         raise WordbiasError(
             f"the labels of {len(texts):,} texts are of {'one' if found else 'no'} class{found}: "
             "expected two classes or more"
+        )
+    if len(classes) > len(texts) / 2:
+        raise WordbiasError(
+            f"the labels of {len(texts):,} texts are of {len(classes):,} classes, such as "
+            f"{str(classes[0])!r:.40}: fewer than two texts each; give other labels"
         )
     encoded = encode(model, tokenizer, texts)
     cut = _count_cut(model, tokenizer, texts, encoded)
@@ -360,6 +365,11 @@ def explained(moments: Moments) -> float:
     along = _whitened(apart, covariance)
     shares = moments.counts @ (along**2).sum(1) / moments.n
     return float(min(shares / (len(moments.classes) - 1), 1.0))
+
+
+def explained_by_chance(n: int, dim: int) -> float:
+    """Return the share of random labels that a linear map of `n` vectors explains on average."""
+    return min(dim / (n - 1), 1.0)
 
 
 def _whitened(x: Floats, covariance: Floats) -> Floats:

@@ -414,10 +414,15 @@ def _direction(was: Row, now: Row) -> str:
 
 def _perplexity_table(rows: Sequence[Row]) -> Table:
     about = rows[0].details
+    read = (
+        f"Windows of {about['length']:,} tokens; in brackets: 95 % interval, a bootstrap over "
+        "windows."
+    )
+    if about.get("low") is None:
+        read = f"One window of at most {about['length']:,} tokens: no interval."
     return Table(
         "Perplexity",
         ["", "tokens", "value"],
         [[row.measure, f"{about['n']:,}", _cell(row)] for row in rows],
-        f"Windows of {about['length']:,} tokens; in brackets: 95 % interval, a bootstrap over "
-        "windows. Lower is better.",
+        f"{read} Lower is better.",
     )

@@ -10,7 +10,13 @@ from typing import Any
 
 from wordbias.arguments import check_choice
 from wordbias.calls import current, note, public
-from wordbias.contextual.adapters import Adapter, depth, names_sites, sites_of
+from wordbias.contextual.adapters import (
+    Adapter,
+    depth,
+    names_sites,
+    part_of_sequence,
+    sites_of,
+)
 from wordbias.contextual.embedding_site import embedding_effect, fit_embedding, sentence_vectors
 from wordbias.contextual.families import is_decoder, layer_count
 from wordbias.contextual.fitting import (
@@ -36,7 +42,7 @@ from wordbias.contextual.scrubbing import METHODS
 from wordbias.contextual.sent_debias import LIMIT, TextLike, fit_with_baseline
 from wordbias.contextual.sentence_pairs import SentencePairsLike, sentence_pairs
 from wordbias.contextual.settings import SENT_DEBIAS, Settings
-from wordbias.contextual.sites import EMBEDDING, Site, written
+from wordbias.contextual.sites import EMBEDDING, Site, locate, written
 from wordbias.contextual.sites import sites as read_sites
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import check_new, check_writable, new_folder, refuse_same
@@ -379,7 +385,12 @@ def _with_label_report(
     folded = None if export is None else _exported(target, adapter, export, output)
     report = label_report(target, adapter, Path(target.name).name, given, output)
     closing = [*_closing(adapter, folded, output, export), *_said_of(nulls), *report.closing]
-    return replace(adapter, report=replace(report, closing=closing, seed=seed))
+    notes = [*report.notes]
+    if folded is not None and folded.left:
+        weights = written(it.site for it in folded.folded)
+        if said := part_of_sequence(adapter, weights.replace(", ", ",")):
+            notes.append(f"{export}: {said}")
+    return replace(adapter, report=replace(report, closing=closing, notes=notes, seed=seed))
 
 
 def _check_removals(
@@ -458,6 +469,7 @@ def _check_setting(
     fitted = {site.within(target.model) for site in wanted}
     for site in needed if setting != SENT_DEBIAS else ():
         if site not in fitted:
+            locate(target.model, site)  # refuses what the model cannot have
             raise WordbiasError(
                 f"setting {setting}: needs the site {site}, which is not among those to fit: "
                 f"{', '.join(map(str, sorted(fitted, key=depth)))}; name it with --sites"

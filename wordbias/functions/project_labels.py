@@ -11,11 +11,12 @@ from typing import Any
 
 from wordbias.arguments import check_choice, check_number
 from wordbias.contextual.adapters import Adapter, depth, part_of_sequence
-from wordbias.contextual.families import is_decoder, layer_count
+from wordbias.contextual.families import base_of, is_decoder, layer_count, width
 from wordbias.contextual.fitting import TOKENS
 from wordbias.contextual.loading import Target
 from wordbias.contextual.scrubbing import (
     METHODS,
+    explained_by_chance,
     scrub,
     scrub_pairs,
     scrubbing_rows,
@@ -38,6 +39,8 @@ CHOICES = (*METHODS, COMPONENTS)
 """Methods, the last one of which is that of pairs."""
 ALL_TOKENS = tuple(dict.fromkeys([*TOKENS, *OF_LABELS]))
 """Tokens to fit on, those of components of pairs first."""
+FEW = 10
+"""Vectors for each dimension, of fewer of which a note says what they can show by chance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +81,12 @@ class LabelledTexts:
         }
         choice = Choice(text_column, None, kept, limit, None, None, skip_bad)
         found = load_texts(texts if file is None else located(file), choice)
+        column = found.columns.get(path_of(labels) or "")
+        if skip_bad and column is not None:
+            blank = [i for i, cell in enumerate(column.cells()) if not cell.strip()]
+            if len(blank) < len(found):
+                why = f"its {path_of(labels)} is empty"
+                found = found.without(dict.fromkeys(blank, why), skip_bad)
         return cls(found, labels_of_texts(found, labels), path_of(labels) or "")
 
 
@@ -236,7 +245,15 @@ def label_report(
             "cut": facts["cut"],
             "classes": facts["classes"],
         }
-    lines = [
+    lines = (
+        []
+        if base_of(target.model) is target.model or not is_decoder(target.model)
+        else [
+            f"What it costs the language says: wordbias likelihood {target.name} --perplexity TEXT "
+            f"--adapter {output or 'ADAPTER'}"
+        ]
+    )
+    lines += [
         f"These are shares on the fitted texts{_by_construction(facts)}. Measure others, before "
         f"and after, with: wordbias probe {target.name} --texts {source} --labels {column} "
         f"--adapter {output or 'ADAPTER'}"
@@ -270,6 +287,15 @@ def _notes(target: Target, adapter: Adapter, given: LabelledTexts | None) -> lis
         notes.append(
             "left out, as their sentences have the same tokens, or for --tokens=word not as many: "
             f"{how_many(facts['left_out'], 'pair')}"
+        )
+    n, dim = next(iter(facts["sites"].values()))["vectors"], width(target.model)
+    if n < FEW * dim:
+        what = "tokens" if facts["tokens"] == "all" else "vectors"
+        more = "more texts" if given is not None else "more pairs, or --texts and --labels"
+        notes.append(
+            f"{n:,} {what} are few for {dim:,} dimensions: a linear map of so many explains about "
+            f"{100 * explained_by_chance(n, dim):.0f} % of random labels too, and what is removed "
+            f"is in part chance; fit to {FEW * dim:,} or more, with {more}"
         )
     if said := part_of_sequence(adapter):
         notes.append(said)

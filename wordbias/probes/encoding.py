@@ -431,7 +431,8 @@ class EncodingJob:
             "cls@L below it; L12-… is read by the first token alone"
         )
         if self.encoder.causal:
-            would = f"sites such as tokens@L and attention-output@L up to layer {max(layers)}"
+            inner = f", tokens@L and attention-output@L up to layer {max(layers)}"
+            would = f"sites such as input@1{inner if any(layers) else ''}"
         raise WordbiasError(
             f"{self.encoder.name}: the interventions at {sites} change no vector: layers "
             f"{', '.join(map(str, layers))}, pooled as {how}, do not read what they change; "
