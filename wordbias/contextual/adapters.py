@@ -203,6 +203,10 @@ class Adapter:
             chosen = about.get("setting")
             if not isinstance(chosen, (str, type(None))):
                 raise TypeError(f"its setting is {chosen!r}")
+            if not isinstance(about["facts"], dict):
+                raise TypeError(f"its facts are {about['facts']!r:.40}")
+            if not (subspaces or steps or baseline):
+                raise WordbiasError("holds no removal")
             return cls(
                 dict(sorted(subspaces.items(), key=lambda item: depth(item[0]))),
                 Fingerprint(**about["model"]),
