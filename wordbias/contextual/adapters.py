@@ -541,7 +541,7 @@ def part_of_sequence(adapter: Adapter, setting: str | None = None) -> str:
         return ""
     named = sites_of(setting, adapter.fingerprint.layers)
     left = [site for site in adapter.steps if site not in named and depth(site) < depth(named[-1])]
-    if not left:
+    if not left or not set(named) <= set(adapter.steps):
         return ""
     return (
         f"{setting}: is a part of removals that were fitted one after another; without "
