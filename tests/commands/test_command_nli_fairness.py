@@ -217,7 +217,7 @@ def test_what_comes_with_the_package(cli: Cli, shared_data: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["--adapter", "a.st"], 2, "--adapter and --setting go together"),
+        (["--adapter", "none.st"], 1, "none.st: cannot be read as an adapter: No such file"),
         (["--adapter", "a.st", "--setting", "SENT-0"], 2, "are for a Hugging Face model"),
         (["--device", "cpu"], 2, "are for a Hugging Face model"),
         (["--embedding", "x.txt"], 2, "--embedding is for a model file"),

@@ -259,7 +259,7 @@ def test_rows_without_a_label_are_dropped_on_request(cli: Run, data: Path, tmp_p
     blank.write_text("\n".join(["text\tgender", "the house\t", *rows, "the street\t "]) + "\n")
     call = ("project", data / "llama", "--texts", blank, "--labels", "gender", "--skip-bad")
     done = cli(*call, "-o", tmp_path / "a")
-    assert "2 rows dropped, the first: line 2: its gender is empty" in done.err
+    assert "2 rows dropped, the first: line 2: has no gender" in done.err
     assert cli(*given(data, "llama", "-o", tmp_path / "b")).code == 0
     dropped, whole = (wb.Adapter.load(tmp_path / name) for name in "ab")
     for site, step in whole.steps.items():
@@ -334,6 +334,21 @@ def test_mistakes_are_one_line(
     assert said in refused(*given(data, "llama"), *words)
 
 
+def test_texts_without_a_label_or_a_token_are_dropped(data: Path, tmp_path: Path) -> None:
+    lines = (data / "texts.tsv").read_text().splitlines()
+    gaps = tmp_path / "gaps.tsv"
+    gaps.write_text("\n".join([*lines[:3], "the garden\t\ta", " \tF\ta", *lines[3:]]) + "\n")
+    whole, dropped = (
+        wb.project(data / "llama", texts=texts, labels="gender", skip_bad=True)
+        for texts in (data / "texts.tsv", gaps)
+    )
+    assert dropped.report is not None
+    assert "2 rows dropped, the first: line 4: has no gender" in dropped.report.notes[0]
+    assert dropped.facts["sites"] == whole.facts["sites"]
+    for site, step in whole.steps.items():
+        assert np.array_equal(step(np.eye(16)), dropped.steps[site](np.eye(16)))
+
+
 def test_mistakes_of_models_and_labels(refused: Refused, data: Path, tmp_path: Path) -> None:
     assert "its layers share their weights" in refused(*given(data, "albert"))
     call = ("project", data / "llama", "--method", "components", "--tokens", "cls")
@@ -349,7 +364,12 @@ def test_mistakes_of_models_and_labels(refused: Refused, data: Path, tmp_path: P
     blank = tmp_path / "blank.tsv"
     blank.write_text("text\tgender\nshe left\tF\nthe man left\tM\nthe house\t\n")
     call = ("project", data / "llama", "--texts", blank, "--labels")
-    assert "1 of 3 examples have no gender; leave them out" in refused(*call, "gender")
+    assert "blank.tsv: line 4: has no gender; mend it, or drop" in refused(*call, "gender")
+    blank.write_text("text\tgender\nshe left\tF\n \tM\nthe house\tM\n")
+    assert "blank.tsv: line 3: has no token; mend it, or drop" in refused(*call, "gender")
+    blank.write_text("text\tgender\n \tF\nthe house\t\n")
+    assert "line 2: has no token" in refused(*call, "gender", "--skip-bad")
+    blank.write_text("text\tgender\nshe left\tF\nthe man left\tM\nthe house\t\n")
     (tmp_path / "labels.txt").write_text("F\nM\n")
     assert "2 labels for 3 texts of" in refused(*call, tmp_path / "labels.txt")
     (tmp_path / "names.txt").write_text("Ann\nBob\nCid\n")

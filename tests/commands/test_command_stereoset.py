@@ -381,7 +381,7 @@ def test_a_setting_that_changes_no_score_is_refused(
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["--adapter", "a.st"], 2, "--adapter and --setting go together"),
+        (["--adapter", "none.st"], 1, "none.st: cannot be read as an adapter: No such file"),
         (["--setting", "SENT-0"], 2, "--adapter and --setting go together"),
         (["--share", "0"], 2, "0 is not in the range"),
         (["--share", "nan"], 2, "'nan' is not a finite number"),

@@ -305,3 +305,28 @@ def test_damaged_removals_of_labels(model: Any, tmp_path: Path, steps: Any) -> N
     save_file({"x": np.zeros(1)}, tmp_path / "bad", {"wordbias adapter 2": json.dumps(about)})
     with pytest.raises(WordbiasError, match=r"bad: holds a damaged adapter: .*; make one"):
         Adapter.load(tmp_path / "bad")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"left": np.full((1, 1), np.nan)}, "'left' holds values that are not finite numbers"),
+        ({"bias": np.full(1, np.inf)}, "'bias' holds values that are not finite numbers"),
+        ({"facts": None}, "its facts are None"),
+        ({"facts": []}, r"its facts are \[\]"),
+        ({"steps": {}}, "holds no removal"),
+    ],
+)
+def test_damaged_values_of_removals(
+    model: Any, tmp_path: Path, change: dict[str, Any], said: str
+) -> None:
+    """Else they would be taken for damage of the model, after it was measured without them."""
+    arrays = {"left": np.ones((1, 1)), "right": np.ones((1, 1)), "bias": np.zeros(1)}
+    steps = {"tokens@1": {"kind": "erasure"}}
+    about = {"model": Fingerprint.of(model).to_dict(), "facts": {}, "steps": steps}
+    about |= {name: value for name, value in change.items() if name in about}
+    arrays |= {name: value for name, value in change.items() if name in arrays}
+    tensors = {f"tokens@1.{name}": value for name, value in arrays.items()}
+    save_file(tensors, tmp_path / "bad", {"wordbias adapter 2": json.dumps(about)})
+    with pytest.raises(WordbiasError, match=f"bad: holds a damaged adapter: .*{said}; make one"):
+        Adapter.load(tmp_path / "bad")

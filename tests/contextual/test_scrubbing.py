@@ -139,4 +139,5 @@ def test_rows_and_parts_of_a_fit() -> None:
     assert "without tokens@1" in said
     together = scrub(model, TOKENIZER, TEXTS, LABELS, sequential=False)
     assert part_of_sequence(together, "tokens@3") == ""
+    assert part_of_sequence(adapter, "L12-110") == "", "which the adapter has not"
     assert "share of gender that a linear map" in adapter._repr_html_()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import csv
 import gzip
+import os
 import tempfile
 from itertools import permutations
 from pathlib import Path
@@ -212,7 +213,7 @@ def test_states_in_a_file_are_those_in_memory(
     for site, arrays in steps_of(held).items():
         for a, b in zip(arrays, steps_of(stored)[site], strict=True):
             np.testing.assert_array_equal(a, b)
-    assert not list(temporary.iterdir())
+    assert not list(temporary.glob("wordbias-*"))
 
 
 def test_a_disk_that_is_too_small(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,7 +221,39 @@ def test_a_disk_that_is_too_small(temporary: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(scrubbing.shutil, "disk_usage", lambda _: type("", (), {"free": 5})())
     with pytest.raises(WordbiasError, match=r"take 0\.0 GB there, and 0\.0 GB are free; give few"):
         scrub(decoder("llama"), tokenizer(), *TWO)
-    assert not list(temporary.iterdir())
+    assert not list(temporary.glob("wordbias-*"))
+
+
+def test_a_disk_that_fills_up_meanwhile(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mapped file without room ends the process, so the room is taken first."""
+    if not hasattr(os, "posix_fallocate"):
+        pytest.skip("this system reserves no room for a file")
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(scrubbing, "IN_MEMORY", 0)
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(WordbiasError, match=r"the hidden states of all tokens take 0\.0 GB there"):
+        scrub(decoder("llama"), tokenizer(), *TWO)
+    assert not list(temporary.glob("wordbias-*"))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows deletes no open file")
+def test_a_process_that_is_killed_leaves_no_states(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file has no name while it is used."""
+    monkeypatch.setattr(scrubbing, "IN_MEMORY", 0)
+    fit, found = scrubbing._fit, []
+
+    def seen(*given: Any) -> Any:
+        found.append([path.name for path in temporary.glob("wordbias-*/*")])
+        return fit(*given)
+
+    monkeypatch.setattr(scrubbing, "_fit", seen)
+    scrub(decoder("llama"), tokenizer(), *TWO)
+    assert found == [[]] * DEPTH
 
 
 def calls_of_layers(model: Any, **options: Any) -> list[int]:
@@ -305,7 +338,7 @@ def test_the_model_is_as_it_was(
     for name, x in model.state_dict().items():
         assert torch.equal(x, weights[name]), name
     assert not torch.is_inference_mode_enabled()
-    assert not list(temporary.iterdir())
+    assert not list(temporary.glob("wordbias-*"))
     scrub(model, reader, *TWO)  # nothing is in the way of another one
 
 
@@ -518,7 +551,7 @@ def test_bad_input(bad: dict[str, Any], message: str) -> None:
 def test_a_text_without_tokens() -> None:
     reader = word_tokenizer(" ".join(WORDS))
     with pytest.raises(WordbiasError, match="text 3: has no token to read; leave it out"):
-        scrub(decoder("llama"), reader, ["a0", "b0 b1", " "], ["x", "y", "x"])
+        scrub(decoder("llama"), reader, ["a0", "b0 b1", " ", "b0"], ["x", "y", "x", "y"])
 
 
 def test_pairs_of_which_too_few_are_left() -> None:

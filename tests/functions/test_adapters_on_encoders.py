@@ -191,7 +191,7 @@ def test_the_setting_of_the_adapter_is_the_default(folder: Path, adapter: Adapte
         ({"setting": "tokens@7"}, "tokens@7: the model has the layers 1 to 3"),
         ({"setting": "tokens@3"}, "tokens@3: not in this adapter, which has"),
         ({"setting": "tokens@2", "random_init": 0}, "random_init=VALUE draws other weights|draws"),
-        ({}, "adapter= and setting= go together"),
+        ({}, "adapter= and setting= go together: the adapter has no setting that it removes"),
     ],
 )
 def test_what_would_change_nothing_is_refused(

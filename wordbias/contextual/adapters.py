@@ -206,6 +206,10 @@ class Adapter:
             chosen = about.get("setting")
             if not isinstance(chosen, (str, type(None))):
                 raise TypeError(f"its setting is {chosen!r}")
+            if not isinstance(about["facts"], dict):
+                raise TypeError(f"its facts are {about['facts']!r:.40}")
+            if not (subspaces or steps or baseline):
+                raise WordbiasError("holds no removal")
             return cls(
                 dict(sorted(subspaces.items(), key=lambda item: depth(item[0]))),
                 Fingerprint(**about["model"]),
@@ -572,7 +576,7 @@ def part_of_sequence(adapter: Adapter, setting: str | None = None) -> str:
         return ""
     named = sites_of(setting, adapter.fingerprint.layers)
     left = [site for site in adapter.steps if site not in named and depth(site) < depth(named[-1])]
-    if not left:
+    if not left or not set(named) <= set(adapter.steps):
         return ""
     return (
         f"{setting}: is a part of removals that were fitted one after another; without "

@@ -9,6 +9,7 @@ the number of tokens.
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -641,14 +642,34 @@ class States:
         self.values[piece] = x
 
     def _mapped(self, n: int, dtype: Any, torch: Any) -> Any:
-        """Return numbers in a temporary file."""
+        """Return numbers in a temporary file, which has no name where open files need none."""
         made = tempfile.TemporaryDirectory(prefix="wordbias-", ignore_cleanup_errors=True)
         folder = self._stack.enter_context(made)
-        needed, free = n * dtype.itemsize, shutil.disk_usage(folder).free
-        if needed > free:
+        path, needed = str(Path(folder) / "states"), n * dtype.itemsize
+        if not _reserved(path, needed):
+            free = shutil.disk_usage(folder).free
             raise WordbiasError(
                 f"{folder}: the hidden states of all tokens take {needed / 1e9:.1f} GB there, and "
                 f"{free / 1e9:.1f} GB are free; give fewer texts, or another folder with TMPDIR"
             )
-        path = str(Path(folder) / "states")
-        return torch.from_file(path, shared=True, size=n, dtype=dtype)
+        values = torch.from_file(path, shared=True, size=n, dtype=dtype)
+        with suppress(OSError):  # so that a process that is killed leaves none behind
+            os.unlink(path)
+        return values
+
+
+def _reserved(path: str, size: int) -> bool:
+    """Make a file of a size; return whether the disk has room for it.
+
+    A mapped file that is longer than the disk has room for would end the process when the disk is
+    full, also if something else fills it.
+    """
+    if size > shutil.disk_usage(os.path.dirname(path)).free:
+        return False
+    try:
+        with open(path, "wb") as file:
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, size)
+    except OSError:
+        return False
+    return True

@@ -21,7 +21,7 @@ from wordbias.formats.source import sha256_of
 from wordbias.functions.inputs import path_of
 from wordbias.pretrained import ModelLike
 from wordbias.probes.encoder import Encoder
-from wordbias.resources.hub import ADAPTER_FILE, fetched, is_address, named
+from wordbias.resources.hub import ADAPTER_FILE, fetched, named
 
 AdapterLike = str | os.PathLike[str] | Adapter
 """An adapter, or the file that one was written to."""
@@ -35,7 +35,7 @@ def open_adapter(
     Raises
     ------
     UsageError
-        If there is an adapter without a setting, or a setting without an adapter.
+        If there is an adapter without a setting, given or its own, or a setting without an adapter.
     WordbiasError
         If the file cannot be read.
     """
@@ -43,17 +43,20 @@ def open_adapter(
     if adapter is None or isinstance(adapter, Adapter):
         found = adapter
     else:
-        path = path_named("--adapter", adapter)
-        known = os.path.exists(path) or is_address(named(path))
-        found = Adapter.load(path) if names or known else None
+        found = Adapter.load(path_named("--adapter", adapter))
     if found is not None and found.chosen is not None:
         names = names or [found.chosen]
     if found is not None:
         for said in [part_of_sequence(found, name) for name in names]:
             if said:
                 note(said)
-    if (found is None) != (not names) or (found is None) != (adapter is None):
+    if names and found is None:
         raise UsageError("--adapter and --setting go together")
+    if found is not None and not names:
+        raise UsageError(
+            f"--adapter and --setting go together: {path_of(adapter) or 'the adapter'} has no "
+            "setting that it removes by default; name one with --setting"
+        )
     return found, names
 
 

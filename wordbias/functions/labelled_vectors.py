@@ -357,13 +357,19 @@ def _refuse_blank(what: str, labels: object, column: Column, *, encoded: bool = 
     )
 
 
-def labels_of_texts(texts: Texts, labels: CellsLike) -> list[str]:
-    """Return the label of each text: a column of them, the lines of a file, or given values.
+def labels_of_texts(texts: Texts, labels: CellsLike, *, skip_bad: bool) -> tuple[Texts, list[str]]:
+    """Return texts and the label of each: a column of them, the lines of a file, or given values.
+
+    Parameters
+    ----------
+    skip_bad
+        Drop texts without a label.
 
     Raises
     ------
     WordbiasError
-        If there is no such column or file, their numbers differ, or a text has no label.
+        If there is no such column or file, their numbers differ, or a text has no label and is not
+        to be dropped.
     """
     column = _column("--labels", labels, texts.name, texts.columns)
     if len(column.codes) != len(texts):
@@ -371,8 +377,11 @@ def labels_of_texts(texts: Texts, labels: CellsLike) -> list[str]:
             f"{path_of(labels) or '--labels'}: {len(column.codes):,} labels for {len(texts):,} "
             f"texts of {texts.name}; give one for each"
         )
-    _refuse_blank(texts.name, labels, column)
-    return column.cells()
+    cells = column.cells()
+    reason = f"has no {path_of(labels) or 'label'}"
+    bad = {place: reason for place, cell in enumerate(cells) if not cell.strip()}
+    kept = texts.without(bad, skip_bad)
+    return kept, [cell for place, cell in enumerate(cells) if place not in bad]
 
 
 def with_names(inputs: Sequence[Labelled]) -> list[Labelled]:

@@ -252,6 +252,7 @@ def project(
     if method != COMPONENTS:
         wanted = target.outputs() if named is None else read_sites(named, layer_count(target.model))
         _check_removals(target, wanted, setting, export, method)
+        given = None if given is None else given.readable(target.tokenizer, skip_bad)
         adapter = fit_labels(
             target,
             given,

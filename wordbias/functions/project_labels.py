@@ -6,7 +6,7 @@ Apart from `wordbias.functions.project`, which has the components of pairs and w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wordbias.arguments import check_choice, check_number
@@ -81,13 +81,15 @@ class LabelledTexts:
         }
         choice = Choice(text_column, None, kept, limit, None, None, skip_bad)
         found = load_texts(texts if file is None else located(file), choice)
-        column = found.columns.get(path_of(labels) or "")
-        if skip_bad and column is not None:
-            blank = [i for i, cell in enumerate(column.cells()) if not cell.strip()]
-            if len(blank) < len(found):
-                why = f"its {path_of(labels)} is empty"
-                found = found.without(dict.fromkeys(blank, why), skip_bad)
-        return cls(found, labels_of_texts(found, labels), path_of(labels) or "")
+        labelled, of_texts = labels_of_texts(found, labels, skip_bad=skip_bad)
+        return cls(labelled, of_texts, path_of(labels) or "")
+
+    def readable(self, tokenizer: Any, skip_bad: bool) -> LabelledTexts:
+        """Drop the texts that have no token, such as empty ones, or refuse the first of them."""
+        tokens = tokenizer(list(self.texts.texts), verbose=False)["input_ids"]
+        bad = {place: "has no token" for place, ids in enumerate(tokens) if not ids}
+        labels = [label for place, label in enumerate(self.labels) if place not in bad]
+        return replace(self, texts=self.texts.without(bad, skip_bad), labels=labels)
 
 
 def decoder_caution(model: Any, adapter: Adapter, method: str, tokens: str) -> list[str]:

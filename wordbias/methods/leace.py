@@ -112,6 +112,9 @@ class Erasure(Arrays):
                 "expected factors of shapes (d, k) and (k, d) and a bias of shape (d,), got "
                 f"{self.left.shape}, {self.right.shape} and {self.bias.shape}"
             )
+        for name in ("left", "right", "bias"):
+            if not np.isfinite(getattr(self, name)).all():
+                raise WordbiasError(f"the array {name!r} holds values that are not finite numbers")
 
     def __call__(self, x: Any) -> Any:
         """Map rows of shape ``(…, d)``."""
