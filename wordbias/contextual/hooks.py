@@ -171,10 +171,14 @@ def applied(model: Any, interventions: Iterable[Intervention], setting: str = ""
     places = [it.within(model) for it in wanted]
     check_read(model, [it.site for it in wanted if it.removes], [it.site for it in wanted])
     named = [str(place.site) for place in places]
+    removals = [it.removal() for it in wanted]
+    values = next(model.parameters())
+    for it, removal in zip(wanted, removals, strict=True):
+        removal(values.new_empty(0, it.width))  # torch.compile cannot trace arrays of numpy
     with intervening(model, named, setting, sha256_of(wanted, named)) as one:
         changes = [
-            (place, partial(_unless_paused, one, it.removal()))
-            for place, it in zip(places, wanted, strict=True)
+            (place, partial(_unless_paused, one, removal))
+            for place, removal in zip(places, removals, strict=True)
         ]
         with changing(changes):
             yield
