@@ -208,6 +208,8 @@ def test_a_setting_without_an_adapter(folder: Path) -> None:
     ):
         with pytest.raises(UsageError, match="adapter= and setting= go together"):
             function(folder, TEXTS, setting="tokens@2")
+        with pytest.raises(UsageError, match="force=True goes with adapter="):
+            function(folder, TEXTS, force=True)
 
 
 def test_an_adapter_of_another_model(

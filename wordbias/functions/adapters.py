@@ -28,7 +28,7 @@ AdapterLike = str | os.PathLike[str] | Adapter
 
 
 def open_adapter(
-    adapter: AdapterLike | None, setting: str | Sequence[str]
+    adapter: AdapterLike | None, setting: str | Sequence[str], *, force: bool = False
 ) -> tuple[Adapter | None, list[str]]:
     """Read an adapter; return it with the settings to measure, by default its own one.
 
@@ -39,6 +39,8 @@ def open_adapter(
     WordbiasError
         If the file cannot be read.
     """
+    if force and adapter is None:
+        raise UsageError("--force goes with --adapter")
     names = list(dict.fromkeys([setting] if isinstance(setting, str) else setting))
     if adapter is None or isinstance(adapter, Adapter):
         found = adapter

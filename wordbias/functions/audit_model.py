@@ -205,7 +205,7 @@ def audit_model(
         },
         rows=rows,
         seed=seed,
-        notes=[*told, *notes],
+        notes=list(dict.fromkeys([*told, *notes])),
     )
     if output is not None:
         page.write(output, to)

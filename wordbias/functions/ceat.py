@@ -234,7 +234,7 @@ def ceat(
             given_files = {"--sentences": file, "--stimuli": path_of(stimuli)}
             refuse_same({"--save": save}, given_files | {"--adapter": path_of(adapter)})
         check_template(template)
-        fitted, names = open_adapter(adapter, setting)
+        fitted, names = open_adapter(adapter, setting, force=force)
         if save is not None and len(names) > 1:
             raise UsageError("--save is for one --setting: a file holds the vectors after one")
         read = _find(queries, path_of(stimuli), sentences, column, per_word, min_sentences, seed)

@@ -170,7 +170,7 @@ def encode(
     file = path_of(texts)
     output = None if output is None else os.fspath(output)
     refuse_same({"the output": output}, {"the texts": file, "--adapter": path_of(adapter)})
-    fitted, names = open_adapter(adapter, () if setting is None else setting)
+    fitted, names = open_adapter(adapter, () if setting is None else setting, force=force)
     if output is not None:
         check_target(output)
     choice = Choice(

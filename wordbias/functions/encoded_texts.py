@@ -116,7 +116,7 @@ def encode_labelled(
             "--texts needs --labels: a column of the texts, or a file of one label a line"
         )
     check_template(template)
-    fitted, names = open_adapter(adapter, setting)
+    fitted, names = open_adapter(adapter, setting, force=force)
     file = path_of(texts)
     kept = {
         name: (values,) if isinstance(values, str) else tuple(map(str, values))

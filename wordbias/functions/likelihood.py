@@ -174,7 +174,7 @@ def likelihood(
         read["--adapter"] = path_of(adapter)
         for one in [None, *given]:
             refuse_same({"-o": target}, {**read, "--data": path_of(one)})
-    fitted, names = open_adapter(adapter, setting)
+    fitted, names = open_adapter(adapter, setting, force=force)
     items = Items(
         [load_data(located(os.fspath(one))) for one in given],
         None if pairs is None else sentence_pairs(pairs),

@@ -167,7 +167,7 @@ def nli_fairness(
     adapted = adapter is not None and bool(setting)
     if is_ours and (labels is not None or device is not None or adapted):
         raise UsageError("--labels, --device and --adapter are for a Hugging Face model")
-    fitted, settings = open_adapter(adapter, setting)
+    fitted, settings = open_adapter(adapter, setting, force=force)
     if embedding is not None and (not is_ours or model is None):
         raise UsageError("--embedding is for a model file that wordbias nli-train wrote")
     for name, share in (("--base-snli", base_snli), ("--drop", drop)):

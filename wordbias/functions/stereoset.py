@@ -126,7 +126,7 @@ def stereoset(
     if target is not None:
         check_writable(target)
         refuse_same({"-o": target}, {"--data": path_of(data), "--adapter": path_of(adapter)})
-    fitted, names = open_adapter(adapter, setting)
+    fitted, names = open_adapter(adapter, setting, force=force)
     settings = Settings(share, rounding, absolute, as_published, seed)
     path = path_of(data)
     read = load_data(data if path is None else located(path), as_published=as_published)
