@@ -306,12 +306,20 @@ def rank_interval(pairs: Array, seed: int) -> dict[str, Any]:
     return {"value": value, **percentile_interval(samples[~np.isnan(samples)])._asdict()}
 
 
-def with_holm(rows: Sequence[Row]) -> list[Row]:
-    """Add ``p_holm`` to the rows with a ``p``, corrected for the tests of the same subject."""
+def with_holm(
+    rows: Sequence[Row], together: Callable[[Row], str] = lambda row: row.subject
+) -> list[Row]:
+    """Add ``p_holm`` to the rows with a ``p``, and the number of ``tests`` it is corrected for.
+
+    Parameters
+    ----------
+    together
+        Tests for which this is equal are corrected together; by default those of one subject.
+    """
     tested: dict[str, list[int]] = {}
     for i, row in enumerate(rows):
         if row.details.get("p") is not None:
-            tested.setdefault(row.subject, []).append(i)
+            tested.setdefault(together(row), []).append(i)
     done = list(rows)
     for places in tested.values():
         corrected = holm([rows[i].details["p"] for i in places]).tolist()

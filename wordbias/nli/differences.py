@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from wordbias.measures.associations import with_holm
 from wordbias.rendering import how_many
 from wordbias.results import Row
 from wordbias.statistics import (
     POWER,
     detectable_effect,
-    holm,
     pairs_needed,
     seed_differences,
     t_power,
@@ -78,7 +78,7 @@ def paired_differences(rows: Sequence[Row], null: str = "") -> list[Row]:
         for subject, own in found.items()
         if subject not in (first, other)
     ]
-    return _with_holm(made)
+    return with_holm(made, lambda row: row.measure)
 
 
 def _difference(
@@ -100,18 +100,6 @@ def _difference(
         details |= (found := seed_differences(d))
         details["detectable"] = detectable_effect(found["spread"], len(d))
     return Row(subject, measure, float(d.mean()), details)
-
-
-def _with_holm(rows: Sequence[Row]) -> list[Row]:
-    """Correct the tests of each measure for the number of embeddings and sets."""
-    made = list(rows)
-    for measure in (*CHANGES.values(), *AGAINST_NULL.values()):
-        places = [i for i, row in enumerate(made) if row.measure == measure and "p" in row.details]
-        corrected = holm([made[i].details["p"] for i in places]).tolist()
-        for i, p in zip(places, corrected, strict=True):
-            details = {**made[i].details, "p_holm": p, "tests": len(places)}
-            made[i] = Row(made[i].subject, measure, made[i].value, details)
-    return made
 
 
 def smallest_p(n: int, tests: int = 1) -> float:

@@ -8,7 +8,6 @@ from several seeds, are paired by head.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,11 +16,11 @@ from numpy.typing import NDArray
 
 from wordbias.contextual.stereoset.scores import Settings, extremes, tail_mean
 from wordbias.contextual.table7 import BASE, SENT_DEBIAS
+from wordbias.measures.associations import with_holm
 from wordbias.rendering import Table
 from wordbias.results import Row, number
 from wordbias.statistics import (
     Array,
-    holm,
     p_of_null,
     percentile_interval,
     resamples,
@@ -224,19 +223,6 @@ def _null(measure: str, subject: str, draws: Array, value: float, about: Mapping
         "better": _BETTER[measure],
     }
     return Row(subject, f"null-{measure}", float(draws.mean()), details)
-
-
-def with_holm(rows: Sequence[Row]) -> list[Row]:
-    """Correct the tests over heads of one measure for the number of settings."""
-    tested = [row for row in rows if "p" in row.details]
-    corrected = holm([row.details["p"] for row in tested]).tolist() if tested else []
-    found = iter(corrected)
-    return [
-        replace(row, details={**row.details, "p_holm": next(found), "tests": len(tested)})
-        if "p" in row.details
-        else row
-        for row in rows
-    ]
 
 
 # Tables
