@@ -33,7 +33,7 @@ from wordbias.probes.representations import (
 )
 from wordbias.probes.resume import check_target, encode_to
 from wordbias.probes.template import PLACE, check_template
-from wordbias.probes.texts import DISTINCT, Choice, Texts, TextsLike, load_texts
+from wordbias.probes.texts import DISTINCT, Choice, Texts, TextsLike, kept_values, load_texts
 from wordbias.rendering import Table, how_many
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
@@ -176,10 +176,7 @@ def encode(
     choice = Choice(
         text_column,
         None if keep is None else tuple(keep),
-        {
-            name: (values,) if isinstance(values, str) else tuple(map(str, values))
-            for name, values in (where or {}).items()
-        },
+        kept_values(where),
         limit,
         word_column,
         None if span_columns is None else (span_columns[0], span_columns[1]),

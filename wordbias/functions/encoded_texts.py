@@ -35,7 +35,7 @@ from wordbias.probes.representations import (
     which_layers,
 )
 from wordbias.probes.template import check_template
-from wordbias.probes.texts import Choice, TextsLike, load_texts
+from wordbias.probes.texts import Choice, TextsLike, kept_values, load_texts
 from wordbias.rendering import Table
 from wordbias.resources import located
 from wordbias.results import Row, number
@@ -118,11 +118,7 @@ def encode_labelled(
     check_template(template)
     fitted, names = open_adapter(adapter, setting, force=force)
     file = path_of(texts)
-    kept = {
-        name: (values,) if isinstance(values, str) else tuple(map(str, values))
-        for name, values in (where or {}).items()
-    }
-    choice = Choice(None, None, kept, limit, None, None, skip_bad)
+    choice = Choice(None, None, kept_values(where), limit, None, None, skip_bad)
     given = load_texts(texts if file is None else located(file), choice)
     if (folder := static_folder(model)) is not None:
         means, _ = encode_static(folder, given, None, None, skip_bad=skip_bad)

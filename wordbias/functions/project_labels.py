@@ -29,7 +29,7 @@ from wordbias.errors import UsageError
 from wordbias.functions.inputs import path_of
 from wordbias.functions.labelled_vectors import CellsLike, labels_of_texts
 from wordbias.pretrained import usual_length
-from wordbias.probes.texts import Choice, Texts, TextsLike, load_texts
+from wordbias.probes.texts import Choice, Texts, TextsLike, kept_values, load_texts
 from wordbias.rendering import how_many
 from wordbias.resources import located
 from wordbias.results import Report
@@ -75,11 +75,7 @@ class LabelledTexts:
         if texts is None or labels is None:
             return None
         file = path_of(texts)
-        kept = {
-            name: (values,) if isinstance(values, str) else tuple(map(str, values))
-            for name, values in (where or {}).items()
-        }
-        choice = Choice(text_column, None, kept, limit, None, None, skip_bad)
+        choice = Choice(text_column, None, kept_values(where), limit, None, None, skip_bad)
         found = load_texts(texts if file is None else located(file), choice)
         labelled, of_texts = labels_of_texts(found, labels, skip_bad=skip_bad)
         return cls(labelled, of_texts, path_of(labels) or "")

@@ -67,6 +67,16 @@ class Choice:
     skip_bad: bool = False
 
 
+def kept_values(
+    where: Mapping[str, str | Sequence[str]] | None,
+) -> dict[str, tuple[str, ...]]:
+    """Return the allowed values of columns for `Choice`; a single one may be given by itself."""
+    return {
+        name: (values,) if isinstance(values, str) else tuple(map(str, values))
+        for name, values in (where or {}).items()
+    }
+
+
 @dataclass(frozen=True, eq=False)
 class Texts:
     """Texts with their other columns.
