@@ -26,7 +26,7 @@ from wordbias.methods.misp import random_removals, reweighted
 from wordbias.methods.transform import Projection, transformed
 from wordbias.methods.words import listed_words
 from wordbias.results import Row
-from wordbias.statistics import ends
+from wordbias.statistics import ends, p_of_null
 from wordbias.wordlists import Attribute
 
 Float = NDArray[np.float64]
@@ -204,7 +204,7 @@ def with_null(rows: Sequence[Row], null: Mapping[Change, Float]) -> list[Row]:
         key = _change_of(row)
         if key in null and key in real:
             drawn = null[key]
-            less = int((np.abs(drawn) < abs(real[key])).sum())
+            size, sizes = abs(real[key]), np.abs(drawn)
             row = replace(
                 row,
                 details={
@@ -213,8 +213,8 @@ def with_null(rows: Sequence[Row], null: Mapping[Change, Float]) -> list[Row]:
                     "null": float(drawn.mean()),
                     **{f"null_{end}": value for end, value in ends(drawn).items()},
                     "null_draws": len(drawn),
-                    "null_less": less,
-                    "null_p": (1 + len(drawn) - less) / (1 + len(drawn)),
+                    "null_less": int((sizes < size).sum()),
+                    "null_p": p_of_null(sizes, size),
                 },
             )
         made.append(row)
