@@ -26,6 +26,13 @@ _TIE = 1e-6
 _ORTHONORMAL = 1e-4  # also takes a basis that was stored as float16
 
 
+def random_frame(k: int, d: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Draw `k` orthonormal rows of `d` values, uniformly among all (Haar's measure)."""
+    q, r = np.linalg.qr(rng.standard_normal((d, k)))
+    frame: NDArray[np.float64] = (q * np.sign(np.diag(r))).T  # without the signs not uniform
+    return frame
+
+
 @dataclass(frozen=True, eq=False)
 class Subspace:
     """Orthonormal directions ``g_i`` and their weights ``a_i``.

@@ -1,28 +1,19 @@
-"""Random directions in place of fitted ones: what a removal of the same size does by itself.
-
-Two importers: `wordbias.contextual.adapters`, whose adapters draw them, and `project`, which writes
-them to files.
-"""
+"""Random directions in place of fitted ones: what a removal of the same size does by itself."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
-from numpy.typing import NDArray
 
 from wordbias.contextual.families import PARTS
 from wordbias.contextual.hooks import of_heads
 from wordbias.contextual.sites import Site
 from wordbias.methods.leace import Erasure
 from wordbias.methods.transform import Projection
-from wordbias.subspace import Subspace
+from wordbias.subspace import Subspace, random_frame
 
 
 def random_subspace(subspace: Subspace, rng: np.random.Generator, kind: str = "") -> Subspace:
     """Return a subspace of random orthonormal directions with the weights of another one.
-
-    Its first directions are uniformly distributed among all, whatever their number.
 
     Parameters
     ----------
@@ -32,9 +23,9 @@ def random_subspace(subspace: Subspace, rng: np.random.Generator, kind: str = ""
     k, d = subspace.basis.shape
     if kind in PARTS:
         size = d // k  # one direction for each head
-        heads = [Subspace(_orthonormal(1, size, rng), [weight]) for weight in subspace.weights]
+        heads = [Subspace(random_frame(1, size, rng), [weight]) for weight in subspace.weights]
         return of_heads(heads)
-    return Subspace(_orthonormal(k, d, rng), subspace.weights)
+    return Subspace(random_frame(k, d, rng), subspace.weights)
 
 
 def random_step(step: Projection | Erasure, rng: np.random.Generator) -> Projection | Erasure:
@@ -46,23 +37,10 @@ def random_step(step: Projection | Erasure, rng: np.random.Generator) -> Project
     if isinstance(step, Projection):
         return Projection(random_subspace(step.subspace, rng), step.hard)
     k, d = step.right.shape
-    drawn = _orthonormal(k, d, rng)
+    drawn = random_frame(k, d, rng)
     return Erasure(drawn.T, drawn, step.bias)
 
 
 def generator(seed: int, site: Site | str) -> np.random.Generator:
     """Return the generator of a site, so that its directions do not depend on other sites."""
     return np.random.default_rng([seed, *str(site).encode()])
-
-
-def null_files(output: str, count: int) -> list[str]:
-    """Return the files of so many null adapters beside one: ``nli.null.adapter``, or numbered."""
-    path = Path(output)
-    numbers = [""] if count == 1 else list(map(str, range(1, count + 1)))
-    return [str(path.with_name(f"{path.stem}.null{number}{path.suffix}")) for number in numbers]
-
-
-def _orthonormal(k: int, d: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Draw `k` orthonormal rows of `d` values, uniformly."""
-    found: NDArray[np.float64] = np.linalg.qr(rng.normal(size=(d, k)))[0].T
-    return found

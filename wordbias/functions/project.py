@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from wordbias.arguments import check_choice
+from wordbias.arguments import check_choice, check_number
 from wordbias.calls import current, note, public
 from wordbias.contextual.adapters import (
     Adapter,
@@ -37,7 +37,6 @@ from wordbias.contextual.folding import (
 )
 from wordbias.contextual.folding import export as write_folder
 from wordbias.contextual.loading import HEADS, Target, load_target
-from wordbias.contextual.null import null_files
 from wordbias.contextual.scrubbing import METHODS
 from wordbias.contextual.sent_debias import LIMIT, TextLike, fit_with_baseline
 from wordbias.contextual.sentence_pairs import SentencePairsLike, sentence_pairs
@@ -159,8 +158,8 @@ def project(
     dims : int, optional
         Number of components to fit.  [default: 2; with mhd and misp 4 of two classes]
     simultaneous : bool
-        With ``method`` or ``texts``: fit all sites on the unmodified model. By default each is
-        fitted on what those before it left; together, fitted apart, they may remove too little or
+        With ``method`` or ``texts``: fit all sites on the unmodified model, and not each on what
+        those before it left. Each is then right by itself; together they may remove too little or
         too much.
     one_sided : bool
         Centre the differences; this loses the mean gender shift.
@@ -270,10 +269,11 @@ def project(
     if setting is not None:
         _check_setting(target, setting, wanted, export)
     tokens, dims = tokens or TOKENS[0], DIMS if dims is None else dims
+    recipe = Recipe(tokens, one_sided, dims, seed, unit)
     adapter = fit_with_baseline(
         target.model,
         target.tokenizer,
-        Recipe(tokens, one_sided, dims, seed, unit),
+        recipe,
         pairs=pairs,
         text=sent_debias,
         groups=groups,
@@ -282,7 +282,6 @@ def project(
         batch=batch,
     )
     if vectors is not None and EMBEDDING in wanted:
-        recipe = Recipe(tokens, one_sided, dims, seed, unit)
         adapter = fit_embedding(adapter, vectors, sentence_pairs(pairs), recipe)
     adapter = adapter if setting is None else adapter.setting(setting)
     _save(adapter, output, nulls, seed)  # first: it is stored even if the export fails
@@ -351,11 +350,16 @@ def _check_files(
     refuse_same(files, read | {"--groups": path_of(groups)})
 
 
-def _null_files(output: str | None, null: int | None) -> list[str]:
-    """Return the files of null adapters; refuse to make any that would not be written."""
-    if null is not None and output is None:
+def _null_files(output: str | None, count: int | None) -> list[str]:
+    """Return the files of null adapters beside one: ``nli.null.adapter``, or numbered."""
+    if count is None:
+        return []
+    check_number("--null", count, 1)
+    if output is None:
         raise UsageError("--null writes further adapters beside -o ADAPTER; name that too")
-    return [] if output is None or null is None else null_files(output, null)
+    path = Path(output)
+    numbers = [""] if count == 1 else list(map(str, range(1, count + 1)))
+    return [str(path.with_name(f"{path.stem}.null{number}{path.suffix}")) for number in numbers]
 
 
 def _save(adapter: Adapter, output: str | None, nulls: Sequence[str], seed: int) -> None:

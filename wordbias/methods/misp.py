@@ -15,7 +15,7 @@ from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.methods.transform import Projection
 from wordbias.methods.words import as_groups, check_embedding
-from wordbias.subspace import Subspace
+from wordbias.subspace import Subspace, random_frame
 from wordbias.wordlists import Attribute, Resolved, WordGroups
 
 DIMS = 4
@@ -159,16 +159,13 @@ def reweighted(subspace: Subspace, weights: str | Sequence[float]) -> Subspace:
 def random_removals(removal: Projection, draws: int, *, seed: int = 0) -> Iterator[Projection]:
     """Yield removals with the same weights along random orthonormal directions.
 
-    The directions of a draw are as many as those of `removal`, and uniform over all orthonormal
-    frames (Haar's measure): the orthogonal factor of a matrix of normal values. A draw has random
-    numbers of its own, so that it is the same however many are made, and others than the axes of
-    chance levels have.
+    The directions of a draw are as many as those of `removal`. A draw has random numbers of its
+    own, so that it is the same however many are made, and others than the axes of chance levels
+    have.
     """
     k, d = removal.subspace.basis.shape
     for draw in range(draws):
-        values = np.random.default_rng((seed, draw, _DRAWS)).standard_normal((d, k))
-        q, r = np.linalg.qr(values)
-        frame = (q * np.sign(np.diag(r))).T  # without the signs q is not uniform
+        frame = random_frame(k, d, np.random.default_rng((seed, draw, _DRAWS)))
         yield replace(removal, subspace=Subspace(frame, removal.subspace.weights))
 
 
