@@ -74,8 +74,8 @@ class Fingerprint:
             layer_count(model),
             width(model),
             head_count(model),
-            _hash(model.named_parameters()),
-            _hash(_inner_parameters(model)),
+            weights_sha256(model.named_parameters()),
+            weights_sha256(_inner_parameters(model)),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -120,7 +120,8 @@ def _inner_parameters(model: Any) -> Iterator[tuple[str, Any]]:
             yield name, parameter
 
 
-def _hash(parameters: Iterable[tuple[str, Any]]) -> str:
+def weights_sha256(parameters: Iterable[tuple[str, Any]]) -> str:
+    """Return the hash of parameters by their names; see `Fingerprint`."""
     torch = need("torch", extra="contextual", purpose=PURPOSE)
     digest = hashlib.sha256()
     for name, parameter in sorted(parameters, key=lambda item: item[0]):

@@ -8,11 +8,13 @@ from dataclasses import replace
 
 from wordbias.arguments import check_number
 from wordbias.calls import path_of, public
-from wordbias.contextual.hooks import Intervention, applied
+from wordbias.contextual.adapters import weights_sha256
+from wordbias.contextual.hooks import Intervention, applied, sha256_of
 from wordbias.contextual.likelihood.causal_model import CausalModel
 from wordbias.contextual.likelihood.evaluate import Found, Items, load_data, with_changes
 from wordbias.contextual.likelihood.pairs import Record
 from wordbias.contextual.likelihood.perplexity import LENGTH
+from wordbias.contextual.likelihood.resume import resuming
 from wordbias.contextual.sentence_pairs import SentencePairsLike, sentence_pairs
 from wordbias.contextual.stereoset.scores import Settings
 from wordbias.errors import UsageError, WordbiasError
@@ -102,7 +104,8 @@ def likelihood(
     that is too long is cut at its beginning.
 
     With ``adapter`` the same items are measured once more with each setting of it removed. The
-    answer says what changed and at what cost.
+    answer says what changed and at what cost. With ``output``, the same call resumes an interrupted
+    measurement.
 
     Parameters
     ----------
@@ -190,19 +193,19 @@ def likelihood(
         bos=bos,
     )
     about = {"model": _about(decoder), **items.about(path_of(pairs) or "given")}
-    after: dict[str, Found] = {}
-    if fitted is None:
-        before = items.measure(decoder)
-    else:  # compared as it is stored: float16 rounds small weights away
+    removals: dict[str, Sequence[Intervention]] = {}
+    if fitted is not None:  # compared as it is stored: float16 rounds small weights away
         fitted.check(decoder.model, force=force, name=path_of(adapter) or "adapter", inside=True)
         decoder = decoder.on(device, precision)
         about |= {"model": _about(decoder), "adapter": about_adapter(adapter, fitted)}
         removals = {name: fitted.interventions(name) for name in names}
+    with resuming(target, {} if target is None else _identity(decoder, removals)) as kept:
+        decoder = replace(decoder, kept=kept)
         before = items.measure(decoder)
-        after = {name: _after(decoder, items, before, name, removals[name]) for name in names}
-    if target is not None:
-        with replacing(target) as stream:
-            stream.write(as_csv(_records(before, after)).encode())
+        after = {name: _after(decoder, items, before, name, of) for name, of in removals.items()}
+        if target is not None:
+            with replacing(target) as stream:
+                stream.write(as_csv(_records(before, after)).encode())
     changed = {name: found.rows for name, found in after.items()}
     said = [line for name, rows in changed.items() for line in _said(name, before.rows, rows)]
     return Report(
@@ -240,6 +243,20 @@ def _after(
         )
     rows = with_changes(before.rows, found.rows, setting, items.settings.seed)
     return replace(found, rows=rows)
+
+
+def _identity(
+    decoder: CausalModel, removals: Mapping[str, Sequence[Intervention]]
+) -> dict[str, object]:
+    """Return what log-likelihoods depend on but the texts."""
+    return {
+        "weights": weights_sha256(decoder.model.named_parameters()),
+        "device": decoder.device,
+        "precision": decoder.precision,
+        "removals": {
+            name: sha256_of(steps, [str(one) for one in steps]) for name, steps in removals.items()
+        },
+    }
 
 
 def _records(before: Found, after: Mapping[str, Found]) -> list[Record]:

@@ -22,13 +22,15 @@ computed after it, from its keys and values.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.contextual.likelihood.resume import Kept
 from wordbias.errors import WordbiasError, first_line, need
 from wordbias.pretrained import (
     PURPOSE,
@@ -105,12 +107,15 @@ class CausalModel(LoadedModel):
     bos
         Let a text without a context follow the BOS token. If not, it stands as the tokenizer writes
         it, and a first token that follows nothing is not scored.
+    kept
+        Log-likelihoods of a run that was interrupted; they are not computed again.
     """
 
     front: tuple[int, ...] = ()
     limit: int | None = None
     bos: bool = True
     keeps: str = field(default="", repr=False)  # argument of `forward` for the positions of logits
+    kept: Kept | None = field(default=None, repr=False)
 
     @classmethod
     def load(
@@ -263,18 +268,32 @@ class CausalModel(LoadedModel):
         distinct = {one: i for i, one in enumerate(dict.fromkeys(fitting))}
         requests = list(distinct)
         found = np.zeros(len(requests))
+        keys = [] if self.kept is None else self.kept.keys(self.name, requests)
         alone, shared = self._by_context(requests)
         with self.predicting() as torch, progress(what, len(requests), "text") as bar:
             if shared:
-                alone = [*alone, *self._score_shared(requests, shared, found, torch, bar)]
+                alone = [*alone, *self._score_shared(requests, shared, found, keys, torch, bar)]
             for rows in self._batches(np.array([len(requests[i].ids) - 1 for i in alone], int)):
                 chosen = [alone[i] for i in rows]
-                found[chosen] = self._score_batch([requests[i] for i in chosen], torch)
+                batch = [requests[i] for i in chosen]
+                found[chosen] = self._once(chosen, keys, partial(self._score_batch, batch, torch))
                 bar.update(len(rows))
         places = np.array([distinct[one] for one in fitting], int)
         counts = np.array([len(one.ids) - one.given for one in fitting], np.int64)
         cut = sum(len(a.ids) != len(b.ids) for a, b in zip(tokens, fitting, strict=True))
         return Likelihoods(self.finite(found)[places], counts, cut)
+
+    def _once(
+        self, chosen: Sequence[int], keys: Sequence[bytes], compute: Callable[[], Float | None]
+    ) -> Float | None:
+        """Compute log-likelihoods, unless an interrupted run has kept them."""
+        if self.kept is None:
+            return compute()
+        of = [keys[i] for i in chosen]
+        values = self.kept.get(of)
+        if values is None and (values := compute()) is not None:
+            self.kept.add(of, values)
+        return values
 
     def _fitting(self, one: Tokens) -> Tokens:
         """Cut a context at its beginning, so that the model can read it; the last is not read."""
@@ -342,6 +361,7 @@ class CausalModel(LoadedModel):
         requests: Sequence[Tokens],
         shared: Sequence[tuple[tuple[int, ...], Sequence[int]]],
         found: Float,
+        keys: Sequence[bytes],
         torch: Any,
         bar: Bar,
     ) -> list[int]:
@@ -357,10 +377,12 @@ class CausalModel(LoadedModel):
             for rows in batched(places, np.full(len(shared), sizes[places].max()), budget):
                 contexts = [shared[i][0] for i in rows]
                 inside = [(row, i) for row, place in enumerate(rows) for i in shared[place][1]]
-                values = self._continue(contexts, [(row, requests[i]) for row, i in inside], torch)
+                chosen = [i for _, i in inside]
+                batch = [(row, requests[i]) for row, i in inside]
+                values = self._once(chosen, keys, partial(self._continue, contexts, batch, torch))
                 if values is None:
                     return [i for _, of in shared for i in of]
-                found[[i for _, i in inside]] = values
+                found[chosen] = values
                 bar.update(len(inside))
         return []
 
