@@ -77,6 +77,22 @@ def redraws(attribute: Attribute, draws: int, seed: int = 0) -> list[Redraw]:
     ]
 
 
+def redrawn_vectors(
+    embedding: Embedding, attribute: Attribute, drawn: Sequence[Redraw]
+) -> list[list[Float]]:
+    """Return the vectors of each redraw's groups, ``(n_j, d)``, twice those of a word drawn twice.
+
+    Words without a vector are left out.
+    """
+    groups = [_found_words(words, embedding) for words in attribute.members]
+    made = []
+    for one in drawn:
+        rows = [at[places] for places, (at, _) in zip(one.words, groups, strict=True)]
+        vectors = [vectors[i[i >= 0]] for i, (_, vectors) in zip(rows, groups, strict=True)]
+        made.append(vectors)
+    return made
+
+
 def redrawn(panel: Panel, drawn: Sequence[Redraw], *, left_out: bool = False) -> list[Null]:
     """Take the redrawn words of both groups, pairs and axes from the panel's original.
 
