@@ -14,13 +14,14 @@ from tiny_encoders import LAYERS, build, make_tokenizer, words_of
 from wordbias.contextual.adapters import Adapter, Fingerprint
 from wordbias.contextual.families import PARTS
 from wordbias.contextual.hooks import of_heads
-from wordbias.contextual.null import random_step, random_subspace
+from wordbias.contextual.null import random_subspace
 from wordbias.contextual.sentence_pairs import sentence_pairs
 from wordbias.contextual.settings import all_settings
 from wordbias.contextual.sites import Site
 from wordbias.errors import UsageError
 from wordbias.functions.project import _further_files, project
 from wordbias.methods.leace import Erasure
+from wordbias.methods.null import random_step
 from wordbias.methods.transform import Projection
 from wordbias.subspace import Subspace
 

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from wordbias import Attribute, Embedding
 from wordbias.measures.word_lists import Redraw, redraws
 from wordbias.methods.effect import Effect, Study, changes, effect, study, with_lists, with_null
-from wordbias.methods.misp import fit, random_removals
+from wordbias.methods.misp import fit
+from wordbias.methods.null import random_removals
 from wordbias.results import Row
 
 Matrix = NDArray[np.float64]

@@ -162,7 +162,7 @@ def misp(
         tables=[
             components_table(found, attribute),
             effect_table(found.measured, attribute, found.chance),
-            *([null_table(found, attribute)] if null else []),
+            *([null_table(found.rows, attribute)] if null else []),
             *(effect_lists_tables(found, attribute) if found.lists else []),
         ],
         heading=_heading(subject, attribute, found, given, specific),

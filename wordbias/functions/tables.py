@@ -11,7 +11,7 @@ from wordbias.measures.family import Values
 from wordbias.measures.known import Place, place, place_less_chance
 from wordbias.measures.registry import FAMILY_OF, short_title, staged_title
 from wordbias.methods.diagnosis import removed_shares
-from wordbias.methods.effect import Effect, Study, with_lists, with_null
+from wordbias.methods.effect import Effect, Study, with_lists
 from wordbias.rendering import Table, how_many
 from wordbias.results import Row, number
 from wordbias.wordlists import Attribute
@@ -91,10 +91,10 @@ def effect_table(measured: Effect, attribute: Attribute | None, chance: Values) 
     return Table("Bias and change", columns, cells, "; ".join(notes))
 
 
-def null_table(study: Study, attribute: Attribute) -> Table:
-    """Make a line for each measure: its change, and that of random removals."""
+def null_table(rows: Sequence[Row], attribute: Attribute) -> Table:
+    """Make a line for each row of `with_null`: its change, and that of random removals."""
     axis, cells, draws = axis_name(attribute), [], 0
-    for row in with_null(study.measured.rows, study.null):
+    for row in rows:
         about = row.details
         if "null" not in about:
             continue

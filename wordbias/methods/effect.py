@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -29,7 +29,9 @@ from wordbias.measures.panel import Panel
 from wordbias.measures.registry import BY_KEY, ideal, short_title
 from wordbias.measures.word_lists import redrawn, redraws
 from wordbias.methods.diagnosis import Diagnosis, about_removal
-from wordbias.methods.misp import random_removals, reweighted
+from wordbias.methods.fitted import Chain
+from wordbias.methods.misp import reweighted
+from wordbias.methods.null import random_chains, random_removals
 from wordbias.methods.transform import Projection, transformed
 from wordbias.methods.words import listed_words
 from wordbias.results import Row
@@ -194,6 +196,45 @@ def _change_of(row: Row) -> Change | None:
     if row.details.get("stage") != "after" or "word" in row.details:
         return None
     return row.measure, str(row.details.get("reference", ""))
+
+
+def drawn_changes(rows: Sequence[Row], drawn: Iterable[Sequence[Row]]) -> dict[Change, Float]:
+    """Return the changes by random removals, shape ``(draws,)`` each, of those in `rows`."""
+    found = [changes(one) for one in drawn]
+    known = {key: [one[key] for one in found if key in one] for key in changes(rows)}
+    return {key: np.array(values) for key, values in known.items() if values}
+
+
+def beside_null(
+    before: Embedding,
+    chain: Chain,
+    vocabulary: Sequence[str],
+    attribute: Attribute,
+    draws: int,
+    *,
+    seed: int = 0,
+) -> list[Row]:
+    """Measure what a chain of methods changes, beside the same chain with random directions.
+
+    Returns
+    -------
+    list of Row
+        Rows of `effect` with those keys that `with_null` adds.
+
+    Raises
+    ------
+    WordbiasError
+        As `wordbias.methods.null.random_chains` does.
+    """
+    part = before.subset([*vocabulary, *sorted(listed_words(attribute))])
+
+    def rows_of(one: Chain) -> list[Row]:
+        return effect(part, one(part), vocabulary, attribute, seed=seed).rows
+
+    rows = rows_of(chain)
+    return with_null(
+        rows, drawn_changes(rows, map(rows_of, random_chains(chain, draws, seed=seed)))
+    )
 
 
 def with_null(rows: Sequence[Row], null: Mapping[Change, Float]) -> list[Row]:
@@ -468,9 +509,8 @@ def study(
     projection = removal(diagnosis.subspace)
 
     measured = effect_of(projection)
-    drawn = [changes(effect_of(one).rows) for one in random_removals(projection, null, seed=seed)]
-    known = {key: [one[key] for one in drawn if key in one] for key in changes(measured.rows)}
-    by_chance = {key: np.array(values) for key, values in known.items() if values}
+    removals = random_removals(projection, null, seed=seed)
+    by_chance = drawn_changes(measured.rows, (effect_of(one).rows for one in removals))
     redrawn_lists = over_lists(part, vocabulary, attribute, removal, lists, **options)
     return Study(
         projection, vocabulary, diagnosis, measured, chance or {}, by_chance, redrawn_lists

@@ -28,6 +28,7 @@ from wordbias.measures.registry import STANDARD
 from wordbias.measures.sembias import SemBias
 from wordbias.measures.word_lists import redrawn_vectors, redraws
 from wordbias.methods import misp
+from wordbias.methods.null import random_removals
 from wordbias.methods.transform import Projection
 from wordbias.nli.differences import paired_differences
 from wordbias.nli.files import Model
@@ -293,7 +294,7 @@ def random_draws(
     fitted = misp.fit(base, attribute, center=center)
     return [
         replace(removal(base), name=f"{base.name}.null-{i}", info=None)
-        for i, removal in enumerate(misp.random_removals(fitted, count))
+        for i, removal in enumerate(random_removals(fitted, count))
     ]
 
 
