@@ -180,6 +180,55 @@ def test_random_removals_are_one_arm_and_the_others_are_compared_with_it(
     assert (refused.code, "2 seeds would use 1 of 2 draws" in refused.err) == (2, True)
 
 
+def test_misp_of_redrawn_names_is_one_arm_beside_random_removals(
+    cli: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wordbias.nli.study.marked_sets", lambda _: ("explicit",))
+    first = list(Templates.load().premises())[:5]
+    monkeypatch.setattr(Templates, "premises", lambda _: tuple(first))
+    names = [files / f"{name}.safetensors" for name in ("base", "one")]
+    pairs = ("--train", files / "pairs.tsv", "--dev", files / "pairs.tsv")
+    options = ("--epochs", 1, "--only", "direct-bias", "--processes", 1, "-q", "--seed-lists", 2)
+    call = ("mab-study", *names, *pairs, "-o", tmp_path / "out", *options, "--null", 1)
+    done = cli(*call, "--seeds", "0,1", "--format", "json")
+    assert done.code == 0, done.err
+    rows = json.loads(done.out)["rows"]
+    models = {path.name for path in (tmp_path / "out").glob("base.misp-lists*.safetensors")}
+    assert models == {f"base.misp-lists-{seed}.seed{seed}.safetensors" for seed in (0, 1)}
+    error = {
+        (r["subject"], r["seed"]): r["value"]
+        for r in rows
+        if r["measure"] == "mab-error" and "seed" in r and r["setting"] == "nouns"
+    }
+    found = {
+        (r["measure"], r["subject"]): r["value"]
+        for r in rows
+        if r["measure"].startswith("mab-error-") and r.get("setting") == "nouns" and "p" in r
+    }
+    arms = {"change": "base", "against-null": "base.null", "against-lists": "base.misp-lists"}
+    expected = {
+        (f"mab-error-{kind}", name): np.mean([error[name, s] - error[other, s] for s in (0, 1)])
+        for kind, other in arms.items()
+        for name in ("one", "base.null", "base.misp-lists")
+        if name != other and (kind, name) != ("against-lists", "base.null")
+    }
+    assert found == pytest.approx(expected)
+    (measured,) = (
+        r for r in rows if (r["subject"], r["measure"]) == ("base.misp-lists", "direct-bias")
+    )
+    assert (measured["draws"], "low" in measured) == (2, False)
+    table = cli(*call, "--seeds", "0,1")
+    assert "Difference to base.misp-lists in E, models of the same seed in pairs" in table.out
+    said = " ".join(table.out.split())
+    assert "base.misp-lists: MISP fitted to 2 redraws of the names, together one arm." in said
+    assert max(map(len, table.out.splitlines())) <= 100
+    refused = cli(*call, "--seeds", "0,2")
+    assert (refused.code, "--seed-lists: 2 seeds would use 1 of 2 draws" in refused.err) == (
+        2,
+        True,
+    )
+
+
 def test_bad_calls_are_one_line(cli: Run, files: Path, tmp_path: Path) -> None:
     missing = cli(
         "mab-study", files / "base.safetensors", "--train", "none.tsv", "--dev", "none.tsv",

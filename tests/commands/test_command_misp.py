@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import wordbias as wb
 from wordbias import Attribute, Embedding
+from wordbias.errors import UsageError
 from wordbias.methods.misp import fit
 
 Run = Callable[..., Any]
@@ -502,3 +504,50 @@ def test_random_removals_stand_beside_misp(
     assert max(map(len, table.out.splitlines())) <= 100
     refused = cli("misp", "--null", 0)
     assert (refused.code, "--null" in refused.err) == (2, True)
+
+
+def test_redrawn_lists_add_intervals_of_before_after_and_the_change(
+    cli: Run, found: Callable[..., dict[str, Any]], vocab: Path
+) -> None:
+    alone, drawn = found("--no-chance"), found("--no-chance", "--seed-lists", 5)
+    own = ("lists", "left_out")
+    assert [
+        {key: value for key, value in row.items() if not key.startswith(own)}
+        for row in drawn["rows"]
+    ] == alone["rows"]
+    rows = [row for row in drawn["rows"] if "lists" in row]
+    assert {row["lists"] for row in rows} == {5}
+    (fell,) = (r for r in rows if (r["measure"], r.get("reference")) == ("midb-rms", "before"))
+    assert fell["lists_change_low"] < fell["lists_change_high"] < 0
+    assert fell["left_out_change_low"] < fell["left_out_change"] < fell["left_out_change_high"] < 0
+    # the interval before is that of measure, from the same redraws
+    measured = cli(
+        *("measure", "--only", "midb,direct-bias", "--no-chance", "--seed-lists", 5),
+        *("--vocab", vocab, "--format", "json"),
+    )
+    assert measured.code == 0, measured.err
+    expected = {
+        row["measure"]: (row["lists_low"], row["lists_high"])
+        for row in json.loads(measured.out)["rows"]
+    }
+    before = {
+        row["measure"]: (row["lists_low"], row["lists_high"])
+        for row in rows
+        if row["stage"] == "before"
+    }
+    assert set(before) == set(expected)
+    for name, ends in before.items():
+        assert ends == pytest.approx(expected[name], rel=1e-5, abs=1e-6)
+    table = cli("misp", "--vocab", vocab, "--seed-lists", 5, "-q")
+    assert "Fitted to other word lists: middle 95 % of 5 redraws" in table.out
+    assert "Along the names that a redraw left out" in table.out
+    assert max(map(len, table.out.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("option", ["null", "seed_lists"])
+def test_no_draws_are_refused_in_the_shell_and_in_python(cli: Run, option: str) -> None:
+    typed = f"--{option.replace('_', '-')}"
+    refused = cli("misp", typed, 0)
+    assert (refused.code, typed in refused.err) == (2, True)
+    with pytest.raises(UsageError, match=rf"^{option}=: expected a whole number from 1 on, got 0$"):
+        wb.misp(**{option: 0})

@@ -360,7 +360,7 @@ def test_what_cannot_be_folded_is_said_before_anything_is_fitted(
     def fit(*_: Any, **__: Any) -> None:
         raise AssertionError("it was fitted first")
 
-    monkeypatch.setattr("wordbias.contextual.sent_debias.fit_adapter", fit)
+    monkeypatch.setattr("wordbias.contextual.sent_debias.fit_adapters", fit)
     given = ("--setting", setting, "--export", tmp_path / "out")
     if purpose == "SequenceClassification":
         given += ("--sites", "tokens@1")
@@ -377,7 +377,7 @@ def test_the_part_that_cannot_be_folded_is_said_before_too(
     def fit(*_: Any, **__: Any) -> None:
         raise WordbiasError("now it would be fitted")
 
-    monkeypatch.setattr("wordbias.contextual.sent_debias.fit_adapter", fit)
+    monkeypatch.setattr("wordbias.contextual.sent_debias.fit_adapters", fit)
     done = cli("project", folder(), "--setting", "L11-11101", "--export", tmp_path / "out")
     assert done.code == 1
     note, error = done.err.splitlines()

@@ -217,7 +217,7 @@ def test_a_model_that_is_being_intervened_in(small: Any) -> None:
         with pytest.raises(WordbiasError, match="so fit outside the block"):
             fit_adapter(model, small, EVEN)
         with pytest.raises(WordbiasError, match="so fit outside the block"):
-            sent_debias.fit_sent_debias(model, small, EVEN)
+            sent_debias.fit_sent_debias(model, small, [EVEN])
     again = fit_adapter(model, small, EVEN)
     for site, subspace in plain.subspaces.items():
         np.testing.assert_array_equal(subspace.basis, again.subspaces[site].basis)

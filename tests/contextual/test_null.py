@@ -14,13 +14,14 @@ from tiny_encoders import LAYERS, build, make_tokenizer, words_of
 from wordbias.contextual.adapters import Adapter, Fingerprint
 from wordbias.contextual.families import PARTS
 from wordbias.contextual.hooks import of_heads
-from wordbias.contextual.null import random_step, random_subspace
+from wordbias.contextual.null import random_subspace
 from wordbias.contextual.sentence_pairs import sentence_pairs
 from wordbias.contextual.settings import all_settings
 from wordbias.contextual.sites import Site
 from wordbias.errors import UsageError
-from wordbias.functions.project import _null_files, project
+from wordbias.functions.project import _further_files, project
 from wordbias.methods.leace import Erasure
+from wordbias.methods.null import random_step
 from wordbias.methods.transform import Projection
 from wordbias.subspace import Subspace
 
@@ -154,9 +155,9 @@ def test_it_is_stored_and_used_as_any_adapter(adapter: Adapter, model: Any, tmp_
 
 
 def test_files_beside_an_adapter() -> None:
-    assert _null_files("nli.adapter", 1) == ["nli.null.adapter"]
-    assert _null_files("nli.adapter", 2) == ["nli.null1.adapter", "nli.null2.adapter"]
-    assert _null_files("some/nli", 1) == [str(Path("some/nli.null"))]
+    assert _further_files("null", "nli.adapter", 1) == ["nli.null.adapter"]
+    assert _further_files("null", "nli.adapter", 2) == ["nli.null1.adapter", "nli.null2.adapter"]
+    assert _further_files("null", "some/nli", 1) == [str(Path("some/nli.null"))]
 
 
 def test_project_writes_them(model: Any, tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_the_direction_is_the_first_component_of_centred_unit_vectors(family: st
             u = np.array([x.double().numpy() / x.double().norm().item() for x in seen])
             rows += list(u - u.mean(0))
     handle.remove()
-    found = fit_sent_debias(model, tokenizer, pairs, batch=3)
+    (found,) = fit_sent_debias(model, tokenizer, [pairs], batch=3)
     _, s, vt = np.linalg.svd(np.array(rows))
     assert found.dims == 1
     assert abs(found.basis[0] @ vt[0]) == pytest.approx(1, abs=1e-4)
@@ -104,7 +104,7 @@ def test_the_direction_is_the_first_component_of_centred_unit_vectors(family: st
 def test_an_adapter_has_the_baseline_beside_its_own_sites(tokenizer: Any) -> None:
     model = build("bert", vocabulary=len(tokenizer))
     plain = fit_adapter(model, tokenizer, sentence_pairs())
-    both = fit_with_baseline(model, tokenizer, Recipe(), text=LINES)
+    (both,) = fit_with_baseline(model, tokenizer, Recipe(), text=LINES)
     assert both.facts["sent_debias"] == {"source": "given", "pairs": len(counterfactuals(LINES))}
     for site, subspace in both.subspaces.items():
         np.testing.assert_array_equal(subspace.basis, plain.subspaces[site].basis)
@@ -116,7 +116,7 @@ def test_an_adapter_has_the_baseline_beside_its_own_sites(tokenizer: Any) -> Non
 def test_too_few_sentences(tokenizer: Any) -> None:
     model = build("bert", vocabulary=len(tokenizer))
     with pytest.raises(WordbiasError, match=r"gendered word .* apart: 1, .*--sent-debias"):
-        fit_sent_debias(model, tokenizer, counterfactuals(["she left", "nobody left"]))
+        fit_sent_debias(model, tokenizer, [counterfactuals(["she left", "nobody left"])])
 
 
 def test_texts_that_cannot_be_read(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_a_packed_text_is_read_as_what_it_holds(tmp_path: Path, suffix: str, mod
 def test_a_text_without_gendered_words(tokenizer: Any) -> None:
     model = build("bert", vocabulary=len(tokenizer))
     with pytest.raises(WordbiasError, match=r"gendered word .* apart: 0, .*--sent-debias"):
-        fit_sent_debias(model, tokenizer, counterfactuals(["nobody left"]))
+        fit_sent_debias(model, tokenizer, [counterfactuals(["nobody left"])])
 
 
 def test_any_attribute_with_pairs(tmp_path: Path) -> None:

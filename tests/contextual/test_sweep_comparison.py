@@ -41,8 +41,10 @@ def drawn(seed: int, draws: int) -> dict[str, list[Items]]:
             enumerate(NAMES, 1)}  # fmt: skip
 
 
-def rows(heads: list[Any], nulls: list[Any], seeds: tuple[int, ...] = ()) -> list[Row]:
-    return comparison_rows(NAMES, heads, nulls, ("nsp", "nli"), FEW, seeds)
+def rows(
+    heads: list[Any], nulls: list[Any], seeds: tuple[int, ...] = (), lists: list[Any] | None = None
+) -> list[Row]:
+    return comparison_rows(NAMES, heads, nulls, ("nsp", "nli"), FEW, seeds, lists or [])
 
 
 def one(found: list[Row], measure: str, **wanted: Any) -> Row:
@@ -146,6 +148,29 @@ def test_draws_that_differ_widen_the_interval() -> None:
         width.append(row.details["high"] - row.details["low"])
     assert width[0] == 0
     assert width[1] == pytest.approx(2)  # both draws the lower one, or both the higher one
+
+
+@pytest.mark.parametrize("measure", ["strength", "distance", "fairness"])
+def test_redraws_give_the_changes_an_interval_and_change_nothing_else(measure: str) -> None:
+    heads, nulls, redraws = [head(1), head(2)], [drawn(1, 2), drawn(2, 2)], [drawn(3, 9)] * 2
+    redraws[1] = drawn(4, 9)
+    alone, found = rows(heads, nulls, (0, 1)), rows(heads, nulls, (0, 1), redraws)
+    assert [
+        {k: v for k, v in row.details.items() if not k.startswith("lists")} for row in found
+    ] == [row.details for row in alone]
+    assert [row.details.get("against") for row in found if "lists" in row.details] == ["Base"] * 6
+    base = np.mean([value_of(each["Base"], measure) for each in heads])
+    for name in NAMES:
+        row = one(found, f"{measure}-change", setting=name, against="Base")
+        each = [[value_of(items, measure) for items in one[name]] for one in redraws]
+        low, high = np.percentile(np.mean(each, axis=0) - base, [2.5, 97.5])
+        assert row.details["lists"] == 9
+        assert (row.details["lists_low"], row.details["lists_high"]) == pytest.approx((low, high))
+    table = comparison_tables(found)[-1]
+    assert table.title == "Change from the base, and over 9 redraws of the pairs"
+    assert [line[0] for line in table.cells] == [
+        f"{symbol}, {name}" for symbol in "SDη" for name in NAMES
+    ]
 
 
 def test_measures_of_samples() -> None:

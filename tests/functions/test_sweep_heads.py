@@ -133,6 +133,51 @@ def test_a_null_is_what_other_commands_measure_with_a_null_adapter(
         assert against.value == pytest.approx(np.mean(own) - each.mean(), abs=1e-5)
 
 
+def test_redraws_are_what_other_commands_measure_with_the_adapters_of_redraws(
+    cli: Callable[..., Any], folder: Path, tmp_path: Path
+) -> None:
+    best, draws = tmp_path / "dev.csv", 3
+    best.write_text(
+        "level,settings (n11 c11 n12 c12 np),strength,distance,parity,accuracy,fairness,"
+        "snli_accuracy\nBase,,.2,.2,.5,.5,.25,.8\nSENT,1,.1,.1,.5,.5,.25,.8\n"
+    )
+    given = options(folder, nli=folder / "nli-0", best=best, seed_lists=draws)
+    report = sweep(folder / "nsp-0", **given, output=tmp_path / "all.csv")
+    found: dict[str, list[float]] = {"strength": [], "distance": [], "fairness": []}
+    for kind in ("nsp", "nli"):
+        wb.project(folder / f"{kind}-0", output=tmp_path / f"{kind}.adapter", seed_lists=draws)
+    for i in range(1, draws + 1):
+        of_triples = wb.stereoset(
+            folder / "nsp-0", data=folder / "gsss.csv", share=0.5, repair=False, setting="SENT-1",
+            adapter=tmp_path / f"nsp.lists{i}.adapter",
+        )  # fmt: skip
+        for measure in ("strength", "distance"):
+            found[measure] += [
+                row.value
+                for row in values(of_triples, measure, subset="all")
+                if row.subject.endswith("SENT-1")
+            ]
+        of_pairs = wb.nli_fairness(
+            folder / "nli-0", lists=folder / "lists", setting="SENT-1",
+            adapter=tmp_path / f"nli.lists{i}.adapter",
+        )  # fmt: skip
+        found["fairness"].append(values(of_pairs, "nli-fairness", setting="SENT-1")[0].value)
+    for measure, each in found.items():
+        (row,) = values(report, f"{measure}-change", setting="SENT-1", against="Base")
+        base = row.details["setting_value"] - row.value
+        low, high = np.percentile(np.array(each) - base, [2.5, 97.5])
+        assert row.details["lists"] == draws
+        assert row.details["lists_low"] == pytest.approx(low, abs=1e-5)
+        assert row.details["lists_high"] == pytest.approx(high, abs=1e-5)
+    assert not list(tmp_path.glob("*.part"))
+    with pytest.raises(
+        UsageError, match=r"seed_lists= fits all sites .* leave out sequential_fit="
+    ):
+        sweep(folder / "nsp-0", **given, sequential_fit=True)
+    refused = cli("sweep", "--table", tmp_path / "all.csv", "--seed-lists", 2)
+    assert (refused.code, "--seed-lists needs the models" in refused.err) == (2, True)
+
+
 def test_settings_chosen_in_another_sweep_are_compared(
     cli: Callable[..., Any], folder: Path, heads: Report, tmp_path: Path
 ) -> None:

@@ -11,7 +11,7 @@ from wordbias.measures.clustering import clustering
 from wordbias.measures.evaluate import evaluate, evaluate_panels
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.registry import BY_KEY, SELECTABLE
-from wordbias.measures.word_lists import OWN_DIRECTIONS, REDRAWN, redraw, with_lists
+from wordbias.measures.word_lists import OWN_DIRECTIONS, REDRAWN, redrawn, redraws, with_lists
 from wordbias.methods import misp
 
 FEW = ("midb", "direct-bias", "same")
@@ -31,6 +31,10 @@ def given(sample: Embedding) -> list[str]:
 def _panel(embedding: Embedding, given: list[str], attribute: Attribute | None = None) -> Panel:
     (panel,) = make_panels([embedding], None, attribute or Attribute.load(), given)
     return panel
+
+
+def _redraw(panel: Panel, draws: int) -> list[Null]:
+    return redrawn(panel, redraws(panel.attribute, draws))
 
 
 def _drawn_lists(null: Null) -> tuple[Embedding, Attribute]:
@@ -70,7 +74,7 @@ def test_a_redraw_equals_a_measurement_with_the_drawn_lists(
     for name in ("seeds", "n_init"):
         monkeypatch.setitem(clustering.__kwdefaults__, name, 2)  # type: ignore[arg-type]
     panel = _panel(sample, given)
-    nulls = redraw(panel, 2)
+    nulls = _redraw(panel, 2)
     rows = with_lists(evaluate(panel, families), [panel], families, 2)
     by_hand: dict[object, list[float]] = {}
     for null in nulls:
@@ -91,7 +95,7 @@ def test_words_and_pairs_are_drawn_with_replacement_as_many_as_listed(
     sample: Embedding, given: list[str]
 ) -> None:
     panel, attribute = _panel(sample, given), Attribute.load()
-    nulls = redraw(panel, 50)
+    nulls = _redraw(panel, 50)
     counts = np.zeros(200, int)
     found = [sample.take([name.lower() for name in names]) for names in attribute.members]
     np.testing.assert_array_equal(nulls[0].within, np.concatenate(found))
@@ -108,7 +112,7 @@ def test_words_and_pairs_are_drawn_with_replacement_as_many_as_listed(
     pairs = [(sample[a].astype(float) - sample[b]) for a, b in _found_pairs(sample)]
     assert axes <= {tuple(one) for one in pairs}
     assert len(axes) > len(pairs) / 2
-    for few, many in zip(redraw(panel, 3), nulls, strict=False):
+    for few, many in zip(_redraw(panel, 3), nulls, strict=False):
         assert few.partition is not None
         assert many.partition is not None
         np.testing.assert_array_equal(few.partition[0], many.partition[0])
@@ -127,7 +131,7 @@ def test_embeddings_that_lack_words_get_the_same_redraws(
     lacking = sample.subset([word for word in sample.words if word not in absent])
     assert len(sample) - len(lacking) == 2
     for null, other in zip(
-        redraw(_panel(sample, given), 5), redraw(_panel(lacking, given), 5), strict=True
+        _redraw(_panel(sample, given), 5), _redraw(_panel(lacking, given), 5), strict=True
     ):
         assert null.partition is not None
         assert other.partition is not None

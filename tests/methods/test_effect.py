@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +13,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from wordbias import Attribute, Embedding
-from wordbias.methods.effect import Effect, changes, effect, study, with_null
-from wordbias.methods.misp import fit, random_removals
+from wordbias.measures.word_lists import Redraw, redraws
+from wordbias.methods.effect import Effect, Study, changes, effect, study, with_lists, with_null
+from wordbias.methods.misp import fit
+from wordbias.methods.null import random_removals
 from wordbias.results import Row
 
 Matrix = NDArray[np.float64]
@@ -55,26 +59,34 @@ def measured(before: Embedding, after: Embedding, attribute: Attribute, center: 
     return effect(before, after, NEUTRAL, attribute, dims=3, center=center)
 
 
-def _by_hand(fitted_on: Embedding, measured_on: Embedding, center: bool) -> dict[str, float]:
+def _by_hand(
+    fitted_on: Embedding,
+    measured_on: Embedding,
+    center: bool,
+    *,
+    dims: int = 3,
+    lists: Attribute | None = None,
+) -> dict[str, float]:
     """Every value along the directions, in plain loops over words and materialised differences."""
+    names = (FIRST, SECOND) if lists is None else [list(one) for one in lists.members]
 
     def vectors(emb: Embedding, words: list[str], unit: bool = False) -> Matrix:
         rows = [emb[word].astype(float) for word in words]
         return np.array([row / np.linalg.norm(row) if unit else row for row in rows])
 
     def principal(unit: bool) -> tuple[Matrix, Matrix]:
-        f, m = vectors(fitted_on, FIRST, unit), vectors(fitted_on, SECOND, unit)
+        f, m = (vectors(fitted_on, one, unit) for one in names)
         rows = np.array([a - b for a in f for b in m])
         delta = rows.mean(0)
         rows = rows - delta if center else rows
         values, g = np.linalg.eigh(rows.T @ rows)
-        g = g[:, ::-1].T[:3]
-        return g * np.sign(g @ delta)[:, None], values[::-1][:3] / values.sum()
+        g = g[:, ::-1].T[:dims]
+        return g * np.sign(g @ delta)[:, None], values[::-1][:dims] / values.sum()
 
     def weighted(unit: bool) -> Matrix:
         g, a = principal(unit)
         x = vectors(measured_on, NEUTRAL, unit)
-        return np.array([[a[i] * (g[i] @ w) for i in range(3)] for w in x])
+        return np.array([[a[i] * (g[i] @ w) for i in range(dims)] for w in x])
 
     def mean_cosine(direction: Matrix) -> float:
         x = vectors(measured_on, NEUTRAL, unit=True)
@@ -375,3 +387,126 @@ def test_p_is_the_rank_of_the_change_among_all_removals(drawn: list[float], real
     assert (found["null_low"], found["null_high"]) == pytest.approx(
         tuple(np.percentile(drawn, [2.5, 97.5]))
     )
+
+
+def _with_copies(
+    base: Embedding, attribute: Attribute, drawn: Redraw, left_out: bool = False
+) -> tuple[Embedding, Attribute]:
+    """Return an embedding with a word of its own for each drawn word, and the lists of these."""
+    words, vectors = list(base.words), list(base.vectors)
+
+    def copy(word: str) -> str:
+        words.append(f"{word}.{len(words)}")
+        vectors.append(base[word])
+        return words[-1]
+
+    def chosen(names: tuple[str, ...], places: NDArray[np.intp]) -> list[str]:
+        return [n for i, n in enumerate(names) if i not in places] if left_out else [
+            names[i] for i in places
+        ]  # fmt: skip
+
+    first, second = (
+        tuple(map(copy, chosen(names, places)))
+        for names, places in zip(attribute.members, drawn.words, strict=True)
+    )
+    pairs = tuple((copy(a), copy(b)) for a, b in (attribute.pairs[i] for i in drawn.pairs))
+    assert drawn.axis is not None
+    a, b = attribute.pairs[drawn.axis]
+    lists = Attribute("gender", ("f", "m"), (first, second), pairs, direction=(copy(a), copy(b)))
+    return Embedding(words, np.array(vectors), base.name), lists
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_a_redraw_of_the_lists_is_a_run_with_lists_of_copied_words(
+    before: Embedding, attribute: Attribute, center: bool, hard: bool
+) -> None:
+    """A second implementation: fitted to and measured with the words that were drawn."""
+    names = tuple(tuple(f"{side}{i}" for i in range(20)) for side in "ab")
+    attribute = replace(attribute, members=names)
+    shifted = before.vectors[:40] + np.repeat([[1.0], [-1.0]], 20, axis=0)
+    words, vectors = [*before.words, *names[0], *names[1]], [*before.vectors, *shifted]
+    many = Embedding(words, np.array(vectors), "many")
+
+    def run(embedding: Embedding, lists: Attribute, draws: int = 0) -> Study:
+        options: dict[str, Any] = {"dims": 2, "center": center, "hard": hard, "lists": draws}
+        weights = "variance" if hard else "0.9,0.4"
+        return study(embedding, NEUTRAL, lists, weights=weights, **options)
+
+    found = run(many, attribute, 3)
+    assert found.measured == run(many, attribute).measured
+    checked = set()
+    for i, drawn in enumerate(redraws(attribute, 3)):
+        by_hand = run(*_with_copies(many, attribute, drawn))
+        for row in by_hand.measured.rows:
+            if "word" not in row.details:
+                key = row.measure, row.details["stage"], row.details.get("reference", "")
+                assert found.lists[key][i] == pytest.approx(row.value, rel=1e-5, abs=1e-6)
+                checked.add(key)
+        others, unseen = _with_copies(many, attribute, drawn, left_out=True)
+        for stage, embedding in (("before", others), ("after", by_hand.projection(others))):
+            along = _by_hand(others, embedding, center, dims=2, lists=unseen)
+            for name in MIDB:
+                # after: vectors that are rounded to float32, less what is removed of them
+                got = found.lists[name, stage, "left-out"][i]
+                assert got == pytest.approx(along[name], abs=1e-6, rel=0)
+                checked.add((name, stage, "left-out"))
+    assert checked == set(found.lists)
+
+
+def test_intervals_over_word_lists_are_percentiles_over_the_redraws(
+    before: Embedding, attribute: Attribute
+) -> None:
+    found = study(before, NEUTRAL, attribute, dims=2, lists=7, null=2)
+    assert [
+        {k: v for k, v in row.details.items() if not k.startswith(("lists", "left_out"))}
+        for row in found.rows
+    ] == [row.details for row in study(before, NEUTRAL, attribute, dims=2, null=2).rows]
+    over = {key: values for key, values in found.lists.items() if key[2] != "left-out"}
+    rows = {
+        (row.measure, row.details["stage"], row.details.get("reference", "")): row
+        for row in found.rows
+        if "lists" in row.details
+    }
+    assert set(rows) == set(over)
+    for (measure, stage, reference), row in rows.items():
+        about, values = row.details, over[measure, stage, reference]
+        assert about["lists"] == np.isfinite(values).sum()
+        ends = np.nanpercentile(values, [2.5, 97.5])
+        assert (about["lists_low"], about["lists_high"]) == pytest.approx(tuple(ends))
+        assert ("lists_change" in about) == (stage == "after")
+        if stage == "before":
+            continue
+        assert about["lists_change"] == about["change"]
+        change = values - over.get((measure, "before", ""), about["neutral"])
+        ends = np.nanpercentile(change, [2.5, 97.5])
+        assert (about["lists_change_low"], about["lists_change_high"]) == pytest.approx(tuple(ends))
+        assert ("left_out_change" in about) == (measure in MIDB and reference == "before")
+        if "left_out_change" in about:
+            start, end = (found.lists[measure, s, "left-out"] for s in ("before", "after"))
+            assert about["left_out_change"] == pytest.approx(np.nanmean(end - start))
+            assert about["left_out_before"] == pytest.approx(np.nanmean(start))
+            ends = np.nanpercentile(end - start, [2.5, 97.5])
+            assert about["left_out_change_low"] == pytest.approx(ends[0])
+            assert about["left_out_change_high"] == pytest.approx(ends[1])
+
+
+def test_a_redraw_without_a_value_is_not_counted() -> None:
+    about = {"neutral": 0.0, "better": "lower"}
+    rows = [
+        Row("a", "midb-rms", 0.5, {**about, "stage": "before"}),
+        Row("a", "midb-rms", 0.25, {**about, "stage": "after", "reference": "before"}),
+        Row("a", "midb", None, {**about, "stage": "before", "reason": "x"}),
+        Row("a", "direct-bias", 0.5, {**about, "stage": "before"}),
+    ]
+    nan = np.nan
+    lists = {
+        ("midb-rms", "before", ""): np.array([0.5, nan, 1.0]),
+        ("midb-rms", "after", "before"): np.array([0.25, nan, 0.25]),
+        ("midb", "before", ""): np.array([nan, nan, nan]),
+        ("direct-bias", "before", ""): np.array([nan, nan, nan]),
+    }
+    before, after, *others = with_lists(rows, lists)
+    assert (before.details["lists"], after.details["lists"]) == (2, 2)
+    assert others == rows[2:]
+    assert after.details["lists_change"] == -0.25
+    assert after.details["lists_change_low"] == pytest.approx(-0.75 + 0.025 * 0.5)

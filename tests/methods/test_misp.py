@@ -11,7 +11,8 @@ import pytest
 from scipy import stats
 
 from wordbias import Attribute, Embedding, WordbiasError
-from wordbias.methods.misp import Projection, fit, random_removals, reweighted
+from wordbias.methods.misp import Projection, fit, reweighted
+from wordbias.methods.null import random_removals
 from wordbias.methods.transform import Transform, transform_rows, transformed
 from wordbias.subspace import Subspace
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from wordbias import Embedding, __version__
 from wordbias.errors import WordbiasError
+from wordbias.measures.word_lists import redraws
 from wordbias.methods.misp import fit
 from wordbias.nli.pairs import Pairs
 from wordbias.nli.study import (
@@ -21,6 +23,7 @@ from wordbias.nli.study import (
     mean_errors,
     over_seeds,
     random_draws,
+    redrawn_lists,
     with_permuted_weights,
 )
 from wordbias.results import Row
@@ -118,6 +121,37 @@ def test_random_draws_remove_the_fitted_weights_along_other_directions(center: b
         found = np.sort(np.linalg.eigvalsh((one + one.T) / 2))[::-1][: fitted.dims]
         np.testing.assert_allclose(found, np.sort(fitted.weights)[::-1], atol=1e-5)
     assert np.abs(maps[0] - maps[1]).max() > 0.01
+
+
+@pytest.mark.parametrize("center", [False, True])
+def test_redrawn_lists_are_misp_of_lists_with_the_drawn_words(center: bool) -> None:
+    """A word that is drawn twice is two words of the same vector."""
+    sample, gender = Embedding.sample(), Attribute.load()
+    made = redrawn_lists(sample, 2, gender, center=center)
+    assert [one.name for one in made] == ["sample.misp-lists-0", "sample.misp-lists-1"]
+    assert made[0].info is None
+    for one, drawn in zip(made, redraws(gender, 2), strict=True):
+        words, vectors, members = list(sample.words), [sample.vectors], []
+        for names, places in zip(gender.members, drawn.words, strict=True):
+            found = [names[i].lower() for i in places]
+            members.append(tuple(f"{name}.{len(words) + i}" for i, name in enumerate(found)))
+            vectors.append(sample.take(found))
+            words += members[-1]
+        lists = replace(gender, members=tuple(members))
+        copied = Embedding(words, np.concatenate(vectors), "copied")
+        expected = fit(copied, lists, center=center)(sample)
+        np.testing.assert_allclose(one.vectors, expected.vectors, atol=1e-5)
+        assert np.abs(one.vectors - fit(sample, center=center)(sample).vectors).max() > 0.01
+
+
+def test_words_that_are_missing_are_not_redrawn() -> None:
+    sample, few = Embedding.sample(), Embedding(["she", "he"], np.eye(2), "few")
+    gone = {name.lower() for name in Attribute.load().members[0][:30]}
+    lacking = sample.subset([word for word in sample.words if word not in gone])
+    (one,) = redrawn_lists(lacking, 1)
+    assert one.words == lacking.words
+    with pytest.raises(WordbiasError, match="few: "):
+        redrawn_lists(few, 1)
 
 
 def test_wrong_weightings_are_of_the_groups_given() -> None:

@@ -18,6 +18,7 @@ command: click.Command = shell(
     argument("methods"),
     argument("embedding"),
     option("only", type=NAMES),
+    option("null", type=COUNT),
     option("choose", metavar="METRIC"),
     option("keep", type=FiniteRange(0, 1, min_open=True)),
     option("center", is_flag=True),
@@ -41,6 +42,7 @@ are not listed as specific; hard --as-published exempts only the listed words, a
     examples="""
         wordbias debias hard --measure --only midb,direct-bias
         wordbias debias hard,misp glove.txt -o debiased.txt
+        wordbias debias hard,misp glove.txt --no-equalise --null 99
         wordbias debias inlp glove.txt --classes 2 --save-transform inlp.safetensors
         wordbias debias gn-glove gn_glove.txt --drop-last -o wa.txt
         wordbias debias glove.txt --choose direct-bias --keep .98 --sets men -o clean.txt

@@ -18,9 +18,11 @@ command: click.Command = shell(
     option("set", type=click.Choice(CHOICES)),
     option("lists", metavar="FOLDER"),
     option("draws", type=COUNT),
+    option("seed_lists", type=COUNT),
     examples="""
         wordbias mab-eval
         wordbias mab-eval --set all --words
+        wordbias mab-eval --set names --seed-lists 1000
         wordbias mab-eval debiased.txt --model debiased.nli.safetensors
         wordbias mab-eval --groups ethnicity:white,black --set names
         wordbias mab-eval --predictions predictions.csv --set names

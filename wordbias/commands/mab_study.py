@@ -18,6 +18,7 @@ command: click.Command = shell(
     option("epochs", type=COUNT),
     option("average_epochs", type=COUNT),
     option("null", type=COUNT),
+    option("seed_lists", type=COUNT),
     option("only", type=NAMES),
     option("set", type=click.Choice(CHOICES)),
     option("lists", metavar="FOLDER"),
@@ -29,5 +30,6 @@ command: click.Command = shell(
         wordbias mab-study glove.txt misp.txt --train train.tsv --dev dev.tsv --set names -o study
         wordbias mab-study glove.txt --permute-weights --train train.tsv --dev dev.tsv -o study
         wordbias mab-study glove.txt misp.txt --null 6 --train train.tsv --dev dev.tsv -o study
+        wordbias mab-study glove.txt misp.txt --seed-lists 6 --train train.tsv --dev dev.tsv -o s
     """,
 )

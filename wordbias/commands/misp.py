@@ -12,12 +12,14 @@ command: click.Command = shell(
     misp,
     argument("embedding"),
     option("null", type=COUNT),
+    option("seed_lists", type=COUNT),
     examples="""
         wordbias misp
         wordbias misp glove.6B.zip::glove.6B.300d.txt -o debiased.txt
         wordbias misp vectors.bin --dims 2 --format json
         wordbias misp glove.txt --as-published
         wordbias misp glove.txt --null 99
+        wordbias misp glove.txt --seed-lists 100
         wordbias misp vectors.vec --groups age -o debiased.vec
     """,
 )

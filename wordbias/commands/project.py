@@ -29,6 +29,7 @@ command: click.Command = shell(
     option("setting", metavar="NAME"),
     option("export", metavar="DIR"),
     option("null", type=COUNT, metavar="K"),
+    option("seed_lists", type=COUNT, metavar="N"),
     option("batch", type=COUNT),
     examples="""
         wordbias project bert-nli -o nli.adapter

@@ -24,6 +24,7 @@ command: click.Command = shell(
     option("parity", type=click.Choice(PARITIES)),
     option("drop", type=FiniteRange(0, 1)),
     option("null", type=COUNT, metavar="K"),
+    option("seed_lists", type=COUNT, metavar="N"),
     option("best", metavar="CSV"),
     option("seeds", type=SEEDS),
     option("lists", metavar="FOLDER"),

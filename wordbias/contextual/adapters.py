@@ -21,12 +21,13 @@ from wordbias.contextual.families import (
     width,
 )
 from wordbias.contextual.hooks import Intervention, applied
-from wordbias.contextual.null import generator, random_step, random_subspace
+from wordbias.contextual.null import generator, random_subspace
 from wordbias.contextual.settings import SENT_DEBIAS, Settings, all_settings
 from wordbias.contextual.sites import EMBEDDING, KINDS, Site, attention, sites, written
 from wordbias.errors import WordbiasError, need, on_a_line
 from wordbias.formats.stored import ADAPTER, ADAPTER_OF_LABELS, reading, write
 from wordbias.methods.leace import Erasure
+from wordbias.methods.null import random_step
 from wordbias.methods.transform import Projection
 from wordbias.pretrained import transformer_of
 from wordbias.probes.sentence_folder import modules_of, with_modules

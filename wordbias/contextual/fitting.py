@@ -105,6 +105,28 @@ def fit_adapter(
     Dawkins et al. (2024), "Projective Methods for Mitigating Gender Bias in Pre-trained Language
     Models", section 4.
     """
+    return fit_adapters(
+        model, tokenizer, [pairs], recipe, wanted=wanted, batch=batch, source=source
+    )[0]
+
+
+def fit_adapters(
+    model: Any,
+    tokenizer: Any,
+    lists: Sequence[Sequence[SentencePair]],
+    recipe: Recipe | None = None,
+    *,
+    wanted: Sequence[Site] | None = None,
+    batch: int = BATCH,
+    source: str = "",
+) -> list[Adapter]:
+    """Fit an adapter to each list of pairs, in one pass over the first list; see `fit_adapter`.
+
+    Parameters
+    ----------
+    lists
+        Pairs, and redraws of these; see `wordbias.contextual.sentence_pairs.redrawn_pairs`.
+    """
     check_plain(model)
     recipe = recipe or Recipe()
     places = locate_all(model, PUBLISHED if wanted is None else wanted)
@@ -113,20 +135,46 @@ def fit_adapter(
         raise WordbiasError(
             "tokens cls: the first token of a decoder has read no other; choose mean, word or last"
         )
-    encoded = encode_pairs(model, tokenizer, pairs)
+    encoded = encode_pairs(model, tokenizer, lists[0])
     vectors: Mapping[Site, Float32] = {}
     if len(encoded.pairs) > 1 and chosen:  # fewer are refused at each site
         where = positions(encoded, recipe.tokens)
         tokens = encoded.first + encoded.second
         vectors = observe(model, tokenizer, tokens, where, chosen, batch)
-    fitted = {site: fit_site(model, site, vectors, encoded, recipe) for site in chosen}
+    adapters = [_adapter(model, chosen, vectors, encoded, recipe, {"source": source})]
+    for redraw, pairs in enumerate(lists[1:], 1):
+        kept, drawn = encoded.redrawn(pairs)
+        rows = [*kept, *(len(encoded.pairs) + i for i in kept)]
+        taken = {site: values[rows] for site, values in vectors.items()}
+        about = {"source": source, "redraw": redraw}
+        try:
+            adapters.append(_adapter(model, chosen, taken, drawn, recipe, about))
+        except WordbiasError as error:
+            raise WordbiasError(f"redraw {redraw} of the pairs: {error}") from None
+    return adapters
+
+
+def _adapter(
+    model: Any,
+    chosen: Sequence[Site],
+    vectors: Mapping[Site, Float32],
+    encoded: EncodedPairs,
+    recipe: Recipe,
+    about: Mapping[str, Any],
+) -> Adapter:
+    """Fit the subspaces to observed vectors; a redraw has no stability of its own."""
+    steady = "redraw" not in about
+    fitted = {
+        site: fit_site(model, site, vectors, encoded, recipe, steady=steady) for site in chosen
+    }
     uneven = [
         {"pair": list(encoded.pairs[i]), "tokens": list(encoded.lengths(i))} for i in encoded.uneven
     ]
     same = [{"pair": list(pair), "tokens": None} for pair in encoded.same]
-    facts = {"source": source, **asdict(recipe), "pairs": len(pairs), "left_out": [*uneven, *same]}
+    n = len(encoded.pairs) + len(encoded.same)
+    facts = {**about, **asdict(recipe), "pairs": n, "left_out": [*uneven, *same]}
     del facts["dims"]  # each subspace has its own
-    facts["sites"] = {str(site): about for site, (_, about) in fitted.items()}
+    facts["sites"] = {str(site): one for site, (_, one) in fitted.items()}
     subspaces = {site: subspace for site, (subspace, _) in fitted.items()}
     return Adapter(subspaces, Fingerprint.of(model), facts=facts)
 
@@ -231,6 +279,19 @@ class EncodedPairs:
     def even(self) -> list[int]:
         """Return the indices of the pairs whose tokens align."""
         return [i for i in range(len(self.pairs)) if i not in self.uneven]
+
+    def redrawn(self, pairs: Sequence[SentencePair]) -> tuple[list[int], EncodedPairs]:
+        """Return pairs drawn from all of these, twice if twice drawn, and their indices here."""
+        place = {pair: i for i, pair in enumerate(self.pairs)}
+        kept = [place[pair] for pair in pairs if pair in place]
+        uneven = set(self.uneven)
+        return kept, EncodedPairs(
+            tuple(self.pairs[i] for i in kept),
+            tuple(self.first[i] for i in kept),
+            tuple(self.second[i] for i in kept),
+            tuple(k for k, i in enumerate(kept) if i in uneven),
+            tuple(pair for pair in pairs if pair not in place),
+        )
 
     def lengths(self, i: int) -> tuple[int, int]:
         """Return the numbers of tokens of the sentences of a pair."""

@@ -1,4 +1,7 @@
-"""Random directions in place of fitted ones: what a removal of the same size does by itself."""
+"""Random directions at the sites of a model, in place of fitted ones; see `methods.null`.
+
+A file of its own so that adapters can be read without them.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,6 @@ import numpy as np
 from wordbias.contextual.families import PARTS
 from wordbias.contextual.hooks import of_heads
 from wordbias.contextual.sites import Site
-from wordbias.methods.leace import Erasure
-from wordbias.methods.transform import Projection
 from wordbias.subspace import Subspace, random_frame
 
 
@@ -26,19 +27,6 @@ def random_subspace(subspace: Subspace, rng: np.random.Generator, kind: str = ""
         heads = [Subspace(random_frame(1, size, rng), [weight]) for weight in subspace.weights]
         return of_heads(heads)
     return Subspace(random_frame(k, d, rng), subspace.weights)
-
-
-def random_step(step: Projection | Erasure, rng: np.random.Generator) -> Projection | Erasure:
-    """Return the removal of random directions, as many as a fitted removal has.
-
-    A projection keeps its weights. An affine map, such as that of LEACE, becomes the orthogonal
-    projection along random directions; it leaves the same row where it is.
-    """
-    if isinstance(step, Projection):
-        return Projection(random_subspace(step.subspace, rng), step.hard)
-    k, d = step.right.shape
-    drawn = random_frame(k, d, rng)
-    return Erasure(drawn.T, drawn, step.bias)
 
 
 def generator(seed: int, site: Site | str) -> np.random.Generator:

@@ -13,9 +13,21 @@ import numpy as np
 
 from wordbias.arrays import unit
 from wordbias.contextual.adapters import SENTENCE, Adapter
-from wordbias.contextual.fitting import BATCH, Recipe, encode_pairs, fit_adapter, observe, positions
+from wordbias.contextual.fitting import (
+    BATCH,
+    Recipe,
+    encode_pairs,
+    fit_adapters,
+    observe,
+    positions,
+)
 from wordbias.contextual.hooks import check_plain
-from wordbias.contextual.sentence_pairs import SentencePair, SentencePairsLike, sentence_pairs
+from wordbias.contextual.sentence_pairs import (
+    SentencePair,
+    SentencePairsLike,
+    redrawn_pairs,
+    sentence_pairs,
+)
 from wordbias.contextual.sites import Site
 from wordbias.errors import WordbiasError
 from wordbias.formats.tables import numbered_lines
@@ -40,8 +52,11 @@ def fit_with_baseline(
     wanted: Sequence[Site] | None = None,
     batch: int = BATCH,
     name: str = "",
-) -> Adapter:
+    draws: int = 0,
+) -> list[Adapter]:
     """Fit an adapter and, if there is a text, the baseline; see `fit_adapter`.
+
+    Others follow that are fitted to redraws of the pairs, those of the text too.
 
     Parameters
     ----------
@@ -51,13 +66,15 @@ def fit_with_baseline(
         Text of the baseline, see `pairs_of_text`.
     name
         Name of the model, for the message of an error.
+    draws
+        Number of redraws.
     """
     paired = sentence_pairs(pairs)
     try:
-        adapter = fit_adapter(
+        adapters = fit_adapters(
             model,
             tokenizer,
-            paired,
+            [paired, *redrawn_pairs(paired, draws, recipe.seed)],
             recipe,
             wanted=wanted,
             batch=batch,
@@ -66,11 +83,15 @@ def fit_with_baseline(
     except WordbiasError as error:
         raise WordbiasError(f"{name}: {error}" if name else error) from None
     if text is None:
-        return adapter
-    drawn = pairs_of_text(text, groups, limit=limit, seed=recipe.seed)
-    subspace = fit_sent_debias(model, tokenizer, drawn, batch=batch)
-    about = {"source": _source(text), "pairs": len(drawn)}
-    return replace(adapter, sent_debias=subspace, facts={**adapter.facts, "sent_debias": about})
+        return adapters
+    of_text = pairs_of_text(text, groups, limit=limit, seed=recipe.seed)
+    lists = [of_text, *redrawn_pairs(of_text, draws, recipe.seed)]
+    about = {"source": _source(text), "pairs": len(of_text)}
+    subspaces = fit_sent_debias(model, tokenizer, lists, batch=batch)
+    return [
+        replace(adapter, sent_debias=one, facts={**adapter.facts, "sent_debias": about})
+        for adapter, one in zip(adapters, subspaces, strict=True)
+    ]
 
 
 def _source(source: object) -> str:
@@ -79,8 +100,8 @@ def _source(source: object) -> str:
 
 
 def fit_sent_debias(
-    model: Any, tokenizer: Any, pairs: Sequence[SentencePair], *, batch: int = BATCH
-) -> Subspace:
+    model: Any, tokenizer: Any, lists: Sequence[Sequence[SentencePair]], *, batch: int = BATCH
+) -> list[Subspace]:
     """Fit the baseline's subspace of one direction at the sentence, which is removed hard.
 
     Each sentence's vector is divided by its length and the mean of its pair is subtracted; the
@@ -88,8 +109,9 @@ def fit_sent_debias(
 
     Parameters
     ----------
-    pairs
-        Sentences and their counterfactuals, see `counterfactuals`.
+    lists
+        Sentences and their counterfactuals, see `counterfactuals`, and redraws of these, each of
+        which has a subspace.
 
     Raises
     ------
@@ -103,7 +125,7 @@ def fit_sent_debias(
     Representations", section 2.
     """
     check_plain(model)
-    encoded = encode_pairs(model, tokenizer, pairs) if pairs else None
+    encoded = encode_pairs(model, tokenizer, lists[0]) if lists[0] else None
     n = 0 if encoded is None else len(encoded.pairs)
     if encoded is None or n < 2:
         raise WordbiasError(
@@ -112,7 +134,9 @@ def fit_sent_debias(
         )
     tokens, chosen = encoded.first + encoded.second, positions(encoded, "cls")
     vectors = unit(observe(model, tokenizer, tokens, chosen, [SENTENCE], batch)[SENTENCE])
-    return Subspace.from_pairs(vectors[:n], vectors[n:], 1)
+    first, second = vectors[:n], vectors[n:]
+    redraws = [encoded.redrawn(pairs)[0] for pairs in lists[1:]]
+    return [Subspace.from_pairs(first[i], second[i], 1) for i in (range(n), *redraws)]
 
 
 def pairs_of_text(

@@ -8,10 +8,14 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from wordbias.errors import WordbiasError
 from wordbias.wordlists.toml import as_table, complain, packaged, read_text, read_toml
 
 BUILT_IN = "sentence_pairs.toml"
+_REDRAWS = 3
+"""Key of the random numbers of redraws."""
 _WRITE = 'write it as [["She left.", "He left."], ...]'
 
 
@@ -55,6 +59,14 @@ def sentence_pairs(path: SentencePairsLike | None = None) -> tuple[SentencePair,
     if not pairs:
         raise WordbiasError(f"{where}: expected pairs of sentences, found none; {_WRITE}")
     return pairs
+
+
+def redrawn_pairs(
+    pairs: Sequence[SentencePair], draws: int, seed: int = 0
+) -> list[tuple[SentencePair, ...]]:
+    """Draw pairs again, as many, with replacement; the first of many draws are those of few."""
+    rng, n = np.random.default_rng([seed, _REDRAWS]), len(pairs)
+    return [tuple(pairs[i] for i in rng.integers(n, size=n)) for _ in range(draws)]
 
 
 def _from_toml(file: Traversable) -> Iterable[SentencePair]:

@@ -16,7 +16,7 @@ from wordbias.functions.choice import Choice, make_choice, similarity_sets
 from wordbias.functions.inputs import ReadOptions, names_of, open_subject, path_of
 from wordbias.functions.lists import vocabulary_of
 from wordbias.functions.quality import Places, places_of
-from wordbias.functions.tables import effect_table, measures_tables
+from wordbias.functions.tables import effect_table, measures_tables, null_table
 from wordbias.measures.evaluate import check_families, evaluate_panels
 from wordbias.measures.panel import make_panels
 from wordbias.measures.registry import STANDARD, names_families
@@ -29,7 +29,7 @@ from wordbias.methods.choice import (
     parse_candidates,
 )
 from wordbias.methods.diagnosis import REMOVED, about_removal
-from wordbias.methods.effect import effect
+from wordbias.methods.effect import Effect, beside_null, effect
 from wordbias.methods.fitted import Chain, Fitted, Reach
 from wordbias.methods.methods import (
     METHODS,
@@ -41,6 +41,7 @@ from wordbias.methods.methods import (
     wanted_by,
 )
 from wordbias.methods.misp import DIMS
+from wordbias.methods.null import refuse_no_projection
 from wordbias.methods.storage import Origin, save_chain
 from wordbias.methods.words import listed_words
 from wordbias.rendering import Table
@@ -78,6 +79,7 @@ def debias(
     only: str | Sequence[str] | None = None,
     sembias: str | os.PathLike[str] | None = None,
     chance: bool = True,
+    null: int | None = None,
     choose: str | None = None,
     keep: float | None = None,
     dims: int | None = None,
@@ -152,6 +154,11 @@ def debias(
         With ``measure``: SemBias test set.
     chance : bool
         Give the chance level of each value: along axes unrelated to the attribute.
+    null : int, optional
+        Measure MIDB, direct bias and cost before and after, and the change beside that of so many
+        random removals: the same methods along random directions, as many and with the same
+        weights. For misp, mhd, double-hard, inlp, leace, half-sibling, conceptor, and hard and
+        multi-hard without ``equalise``.
     choose : str, optional
         Measure to improve: midb-abs, direct-bias, clustering-accuracy, gipe, sembias-stereotype,
         weat, lean or another; an unknown name lists all.
@@ -290,13 +297,15 @@ def debias(
         if groups is not None and "sets" in settings:
             raise UsageError("multi-hard takes --sets or the pairs of --groups, not both")
         _refuse_given({"keep": keep, "jobs": jobs}, "--choose")
+        refuse_no_projection(names if null else ())
     else:
         embedding, to_try = _embedding_and_methods(embedding, methods)
         names = []
         tests = _similarity_sets(settings.pop("sets", None))
-        _check_choice(choose, keep, settings, measure=measure)
+        _check_choice(choose, keep, settings, measure=measure, null=null)
     families = names_of(only) or STANDARD
-    of_both = {"sembias": sembias, "vocab": vocab, "strict-vocab": strict_vocab}
+    of_both: dict[str, object] = {"sembias": sembias}
+    of_both |= {} if null else {"vocab": vocab, "strict-vocab": strict_vocab}
     options = {"only": only, "no-chance": not chance} | ({} if choose else of_both)
     _check_measuring(families, options, measure=measure)
     output, transform = path_of(output), path_of(save_transform)
@@ -304,7 +313,7 @@ def debias(
     read |= {"--groups": path_of(groups), "--sembias": path_of(sembias), "--vocab": path_of(vocab)}
     _check_files(output, transform, path_of(embedding), read)
     attribute = load_attribute(groups)
-    if (measure or choose) and isinstance(attribute, WordGroups):
+    if (measure or choose or null) and isinstance(attribute, WordGroups):
         raise more_than_two(attribute, path_of(groups) or "")
     questions = SemBias.load(located(os.fspath(sembias))) if sembias else None
     given, specific = vocabulary_of(vocab, attribute)
@@ -333,7 +342,7 @@ def debias(
         head=head or 0,
         wanted=wanted_by(names, attribute, settings),
         output=output,
-        whole=measure or head is None,
+        whole=measure or null is not None or head is None,
     )
     before = subject.embedding
     chain, done = fit_chain(methods or (), before, None if groups is None else attribute, settings)
@@ -349,6 +358,12 @@ def debias(
             seed=seed,
         )
         measured = evaluate_panels(panels, families, sembias=questions, chance=chance)
+    beside = []
+    if null and isinstance(attribute, Attribute):
+        vocabulary = choose_vocabulary(
+            [before], attribute, given, strict=strict_vocab, specific=specific
+        )
+        beside = beside_null(before, chain, vocabulary, attribute, null, seed=seed)
     chosen = None if choice is None else choice.report(chain)
 
     def save(sha256: str) -> None:
@@ -356,7 +371,7 @@ def debias(
             save_chain(transform, chain, Origin.of(before, subject.info.words, sha256))
 
     reached = subject.write_words(chain, done, save)
-    closing = [] if measure or chosen else ["--measure measures bias before and after."]
+    closing = [] if measure or chosen or beside else ["--measure measures bias before and after."]
     if transform is not None:
         closing.append(f"Fitted: {transform}; to apply it: wordbias apply {transform} FILE -o OUT.")
     of_sets = names == ["multi-hard"] and groups is None
@@ -367,12 +382,14 @@ def debias(
             *(row for part in chain.parts for row in part.found),
             *reach_rows(chain, reached, done),
             *measured,
+            *beside,
         ],
         tables=[
             *(chosen.tables if chosen else ()),
             *(table for part in chain.parts for table in found_tables(part)),
             reach_table(chain, reached),
             *measures_tables(measured),
+            *_null_tables(beside, attribute),
         ],
         heading=[
             *(chosen.heading if chosen else ()),
@@ -385,6 +402,13 @@ def debias(
         notes=[f"{part.name}: {warning}" for part in chain.parts for warning in part.warnings],
     )
     return subject.result(chain, report, done)
+
+
+def _null_tables(rows: list[Row], attribute: Attribute | WordGroups) -> list[Table]:
+    """Make the tables of what changed, and of random removals beside it."""
+    if not rows or not isinstance(attribute, Attribute):
+        return []
+    return [effect_table(Effect(rows, []), attribute, {}), null_table(rows, attribute)]
 
 
 def fitted_report(
@@ -499,7 +523,12 @@ def _similarity_sets(sets: object) -> Sequence[SimilaritySet]:
 
 
 def _check_choice(
-    choose: str, keep: float | None, settings: Mapping[str, object], *, measure: bool
+    choose: str,
+    keep: float | None,
+    settings: Mapping[str, object],
+    *,
+    measure: bool,
+    null: int | None,
 ) -> None:
     """Refuse an unknown measure or share, and what cannot go with ``--choose``."""
     check_metric(choose)
@@ -507,6 +536,8 @@ def _check_choice(
         raise UsageError(f"--keep: expected a share above 0, 1 at most, got {keep:g}")
     if measure:
         raise UsageError("--choose measures by itself; leave --measure out")
+    if null is not None:
+        raise UsageError("--null is about one result; give it in a call with the methods chosen")
     if settings:
         raise UsageError(
             f"{_option(next(iter(settings)))} is for all methods of a call; with --choose write "

@@ -33,6 +33,9 @@ from wordbias.wordlists import GroupsLike, Templates, other_than_gender
 
 ALL = "all"
 CHOICES = (*MARKED, ALL)
+_OVER_LISTS = (
+    "Over lists: {} of each group's words, the verbs and the objects, as many, with replacement. "
+)
 _LABELS = {
     "mab-distance": "distance d",
     "mab-error": "error E",
@@ -56,6 +59,7 @@ def mab_eval(
     words: bool = False,
     draws: int = PARTITIONS,
     strict: bool = False,
+    seed_lists: int | None = None,
     skip_bad: bool = False,
     allow_pickle: bool = False,
     cache: bool = True,
@@ -69,6 +73,10 @@ def mab_eval(
     wordbias mab-build writes, or a Hugging Face model; by default the model that comes with
     wordbias, on the sample. With ``groups`` the hypotheses are about two other groups of people; if
     it has only names of people, the test set is ``set`` names.
+
+    ``seed_lists`` adds an interval over word lists: the words of each group, the verbs and the
+    objects are drawn again, as many, with replacement, and the sentences of the drawn words are
+    averaged. The sentences are scored once.
 
     Parameters
     ----------
@@ -99,6 +107,8 @@ def mab_eval(
         Number of partitions of the permutation test over words.
     strict : bool
         Compute p as published: share of d* > d, which can be 0.
+    seed_lists : int, optional
+        Number of redraws of the test sets' words, for a 95 % interval over them.
     skip_bad : bool
         Drop and count rows that cannot be used.
     allow_pickle : bool
@@ -113,7 +123,8 @@ def mab_eval(
     Report
         For each kind of word (``setting``: nouns, pronouns, …) the mean (N, E, C) of each
         ``group``, the distance d between them with its p, and the error E, with bootstrap intervals
-        over premises; with ``words`` the same of each ``word``.
+        over premises; with ``words`` the same of each ``word``; with ``seed_lists`` the interval
+        over word lists (``lists_low``, ``lists_high``).
 
     Raises
     ------
@@ -164,7 +175,7 @@ def mab_eval(
         found = _predict_with_own(
             model, embedding, ReadOptions(cache, skip_bad, allow_pickle), tests
         )
-    settings = Settings(draws, strict, seed)
+    settings = Settings(draws, strict, seed, seed_lists or 0)
     scored = list(zip(found.tests, found.probabilities, strict=True))
     rows = [row for test, p in scored for row in mab_rows(test, p, found.subject, settings)]
     single = [row for test, p in scored if words for row in word_rows(test, p, found.subject)]
@@ -317,12 +328,14 @@ def initials(groups: tuple[str, str]) -> tuple[str, str]:
 
 
 def _bias_table(rows: Sequence[Row]) -> Table:
-    """Tabulate one line a measure of bias, with its interval over premises."""
+    """Tabulate one line a measure of bias, with its intervals."""
+    redraws = max((row.details.get("lists", 0) for row in rows), default=0)
     cells = [
         [
             f"{row.details['setting']}, {_LABELS[row.measure]}",
             number(row.value),
             f"{number(row.details['low'])} … {number(row.details['high'])}",
+            *([_over_lists(row)] if redraws else []),
             f"{row.details['n']:,}",
         ]
         for row in rows
@@ -330,12 +343,20 @@ def _bias_table(rows: Sequence[Row]) -> Table:
     ]
     return Table(
         "Marked attribute bias: 0 is none, lower is better",
-        ["", "value", "95 %", "pairs"],
+        ["", "value", "95 %", *(["over lists"] if redraws else []), "pairs"],
         cells,
-        "The intervals are a bootstrap over premises; the words and the model are fixed. They do "
-        "not cover the training seed: the same training under another seed gives other values, "
+        ("95 %: a bootstrap" if redraws else "The intervals are a bootstrap")
+        + " over premises; the words and the model are fixed. "
+        + (_OVER_LISTS.format(how_many(redraws, "redraw")) if redraws else "")
+        + ("Neither covers" if redraws else "They do not cover")
+        + " the training seed: the same training under another seed gives other values, "
         "which mab-study shows.",
     )
+
+
+def _over_lists(row: Row) -> str:
+    ends = (number(row.details.get(f"lists_{end}")) for end in ("low", "high"))
+    return " … ".join(ends) if "lists" in row.details else "–"
 
 
 def _words_tables(rows: Sequence[Row]) -> list[Table]:

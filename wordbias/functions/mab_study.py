@@ -24,7 +24,7 @@ from wordbias.functions.quality import Places, places_of, quality_tables
 from wordbias.functions.tables import measures_tables, p_value
 from wordbias.measures.registry import STANDARD, names_families
 from wordbias.measures.sembias import SemBias
-from wordbias.nli.differences import AGAINST_NULL, CHANGES, about_power
+from wordbias.nli.differences import AGAINST_LISTS, AGAINST_NULL, CHANGES, about_power
 from wordbias.nli.mab import BIAS, MEANS
 from wordbias.nli.pairs import PairsLike, load_pairs
 from wordbias.nli.recipes import PRECISIONS, is_half, recipe_named
@@ -69,6 +69,7 @@ def mab_study(
     average_epochs: int | None = None,
     permute_weights: bool = False,
     null: int | None = None,
+    seed_lists: int | None = None,
     only: str | Sequence[str] | None = None,
     center: bool = False,
     as_published: bool = False,
@@ -106,6 +107,12 @@ def mab_study(
     this arm, seed by seed. Take as many draws as seeds: models that share a draw are not
     independent, and the intervals would be too narrow.
 
+    ``seed_lists`` adds one arm in the same way, to ask how far E and d depend on the names that
+    MISP was fitted to: these are drawn again, as many, with replacement, and the model of seed s is
+    trained on MISP of redraw s modulo their number. Its differences to the first embedding vary
+    over seeds and word lists together. Each other embedding is compared with it too; give MISP of
+    all names as one of them.
+
     With ``groups`` measures and test sets are about its two groups. Results are stored in the
     folder: the same call resumes an interrupted one, and a call with more embeddings computes only
     what is new.
@@ -135,14 +142,17 @@ def mab_study(
         Add MISP of the first embedding with the 23 wrong weightings of appendix C.
     null : int, optional
         Number of random removals with the weights of MISP, which are one arm; at most one a seed.
+    seed_lists : int, optional
+        Number of redraws of the attribute's names that MISP is fitted to, which are one arm; at
+        most one a seed.
     only : sequence of str, optional
         Families of measures, some of {measures}.  [default: all but {others}]
     center : bool
         Centre the differences, as the paper's one-sided PCA does; this removes their mean.
     as_published : bool
         Use the settings of the paper: for the measures as in wordbias measure, for MISP in
-        ``permute_weights`` and ``null``, and "a" or "an" in the test sets by the first letter
-        only: a SUV.
+        ``permute_weights``, ``null`` and ``seed_lists``, and "a" or "an" in the test sets by the
+        first letter only: a SUV.
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
     set : str, optional
@@ -175,9 +185,10 @@ def mab_study(
     Report
         Rows of every model (with its ``seed``), their means over seeds (``seeds``, ``spread``),
         paired differences (``mab-error-change``, ``mab-distance-change``; to the random removals
-        ``mab-error-against-null``, ``mab-distance-against-null``), the measures and the quality of
-        every embedding, and the correlations with E. A set whose words an embedding
-        lacks has rows without a value but a ``reason``.
+        ``mab-error-against-null``, ``mab-distance-against-null``, to MISP of redrawn names
+        ``mab-error-against-lists``, ``mab-distance-against-lists``), the measures and the quality
+        of every embedding, and the correlations with E. A set whose words an embedding lacks has
+        rows without a value but a ``reason``.
 
     Raises
     ------
@@ -207,8 +218,9 @@ def mab_study(
     check_choice("--set", set, CHOICES)
     half, templates = is_half(precision), None if lists is None else templates_of(lists)
     chosen, seeds = recipe_named(recipe, epochs=epochs), list(dict.fromkeys(seeds_of(seeds)))
-    if null is not None:
-        _check_draws(null, seeds)
+    for option, count in (("--null", null), ("--seed-lists", seed_lists)):
+        if count is not None:
+            _check_draws(option, count, seeds)
     read_options, workers = ReadOptions(cache, skip_bad, allow_pickle), Workers(jobs, backend)
     subjects = [open_subject(one, read_options) for one in as_list(embeddings)]
     need("torch", extra="torch", purpose="The study")
@@ -216,7 +228,10 @@ def mab_study(
 
     centred, attribute = center or as_published, Attribute.load(groups)
     studied = [subject.embedding for subject in subjects]
-    draws = study.random_draws(studied[0], null, attribute, center=centred) if null else []
+    draws, redraws = (
+        make(studied[0], count, attribute, center=centred) if count else []
+        for make, count in ((study.random_draws, null), (study.redrawn_lists, seed_lists))
+    )
     if permute_weights:
         studied = study.with_permuted_weights(studied, attribute, center=centred)
     places = places_of(sets)
@@ -239,6 +254,7 @@ def mab_study(
         raw=raw,
         average_epochs=average_epochs or 0,
         null=draws,
+        redraws=redraws,
     )
     missing = study.skipped(plan)
     for line in missing:
@@ -249,7 +265,7 @@ def mab_study(
     closing = [f"Kept in {folder}: models, rows, {_STORED}."]
     if not correlated:
         closing.insert(0, "Correlations with E (Table 5) need at least 3 embeddings.")
-    about = _about_seeds(rows, len(plan.embeddings) + bool(null), len(plan.seeds))
+    about = _about_seeds(rows, len(plan.embeddings) + len(plan.arms), len(plan.seeds))
     if average_epochs:
         last = how_many(average_epochs, "epoch")
         about.insert(0, f"Values of a model are means over its last {last}.")
@@ -273,22 +289,25 @@ def mab_study(
     return report
 
 
-def _check_draws(draws: int, seeds: Sequence[int]) -> None:
+def _check_draws(option: str, draws: int, seeds: Sequence[int]) -> None:
     """Refuse draws that no seed would use."""
     used = len({seed % draws for seed in seeds})
     if used < draws:
         raise UsageError(
-            f"--null: {how_many(len(seeds), 'seed')} would use {used} of {draws} draws, as "
+            f"{option}: {how_many(len(seeds), 'seed')} would use {used} of {draws} draws, as "
             f"seed s takes draw s modulo {draws}; give fewer draws, or --seeds that use all"
         )
 
 
 def _heading(plan: Plan) -> str:
     said = f"Embeddings: {len(plan.embeddings)}. Models of each: {len(plan.seeds)}."
-    if not plan.null:
-        return said
-    drawn = how_many(len(plan.null), "random removal")
-    return f"{said} {plan.null_name}: {drawn} with the weights of MISP, together one arm."
+    if plan.null:
+        drawn = how_many(len(plan.null), "random removal")
+        said += f" {plan.null_name}: {drawn} with the weights of MISP, together one arm."
+    if plan.redraws:
+        drawn = how_many(len(plan.redraws), "redraw")
+        said += f" {plan.redraws_name}: MISP fitted to {drawn} of the names, together one arm."
+    return said
 
 
 def _errors_table(rows: Sequence[Row]) -> Table:
@@ -345,10 +364,10 @@ def _marked_cells(
 def _difference_tables(rows: Sequence[Row]) -> list[Table]:
     """Tabulate the differences in E and d, one line an embedding and set.
 
-    They are those to the first embedding, then those to the random removals.
+    They are those to the first embedding, then those to the other arms.
     """
     tables = []
-    for measure, change in (*CHANGES.items(), *AGAINST_NULL.items()):
+    for measure, change in (*CHANGES.items(), *AGAINST_NULL.items(), *AGAINST_LISTS.items()):
         own = [row for row in rows if row.measure == change and row.value is not None]
         tested = [row for row in own if "p" in row.details]
         if not tested:

@@ -11,7 +11,13 @@ from wordbias.errors import UsageError
 from wordbias.formats.files import refuse_same
 from wordbias.functions.inputs import ReadOptions, Subject, open_subject, path_of
 from wordbias.functions.lists import vocabulary_of
-from wordbias.functions.tables import components_table, effect_table, moved_line, null_table
+from wordbias.functions.tables import (
+    components_table,
+    effect_lists_tables,
+    effect_table,
+    moved_line,
+    null_table,
+)
 from wordbias.methods.effect import Study, chance_levels, study
 from wordbias.methods.words import listed_words
 from wordbias.results import Report
@@ -31,6 +37,7 @@ def misp(
     weights: str = "variance",
     chance: bool = True,
     null: int | None = None,
+    seed_lists: int | None = None,
     groups: GroupsLike | None = None,
     vocab: str | os.PathLike[str] | Sequence[str] | None = None,
     strict_vocab: bool = False,
@@ -47,6 +54,12 @@ def misp(
     A value may also fall because anything was removed. With ``null`` a table has the change of each
     value, that of random removals with the same weights, and p: of all these removals, MISP among
     them, the share that changes the value at least as much as MISP does.
+
+    ``seed_lists`` says how far the values depend on which names and pairs were listed: these are
+    drawn again, as many, with replacement, and the axis is one of the pairs. MISP is fitted to each
+    redraw, and bias measured along it before and after, so that the intervals are those of the
+    whole call. MIDB is also measured along the names that a redraw leaves out, to which nothing was
+    fitted: does MISP remove what other names of this kind share?
 
     Parameters
     ----------
@@ -70,6 +83,8 @@ def misp(
     null : int, optional
         Number of removals with the same weights along random directions, whose changes stand beside
         those of MISP.
+    seed_lists : int, optional
+        Number of redraws of the attribute's word lists, for 95 % intervals over them.
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
     vocab : path or sequence of str, optional
@@ -138,6 +153,7 @@ def misp(
         seed=seed,
         chance=levels,
         null=null or 0,
+        lists=seed_lists or 0,
     )
     subject.write(found.projection)
     report = Report(
@@ -146,7 +162,8 @@ def misp(
         tables=[
             components_table(found, attribute),
             effect_table(found.measured, attribute, found.chance),
-            *([null_table(found, attribute)] if null else []),
+            *([null_table(found.rows, attribute)] if null else []),
+            *(effect_lists_tables(found, attribute) if found.lists else []),
         ],
         heading=_heading(subject, attribute, found, given, specific),
         closing=[moved_line(found.measured), subject.output_line()],

@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from wordbias.arguments import check_choice, check_number
+from wordbias.arguments import check_choice
 from wordbias.calls import current, note, public
 from wordbias.contextual.adapters import (
     Adapter,
@@ -39,7 +39,11 @@ from wordbias.contextual.folding import export as write_folder
 from wordbias.contextual.loading import HEADS, Target, load_target
 from wordbias.contextual.scrubbing import METHODS
 from wordbias.contextual.sent_debias import LIMIT, TextLike, fit_with_baseline
-from wordbias.contextual.sentence_pairs import SentencePairsLike, sentence_pairs
+from wordbias.contextual.sentence_pairs import (
+    SentencePairsLike,
+    redrawn_pairs,
+    sentence_pairs,
+)
 from wordbias.contextual.settings import SENT_DEBIAS, Settings
 from wordbias.contextual.sites import EMBEDDING, Site, locate, written
 from wordbias.contextual.sites import sites as read_sites
@@ -78,6 +82,10 @@ _TOGETHER = (
     "--setting and --export go together: a setting, and the folder of the model with it; or use -o "
     "to write an adapter with that setting"
 )
+_REDRAWN = (
+    "--seed-lists redraws the pairs that components are fitted to, and --method={} is fitted to "
+    f"tokens: give --method={COMPONENTS}, or leave out --seed-lists"
+)
 
 
 @public
@@ -104,6 +112,7 @@ def project(
     setting: str | None = None,
     export: str | os.PathLike[str] | None = None,
     null: int | None = None,
+    seed_lists: int | None = None,
     batch: int = BATCH,
     device: str | None = None,
     skip_bad: bool = False,
@@ -183,6 +192,10 @@ def project(
     null : int, optional
         Write as many null adapters beside ``output``: ADAPTER.null, with random directions of the
         same weights. Measures change with them as by any removal of that size.
+    seed_lists : int, optional
+        Write as many adapters beside ``output``: ADAPTER.lists, whose components are fitted to the
+        pairs drawn again, as many, with replacement. Measures differ with them as far as they
+        depend on which pairs were listed.
     batch : int
         Batch size, in sentences.
     device : str, optional
@@ -236,11 +249,14 @@ def project(
     def check(method: str | None) -> None:
         check_labels(texts, pairs, method, of_texts, {"simultaneous": simultaneous}, components)
         check_numbers(tokens, dims, limit, texts, method, drawn=sent_debias is not None)
+        if seed_lists is not None and method not in (None, COMPONENTS):
+            raise UsageError(_REDRAWN.format(method))
 
     method = method or (None if texts is None else METHODS[0])
     check(method)
-    nulls = _null_files(output, null)
-    _check_files(output, export, nulls, pairs, texts, labels, sent_debias, groups)
+    nulls = _further_files("null", output, null)
+    redraws = _further_files("lists", output, seed_lists)
+    _check_files(output, export, nulls, redraws, pairs, texts, labels, sent_debias, groups)
     given = LabelledTexts.load(texts, labels, text_column, where, limit, skip_bad)
     target = load_target(model, device, head)
     vectors = sentence_vectors(model, target.model)
@@ -270,7 +286,7 @@ def project(
         _check_setting(target, setting, wanted, export)
     tokens, dims = tokens or TOKENS[0], DIMS if dims is None else dims
     recipe = Recipe(tokens, one_sided, dims, seed, unit)
-    adapter = fit_with_baseline(
+    fitted = fit_with_baseline(
         target.model,
         target.tokenizer,
         recipe,
@@ -280,11 +296,19 @@ def project(
         limit=LIMIT if limit is None else limit,
         wanted=[site for site in wanted if site != EMBEDDING],
         batch=batch,
+        draws=len(redraws),
     )
     if vectors is not None and EMBEDDING in wanted:
-        adapter = fit_embedding(adapter, vectors, sentence_pairs(pairs), recipe)
-    adapter = adapter if setting is None else adapter.setting(setting)
+        paired = sentence_pairs(pairs)
+        lists = [paired, *redrawn_pairs(paired, len(redraws), seed)]
+        fitted = [
+            fit_embedding(one, vectors, drawn, recipe)
+            for one, drawn in zip(fitted, lists, strict=True)
+        ]
+    adapter, *redrawn = (one if setting is None else one.setting(setting) for one in fitted)
     _save(adapter, output, nulls, seed)  # first: it is stored even if the export fails
+    for one, path in zip(redrawn, redraws, strict=True):
+        one.save(path)
     subject = Path(target.name).name
     rows = adapter_rows(adapter, subject)
     tables = adapter_tables(rows, subject)
@@ -298,7 +322,11 @@ def project(
         inputs={subject: {"path": target.name, **adapter.fingerprint.to_dict()}},
         rows=rows,
         tables=tables,
-        closing=[*_closing(adapter, folded, output, export), *_said_of(nulls)],
+        closing=[
+            *_closing(adapter, folded, output, export),
+            *_said_of(nulls, "with random directions of the same weights"),
+            *_said_of(redraws, "fitted to the pairs drawn again, with replacement"),
+        ],
         seed=seed,
         notes=[
             *_notes(target, adapter, one_sided),
@@ -331,6 +359,7 @@ def _check_files(
     output: str | None,
     export: str | None,
     nulls: Sequence[str],
+    redraws: Sequence[str],
     pairs: SentencePairsLike | None,
     texts: TextsLike | None,
     labels: CellsLike | None,
@@ -340,26 +369,29 @@ def _check_files(
     """Refuse, before anything is fitted, files that cannot be written or that are read."""
     if export is not None:
         check_new(export)
-    for path in (output, *nulls):
+    for path in (output, *nulls, *redraws):
         if path is not None:
             check_writable(path)
     read = {"--pairs": path_of(pairs), "--sent-debias": path_of(sent_debias)}
     read |= {"--texts": path_of(texts), "--labels": path_of(labels)}
     files: dict[str, str | None] = {"-o": output, "--export": export}
-    files |= {f"--null, file {i}": path for i, path in enumerate(nulls, 1)}
+    for option, paths in (("--null", nulls), ("--seed-lists", redraws)):
+        files |= {f"{option}, file {i}": path for i, path in enumerate(paths, 1)}
     refuse_same(files, read | {"--groups": path_of(groups)})
 
 
-def _null_files(output: str | None, count: int | None) -> list[str]:
-    """Return the files of null adapters beside one: ``nli.null.adapter``, or numbered."""
+def _further_files(
+    kind: Literal["null", "lists"], output: str | None, count: int | None
+) -> list[str]:
+    """Return the files of adapters beside one: ``nli.null.adapter``, or numbered."""
     if count is None:
         return []
-    check_number("--null", count, 1)
+    option = "--null" if kind == "null" else "--seed-lists"
     if output is None:
-        raise UsageError("--null writes further adapters beside -o ADAPTER; name that too")
+        raise UsageError(f"{option} writes further adapters beside -o ADAPTER; name that too")
     path = Path(output)
     numbers = [""] if count == 1 else list(map(str, range(1, count + 1)))
-    return [str(path.with_name(f"{path.stem}.null{number}{path.suffix}")) for number in numbers]
+    return [str(path.with_name(f"{path.stem}.{kind}{number}{path.suffix}")) for number in numbers]
 
 
 def _save(adapter: Adapter, output: str | None, nulls: Sequence[str], seed: int) -> None:
@@ -370,8 +402,8 @@ def _save(adapter: Adapter, output: str | None, nulls: Sequence[str], seed: int)
         adapter.null(draw).save(path)
 
 
-def _said_of(nulls: Sequence[str]) -> list[str]:
-    return [f"Written: {path}, with random directions of the same weights" for path in nulls]
+def _said_of(paths: Sequence[str], what: str) -> list[str]:
+    return [f"Written: {path}, {what}" for path in paths]
 
 
 def _with_label_report(
@@ -389,7 +421,8 @@ def _with_label_report(
     _save(adapter, output, nulls, seed)  # first: it is stored even if the export fails
     folded = None if export is None else _exported(target, adapter, export, output)
     report = label_report(target, adapter, Path(target.name).name, given, output)
-    closing = [*_closing(adapter, folded, output, export), *_said_of(nulls), *report.closing]
+    random = _said_of(nulls, "with random directions of the same weights")
+    closing = [*_closing(adapter, folded, output, export), *random, *report.closing]
     notes = [*report.notes]
     if folded is not None and folded.left:
         weights = written(it.site for it in folded.folded)

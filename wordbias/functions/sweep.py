@@ -19,7 +19,7 @@ from wordbias.contextual.stereoset.evaluate import DataLike, load_data
 from wordbias.contextual.stereoset.gsss import Gsss, load_gsss
 from wordbias.contextual.stereoset.gsss import repair as repair_swaps
 from wordbias.contextual.stereoset.scores import SHARE, Rounding, Settings, extremes
-from wordbias.contextual.sweep.comparison import comparison_tables, null_file
+from wordbias.contextual.sweep.comparison import LISTS, NULL, comparison_tables, drawn_file
 from wordbias.contextual.table7 import (
     ALL,
     BASE,
@@ -90,6 +90,7 @@ def sweep(
     drop: float = DROP,
     relative: bool = False,
     null: int | None = None,
+    seed_lists: int | None = None,
     best: str | os.PathLike[str] | None = None,
     seeds: int | Sequence[int] | None = None,
     lists: str | os.PathLike[str] | None = None,
@@ -112,7 +113,8 @@ def sweep(
 
     The best settings of each level are compared with the base on the same triples and occupations;
     with ``null`` also with removals of the same size in random directions; with ``seeds`` over
-    several heads.
+    several heads. With ``seed_lists`` their changes of S, D and η have an interval over the pairs
+    that they are fitted to, beside that over items.
 
     Parameters
     ----------
@@ -163,6 +165,9 @@ def sweep(
     null : int, optional
         Number of removals in random directions, with the same weights and at the same sites, that
         each of the best settings is compared with.
+    seed_lists : int, optional
+        Number of redraws of the pairs, as many, with replacement, to each of which the best
+        settings are fitted again; with ``sent_debias`` its pairs too.
     best : path, optional
         Table of another sweep, such as one of dev data, whose best settings are compared.
         [default: those of this sweep, which are chosen on the items that they are measured on]
@@ -212,11 +217,16 @@ def sweep(
     _check_usage(
         {"MODEL": model, "--stereoset": stereoset, "--nli": nli, "--snli": snli},
         table,
-        {"--null": null, "--best": best, "--seeds": seeds}
+        {"--null": null, "--seed-lists": seed_lists, "--best": best, "--seeds": seeds}
         | {"--one-sided": one_sided, "--unit": unit, "--sequential-fit": sequential_fit},
     )
     if groups is not None and sent_debias is None:
         raise UsageError("--groups goes with --sent-debias")
+    if seed_lists is not None and sequential_fit:
+        raise UsageError(
+            "--seed-lists fits all sites on the unmodified model, for each redraw in one pass; "
+            "leave out --sequential-fit"
+        )
     check_choice("--tokens", tokens, TOKENS)
     check_number("--limit", limit, 2)
     check_number("--share", share, 0, 1, above=True)
@@ -230,7 +240,8 @@ def sweep(
     checkpoints = {
         name: Path(f"{target}.{name}.part") for name in named if target and table is None
     }
-    temporary = [*checkpoints.values(), *map(null_file, checkpoints.values())]
+    drawn = [drawn_file(file, kind) for kind in (NULL, LISTS) for file in checkpoints.values()]
+    temporary = [*checkpoints.values(), *drawn]
     compared: list[Row] = []
     with _locked(target, temporary):
         if model is None or nli is None or stereoset is None or snli is None:
@@ -282,6 +293,7 @@ def sweep(
                     sequential=sequential_fit,
                     file=checkpoints.get(name),
                     keep=len(order) < 2,
+                    draws=seed_lists or 0,
                 )
                 for name, source in zip(named, sources, strict=True)
             }

@@ -11,7 +11,7 @@ from wordbias.measures.family import Values
 from wordbias.measures.known import Place, place, place_less_chance
 from wordbias.measures.registry import FAMILY_OF, short_title, staged_title
 from wordbias.methods.diagnosis import removed_shares
-from wordbias.methods.effect import Effect, Study, with_null
+from wordbias.methods.effect import Effect, Study, with_lists
 from wordbias.rendering import Table, how_many
 from wordbias.results import Row, number
 from wordbias.wordlists import Attribute
@@ -91,10 +91,10 @@ def effect_table(measured: Effect, attribute: Attribute | None, chance: Values) 
     return Table("Bias and change", columns, cells, "; ".join(notes))
 
 
-def null_table(study: Study, attribute: Attribute) -> Table:
-    """Make a line for each measure: its change, and that of random removals."""
+def null_table(rows: Sequence[Row], attribute: Attribute) -> Table:
+    """Make a line for each row of `with_null`: its change, and that of random removals."""
     axis, cells, draws = axis_name(attribute), [], 0
-    for row in with_null(study.measured.rows, study.null):
+    for row in rows:
         about = row.details
         if "null" not in about:
             continue
@@ -105,7 +105,7 @@ def null_table(study: Study, attribute: Attribute) -> Table:
                 f"{title}, refitted" if about.get("reference") == "self" else title,
                 short(about["change"]),
                 short(about["null"]),
-                f"{short(about['null_low'])} to {short(about['null_high'])}",
+                _middle(row, "null"),
                 f"{about['null_less']} of {draws}",
                 p_value(about["null_p"]),
             ]
@@ -118,6 +118,58 @@ def null_table(study: Study, attribute: Attribute) -> Table:
         "of smaller size; p: the share that changes as much or more, the fitted one among them. A "
         "random direction usually holds less of the words than a fitted one: compare displacement",
     )
+
+
+def effect_lists_tables(study: Study, attribute: Attribute) -> list[Table]:
+    """Make a line for each measure: its intervals over word lists, and along the names left out."""
+    axis, cells, unseen, redraws = axis_name(attribute), [], [], 0
+    rows = [row for row in with_lists(study.measured.rows, study.lists) if "lists" in row.details]
+    starts = {row.measure: row for row in rows if row.details["stage"] == "before"}
+    for row in rows:
+        about = row.details
+        if "lists_change" not in about:
+            continue
+        title = staged_title(row.measure, axis=axis, k=str(about.get("setting", "")))
+        redraws = max(redraws, about["lists"])
+        start = starts.get(row.measure)
+        cells.append(
+            [
+                f"{title}, refitted" if about.get("reference") == "self" else title,
+                "" if start is None else _middle(start, "lists"),
+                _middle(row, "lists"),
+                short(about["lists_change"]),
+                _middle(row, "lists_change"),
+            ]
+        )
+        if "left_out_change" in about:
+            values = [short(about[f"left_out_{what}"]) for what in ("before", "change")]
+            unseen.append([title, *values, _middle(row, "left_out_change")])
+    drawn = how_many(redraws, "redraw")
+    tables = [
+        Table(
+            f"Fitted to other word lists: middle 95 % of {drawn}",
+            ["", "before", "after", "change", "95 %"],
+            cells,
+            "names and pairs of the attribute drawn again, as many, with replacement; each redraw "
+            "is fitted to and measured with, from before to after. It covers which words of this "
+            "kind were listed, not other kinds of lists, nor which neutral words are averaged over",
+        )
+    ]
+    if unseen:
+        tables.append(
+            Table(
+                "Along the names that a redraw left out, to which nothing was fitted",
+                ["", "before", "change", "95 %"],
+                unseen,
+                "means over the redraws, and the middle 95 % of the changes. Fewer names give "
+                "larger weights, so compare the change with the value before",
+            )
+        )
+    return tables
+
+
+def _middle(row: Row, name: str) -> str:
+    return f"{short(row.details[f'{name}_low'])} to {short(row.details[f'{name}_high'])}"
 
 
 def measures_tables(rows: list[Row]) -> list[Table]:
@@ -171,11 +223,10 @@ def lists_tables(rows: Sequence[Row]) -> list[Table]:
         line = [
             f"{_label(row)}, {row.subject}" if several else _label(row),
             short(row.value),
-            f"{short(about['lists_low'])} to {short(about['lists_high'])}",
+            _middle(row, "lists"),
         ]
         if first and "lists_from" in about:
-            low, high = short(about["lists_change_low"]), short(about["lists_change_high"])
-            line += [short(about["lists_change"]), f"{low} to {high}"]
+            line += [short(about["lists_change"]), _middle(row, "lists_change")]
         elif first:
             line += ["", ""]
         cells.append(line)

@@ -219,6 +219,13 @@ def fit_directions(
     )
 
 
+def directions_of(null: Null) -> BiasDirections:
+    """Return the directions of random axes, or of redrawn lists."""
+    return BiasDirections(
+        null.subspace, null.unit_subspace, direction=null.axis, pair_component=null.component
+    )
+
+
 def values_along(x: Float, on_unit: Float, fits: Sequence[BiasDirections]) -> dict[str, Float]:
     """Measure words along several fits: MIDB and direct bias are means of these values.
 
@@ -338,15 +345,7 @@ def chance_of_midb(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
 
     Also the share of the groups' difference that lies in the span of each null.
     """
-    fits = [
-        BiasDirections(
-            null.subspace,
-            null.unit_subspace,
-            direction=null.axis,
-            pair_component=null.component,
-        )
-        for null in nulls
-    ]
+    fits = list(map(directions_of, nulls))
     sums = {name: np.zeros(len(nulls)) for name in (*MIDB, *DIRECT)}
     for block in blocks_of_original(panel):
         for name, values in values_along(block, normalise(block), fits).items():

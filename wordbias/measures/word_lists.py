@@ -27,7 +27,7 @@ from wordbias.measures.registry import BY_KEY, SELECTABLE
 from wordbias.measures.sembias import SemBias
 from wordbias.results import Row
 from wordbias.statistics import percentile_interval
-from wordbias.wordlists import resolve, resolve_pairs
+from wordbias.wordlists import Attribute, resolve, resolve_pairs
 from wordbias.workers import Workers
 
 Float = NDArray[np.float64]
@@ -40,29 +40,88 @@ _LISTS = 2
 """Key of the random numbers, where `wordbias.measures.chance` has none."""
 
 
-def redraw(panel: Panel, draws: int) -> list[Null]:
-    """Draw the words of both groups, the pairs and the axis again, from the panel's original.
+class Redraw(NamedTuple):
+    """Places of the listed words and pairs that one redraw takes.
 
-    The draws depend on the lists and the seed, not on the embedding: each embedding takes the words
-    that it has, so that values of one draw are paired.
+    Attributes
+    ----------
+    words
+        Places in the list of each group, one for each word listed.
+    pairs
+        Places in the list of definitional pairs.
+    axis
+        Place of the pair that is the axis; None without pairs.
+    """
+
+    words: tuple[NDArray[np.intp], ...]
+    pairs: NDArray[np.intp]
+    axis: int | None
+
+
+def redraws(attribute: Attribute, draws: int, seed: int = 0) -> list[Redraw]:
+    """Draw the words of each group, the pairs and the axis again, with replacement.
+
+    A word or pair that is listed twice counts once. The draws depend on the lists and the seed, and
+    the first of many are those of few.
+    """
+    of_words, of_pairs, of_axis = (np.random.default_rng((seed, kind, _LISTS)) for kind in range(3))
+    sizes = [len(dict.fromkeys(words)) for words in attribute.members]
+    n = len(dict.fromkeys(attribute.pairs))
+    return [
+        Redraw(
+            tuple(of_words.integers(size, size=size) for size in sizes),
+            of_pairs.integers(n, size=n) if n else np.zeros(0, np.intp),
+            int(of_axis.integers(n)) if n else None,
+        )
+        for _ in range(draws)
+    ]
+
+
+def redrawn_vectors(
+    embedding: Embedding, attribute: Attribute, drawn: Sequence[Redraw]
+) -> list[list[Float]]:
+    """Return the vectors of each redraw's groups, ``(n_j, d)``, twice those of a word drawn twice.
+
+    Words without a vector are left out.
+    """
+    groups = [_found_words(words, embedding) for words in attribute.members]
+    made = []
+    for one in drawn:
+        rows = [at[places] for places, (at, _) in zip(one.words, groups, strict=True)]
+        vectors = [vectors[i[i >= 0]] for i, (_, vectors) in zip(rows, groups, strict=True)]
+        made.append(vectors)
+    return made
+
+
+def redrawn(panel: Panel, drawn: Sequence[Redraw], *, left_out: bool = False) -> list[Null]:
+    """Take the redrawn words of both groups, pairs and axes from the panel's original.
+
+    Each embedding takes the words that it has, so that values of one redraw are paired.
+
+    Parameters
+    ----------
+    drawn
+        See `redraws`.
+    left_out
+        Take the words of both groups that each redraw leaves out, once each, and no pairs.
     """
     attribute, embedding = panel.attribute, panel.original
-    of_words, of_pairs, of_axis = (
-        np.random.default_rng((panel.seed, kind, _LISTS)) for kind in range(3)
-    )
     groups = [_found_words(words, embedding) for words in attribute.members]
     raw = np.concatenate([vectors for _, vectors in groups])
     on_unit = unit(raw.astype(np.float32)).astype(float)
     places, pairs = _found_pairs(attribute.pairs, embedding)
     made = []
-    for _ in range(draws):
-        drawn = [at[of_words.integers(len(at), size=len(at))] for at, _ in groups]
-        first, second = (rows[rows >= 0] for rows in drawn)
-        chosen = axis = None
-        if len(places):
-            rows = places[of_pairs.integers(len(places), size=len(places))]
-            chosen = _apart(pairs[:, rows[rows >= 0]])
-            row = places[of_axis.integers(len(places))]
+    for one in drawn:
+        rows = [
+            np.delete(at, chosen) if left_out else at[chosen]
+            for chosen, (at, _) in zip(one.words, groups, strict=True)
+        ]
+        first, second = (listed[listed >= 0] for listed in rows)
+        both = axis = None
+        if one.axis is not None and not left_out:
+            chosen = places[one.pairs]
+            both = _apart(pairs[:, chosen[chosen >= 0]])
+            row = places[one.axis]
             if attribute.direction is not None and row >= 0:
                 vector, reason = difference_direction(*pairs[:, row])
                 axis = None if reason else vector
@@ -73,7 +132,7 @@ def redraw(panel: Panel, draws: int) -> list[Null]:
                 on_unit,
                 partition=_partition(first, second + len(groups[0][1])),
                 axis=axis,
-                pairs=chosen,
+                pairs=both,
                 spanned=None,
             )
         )
@@ -187,7 +246,8 @@ def _values(
     along = None if load is None else load().chance
     if along is None:
         return {}
-    return dict(along(MeasureInputs(own, sembias, isolated), redraw(own, draws)))
+    drawn = redraws(own.attribute, draws, own.seed)
+    return dict(along(MeasureInputs(own, sembias, isolated), redrawn(own, drawn)))
 
 
 def _with_interval(

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -17,21 +17,35 @@ from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.chance import chance, with_chance
 from wordbias.measures.family import Values
-from wordbias.measures.midb import Value, fit_directions
+from wordbias.measures.midb import (
+    MIDB,
+    BiasDirections,
+    Value,
+    directions_of,
+    fit_directions,
+)
 from wordbias.measures.movement import displacement, neighbours_preserved
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import BY_KEY, ideal, short_title
+from wordbias.measures.word_lists import redrawn, redraws
 from wordbias.methods.diagnosis import Diagnosis, about_removal
-from wordbias.methods.misp import random_removals, reweighted
+from wordbias.methods.fitted import Chain
+from wordbias.methods.misp import reweighted
+from wordbias.methods.null import random_chains, random_removals
 from wordbias.methods.transform import Projection, transformed
 from wordbias.methods.words import listed_words
 from wordbias.results import Row
 from wordbias.statistics import ends, p_of_null
+from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute
 
 Float = NDArray[np.float64]
 Change = tuple[str, str]
 """Measure, and the directions along which it was taken after: those before, or self."""
+Stage = tuple[str, str, str]
+"""Measure, before or after, and the directions along which it was taken."""
+LEFT_OUT = "left-out"
+"""Directions of the names that a redraw of the word lists leaves out."""
 
 NEIGHBOURS = 10
 QUERIES = 1000
@@ -73,6 +87,7 @@ def effect(
     dims: int = 4,
     center: bool = False,
     seed: int = 0,
+    along: tuple[BiasDirections, BiasDirections] | None = None,
 ) -> Effect:
     """Compare an embedding before and after debiasing.
 
@@ -88,6 +103,8 @@ def effect(
         Components of the subspace that MIDB is measured along; see `wordbias.methods.misp.fit`.
     seed
         Seed of the words whose neighbours are compared.
+    along
+        Directions before and after, in place of those fitted to the attribute.
 
     Returns
     -------
@@ -105,8 +122,8 @@ def effect(
     old, new = before.vectors[places], after.vectors[places]
     rows: list[Row] = []
     if attribute is not None:
-        frozen = fit_directions(before, attribute, dims=dims, center=center)
-        anew = fit_directions(after, attribute, dims=dims, center=center)
+        fitted = partial(fit_directions, attribute=attribute, dims=dims, center=center)
+        frozen, anew = along or (fitted(before), fitted(after))
         name, n = before.name, len(old)
         rows += _bias_rows(name, frozen.measure(old), center, n=n, stage="before")
         rows += _bias_rows(
@@ -181,6 +198,45 @@ def _change_of(row: Row) -> Change | None:
     return row.measure, str(row.details.get("reference", ""))
 
 
+def drawn_changes(rows: Sequence[Row], drawn: Iterable[Sequence[Row]]) -> dict[Change, Float]:
+    """Return the changes by random removals, shape ``(draws,)`` each, of those in `rows`."""
+    found = [changes(one) for one in drawn]
+    known = {key: [one[key] for one in found if key in one] for key in changes(rows)}
+    return {key: np.array(values) for key, values in known.items() if values}
+
+
+def beside_null(
+    before: Embedding,
+    chain: Chain,
+    vocabulary: Sequence[str],
+    attribute: Attribute,
+    draws: int,
+    *,
+    seed: int = 0,
+) -> list[Row]:
+    """Measure what a chain of methods changes, beside the same chain with random directions.
+
+    Returns
+    -------
+    list of Row
+        Rows of `effect` with those keys that `with_null` adds.
+
+    Raises
+    ------
+    WordbiasError
+        As `wordbias.methods.null.random_chains` does.
+    """
+    part = before.subset([*vocabulary, *sorted(listed_words(attribute))])
+
+    def rows_of(one: Chain) -> list[Row]:
+        return effect(part, one(part), vocabulary, attribute, seed=seed).rows
+
+    rows = rows_of(chain)
+    return with_null(
+        rows, drawn_changes(rows, map(rows_of, random_chains(chain, draws, seed=seed)))
+    )
+
+
 def with_null(rows: Sequence[Row], null: Mapping[Change, Float]) -> list[Row]:
     """Add to rows after a removal their change, and what random removals changed.
 
@@ -211,7 +267,7 @@ def with_null(rows: Sequence[Row], null: Mapping[Change, Float]) -> list[Row]:
                     **row.details,
                     "change": real[key],
                     "null": float(drawn.mean()),
-                    **{f"null_{end}": value for end, value in ends(drawn).items()},
+                    **_middle("null", drawn),
                     "null_draws": len(drawn),
                     "null_less": int((sizes < size).sum()),
                     "null_p": p_of_null(sizes, size),
@@ -219,6 +275,113 @@ def with_null(rows: Sequence[Row], null: Mapping[Change, Float]) -> list[Row]:
             )
         made.append(row)
     return made
+
+
+# other word lists
+
+
+def over_lists(
+    before: Embedding,
+    vocabulary: Sequence[str],
+    attribute: Attribute,
+    removal: Callable[[Subspace], Projection],
+    draws: int,
+    *,
+    dims: int = 4,
+    center: bool = False,
+    seed: int = 0,
+) -> dict[Stage, Float]:
+    """Repeat fit and measurement with redrawn word lists.
+
+    A redraw takes the place of the lists throughout: the removal is fitted to its names, and bias
+    is measured before and after along its names and pairs. MIDB is also measured along the names
+    that it leaves out, which the removal has not seen.
+
+    Parameters
+    ----------
+    before
+        At least the vocabulary and the `listed_words`.
+    removal
+        Makes the removal of a redraw from its subspace.
+    draws
+        Number of redraws; see `wordbias.measures.word_lists.redraws`.
+
+    Returns
+    -------
+    dict
+        Values of `effect`, shape ``(draws,)``, nan where undefined. Those along the names left out
+        have the reference left-out, before and after.
+    """
+    panel = Panel(before, before, vocabulary, attribute, dims=dims, center=center, seed=seed)
+    drawn = redraws(attribute, draws, seed)
+    found: dict[Stage, Float] = {}
+    nulls = zip(redrawn(panel, drawn), redrawn(panel, drawn, left_out=True), strict=True)
+    for draw, (fitted, others) in enumerate(nulls):
+        if fitted.subspace is None:
+            continue
+        after = transformed(before, removal(fitted.subspace))
+        (anew,) = redrawn(replace(panel, embedding=after, original=after), [drawn[draw]])
+        along = directions_of(fitted), directions_of(anew)
+        measured = effect(before, after, vocabulary, attribute, seed=seed, along=along)
+        values = {_stage_of(row): row.value for row in measured.rows if "word" not in row.details}
+        unseen = directions_of(others)
+        for stage, embedding in (("before", before), ("after", after)):
+            midb = unseen.measure(embedding.take(vocabulary))
+            values |= {(name, stage, LEFT_OUT): midb[name].value for name in MIDB}
+        for key, value in values.items():
+            column = found.setdefault(key, np.full(draws, np.nan))
+            column[draw] = np.nan if value is None else value
+    return found
+
+
+def _stage_of(row: Row) -> Stage:
+    return row.measure, str(row.details["stage"]), str(row.details.get("reference", ""))
+
+
+def with_lists(rows: Sequence[Row], lists: Mapping[Stage, Float]) -> list[Row]:
+    """Add intervals over word lists to the rows of `effect`.
+
+    Parameters
+    ----------
+    lists
+        See `over_lists`.
+
+    Returns
+    -------
+    list of Row
+        With `lists`, the number of redraws with a value, and the middle 95 % of these, `lists_low`
+        and `lists_high`; after the removal also with the change, `lists_change`, and the middle
+        95 % of the changes, `lists_change_low` and `lists_change_high`. MIDB along the directions
+        fitted before has the mean over the redraws, along the names that each leaves out, of its
+        value before, `left_out_before`, and of its change, `left_out_change`, with their middle
+        95 %, `left_out_change_low` and `left_out_change_high`.
+    """
+    real = changes(rows)
+    made = []
+    for row in rows:
+        key = _stage_of(row)
+        own = lists.get(key, np.zeros(0))
+        known = own[np.isfinite(own)]
+        if "word" in row.details or row.value is None or not len(known):
+            made.append(row)
+            continue
+        details = {**row.details, "lists": len(known), **_middle("lists", known)}
+        if (change := _change_of(row)) is not None:
+            start = lists.get((row.measure, "before", ""), row.details["neutral"])
+            details["lists_change"] = real[change]
+            details |= _middle("lists_change", own - start)
+        if key[1:] == ("after", "before") and (row.measure, "after", LEFT_OUT) in lists:
+            start, end = (lists[row.measure, stage, LEFT_OUT] for stage in ("before", "after"))
+            if np.isfinite(end - start).any():
+                details["left_out_before"] = float(np.nanmean(start))
+                details["left_out_change"] = float(np.nanmean(end - start))
+                details |= _middle("left_out_change", end - start)
+        made.append(replace(row, details=details))
+    return made
+
+
+def _middle(name: str, values: Float) -> dict[str, float]:
+    return {f"{name}_{end}": value for end, value in ends(values).items()}
 
 
 # one run of MISP
@@ -242,6 +405,8 @@ class Study:
         Values by chance, by measure.
     null
         Changes by random removals; see `with_null`.
+    lists
+        Values over redrawn word lists; see `over_lists`.
     """
 
     projection: Projection
@@ -250,6 +415,7 @@ class Study:
     measured: Effect
     chance: Values
     null: Mapping[Change, Float]
+    lists: Mapping[Stage, Float]
 
     @cached_property
     def removal(self) -> Row:
@@ -259,7 +425,7 @@ class Study:
     @property
     def rows(self) -> list[Row]:
         """All values: what was removed, the components, what changed."""
-        measured = with_null(self.measured.rows, self.null)
+        measured = with_lists(with_null(self.measured.rows, self.null), self.lists)
         rows = [*self.diagnosis.component_rows(self.projection), *measured]
         return [self.removal, *with_chance(rows, self.chance)]
 
@@ -306,6 +472,7 @@ def study(
     seed: int = 0,
     chance: Values | None = None,
     null: int = 0,
+    lists: int = 0,
 ) -> Study:
     """Fit MISP on an embedding and compare it with what the removal leaves.
 
@@ -326,20 +493,28 @@ def study(
         Values by chance; see `chance_levels`.
     null
         Number of removals with the same weights along random directions.
+    lists
+        Number of redraws of the word lists.
     """
     part = embedding.subset([*vocabulary, *sorted(listed_words(attribute))])
     diagnosis = Diagnosis.of(part, attribute, dims, center=center, seed=seed)
-    projection = Projection(reweighted(diagnosis.subspace, weights), hard)
+    options: dict[str, Any] = {"dims": dims, "center": center, "seed": seed}
+
+    def removal(subspace: Subspace) -> Projection:
+        return Projection(reweighted(subspace, weights), hard)
 
     def effect_of(removal: Projection) -> Effect:
-        after = transformed(part, removal)
-        return effect(part, after, vocabulary, attribute, dims=dims, center=center, seed=seed)
+        return effect(part, transformed(part, removal), vocabulary, attribute, **options)
+
+    projection = removal(diagnosis.subspace)
 
     measured = effect_of(projection)
-    drawn = [changes(effect_of(one).rows) for one in random_removals(projection, null, seed=seed)]
-    known = {key: [one[key] for one in drawn if key in one] for key in changes(measured.rows)}
-    by_chance = {key: np.array(values) for key, values in known.items() if values}
-    return Study(projection, vocabulary, diagnosis, measured, chance or {}, by_chance)
+    removals = random_removals(projection, null, seed=seed)
+    by_chance = drawn_changes(measured.rows, (effect_of(one).rows for one in removals))
+    redrawn_lists = over_lists(part, vocabulary, attribute, removal, lists, **options)
+    return Study(
+        projection, vocabulary, diagnosis, measured, chance or {}, by_chance, redrawn_lists
+    )
 
 
 def chance_levels(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,11 @@ from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.methods.transform import Projection
 from wordbias.methods.words import as_groups, check_embedding
-from wordbias.subspace import Subspace, random_frame
+from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute, Resolved, WordGroups
 
 DIMS = 4
 """Components of two groups' differences, as in the paper."""
-_DRAWS = 1
-"""Key of the random numbers of removals, where `wordbias.measures.chance` has none."""
 
 
 def fit(
@@ -154,19 +151,6 @@ def reweighted(subspace: Subspace, weights: str | Sequence[float]) -> Subspace:
             f"expected {subspace.dims} weights, one a component, got {len(weights)}"
         )
     return subspace.with_weights(weights)
-
-
-def random_removals(removal: Projection, draws: int, *, seed: int = 0) -> Iterator[Projection]:
-    """Yield removals with the same weights along random orthonormal directions.
-
-    The directions of a draw are as many as those of `removal`. A draw has random numbers of its
-    own, so that it is the same however many are made, and others than the axes of chance levels
-    have.
-    """
-    k, d = removal.subspace.basis.shape
-    for draw in range(draws):
-        frame = random_frame(k, d, np.random.default_rng((seed, draw, _DRAWS)))
-        yield replace(removal, subspace=Subspace(frame, removal.subspace.weights))
 
 
 def _permutation(text: str, k: int) -> list[int]:

@@ -30,6 +30,11 @@ AGAINST_NULL = {
     "mab-distance": "mab-distance-against-null",
 }
 """The same measures, and those of their paired differences to random removals."""
+AGAINST_LISTS = {
+    "mab-error": "mab-error-against-lists",
+    "mab-distance": "mab-distance-against-lists",
+}
+"""The same measures, and those of their paired differences to MISP of redrawn word lists."""
 PUBLISHED_EFFECT = 0.26
 """Share of E by which MISP lowers it in Dawkins (2021, section 5): .149 to .1107."""
 SMALLER_EFFECTS = (0.15, 0.10)
@@ -37,7 +42,7 @@ LEVEL = 0.05
 _ABOUT = ("attribute", "set", "setting", "better")
 
 
-def paired_differences(rows: Sequence[Row], null: str = "") -> list[Row]:
+def paired_differences(rows: Sequence[Row], null: str = "", lists: str = "") -> list[Row]:
     """Compare E and d of each embedding with those of the first, seed by seed.
 
     Parameters
@@ -47,6 +52,9 @@ def paired_differences(rows: Sequence[Row], null: str = "") -> list[Row]:
     null
         Name of the arm of random removals. It is compared with the first as each embedding is;
         each of the others is compared with it too.
+    lists
+        Name of the arm of MISP of redrawn word lists, which is compared in the same way; but not
+        with the random removals a second time.
 
     Returns
     -------
@@ -70,13 +78,13 @@ def paired_differences(rows: Sequence[Row], null: str = "") -> list[Row]:
     first = next((subject for found in values.values() for subject in found), "")
     made = [
         _difference(subject, other, names[measure], about[key], found.get(other, {}), own)
-        for names, other in ((CHANGES, first), (AGAINST_NULL, null))
-        if other
+        for names, other in ((CHANGES, first), (AGAINST_NULL, null), (AGAINST_LISTS, lists))
+        if other == first or any(other in found for found in values.values())
         for measure in names
         for key, found in values.items()
         if key[0] == measure
         for subject, own in found.items()
-        if subject not in (first, other)
+        if subject not in (first, other) and (other, subject) != (lists, null)
     ]
     return with_holm(made, lambda row: row.measure)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
-from wordbias.nli.test_sets import Filler, TestSet
+from wordbias.nli.test_sets import Filler, Template, TestSet
 from wordbias.results import Row
 from wordbias.statistics import PValue, ends, permutation_test, resampled_means
 
@@ -26,15 +26,30 @@ MEANS = ("mab-neutral", "mab-entailment", "mab-contradiction")
 BIAS = ("mab-distance", "mab-error", "mab-error-per-pair")
 IDEAL = np.array([1.0, 0.0, 0.0])
 PARTITIONS = 10_000
+_LISTS = 4
+"""Key of the random numbers of redrawn lists."""
+_REDRAWS = 64
+"""Redraws at a time, so that their probabilities fit into memory."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of the permutation test, and the seed of the test and the intervals."""
+    """Settings of the permutation test and the intervals.
+
+    Attributes
+    ----------
+    draws, strict
+        See `distance_test`.
+    seed
+        Seed of the test and the intervals.
+    lists
+        Number of redraws of the word lists; see `over_lists`.
+    """
 
     draws: int = PARTITIONS
     strict: bool = False
     seed: int = 0
+    lists: int = 0
 
 
 def mab_rows(
@@ -56,7 +71,9 @@ def mab_rows(
     subject
         Name of the system that made the predictions.
     settings
-        Settings of the permutation test; the intervals draw the premises again.
+        Settings of the permutation test and the intervals. `low` and `high` draw the premises
+        again, with the words fixed. With redraws of the lists there are `lists`, their number, and
+        `lists_low` and `lists_high`, the middle 95 % of their values.
 
     Returns
     -------
@@ -102,6 +119,7 @@ class _Part(NamedTuple):
     about: dict[str, Any]
     groups: tuple[str, str]
     words: Sequence[Filler]
+    templates: Sequence[Template]
     p: Float
 
     def side(self, group: str) -> Float:
@@ -123,7 +141,7 @@ def _parts(test: TestSet, probabilities: NDArray[np.float32]) -> Iterator[_Part]
             "attribute": test.attribute, "set": test.name, "setting": f"{kind}s",
             "premises": len(test.templates),
         }  # fmt: skip
-        yield _Part(about, test.groups, words, p[chosen])
+        yield _Part(about, test.groups, words, test.templates, p[chosen])
 
 
 def _mean_rows(part: _Part, subject: str) -> Iterator[Row]:
@@ -140,8 +158,15 @@ def _bias_rows(part: _Part, subject: str, settings: Settings) -> Iterator[Row]:
     drawn = resampled(first, second, np.random.default_rng(settings.seed))
     tested = _test(first, second, settings) if can_be_significant(len(first), len(second)) else {}
     about = {**part.about, "n": part.p.shape[0] * part.p.shape[1]}
-    for measure, value, samples in zip(BIAS, values, drawn, strict=True):
-        more = tested if measure == BIAS[0] else {}
+    redrawn: Sequence[Float | None] = [None] * len(BIAS)
+    if settings.lists:
+        rng = np.random.default_rng([settings.seed, _LISTS])
+        redrawn = over_lists(first, second, part.templates, settings.lists, rng)
+    for measure, value, samples, lists in zip(BIAS, values, drawn, redrawn, strict=True):
+        more = dict(tested) if measure == BIAS[0] else {}
+        if lists is not None and np.isfinite(lists).any():
+            more["lists"] = int(np.isfinite(lists).sum())
+            more |= {f"lists_{end}": limit for end, limit in ends(lists).items()}
         details = {**about, **ideal(measure), **ends(samples), **more}
         yield Row(subject, measure, value, details, samples)
 
@@ -227,6 +252,54 @@ def resampled(first: Float, second: Float, rng: np.random.Generator) -> Resample
     m, f = drawn[:, :3], drawn[:, 3:6]
     error = (distance_to_ideal(m) + distance_to_ideal(f)) / 2
     return Resampled(_norm(m - f), error, drawn[:, 6:].mean(1))
+
+
+def over_lists(
+    first: Float,
+    second: Float,
+    templates: Sequence[Template],
+    draws: int,
+    rng: np.random.Generator,
+) -> Resampled:
+    """Bootstrap over all word lists: both groups' words, the verbs and the objects.
+
+    Each list is drawn again, as many words, with replacement. The sentences are those of the drawn
+    words, as often as their words are drawn: weights on sentences that have been scored.
+
+    Parameters
+    ----------
+    first, second
+        As in `marked`.
+    templates
+        Verb and object of each template, ``t`` of them.
+
+    Returns
+    -------
+    Resampled
+        nan where none of the sentences has a drawn verb and a drawn object.
+    """
+    verbs, objects = (
+        np.unique(column, return_inverse=True)[1]
+        for column in ([one.verb for one in templates], [one.thing for one in templates])
+    )
+    sizes = (verbs.max() + 1, objects.max() + 1, len(first), len(second))
+    counts = [rng.multinomial(n, np.full(n, 1 / n), size=draws) for n in sizes]
+    norms = [distance_to_ideal(p)[..., None] for p in (first, second)]
+    values = [np.concatenate(both, axis=-1) for both in zip((first, second), norms, strict=True)]
+    found = []
+    for start in range(0, draws, _REDRAWS):
+        of_verbs, of_objects, *of_words = (one[start : start + _REDRAWS] for one in counts)
+        weights = of_verbs[:, verbs] * of_objects[:, objects].astype(float)  # (b, t)
+        weights[weights.sum(1) == 0] = np.nan
+        weights /= weights.sum(1, keepdims=True)
+        means = []
+        for times, of_group in zip(of_words, values, strict=True):
+            drawn = np.tensordot(times / len(of_group), of_group, axes=1)  # (b, t, 4)
+            means.append(np.einsum("btk,bt->bk", drawn, weights))
+        m, f = (one[:, :3] for one in means)
+        error = (distance_to_ideal(m) + distance_to_ideal(f)) / 2
+        found.append((_norm(m - f), error, (means[0][:, 3] + means[1][:, 3]) / 2))
+    return Resampled(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
 
 def distance_test(

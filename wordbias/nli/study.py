@@ -26,7 +26,10 @@ from wordbias.measures.evaluate import check_families, evaluate
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.registry import STANDARD
 from wordbias.measures.sembias import SemBias
+from wordbias.measures.word_lists import redrawn_vectors, redraws
 from wordbias.methods import misp
+from wordbias.methods.null import random_removals
+from wordbias.methods.transform import Projection
 from wordbias.nli.differences import paired_differences
 from wordbias.nli.files import Model
 from wordbias.nli.jobs import Data, Job, plan_jobs, vocabulary_hash
@@ -96,6 +99,9 @@ class Plan:
     null
         Draws of the arm of random removals (see `random_draws`), k of them: the model of
         seed s is trained on draw s mod k.
+    redraws
+        Draws of the arm of MISP fitted to redrawn word lists (see `redrawn_lists`), in the same
+        way.
     """
 
     embeddings: Sequence[Embedding]
@@ -116,6 +122,7 @@ class Plan:
     raw: bool = False
     average_epochs: int = 0
     null: Sequence[Embedding] = ()
+    redraws: Sequence[Embedding] = ()
 
     def __post_init__(self) -> None:
         if self.average_epochs > self.recipe.epochs:
@@ -123,9 +130,9 @@ class Plan:
                 f"--average-epochs: expected at most {self.recipe.epochs}, the epochs of a "
                 f"training, got {self.average_epochs}; give fewer, or more --epochs"
             )
-        everything = (*self.embeddings, *self.null)
+        everything = (*self.embeddings, *self.null, *self.redraws)
         dims = {embedding.name: embedding.dim for embedding in everything}
-        if len(dims) != len(everything) or (self.null and self.null_name in dims):
+        if len(dims) != len(everything) or not dims.keys().isdisjoint(self.arms):
             raise WordbiasError("two embeddings have the same name; rename one of the files")
         if len(set(dims.values())) > 1:
             found = ", ".join(f"{name} {dim}" for name, dim in dims.items())
@@ -139,12 +146,19 @@ class Plan:
 
     @property
     def null_name(self) -> str:
-        """Name of the arm of random removals; empty if there is none."""
-        return f"{self.embeddings[0].name}.null" if self.null else ""
+        """Name of the arm of random removals."""
+        return f"{self.embeddings[0].name}.null"
 
-    def draw_of(self, seed: int) -> Embedding:
-        """Return the random removal on which the model of a seed is trained."""
-        return self.null[seed % len(self.null)]
+    @property
+    def redraws_name(self) -> str:
+        """Name of the arm of redrawn word lists."""
+        return f"{self.embeddings[0].name}.misp-lists"
+
+    @property
+    def arms(self) -> dict[str, Sequence[Embedding]]:
+        """The draws of each arm that has some, by its name."""
+        arms = {self.null_name: self.null, self.redraws_name: self.redraws}
+        return {name: draws for name, draws in arms.items() if draws}
 
     def marked_sets(self) -> list[TestSet]:
         """Return the marked sets to score.
@@ -186,13 +200,15 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
             "any embedding; give vectors that have the words"
         )
     data = Data.of(dict(plan.data))
-    arms = [(plan.embeddings, plan.seeds)]
-    arms += [
-        ([draw], [seed for seed in plan.seeds if plan.draw_of(seed) is draw]) for draw in plan.null
+    trained = [(plan.embeddings, plan.seeds)]
+    trained += [
+        ([draw], [seed for seed in plan.seeds if seed % len(draws) == i])
+        for draws in plan.arms.values()
+        for i, draw in enumerate(draws)
     ]
     jobs = [
         job
-        for embeddings, seeds in arms
+        for embeddings, seeds in trained
         for job in plan_jobs(
             embeddings, seeds, data, plan.recipe, plan.folder, half=plan.half, raw=plan.raw
         )
@@ -219,16 +235,16 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
 
 def study_rows(plan: Plan, jobs: Sequence[Job]) -> list[Row]:
     """Score and measure what is not cached: models, their means over seeds, embeddings."""
-    known = {embedding.name: embedding for embedding in (*plan.embeddings, *plan.null)}
-    draws = {draw.name for draw in plan.null}
+    arm_of = {draw.name: name for name, draws in plan.arms.items() for draw in draws}
+    drawn = [draw for draws in plan.arms.values() for draw in draws]
+    known = {embedding.name: embedding for embedding in (*plan.embeddings, *drawn)}
     scored = []
     for job in jobs:
         name = job.about["embedding"]["name"]
         rows = _model_rows(plan, known[name], job)
-        if name in draws:
+        if name in arm_of:
             rows = [
-                replace(r, subject=plan.null_name, details={**r.details, "draw": name})
-                for r in rows
+                replace(r, subject=arm_of[name], details={**r.details, "draw": name}) for r in rows
             ]
         scored += rows
     panels = make_panels(
@@ -238,37 +254,37 @@ def study_rows(plan: Plan, jobs: Sequence[Job]) -> list[Row]:
         center=plan.center,
         by_projection=plan.as_published,
     )
-    measured = _with_null(plan, {one.embedding.name: _measure_rows(plan, one) for one in panels})
-    solved = _with_null(plan, {name: _quality_rows(plan, one) for name, one in known.items()})
-    changes = paired_differences(scored, plan.null_name)
+    measured = _with_arms(plan, {one.embedding.name: _measure_rows(plan, one) for one in panels})
+    solved = _with_arms(plan, {name: _quality_rows(plan, one) for name, one in known.items()})
+    changes = paired_differences(scored, plan.null_name, plan.redraws_name)
     return [*scored, *over_seeds(scored), *changes, *measured, *solved]
 
 
-def _with_null(plan: Plan, rows: Mapping[str, Sequence[Row]]) -> list[Row]:
-    """Return the rows of every embedding, and those of the draws as means over the seeds' models.
+def _with_arms(plan: Plan, rows: Mapping[str, Sequence[Row]]) -> list[Row]:
+    """Return the rows of every embedding, and those of an arm's draws as means over its models.
 
     A draw counts as often as it has models, as it does in the mean of E. The intervals, which are
     about one draw, are left out; `spread` is the standard deviation over the draws.
     """
-    kept = [row for embedding in plan.embeddings for row in rows[embedding.name]]
-    if not plan.null:
-        return kept
-    of_draws = zip(*(rows[draw.name] for draw in plan.null), strict=True)
-    return [*kept, *(_mean_of_draws(plan, found) for found in of_draws)]
+    found = [row for embedding in plan.embeddings for row in rows[embedding.name]]
+    for name, draws in plan.arms.items():
+        of_draws = zip(*(rows[draw.name] for draw in draws), strict=True)
+        found += [_mean_of_draws(name, plan.seeds, one) for one in of_draws]
+    return found
 
 
-def _mean_of_draws(plan: Plan, rows: Sequence[Row]) -> Row:
+def _mean_of_draws(arm: str, seeds: Sequence[int], rows: Sequence[Row]) -> Row:
     """Average one measure over the draws, whose rows are in their order."""
     about = next((row for row in rows if row.value is None), rows[0])
     details = {key: about.details[key] for key in about.details if key not in ("low", "high")}
     details["draws"] = len(rows)
     if about.value is None:
-        return Row(plan.null_name, about.measure, None, details)
+        return Row(arm, about.measure, None, details)
     values = np.array([row.value for row in rows], float)
     if len(values) > 1:
         details["spread"] = float(values.std(ddof=1))
-    value = values[np.array(plan.seeds) % len(values)].mean()
-    return Row(plan.null_name, about.measure, float(value), details)
+    value = values[np.array(seeds) % len(values)].mean()
+    return Row(arm, about.measure, float(value), details)
 
 
 def random_draws(
@@ -278,7 +294,24 @@ def random_draws(
     fitted = misp.fit(base, attribute, center=center)
     return [
         replace(removal(base), name=f"{base.name}.null-{i}", info=None)
-        for i, removal in enumerate(misp.random_removals(fitted, count))
+        for i, removal in enumerate(random_removals(fitted, count))
+    ]
+
+
+def redrawn_lists(
+    base: Embedding, count: int, attribute: Attribute | None = None, *, center: bool = False
+) -> list[Embedding]:
+    """Fit MISP to redraws of the attribute's words and remove it from `base`, as often as asked.
+
+    The removal of one redraw is that of `misp --seed-lists`.
+    """
+    chosen = attribute or Attribute.load()
+    misp.resolve_groups(base, chosen)  # refuses too few words
+    drawn = redrawn_vectors(base, chosen, redraws(chosen, count))
+    removals = [Projection(misp.fit_vectors(groups, center=center)) for groups in drawn]
+    return [
+        replace(removal(base), name=f"{base.name}.misp-lists-{i}", info=None)
+        for i, removal in enumerate(removals)
     ]
 
 

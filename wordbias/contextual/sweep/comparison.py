@@ -1,4 +1,4 @@
-"""The best settings against the base and against random removals, item by item and head by head.
+"""The best settings against the base and random removals: by items, heads and redrawn pairs.
 
 S and D are measured on triples, η on occupations. All models are measured on the same ones, so
 differences are paired: a bootstrap sample draws the same items for both. Several heads, trained
@@ -8,6 +8,7 @@ from several seeds, are paired by head.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from wordbias.contextual.stereoset.scores import Settings, extremes, tail_mean
 from wordbias.contextual.table7 import BASE, SENT_DEBIAS
 from wordbias.measures.associations import with_holm
-from wordbias.rendering import Table
+from wordbias.rendering import Table, how_many
 from wordbias.results import Row, number
 from wordbias.statistics import (
     Array,
@@ -28,6 +29,7 @@ from wordbias.statistics import (
 )
 
 NULL = "null"
+LISTS = "lists"
 _SYMBOLS = {"strength": "S", "distance": "D", "fairness": "η"}
 _BETTER = {"strength": "lower", "distance": "lower", "fairness": "higher"}
 _Rows = NDArray[np.intp]
@@ -51,9 +53,9 @@ class Items(NamedTuple):
     parity: Array
 
 
-def null_file(file: Path) -> Path:
-    """Return the checkpoint of random removals, beside that of all settings."""
-    return file.with_name(f"{file.name.removesuffix('.part')}.null.part")
+def drawn_file(file: Path, kind: str) -> Path:
+    """Return the checkpoint of random removals, or of redraws, beside that of all settings."""
+    return file.with_name(f"{file.name.removesuffix('.part')}.{kind}.part")
 
 
 def measured(items: Items, measure: str, extreme: int, rows: _Rows) -> Array:
@@ -87,6 +89,7 @@ def comparison_rows(
     subjects: tuple[str, str],
     settings: Settings,
     seeds: Sequence[int] = (),
+    lists: Sequence[Mapping[str, Sequence[Items]]] = (),
 ) -> list[Row]:
     """Compare settings with the base, and with random removals.
 
@@ -104,6 +107,9 @@ def comparison_rows(
         Share of extreme triples, seed and number of the bootstrap samples.
     seeds
         Seeds of the heads, if there are several.
+    lists
+        For each head, and each setting, the items of what was fitted to `N` redraws of the pairs,
+        the same for every head; empty without redraws.
 
     Returns
     -------
@@ -115,7 +121,9 @@ def comparison_rows(
         setting from what they are `against`, with the 95 % interval over items, and over the
         draws. Of several heads all are means over the heads, and the changes have the interval
         over heads by Student's t, `heads_low` and `heads_high`, the exact sign-flip `p`, corrected
-        for the number of settings `p_holm`, and `excluded`.
+        for the number of settings `p_holm`, and `excluded`. With redraws the changes against the
+        base have their number `lists` and the middle 95 % of the changes that these make,
+        `lists_low` and `lists_high`, whose items are not drawn again.
     """
     rows: list[Row] = []
     for measure in _SYMBOLS:
@@ -138,7 +146,8 @@ def comparison_rows(
         common: dict[str, Any] = {"n": n, "seed": settings.seed}
         if seeds:
             common["heads"] = list(seeds)
-        rows += _of_measure(measure, names, heads, nulls, both, subject, common, settings)
+        found = _of_measure(measure, names, heads, nulls, both, subject, common, settings)
+        rows += _with_lists(found, heads, lists, measure, size, whole) if lists else found
     return rows
 
 
@@ -178,6 +187,35 @@ def _of_measure(
         detail = {**about, "against": NULL, "draws": k}
         against_null.append(_change(measure, subject, own, mean, detail, value))
     return [*with_holm(against_base), *of_nulls, *with_holm(against_null)]
+
+
+def _with_lists(
+    rows: Sequence[Row],
+    heads: Sequence[Mapping[str, Items]],
+    lists: Sequence[Mapping[str, Sequence[Items]]],
+    measure: str,
+    size: int,
+    whole: _Rows,
+) -> list[Row]:
+    """Add to the changes against the base those of redraws, means over the heads."""
+
+    def value(items: Items) -> float:
+        return float(measured(items, measure, size, whole)[0])
+
+    base = np.mean([value(head[BASE]) for head in heads])
+    made = []
+    for row in rows:
+        if row.details.get("against") == BASE:
+            name = row.details["setting"]
+            drawn = np.mean([[value(one) for one in head[name]] for head in lists], axis=0)
+            about = {LISTS: len(drawn), **_ends_of_lists(drawn - base)}
+            row = replace(row, details={**row.details, **about})
+        made.append(row)
+    return made
+
+
+def _ends_of_lists(values: Array) -> dict[str, float]:
+    return {f"{LISTS}_{end}": value for end, value in percentile_interval(values)._asdict().items()}
 
 
 def _generator(settings: Settings) -> np.random.Generator:
@@ -241,7 +279,26 @@ def comparison_tables(rows: Sequence[Row]) -> list[Table]:
         tables.append(_items_table(symbol, names, by, nulls))
         if any("p" in row.details for row in changes):
             tables.append(_heads_table(symbol, names, by))
-    return tables
+    drawn = [row for row in rows if LISTS in row.details]
+    return [*tables, *([_lists_table(drawn)] if drawn else [])]
+
+
+def _lists_table(rows: Sequence[Row]) -> Table:
+    """Make a line for each change against the base, with both its intervals."""
+    cells = []
+    for row in rows:
+        symbol = _SYMBOLS[row.measure.removesuffix("-change")]
+        line = [f"{symbol}, {row.details['setting']}", f"{row.value:.3f}"]
+        line += [_range(row, "low", "high"), _range(row, "lists_low", "lists_high")]
+        cells.append(line)
+    return Table(
+        f"Change from the base, and over {how_many(rows[0].details[LISTS], 'redraw')} of the pairs",
+        ["", "− base", "95 % over items", "95 % over pairs"],
+        cells,
+        "over pairs: the pairs of sentences that the settings are fitted to, drawn again, as many, "
+        "with replacement; the items stay. It covers which pairs of this kind were listed, not "
+        "other kinds of pairs.",
+    )
 
 
 def _items_table(

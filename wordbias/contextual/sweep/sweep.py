@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,7 +38,7 @@ from wordbias.contextual.stereoset.scores import (
     gsss_rows,
     strengths,
 )
-from wordbias.contextual.sweep.comparison import NULL, Items, comparison_rows, null_file
+from wordbias.contextual.sweep.comparison import LISTS, NULL, Items, comparison_rows, drawn_file
 from wordbias.contextual.sweep.forward import Plan
 from wordbias.contextual.sweep.run import Model, ModelSource, outputs
 from wordbias.contextual.sweep.sequential import fit_in_sequence
@@ -74,6 +75,8 @@ class SweptModel:
         the setting.
     file
         Checkpoint of its outputs; None for none.
+    redrawn
+        Subspaces fitted to redraws of the pairs.
     """
 
     source: ModelSource
@@ -82,6 +85,7 @@ class SweptModel:
     about: Mapping[str, Any]
     own: Mapping[str, Adapter] = field(default_factory=dict)
     file: Path | None = None
+    redrawn: Sequence[Adapter] = ()
 
     @classmethod
     def fit(
@@ -96,6 +100,7 @@ class SweptModel:
         sequential: bool = False,
         file: Path | None = None,
         keep: bool = True,
+        draws: int = 0,
     ) -> SweptModel:
         """Load a model and fit its subspaces.
 
@@ -109,9 +114,11 @@ class SweptModel:
             Checkpoint of its outputs.
         keep
             Hold the model in memory until it is run.
+        draws
+            Number of redraws of the pairs.
         """
         model = source.load()
-        adapter = fit_with_baseline(
+        adapter, *redrawn = fit_with_baseline(
             model.model,
             model.tokenizer,
             recipe,
@@ -120,6 +127,7 @@ class SweptModel:
             groups=groups,
             limit=limit,
             name=model.name,
+            draws=draws,
         )
         own: dict[str, Adapter] = {}
         if sequential:
@@ -127,7 +135,7 @@ class SweptModel:
             own = fit_in_sequence(model.model, model.tokenizer, paired, recipe, adapter)
         about: dict[str, Any] = {"path": model.name, **adapter.fingerprint.to_dict()}
         about |= {"device": model.device, "fitting": {**adapter.facts, "sequential": sequential}}
-        return cls(source, model if keep else None, adapter, about, own, file)
+        return cls(source, model if keep else None, adapter, about, own, file, redrawn)
 
     def load(self) -> Model:
         """Return the model."""
@@ -140,6 +148,14 @@ class SweptModel:
                 self.own.get(name, self.adapter).null(seed).interventions(_setting_of(name))
             )
             for seed in seeds
+            for name in names
+        }
+
+    def over_lists(self, names: Sequence[str]) -> dict[str, list[Intervention]]:
+        """Return some models fitted to redraws of the pairs, those of the first redraw first."""
+        return {
+            f"{name} {LISTS} {draw}": adapter.interventions(_setting_of(name))
+            for draw, adapter in enumerate(self.redrawn)
             for name in names
         }
 
@@ -263,7 +279,7 @@ def compare(
     *,
     workers: Workers | None = None,
 ) -> list[Row]:
-    """Compare settings with the base and with random removals; see `comparison_rows`.
+    """Compare settings with the base, random removals and redraws; see `comparison_rows`.
 
     Parameters
     ----------
@@ -276,62 +292,71 @@ def compare(
     seeds
         Seeds of the heads, if they are named by seeds.
     """
-    nulls = []
-    for place, (next_sentence, inference) in enumerate(heads if draws else ()):
-        first = data.settings.seed + place * draws
-        drawn = range(first, first + draws)
-        nulls.append(null_items(next_sentence, inference, data, names, drawn, workers))
+    nulls, lists = [], []
+    for place, (next_sentence, inference) in enumerate(heads):
+        measured = partial(
+            drawn_items, next_sentence, inference, data, names, workers=workers or Workers()
+        )
+        if draws:
+            first = data.settings.seed + place * draws
+            drawn = range(first, first + draws)
+            both = (one.null(names, drawn) for one in (next_sentence, inference))
+            nulls.append(measured(NULL, *both))
+        if next_sentence.redrawn:
+            both = (one.over_lists(names) for one in (next_sentence, inference))
+            lists.append(measured(LISTS, *both))
     subjects = [Path(name_of(one.source.model)).name for one in heads[0]]
     if len(heads) > 1:
         subjects = [f"{subject} and other heads" for subject in subjects]
     items = [one.items for one in found]
-    return comparison_rows(names, items, nulls, (subjects[0], subjects[1]), data.settings, seeds)
+    return comparison_rows(
+        names, items, nulls, (subjects[0], subjects[1]), data.settings, seeds, lists
+    )
 
 
-def null_items(
+def drawn_items(
     next_sentence: SweptModel,
     inference: SweptModel,
     data: Data,
     names: Sequence[str],
-    seeds: Sequence[int],
-    workers: Workers | None = None,
+    kind: str,
+    of_next_sentence: Mapping[str, Sequence[Intervention]],
+    of_inference: Mapping[str, Sequence[Intervention]],
+    *,
+    workers: Workers,
 ) -> dict[str, list[Items]]:
-    """Measure some settings with random directions in place of the fitted ones.
+    """Measure some settings with random directions, or as fitted to redraws of the pairs.
 
     Parameters
     ----------
     names
         Names of the settings.
-    seeds
-        Seeds of the draws; see `wordbias.contextual.adapters.Adapter.null`.
+    kind
+        ``null`` or ``lists``, in the names of the checkpoints.
+    of_next_sentence, of_inference
+        All settings of the first draw, then those of the next, for each of the models.
 
     Returns
     -------
     dict
         For each setting the items of every draw.
     """
-    workers = workers or Workers()
     model, classifier = next_sentence.load(), inference.load()
     assert isinstance(model, NextSentence)
     assert isinstance(classifier, Classifier)
-    next_sentence, inference = _for_null(next_sentence), _for_null(inference)
-    models = next_sentence.null(names, seeds)
+    next_sentence, inference = (
+        replace(one, file=None if one.file is None else drawn_file(one.file, kind))
+        for one in (next_sentence, inference)
+    )
     pairs = data.triples(next(iter(data.versions)))
-    logits = _logits(next_sentence, model, models, pairs, workers, truncate=False)
+    logits = _logits(next_sentence, model, of_next_sentence, pairs, workers, truncate=False)
     of_triples = triple_values(logits, model.place)
-    drawn = inference.null(names, seeds)
-    logits = _logits(inference, classifier, drawn, data.occupations, workers, truncate=True)
+    questions = data.occupations
+    logits = _logits(inference, classifier, of_inference, questions, workers, truncate=True)
     p = softmax(logits[..., list(classifier.places)])
-    items = iter(items_of(list(models), of_triples, data.test, p, data.parity).values())
-    found: dict[str, list[Items]] = {name: [] for name in names}
-    for _ in seeds:
-        for name in names:
-            found[name].append(next(items))
-    return found
-
-
-def _for_null(swept: SweptModel) -> SweptModel:
-    return replace(swept, file=None if swept.file is None else null_file(swept.file))
+    items = items_of(list(of_next_sentence), of_triples, data.test, p, data.parity).values()
+    draws = list(zip(*[iter(items)] * len(names), strict=True))
+    return {name: [draw[i] for draw in draws] for i, name in enumerate(names)}
 
 
 def _logits(
