@@ -13,6 +13,7 @@ import pytest
 from sentence_models import TEXTS, encoded, load, sentence_folder
 
 from wordbias.contextual.adapters import Adapter
+from wordbias.contextual.sentence_pairs import redrawn_pairs, sentence_pairs
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.encode import encode
 from wordbias.functions.project import project
@@ -59,6 +60,25 @@ def test_the_subspace_is_that_of_the_vectors_before_normalize(
     assert [str(site) for site in fitted.subspaces] == ["embedding"]
     assert fitted.report is not None
     assert {row.details["site"] for row in fitted.report} == {"embedding"}
+
+
+def test_redraws_of_the_pairs_have_the_components_of_their_vectors(
+    folder: Path, tmp_path: Path
+) -> None:
+    model = SentenceVectors.of(Encoder.load(folder, device="cpu"))
+    given: dict[str, Any] = {"sites": "embedding", "setting": "embedding", "dims": 1, **RUN}
+    project(folder, output=tmp_path / "a.st", seed_lists=2, seed=1, **given)
+    paired = sentence_pairs(PAIRS)
+    for i, drawn in enumerate(redrawn_pairs(paired, 2, 1), 1):
+        assert len(set(drawn)) < len(drawn) == len(paired)
+        first, second = (
+            model.job([pair[side] for pair in drawn]).vectors()[0].astype(float) for side in (0, 1)
+        )
+        read = Adapter.load(tmp_path / f"a.lists{i}.st")
+        (subspace,) = read.subspaces.values()
+        _, _, vt = np.linalg.svd(first - second)
+        assert abs(subspace.basis[0] @ vt[0]) == pytest.approx(1, abs=1e-6)
+        assert str(read.chosen) == "embedding"
 
 
 def test_the_exported_folder_is_loaded_by_the_library(folder: Path, tmp_path: Path) -> None:
