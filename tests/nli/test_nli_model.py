@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from torch import Generator, Tensor
 
 from wordbias.nli.files import shapes
-from wordbias.nli.model import DecomposableAttention, Draw, Dropout, random_bytes
+from wordbias.nli.model import DecomposableAttention, Dropout, random_bytes
 
 DIM, HIDDEN = 6, 12
 TIGHT: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-11}
@@ -199,7 +199,7 @@ def test_a_stack_computes_what_its_models_compute(intra: bool) -> None:
 def _dropped(dropout: Dropout, counts: Sequence[int], rows: int, width: int, seed: int) -> Tensor:
     """Return the factors of models of consecutive seeds, shape (K, rows, width)."""
     generators = [Generator().manual_seed(seed + k) for k in range(len(counts))]
-    found = dropout(rows, width, Draw(tuple(counts), generators, torch.float32))
+    found = dropout(rows, width, counts, generators, torch.float32)
     assert found.shape == (len(counts), rows, width)
     return found
 
@@ -211,8 +211,10 @@ def test_factors_depend_on_a_models_tokens_only(width: int) -> None:
     ends = []
     for rows, others in ((6, ()), (9, ()), (9, (4, 9))):
         generators = [Generator().manual_seed(s) for s in range(1 + len(others))]
-        draw = Draw((6, *others), generators, torch.float32)
-        ends.append([dropout(rows, width, draw)[0, :6] for _ in range(2)])
+        counts = (6, *others)
+        ends.append(
+            [dropout(rows, width, counts, generators, torch.float32)[0, :6] for _ in range(2)]
+        )
     assert not torch.equal(*ends[0])
     for one in ends[1:]:
         assert torch.equal(one[0], ends[0][0])
@@ -244,9 +246,8 @@ def test_no_rate_drops_everything() -> None:
 
 
 def test_nothing_is_dropped_in_evaluation_or_at_rate_0() -> None:
-    draw = Draw((4,), (), torch.float32)
-    assert Dropout(0.5).eval()(4, 3, draw) is None
-    assert Dropout(0.0).train()(4, 3, draw) is None
+    assert Dropout(0.5).eval()(4, 3, (4,), (), torch.float32) is None
+    assert Dropout(0.0).train()(4, 3, (4,), (), torch.float32) is None
 
 
 def test_random_bytes_are_uniform() -> None:

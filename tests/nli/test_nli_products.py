@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import Generator, Tensor
 
 from wordbias.nli import model as network
-from wordbias.nli.model import Draw, Feedforward, Linear, TwoLayers, has_fast_products, product
+from wordbias.nli.model import Feedforward, Linear, TwoLayers, has_fast_products, product
 
 EPS = float(torch.finfo(torch.float32).eps)
 WIDTHS = st.integers(1, 40)
@@ -122,9 +122,7 @@ def test_two_layers_are_those_of_the_formulas(
     plain = (x * factors[0] if drops else x) @ w1 + b1
     plain = plain.relu() * factors[1] if drops else plain.relu()
     plain = (plain @ w2 + b2).relu()
-    ours = TwoLayers.apply(
-        *(factors if drops else (None, None)), 1.25, torch.float64, *parameters, *parts
-    )
+    ours = TwoLayers.apply(*(factors if drops else (None, None)), 1.25, *parameters, *parts)
     torch.testing.assert_close(ours, plain, rtol=1e-12, atol=1e-13)
     above = torch.randn(ours.shape, generator=Generator().manual_seed(seed), dtype=torch.float64)
     for found, wanted in zip(
@@ -140,7 +138,8 @@ def test_parameters_keep_their_type_in_bfloat16() -> None:
     ends = []
     for dtype in (torch.float64, torch.bfloat16):
         own = [one.detach().abs().float().requires_grad_() for one in [*parameters, *parts]]
-        y = TwoLayers.apply(*(one.to(dtype) for one in factors), 1.25, dtype, *own)
+        given_parts = [one.to(dtype) for one in own[4:]]
+        y = TwoLayers.apply(*(one.to(dtype) for one in factors), 1.25, *own[:4], *given_parts)
         assert y.dtype == dtype
         y.double().sum().backward()
         assert all(one.grad.dtype == torch.float32 for one in own)
@@ -164,9 +163,9 @@ def test_without_one_dnn_torch_multiplies(monkeypatch: pytest.MonkeyPatch) -> No
     with torch.no_grad():
         for parameter in network_.parameters():
             parameter.copy_(torch.rand(parameter.shape, generator=source))
-    x, draw = torch.rand(2, 9, 7, generator=source), Draw((9, 9), (), torch.float32)
-    fast = network_([x], draw)
+    x = torch.rand(2, 9, 7, generator=source)
+    fast = network_([x], (9, 9), ())
     monkeypatch.setattr(network, "_has_one_dnn", lambda: False)
     assert not has_fast_products(x)
-    plain = network_([x], draw)
+    plain = network_([x], (9, 9), ())
     torch.testing.assert_close(fast, plain, rtol=1e-5, atol=0)  # positive terms: no cancellation

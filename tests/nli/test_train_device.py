@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from wordbias.nli.lexicon import Encoded, Lexicon
-from wordbias.nli.model import DecomposableAttention, Rows, softmax
+from wordbias.nli.model import DecomposableAttention, Rows, Similarities, softmax
 from wordbias.nli.pairs import Pairs, load_pairs
 from wordbias.nli.recipes import RECIPES, Recipe
 from wordbias.nli.train import NLITask, Tokens, initialise, make_optimizer
@@ -129,6 +129,12 @@ def test_the_softmax_is_torchs_own(items: int) -> None:
         grads = [torch.autograd.grad(y, x, above, retain_graph=True) for y, x in
                  ((ours, own), (plain, wanted))]  # fmt: skip
         torch.testing.assert_close(*grads, rtol=1e-11, atol=1e-13)
+
+
+def test_similarities_of_a_sentence_are_products() -> None:
+    f = torch.randn(2, 3, 5, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    assert torch.autograd.gradcheck(Similarities.apply, (f.requires_grad_(),))
+    assert torch.equal(Similarities.apply(f), f @ f.mT)
 
 
 def _gradients(task: NLITask, by_word: bool) -> tuple[Tensor, list[Tensor]]:

@@ -107,7 +107,6 @@ class DecomposableAttention(nn.Module):
         x: Tensor,
         rows: Rows,
         generators: Sequence[Generator] = (),
-        dtype: torch.dtype | None = None,
     ) -> Tensor:
         """Compute log-probabilities as `forward` does, of words that are projected already.
 
@@ -116,47 +115,62 @@ class DecomposableAttention(nn.Module):
         Parameters
         ----------
         x
-            Projected words, shape (K, N, h).
+            Projected words, shape (K, N, h). All is computed in their type, softmaxes and the last
+            logarithm in float32 or more.
         rows
             Where they stand.
-        dtype
-            Type in which the feed-forward networks multiply; by default that of `x`. Attention,
-            sums over tokens and the last map are computed in the type of `x`.
         """
-        draw = Draw(rows.counts, generators, dtype or x.dtype)
+        counts = rows.counts
         p, q = rows.premise.mask, rows.hypothesis.mask
-        a = self.represent(x, rows, draw)  # (K, N, w)
-        fa, fb = rows.padded(self.attend([a], draw).to(x.dtype))  # (K, B, P, h), (K, B, Q, h)
+        a = self.represent(x, rows, generators)  # (K, N, w)
+        fa, fb = rows.padded(self.attend([a], counts, generators))  # (K, B, P, h), (K, B, Q, h)
         of_p, of_q = rows.padded(a)  # (K, B, P, w), (K, B, Q, w)
         e = fa @ fb.transpose(-1, -2)  # (K, B, P, Q), eq. (1)
-        beta = softmax(e, q) @ of_q  # (K, B, P, w), eq. (2)
-        alpha = softmax(e.transpose(-1, -2), p) @ of_p  # (K, B, Q, w)
-        v1, v2 = rows.padded(
-            self.compare([a, rows.packed(beta, alpha)], draw).to(x.dtype)
-        )  # eq. (3)
+        beta = softmax(e, q).to(x.dtype) @ of_q  # (K, B, P, w), eq. (2)
+        alpha = softmax(e.transpose(-1, -2), p).to(x.dtype) @ of_p  # (K, B, Q, w)
+        compared = self.compare([a, rows.packed(beta, alpha)], counts, generators)  # eq. (3)
+        v1, v2 = rows.padded(compared)  # (K, B, P, h), (K, B, Q, h)
         v = torch.cat([total(v1, p), total(v2, q)], -1)  # (K, B, 2h), eq. (4)
-        each = draw._replace(counts=(v.shape[1],) * len(v))
-        y = self.aggregate([v], each).to(x.dtype)  # (K, B, h)
+        y = self.aggregate([v], (v.shape[1],) * len(v), generators)  # (K, B, h)
         scores: Tensor = self.classify(y)  # (K, B, 3), eq. (5)
-        return scores.log_softmax(-1)
+        return scores.to(torch.promote_types(scores.dtype, torch.float32)).log_softmax(-1)
 
-    def represent(self, x: Tensor, rows: Rows, draw: Draw) -> Tensor:
+    def represent(self, x: Tensor, rows: Rows, generators: Sequence[Generator]) -> Tensor:
         """Append to projected words, with intra-attention, their context vectors: (K, N, w)."""
         if self.intra is None or self.distance is None:
             return x
         found = []
         masks = rows.premise.mask, rows.hypothesis.mask
-        sides = rows.padded(self.intra([x], draw).to(x.dtype)), rows.padded(x)
+        sides = rows.padded(self.intra([x], rows.counts, generators)), rows.padded(x)
         for f, words, mask in zip(*sides, masks, strict=True):  # (K, B, L, h)
             length = f.shape[2]
             bias = self.distance.index_select(1, distances(length, x.device))
-            e = f @ f.transpose(-1, -2) + bias.view(-1, 1, length, length)  # (K, B, L, L)
-            found.append(softmax(e, mask) @ words)
+            e: Tensor = Similarities.apply(f)  # type: ignore[no-untyped-call]
+            e = e + bias.view(-1, 1, length, length)  # (K, B, L, L)
+            found.append(softmax(e, mask).to(x.dtype) @ words)
         return torch.cat([x, rows.packed(*found)], -1)  # (K, N, 2h), eq. (7)
+
+
+class Similarities(torch.autograd.Function):
+    """Products f fᵀ of tokens of a sentence; their gradient is one product, not torch's two."""
+
+    @staticmethod
+    def forward(ctx: Any, f: Tensor) -> Tensor:
+        """Multiply f (K, B, L, h) by itself: (K, B, L, L)."""
+        ctx.save_for_backward(f)
+        return f @ f.mT
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        """Return the gradient of f."""
+        (f,) = ctx.saved_tensors
+        found: Tensor = (grad + grad.mT) @ f
+        return found
 
 
 def softmax(e: Tensor, mask: Tensor | None) -> Tensor:
     """Compute the softmax over the last axis, tokens where `mask` is True; None: all are tokens."""
+    e = e.to(torch.promote_types(e.dtype, torch.float32))
     if mask is not None:
         e = e.masked_fill(~mask[:, :, None], -torch.inf)
     found: Tensor = Softmax.apply(e)  # type: ignore[no-untyped-call]
@@ -341,24 +355,6 @@ def _at(x: Tensor, place: Tensor | None) -> Tensor:
 # Layers of K models
 
 
-class Draw(NamedTuple):
-    """What networks draw random numbers by, and the type that they compute in.
-
-    Attributes
-    ----------
-    counts
-        Number of tokens of each model, whose rows stand before any spare ones.
-    generators
-        Generator of each model; none are needed in evaluation.
-    dtype
-        Type of the products.
-    """
-
-    counts: tuple[int, ...]
-    generators: Sequence[Generator]
-    dtype: torch.dtype
-
-
 class Dropout(nn.Module):
     """Factors of dropout, which depend on each model's generator and its number of tokens only.
 
@@ -376,15 +372,34 @@ class Dropout(nn.Module):
         self.threshold = min(round(rate * LEVELS), LEVELS - 1)
         self.scale = LEVELS / (LEVELS - self.threshold)
 
-    def forward(self, rows: int, width: int, draw: Draw) -> Tensor | None:
-        """Draw factors, 0 or the scale, shape (K, rows, width); None if nothing is dropped."""
+    def forward(
+        self,
+        rows: int,
+        width: int,
+        counts: Sequence[int],
+        generators: Sequence[Generator],
+        dtype: torch.dtype,
+    ) -> Tensor | None:
+        """Draw factors, 0 or the scale, shape (K, rows, width); None if nothing is dropped.
+
+        Parameters
+        ----------
+        rows, width
+            Shape of one model's factors.
+        counts
+            Number of tokens of each model, whose rows stand before any spare ones.
+        generators
+            Generator of each model; none are needed in evaluation.
+        dtype
+            Type of the factors.
+        """
         if not self.training or not self.threshold:
             return None
         drawn = [
             random_bytes(count, rows, width, one)
-            for count, one in zip(draw.counts, draw.generators, strict=True)
+            for count, one in zip(counts, generators, strict=True)
         ]
-        return _stacked(drawn).ge_(self.threshold).to(draw.dtype).mul_(self.scale)
+        return _stacked(drawn).ge_(self.threshold).to(dtype).mul_(self.scale)
 
 
 def random_bytes(count: int, rows: int, width: int, generator: Generator) -> Tensor:
@@ -435,7 +450,8 @@ class Products(torch.autograd.Function):
 def of_parameters(x: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
     """Return the gradients of weights and biases, in float32 or more."""
     exact = torch.promote_types(x.dtype, torch.float32)
-    weight = product(grad.mT, x).mT  # oneDNN is faster than with x first
+    # oneDNN in float32 is faster than with x first
+    weight = product(grad.mT, x).mT if x.dtype == torch.float32 else torch.bmm(x.mT, grad)
     return weight.to(exact), grad.sum(1, keepdim=True, dtype=exact)
 
 
@@ -445,11 +461,13 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None = None, relu: bool = 
     With `relu` the positive part of that.
     """
     if has_fast_products(x):
-        kind, biases = "relu" if relu else "none", [None] * len(x) if bias is None else bias[:, 0]
+        kind = "relu" if relu else "none"
         return _stacked(
             [
-                torch.ops.mkldnn._linear_pointwise(one, w.T, b, kind, [], "")
-                for one, w, b in zip(x, weight, biases, strict=True)
+                torch.ops.mkldnn._linear_pointwise(
+                    x[k], weight[k].T, None if bias is None else bias[k, 0], kind, [], ""
+                )
+                for k in range(len(x))
             ]
         )
     found = torch.bmm(x, weight) if bias is None else torch.baddbmm(bias, x, weight)
@@ -501,15 +519,18 @@ class Feedforward(nn.Module):
         self.first = Linear(models, inputs, hidden)
         self.second = Linear(models, hidden, hidden)
 
-    def forward(self, parts: Sequence[Tensor], draw: Draw) -> Tensor:
-        """Map the last axis of parts that stand beside each other, in the type of `draw`."""
-        _, rows, hidden = *parts[0].shape[:2], self.first.weight.shape[2]
-        factors = [
-            self.dropout(rows, width, draw) for width in (self.first.weight.shape[1], hidden)
-        ]
+    def forward(
+        self, parts: Sequence[Tensor], counts: Sequence[int], generators: Sequence[Generator]
+    ) -> Tensor:
+        """Map the last axis of parts that stand beside each other; see `Dropout` for the rest."""
         first, second = self.first, self.second
+        _, rows, _ = parts[0].shape
+        factors = [
+            self.dropout(rows, layer.weight.shape[1], counts, generators, parts[0].dtype)
+            for layer in (first, second)
+        ]
         found: Tensor = TwoLayers.apply(  # type: ignore[no-untyped-call]
-            *factors, self.dropout.scale, draw.dtype,
+            *factors, self.dropout.scale,
             first.weight, first.bias, second.weight, second.bias, *parts,
         )  # fmt: skip
         return found
@@ -524,7 +545,6 @@ class TwoLayers(torch.autograd.Function):
         of_input: Tensor | None,
         of_hidden: Tensor | None,
         scale: float,
-        dtype: torch.dtype,
         first: Tensor,
         first_bias: Tensor,
         second: Tensor,
@@ -532,10 +552,11 @@ class TwoLayers(torch.autograd.Function):
         *parts: Tensor,
     ) -> Tensor:
         """Map parts (K, N, …), with factors of dropout for the input and the hidden units."""
+        dtype = parts[0].dtype
         w1, b1, w2, b2 = (one.to(dtype) for one in (first, first_bias, second, second_bias))
         widths = [part.shape[2] for part in parts]
         if of_input is None:
-            x = torch.cat([part.to(dtype) for part in parts], 2)
+            x = torch.cat(parts, 2)
         else:
             x = torch.empty_like(of_input)
             for part, one, into in zip(
@@ -548,7 +569,7 @@ class TwoLayers(torch.autograd.Function):
         y = product(hidden, w2, b2, relu=True)
         ctx.save_for_backward(of_input, x, hidden, y, w1, w2)
         ctx.scale = 1.0 if of_hidden is None else scale
-        ctx.parts = [(part.shape[2], part.dtype) for part in parts]
+        ctx.widths = widths
         return y
 
     @staticmethod
@@ -561,13 +582,9 @@ class TwoLayers(torch.autograd.Function):
         below = torch.ops.aten.threshold_backward(product(above, (w2 * ctx.scale).mT), hidden, 0)
         of_first = of_parameters(x, below)
         of_x = product(below, w1.mT)
-        widths, dtypes = zip(*ctx.parts, strict=True)
-        factors = [None] * len(widths) if of_input is None else _beside(of_input, widths)
-        of_parts = [
-            (one if factor is None else one * factor).to(dtype)
-            for one, factor, dtype in zip(_beside(of_x, widths), factors, dtypes, strict=True)
-        ]
-        return None, None, None, None, *of_first, *of_second, *of_parts
+        if of_input is not None:
+            of_x.mul_(of_input)
+        return None, None, None, *of_first, *of_second, *_beside(of_x, ctx.widths)
 
 
 def _beside(x: Tensor, widths: Sequence[int]) -> list[Tensor]:

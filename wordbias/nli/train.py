@@ -287,9 +287,7 @@ class NLITask:
         """Compute log-probabilities of each model's batch, shape ``(K, B, 3)``."""
         chosen = np.stack(batches)  # (K, B)
         words, rows = self._tokens(pairs).rows(pairs.premise[chosen], pairs.hypothesis[chosen])
-        dtype = torch.bfloat16 if self.half else None
-        x = self._project(words)
-        return self.model.classify_rows(x, rows, generators, dtype)
+        return self.model.classify_rows(self._project(words), rows, generators)
 
     def _tokens(self, pairs: Encoded) -> Tokens:
         """Return the sentences of pairs as tensors, which are moved to a GPU once."""
@@ -300,15 +298,19 @@ class NLITask:
     def _project(self, words: Tensor) -> Tensor:
         """Look up words, shape (K, N), in the models' tables and project them: (K, N, h).
 
-        One model on a CPU projects each distinct word of the batch once; a GPU would be waited for.
+        One model on a CPU projects each distinct word of the batch once, in its parameters' type:
+        bfloat16 would sum up the gradients of a word's occurrences too coarsely. A GPU would be
+        waited for.
         """
+        dtype = torch.bfloat16 if self.half else self.tables.dtype
         if self.device.type == "cpu" and len(self.tables) == 1:
             distinct, place = torch.unique(words[0], return_inverse=True)
             distinct = F.pad(distinct, (0, -len(distinct) % SPARE))  # few sizes, as in `Rows`
             projected = self.model.project(F.embedding(distinct, self.tables[0])[None])
-            return F.embedding(place, projected[0])[None]
+            return F.embedding(place, projected[0])[None].to(dtype)
         numbers = words + self.first[:, None]  # (K, N)
-        found: Tensor = self.model.project(F.embedding(numbers, self.tables.flatten(0, 1)))
+        vectors = F.embedding(numbers, self.tables.flatten(0, 1))
+        found: Tensor = self.model.project(vectors.to(dtype))
         return found
 
 
