@@ -8,9 +8,9 @@ size, vectors and number of threads. Both train the same model for one epoch, wi
 explicit set is scored without torch, and by the peer's model pair by pair in batches. Ours and the
 peer run in turn, each in a process of its own. Prints Markdown tables.
 
-With ``--before FOLDER``, a checkout of an earlier commit (``git worktree add FOLDER COMMIT``), only
-the second epoch is timed, by that commit and by this one in turn, in seconds of the CPU: they say
-more than the clock's on a busy machine. In the first, oneDNN prepares products of each size.
+With ``--before FOLDER``, a checkout of an earlier commit (``git worktree add FOLDER COMMIT``), two
+epochs are timed, by that commit and by this one in turn, in seconds of the CPU: they say more than
+the clock's on a busy machine. In the first, oneDNN prepares products of each size.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ initialise(model, recipe, [0])
 task = NLITask(model, torch.from_numpy(table.vectors)[None], pairs, data.encoded["dev"], recipe,
                 [0], half)
 optimizer = make_optimizer(model, recipe)
-if "--cpu" in sys.argv:
-    epoch(model, optimizer, task.losses(0))
-print(json.dumps(epoch(model, optimizer, task.losses(0))))
+epochs = 2 if "--cpu" in sys.argv else 1
+for number in range(epochs):
+    print(json.dumps(epoch(model, optimizer, task.losses(number))))
 """
 )
 NETWORK = """
@@ -233,19 +233,21 @@ def beside_peer(
 def beside_before(files: tuple[Path, ...], before: Path, pairs: int, runs: int) -> None:
     """Print the CPU seconds of one epoch of one model, at an earlier commit and at this one."""
     commits = (before.resolve(), Path(__file__).resolve().parent.parent)
-    print(
-        f"| the second epoch of {pairs:,} pairs, one thread, CPU seconds | before | now | ratio |"
-    )
+    print(f"| an epoch of {pairs:,} pairs, one thread, CPU seconds | before | now | ratio |")
     print("| --- | ---: | ---: | ---: |")
     for recipe, precision in (("fast", "float32"), ("published", "float32"), ("fast", "bfloat16")):
         calls = [(OURS, *files, pairs, recipe, precision, "--cpu") for _ in commits]
         taken = [
-            [seconds(*call, package=folder) for call, folder in zip(calls, commits, strict=True)]
+            [printed(*call, package=folder) for call, folder in zip(calls, commits, strict=True)]
             for _ in range(runs)
-        ]
-        old, new = (statistics.median(values) for values in zip(*taken, strict=True))
-        ratios = ", ".join(f"{one / other:.2f}" for one, other in taken)
-        print(f"| {recipe}, {precision} | {old:.1f} | {new:.1f} | {old / new:.2f} ({ratios}) |")
+        ]  # runs, commits, epochs
+        for i, epoch in enumerate(("first", "second")):
+            old, new = ([run[commit][i] for run in taken] for commit in (0, 1))
+            each = ", ".join(f"{one / other:.2f}" for one, other in zip(old, new, strict=True))
+            before_, now = statistics.median(old), statistics.median(new)
+            ratio = f"{before_ / now:.2f}× ({each})"
+            print(f"| {recipe}, {precision}, {epoch} | {before_:.1f} | {now:.1f} | {ratio} |")
+    print(f"load {os.getloadavg()[0]:.1f} on {len(os.sched_getaffinity(0))} cores")
 
 
 def several_models(files: tuple[Path, ...], runs: int) -> dict[str, float]:
@@ -258,11 +260,11 @@ def several_models(files: tuple[Path, ...], runs: int) -> dict[str, float]:
 
 def in_turn(calls: list[tuple[object, ...]], runs: int) -> list[float]:
     """Run programs one after the other, several times; return the median seconds of each."""
-    taken = [[seconds(*call) for call in calls] for _ in range(runs)]
+    taken = [[printed(*call)[-1] for call in calls] for _ in range(runs)]
     return [statistics.median(values) for values in zip(*taken, strict=True)]
 
 
-def seconds(code: object, *arguments: object, package: Path | None = None) -> float:
+def printed(code: object, *arguments: object, package: Path | None = None) -> list[float]:
     """Run a program that times itself, with the package that is installed or that of a folder."""
     there = {} if package is None else {"PYTHONPATH": str(package)}
     with tempfile.TemporaryDirectory() as folder:
@@ -275,7 +277,7 @@ def seconds(code: object, *arguments: object, package: Path | None = None) -> fl
             env={**os.environ, **there},
             check=True,
         )
-    return float(json.loads(done.stdout.splitlines()[-1]))
+    return [float(json.loads(line)) for line in done.stdout.splitlines()]
 
 
 def report(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from torch import Generator, Tensor
 
 from wordbias.nli.files import shapes
-from wordbias.nli.model import DecomposableAttention, Dropout, Real, random_bytes
+from wordbias.nli.model import DecomposableAttention, Dropout, random_bytes
 
 DIM, HIDDEN = 6, 12
 TIGHT: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-11}
@@ -196,41 +196,43 @@ def test_a_stack_computes_what_its_models_compute(intra: bool) -> None:
             torch.testing.assert_close(together[own], alone, **TIGHT)
 
 
-def _mask(*rows: Sequence[int]) -> Tensor:
-    return torch.tensor([[[bool(x) for x in row] for row in rows]])
+def _dropped(dropout: Dropout, counts: Sequence[int], rows: int, width: int, seed: int) -> Tensor:
+    """Return the factors of models of consecutive seeds, shape (K, rows, width)."""
+    generators = [Generator().manual_seed(seed + k) for k in range(len(counts))]
+    found = dropout(rows, width, counts, generators, torch.float32)
+    assert found.shape == (len(counts), rows, width)
+    return found
 
 
-def _dropped(dropout: Dropout, real: Tensor, width: int, seed: int) -> Tensor:
-    """Return the factors that a mask multiplies by, of the real places only, in their order."""
-    x = torch.ones(1, real[0].numel(), width)
-    found: Tensor = dropout(x, Real.of(real), [Generator().manual_seed(seed)])
-    return found.view(*real.shape, width)[real]
-
-
-def test_masks_depend_on_real_tokens_only() -> None:
+@pytest.mark.parametrize("width", [7, 8])
+def test_factors_depend_on_a_models_tokens_only(width: int) -> None:
+    """Also those that are drawn next: spare rows, and models beside it, draw nothing of its own."""
     dropout = Dropout(0.5).train()
-    bare = _mask([1, 1, 1], [1, 1, 1])
-    padded = _mask([1, 1, 1, 0, 0], [1, 1, 1, 0, 0])
-    torch.testing.assert_close(_dropped(dropout, bare, 7, 3), _dropped(dropout, padded, 7, 3))
-    ragged, over = _mask([1, 1], [1, 0]), _mask([1, 1, 0, 0], [1, 0, 0, 0])
-    torch.testing.assert_close(_dropped(dropout, ragged, 7, 3), _dropped(dropout, over, 7, 3))
+    ends = []
+    for rows, others in ((6, ()), (9, ()), (9, (4, 9))):
+        generators = [Generator().manual_seed(s) for s in range(1 + len(others))]
+        counts = (6, *others)
+        ends.append(
+            [dropout(rows, width, counts, generators, torch.float32)[0, :6] for _ in range(2)]
+        )
+    assert not torch.equal(*ends[0])
+    for one in ends[1:]:
+        assert torch.equal(one[0], ends[0][0])
+        assert torch.equal(one[1], ends[0][1])
 
 
 def test_models_of_a_stack_draw_the_same_as_single_models() -> None:
     dropout = Dropout(0.3).train()
-    real = torch.cat([_mask([1, 1, 0], [1, 0, 0]), _mask([1, 1, 1], [1, 1, 0])])
-    x = torch.ones(2, 6, 9)
-    stacked = dropout(x, Real.of(real), [Generator().manual_seed(s) for s in (5, 6)])
-    for k, seed in enumerate((5, 6)):
-        own = real[k : k + 1]
-        alone = _dropped(dropout, own, 9, seed)
-        assert torch.equal(stacked.view(2, 2, 3, 9)[k][real[k]], alone)
+    stacked = _dropped(dropout, (5, 3), 8, 9, 5)
+    for k, count in enumerate((5, 3)):
+        alone = _dropped(dropout, (count,), count, 9, 5 + k)
+        assert torch.equal(stacked[k, :count], alone[0])
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.2, 0.5])
 def test_the_rate_is_rounded_to_a_256th(rate: float) -> None:
     count = 400_000
-    found = _dropped(Dropout(rate).train(), _mask([1] * (count // 100)), 100, 0)
+    found = _dropped(Dropout(rate).train(), (count // 100,), count // 100, 100, 0)
     rounded = round(256 * rate) / 256
     assert abs(rounded - rate) <= 1 / 512
     assert found.unique().tolist() == pytest.approx([0, 1 / (1 - rounded)])
@@ -239,20 +241,18 @@ def test_the_rate_is_rounded_to_a_256th(rate: float) -> None:
 
 
 def test_no_rate_drops_everything() -> None:
-    found = _dropped(Dropout(0.9999).train(), _mask([1] * 100), 100, 0)
+    found = _dropped(Dropout(0.9999).train(), (100,), 100, 100, 0)
     assert found.unique().tolist() == [0, 256]
 
 
 def test_nothing_is_dropped_in_evaluation_or_at_rate_0() -> None:
-    x = torch.randn(1, 4, 3)
-    real = Real.of(_mask([1, 1, 1, 1]))
-    assert Dropout(0.5).eval()(x, real, ()) is x
-    assert Dropout(0.0).train()(x, real, ()) is x
+    assert Dropout(0.5).eval()(4, 3, (4,), (), torch.float32) is None
+    assert Dropout(0.0).train()(4, 3, (4,), (), torch.float32) is None
 
 
 def test_random_bytes_are_uniform() -> None:
     """Pearson's statistic of 256 classes has mean 255 and variance 2 · 255."""
-    drawn = random_bytes(1000, 333, Generator().manual_seed(0))
+    drawn = random_bytes(1000, 1000, 333, Generator().manual_seed(0))
     assert drawn.shape == (1000, 333)
     counts = torch.bincount(drawn.flatten().long(), minlength=256).double()
     statistic = float(((counts - 1300.78125) ** 2 / 1300.78125).sum())
@@ -266,8 +266,8 @@ def test_dropout_reaches_every_feedforward_network() -> None:
     seen: list[int] = []
     for module in model.modules():
         if isinstance(module, Dropout):
-            module.register_forward_hook(lambda _m, args, _out: seen.append(args[0].shape[-1]))
+            module.register_forward_hook(lambda _m, args, _out: seen.append(args[1]))
     (p, real_p), (q, real_q) = _padded([_words(3, 0)]), _padded([_words(2, 1)])
     model(p, q, real_p, real_q, [Generator().manual_seed(0)])
     intra, attend, compare = [HIDDEN, HIDDEN], [2 * HIDDEN, HIDDEN], [4 * HIDDEN, HIDDEN]
-    assert seen == [*intra * 2, *attend * 2, *compare * 2, 2 * HIDDEN, HIDDEN]
+    assert seen == [*intra, *attend, *compare, 2 * HIDDEN, HIDDEN]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,9 +16,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from wordbias.nli.lexicon import Encoded, Lexicon
-from wordbias.nli.model import DecomposableAttention
+from wordbias.nli.model import DecomposableAttention, Rows, Similarities, softmax
 from wordbias.nli.pairs import Pairs, load_pairs
 from wordbias.nli.recipes import RECIPES, Recipe
 from wordbias.nli.train import NLITask, Tokens, initialise, make_optimizer
@@ -56,37 +58,100 @@ SENTENCES = st.lists(st.lists(st.sampled_from("abcdef"), max_size=7).map(tuple),
 
 @settings(deadline=None)
 @given(SENTENCES, st.integers(1, 3), st.integers(1, 4), st.data())
-def test_padding_puts_sentences_under_each_other(
+def test_rows_are_the_tokens_of_each_model(
     sentences: list[tuple[str, ...]], models: int, size: int, data: st.DataObject
 ) -> None:
-    """Padding is NULL, the number 0, which every sentence begins with."""
+    """Premises, then hypotheses, in their order; padded and packed again they are the same."""
     lexicon = Lexicon.of(sentences)
     encoded = Encoded.of(Pairs(sentences, sentences, np.zeros(len(sentences), int)), lexicon)
     place = st.integers(0, len(sentences) - 1)
-    drawn = data.draw(st.lists(place, min_size=models * size, max_size=models * size))
-    chosen = encoded.premise[np.array(drawn).reshape(models, size)]
-    ids, real = Tokens.of(encoded, CPU).side(chosen)
-    longest = max(1 + len(sentences[i]) for i in drawn)
-    assert ids.shape == real.mask.shape == (models, size, longest)
-    for i, own, there in zip(drawn, ids.flatten(0, 1), real.mask.flatten(0, 1), strict=True):
-        wanted = lexicon.encode(sentences[i]).tolist()
-        assert there.tolist() == [True] * len(wanted) + [False] * (longest - len(wanted))
-        assert own.tolist() == wanted + [0] * (longest - len(wanted))
-    assert real.counts == tuple(real.mask.sum((1, 2)).tolist())
+    drawn = st.lists(place, min_size=models * size, max_size=models * size)
+    p, q = (encoded.premise[np.array(data.draw(drawn)).reshape(models, size)] for _ in range(2))
+    words, rows = Tokens.of(encoded, CPU).rows(p, q)
+    own = encoded.sentences
+    texts = [own.flat[own.start[i] : own.start[i] + own.length[i]] for i in range(len(own.start))]
+    assert len(words) == models
+    for k in range(models):
+        wanted = np.concatenate([texts[i] for i in (*p[k], *q[k])])
+        assert rows.counts[k] == len(wanted)
+        assert words[k, : len(wanted)].tolist() == wanted.tolist()
+        assert not words[k, len(wanted) :].any()
+    assert words.shape[1] % 64 == 0 or words.shape[1] == min(rows.counts)
+    assert words.shape[1] < max(rows.counts) + 65
+    both = rows.padded(words[..., None])
+    for chosen, found, side in zip((p, q), both, (rows.premise, rows.hypothesis), strict=True):
+        assert found.shape[:3] == side.shape
+        for i, (k, b) in zip(chosen.ravel(), np.ndindex(models, size), strict=True):
+            assert found[k, b, : len(texts[i]), 0].tolist() == texts[i].tolist()
+            if side.mask is not None:
+                assert side.mask[k, b].nonzero().flatten().tolist() == list(range(len(texts[i])))
+    assert torch.equal(rows.packed(*both)[..., 0], words)
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.integers(1, 6), min_size=4, max_size=4), min_size=1, max_size=3))
+def test_padding_and_packing_are_adjoint(lengths: list[list[int]]) -> None:
+    """<pad x, y> = <x, pack y> for x that is zero at spare rows and y at padding."""
+    p, q = np.split(np.array(lengths), 2, axis=1)
+    rows = Rows.of([torch.from_numpy(p), torch.from_numpy(q)], [p, q])
+    source = torch.Generator().manual_seed(0)
+    y = [torch.randn(*side.shape, 3, generator=source) for side in (rows.premise, rows.hypothesis)]
+    for side, one in zip((rows.premise, rows.hypothesis), y, strict=True):
+        if side.mask is not None:
+            one.mul_(side.mask[..., None])
+    packed = rows.packed(*(one.requires_grad_() for one in y))
+    x = torch.randn(packed.shape, generator=source)
+    for k, count in enumerate(rows.counts):
+        assert not packed[k, count:].any()
+        x[k, count:] = 0
+    padded = rows.padded(x.requires_grad_())
+    sums = [(x * packed).sum(), sum((a * b).sum() for a, b in zip(padded, y, strict=True))]
+    torch.testing.assert_close(*sums)
+    for one, found in zip(torch.autograd.grad(packed, y, x), padded, strict=True):
+        assert torch.equal(one, found)
+    (back,) = torch.autograd.grad(padded, x, [one.detach() for one in y])
+    assert torch.equal(back, packed)
+
+
+@pytest.mark.parametrize("items", [1, 7, 16])
+def test_the_softmax_is_torchs_own(items: int) -> None:
+    source = torch.Generator().manual_seed(0)
+    e = 40 * torch.randn(2, 3, 4, items, generator=source, dtype=torch.float64)
+    mask = torch.rand(2, 3, items, generator=source) < 0.7
+    mask[..., 0] = True
+    wanted = e.clone().requires_grad_()
+    plain = wanted.masked_fill(~mask[:, :, None], -torch.inf).softmax(-1)
+    above = torch.randn(e.shape, generator=source, dtype=torch.float64)
+    for given_e in (e, e.mT.contiguous().mT):
+        own = given_e.clone(memory_format=torch.preserve_format).requires_grad_()
+        ours = softmax(own, mask)
+        torch.testing.assert_close(ours, plain, rtol=1e-12, atol=1e-14)
+        grads = [torch.autograd.grad(y, x, above, retain_graph=True) for y, x in
+                 ((ours, own), (plain, wanted))]  # fmt: skip
+        torch.testing.assert_close(*grads, rtol=1e-11, atol=1e-13)
+
+
+def test_similarities_of_a_sentence_are_products() -> None:
+    f = torch.randn(2, 3, 5, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    assert torch.autograd.gradcheck(Similarities.apply, (f.requires_grad_(),))
+    assert torch.equal(Similarities.apply(f), f @ f.mT)
 
 
 def _gradients(task: NLITask, by_word: bool) -> tuple[Tensor, list[Tensor]]:
     """Return log-probabilities and gradients, with words projected once each or at each place."""
-    rows = [np.arange(40)]
+    chosen = np.arange(40)
     generators = [torch.Generator().manual_seed(3)]
     if by_word:
-        found = task.predict(task.train, rows, generators)
+        found = task.predict(task.train, [chosen], generators)
     else:
         vectors, masks = [], []
-        for side in (task.train.premise, task.train.hypothesis):
-            ids, real = Tokens.of(task.train, CPU).side(side[rows[0]][None])
-            vectors.append(task.tables[0][ids])
-            masks.append(real.mask)
+        own = task.train.sentences
+        for side in (task.train.premise[chosen], task.train.hypothesis[chosen]):
+            place = np.arange(own.length[side].max())
+            mask = place < own.length[side][:, None]
+            ids = own.flat[np.where(mask, own.start[side][:, None] + place, 0)]
+            vectors.append(task.tables[0][torch.from_numpy(ids).long()][None])
+            masks.append(torch.from_numpy(mask)[None])
         found = task.model(*vectors, *masks, generators)
     task.model.zero_grad()
     found[..., 1].sum().backward()
@@ -135,6 +200,57 @@ def _steps(task: NLITask, optimizer: torch.optim.Optimizer) -> None:
         optimizer.zero_grad(set_to_none=True)
         losses.sum().backward()
         optimizer.step()
+
+
+class Waits(TorchDispatchMode):
+    """Notes the operations for which a host would wait for a card: they return host's values."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = str(func.overloadpacket)
+        if name.removeprefix("aten.") in WAITING:
+            self.found.append(name)
+        if any(
+            isinstance(one, Tensor) and one.dtype == torch.bool for one in indices_of(name, args)
+        ):
+            self.found.append(f"{name} by a mask")
+        return func(*args, **(kwargs or {}))
+
+
+WAITING = {
+    "_local_scalar_dense", "nonzero", "masked_select", "_unique2", "unique_dim", "bincount",
+    "is_nonzero", "equal", "repeat_interleave",
+}  # fmt: skip
+
+
+def indices_of(name: str, args: Any) -> Any:
+    """Return the indices of an indexing operation."""
+    return args[1] if name in ("aten.index", "aten.index_put", "aten.index_put_") else ()
+
+
+@pytest.mark.parametrize("name", list(RECIPES))
+def test_no_operation_of_a_step_needs_a_value_on_the_host(name: str, snli: Pairs) -> None:
+    """Stacked models run the same operations on a CPU as on a card."""
+    task = learning(snli, recipe(name), (0, 1, 2), CPU, torch.float32)
+    task.model.train()
+    with Waits() as waits:
+        for losses in task.losses(0):
+            losses.sum().backward()
+        for parameter in task.model.parameters():
+            assert parameter.grad is not None
+    assert waits.found == []
+
+
+def test_waits_are_noticed() -> None:
+    x = torch.arange(4)
+    with Waits() as waits:
+        x.sum().item()
+        x[x > 1]
+        torch.unique(x)
+    assert waits.found == ["aten._local_scalar_dense", "aten.index by a mask", "aten._unique2"]
 
 
 @cuda

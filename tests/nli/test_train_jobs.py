@@ -21,7 +21,7 @@ from wordbias.devices import set_threads
 from wordbias.errors import WordbiasError
 from wordbias.nli import train as trainer
 from wordbias.nli.files import Model
-from wordbias.nli.jobs import Data, Job, accuracy_rows, plan_jobs, vocabulary_hash
+from wordbias.nli.jobs import ARITHMETIC, Data, Job, accuracy_rows, plan_jobs, vocabulary_hash
 from wordbias.nli.pairs import Pairs
 from wordbias.nli.recipes import FAST
 from wordbias.nli.scoring import probabilities
@@ -313,6 +313,26 @@ def test_another_model_is_not_overwritten(
                        f"{said}; remove it, or name another output"):  # fmt: skip
         run([replace(job, output=path)])
     assert path.read_bytes() == trained[0].output.read_bytes()
+
+
+@pytest.mark.parametrize("arithmetic", [None, ARITHMETIC - 1, ARITHMETIC + 1])
+def test_a_model_of_another_arithmetic_is_not_overwritten(
+    arithmetic: int | None, trained: list[Job], tmp_path: Path
+) -> None:
+    """So that models of versions that compute otherwise do not stand in one study."""
+    known = Model.load(trained[0].output)
+    about = {key: value for key, value in known.about.items() if key != "arithmetic"}
+    if arithmetic is not None:
+        about["arithmetic"] = arithmetic
+    path = tmp_path / "m"
+    replace(known, about=about).save(path)
+    (job, *_) = planned(tmp_path)
+    with pytest.raises(WordbiasError) as raised:
+        run([replace(job, output=path)])
+    assert str(raised.value) == (
+        f"{path}: holds a model that was trained otherwise: its arithmetic is {arithmetic}, not "
+        f"{ARITHMETIC}; remove it, or name another output"
+    )
 
 
 @pytest.mark.parametrize("content", [b"", b"mine"])

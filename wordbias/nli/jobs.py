@@ -22,6 +22,9 @@ from wordbias.results import Row
 from wordbias.training import difference
 
 SUFFIX = ".safetensors"
+ARITHMETIC = 2
+"""Version of what training computes and draws. With the same settings and seed, a model of another
+version, or of the first ones, which name none, has other weights; a study does not mix them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,6 +220,7 @@ def _describe(
         },
         "recipe": recipe.to_dict(),
         "precision": "bfloat16" if half else "float32",
+        "arithmetic": ARITHMETIC,
         "seed": seed,
     }
 

@@ -22,7 +22,7 @@ from wordbias.errors import Interrupted, WordbiasError
 from wordbias.nli.files import Model
 from wordbias.nli.jobs import Job
 from wordbias.nli.lexicon import Encoded, Ints
-from wordbias.nli.model import DecomposableAttention, Real
+from wordbias.nli.model import SPARE, DecomposableAttention, Rows, Side
 from wordbias.nli.recipes import Recipe
 from wordbias.progress import Bar, progress
 from wordbias.training import TrainingState, checkpoint_about, difference, train
@@ -285,14 +285,9 @@ class NLITask:
         self, pairs: Encoded, batches: Sequence[Ints], generators: Sequence[Generator] = ()
     ) -> Tensor:
         """Compute log-probabilities of each model's batch, shape ``(K, B, 3)``."""
-        tokens = self._tokens(pairs)
-        rows = np.stack(batches)  # (K, B)
-        (words_p, p), (words_q, q) = (
-            tokens.side(side[rows]) for side in (pairs.premise, pairs.hypothesis)
-        )
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.half):
-            x, y = self._project(words_p, words_q)
-            return self.model.classify_projected(x, y, p, q, generators)
+        chosen = np.stack(batches)  # (K, B)
+        words, rows = self._tokens(pairs).rows(pairs.premise[chosen], pairs.hypothesis[chosen])
+        return self.model.classify_rows(self._project(words), rows, generators)
 
     def _tokens(self, pairs: Encoded) -> Tokens:
         """Return the sentences of pairs as tensors, which are moved to a GPU once."""
@@ -300,26 +295,22 @@ class NLITask:
             self.moved[id(pairs)] = pairs, Tokens.of(pairs, self.device)
         return self.moved[id(pairs)][1]
 
-    def _project(self, *sides: Tensor) -> list[Tensor]:
-        """Look up words, shapes (K, B, L), in the models' tables and project them: (K, B, L, h).
+    def _project(self, words: Tensor) -> Tensor:
+        """Look up words, shape (K, N), in the models' tables and project them: (K, N, h).
 
-        One model on a CPU projects each distinct word of the batch once. bfloat16 would sum up the
-        gradients of a word's occurrences too coarsely, and a GPU would be waited for.
+        One model on a CPU projects each distinct word of the batch once, in its parameters' type:
+        bfloat16 would sum up the gradients of a word's occurrences too coarsely. A GPU would be
+        waited for.
         """
-        if self.device.type == "cpu" and len(self.tables) == 1 and not self.half:
-            every = torch.cat([side.flatten() for side in sides])
-            distinct, place = torch.unique(every, return_inverse=True)
-            (projected,) = self.model.project(F.embedding(distinct, self.tables[0])[None])
-            places = place.split([side.numel() for side in sides])
-            return [
-                F.embedding(one.view_as(side), projected)
-                for one, side in zip(places, sides, strict=True)
-            ]
-        found = []
-        for side in sides:
-            numbers = side + self.first[:, None, None]  # (K, B, L)
-            vectors = F.embedding(numbers.flatten(1), self.tables.flatten(0, 1))
-            found.append(self.model.project(vectors).view(*side.shape, -1))
+        dtype = torch.bfloat16 if self.half else self.tables.dtype
+        if self.device.type == "cpu" and len(self.tables) == 1:
+            distinct, place = torch.unique(words[0], return_inverse=True)
+            distinct = F.pad(distinct, (0, -len(distinct) % SPARE))  # few sizes, as in `Rows`
+            projected = self.model.project(F.embedding(distinct, self.tables[0])[None])
+            return F.embedding(place, projected[0])[None].to(dtype)
+        numbers = words + self.first[:, None]  # (K, N)
+        vectors = F.embedding(numbers, self.tables.flatten(0, 1))
+        found: Tensor = self.model.project(vectors.to(dtype))
         return found
 
 
@@ -346,14 +337,22 @@ class Tokens(NamedTuple):
         flat, start, length = (moved(x, device) for x in (own.flat, own.start, own.length))
         return cls(flat, start, length, own.length)
 
-    def side(self, sentences: Ints) -> tuple[Tensor, Real]:
-        """Return the padded tokens of sentences, shape (K, B) → (K, B, L), and where they stand."""
-        lengths = self.lengths[sentences]  # (K, B)
-        chosen = moved(sentences, self.flat.device)
-        place = torch.arange(int(lengths.max()), device=chosen.device)
-        mask = place < self.length[chosen][..., None]  # (K, B, L)
-        ids = self.flat[(self.start[chosen][..., None] + place).mul_(mask)].long()
-        return ids, Real.counted(mask, tuple(lengths.sum(1).tolist()))
+    def rows(self, premises: Ints, hypotheses: Ints) -> tuple[Tensor, Rows]:
+        """Return the tokens of pairs of sentences, shape (K, N), and how they stand in rows."""
+        sides = [moved(side, self.flat.device) for side in (premises, hypotheses)]  # (K, B)
+        lengths = [self.length[side] for side in sides]
+        rows = Rows.of(lengths, [self.lengths[side] for side in (premises, hypotheses)])
+        p, q = (
+            self._words(side, there)
+            for side, there in zip(sides, (rows.premise, rows.hypothesis), strict=True)
+        )
+        return rows.packed(p, q)[..., 0].long(), rows
+
+    def _words(self, sentences: Tensor, side: Side) -> Tensor:
+        """Return the tokens of sentences, (K, B) → (K, B, L, 1); at padding any token."""
+        place = torch.arange(side.shape[2], device=sentences.device)
+        place = self.start[sentences][..., None] + place
+        return self.flat[place if side.mask is None else place.mul_(side.mask)][..., None]
 
 
 def moved(values: NDArray[Any], device: torch.device) -> Tensor:
