@@ -208,12 +208,12 @@ def running_text(path: Path) -> None:
 
 
 def corpus(path: Path) -> None:
-    """Write lines of random words, gendered pairs among them, each more than fifty times."""
+    """Write lines of random words, gendered ones and names among them, most fifty times or more."""
     attribute = Attribute.load()
     gendered = [word for pair in [*attribute.pairs, *attribute.equalise[:5]] for word in pair]
-    words = np.array(["the", *gendered, *Templates.load().stereotypes.female])
-    rng = np.random.default_rng(0)
-    drawn = rng.integers(len(words), size=(700, 12))
+    named = [name.lower() for members in attribute.members for name in members[:12]]
+    words = np.array(["the", *gendered, *named, *Templates.load().stereotypes.female])
+    drawn = np.random.default_rng(0).integers(len(words), size=(900, 12))
     drawn[:, 5] = 0
     _write(path, "\n".join(" ".join(words[line]) for line in drawn) + "\n")
 

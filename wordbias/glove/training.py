@@ -98,17 +98,18 @@ def train(
         with torch_threads(threads() if several else 1), progress("training", left, "batch") as bar:
             while len(history) < epochs:
                 start = time.perf_counter()
-                total = torch.zeros((), dtype=torch.float64)
-                seen = 0
+                seen, total = 0, 0.0
+                losses: list[torch.Tensor] = []
                 model.start_epoch()
                 for i, cells in enumerate(counts.batches(model.recipe.seed, len(history), size), 1):
-                    total = total.to(model.words.values.device) + model.step(cells)
+                    losses.append(model.step(cells))
                     seen += len(cells.rows)
                     bar.update(1)
                     if i % _SHOWN == 0:
-                        loss = _finite(float(total) / seen, len(history) + 1)
+                        total, losses = total + sum(map(float, losses)), []
+                        loss = _finite(total / seen, len(history) + 1)
                         bar.set_postfix_str(f"epoch {len(history) + 1}, loss {loss:.4f}")
-                loss = _finite(float(total) / seen, len(history) + 1)
+                loss = _finite((total + sum(map(float, losses))) / seen, len(history) + 1)
                 seconds = round(time.perf_counter() - start, 2)
                 history.append(
                     {"epoch": len(history) + 1, "loss": loss, **model.terms(), "seconds": seconds}
