@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -113,6 +115,28 @@ def test_counts_are_reused_by_the_next_call(
     assert not (tmp_path / "c.txt").exists()
     with pytest.raises(wb.WordbiasError, match="holds no co-occurrences"):
         wb.train_vectors(corpus, output=tmp_path / "c.txt", counts=tmp_path, **QUICK)
+
+
+def test_what_a_killed_count_left_is_removed_by_the_next(corpus: Path, tmp_path: Path) -> None:
+    left = tmp_path / ".o.txt.counts.99999999.part"
+    (left / "work").mkdir(parents=True)
+    (left / "work" / "0.keys").write_bytes(bytes(8))
+    wb.train_vectors(corpus, output=tmp_path / "o.txt", **QUICK)
+    assert names(tmp_path) == {"corpus.txt", "o.txt", "o.txt.log.jsonl"}
+
+
+def test_a_full_disk_leaves_nothing(
+    cli: Callable[..., Any], corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("wordbias.glove.cooccurrence._Runs._store", full)
+    done = cli("train-vectors", corpus, "-o", tmp_path / "o.txt", *options(QUICK), "-q")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.endswith("o.txt.counts: could not be written: No space left on device\n")
+    assert len(done.err.splitlines()) == 1
+    assert names(tmp_path) == {"corpus.txt"}
 
 
 def test_an_interrupted_call_resumes(

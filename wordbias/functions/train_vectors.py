@@ -18,7 +18,7 @@ from wordbias.devices import find_device
 from wordbias.embedding import Embedding
 from wordbias.errors import UsageError, WordbiasError, need
 from wordbias.formats import NO_TOKENIZER, check_output, output_format
-from wordbias.formats.files import check_new, locked, refuse_same
+from wordbias.formats.files import check_new, locked, refuse_same, remove_abandoned
 from wordbias.formats.source import as_bytes
 from wordbias.formats.writing import check_rows
 from wordbias.glove.cooccurrence import Cooccurrences, count, counting_about
@@ -365,18 +365,21 @@ def _counted(
     """Return the co-occurrences of the corpus: those in the folder, or counted into it."""
     from wordbias.training import difference
 
-    about = counting_about(corpus, window=window, min_count=min_count, max_vocab=max_vocab)
     if not folder.exists():
         check_new(folder)
-        return count(
-            corpus,
-            folder,
-            window=window,
-            min_count=min_count,
-            max_vocab=max_vocab,
-            memory=memory,
-            about=about,
-        )
+    about = counting_about(corpus, window=window, min_count=min_count, max_vocab=max_vocab)
+    with locked(folder):
+        if not folder.exists():
+            remove_abandoned(folder.parent, folder.name, 0)
+            return count(
+                corpus,
+                folder,
+                window=window,
+                min_count=min_count,
+                max_vocab=max_vocab,
+                memory=memory,
+                about=about,
+            )
     found = Cooccurrences.load(folder)
     different = difference(dict(found.about), about)
     if different is not None:
