@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Iterable, Iterator
 
 from wordbias.formats.files import compressing, replacing
@@ -43,8 +44,11 @@ def main() -> None:
         replacing(given.text) as raw,
         compressing(raw, given.text) as out,
     ):
-        for text in map(plain, articles(dump)):
-            out.write(f"{text}\n".encode() if text else b"")
+        found = 0
+        for text in filter(None, map(plain, articles(dump))):
+            found += out.write(f"{text}\n".encode())
+        if not found:
+            sys.exit(f"{given.dump}: has no article; expected a dump in XML, with <text> in it")
 
 
 def articles(lines: Iterable[str]) -> Iterator[str]:
