@@ -167,8 +167,8 @@ def train_vectors(
     gradient descent at a constant rate; every coordinate is bounded by ±1 after each step; v_g is
     computed once an epoch from word vectors only, added to the one before, and divided by the
     number of listed pairs, found or not; w_g of the word vectors of the groups begins at ±1; the
-    steps of D and E come after that of the first term. Its batches are ten times smaller. It uses
-    λ 0.8 and 0.8, as the paper; the first published version of the code had 0.5 and 0.3.
+    steps of D and E come after that of the first term. Its batches are ten times smaller. Both λ
+    stay 0.8, as in the paper and in one version of the code; another version has 0.5 and 0.3.
 
     References
     ----------
