@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
@@ -216,13 +215,10 @@ def train_vectors(
         distance,
     )
     checkpoint = target.with_name(f"{target.name}.checkpoint")
-    with ExitStack() as stack:
-        stack.enter_context(locked(target))
+    with locked(target):
         found = _counted(text, folder, window, min_count, max_vocab, size)
         words = found.vocabulary.words
-        check_rows(
-            [as_bytes(word) for word in words], np.zeros((len(words), dim), np.float32), kind
-        )
+        check_rows([as_bytes(word) for word in words], np.zeros((len(words), 2), np.float32), kind)
         about: dict[str, Any] = {
             "counts": dict(found.about),
             "objective": objective,

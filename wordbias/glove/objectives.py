@@ -378,7 +378,7 @@ class PublishedGNGloVe(GNGloVe):
     times.
     """
 
-    often = 1.0
+    often: float = 1.0
     total: Tensor
     """v_g, which is kept from epoch to epoch, shape ``(d - 1,)``."""
 
