@@ -207,6 +207,17 @@ def running_text(path: Path) -> None:
     _write(path, "\n\n".join(row[3].replace(". ", ".\n") for row in _biographies()[:80]) + "\n")
 
 
+def corpus(path: Path) -> None:
+    """Write lines of random words, gendered ones and names among them, most fifty times or more."""
+    attribute = Attribute.load()
+    gendered = [word for pair in [*attribute.pairs, *attribute.equalise[:5]] for word in pair]
+    named = [name.lower() for members in attribute.members for name in members[:12]]
+    words = np.array(["the", *gendered, *named, *Templates.load().stereotypes.female])
+    drawn = np.random.default_rng(0).integers(len(words), size=(900, 12))
+    drawn[:, 5] = 0
+    _write(path, "\n".join(" ".join(words[line]) for line in drawn) + "\n")
+
+
 def documents_with_names(path: Path) -> None:
     """Write texts with the places of the names in them."""
     lines = []
@@ -393,6 +404,7 @@ STAND_INS: dict[str, Callable[[Path], None]] = {
     "glove.more.words.txt": more_vectors,
     "glove.nli.safetensors": nli_model,
     "glove.txt": vectors,
+    "enwik8.txt": corpus,
     "e5-nli-{seed}": lambda path: _heads(path, nli_encoder),
     "e5-nsp-{seed}": lambda path: _heads(path, next_sentence_encoder),
     "gsss_dev.csv": gsss,
@@ -425,6 +437,7 @@ STAND_INS: dict[str, Callable[[Path], None]] = {
     "train.csv": predictions,
     "vectors.bin": vectors,
     "vectors.vec": word2vec_text,
+    "wikipedia.txt.gz": corpus,
     "wikitext.txt": running_text,
     "winobias/": winobias,
     "winogender/": small_likelihood.winogender,

@@ -243,6 +243,7 @@ NOT_RUN = {
     "push": "a repository on the Hugging Face hub",
     "stereoset": "a model from the Hugging Face hub",
     "sweep": "a model from the Hugging Face hub",
+    "train_vectors": "trains for hours",
 }
 """Examples of which a line is not run, and what it needs."""
 
@@ -421,13 +422,16 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
         repair=False,
         jobs=1,
     ),
+    "train_vectors": lambda file: wb.train_vectors(
+        file("enwik8.txt"), output="vectors.txt", dim=8, epochs=1
+    ),
     "weat": lambda file: wb.weat(file("glove.txt"), query=QUERY, samples=100),
     "winobias": lambda file: wb.winobias(file("winobias/")),
 }
 """A small call of every public name."""
 _PAIR = (("midb", 1.0), ("clustering", -1.0))
 NEEDS = {
-    **dict.fromkeys(("GenderPreserving", "mab_study", "nli_train"), TORCH),
+    **dict.fromkeys(("GenderPreserving", "mab_study", "nli_train", "train_vectors"), TORCH),
     **dict.fromkeys(("Adapter", "project", "stereoset", "sweep", "bios"), ENCODER),
     **dict.fromkeys(("ceat", "encode", "likelihood"), ENCODER),
     "fine_tune": (*ENCODER, "accelerate"),

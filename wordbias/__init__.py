@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from wordbias.functions.set_config import set_config as set_config
     from wordbias.functions.stereoset import stereoset as stereoset
     from wordbias.functions.sweep import sweep as sweep
+    from wordbias.functions.train_vectors import train_vectors as train_vectors
     from wordbias.functions.weat import weat as weat
     from wordbias.functions.winobias import winobias as winobias
     from wordbias.methods.moments import Moments as Moments
@@ -134,6 +135,7 @@ __all__ = [
     "set_config",
     "stereoset",
     "sweep",
+    "train_vectors",
     "weat",
     "winobias",
 ]

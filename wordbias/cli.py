@@ -29,6 +29,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "weat": "Test associations between sets of words: WEAT and five related measures.",
         "quality": "Measure word similarity and analogies, which debiasing may worsen.",
         "convert": "Convert vectors between formats.",
+        "train-vectors": "Train GloVe or gender-neutral GN-GloVe vectors on text.",
         "audit": "Write one page of every measure, before and after MISP.",
     },
     "An NLI model": {

@@ -36,6 +36,7 @@ INSTEAD: dict[str, dict[str, str]] = {
     "nli-train": {"--epochs": "1", "--seeds": "0", "--jobs": "1"},
     "probe": {"--epochs": "3", "--fractions": "50,100", "--seeds": "0"},
     "sweep": {"--lists": "lists/", "--share": "0.5", "--jobs": "1"},
+    "train-vectors": {"--dim": "8", "--epochs": "2"},
     "winobias": {"--draws": "100"},
 }
 """For each command, options that it is given in place of, or beside, the document's."""

@@ -281,6 +281,20 @@ _EMBEDDINGS = (
         "audit glove.txt --skip gipe,clustering,recoverability,mab,map,neighbours -o page.json",
     ),
 )
+_TRAINED_VECTORS = (
+    Call(
+        "train-vectors-glove-json",
+        "train-vectors enwik8.txt --dim 6 --epochs 2 -o vectors.txt --format json",
+        ("torch",),
+        trained=True,
+    ),
+    Call(
+        "train-vectors-gn-glove-table",
+        "train-vectors enwik8.txt --objective gn-glove --dim 6 --epochs 3 -o vectors.txt",
+        ("torch",),
+        trained=True,
+    ),
+)
 _INFERENCE = (
     Call(
         "nli-train-json",
@@ -485,6 +499,7 @@ _ERRORS = (
 CALLS = (
     *_HELP,
     *_EMBEDDINGS,
+    *_TRAINED_VECTORS,
     *_INFERENCE,
     *_ENCODERS,
     *_CLASSIFIERS,

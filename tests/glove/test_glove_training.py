@@ -1,0 +1,144 @@
+"""Training: it fits log X, resumes as if it had not been interrupted, and refuses to diverge."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from wordbias.errors import Interrupted, WordbiasError  # noqa: E402
+from wordbias.glove import Cooccurrences, Corpus, count  # noqa: E402
+from wordbias.glove.cooccurrence import Batch  # noqa: E402
+from wordbias.glove.objectives import (  # noqa: E402
+    Gendered,
+    GloVe,
+    GNGloVe,
+    PublishedGNGloVe,
+    Recipe,
+)
+from wordbias.glove.training import batch_size, train  # noqa: E402
+
+GENDERED = Gendered((0, 2), (1, 3), ((0, 1), (2, 3)), 3)
+RECIPE = Recipe(dim=6, rate=0.1, x_max=3)
+KINDS = {"glove": GloVe, "gn-glove": GNGloVe, "published": PublishedGNGloVe}
+
+
+@pytest.fixture
+def counts(tmp_path: Path) -> Cooccurrences:
+    rng = np.random.default_rng(0)
+    weights = 1 / np.arange(1, 31)
+    tokens = rng.choice(30, size=(60, 40), p=weights / weights.sum())
+    path = tmp_path / "corpus.txt"
+    path.write_text("\n".join(" ".join(map(str, line)) for line in tokens.tolist()))
+    return count(Corpus.open([path]), tmp_path / "counts", window=4, min_count=1, memory=1 << 19)
+
+
+def model(kind: str, recipe: Recipe = RECIPE) -> GloVe:
+    given: tuple[Any, ...] = () if kind == "glove" else (GENDERED,)
+    return KINDS[kind](30, recipe, *given)
+
+
+def test_with_enough_dimensions_glove_fits_log_x(counts: Cooccurrences) -> None:
+    assert len(counts.vocabulary.words) == 30
+    trained = model("glove", Recipe(dim=40, rate=0.3, x_max=1e-3))  # all cells weigh the same
+    history = train(trained, counts, epochs=250, batch=40)
+    assert history[-1]["loss"] < 1e-4 < history[0]["loss"]
+    w, c = (table.values.numpy() for table in (trained.words, trained.contexts))
+    for i in range(len(counts.sizes)):
+        rows, columns, x = counts.read(i)
+        fitted = (w[rows, :-1] * c[columns, :-1]).sum(1) + w[rows, -1] + c[columns, -1]
+        np.testing.assert_allclose(fitted, np.log(x), atol=0.1)
+
+
+def test_loss_is_the_mean_over_cells_of_the_formula(counts: Cooccurrences) -> None:
+    untrained = model("glove", Recipe(dim=6, rate=1e-12, x_max=3))
+    (entry,) = train(untrained, counts, epochs=1)
+    w, c = (table.values.numpy() for table in (untrained.words, untrained.contexts))
+    total = 0.0
+    for i in range(len(counts.sizes)):
+        rows, columns, x = counts.read(i)
+        difference = (w[rows, :-1] * c[columns, :-1]).sum(1) + w[rows, -1] + c[columns, -1]
+        weight = np.minimum(1, (x / 3) ** 0.75)
+        total += float((weight * (difference - np.log(x)) ** 2).sum()) / 2
+    assert entry["loss"] == pytest.approx(total / counts.cells, rel=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_interrupted_training_ends_where_an_undisturbed_one_does(
+    kind: str, counts: Cooccurrences, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = model(kind)
+    expected = train(whole, counts, epochs=4)
+    checkpoint, log = tmp_path / "checkpoint", tmp_path / "log.jsonl"
+    broken, steps = model(kind), 0
+    original = GloVe.step
+
+    def interrupted(self: GloVe, batch: Batch) -> Any:
+        nonlocal steps
+        steps += 1
+        if steps == 2 * counts.steps(batch_size(broken, counts)) + 2:  # in the third epoch
+            raise KeyboardInterrupt
+        return original(self, batch)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(GloVe, "step", interrupted)
+        with pytest.raises(Interrupted, match="resumes after epoch 2"):
+            train(broken, counts, epochs=4, checkpoint=checkpoint, log=log)
+    assert len(log.read_text().splitlines()) == 2
+    resumed = model(kind, RECIPE)
+    history = train(resumed, counts, epochs=4, checkpoint=checkpoint, log=log)
+    for name, value in whole.state().items():
+        assert torch.equal(value, resumed.state()[name]), name
+    assert [entry["loss"] for entry in history] == [entry["loss"] for entry in expected]
+    assert [json.loads(line)["epoch"] for line in log.read_text().splitlines()] == [1, 2, 3, 4]
+
+
+def test_a_checkpoint_of_other_settings_is_refused(counts: Cooccurrences, tmp_path: Path) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    train(model("glove"), counts, epochs=1, checkpoint=checkpoint, about={"rate": 0.1})
+    with pytest.raises(WordbiasError, match=r"its rate is 0\.1, not 0\.2; remove it"):
+        train(model("glove"), counts, epochs=2, checkpoint=checkpoint, about={"rate": 0.2})
+    with pytest.raises(WordbiasError, match="its batch is"):
+        train(model("glove"), counts, epochs=2, checkpoint=checkpoint, about={"rate": 0.1}, batch=3)
+    checkpoint.write_bytes(b"?")
+    with pytest.raises(WordbiasError, match="cannot be read as a checkpoint"):
+        train(model("glove"), counts, epochs=2, checkpoint=checkpoint)
+
+
+def test_training_that_diverges_is_refused(counts: Cooccurrences, tmp_path: Path) -> None:
+    wild = model("glove", Recipe(dim=6, rate=1e30))
+    with pytest.raises(WordbiasError, match=r"diverged in epoch \d+: .*lower --rate"):
+        train(wild, counts, epochs=5, checkpoint=tmp_path / "checkpoint")
+
+
+def test_gn_glove_separates_the_groups_in_w_g_alone(counts: Cooccurrences) -> None:
+    found = {}
+    for weight in (0.0, 20.0):
+        trained = model("gn-glove", Recipe(dim=6, rate=0.1, x_max=3, lambda_e=weight))
+        history = train(trained, counts, epochs=30)
+        assert history[-1]["distance"] == pytest.approx(2.0)
+        vectors = trained.vectors()
+        np.testing.assert_allclose(vectors[:4, -1], [2, -2, 2, -2], rtol=1e-6)
+        w_a = vectors[:, :-1]
+        v = (w_a[0] - w_a[1] + w_a[2] - w_a[3]) / 2
+        neutral = w_a[4:]
+        share = (neutral @ v / np.linalg.norm(v)) ** 2 / (neutral**2).sum(1)
+        found[weight] = float(share.mean())
+        orthogonality = float(np.mean((neutral / 2 @ (v / 2)) ** 2))
+        assert history[-1]["orthogonality"] == pytest.approx(orthogonality, rel=1e-4)
+    assert found[20.0] < found[0.0] / 10
+
+
+def test_default_batches_have_the_most_frequent_word_as_often_as_they_should(
+    counts: Cooccurrences,
+) -> None:
+    for kind in KINDS:
+        trained = model(kind)
+        often = 1 if kind == "published" else 10
+        size = batch_size(trained, counts)
+        assert size * counts.most / counts.cells == pytest.approx(often, rel=0.1)

@@ -1,0 +1,71 @@
+"""The text that tools/wikipedia_text.py takes out of a dump: words of articles, nothing else."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wordbias.glove import Corpus
+
+TOOL = Path(__file__).parents[1] / "tools" / "wikipedia_text.py"
+DUMP = """<mediawiki>
+  <page><title>Left out</title>
+    <text xml:space="preserve">#REDIRECT [[Nurse]]</text>
+  </page>
+  <page><text bytes="0" /></page>
+  <page>
+    <comment>also left out</comment>
+    <text xml:space="preserve">A '''Nurse''' is a [[person|Person]] who works in [[hospital]]s.
+{{infobox
+|field = medicine}}
+&lt;!-- a
+comment --&gt; In 1860 she wrote&lt;ref name="x"&gt;.
+
+See http://example.org/a_b?c and [[Image:Nurse.jpg]] &amp; more
+    </text>
+  </page>
+  <page><text>One line</text></page>
+  <page><text>cut off</text"""
+TEXT = """a nurse is a person who works in hospital s
+in she wrote
+see and more
+one line
+"""
+
+
+def taken(*arguments: Path) -> Any:
+    return subprocess.run(
+        [sys.executable, TOOL, *arguments],
+        capture_output=True,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONPATH": str(TOOL.parents[1])},
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_words_of_articles_without_marks(tmp_path: Path, suffix: str) -> None:
+    dump, text = tmp_path / f"dump.xml{suffix}", tmp_path / f"text.txt{suffix}"
+    data = DUMP.encode()
+    dump.write_bytes(gzip.compress(data) if suffix else data)
+    done = taken(dump, text)
+    assert done.returncode == 0, done.stderr
+    said = text.read_bytes()
+    assert (gzip.decompress(said) if suffix else said).decode() == TEXT
+    tokens = [token for part in Corpus.open([text]).tokens("reading") for token in part]
+    assert len(tokens) == len(TEXT.split()) + 5  # ends of lines, and of the file
+
+
+def test_a_file_without_articles_is_refused(tmp_path: Path) -> None:
+    dump, text = tmp_path / "dump.xml", tmp_path / "text.txt"
+    dump.write_text("plain words")
+    done = taken(dump, text)
+    assert done.returncode == 1
+    assert done.stderr == f"{dump}: has no article; expected a dump in XML, with <text> in it\n"
+    assert not text.exists()

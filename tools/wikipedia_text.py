@@ -1,0 +1,79 @@
+"""Take the text out of a Wikipedia dump, a paragraph on each line, in the letters a to z.
+
+python tools/wikipedia_text.py enwik8.gz enwik8.txt
+
+The dump is the XML of MediaWiki (pages-articles), also compressed (.gz, .bz2, .xz), of any size.
+Redirects, templates, tables of files, addresses and marks are left out; of a link its text is kept.
+All else than letters separates words, as in Matt Mahoney's text8; unlike there, digits are not
+spelled out, and lines are kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterable, Iterator
+
+from wordbias.formats.files import compressing, replacing
+from wordbias.text_files import OPENERS
+
+_OPENED = re.compile(r"<text[^>]*(?<!/)>")
+_MARKS = re.compile(
+    r"&lt;.*?&gt;"  # HTML, also comments
+    r"|&amp;|&quot;"
+    r"|\[\[[^\[\]|]*:[^\[\]]*\]\]"  # pictures, categories, other languages
+    r"|https?://\S+"
+    r"|\{\{.*?\}\}",  # templates
+    re.DOTALL,
+)
+_TARGETS = re.compile(r"\[\[[^\[\]|]*\|")
+_OTHERS = re.compile(r"[^a-z\n]+")
+_BREAKS = re.compile(r" *\n[ \n]*")
+
+
+def main() -> None:
+    """Read the dump and write the text."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("dump", help="XML of MediaWiki, perhaps .gz, .bz2 or .xz")
+    parser.add_argument("text", help="the file to write, perhaps .gz, .bz2 or .xz")
+    given = parser.parse_args()
+    opener = OPENERS.get(f".{given.dump.rpartition('.')[2]}", open)
+    with (
+        opener(given.dump, "rt", encoding="utf-8", errors="replace") as dump,
+        replacing(given.text) as raw,
+        compressing(raw, given.text) as out,
+    ):
+        found = 0
+        for text in filter(None, map(plain, articles(dump))):
+            found += out.write(f"{text}\n".encode())
+        if not found:
+            sys.exit(f"{given.dump}: has no article; expected a dump in XML, with <text> in it")
+
+
+def articles(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the source of each article, without redirects."""
+    parts: list[str] | None = None
+    for line in lines:
+        if parts is None:
+            opened = _OPENED.search(line)
+            if opened is None:
+                continue
+            parts, line = [], line[opened.end() :]
+        text, closed, _ = line.partition("</text>")
+        parts.append(text)
+        if closed:
+            source = "".join(parts)
+            if source[:9].upper() != "#REDIRECT":
+                yield source
+            parts = None
+
+
+def plain(source: str) -> str:
+    """Return the text of an article, without marks, in the letters a to z."""
+    text = _TARGETS.sub(" ", _MARKS.sub(" ", source))
+    return _BREAKS.sub("\n", _OTHERS.sub(" ", text.lower())).strip()
+
+
+if __name__ == "__main__":
+    main()

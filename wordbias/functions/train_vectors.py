@@ -1,0 +1,416 @@
+"""Training of GloVe and GN-GloVe vectors on text."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from wordbias.arguments import check_choice, check_number
+from wordbias.calls import is_given, public
+from wordbias.devices import find_device
+from wordbias.embedding import Embedding
+from wordbias.errors import UsageError, WordbiasError, need
+from wordbias.formats import NO_TOKENIZER, check_output, output_format
+from wordbias.formats.files import check_new, locked, refuse_same, remove_abandoned
+from wordbias.formats.source import as_bytes
+from wordbias.formats.writing import check_rows
+from wordbias.glove.cooccurrence import Cooccurrences, count, counting_about
+from wordbias.glove.corpus import Corpus
+from wordbias.rendering import Table, how_many
+from wordbias.resources import located
+from wordbias.results import Report, Row, number
+from wordbias.text_files import parse_size, read_text
+from wordbias.vocabulary import GN_GLOVE
+from wordbias.wordlists import Attribute, GroupsLike
+
+Objective = Literal["glove", "gn-glove"]
+Distance = Literal["l1", "l2"]
+PathLike = str | os.PathLike[str]
+
+_OF_GN_GLOVE = ("groups", "lists", "distance", "lambda_d", "lambda_e", "as_published")
+_FEW = 8
+"""Pairs below which wordbias debias gn-glove cannot check the last coordinate."""
+_SHOWN = 10
+"""Epochs in the table."""
+
+
+@public
+def train_vectors(
+    corpus: PathLike | Sequence[PathLike],
+    *,
+    output: PathLike,
+    objective: Objective = "glove",
+    dim: int = 300,
+    epochs: int = 100,
+    window: int = 10,
+    min_count: int = 50,
+    max_vocab: int | None = None,
+    cased: bool = False,
+    x_max: float = 100.0,
+    alpha: float = 0.75,
+    rate: float = 0.05,
+    groups: GroupsLike | None = None,
+    lists: PathLike | None = None,
+    distance: Distance = "l1",
+    lambda_d: float = 0.8,
+    lambda_e: float = 0.8,
+    as_published: bool = False,
+    counts: PathLike | None = None,
+    memory: str = "1GB",
+    batch: int | None = None,
+    seed: int = 0,
+    device: str | None = None,
+) -> Embedding:
+    """Train word vectors on the text files ``corpus``, by GloVe or by GN-GloVe.
+
+    GN-GloVe (Zhao et al. 2018) keeps the difference between two groups in the last coordinate, w_g,
+    and out of the others, w_a; then wordbias debias gn-glove takes w_g away. A text has a sentence
+    or a document on each line, in UTF-8, perhaps compressed. Its tokens are what stands between
+    white space; no window crosses the end of a line. Co-occurrences are counted in bounded memory,
+    on disk. The same command resumes an interrupted training after the last whole epoch. A log of
+    every epoch is written beside ``output``. It needs the extra torch.
+
+    Parameters
+    ----------
+    corpus : path or sequence of path
+        The text files.
+    output : path
+        File for the vectors: .txt, .vec, .bin, .kv or .safetensors.
+    objective : str
+        What is trained: glove or gn-glove.
+    dim : int
+        Number of values of a vector; of gn-glove the last one is w_g.
+    epochs : int
+        Number of passes through the co-occurrences.
+    window : int
+        Greatest distance of two tokens; at distance k they add 1/k to their co-occurrence.
+    min_count : int
+        Least number of occurrences of a word.
+    max_vocab : int, optional
+        Greatest number of words, the most frequent ones.
+    cased : bool
+        Keep capital letters; by default the text is lower-cased.
+    x_max : float
+        Co-occurrence from which on a pair of words has full weight.
+    alpha : float
+        Exponent of the weight of rarer pairs.
+    rate : float
+        Learning rate.
+    groups : name, path, mapping or Attribute, optional
+        gn-glove: two groups, whose definitional and equalising pairs are used: a built-in name or a
+        TOML file.  [default: gender]
+    lists : path or fetched name, optional
+        gn-glove: folder with male_word_file.txt and female_word_file.txt, a pair on each line, in
+        place of ``groups``.
+    distance : str
+        gn-glove: how w_g separates the groups: l1, as far as its bounds of 1 and -1 allow, or l2,
+        towards these two values.
+    lambda_d : float
+        gn-glove: weight of this separation.
+    lambda_e : float
+        gn-glove: weight of the term that keeps w_a of neutral words orthogonal to the groups'
+        difference.
+    as_published : bool
+        gn-glove: train as the authors' code does, on their lists (wordbias fetch gn-glove-lists):
+        without AdaGrad, all coordinates bounded by 1 and -1, v_g added up over the epochs.
+    counts : path, optional
+        Folder for words and co-occurrences, which is kept; further calls on the same corpus reuse
+        it.  [default: a folder beside ``output``, removed at the end]
+    memory : str
+        Memory for counting and shuffling, such as 8GB; the vectors need memory beside it.
+    batch : int, optional
+        Co-occurrences of a step.  [default: so many that the most frequent word is in it ten
+        times]
+    seed : int
+        Random seed.
+    device : str, optional
+        auto, cpu, cuda or mps.  [default: auto, the first available of cuda, mps, cpu]
+
+    Returns
+    -------
+    Embedding
+        The vectors, the most frequent word first; its ``report`` has the loss of every epoch.
+
+    Raises
+    ------
+    WordbiasError
+        If torch is missing, the corpus is no text or has no frequent words, the groups have no
+        pair in it, training diverges, or a file cannot be written.
+
+    Notes
+    -----
+    Minimised is the sum over all pairs of words that co-occur, X times,
+
+        J = ½ f(X) (w·c + b_w + b_c - log X)² + λ_d (D(w) + D(c)) + λ_e (E(w) + E(c)),
+
+    with f(X) = min(1, (X / x_max)^alpha), w the vector of the word and c that of the context, by
+    AdaGrad as in GloVe's own code; the vectors are w + c. For GloVe both λ are zero. For GN-GloVe
+    D(w) of a word of the first group is -w_g (l1, with -1 ≤ w_g ≤ 1) or (1 - w_g)² (l2), of the
+    second the same of -w_g; E(w) of all other words is (v_g·w_a)², and v_g the mean difference of
+    w_a over the pairs, a constant in each step. The paper sums D and E over words; as in its code,
+    they count once for each pair of words that co-occur, without which they would have no weight
+    beside the first term.
+
+    A step is computed for a whole batch, from the values before it, where GloVe's code goes through
+    the pairs one by one; with ``batch`` 1 the result is that of this loop. On a CPU it is the same
+    for the same seed, also after an interruption; a GPU sums in no fixed order, and its last digits
+    vary.
+
+    ``as_published`` does what the code of Zhao et al. does: AdaGrad is switched off, so that it is
+    gradient descent at a constant rate; every coordinate is bounded by ±1 after each step; v_g is
+    computed once an epoch from word vectors only, added to the one before, and divided by the
+    number of listed pairs, found or not; w_g of the word vectors of the groups begins at ±1; the
+    steps of D and E come after that of the first term. Its batches are ten times smaller. Both λ
+    stay 0.8, as in the paper and in one version of the code; another version has 0.5 and 0.3.
+
+    References
+    ----------
+    Pennington, J., Socher, R., & Manning, C. D. (2014). GloVe: Global vectors for word
+    representation. EMNLP.
+
+    Zhao, J., Zhou, Y., Li, Z., Wang, W., & Chang, K.-W. (2018). Learning gender-neutral word
+    embeddings. EMNLP.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> vectors = wb.train_vectors(
+    ...     "wikipedia.txt.gz", objective="gn-glove", output="gn_glove.txt"
+    ... )  # doctest: +SKIP
+    >>> w_a = wb.debias(vectors, "gn-glove", drop_last=True)  # doctest: +SKIP
+    """
+    paths = [corpus] if isinstance(corpus, (str, os.PathLike)) else list(corpus)
+    kind = _check_options(output, objective, dim, distance, lists, groups, as_published)
+    for name, value in (("x-max", x_max), ("rate", rate)):
+        check_number(f"--{name}", value, 0, above=True)
+    check_number("--alpha", alpha, 0, 1)
+    target = Path(output)
+    folder = Path(f"{target}.counts" if counts is None else counts)
+    refuse_same(
+        {"-o": str(target), "--counts": str(folder)},
+        {f"CORPUS {path}": os.fspath(path) for path in paths},
+    )
+    size = parse_size(memory)
+    text = Corpus.open(paths, cased=cased)
+    pairs = _pairs(groups, lists, as_published) if objective == "gn-glove" else []
+    need("torch", extra="torch", purpose="Training word vectors")
+    from wordbias.glove.objectives import Gendered, GloVe, GNGloVe, PublishedGNGloVe, Recipe
+    from wordbias.glove.training import train
+
+    chosen = find_device(device)
+    recipe = Recipe(
+        dim,
+        float(rate),
+        float(x_max),
+        float(alpha),
+        seed,
+        float(lambda_d),
+        float(lambda_e),
+        distance,
+    )
+    checkpoint = target.with_name(f"{target.name}.checkpoint")
+    with locked(target):
+        found = _counted(text, folder, window, min_count, max_vocab, size)
+        words = found.vocabulary.words
+        check_rows([as_bytes(word) for word in words], np.zeros((len(words), 2), np.float32), kind)
+        about: dict[str, Any] = {
+            "counts": dict(found.about),
+            "objective": objective,
+            "as_published": as_published,
+            "epochs": epochs,
+            "recipe": asdict(recipe),
+            "device": chosen.type,
+        }
+        notes: list[str] = []
+        if objective == "gn-glove":
+            gendered = Gendered.find(
+                pairs, found.vocabulary.index, f"{text.name}: pairs", repeated=as_published
+            )
+            about["gendered"] = asdict(gendered)
+            kept = len(set(gendered.pairs))
+            if kept < _FEW:
+                notes.append(
+                    f"{how_many(kept, 'pair')} found in the corpus; wordbias debias gn-glove "
+                    f"checks w_g with {_FEW} pairs or more"
+                )
+            model_of = PublishedGNGloVe if as_published else GNGloVe
+            model: GloVe = model_of(len(words), recipe, gendered, chosen)
+        else:
+            model = GloVe(len(words), recipe, chosen)
+        history = train(
+            model,
+            found,
+            epochs=epochs,
+            batch=batch,
+            checkpoint=checkpoint,
+            log=target.with_name(f"{target.name}.log.jsonl"),
+            about=about,
+        )
+        made = Embedding(words, model.vectors(), _stem(target))
+        made.save(target, kind)
+        checkpoint.unlink(missing_ok=True)
+        if counts is None:
+            shutil.rmtree(folder)
+    rows = [_row(made.name, entry) for entry in history]
+    facts = {
+        "path": text.name,
+        "sha256": [one["sha256"] for one in found.about["corpus"]],
+        "tokens": found.vocabulary.tokens,
+        "distinct": found.vocabulary.distinct,
+        "words": len(words),
+        "cooccurrences": found.cells,
+    }
+    heading = [
+        f"{_TITLES[objective]}{', as published' * as_published}: {how_many(len(words), 'word')} × "
+        f"{dim}, {how_many(epochs, 'epoch')}.",
+        f"Corpus: {text.name}: {found.vocabulary.tokens:,} tokens, "
+        f"{found.vocabulary.distinct:,} distinct words, {found.cells:,} pairs of frequent words "
+        "that co-occur.",
+    ]
+    if objective == "gn-glove":
+        heading.append(
+            f"Gendered words found: {len(gendered.first)} and {len(gendered.second)}, in "
+            f"{len(gendered.pairs)} of {gendered.listed} pairs."
+        )
+    report = Report(
+        inputs={"corpus": facts},
+        rows=rows,
+        tables=[_table(rows)],
+        heading=heading,
+        closing=[f"Written: {target} ({kind})."],
+        seed=seed,
+        notes=notes,
+    )
+    return made.with_report(report)
+
+
+_TITLES = {"glove": "GloVe", "gn-glove": "GN-GloVe"}
+
+
+def _check_options(
+    output: PathLike,
+    objective: str,
+    dim: int,
+    distance: str,
+    lists: PathLike | None,
+    groups: GroupsLike | None,
+    as_published: bool,
+) -> Any:
+    """Refuse what has no effect or cannot be written; return the format of the output."""
+    check_choice("--objective", objective, tuple(_TITLES))
+    check_choice("--distance", distance, ("l1", "l2"))
+    if objective == "glove":
+        for name in _OF_GN_GLOVE:
+            if is_given(name):
+                raise UsageError(
+                    f"--{name.replace('_', '-')} is for --objective gn-glove; without that it has "
+                    "no effect"
+                )
+    if lists is not None and groups is not None:
+        raise UsageError("--lists and --groups both name the gendered words; give one")
+    if as_published and distance != "l1":
+        raise UsageError("--as-published: the authors' code has --distance l1 only")
+    if objective == "gn-glove" and dim < 2:
+        raise UsageError(f"--dim: expected 2 or more, one of them for w_g, got {dim}")
+    kind = output_format(output)
+    if kind == "static-model":
+        raise WordbiasError(f"{output}: {NO_TOKENIZER}")
+    check_output(output, kind)
+    check_rows([], np.zeros((0, dim), np.float32), kind)
+    return kind
+
+
+def _pairs(
+    groups: GroupsLike | None, lists: PathLike | None, as_published: bool
+) -> list[tuple[str, str]]:
+    """Return the pairs of gendered words, the word of the first group first."""
+    if lists is None and (groups is not None or not as_published):
+        attribute = Attribute.load(groups)
+        pairs = [*attribute.pairs, *attribute.equalise]
+        if not pairs:
+            raise WordbiasError(
+                f"the attribute {attribute.name} has no pairs, by which its groups are told apart; "
+                'give it some: [pairs] definitional = [["a", "b"], …]'
+            )
+        return pairs
+    folder = Path(located(os.fspath(GN_GLOVE if lists is None else lists)) or "")
+    files = [folder / f"{group}_word_file.txt" for group in ("male", "female")]
+    words = [[line for line in read_text(file).text.split() if line] for file in files]
+    if len(words[0]) != len(words[1]) or not words[0]:
+        raise WordbiasError(
+            f"{folder}: has {len(words[0])} words in {files[0].name} and {len(words[1])} in "
+            f"{files[1].name}; expected a pair on each line"
+        )
+    return list(zip(*words, strict=True))
+
+
+def _counted(
+    corpus: Corpus,
+    folder: Path,
+    window: int,
+    min_count: int,
+    max_vocab: int | None,
+    memory: int,
+) -> Cooccurrences:
+    """Return the co-occurrences of the corpus: those in the folder, or counted into it."""
+    from wordbias.training import difference
+
+    if not folder.exists():
+        check_new(folder)
+    about = counting_about(corpus, window=window, min_count=min_count, max_vocab=max_vocab)
+    with locked(folder):
+        if not folder.exists():
+            remove_abandoned(folder.parent, folder.name, 0)
+            return count(
+                corpus,
+                folder,
+                window=window,
+                min_count=min_count,
+                max_vocab=max_vocab,
+                memory=memory,
+                about=about,
+            )
+    found = Cooccurrences.load(folder)
+    different = difference(dict(found.about), about)
+    if different is not None:
+        raise WordbiasError(
+            f"{folder}: holds co-occurrences that were counted otherwise: their {different}; "
+            "remove the folder, or name another one with --counts"
+        )
+    return found
+
+
+def _stem(path: Path) -> str:
+    """Return the name of the embedding of a file."""
+    name = path.name
+    for suffix in (".gz", ".bz2", ".xz", ".zip", ".txt", ".vec", ".bin", ".kv", ".safetensors"):
+        name = name.removesuffix(suffix)
+    return name
+
+
+def _row(name: str, entry: dict[str, Any]) -> Row:
+    details = {key: value for key, value in entry.items() if key not in ("loss", "seconds")}
+    return Row(name, "glove-loss", entry["loss"], details)
+
+
+def _table(rows: Sequence[Row]) -> Table:
+    """Tabulate some epochs, the last among them."""
+    step = -(-len(rows) // _SHOWN)
+    shown = [row for row in rows if int(row.details["epoch"]) % step == len(rows) % step]
+    terms = {"distance": "w_g apart", "orthogonality": "v_g·w_a squared"}
+    known = [key for key in terms if key in rows[-1].details]
+    cells = [
+        [
+            str(row.details["epoch"]),
+            number(row.value),
+            *(number(row.details[key]) for key in known),
+        ]
+        for row in shown
+    ]
+    return Table("Mean of J_G", ["epoch", "loss", *(terms[key] for key in known)], cells)

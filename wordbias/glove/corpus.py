@@ -1,0 +1,235 @@
+"""The text that vectors are trained on: its tokens, and the words that are frequent enough."""
+
+from __future__ import annotations
+
+import heapq
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from wordbias.errors import WordbiasError
+from wordbias.formats.source import Source, refuse_foreign, sha256_of
+
+END = "\0"
+"""Token for the end of a line; a text with this character is refused."""
+LONGEST_WORD = 1 << 20
+"""Bytes without white space from which on a file is no text of words."""
+_WORD_BYTES = 200
+"""Memory for a word and its count in a dictionary."""
+_SPACES = b" \n\t\r\v\f"
+_BOM = b"\xef\xbb\xbf"
+_CONVERT = "convert it, such as with: iconv -c -t utf-8"
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Text files, read in order, a sentence or a document on each line.
+
+    Attributes
+    ----------
+    files
+        The files, which may be compressed.
+    cased
+        Keep capital letters; otherwise the text is lower-cased.
+    """
+
+    files: tuple[Source, ...]
+    cased: bool = False
+
+    @classmethod
+    def open(cls, paths: Sequence[str | os.PathLike[str]], *, cased: bool = False) -> Corpus:
+        """Find the files, and refuse what is no text.
+
+        Raises
+        ------
+        WordbiasError
+            If there is none, one cannot be read, is a folder, is named twice, or begins as another
+            format does.
+        """
+        if not paths:
+            raise WordbiasError("corpus: expected one text file at least, found none")
+        found: dict[str, Source] = {}
+        for path in paths:
+            if os.path.isdir(path):
+                raise WordbiasError(f"{path}: is a folder; name the text files in it")
+            source = Source.find(path)
+            known = os.path.realpath(source.path) + source.member
+            if known in found:
+                raise WordbiasError(f"{source.name}: is named twice; name each file once")
+            head = source.head(64).removeprefix(_BOM)
+            refuse_foreign(Path(source.name), head, plain=True)
+            if head.startswith(b"<mediawiki"):
+                raise WordbiasError(
+                    f"{source.name}: is a dump in XML; give its text, which a program such as "
+                    "wikiextractor takes out of it"
+                )
+            found[known] = source
+        return cls(tuple(found.values()), cased)
+
+    @property
+    def name(self) -> str:
+        """The files in messages."""
+        return ", ".join(source.name for source in self.files)
+
+    def about(self) -> list[dict[str, Any]]:
+        """Return name, size and hash of each file; this reads them."""
+        return [
+            {
+                "file": Path(source.name).name,
+                "bytes": source.path.stat().st_size,
+                "sha256": sha256_of(source.path),
+            }
+            for source in self.files
+        ]
+
+    def tokens(self, what: str) -> Iterator[list[str]]:
+        """Yield the tokens in lists, split at white space, with `END` after each line.
+
+        Lines can be of any length: the memory does not grow with them.
+
+        Raises
+        ------
+        WordbiasError
+            If a file is no UTF-8 text, with the line.
+        """
+        for source in self.files:
+            held, line = b"", 1
+            for i, chunk in enumerate(source.chunks(what)):
+                data = held + (chunk.removeprefix(_BOM) if i == 0 else chunk)
+                cut = 1 + max(data.rfind(space) for space in (b"%c" % byte for byte in _SPACES))
+                if len(data) - cut > LONGEST_WORD:
+                    at = line + data.count(b"\n")
+                    raise WordbiasError(
+                        f"{source.name}: line {at}: has a word of over "
+                        f"{LONGEST_WORD:,} bytes; expected text, its words separated by spaces"
+                    )
+                held = data[cut:]
+                yield self._split(source, data[:cut], line)
+                line += data.count(b"\n", 0, cut)
+            yield [*self._split(source, held, line), END]
+
+    def _split(self, source: Source, data: bytes, line: int) -> list[str]:
+        """Return the tokens of bytes that begin in a line; refuse what is no text."""
+        try:
+            text = data.decode()
+        except UnicodeDecodeError as error:
+            at = line + data.count(b"\n", 0, error.start)
+            byte = data[error.start : error.start + 1]
+            raise WordbiasError(
+                f"{source.name}: line {at}: is not UTF-8 (byte {byte!r}); {_CONVERT}"
+            ) from None
+        if END in text:
+            at = line + text.count("\n", 0, text.index(END))
+            raise WordbiasError(
+                f"{source.name}: line {at}: has a byte 0, as binary files do; expected text"
+            )
+        if not self.cased:
+            text = text.lower()
+        return text.replace("\n", f" {END} ").split()
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The frequent words of a corpus.
+
+    Attributes
+    ----------
+    words, counts
+        Words and how often they occur, the most frequent first; equally frequent ones in the order
+        of their characters.
+    tokens, distinct
+        Numbers of tokens and of distinct words of the corpus, the rare ones too.
+    """
+
+    words: tuple[str, ...]
+    counts: tuple[int, ...]
+    tokens: int
+    distinct: int
+
+    @property
+    def index(self) -> dict[str, int]:
+        """Row number of each word."""
+        return {word: i for i, word in enumerate(self.words)}
+
+
+def count_words(
+    corpus: Corpus,
+    folder: Path,
+    *,
+    min_count: int = 1,
+    max_vocab: int | None = None,
+    memory: int = 1 << 30,
+) -> Vocabulary:
+    """Count the words of a corpus.
+
+    Parameters
+    ----------
+    folder
+        Folder for temporary files: what does not fit into memory is sorted there.
+    min_count
+        Least number of occurrences of a word.
+    max_vocab
+        Greatest number of words; the most frequent are taken.
+    memory
+        Bytes for words and counts.
+
+    Raises
+    ------
+    WordbiasError
+        If no word is frequent enough; see also `Corpus.tokens`.
+    """
+    counts: Counter[str] = Counter()
+    parts: list[Path] = []
+    for tokens in corpus.tokens("counting words"):
+        counts.update(tokens)
+        if len(counts) > max(memory // _WORD_BYTES, 1):
+            parts.append(_write_part(folder / f"words-{len(parts)}", counts))
+            counts = Counter()
+    every = distinct = most = 0
+    frequent: list[tuple[str, int]] = []
+    with ExitStack() as stack:
+        for word, n in _summed(counts, [_read_part(part, stack) for part in parts]):
+            every, distinct, most = every + n, distinct + 1, max(most, n)
+            if n >= min_count:
+                frequent.append((word, n))
+    for part in parts:
+        part.unlink()
+    if not every:
+        raise WordbiasError(f"{corpus.name}: has no words; expected text")
+    if not frequent:
+        raise WordbiasError(
+            f"{corpus.name}: no word occurs {min_count} times or more, the most frequent one "
+            f"{most} times; give more text, or a lower --min-count"
+        )
+    frequent.sort(key=lambda item: (-item[1], item[0]))
+    words, numbers = zip(*frequent[:max_vocab], strict=True)
+    return Vocabulary(words, numbers, every, distinct)
+
+
+def _write_part(path: Path, counts: Mapping[str, int]) -> Path:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{word}\t{counts[word]}\n" for word in sorted(counts))
+    return path
+
+
+def _read_part(path: Path, stack: ExitStack) -> Iterator[tuple[str, int]]:
+    file = stack.enter_context(path.open(encoding="utf-8", newline="\n"))
+    for line in file:
+        word, _, n = line.rpartition("\t")
+        yield word, int(n)
+
+
+def _summed(
+    counts: Mapping[str, int], parts: Sequence[Iterable[tuple[str, int]]]
+) -> Iterator[tuple[str, int]]:
+    """Yield the words of several sorted parts and of a dictionary, each once with its total."""
+    merged = heapq.merge(sorted(counts.items()), *parts) if parts else counts.items()
+    for word, same in groupby(merged, key=itemgetter(0)):
+        if word != END:
+            yield word, sum(n for _, n in same)

@@ -1,0 +1,139 @@
+"""Training of GloVe and GN-GloVe on co-occurrences: epochs, checkpoints, log.
+
+This is not the loop of `wordbias.training`: that one differentiates a loss by torch's autograd,
+changes all parameters in each step, and keeps the best epoch on dev. Here a step changes the rows
+of one batch, from gradients that are written down, and the last epoch is the result.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from wordbias.devices import threads, torch_threads
+from wordbias.errors import Interrupted, WordbiasError
+from wordbias.formats.files import check_writable
+from wordbias.glove.cooccurrence import Cooccurrences
+from wordbias.glove.objectives import GloVe
+from wordbias.progress import progress
+from wordbias.training import read_checkpoint, write_checkpoint
+
+_SHOWN = 64
+"""Batches between two looks at the loss."""
+_LARGEST = 1 << 18
+_PARALLEL = 1 << 21
+"""Values in the vectors of a batch from which on several threads are faster than one."""
+
+
+def batch_size(model: GloVe, counts: Cooccurrences) -> int:
+    """Return the default size of a batch: its most frequent word is in it a few times.
+
+    Steps of one batch are computed from the same values. If a word were in it many times, it would
+    be moved many times too far. In GloVe and GN-GloVe the most frequent word is in a batch ten
+    times on average, in GN-GloVe as published once.
+    """
+    return max(1, min(int(model.often * counts.cells / counts.most), _LARGEST))
+
+
+def train(
+    model: GloVe,
+    counts: Cooccurrences,
+    *,
+    epochs: int,
+    batch: int | None = None,
+    checkpoint: Path | None = None,
+    log: Path | None = None,
+    about: Mapping[str, Any] | None = None,
+) -> list[dict[str, Any]]:
+    """Train a model, or go on from its checkpoint; return an entry for each epoch.
+
+    Parameters
+    ----------
+    model
+        Model, which is changed.
+    counts
+        Co-occurrences.
+    epochs
+        Number of epochs.
+    batch
+        Number of cells of a batch; see `batch_size` for the default.
+    checkpoint
+        File to write after each epoch; if it exists, training resumes from it. It is not removed at
+        the end.
+    log
+        File that gets a line of JSON for each epoch.
+    about
+        Settings and data; a checkpoint with others is refused.
+
+    Returns
+    -------
+    list of dict
+        For each epoch its number, the mean of :math:`J_G` over the cells, the terms of GN-GloVe,
+        and seconds.
+
+    Raises
+    ------
+    WordbiasError
+        If the loss is not finite, or the checkpoint is of another training or cannot be written.
+    Interrupted
+        On Ctrl-C, with the epoch that the same call resumes after.
+    """
+    size = batch or batch_size(model, counts)
+    known = {**(about or {}), "batch": size}
+    history: list[dict[str, Any]] = []
+    if checkpoint is not None:
+        check_writable(checkpoint)
+        if checkpoint.exists():
+            with read_checkpoint(checkpoint, known) as (parts, stored):
+                model.load(parts["model"])
+                history = list(stored["history"])
+    left = (epochs - len(history)) * counts.steps(size)
+    try:
+        several = size * model.recipe.dim >= _PARALLEL
+        with torch_threads(threads() if several else 1), progress("training", left, "batch") as bar:
+            while len(history) < epochs:
+                start = time.perf_counter()
+                seen, total = 0, 0.0
+                losses: list[torch.Tensor] = []
+                model.start_epoch()
+                for i, cells in enumerate(counts.batches(model.recipe.seed, len(history), size), 1):
+                    losses.append(model.step(cells))
+                    seen += len(cells.rows)
+                    bar.update(1)
+                    if i % _SHOWN == 0:
+                        total, losses = total + sum(map(float, losses)), []
+                        loss = _finite(total / seen, len(history) + 1)
+                        bar.set_postfix_str(f"epoch {len(history) + 1}, loss {loss:.4f}")
+                loss = _finite((total + sum(map(float, losses))) / seen, len(history) + 1)
+                seconds = round(time.perf_counter() - start, 2)
+                history.append(
+                    {"epoch": len(history) + 1, "loss": loss, **model.terms(), "seconds": seconds}
+                )
+                if checkpoint is not None:
+                    write_checkpoint(
+                        checkpoint, {"model": model.state()}, {"about": known, "history": history}
+                    )
+                if log is not None:
+                    lines = "".join(f"{json.dumps(entry)}\n" for entry in history)
+                    log.write_text(lines, encoding="utf-8")
+    except KeyboardInterrupt:
+        done = f"after epoch {len(history)}" if history else "at the first epoch"
+        if checkpoint is None:
+            raise
+        raise Interrupted(f"the same call resumes {done}") from None
+    return history
+
+
+def _finite(loss: float, epoch: int) -> float:
+    """Return the loss, or refuse one that is not finite: training diverged."""
+    if loss == loss and abs(loss) != float("inf"):
+        return loss
+    raise WordbiasError(
+        f"training diverged in epoch {epoch}: the loss is {loss:g}; give a lower --rate or a "
+        "smaller --batch"
+    )
