@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ pytest.importorskip("torch")
 
 from wordbias import Embedding
 from wordbias.calls import WordbiasWarning
-from wordbias.errors import WordbiasError
+from wordbias.errors import Interrupted, WordbiasError
 from wordbias.functions.mab_study import mab_study
 from wordbias.results import Report, Row
 from wordbias.wordlists import Templates
@@ -129,6 +129,26 @@ def test_only_sets_that_were_given_have_columns(
     assert table.columns == ["", *sets, "E", "d"]
     assert table.cells == [["a", *["0.7500"] * len(sets), "0.2500 ±0.5000", "0.1250 ±0.5000"]]
     assert "lower is better" in table.note
+
+
+def test_a_stopped_study_has_as_many_models_of_each_embedding(
+    tmp_path: Path, few: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str] = []
+
+    def train_all(jobs: Sequence[Any], *_given: object, **_more: object) -> None:
+        begun.extend(job.output.name for job in jobs)
+        raise Interrupted("stopped")
+
+    monkeypatch.setattr("wordbias.nli.study.train_all", train_all)
+    sample = Embedding.sample()
+    given: dict[str, Any] = {**CALL, "seeds": [1, 0], "null": 2, "output": tmp_path / "study"}
+    with pytest.raises(Interrupted):
+        mab_study([sample, sample.renamed("same")], **given)
+    arms = ["sample", "same", "sample.null-{}"]
+    assert begun == [
+        f"{arm.format(seed)}.seed{seed}.safetensors" for seed in (0, 1) for arm in arms
+    ]
 
 
 def test_bad_arguments_are_refused(tmp_path: Path) -> None:

@@ -289,3 +289,22 @@ def test_random_removals_are_resumed(
     assert all("null" in name for name in seen)  # all settings were done
     assert [row.to_dict() for row in again.rows] == [row.to_dict() for row in heads.rows]
     assert [path.name for path in tmp_path.iterdir()] == ["all.csv"]
+
+
+def test_lists_of_models_are_heads_too(folder: Path, heads: Report) -> None:
+    loaded = [folder / "nsp-0", loaded_pair(folder / "nsp-1")]
+    found = sweep(
+        loaded,
+        **options(folder, nli=[folder / f"nli-{seed}" for seed in SEEDS], seeds=SEEDS, null=DRAWS),
+    )
+    assert [row.value for row in found.rows] == [row.value for row in heads.rows]
+    for given, n in ((loaded[:1], 1), ([*loaded, folder / "nsp-0"], 3)):
+        with pytest.raises(UsageError, match=f"each of 2 seeds in seeds=, got a list of {n}"):
+            sweep(given, **options(folder, nli=folder / "nli-{seed}", seeds=SEEDS))
+
+
+def loaded_pair(path: Path) -> tuple[Any, Any]:
+    from transformers import AutoModelForNextSentencePrediction, AutoTokenizer
+
+    model = AutoModelForNextSentencePrediction.from_pretrained(path)
+    return model, AutoTokenizer.from_pretrained(path)

@@ -67,10 +67,10 @@ _FLATTERED = (
 
 @public
 def sweep(
-    model: ModelLike | None = None,
+    model: ModelLike | list[ModelLike] | None = None,
     *,
     stereoset: DataLike | None = None,
-    nli: ModelLike | None = None,
+    nli: ModelLike | list[ModelLike] | None = None,
     snli: PairsLike | None = None,
     table: str | os.PathLike[str] | None = None,
     pairs: SentencePairsLike | None = None,
@@ -119,11 +119,11 @@ def sweep(
     Parameters
     ----------
     model : path, name on the hub, or (model, tokenizer), optional
-        The next-sentence model.
+        The next-sentence model. With ``seeds`` it may be a list of models.
     stereoset : path, fetched name, or frame, optional
         Enhanced StereoSet (CSV).
     nli : path, name on the hub, or (model, tokenizer), optional
-        An NLI model of the same kind.
+        An NLI model of the same kind. With ``seeds`` it may be a list of models.
     snli : path, fetched name, frame or sequence of (label, premise, hypothesis), optional
         Labelled pairs: jsonl or TSV.
     table : path, optional
@@ -172,8 +172,8 @@ def sweep(
         Table of another sweep, such as one of dev data, whose best settings are compared.
         [default: those of this sweep, which are chosen on the items that they are measured on]
     seeds : int or sequence of int, optional
-        Seeds of several heads: {seed} in the names of both models is replaced by each. The table
-        has their means.
+        Seeds of several heads: {seed} in the names of both models is replaced by each, or both are
+        lists with a model for each. The table has their means.
     lists : path, optional
         Word lists in the layout of Dev et al. (2020).
     as_published : bool
@@ -254,11 +254,14 @@ def sweep(
             from wordbias.contextual.sweep import run
             from wordbias.contextual.sweep import sweep as study
 
-            subject = name_of(model)
             of_model, of_nli = _heads("MODEL", model, order), _heads("--nli", nli, order)
+            subject, of_subject = (
+                ", ".join(dict.fromkeys(map(name_of, one if isinstance(one, list) else [one])))
+                for one in (model, nli)
+            )
             gsss = _gsss(stereoset)
             heading = (
-                f"Sweep of {subject} on {path_of(stereoset) or gsss.path} and of {name_of(nli)} on "
+                f"Sweep of {subject} on {path_of(stereoset) or gsss.path} and of {of_subject} on "
                 f"the occupations and {pairs_name(snli)}."
             )
             heading += f" Means over {how_many(len(order), 'head')}." * (len(order) > 1)
@@ -393,14 +396,23 @@ def _with_seeds(name: str, seeds: Sequence[int]) -> list[str]:
     return [f"{name}.{seed}" for seed in seeds] or [name]
 
 
-def _heads(option: str, source: ModelLike, seeds: Sequence[int]) -> list[ModelLike]:
-    """Return the heads of a model, one for each seed in its name."""
+def _heads(
+    option: str, source: ModelLike | list[ModelLike], seeds: Sequence[int]
+) -> list[ModelLike]:
+    """Return the heads of a model: those of a list, or one for each seed in its name."""
+    if isinstance(source, list):
+        if len(source) != len(seeds):
+            raise UsageError(
+                f"{option}: expected a model for each of {how_many(len(seeds), 'seed')} in "
+                f"--seeds, got a list of {len(source)}"
+            )
+        return source
     if not seeds:
         return [source]
     if not isinstance(source, (str, os.PathLike)) or _SEED not in os.fspath(source):
         raise UsageError(
-            f"{option}: expected a name with {_SEED}, such as bert-{_SEED}, with --seeds; "
-            f"got {name_of(source)}"
+            f"{option}: expected a name with {_SEED}, such as bert-{_SEED}, with --seeds, or a "
+            f"list of models; got {name_of(source)}"
         )
     return [os.fspath(source).replace(_SEED, str(seed)) for seed in seeds]
 

@@ -218,7 +218,7 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
             list(last_models(job, plan.average_epochs))
     with output_folder(plan.folder), locked(plan.folder / "study"):
         train_all(
-            jobs,
+            sorted(jobs, key=lambda job: job.seed),  # if it is stopped, all arms have as many seeds
             data.encoded["train"],
             data.encoded["dev"],
             plan.recipe,
