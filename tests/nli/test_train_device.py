@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from wordbias.nli.lexicon import Encoded, Lexicon
-from wordbias.nli.model import DecomposableAttention, Rows, Similarities, softmax
+from wordbias.nli.model import SPARE, DecomposableAttention, Rows, Similarities, softmax
 from wordbias.nli.pairs import Pairs, load_pairs
 from wordbias.nli.recipes import RECIPES, Recipe
 from wordbias.nli.train import NLITask, Tokens, initialise, make_optimizer
@@ -76,8 +76,8 @@ def test_rows_are_the_tokens_of_each_model(
         assert rows.counts[k] == len(wanted)
         assert words[k, : len(wanted)].tolist() == wanted.tolist()
         assert not words[k, len(wanted) :].any()
-    assert words.shape[1] % 64 == 0 or words.shape[1] == min(rows.counts)
-    assert words.shape[1] < max(rows.counts) + 65
+    assert words.shape[1] % SPARE == 0 or words.shape[1] == min(rows.counts)
+    assert words.shape[1] < max(rows.counts) + 1 + SPARE
     both = rows.padded(words[..., None])
     for chosen, found, side in zip((p, q), both, (rows.premise, rows.hypothesis), strict=True):
         assert found.shape[:3] == side.shape

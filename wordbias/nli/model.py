@@ -21,8 +21,9 @@ from torch import Generator, Tensor, nn
 LEVELS = 256
 """Rates of dropout are multiples of 1/256: a mask costs one random byte an element."""
 HIDDEN = 200
-SPARE = 64
-"""Numbers of rows are multiples of this where sentences have padding."""
+SPARE = 32
+"""Numbers of rows are multiples of this where sentences have padding, or of more in batches of 128
+and more pairs."""
 DISTANCES = 11
 """Biases of intra-attention: distances of 0 to 9 tokens, and one for all further ones."""
 
@@ -272,7 +273,8 @@ class Rows(NamedTuple):
         if min(counts) == pairs * sum(longest):
             p, q = (Side((models, pairs, most), None, None) for most in longest)
             return cls(counts, p, q, None)
-        number = -(-(max(counts) + 1) // SPARE) * SPARE  # a spare row for each model, or more
+        step = SPARE * max(1, pairs // 64)
+        number = -(-(max(counts) + 1) // step) * step  # a spare row for each model, or more
         last = torch.arange(1, models + 1, device=device)[:, None] * number - 1  # (K, 1)
         every = torch.cat(list(lengths), 1)  # (K, 2B)
         starts = every.cumsum(1) - every + (last + 1 - number)
