@@ -268,6 +268,10 @@ class _Runs:
     """
 
     files: list[tuple[int, Ints, Sums]]
+    folder: Path
+    words: int
+    window: int
+    capacity: int
 
     def __init__(self, folder: Path, words: int, window: int, memory: int) -> None:
         if words**2 * window >= 1 << 63:

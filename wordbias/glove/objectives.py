@@ -82,6 +82,7 @@ class Table:
 
     values: Tensor
     squares: Tensor
+    _place: Tensor
 
     def __init__(self, values: Tensor) -> None:
         self.values, self.squares = values, torch.ones_like(values)
@@ -303,6 +304,7 @@ class GNGloVe(GloVe):
     side: Tensor
     neutral: Tensor
     pairs: Tensor
+    _v: Tensor
 
     def __init__(
         self,
@@ -379,6 +381,7 @@ class PublishedGNGloVe(GNGloVe):
     """
 
     often: float = 1.0
+    listed: int
     total: Tensor
     """v_g, which is kept from epoch to epoch, shape ``(d - 1,)``."""
 
