@@ -399,6 +399,7 @@ STAND_INS: dict[str, Callable[[Path], None]] = {
     "docs.jsonl": documents_with_names,
     "found.jsonl": no_clusters,
     "glove.6B.100d.txt": vectors,
+    "glove.6B.50d.txt": vectors,
     "glove.6B.zip": zipped_vectors,
     "glove.840B.300d.zip": zipped_vectors,
     "glove.more.words.txt": more_vectors,

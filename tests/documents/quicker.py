@@ -84,7 +84,8 @@ def _instead(command: str, given: Collection[str]) -> dict[str, str]:
     """Return the options of a command that is called with others."""
     known = OF_MODELS if {*MODELS} & {*given} and command in OF_MODELS else INSTEAD
     instead = dict(known.get(command, {}))
-    instead |= {option: "1" for option in ("--null", "--seed-lists") if option in given}
+    counts = ("--null", "--seed-lists", "--average-epochs")
+    instead |= {option: "1" for option in counts if option in given}
     if command in MEASURING:
         instead["--only"] = QUICK_MEASURES + ",sembias" * ("--sembias" in given)
         instead["--only"] += ",clustering" * ("--direction" in given)
