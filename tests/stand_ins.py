@@ -416,6 +416,7 @@ STAND_INS: dict[str, Callable[[Path], None]] = {
     "minilm-nli": nli_encoder,
     "minilm-nsp": next_sentence_encoder,
     "misp.txt": debiased_vectors,
+    "nurse.tsv": small_likelihood.pairs,
     "pairs.tsv": small_likelihood.pairs,
     "paper1_table6.csv": table_of_measures,
     "potion-base-8M": static_model,
