@@ -18,7 +18,7 @@ from wordbias.embedding import Embedding
 from wordbias.errors import UsageError, WordbiasError, need
 from wordbias.formats import NO_TOKENIZER, check_output, output_format
 from wordbias.formats.files import check_new, locked, refuse_same, remove_abandoned
-from wordbias.formats.source import as_bytes
+from wordbias.formats.source import Source, as_bytes
 from wordbias.formats.writing import check_rows
 from wordbias.glove.cooccurrence import Cooccurrences, count, counting_about
 from wordbias.glove.corpus import Corpus
@@ -252,7 +252,7 @@ def train_vectors(
             log=target.with_name(f"{target.name}.log.jsonl"),
             about=about,
         )
-        made = Embedding(words, model.vectors(), _stem(target))
+        made = Embedding(words, model.vectors(), Source(target).stem)
         made.save(target, kind)
         checkpoint.unlink(missing_ok=True)
         if counts is None:
@@ -384,14 +384,6 @@ def _counted(
             "remove the folder, or name another one with --counts"
         )
     return found
-
-
-def _stem(path: Path) -> str:
-    """Return the name of the embedding of a file."""
-    name = path.name
-    for suffix in (".gz", ".bz2", ".xz", ".zip", ".txt", ".vec", ".bin", ".kv", ".safetensors"):
-        name = name.removesuffix(suffix)
-    return name
 
 
 def _row(name: str, entry: dict[str, Any]) -> Row:
