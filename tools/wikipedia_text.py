@@ -3,9 +3,9 @@
 python tools/wikipedia_text.py enwik8.gz enwik8.txt
 
 The dump is the XML of MediaWiki (pages-articles), also compressed (.gz, .bz2, .xz), of any size.
-Redirects, templates, tables of files, addresses and marks are left out; of a link its text is kept.
-All else than letters separates words, as in Matt Mahoney's text8; unlike there, digits are not
-spelled out, and lines are kept.
+Redirects, templates, pictures, categories, links to other languages, addresses and HTML are left
+out; of another link its text is kept. Everything except letters separates words, as in Matt
+Mahoney's text8; unlike there, digits are not spelled out, and lines are kept.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,18 +38,23 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def _call(cli: Run, files: Path, out: Path, *more: object) -> Any:
-    names = [files / f"{name}.safetensors" for name in ("base", "one", "two")]
-    pairs = ("--train", files / "pairs.tsv", "--dev", files / "pairs.tsv")
-    return cli("mab-study", *names, *pairs, "-o", out, *more)
-
-
-def test_a_finished_study_is_not_repeated(
-    cli: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def five_premises(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wordbias.nli.study.marked_sets", lambda _: ("explicit",))
     first = list(Templates.load().premises())[:5]
     monkeypatch.setattr(Templates, "premises", lambda _: tuple(first))
+
+
+def _call(
+    cli: Run, files: Path, out: Path, *more: object, names: tuple[str, ...] = ("base", "one", "two")
+) -> Any:
+    given = [files / f"{name}.safetensors" for name in names]
+    pairs = ("--train", files / "pairs.tsv", "--dev", files / "pairs.tsv")
+    return cli("mab-study", *given, *pairs, "-o", out, *more)
+
+
+@pytest.mark.usefixtures("five_premises")
+def test_a_finished_study_is_not_repeated(cli: Run, files: Path, tmp_path: Path) -> None:
     options = ("--epochs", 1, "--seeds", "0,1", "--only", "direct-bias", "--processes", 1, "-q")
     options += ("--sets", files / "similar.txt")
     done = _call(cli, files, tmp_path / "out", *options, "--format", "json")
@@ -105,18 +111,14 @@ def test_a_finished_study_is_not_repeated(
     assert max(map(len, table.out.splitlines())) <= 100
 
 
+@pytest.mark.usefixtures("five_premises")
 def test_random_removals_are_one_arm_and_the_others_are_compared_with_it(
-    cli: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Run, files: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("wordbias.nli.study.marked_sets", lambda _: ("explicit",))
-    first = list(Templates.load().premises())[:5]
-    monkeypatch.setattr(Templates, "premises", lambda _: tuple(first))
-    names = [files / f"{name}.safetensors" for name in ("base", "one")]
-    pairs = ("--train", files / "pairs.tsv", "--dev", files / "pairs.tsv")
     options = ("--epochs", 1, "--only", "direct-bias", "--processes", 1, "-q", "--null", 2)
     options += ("--sets", files / "similar.txt")
-    call = ("mab-study", *names, *pairs, "-o", tmp_path / "out", *options)
-    done = cli(*call, "--seeds", "0,1,2", "--format", "json")
+    call = partial(_call, cli, files, tmp_path / "out", *options, names=("base", "one"))
+    done = call("--seeds", "0,1,2", "--format", "json")
     assert done.code == 0, done.err
     rows = json.loads(done.out)["rows"]
     models = {path.name for path in (tmp_path / "out").glob("base.null*.safetensors")}
@@ -166,31 +168,28 @@ def test_random_removals_are_one_arm_and_the_others_are_compared_with_it(
         assert (found["draws"], "low" in found) == (2, False)
 
     before = {path: path.stat().st_mtime_ns for path in stored.glob("*.safetensors")}
-    again = cli(*call, "--seeds", "0,1,2,3", "--format", "json")
+    again = call("--seeds", "0,1,2,3", "--format", "json")
     assert again.code == 0, again.err
     assert before == {path: path.stat().st_mtime_ns for path in before}
     kept = [r for r in json.loads(again.out)["rows"] if r.get("seed") in (0, 1, 2)]
     assert kept == [r for r in rows if "seed" in r]
-    table = cli(*call, "--seeds", "0,1,2")
+    table = call("--seeds", "0,1,2")
     assert "Difference to base.null in E, models of the same seed in pairs" in table.out
     said = " ".join(table.out.split())
     assert "base.null: 2 random removals with the weights of MISP, together one arm." in said
     assert max(map(len, table.out.splitlines())) <= 100
-    refused = cli(*call, "--seeds", "0,2")
+    refused = call("--seeds", "0,2")
     assert (refused.code, "2 seeds would use 1 of 2 draws" in refused.err) == (2, True)
 
 
+@pytest.mark.usefixtures("five_premises")
 def test_misp_of_redrawn_names_is_one_arm_beside_random_removals(
-    cli: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Run, files: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("wordbias.nli.study.marked_sets", lambda _: ("explicit",))
-    first = list(Templates.load().premises())[:5]
-    monkeypatch.setattr(Templates, "premises", lambda _: tuple(first))
-    names = [files / f"{name}.safetensors" for name in ("base", "one")]
-    pairs = ("--train", files / "pairs.tsv", "--dev", files / "pairs.tsv")
     options = ("--epochs", 1, "--only", "direct-bias", "--processes", 1, "-q", "--seed-lists", 2)
-    call = ("mab-study", *names, *pairs, "-o", tmp_path / "out", *options, "--null", 1)
-    done = cli(*call, "--seeds", "0,1", "--format", "json")
+    options += ("--null", 1)
+    call = partial(_call, cli, files, tmp_path / "out", *options, names=("base", "one"))
+    done = call("--seeds", "0,1", "--format", "json")
     assert done.code == 0, done.err
     rows = json.loads(done.out)["rows"]
     models = {path.name for path in (tmp_path / "out").glob("base.misp-lists*.safetensors")}
@@ -217,16 +216,14 @@ def test_misp_of_redrawn_names_is_one_arm_beside_random_removals(
         r for r in rows if (r["subject"], r["measure"]) == ("base.misp-lists", "direct-bias")
     )
     assert (measured["draws"], "low" in measured) == (2, False)
-    table = cli(*call, "--seeds", "0,1")
+    table = call("--seeds", "0,1")
     assert "Difference to base.misp-lists in E, models of the same seed in pairs" in table.out
     said = " ".join(table.out.split())
     assert "base.misp-lists: MISP fitted to 2 redraws of the names, together one arm." in said
     assert max(map(len, table.out.splitlines())) <= 100
-    refused = cli(*call, "--seeds", "0,2")
-    assert (refused.code, "--seed-lists: 2 seeds would use 1 of 2 draws" in refused.err) == (
-        2,
-        True,
-    )
+    refused = call("--seeds", "0,2")
+    assert refused.code == 2
+    assert "--seed-lists: 2 seeds would use 1 of 2 draws" in refused.err
 
 
 def test_bad_calls_are_one_line(cli: Run, files: Path, tmp_path: Path) -> None:

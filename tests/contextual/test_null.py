@@ -13,8 +13,7 @@ from tiny_encoders import LAYERS, build, make_tokenizer, words_of
 
 from wordbias.contextual.adapters import Adapter, Fingerprint
 from wordbias.contextual.families import PARTS
-from wordbias.contextual.hooks import of_heads
-from wordbias.contextual.null import random_subspace
+from wordbias.contextual.hooks import of_heads, random_subspace
 from wordbias.contextual.sentence_pairs import sentence_pairs
 from wordbias.contextual.settings import all_settings
 from wordbias.contextual.sites import Site

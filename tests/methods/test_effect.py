@@ -497,6 +497,8 @@ def test_a_redraw_without_a_value_is_not_counted() -> None:
         Row("a", "midb-rms", 0.25, {**about, "stage": "after", "reference": "before"}),
         Row("a", "midb", None, {**about, "stage": "before", "reason": "x"}),
         Row("a", "direct-bias", 0.5, {**about, "stage": "before"}),
+        Row("a", "direct-bias-pca", None, {**about, "stage": "before", "reason": "x"}),
+        Row("a", "direct-bias-pca", 0.5, {**about, "stage": "after", "reference": "self"}),
     ]
     nan = np.nan
     lists = {
@@ -504,9 +506,12 @@ def test_a_redraw_without_a_value_is_not_counted() -> None:
         ("midb-rms", "after", "before"): np.array([0.25, nan, 0.25]),
         ("midb", "before", ""): np.array([nan, nan, nan]),
         ("direct-bias", "before", ""): np.array([nan, nan, nan]),
+        ("direct-bias-pca", "after", "self"): np.array([0.5, 0.25, nan]),
     }
-    before, after, *others = with_lists(rows, lists)
+    before, after, *others, refitted = with_lists(rows, lists)
     assert (before.details["lists"], after.details["lists"]) == (2, 2)
-    assert others == rows[2:]
+    assert others == rows[2:-1]
+    assert refitted.details["lists"] == 2
+    assert "lists_change" not in refitted.details  # there is no value before
     assert after.details["lists_change"] == -0.25
     assert after.details["lists_change_low"] == pytest.approx(-0.75 + 0.025 * 0.5)

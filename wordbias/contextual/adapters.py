@@ -11,6 +11,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
+import numpy as np
+
 from wordbias.calls import WordbiasWarning, python_messages
 from wordbias.contextual.families import (
     PARTS,
@@ -20,8 +22,7 @@ from wordbias.contextual.families import (
     layer_count,
     width,
 )
-from wordbias.contextual.hooks import Intervention, applied
-from wordbias.contextual.null import generator, random_subspace
+from wordbias.contextual.hooks import Intervention, applied, random_subspace
 from wordbias.contextual.settings import SENT_DEBIAS, Settings, all_settings
 from wordbias.contextual.sites import EMBEDDING, KINDS, Site, attention, sites, written
 from wordbias.errors import WordbiasError, need, on_a_line
@@ -281,14 +282,18 @@ class Adapter:
         seed
             Seed of the directions. Those at a site do not depend on what else was fitted.
         """
+
+        def generator(site: Site | str) -> np.random.Generator:
+            return np.random.default_rng([seed, *str(site).encode()])
+
         subspaces = {
-            site: random_subspace(one, generator(seed, site), site.kind)
+            site: random_subspace(one, generator(site), site.kind)
             for site, one in self.subspaces.items()
         }
-        steps = {site: random_step(one, generator(seed, site)) for site, one in self.steps.items()}
+        steps = {site: random_step(one, generator(site)) for site, one in self.steps.items()}
         baseline = self.sent_debias
         if baseline is not None:
-            baseline = random_subspace(baseline, generator(seed, SENT_DEBIAS))
+            baseline = random_subspace(baseline, generator(SENT_DEBIAS))
         facts = {name: about for name, about in self.facts.items() if name not in _OF_THE_FIT}
         facts["null"] = seed
         return replace(

@@ -12,13 +12,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from wordbias.arrays import like
+from wordbias.contextual.families import PARTS
 from wordbias.contextual.sites import Place, Site, check_read, locate, locate_all
 from wordbias.errors import WordbiasError, need
 from wordbias.methods.leace import Erasure
 from wordbias.methods.transform import Projection
 from wordbias.pretrained.model_like import Applied, intervening, interventions_in
-from wordbias.subspace import Subspace
+from wordbias.subspace import Subspace, random_frame
 
 PURPOSE = "an intervention in an encoder"
 Change = Callable[[Any], Any]
@@ -231,11 +234,27 @@ def of_heads(subspaces: Sequence[Subspace]) -> Subspace:
         heads have no coordinate in common, so they are orthonormal, and removing all of them is
         removing each in its head.
     """
-    import numpy as np
     from scipy.linalg import block_diag
 
     basis = block_diag(*(subspace.basis for subspace in subspaces))
     return Subspace(basis, np.concatenate([subspace.weights for subspace in subspaces]))
+
+
+def random_subspace(subspace: Subspace, rng: np.random.Generator, kind: str = "") -> Subspace:
+    """Return a subspace of random orthonormal directions with the weights of another one.
+
+    Parameters
+    ----------
+    kind
+        Kind of site: at query, key and value each direction stays within its head.
+    """
+    k, d = subspace.basis.shape
+    if kind in PARTS:  # one direction for each head
+        frames = (random_frame(1, d // k, rng) for _ in range(k))
+        return of_heads(
+            [Subspace(one, [weight]) for one, weight in zip(frames, subspace.weights, strict=True)]
+        )
+    return Subspace(random_frame(k, d, rng), subspace.weights)
 
 
 # Hooks

@@ -91,7 +91,7 @@ class Source:
     def stem(self) -> str:
         """File name without folder and suffixes: the default name of an embedding."""
         base = Path(self.member).name if self.member else self.path.name
-        for suffix in (".gz", ".bz2", ".xz", ".txt", ".vec", ".bin", ".kv", ".safetensors"):
+        for suffix in (".gz", ".bz2", ".xz", ".zip", ".txt", ".vec", ".bin", ".kv", ".safetensors"):
             base = base.removesuffix(suffix)
         return base
 

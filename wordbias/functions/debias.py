@@ -155,10 +155,10 @@ def debias(
     chance : bool
         Give the chance level of each value: along axes unrelated to the attribute.
     null : int, optional
-        Measure MIDB, direct bias and cost before and after, and the change beside that of so many
-        random removals: the same methods along random directions, as many and with the same
-        weights. For misp, mhd, double-hard, inlp, leace, half-sibling, conceptor, and hard and
-        multi-hard without ``equalise``.
+        Number of random removals. MIDB, direct bias and cost are measured before and after, and
+        each change stands beside those of the same methods along random directions, as many and
+        with the same weights. For misp, mhd, double-hard, inlp, leace, half-sibling, conceptor, and
+        hard and multi-hard without ``equalise``.
     choose : str, optional
         Measure to improve: midb-abs, direct-bias, clustering-accuracy, gipe, sembias-stereotype,
         weat, lean or another; an unknown name lists all.

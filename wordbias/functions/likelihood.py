@@ -248,7 +248,7 @@ def _after(
 def _identity(
     decoder: CausalModel, removals: Mapping[str, Sequence[Intervention]]
 ) -> dict[str, object]:
-    """Return what log-likelihoods depend on but the texts."""
+    """Return everything that log-likelihoods depend on except the texts."""
     return {
         "weights": weights_sha256(decoder.model.named_parameters()),
         "device": decoder.device,

@@ -109,9 +109,9 @@ def mab_study(
 
     ``seed_lists`` adds one arm in the same way, to ask how far E and d depend on the names that
     MISP was fitted to: these are drawn again, as many, with replacement, and the model of seed s is
-    trained on MISP of redraw s modulo their number. Its differences to the first embedding vary
-    over seeds and word lists together. Each other embedding is compared with it too; give MISP of
-    all names as one of them.
+    trained on MISP of redraw s modulo the number of redraws. The differences of this arm to the
+    first embedding vary over seeds and word lists together. Each other embedding is compared with
+    it too; give MISP of all names as one of them.
 
     With ``groups`` measures and test sets are about its two groups. Results are stored in the
     folder: the same call resumes an interrupted one, and a call with more embeddings computes only

@@ -113,8 +113,8 @@ def sweep(
 
     The best settings of each level are compared with the base on the same triples and occupations;
     with ``null`` also with removals of the same size in random directions; with ``seeds`` over
-    several heads. With ``seed_lists`` their changes of S, D and η have an interval over the pairs
-    that they are fitted to, beside that over items.
+    several heads. With ``seed_lists`` the changes of S, D and η have an interval over the pairs of
+    sentences that settings are fitted to, beside that over items.
 
     Parameters
     ----------
@@ -166,8 +166,8 @@ def sweep(
         Number of removals in random directions, with the same weights and at the same sites, that
         each of the best settings is compared with.
     seed_lists : int, optional
-        Number of redraws of the pairs, as many, with replacement, to each of which the best
-        settings are fitted again; with ``sent_debias`` its pairs too.
+        Number of redraws of the pairs: as many pairs, drawn with replacement. The best settings are
+        fitted again to each redraw; with ``sent_debias`` its pairs are redrawn too.
     best : path, optional
         Table of another sweep, such as one of dev data, whose best settings are compared.
         [default: those of this sweep, which are chosen on the items that they are measured on]

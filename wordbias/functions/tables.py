@@ -150,9 +150,10 @@ def effect_lists_tables(study: Study, attribute: Attribute) -> list[Table]:
             f"Fitted to other word lists: middle 95 % of {drawn}",
             ["", "before", "after", "change", "95 %"],
             cells,
-            "names and pairs of the attribute drawn again, as many, with replacement; each redraw "
-            "is fitted to and measured with, from before to after. It covers which words of this "
-            "kind were listed, not other kinds of lists, nor which neutral words are averaged over",
+            "names and pairs of the attribute drawn again, as many, with replacement; MISP is "
+            "fitted to each redraw, and bias measured along it before and after. It covers which "
+            "words of this kind were listed, not other kinds of lists, nor which neutral words are "
+            "averaged over",
         )
     ]
     if unseen:

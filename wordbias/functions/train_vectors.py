@@ -18,7 +18,7 @@ from wordbias.embedding import Embedding
 from wordbias.errors import UsageError, WordbiasError, need
 from wordbias.formats import NO_TOKENIZER, check_output, output_format
 from wordbias.formats.files import check_new, locked, refuse_same, remove_abandoned
-from wordbias.formats.source import as_bytes
+from wordbias.formats.source import Source, as_bytes
 from wordbias.formats.writing import check_rows
 from wordbias.glove.cooccurrence import Cooccurrences, count, counting_about
 from wordbias.glove.corpus import Corpus
@@ -71,10 +71,10 @@ def train_vectors(
 
     GN-GloVe (Zhao et al. 2018) keeps the difference between two groups in the last coordinate, w_g,
     and out of the others, w_a; then wordbias debias gn-glove takes w_g away. A text has a sentence
-    or a document on each line, in UTF-8, perhaps compressed. Its tokens are what stands between
-    white space; no window crosses the end of a line. Co-occurrences are counted in bounded memory,
-    on disk. The same command resumes an interrupted training after the last whole epoch. A log of
-    every epoch is written beside ``output``. It needs the extra torch.
+    or a document on each line, in UTF-8, perhaps compressed. White space separates its tokens, and
+    no window crosses the end of a line. Co-occurrences are counted in bounded memory, on disk. The
+    same command resumes an interrupted training after the last whole epoch. A log of every epoch is
+    written beside ``output``. It needs the extra torch.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def train_vectors(
     output : path
         File for the vectors: .txt, .vec, .bin, .kv or .safetensors.
     objective : str
-        What is trained: glove or gn-glove.
+        Objective of the training: glove or gn-glove.
     dim : int
         Number of values of a vector; of gn-glove the last one is w_g.
     epochs : int
@@ -106,8 +106,8 @@ def train_vectors(
         gn-glove: two groups, whose definitional and equalising pairs are used: a built-in name or a
         TOML file.  [default: gender]
     lists : path or fetched name, optional
-        gn-glove: folder with male_word_file.txt and female_word_file.txt, a pair on each line, in
-        place of ``groups``.
+        gn-glove: folder with male_word_file.txt and female_word_file.txt, in place of ``groups``;
+        the words on the same line of both are a pair.
     distance : str
         gn-glove: how w_g separates the groups: l1, as far as its bounds of 1 and -1 allow, or l2,
         towards these two values.
@@ -126,7 +126,7 @@ def train_vectors(
         Memory for counting and shuffling, such as 8GB; the vectors need memory beside it.
     batch : int, optional
         Co-occurrences of a step.  [default: so many that the most frequent word is in it ten
-        times]
+        times, with ``as_published`` once]
     seed : int
         Random seed.
     device : str, optional
@@ -153,14 +153,14 @@ def train_vectors(
     AdaGrad as in GloVe's own code; the vectors are w + c. For GloVe both λ are zero. For GN-GloVe
     D(w) of a word of the first group is -w_g (l1, with -1 ≤ w_g ≤ 1) or (1 - w_g)² (l2), of the
     second the same of -w_g; E(w) of all other words is (v_g·w_a)², and v_g the mean difference of
-    w_a over the pairs, a constant in each step. The paper sums D and E over words; as in its code,
-    they count once for each pair of words that co-occur, without which they would have no weight
-    beside the first term.
+    w_a over the pairs, a constant in each step. The paper sums D and E over words. Here, as in the
+    authors' code, they count once for each pair of words that co-occur; otherwise they would weigh
+    next to nothing beside the first term.
 
-    A step is computed for a whole batch, from the values before it, where GloVe's code goes through
-    the pairs one by one; with ``batch`` 1 the result is that of this loop. On a CPU it is the same
-    for the same seed, also after an interruption; a GPU sums in no fixed order, and its last digits
-    vary.
+    GloVe's code goes through the pairs of words one by one. Here a step is computed for a whole
+    batch, from the values before it; with ``batch`` 1 the result is that of GloVe's loop. On a CPU
+    it is the same for the same seed, also after an interruption; a GPU sums in no fixed order, and
+    its last digits vary.
 
     ``as_published`` does what the code of Zhao et al. does: AdaGrad is switched off, so that it is
     gradient descent at a constant rate; every coordinate is bounded by ±1 after each step; v_g is
@@ -252,7 +252,7 @@ def train_vectors(
             log=target.with_name(f"{target.name}.log.jsonl"),
             about=about,
         )
-        made = Embedding(words, model.vectors(), _stem(target))
+        made = Embedding(words, model.vectors(), Source(target).stem)
         made.save(target, kind)
         checkpoint.unlink(missing_ok=True)
         if counts is None:
@@ -384,14 +384,6 @@ def _counted(
             "remove the folder, or name another one with --counts"
         )
     return found
-
-
-def _stem(path: Path) -> str:
-    """Return the name of the embedding of a file."""
-    name = path.name
-    for suffix in (".gz", ".bz2", ".xz", ".zip", ".txt", ".vec", ".bin", ".kv", ".safetensors"):
-        name = name.removesuffix(suffix)
-    return name
 
 
 def _row(name: str, entry: dict[str, Any]) -> Row:

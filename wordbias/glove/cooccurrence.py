@@ -124,7 +124,8 @@ class Cooccurrences:
     def read(self, i: int) -> Batch:
         """Return the cells of one file."""
         cells = np.fromfile(self._file(i), "<i4").reshape(-1, 3)
-        return _columns(cells)
+        rows, columns, counts = (np.ascontiguousarray(cells[:, k]) for k in range(3))
+        return Batch(rows, columns, counts.view("<f4"))
 
     def batches(self, seed: int, epoch: int, size: int) -> Iterator[Batch]:
         """Yield all cells in random order, in batches of at most `size`.
@@ -134,21 +135,16 @@ class Cooccurrences:
         """
         rng = np.random.default_rng([seed, epoch])
         for i in rng.permutation(len(self.sizes)).tolist():
-            cells = np.fromfile(self._file(i), "<i4").reshape(-1, 3)
-            rows, columns, counts = _columns(cells[rng.permutation(len(cells))])
-            del cells
-            for start in range(0, len(rows), size):
+            order = rng.permutation(self.sizes[i])
+            cells = self.read(i)
+            cells = Batch(cells.rows[order], cells.columns[order], cells.counts[order])
+            for start in range(0, len(order), size):
                 part = slice(start, start + size)
-                yield Batch(rows[part], columns[part], counts[part])
+                yield Batch(cells.rows[part], cells.columns[part], cells.counts[part])
 
     def steps(self, size: int) -> int:
         """Return the number of batches of an epoch."""
         return sum(-(-cells // size) for cells in self.sizes)
-
-
-def _columns(cells: NDArray[np.int32]) -> Batch:
-    rows, columns, counts = (np.ascontiguousarray(cells[:, k]) for k in range(3))
-    return Batch(rows, columns, counts.view("<f4"))
 
 
 def _cells_file(folder: Path, i: int) -> Path:
@@ -333,8 +329,7 @@ class _Runs:
     def merged(self, runs: Sequence[tuple[int, Ints, Sums]]) -> Iterator[tuple[Ints, Sums]]:
         """Yield the keys of several runs in order, each once, and their sums, in blocks.
 
-        The blocks end at keys that are in order the same number of pairs apart, found in a sample
-        of every run, so that none is longer than what fits into memory.
+        Blocks end at keys of an evenly spaced sample of every run, so that each fits into memory.
         """
         longest = max(self.capacity * _PAIR_BYTES // _MERGED_BYTES, 1)
         step = max(1, longest // (2 * len(runs)))
@@ -366,16 +361,19 @@ def _reduced(keys: Ints, values: Sums) -> tuple[Ints, Sums]:
 
 
 def _deal(runs: _Runs, folder: Path) -> tuple[list[int], int]:
-    """Merge all runs and deal the cells at random into files; return their sizes.
+    """Merge all runs and deal the cells at random into files.
 
-    Also the greatest number of cells in a row.
+    Returns
+    -------
+    sizes, most
+        Number of cells in each file, and the greatest number in a row.
     """
     total = sum(len(keys) for _, keys, _ in runs.files)
-    count = -(-2 * total * _CELL_BYTES // (runs.capacity * _PAIR_BYTES))
-    rng = np.random.default_rng(count)
-    sizes = np.zeros(count, np.int64)
+    files = -(-2 * total * _CELL_BYTES // (runs.capacity * _PAIR_BYTES))
+    rng = np.random.default_rng(files)
+    sizes = np.zeros(files, np.int64)
     of_row = np.zeros(runs.words, np.int64)
-    for i in range(count):
+    for i in range(files):
         _cells_file(folder, i).touch()
     with progress("sorting co-occurrences", total, "pair") as bar:
         for keys, sums in runs.merged(runs.files):
@@ -387,9 +385,9 @@ def _deal(runs: _Runs, folder: Path) -> tuple[list[int], int]:
             values = np.concatenate([np.where(two, sums, 2 * sums), sums[two]])
             cells[:, 2] = values.astype("<f4").view("<i4")
             of_row += np.bincount(rows, minlength=runs.words)
-            file_of = rng.integers(count, size=len(cells))
+            file_of = rng.integers(files, size=len(cells))
             order = np.argsort(file_of, kind="stable")
-            ends = np.cumsum(np.bincount(file_of, minlength=count))
+            ends = np.cumsum(np.bincount(file_of, minlength=files))
             for i, part in enumerate(np.split(cells[order], ends[:-1])):
                 with _cells_file(folder, i).open("ab") as file:
                     part.tofile(file)

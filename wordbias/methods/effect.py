@@ -366,7 +366,7 @@ def with_lists(rows: Sequence[Row], lists: Mapping[Stage, Float]) -> list[Row]:
             made.append(row)
             continue
         details = {**row.details, "lists": len(known), **_middle("lists", known)}
-        if (change := _change_of(row)) is not None:
+        if (change := _change_of(row)) in real:
             start = lists.get((row.measure, "before", ""), row.details["neutral"])
             details["lists_change"] = real[change]
             details |= _middle("lists_change", own - start)

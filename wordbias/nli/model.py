@@ -22,8 +22,8 @@ LEVELS = 256
 """Rates of dropout are multiples of 1/256: a mask costs one random byte an element."""
 HIDDEN = 200
 SPARE = 32
-"""Numbers of rows are multiples of this where sentences have padding, or of more in batches of 128
-and more pairs."""
+"""Numbers of rows are multiples of this where sentences have padding, of k times as many in
+batches of 64 k pairs."""
 DISTANCES = 11
 """Biases of intra-attention: distances of 0 to 9 tokens, and one for all further ones."""
 
@@ -292,7 +292,7 @@ class Rows(NamedTuple):
         return cls(counts, sides[0], sides[1], back)
 
     def padded(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Put rows (K, N, …) under each other by sentence: (K, B, P, …) and (K, B, Q, …)."""
+        """Return rows (K, N, …) as padded sentences: (K, B, P, …) and (K, B, Q, …)."""
         if self.back is None:
             split = self.premise.shape[1] * self.premise.shape[2]
             first, second = x[:, :split], x[:, split:]

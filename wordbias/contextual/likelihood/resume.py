@@ -20,6 +20,7 @@ SECONDS = 30.0
 """Time between two writes of the file."""
 _PART = "likelihoods"
 _KEY = 16
+"""Bytes of a key."""
 
 
 class Kept:
@@ -30,7 +31,7 @@ class Kept:
     file
         Checkpoint: read if it exists, and written from time to time.
     about
-        Identity of the run, which must be that of the file.
+        Identity of the run; the file must have the same.
 
     Raises
     ------
@@ -94,15 +95,15 @@ class Kept:
 def resuming(output: str | None, about: Mapping[str, Any]) -> Iterator[Kept | None]:
     """Keep log-likelihoods beside an output while the block runs, for a call that resumes.
 
-    Batches are those of a run without interruption, and one of which anything is missing is
-    computed again, so that the results are the same to the last bit.
+    Batches are those of a run without interruption, and a batch with anything missing is computed
+    again, so that the results are the same to the last bit.
 
     Parameters
     ----------
     output
         File that the block writes; ``OUTPUT.part`` is removed at its end. None keeps nothing.
     about
-        Model and removals: whatever the log-likelihoods depend on but the texts.
+        Model and removals: everything that log-likelihoods depend on except the texts.
 
     Raises
     ------
