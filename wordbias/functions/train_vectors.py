@@ -196,7 +196,10 @@ def train_vectors(
         {"-o": str(target), "--counts": str(folder)},
         {f"CORPUS {path}": os.fspath(path) for path in paths},
     )
-    size = parse_size(memory)
+    try:
+        size = parse_size(memory)
+    except WordbiasError as error:
+        raise WordbiasError(f"--memory: {error}") from None
     text = Corpus.open(paths, cased=cased)
     pairs = _pairs(groups, lists, as_published) if objective == "gn-glove" else []
     need("torch", extra="torch", purpose="Training word vectors")
