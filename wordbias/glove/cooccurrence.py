@@ -17,6 +17,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
+from operator import index
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,6 +45,7 @@ _LEAST = 1 << 12
 _UNKNOWN, _LINE_ENDS = -1, -2
 _FACTS, _WORDS = "counts.json", "vocabulary.txt"
 _VERSION = 1
+_ANEW = "remove the folder, and they are counted again"
 
 
 class Batch(NamedTuple):
@@ -93,29 +95,29 @@ class Cooccurrences:
             If the folder holds something else, or files are missing or cut off.
         """
         folder = Path(folder)
-        anew = "remove the folder, and they are counted again"
         try:
             facts = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
             lines = (folder / _WORDS).read_text(encoding="utf-8").split("\n")[:-1]
             words, counts = zip(*(line.rsplit(" ", 1) for line in lines), strict=True)
-            vocabulary = Vocabulary(
-                words, tuple(map(int, counts)), facts["tokens"], facts["distinct"]
+            tokens, distinct, most, *sizes = map(
+                index, (facts["tokens"], facts["distinct"], facts["most"], *facts["sizes"])
             )
-            found = cls(folder, vocabulary, facts["about"], tuple(facts["sizes"]), facts["most"])
-            right = len(words) == facts["words"]
+            vocabulary = Vocabulary(words, tuple(map(int, counts)), tokens, distinct)
+            found = cls(folder, vocabulary, dict(facts["about"]), tuple(sizes), most)
+            right = len(set(words)) == len(words) == facts["words"] and 0 < most <= found.cells
         except OSError as error:
             raise WordbiasError(
                 f"{folder}: holds no co-occurrences ({error.strerror or error}); name a new folder"
             ) from None
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise WordbiasError(
-                f"{folder}: holds damaged co-occurrences ({type(error).__name__}: {error}); {anew}"
+                f"{folder}: holds damaged co-occurrences ({type(error).__name__}: {error}); {_ANEW}"
             ) from None
         for i, size in enumerate(found.sizes):
             path = found._file(i)
             right = right and path.is_file() and path.stat().st_size == 12 * size
         if not right:
-            raise WordbiasError(f"{folder}: holds co-occurrences that are incomplete; {anew}")
+            raise WordbiasError(f"{folder}: holds co-occurrences that are incomplete; {_ANEW}")
         return found
 
     def _file(self, i: int) -> Path:
@@ -123,8 +125,24 @@ class Cooccurrences:
 
     def read(self, i: int) -> Batch:
         """Return the cells of one file."""
+        return _columns(self._cells(i))
+
+    def _cells(self, i: int) -> NDArray[np.int32]:
+        """Return the cells of one file as they are stored; refuse what no count writes."""
         cells = np.fromfile(self._file(i), "<i4").reshape(-1, 3)
-        return _columns(cells)
+        places, counts = cells[:, :2], cells[:, 2].view("<f4")
+        n = len(self.vocabulary.words)
+        if len(cells) and not (
+            places.min() >= 0
+            and places.max() < n
+            and counts.min() > 0
+            and np.isfinite(counts.max())
+        ):
+            raise WordbiasError(
+                f"{self._file(i)}: holds damaged co-occurrences: expected rows of {n} words, and "
+                f"counts above zero; {_ANEW}"
+            )
+        return cells
 
     def batches(self, seed: int, epoch: int, size: int) -> Iterator[Batch]:
         """Yield all cells in random order, in batches of at most `size`.
@@ -134,7 +152,7 @@ class Cooccurrences:
         """
         rng = np.random.default_rng([seed, epoch])
         for i in rng.permutation(len(self.sizes)).tolist():
-            cells = np.fromfile(self._file(i), "<i4").reshape(-1, 3)
+            cells = self._cells(i)
             rows, columns, counts = _columns(cells[rng.permutation(len(cells))])
             del cells
             for start in range(0, len(rows), size):
