@@ -39,12 +39,15 @@ def parse_size(text: str) -> int:
     Raises
     ------
     WordbiasError
-        If it is no size, or has no unit.
+        If it is no size, has no unit, or is above what 64 bits hold.
     """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?B|[KMGT])", text.strip().upper())
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?B|[KMGT])", text.strip().upper())
     if match is None:
         raise WordbiasError(f"{text!r}: expected a size with its unit, such as 500MB or 20G")
-    return int(float(match[1]) * _UNITS[match[2].removesuffix("B")])
+    size = float(match[1]) * _UNITS[match[2].removesuffix("B")]
+    if size >= 1 << 63:
+        raise WordbiasError(f"{text!r}: expected a size of at most 9223372TB")
+    return int(size)
 
 
 def set_longest_line(size: int | None) -> None:

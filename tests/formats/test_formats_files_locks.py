@@ -69,3 +69,11 @@ def test_a_second_process_is_refused_with_a_message(tmp_path: Path) -> None:
         locked(tmp_path / "file"),
     ):
         pass
+
+
+def test_a_file_that_is_no_lock_is_neither_locked_nor_removed(tmp_path: Path) -> None:
+    text = tmp_path / "file.lock"
+    text.write_text("names = 3\n")
+    with pytest.raises(WordbiasError, match=r"file\.lock: has content"), locked(tmp_path / "file"):
+        pass
+    assert text.read_text() == "names = 3\n"

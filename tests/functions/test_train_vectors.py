@@ -18,6 +18,7 @@ pytest.importorskip("torch", reason="the extra `torch` is not installed")
 
 import wordbias as wb
 from wordbias import progress
+from wordbias.functions import train_vectors as train_vectors_module
 from wordbias.functions.train_vectors import _pairs
 from wordbias.glove.objectives import GloVe, Recipe
 
@@ -180,7 +181,8 @@ def test_an_interrupted_call_resumes(
         ({"objective": "gn-glove", "groups": "religion"}, "groups", 1),
         ({"objective": "gn-glove", "groups": "age"}, "pairs", 1),
         ({"objective": "skip-gram"}, "'skip-gram' is not one of 'glove', 'gn-glove'", 2),
-        ({"memory": "much"}, "expected a size with its unit", 1),
+        ({"memory": "much"}, "--memory: 'much': expected a size with its unit", 1),
+        ({"memory": "9" * 400 + "GB"}, "expected a size of at most 9223372TB", 1),
         ({"min_count": "100000"}, "lower --min-count", 1),
         ({"rate": "0"}, "--rate", 2),
         ({"alpha": "2"}, "--alpha", 2),
@@ -235,6 +237,57 @@ def test_lists_that_are_no_pairs_are_refused(corpus: Path, tmp_path: Path) -> No
     (tmp_path / "female_word_file.txt").write_text("she\n")
     with pytest.raises(wb.WordbiasError, match=r"2 words in .* and 1 in .*a pair on each line"):
         wb.train_vectors(corpus, **given)
+    (tmp_path / "female_word_file.txt").write_text("she\n\nher queen\n")
+    with pytest.raises(
+        wb.WordbiasError,
+        match=r"female_word_file\.txt: line 3: expected a word, found 2: 'her queen'",
+    ):
+        wb.train_vectors(corpus, **given)
+
+
+def test_no_input_is_written_over(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wordbias.functions.train_vectors.count", None)
+    text = corpus.read_bytes()
+    output = tmp_path / "made.txt"
+    for name, message in (
+        ("made.txt.log.jsonl", r"log\.jsonl: is both CORPUS .* and the log of output="),
+        ("made.txt.checkpoint", r"checkpoint: is both CORPUS .* and the checkpoint of output="),
+        ("made.txt.lock", r"made\.txt\.lock: has content, and would be removed"),
+    ):
+        read = tmp_path / name
+        read.write_bytes(text)
+        with pytest.raises(wb.WordbiasError, match=message):
+            wb.train_vectors(read, output=output, **QUICK)
+        assert read.read_bytes() == text
+        read.unlink()
+    with pytest.raises(wb.WordbiasError, match="is both the log of output= and counts="):
+        wb.train_vectors(corpus, output=output, counts=f"{output}.log.jsonl", **QUICK)
+    for name in ("male_word_file.txt", "female_word_file.txt"):
+        (tmp_path / name).write_text("he\nking\n")
+        with pytest.raises(wb.WordbiasError, match=f"is both lists=, {name} and output="):
+            wb.train_vectors(corpus, output=tmp_path / name, lists=tmp_path, **GN_GLOVE)
+    groups = tmp_path / "groups.txt"
+    groups.write_text('[groups]\na = ["he", "him"]\nb = ["she", "her"]\n')
+    with pytest.raises(wb.WordbiasError, match="is both groups= and output="):
+        wb.train_vectors(corpus, output=groups, groups=groups, **GN_GLOVE)
+
+
+def test_complete_counts_need_no_lock(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path / "counts"
+    first = wb.train_vectors(corpus, output=tmp_path / "a.txt", counts=kept, **QUICK)
+    original = train_vectors_module.locked
+
+    def locked(path: Path) -> Any:
+        assert Path(path) != kept, "the folder of the counts may be read-only"
+        return original(path)
+
+    monkeypatch.setattr(train_vectors_module, "locked", locked)
+    again = wb.train_vectors(corpus, output=tmp_path / "b.txt", counts=kept, **QUICK)
+    np.testing.assert_array_equal(first.vectors, again.vectors)
 
 
 def test_gendered_words_that_the_corpus_lacks(tmp_path: Path) -> None:

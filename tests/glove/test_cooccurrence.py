@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -184,6 +185,63 @@ def test_damaged_counts_are_refused(counts: Cooccurrences) -> None:
     facts.unlink()
     with pytest.raises(WordbiasError, match="holds no co-occurrences"):
         Cooccurrences.load(counts.folder)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"most": 0},
+        {"most": -1},
+        {"most": "many"},
+        {"most": 10**9},
+        {"tokens": None},
+        {"distinct": 1.5},
+        {"sizes": []},
+        {"sizes": ["1"]},
+        {"about": None},
+        {"about": "text"},
+    ],
+)
+def test_facts_that_no_count_writes_are_refused(
+    wrong: dict[str, Any], counts: Cooccurrences
+) -> None:
+    path = counts.folder / "counts.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **wrong}))
+    with pytest.raises(WordbiasError, match=r"co-occurrences .*remove the folder"):
+        Cooccurrences.load(counts.folder)
+
+
+def test_facts_nested_too_deep_and_words_named_twice_are_refused(counts: Cooccurrences) -> None:
+    words = counts.folder / "vocabulary.txt"
+    first, second, *others = words.read_text().splitlines(keepends=True)
+    words.write_text("".join([first, first, *others]))
+    with pytest.raises(WordbiasError, match="incomplete; remove the folder"):
+        Cooccurrences.load(counts.folder)
+    words.write_text("".join([first, second, *others]))
+    (counts.folder / "counts.json").write_text("[" * 100_000)
+    with pytest.raises(WordbiasError, match=r"damaged co-occurrences .*remove the folder"):
+        Cooccurrences.load(counts.folder)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [(0, 10**6), (0, -1), (1, 10**6), (1, -7)] + [(2, x) for x in (0.0, -1.0, np.nan, np.inf)],
+)
+def test_cells_that_no_count_writes_are_refused(
+    column: int, value: float, counts: Cooccurrences
+) -> None:
+    path = counts.folder / "cells-0000.bin"
+    cells = np.fromfile(path, "<i4").reshape(-1, 3)
+    if column == 2:
+        cells[:, 2].view("<f4")[1] = value
+    else:
+        cells[1, column] = value
+    cells.tofile(path)
+    found = Cooccurrences.load(counts.folder)
+    with pytest.raises(WordbiasError, match=r"cells-0000\.bin: holds damaged .*remove the folder"):
+        list(found.batches(0, 0, 100))
+    with pytest.raises(WordbiasError, match=r"cells-0000\.bin: holds damaged"):
+        found.read(0)
 
 
 def test_a_folder_that_exists_is_not_written_over(counts: Cooccurrences, tmp_path: Path) -> None:

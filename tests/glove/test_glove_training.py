@@ -116,6 +116,41 @@ def test_training_that_diverges_is_refused(counts: Cooccurrences, tmp_path: Path
         train(wild, counts, epochs=5, checkpoint=tmp_path / "checkpoint")
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_last_step_is_checked_too(
+    kind: str, counts: Cooccurrences, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    trained = model(kind)
+    original = type(trained).step
+
+    def step(self: GloVe, batch: Batch) -> torch.Tensor:
+        loss = original(self, batch)
+        self.contexts.values[3, 2] = float("inf")
+        return loss
+
+    monkeypatch.setattr(type(trained), "step", step)
+    with pytest.raises(WordbiasError, match="diverged in epoch 1: a vector is not finite"):
+        train(trained, counts, epochs=1, batch=counts.cells, checkpoint=tmp_path / "checkpoint")
+    assert not (tmp_path / "checkpoint").exists()
+
+
+def test_without_neutral_words_the_log_has_no_orthogonality(counts: Cooccurrences) -> None:
+    every = Gendered(tuple(range(0, 30, 2)), tuple(range(1, 30, 2)), ((0, 1),), 1)
+    (entry,) = train(GNGloVe(30, RECIPE, every), counts, epochs=1)
+    assert "orthogonality" not in entry
+    assert np.isfinite(entry["distance"])
+
+
+@pytest.mark.parametrize(
+    "pairs", [[("a", "b"), ("b", "a")], [("a", "b"), ("b", "b")], [("a", "a"), ("a", "b")]]
+)
+def test_a_group_without_a_word_of_its_own_is_refused(pairs: list[tuple[str, str]]) -> None:
+    with pytest.raises(WordbiasError, match="words of one group are in the other too"):
+        Gendered.find(pairs, {"a": 0, "b": 1, "c": 2}, "text: pairs")
+    found = Gendered.find([*pairs, ("c", "d"), ("e", "f")], {x: i for i, x in enumerate("abcdef")})
+    assert len(found.first) >= 3
+
+
 def test_gn_glove_separates_the_groups_in_w_g_alone(counts: Cooccurrences) -> None:
     found = {}
     for weight in (0.0, 20.0):

@@ -313,7 +313,7 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
     Raises
     ------
     WordbiasError
-        If another process holds the lock.
+        If another process holds the lock, or a file of that name has content, and is no lock.
     """
     try:
         import fcntl
@@ -325,6 +325,11 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
     while not is_done:
         handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
         try:
+            if os.fstat(handle).st_size:
+                raise WordbiasError(
+                    f"{lock}: has content, and would be removed as a lock of {path}; rename it, or "
+                    "name another output"
+                )
             if _acquire(fcntl, handle, path, lock):
                 is_done = True
                 try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
@@ -12,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from wordbias.arguments import check_choice, check_number
-from wordbias.calls import is_given, public
+from wordbias.calls import is_given, path_of, public
 from wordbias.devices import find_device
 from wordbias.embedding import Embedding
 from wordbias.errors import UsageError, WordbiasError, need
@@ -192,11 +193,22 @@ def train_vectors(
     check_number("--alpha", alpha, 0, 1)
     target = Path(output)
     folder = Path(f"{target}.counts" if counts is None else counts)
-    refuse_same(
-        {"-o": str(target), "--counts": str(folder)},
-        {f"CORPUS {path}": os.fspath(path) for path in paths},
+    checkpoint, log = (
+        target.with_name(f"{target.name}.{suffix}") for suffix in ("checkpoint", "log.jsonl")
     )
-    size = parse_size(memory)
+    beside = {"the checkpoint of -o": str(checkpoint), "the log of -o": str(log)}
+    refuse_same(
+        {"-o": str(target), **beside, "--counts": str(folder)},
+        {
+            **{f"CORPUS {path}": os.fspath(path) for path in paths},
+            "--groups": path_of(groups),
+            **{f"--lists, {file.name}": str(file) for file in _list_files(lists)},
+        },
+    )
+    try:
+        size = parse_size(memory)
+    except WordbiasError as error:
+        raise WordbiasError(f"--memory: {error}") from None
     text = Corpus.open(paths, cased=cased)
     pairs = _pairs(groups, lists, as_published) if objective == "gn-glove" else []
     need("torch", extra="torch", purpose="Training word vectors")
@@ -214,7 +226,6 @@ def train_vectors(
         float(lambda_e),
         distance,
     )
-    checkpoint = target.with_name(f"{target.name}.checkpoint")
     with locked(target):
         found = _counted(text, folder, window, min_count, max_vocab, size)
         words = found.vocabulary.words
@@ -249,7 +260,7 @@ def train_vectors(
             epochs=epochs,
             batch=batch,
             checkpoint=checkpoint,
-            log=target.with_name(f"{target.name}.log.jsonl"),
+            log=log,
             about=about,
         )
         made = Embedding(words, model.vectors(), Source(target).stem)
@@ -339,15 +350,36 @@ def _pairs(
                 'give it some: [pairs] definitional = [["a", "b"], …]'
             )
         return pairs
-    folder = Path(located(os.fspath(GN_GLOVE if lists is None else lists)) or "")
-    files = [folder / f"{group}_word_file.txt" for group in ("male", "female")]
-    words = [[line for line in read_text(file).text.split() if line] for file in files]
+    files = _list_files(GN_GLOVE if lists is None else lists)
+    words = [_listed_words(file) for file in files]
     if len(words[0]) != len(words[1]) or not words[0]:
         raise WordbiasError(
-            f"{folder}: has {len(words[0])} words in {files[0].name} and {len(words[1])} in "
-            f"{files[1].name}; expected a pair on each line"
+            f"{files[0].parent}: has {len(words[0])} words in {files[0].name} and {len(words[1])} "
+            f"in {files[1].name}; expected a pair on each line"
         )
     return list(zip(*words, strict=True))
+
+
+def _list_files(lists: PathLike | None) -> list[Path]:
+    """Return the files of a folder of lists, that of the first group first."""
+    if lists is None:
+        return []
+    folder = Path(located(os.fspath(lists)) or "")
+    return [folder / f"{group}_word_file.txt" for group in ("male", "female")]
+
+
+def _listed_words(file: Path) -> list[str]:
+    """Return the words of a list, one on each line; lines without any are left out."""
+    found = []
+    for i, line in enumerate(read_text(file).text.split("\n"), 1):
+        words = line.split()
+        if len(words) > 1:
+            raise WordbiasError(
+                f"{file}: line {i}: expected a word, found {len(words)}: {line.strip()!r}; put the "
+                "word of each pair on the same line of both files"
+            )
+        found += words
+    return found
 
 
 def _counted(
@@ -361,10 +393,11 @@ def _counted(
     """Return the co-occurrences of the corpus: those in the folder, or counted into it."""
     from wordbias.training import difference
 
-    if not folder.exists():
+    is_new = not folder.exists()
+    if is_new:
         check_new(folder)
     about = counting_about(corpus, window=window, min_count=min_count, max_vocab=max_vocab)
-    with locked(folder):
+    with locked(folder) if is_new else nullcontext():  # a complete one may be read-only
         if not folder.exists():
             remove_abandoned(folder.parent, folder.name, 0)
             return count(

@@ -17,6 +17,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
+from operator import index
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,6 +45,7 @@ _LEAST = 1 << 12
 _UNKNOWN, _LINE_ENDS = -1, -2
 _FACTS, _WORDS = "counts.json", "vocabulary.txt"
 _VERSION = 1
+_ANEW = "remove the folder, and they are counted again"
 
 
 class Batch(NamedTuple):
@@ -93,39 +95,57 @@ class Cooccurrences:
             If the folder holds something else, or files are missing or cut off.
         """
         folder = Path(folder)
-        anew = "remove the folder, and they are counted again"
         try:
             facts = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
             lines = (folder / _WORDS).read_text(encoding="utf-8").split("\n")[:-1]
             words, counts = zip(*(line.rsplit(" ", 1) for line in lines), strict=True)
-            vocabulary = Vocabulary(
-                words, tuple(map(int, counts)), facts["tokens"], facts["distinct"]
+            tokens, distinct, most, *sizes = map(
+                index, (facts["tokens"], facts["distinct"], facts["most"], *facts["sizes"])
             )
-            found = cls(folder, vocabulary, facts["about"], tuple(facts["sizes"]), facts["most"])
-            right = len(words) == facts["words"]
+            vocabulary = Vocabulary(words, tuple(map(int, counts)), tokens, distinct)
+            found = cls(folder, vocabulary, dict(facts["about"]), tuple(sizes), most)
+            right = len(set(words)) == len(words) == facts["words"] and 0 < most <= found.cells
         except OSError as error:
             raise WordbiasError(
                 f"{folder}: holds no co-occurrences ({error.strerror or error}); name a new folder"
             ) from None
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise WordbiasError(
-                f"{folder}: holds damaged co-occurrences ({type(error).__name__}: {error}); {anew}"
+                f"{folder}: holds damaged co-occurrences ({type(error).__name__}: {error}); {_ANEW}"
             ) from None
         for i, size in enumerate(found.sizes):
             path = found._file(i)
             right = right and path.is_file() and path.stat().st_size == 12 * size
         if not right:
-            raise WordbiasError(f"{folder}: holds co-occurrences that are incomplete; {anew}")
+            raise WordbiasError(f"{folder}: holds co-occurrences that are incomplete; {_ANEW}")
         return found
 
     def _file(self, i: int) -> Path:
         return _cells_file(self.folder, i)
 
     def read(self, i: int) -> Batch:
-        """Return the cells of one file."""
+        """Return the cells of one file.
+
+        Raises
+        ------
+        WordbiasError
+            If they are what no count writes.
+        """
         cells = np.fromfile(self._file(i), "<i4").reshape(-1, 3)
         rows, columns, counts = (np.ascontiguousarray(cells[:, k]) for k in range(3))
-        return Batch(rows, columns, counts.view("<f4"))
+        found = Batch(rows, columns, counts.view("<f4"))
+        places, n = cells[:, :2], len(self.vocabulary.words)
+        if len(cells) and not (
+            places.min() >= 0
+            and places.max() < n
+            and found.counts.min() > 0
+            and np.isfinite(found.counts.max())
+        ):
+            raise WordbiasError(
+                f"{self._file(i)}: holds damaged co-occurrences: expected rows of {n} words, and "
+                f"counts above zero; {_ANEW}"
+            )
+        return found
 
     def batches(self, seed: int, epoch: int, size: int) -> Iterator[Batch]:
         """Yield all cells in random order, in batches of at most `size`.

@@ -32,6 +32,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from wordbias.errors import WordbiasError
 from wordbias.glove.cooccurrence import Batch
 from wordbias.wordlists import resolve, resolve_pairs
 
@@ -271,7 +272,7 @@ class Gendered:
         Raises
         ------
         WordbiasError
-            If no pair is found.
+            If no pair is found, or all words of a group are in the other one too.
         """
         found = resolve_pairs(pairs, index, what).at_least(
             1, "give pairs that the corpus has with --groups FILE, more text or a lower --min-count"
@@ -280,6 +281,11 @@ class Gendered:
             tuple(index[word] for word in resolve(words, index).found)
             for words in zip(*pairs, strict=True)
         )
+        if set(first) <= set(second) or set(second) <= set(first):
+            raise WordbiasError(
+                f"{what}: all words of one group are in the other too, by which they are not told "
+                "apart; list each word on one side of its pairs"
+            )
         every = [pair for one in pairs for pair in resolve_pairs([one], index).found]
         rows = tuple((index[a], index[b]) for a, b in (every if repeated else found.found))
         return cls(first, second, rows, len(pairs))
@@ -353,15 +359,15 @@ class GNGloVe(GloVe):
     def terms(self) -> dict[str, float]:
         """Return how far apart the groups' means of w_g are, and the mean of E of neutral words.
 
-        Both are of halves of the vectors that are saved.
+        Both are of halves of the vectors that are saved. Without neutral words there is no E.
         """
         both = (self.words.values + self.contexts.values)[:, :-1] / 2
         first, second = (self.side == 1, self.side == -1)
         neutral = (both[:, :-1] @ self.direction()).square() * self.neutral
-        return {
-            "distance": float(both[first, -1].mean() - both[second, -1].mean()),
-            "orthogonality": float(neutral.sum() / self.neutral.sum()),
-        }
+        found = {"distance": float(both[first, -1].mean() - both[second, -1].mean())}
+        if self.neutral.any():
+            found["orthogonality"] = float(neutral.sum() / self.neutral.sum())
+        return found
 
 
 class PublishedGNGloVe(GNGloVe):

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from wordbias.devices import threads, torch_threads
@@ -79,7 +80,8 @@ def train(
     Raises
     ------
     WordbiasError
-        If the loss is not finite, or the checkpoint is of another training or cannot be written.
+        If the loss or a vector is not finite, or the checkpoint is of another training or cannot be
+        written.
     Interrupted
         On Ctrl-C, with the epoch that the same call resumes after.
     """
@@ -110,9 +112,10 @@ def train(
                         loss = _finite(total / seen, len(history) + 1)
                         bar.set_postfix_str(f"epoch {len(history) + 1}, loss {loss:.4f}")
                 loss = _finite((total + sum(map(float, losses))) / seen, len(history) + 1)
+                terms = _finite_terms(model, len(history) + 1)
                 seconds = round(time.perf_counter() - start, 2)
                 history.append(
-                    {"epoch": len(history) + 1, "loss": loss, **model.terms(), "seconds": seconds}
+                    {"epoch": len(history) + 1, "loss": loss, **terms, "seconds": seconds}
                 )
                 if checkpoint is not None:
                     write_checkpoint(
@@ -133,7 +136,18 @@ def _finite(loss: float, epoch: int) -> float:
     """Return the loss, or refuse one that is not finite: training diverged."""
     if loss == loss and abs(loss) != float("inf"):
         return loss
-    raise WordbiasError(
-        f"training diverged in epoch {epoch}: the loss is {loss:g}; give a lower --rate or a "
-        "smaller --batch"
+    raise _diverged(epoch, f"the loss is {loss:g}")
+
+
+def _finite_terms(model: GloVe, epoch: int) -> dict[str, float]:
+    """Return the other terms after an epoch, or refuse vectors that its last steps let diverge."""
+    terms = model.terms()
+    if np.isfinite(model.vectors()).all() and np.isfinite([*terms.values()]).all():
+        return terms
+    raise _diverged(epoch, "a vector is not finite, or too large")
+
+
+def _diverged(epoch: int, how: str) -> WordbiasError:
+    return WordbiasError(
+        f"training diverged in epoch {epoch}: {how}; give a lower --rate or a smaller --batch"
     )
