@@ -39,11 +39,17 @@ class Kept:
         If the file is of another run, or no checkpoint.
     """
 
+    file: Path
+    about: dict[str, Any]
+    values: dict[bytes, float]
+    calls: int
+    saved: float
+
     def __init__(self, file: Path, about: Mapping[str, Any]) -> None:
         from wordbias.training import read_checkpoint
 
         self.file, self.about = file, dict(about)
-        self.values: dict[bytes, float] = {}
+        self.values = {}
         self.calls = 0
         self.saved = time.monotonic()
         if file.exists():
