@@ -296,7 +296,7 @@ def test_gendered_words_that_the_corpus_lacks(tmp_path: Path) -> None:
     given: dict[str, Any] = {**GN_GLOVE, "output": tmp_path / "made.txt"}
     made = wb.train_vectors(path, **given)
     assert made.report.notes == [
-        "1 pair found in the corpus; wordbias debias gn-glove checks w_g with 8 pairs or more"
+        "1 pair found in the corpus; with fewer than 8, wordbias debias gn-glove cannot check w_g"
     ]
     path.write_text("stone and sand and water\n" * 60)
     with pytest.raises(wb.WordbiasError, match=r"0 of 64 pairs found .*groups="):
@@ -306,7 +306,7 @@ def test_gendered_words_that_the_corpus_lacks(tmp_path: Path) -> None:
 def test_published_lists_are_found_with_all_their_pairs(shared_data: Path) -> None:
     pairs = _pairs(None, shared_data / "gn_glove", as_published=True)
     assert len(pairs) == 222
-    assert ("he", "she") in pairs or ("king", "queen") in pairs
+    assert {("he", "she"), ("king", "queen")} < set(pairs)
 
 
 def test_defaults_are_those_of_the_recipe() -> None:

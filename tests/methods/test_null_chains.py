@@ -12,7 +12,7 @@ import pytest
 
 import wordbias as wb
 from wordbias import Embedding
-from wordbias.errors import UsageError, WordbiasError
+from wordbias.errors import WordbiasError
 from wordbias.methods.fitted import Chain, Fitted
 from wordbias.methods.leace import Erasure
 from wordbias.methods.methods import METHODS, fit_chain
@@ -128,8 +128,3 @@ def test_what_has_no_null_is_one_line_and_writes_nothing(
     assert done.code in (1, 2)
     assert said in done.err
     assert not list(tmp_path.iterdir())
-
-
-def test_no_draws_are_refused_in_python() -> None:
-    with pytest.raises(UsageError, match="null=: expected a whole number from 1 on, got 0"):
-        wb.debias(None, "misp", null=0)

@@ -224,16 +224,16 @@ def mab_study(
     read_options, workers = ReadOptions(cache, skip_bad, allow_pickle), Workers(jobs, backend)
     subjects = [open_subject(one, read_options) for one in as_list(embeddings)]
     need("torch", extra="torch", purpose="The study")
-    from wordbias.nli import study
+    from wordbias.nli import arms, study
 
     centred, attribute = center or as_published, Attribute.load(groups)
     studied = [subject.embedding for subject in subjects]
     draws, redraws = (
         make(studied[0], count, attribute, center=centred) if count else []
-        for make, count in ((study.random_draws, null), (study.redrawn_lists, seed_lists))
+        for make, count in ((arms.random_draws, null), (arms.redrawn_lists, seed_lists))
     )
     if permute_weights:
-        studied = study.with_permuted_weights(studied, attribute, center=centred)
+        studied = arms.with_permuted_weights(studied, attribute, center=centred)
     places = places_of(sets)
     plan = Plan(
         studied,

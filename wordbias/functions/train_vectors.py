@@ -247,8 +247,8 @@ def train_vectors(
             kept = len(set(gendered.pairs))
             if kept < _FEW:
                 notes.append(
-                    f"{how_many(kept, 'pair')} found in the corpus; wordbias debias gn-glove "
-                    f"checks w_g with {_FEW} pairs or more"
+                    f"{how_many(kept, 'pair')} found in the corpus; with fewer than {_FEW}, "
+                    "wordbias debias gn-glove cannot check w_g"
                 )
             model_of = PublishedGNGloVe if as_published else GNGloVe
             model: GloVe = model_of(len(words), recipe, gendered, chosen)

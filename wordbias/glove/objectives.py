@@ -145,7 +145,7 @@ class GloVe:
     contexts: Table
     recipe: Recipe
     often: float = 10.0
-    """How often the most frequent word may be in a batch, on average: the steps of one batch are
+    """Mean number of times that the most frequent word is in a batch: the steps of one batch are
     all computed from the values before it."""
 
     def __init__(

@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +25,6 @@ from wordbias.measures.evaluate import check_families, evaluate
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.registry import STANDARD
 from wordbias.measures.sembias import SemBias
-from wordbias.measures.word_lists import redrawn_vectors, redraws
-from wordbias.methods import misp
-from wordbias.methods.null import random_removals
-from wordbias.methods.transform import Projection
 from wordbias.nli.differences import paired_differences
 from wordbias.nli.files import Model
 from wordbias.nli.jobs import Data, Job, plan_jobs, vocabulary_hash
@@ -97,11 +92,10 @@ class Plan:
         Number of last epochs over whose models the values of a training are averaged; 0 takes the
         model of the best epoch on dev.
     null
-        Draws of the arm of random removals (see `random_draws`), k of them: the model of
+        Draws of the arm of random removals (see `wordbias.nli.arms`), k of them: the model of
         seed s is trained on draw s mod k.
     redraws
-        Draws of the arm of MISP fitted to redrawn word lists (see `redrawn_lists`), in the same
-        way.
+        Draws of the arm of MISP fitted to redrawn word lists, in the same way.
     """
 
     embeddings: Sequence[Embedding]
@@ -285,52 +279,6 @@ def _mean_of_draws(arm: str, seeds: Sequence[int], rows: Sequence[Row]) -> Row:
         details["spread"] = float(values.std(ddof=1))
     value = values[np.array(seeds) % len(values)].mean()
     return Row(arm, about.measure, float(value), details)
-
-
-def random_draws(
-    base: Embedding, count: int, attribute: Attribute | None = None, *, center: bool = False
-) -> list[Embedding]:
-    """Remove MISP's weights of `base` along random orthonormal directions, as often as asked."""
-    fitted = misp.fit(base, attribute, center=center)
-    return [
-        replace(removal(base), name=f"{base.name}.null-{i}", info=None)
-        for i, removal in enumerate(random_removals(fitted, count))
-    ]
-
-
-def redrawn_lists(
-    base: Embedding, count: int, attribute: Attribute | None = None, *, center: bool = False
-) -> list[Embedding]:
-    """Fit MISP to redraws of the attribute's words and remove it from `base`, as often as asked.
-
-    The removal of one redraw is that of `misp --seed-lists`.
-    """
-    chosen = attribute or Attribute.load()
-    misp.resolve_groups(base, chosen)  # refuses too few words
-    drawn = redrawn_vectors(base, chosen, redraws(chosen, count))
-    removals = [Projection(misp.fit_vectors(groups, center=center)) for groups in drawn]
-    return [
-        replace(removal(base), name=f"{base.name}.misp-lists-{i}", info=None)
-        for i, removal in enumerate(removals)
-    ]
-
-
-def with_permuted_weights(
-    embeddings: Sequence[Embedding], attribute: Attribute | None = None, *, center: bool = False
-) -> list[Embedding]:
-    """Add MISP with each of the 23 wrong weightings of appendix C, of the first embedding."""
-    base = embeddings[0]
-    orders = ("".join(order) for order in permutations("1234"))
-    made = [
-        replace(
-            misp.fit(base, attribute, weights=f"perm:{order}", center=center)(base),
-            name=f"{base.name}.perm-{order}",
-            info=None,
-        )
-        for order in orders
-        if order != "1234"
-    ]
-    return [*embeddings, *made]
 
 
 # Marked sets
