@@ -27,14 +27,14 @@ DUMP = """<mediawiki>
 &lt;!-- a
 comment --&gt; In 1860 she wrote&lt;ref name="x"&gt;.
 
-See http://example.org/a_b?c and [[Image:Nurse.jpg]] &amp; more
+See http://example.org/a_b?c and [[Image:Nurse.jpg]] &amp; more&amp;nbsp;of&amp;#8211;AT&amp;T
     </text>
   </page>
   <page><text>One line</text></page>
   <page><text>cut off</text"""
 TEXT = """a nurse is a person who works in hospital s
 in she wrote
-see and more
+see and more of at t
 one line
 """
 

@@ -21,7 +21,7 @@ from wordbias.text_files import OPENERS
 _OPENED = re.compile(r"<text[^>]*(?<!/)>")
 _MARKS = re.compile(
     r"&lt;.*?&gt;"  # HTML, also comments
-    r"|&amp;|&quot;"
+    r"|&amp;(?:#?\w+;)?|&quot;"  # entities, also those of the article: &amp;nbsp;
     r"|\[\[[^\[\]|]*:[^\[\]]*\]\]"  # pictures, categories, other languages
     r"|https?://\S+"
     r"|\{\{.*?\}\}",  # templates

@@ -16,7 +16,13 @@ pytest.importorskip("transformers")
 from tiny_decoders import build_decoder, word_tokenizer  # noqa: E402
 
 from wordbias.contextual.likelihood.causal_model import CausalModel, Likelihoods  # noqa: E402
-from wordbias.contextual.likelihood.pairs import crows_rows, pair_rows, score_pairs  # noqa: E402
+from wordbias.contextual.likelihood.pairs import (  # noqa: E402
+    crows_rows,
+    mean_row,
+    pair_rows,
+    score_pairs,
+    share_row,
+)
 from wordbias.contextual.likelihood.perplexity import perplexity_rows, windows  # noqa: E402
 from wordbias.contextual.likelihood.stereoset import (  # noqa: E402
     likelihood_rows,
@@ -208,3 +214,14 @@ def test_without_bos_the_perplexity_leaves_out_the_first_token() -> None:
 def test_a_text_without_a_token_has_no_perplexity(text: str, bos: bool) -> None:
     with pytest.raises(WordbiasError, match=r"the text for the perplexity has no token to score"):
         perplexity_rows(decoder(bos=bos), text, "model")
+
+
+def test_one_item_has_no_interval_over_items() -> None:
+    """A bootstrap of one item has no width, which would look certain."""
+    for values, has in ((np.array([1.5]), False), (np.array([1.5, 0.5]), True)):
+        row = mean_row("model", "pair-lean", values, {}, 0)
+        assert ("low" in row.details) is has
+        assert (row.samples is not None) is has
+        share = share_row("model", "pair-preferred", (values > 1).astype(float), {}, 0)
+        assert share.details["low"] < share.value  # Wilson's interval knows of one item
+        assert (share.samples is not None) is has

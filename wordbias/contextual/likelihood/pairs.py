@@ -21,7 +21,7 @@ from wordbias.contextual.stereoset.crows_pairs import CrowsPairs, subsets
 from wordbias.contextual.stereoset.scores import ALL, preferred
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
-from wordbias.statistics import percentile_interval, resampled_means, wilson
+from wordbias.statistics import ends, resampled_means, wilson
 
 SUM, PER_TOKEN = "likelihood", "per-token"
 """The two scores of a text: its log-likelihood, and its mean over the tokens."""
@@ -43,20 +43,25 @@ def share_row(
 ) -> Row:
     """Return the share of items, of which each is 1, 0 or a tie, with Wilson's interval.
 
-    Its samples are a bootstrap over the items, for changes of them.
+    Its samples are a bootstrap over the items, for changes of them; one item has none.
     """
-    share = float(values.mean())
-    drawn = resampled_means(values[:, None], np.random.default_rng(seed))[:, 0]
+    share, drawn = float(values.mean()), _drawn(values, seed)
     details = {**about, "n": len(values), "ties": ties, **ideal(measure)}
     return Row(subject, measure, share, {**details, **wilson(share, len(values))._asdict()}, drawn)
 
 
 def mean_row(subject: str, measure: str, values: Float, about: Mapping[str, Any], seed: int) -> Row:
-    """Return a mean over items, with a bootstrap interval over them."""
-    drawn = resampled_means(values[:, None], np.random.default_rng(seed))[:, 0]
+    """Return a mean over items, with a bootstrap interval over them; one item has none."""
+    drawn = _drawn(values, seed)
     details = {**about, "n": len(values), **ideal(measure), "seed": seed}
-    interval = percentile_interval(drawn)._asdict()
-    return Row(subject, measure, float(values.mean()), {**details, **interval}, drawn)
+    return Row(subject, measure, float(values.mean()), {**details, **ends(drawn)}, drawn)
+
+
+def _drawn(values: Float, seed: int) -> Float | None:
+    """Return means of bootstrap samples; None of one value, whose spread is unknown."""
+    if len(values) < 2:
+        return None
+    return resampled_means(values[:, None], np.random.default_rng(seed))[:, 0]
 
 
 def score_pairs(
