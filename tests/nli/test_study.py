@@ -154,6 +154,14 @@ def test_words_that_are_missing_are_not_redrawn() -> None:
         redrawn_lists(few, 1)
 
 
+def test_a_redraw_of_too_few_words_is_named() -> None:
+    three = Attribute.load({"a": ["he", "man", "boy"], "b": ["she", "woman", "girl"]})
+    with pytest.raises(
+        WordbiasError, match=r"^--seed-lists: MISP cannot be fitted to redraw \d .* give more"
+    ):
+        redrawn_lists(Embedding.sample(), 20, three)
+
+
 def test_wrong_weightings_are_of_the_groups_given() -> None:
     sample, age = Embedding.sample(), Attribute.load("age")
     swapped = with_permuted_weights([sample], age)[-1]
