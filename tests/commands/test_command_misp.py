@@ -542,6 +542,26 @@ def test_redrawn_lists_add_intervals_of_before_after_and_the_change(
     assert max(map(len, table.out.splitlines())) <= 100
 
 
+def test_redraws_without_a_subspace_are_counted_in_a_note(cli: Run, tmp_path: Path) -> None:
+    groups = tmp_path / "groups.toml"
+    words = '[groups]\na = ["he", "man", "{}"]\nb = ["she", "woman", "{}"]\n'
+    for others, dims in ((("boy", "girl"), 4), (("qzqz", "zqzq"), 1)):
+        groups.write_text(words.format(*others))
+        call = ["misp", "--groups", groups, "--dims", dims, "--no-chance", "--seed-lists", 12]
+        done = cli(*call, "--format", "json")
+        assert done.code == 0, done.err
+        rows = [row for row in json.loads(done.out)["rows"] if row["measure"] == "midb-rms"]
+        fitted = {row.get("lists", 0) for row in rows}
+        assert len(fitted) == 1
+        left_out = 12 - fitted.pop()
+        assert left_out > 0
+        assert (
+            f"note: --seed-lists: {left_out} of 12 redraws left out, in which too few" in done.err
+        )
+    given = cli("misp", "--dims", 1, "--no-chance", "--seed-lists", 2)
+    assert "left out, in which" not in given.err
+
+
 @pytest.mark.parametrize("option", ["null", "seed_lists"])
 def test_no_draws_are_refused_in_the_shell(cli: Run, option: str) -> None:
     typed = f"--{option.replace('_', '-')}"

@@ -6,6 +6,7 @@ import errno
 import inspect
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,29 @@ def test_what_a_killed_count_left_is_removed_by_the_next(corpus: Path, tmp_path:
     (left / "work" / "0.keys").write_bytes(bytes(8))
     wb.train_vectors(corpus, output=tmp_path / "o.txt", **QUICK)
     assert names(tmp_path) == {"corpus.txt", "o.txt", "o.txt.log.jsonl"}
+
+
+def test_a_call_killed_while_it_removes_the_counts_can_be_repeated(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = wb.train_vectors(corpus, output=tmp_path / "whole.txt", **QUICK)
+
+    original = shutil.rmtree
+
+    def killed(folder: Path, **given: Any) -> None:
+        if folder.parent != tmp_path or given:  # what counting removes
+            return original(folder, **given)
+        (folder / "counts.json").unlink()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("wordbias.functions.train_vectors.shutil.rmtree", killed)
+        with pytest.raises(KeyboardInterrupt):
+            wb.train_vectors(corpus, output=tmp_path / "o.txt", **QUICK)
+    again = wb.train_vectors(corpus, output=tmp_path / "o.txt", **QUICK)
+    np.testing.assert_array_equal(first.vectors, again.vectors)
+    left = {f"{name}{end}" for name in ("o", "whole") for end in (".txt", ".txt.log.jsonl")}
+    assert names(tmp_path) == {"corpus.txt", *left}
 
 
 def test_a_full_disk_leaves_nothing(

@@ -17,6 +17,8 @@ from wordbias.data import sample_path
 from wordbias.errors import WordbiasError
 from wordbias.glove import Cooccurrences, Corpus, count
 from wordbias.glove import cooccurrence as module
+from wordbias.glove import corpus as corpus_module
+from wordbias.glove.corpus import count_words
 
 TEXTS = st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=12), min_size=1, max_size=30)
 
@@ -124,6 +126,43 @@ def test_words_that_do_not_fit_into_memory_are_counted_on_disk(tmp_path: Path) -
     assert large.vocabulary.words[:2] == ("the", "\u00e9t\u00e9")
     assert large.vocabulary.distinct == 99
     assert 0 < len(large.vocabulary.words) < 99
+
+
+def test_words_in_more_parts_than_files_can_be_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [[f"w{i % 97}", "the", "\u00e9t\u00e9"] for i in range(600)]
+    corpus = Corpus.open([write(tmp_path, lines)])
+    large = count_words(corpus, tmp_path)
+    monkeypatch.setattr("wordbias.formats.source.CHUNK", 64)
+    monkeypatch.setattr("wordbias.glove.corpus._AT_ONCE", 5)
+    opened: list[int] = []
+    original = corpus_module._read_part
+
+    def read_part(path: Path, stack: Any) -> Any:
+        opened.append(len(list(tmp_path.glob("words-*"))))
+        return original(path, stack)
+
+    monkeypatch.setattr(corpus_module, "_read_part", read_part)
+    assert count_words(corpus, tmp_path, memory=1) == large
+    assert len(opened) > 50
+    assert max(opened) == 5
+    assert [path.name for path in tmp_path.iterdir()] == ["corpus.txt"]
+
+
+@pytest.mark.parametrize("limit", [256, 4096])
+def test_a_disk_that_is_full_is_named(tmp_path: Path, limit: int) -> None:
+    resource = pytest.importorskip("resource", reason="no limits of files on this system")
+    rng = np.random.default_rng(2)
+    corpus = Corpus.open([write(tmp_path, rng.integers(60, size=(20, 90)).astype(str).tolist())])
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+    try:
+        with pytest.raises(WordbiasError, match="made: could not be written: File too large"):
+            count(corpus, tmp_path / "made", min_count=1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert [path.name for path in tmp_path.iterdir()] == ["corpus.txt"]
 
 
 def test_batches_have_every_cell_once_in_an_order_of_seed_and_epoch(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from wordbias.glove.objectives import (  # noqa: E402
     Recipe,
 )
 from wordbias.glove.training import batch_size, train  # noqa: E402
+from wordbias.training import write_checkpoint  # noqa: E402
 
 GENDERED = Gendered((0, 2), (1, 3), ((0, 1), (2, 3)), 3)
 RECIPE = Recipe(dim=6, rate=0.1, x_max=3)
@@ -108,6 +109,67 @@ def test_a_checkpoint_of_other_settings_is_refused(counts: Cooccurrences, tmp_pa
     checkpoint.write_bytes(b"?")
     with pytest.raises(WordbiasError, match="cannot be read as a checkpoint"):
         train(model("glove"), counts, epochs=2, checkpoint=checkpoint)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda values: values[:1], "words: expected torch.float32 of shape"),
+        (lambda values: values[0, 0], "words: expected torch.float32 of shape"),
+        (lambda values: values.double(), "words: expected torch.float32 of shape"),
+        (lambda values: values / 0, "words: has a value that is not finite"),
+    ],
+)
+def test_a_checkpoint_with_other_tensors_is_refused(
+    kind: str, change: Any, message: str, counts: Cooccurrences, tmp_path: Path
+) -> None:
+    path = tmp_path / "checkpoint"
+    history = train(model(kind), counts, epochs=1, checkpoint=path, batch=500)
+    state = model(kind).state()
+    known = {"about": {"batch": 500}, "history": history}
+    write_checkpoint(path, {"model": {**state, "words": change(state["words"])}}, known)
+    with pytest.raises(WordbiasError, match=rf"damaged checkpoint: .*{message}.*; remove it"):
+        train(model(kind), counts, epochs=2, checkpoint=path, batch=500)
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        5,
+        "text",
+        [1],
+        [{}],
+        [{"epoch": 1}],
+        [{"epoch": 1, "loss": "small", "seconds": 0.1}],
+        [{"epoch": 1, "loss": float("nan"), "seconds": 0.1}],
+        [{"epoch": 2, "loss": 0.1, "seconds": 0.1}],
+        [{"epoch": 1, "loss": 0.1, "seconds": 0.1}] * 2,
+    ],
+)
+def test_a_checkpoint_with_another_history_is_refused(
+    history: Any, counts: Cooccurrences, tmp_path: Path
+) -> None:
+    path = tmp_path / "checkpoint"
+    known = {"about": {"batch": 500}, "history": history}
+    write_checkpoint(path, {"model": model("glove").state()}, known)
+    with pytest.raises(WordbiasError, match=r"checkpoint: holds a damaged checkpoint: .*remove it"):
+        train(model("glove"), counts, epochs=3, checkpoint=path, batch=500)
+
+
+def test_a_log_is_complete_wherever_training_was_killed(
+    counts: Cooccurrences, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No epoch has a checkpoint before it is in the log."""
+    log, path, original = tmp_path / "log.jsonl", tmp_path / "checkpoint", write_checkpoint
+
+    def watched(file: Path, parts: Any, known: Any) -> None:
+        assert len(log.read_text().splitlines()) == len(known["history"])
+        original(file, parts, known)
+
+    monkeypatch.setattr("wordbias.glove.training.write_checkpoint", watched)
+    train(model("glove"), counts, epochs=2, checkpoint=path, log=log)
+    assert path.exists()
 
 
 def test_training_that_diverges_is_refused(counts: Cooccurrences, tmp_path: Path) -> None:

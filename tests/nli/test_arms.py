@@ -82,3 +82,11 @@ def test_wrong_weightings_are_of_the_groups_given() -> None:
     swapped = with_permuted_weights([sample], age)[-1]
     expected = fit(sample, age, weights=f"perm:{swapped.name[-4:]}")(sample)
     np.testing.assert_array_equal(swapped.vectors, expected.vectors)
+
+
+def test_a_redraw_of_too_few_words_is_named() -> None:
+    three = Attribute.load({"a": ["he", "man", "boy"], "b": ["she", "woman", "girl"]})
+    with pytest.raises(
+        WordbiasError, match=r"^--seed-lists: MISP cannot be fitted to redraw \d .* give more"
+    ):
+        redrawn_lists(Embedding.sample(), 20, three)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Sequence
 
+import numpy as np
+
 from wordbias.calls import public
 from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import UsageError
@@ -20,6 +22,7 @@ from wordbias.functions.tables import (
 )
 from wordbias.methods.effect import Study, chance_levels, study
 from wordbias.methods.words import listed_words
+from wordbias.rendering import how_many
 from wordbias.results import Report
 from wordbias.vocabulary import SIZE, choose_vocabulary
 from wordbias.wordlists import Attribute, GroupsLike, candidates
@@ -168,9 +171,20 @@ def misp(
         heading=_heading(subject, attribute, found, given, specific),
         closing=[moved_line(found.measured), subject.output_line()],
         seed=seed,
-        notes=found.diagnosis.cautions(),
+        notes=[*found.diagnosis.cautions(), *_without_fit(found, seed_lists or 0, dims)],
     )
     return subject.result(found.projection, report)
+
+
+def _without_fit(found: Study, draws: int, dims: int) -> list[str]:
+    """Say how many redraws of the word lists have no subspace, and so no values."""
+    fitted = max((int(np.isfinite(values).sum()) for values in found.lists.values()), default=0)
+    if fitted == draws:
+        return []
+    return [
+        f"--seed-lists: {draws - fitted} of {how_many(draws, 'redraw')} left out, in which too few "
+        f"different words were drawn for {how_many(dims, 'component')} (--dims); give more words"
+    ]
 
 
 def _heading(

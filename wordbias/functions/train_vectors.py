@@ -267,7 +267,9 @@ def train_vectors(
         made.save(target, kind)
         checkpoint.unlink(missing_ok=True)
         if counts is None:
-            shutil.rmtree(folder)
+            # what a killed process leaves of it is removed by the next call
+            gone = folder.rename(folder.with_name(f".{folder.name}.{os.getpid()}.part"))
+            shutil.rmtree(gone)
     rows = [_row(made.name, entry) for entry in history]
     facts = {
         "path": text.name,

@@ -339,8 +339,8 @@ class _Runs:
         self._written += 1
         with names[0].open("wb") as keys_file, names[1].open("wb") as sums_file:
             for keys, sums in blocks:
-                keys.tofile(keys_file)
-                sums.tofile(sums_file)
+                keys_file.write(keys.data)  # tofile does not say why a write fails
+                sums_file.write(sums.data)
         keys, sums = (
             np.memmap(name, kind, "r") for name, kind in zip(names, ("<i8", "<f8"), strict=True)
         )
@@ -410,7 +410,7 @@ def _deal(runs: _Runs, folder: Path) -> tuple[list[int], int]:
             ends = np.cumsum(np.bincount(file_of, minlength=files))
             for i, part in enumerate(np.split(cells[order], ends[:-1])):
                 with _cells_file(folder, i).open("ab") as file:
-                    part.tofile(file)
+                    file.write(part.data)
                 sizes[i] += len(part)
             bar.update(len(keys))
     return sizes.tolist(), int(of_row.max())

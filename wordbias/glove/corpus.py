@@ -20,6 +20,8 @@ END = "\0"
 """Token for the end of a line; a text with this character is refused."""
 LONGEST_WORD = 1 << 20
 """Bytes without white space from which on a file is no text of words."""
+_AT_ONCE = 64
+"""Number of sorted parts that are merged into one: a system limits how many files are open."""
 _WORD_BYTES = 200
 """Memory for a word and its count in a dictionary."""
 _SPACES = b" \n\t\r\v\f"
@@ -189,8 +191,10 @@ def count_words(
     for tokens in corpus.tokens("counting words"):
         counts.update(tokens)
         if len(counts) > max(memory // _WORD_BYTES, 1):
-            parts.append(_write_part(folder / f"words-{len(parts)}", counts))
+            parts.append(_write_part(folder / f"words-{len(parts)}", sorted(counts.items())))
             counts = Counter()
+        if len(parts) == _AT_ONCE:
+            parts = [_merged_parts(folder / "words", parts)]
     every = distinct = most = 0
     frequent: list[tuple[str, int]] = []
     with ExitStack() as stack:
@@ -198,8 +202,7 @@ def count_words(
             every, distinct, most = every + n, distinct + 1, max(most, n)
             if n >= min_count:
                 frequent.append((word, n))
-    for part in parts:
-        part.unlink()
+    _remove(parts)
     if not every:
         raise WordbiasError(f"{corpus.name}: has no words; expected text")
     if not frequent:
@@ -212,10 +215,23 @@ def count_words(
     return Vocabulary(words, numbers, every, distinct)
 
 
-def _write_part(path: Path, counts: Mapping[str, int]) -> Path:
+def _write_part(path: Path, counts: Iterable[tuple[str, int]]) -> Path:
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(f"{word}\t{counts[word]}\n" for word in sorted(counts))
+        file.writelines(f"{word}\t{n}\n" for word, n in counts)
     return path
+
+
+def _merged_parts(path: Path, parts: Sequence[Path]) -> Path:
+    """Merge sorted parts into one, which takes the place of the first."""
+    with ExitStack() as stack:
+        _write_part(path, _summed({}, [_read_part(part, stack) for part in parts]))
+    _remove(parts)
+    return path.rename(parts[0])
+
+
+def _remove(parts: Iterable[Path]) -> None:
+    for part in parts:
+        part.unlink()
 
 
 def _read_part(path: Path, stack: ExitStack) -> Iterator[tuple[str, int]]:

@@ -214,9 +214,23 @@ class GloVe:
         }
 
     def load(self, state: State) -> None:
-        """Set the tensors that training goes on from."""
+        """Set the tensors that training goes on from.
+
+        Raises
+        ------
+        ValueError
+            If one has another shape or type than in this training, or is not finite.
+        """
         for name, tensor in self.state().items():
-            tensor.copy_(state[name])
+            stored = state[name]
+            if stored.shape != tensor.shape or stored.dtype != tensor.dtype:
+                raise ValueError(
+                    f"{name}: expected {tensor.dtype} of shape {tuple(tensor.shape)}, found "
+                    f"{stored.dtype} of shape {tuple(stored.shape)}"
+                )
+            if not stored.isfinite().all():
+                raise ValueError(f"{name}: has a value that is not finite")
+            tensor.copy_(stored)
 
     def vectors(self) -> np.ndarray[Any, np.dtype[np.float32]]:
         """Return the vectors, words plus contexts without biases, shape ``(n, d)``."""

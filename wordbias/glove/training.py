@@ -91,9 +91,7 @@ def train(
     if checkpoint is not None:
         check_writable(checkpoint)
         if checkpoint.exists():
-            with read_checkpoint(checkpoint, known) as (parts, stored):
-                model.load(parts["model"])
-                history = list(stored["history"])
+            history = _resume(model, checkpoint, known)
     left = (epochs - len(history)) * counts.steps(size)
     try:
         several = size * model.recipe.dim >= _PARALLEL
@@ -117,18 +115,30 @@ def train(
                 history.append(
                     {"epoch": len(history) + 1, "loss": loss, **terms, "seconds": seconds}
                 )
+                if log is not None:
+                    lines = "".join(f"{json.dumps(entry)}\n" for entry in history)
+                    log.write_text(lines, encoding="utf-8")
                 if checkpoint is not None:
                     write_checkpoint(
                         checkpoint, {"model": model.state()}, {"about": known, "history": history}
                     )
-                if log is not None:
-                    lines = "".join(f"{json.dumps(entry)}\n" for entry in history)
-                    log.write_text(lines, encoding="utf-8")
     except KeyboardInterrupt:
         done = f"after epoch {len(history)}" if history else "at the first epoch"
         if checkpoint is None:
             raise
         raise Interrupted(f"the same call resumes {done}") from None
+    return history
+
+
+def _resume(model: GloVe, path: Path, known: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Set a model to its checkpoint; return the entries of the epochs before it."""
+    with read_checkpoint(path, known) as (parts, stored):
+        history = list(stored["history"])
+        for epoch, entry in enumerate(history, 1):
+            finite = entry.keys() >= {"loss", "seconds"} and np.isfinite([*entry.values()]).all()
+            if entry["epoch"] != epoch or not finite:
+                raise ValueError(f"its entry of epoch {epoch} is {entry}")
+        model.load(parts["model"])
     return history
 
 

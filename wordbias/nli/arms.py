@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import permutations
 
 from wordbias.embedding import Embedding
+from wordbias.errors import WordbiasError
 from wordbias.measures.word_lists import redrawn_vectors, redraws
 from wordbias.methods import misp
 from wordbias.methods.null import random_removals
@@ -38,7 +39,15 @@ def redrawn_lists(
     chosen = attribute or Attribute.load()
     misp.resolve_groups(base, chosen)  # refuses too few words
     drawn = redrawn_vectors(base, chosen, redraws(chosen, count))
-    removals = [Projection(misp.fit_vectors(groups, center=center)) for groups in drawn]
+    removals = []
+    for i, groups in enumerate(drawn):
+        try:
+            removals.append(Projection(misp.fit_vectors(groups, center=center)))
+        except WordbiasError as error:
+            raise WordbiasError(
+                f"--seed-lists: MISP cannot be fitted to redraw {i} of the names of {chosen.name}, "
+                f"of which too few are different and found; give more ({error})"
+            ) from None
     return [
         replace(removal(base), name=f"{base.name}.misp-lists-{i}", info=None)
         for i, removal in enumerate(removals)
