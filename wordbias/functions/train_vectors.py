@@ -18,7 +18,7 @@ from wordbias.devices import find_device
 from wordbias.embedding import Embedding
 from wordbias.errors import UsageError, WordbiasError, need
 from wordbias.formats import NO_TOKENIZER, check_output, output_format
-from wordbias.formats.files import check_new, locked, refuse_same, remove_abandoned
+from wordbias.formats.files import check_new, locked, refuse_same, remove_abandoned, rename
 from wordbias.formats.source import Source, as_bytes
 from wordbias.formats.writing import check_rows
 from wordbias.glove.cooccurrence import Cooccurrences, count, counting_about
@@ -268,7 +268,8 @@ def train_vectors(
         checkpoint.unlink(missing_ok=True)
         if counts is None:
             # what a killed process leaves of it is removed by the next call
-            gone = folder.rename(folder.with_name(f".{folder.name}.{os.getpid()}.part"))
+            gone = folder.with_name(f".{folder.name}.{os.getpid()}.part")
+            rename(folder, gone)
             shutil.rmtree(gone)
     rows = [_row(made.name, entry) for entry in history]
     facts = {

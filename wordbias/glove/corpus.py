@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from wordbias.errors import WordbiasError
+from wordbias.formats.files import rename
 from wordbias.formats.source import Source, refuse_foreign, sha256_of
 
 END = "\0"
@@ -226,7 +227,8 @@ def _merged_parts(path: Path, parts: Sequence[Path]) -> Path:
     with ExitStack() as stack:
         _write_part(path, _summed({}, [_read_part(part, stack) for part in parts]))
     _remove(parts)
-    return path.rename(parts[0])
+    rename(path, parts[0])
+    return parts[0]
 
 
 def _remove(parts: Iterable[Path]) -> None:
