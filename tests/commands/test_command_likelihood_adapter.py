@@ -22,6 +22,7 @@ import wordbias as wb  # noqa: E402
 from wordbias.contextual.adapters import Adapter, Fingerprint  # noqa: E402
 from wordbias.contextual.likelihood.evaluate import with_changes  # noqa: E402
 from wordbias.contextual.sites import Site  # noqa: E402
+from wordbias.functions.likelihood import direction  # noqa: E402
 from wordbias.results import Row  # noqa: E402
 from wordbias.subspace import Subspace  # noqa: E402
 
@@ -174,6 +175,34 @@ def test_a_change_is_the_paired_difference_of_the_items() -> None:
     assert alone.details == {"stage": "s", "seed": 0, "change": 1.0}
     (none,) = with_changes([Row("a", "m", None)], [Row("b", "m", 2.0)], "s", 0)
     assert "change" not in none.details
+
+
+def test_a_change_without_an_interval_is_not_judged(data: Path, cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "one.tsv").write_text("The nurse said she slept.\tThe nurse said he slept.\n")
+    done = cli(
+        "likelihood", data / "decoder", "--pairs", tmp_path / "one.tsv", "--adapter",
+        data / "adapter.safetensors", "--setting", SITES[0],
+    )  # fmt: skip
+    said = " ".join(done.out.split())
+    verdict = said.partition("After tokens@1: ")[2].partition(". Cost of")[0]
+    assert "no clear change" in verdict or "no interval" in verdict
+    assert "no bias" not in verdict
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (0.2, 0.4, "nearer to no bias, 0.5"),
+        (0.4, 0.8, "farther from no bias, 0.5"),
+        (0.2, 0.8, "as far from no bias, 0.5, on the other side"),
+    ],
+)
+def test_the_direction_of_a_change_is_seen_from_the_neutral_value(
+    before: float, after: float, said: str
+) -> None:
+    about = {"neutral": 0.5, "better": "neutral"}
+    was, now = (Row("a", "pair-preference", value, about) for value in (before, after))
+    assert direction(was, now) == said
 
 
 def test_bad_adapters_are_one_line(data: Path, cli: Cli, tmp_path: Path) -> None:

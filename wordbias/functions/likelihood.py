@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -414,17 +415,23 @@ def _sentence(was: Row, now: Row) -> str:
     title = _TITLES.get(was.measure, was.measure)
     values = f"{title} {number(now.value, 3)}, {number(was.value, 3)} before"
     low, high = about.get("change_low"), about.get("change_high")
-    verdict = f"{_direction(was, now)}, {_change(now)}"
     if was.value == now.value or (low is not None and high is not None and low <= 0 <= high):
         verdict = f"no clear change, {_change(now)}"
+    elif low is None:
+        verdict = f"{_change(now)}, no interval"
+    else:
+        verdict = f"{direction(was, now)}, {_change(now)}"
     return f"{what}: {values} ({verdict})" if what else f"{values} ({verdict})"
 
 
-def _direction(was: Row, now: Row) -> str:
+def direction(was: Row, now: Row) -> str:
+    """Say which way a value went, by its neutral value, or by which way is better."""
     a, b, neutral = was.value or 0.0, now.value or 0.0, now.details.get("neutral")
     if neutral is not None:
-        nearer = abs(b - neutral) < abs(a - neutral)
-        return f"{'nearer to' if nearer else 'farther from'} no bias, {number(neutral, 1)}"
+        far, was_far = abs(b - neutral), abs(a - neutral)
+        if math.isclose(far, was_far):
+            return f"as far from no bias, {number(neutral, 1)}, on the other side"
+        return f"{'nearer to' if far < was_far else 'farther from'} no bias, {number(neutral, 1)}"
     better = (b > a) == (now.details.get("better") == "higher")
     return "better" if better else "worse"
 
