@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import hypergeom
 
 from wordbias import WordbiasError
 from wordbias.biographies.data import (
@@ -21,7 +22,14 @@ from wordbias.biographies.data import (
     load_biographies,
     split,
 )
-from wordbias.biographies.strategies import ORIGINAL, OWN, STRATEGIES, check_strategy, prepare
+from wordbias.biographies.strategies import (
+    ORIGINAL,
+    OWN,
+    STRATEGIES,
+    check_strategy,
+    prepare,
+    with_random_changes,
+)
 from wordbias.biographies.synthetic import synthetic
 
 PRONOUN = re.compile(r"\b(he|she|him|her|his|hers|himself|herself|mr|mrs|ms)\b", re.IGNORECASE)
@@ -222,6 +230,61 @@ def test_a_strategy_that_makes_no_sense(strategy: str, said: str) -> None:
         check_strategy(strategy)
     with pytest.raises(WordbiasError, match=said):
         prepare(PARTS, strategy, 0)
+
+
+JOINED = ("scrub+subsample", "swap+oversample", "swap+subsample", "scrub-as-published+swap")
+
+
+@pytest.mark.parametrize("strategy", [*STRATEGIES[1:], *JOINED])
+def test_a_random_change_has_the_size_of_its_strategy(strategy: str) -> None:
+    """Each class keeps as many people, and each text as many words."""
+    of_strategy, random = (prepare(PARTS, name, 2) for name in (strategy, f"random-{strategy}"))
+    assert of_strategy.views.keys() == random.views.keys()
+    for one, other in ((of_strategy.train, random.train), (of_strategy.dev, random.dev)):
+        assert one.counts().sum(axis=1).tolist() == other.counts().sum(axis=1).tolist()
+    for name, view in of_strategy.views.items():
+        for part, masked in zip(view, random.views[name], strict=True):
+            assert part.names == masked.names
+            for text, at_random in zip(part.texts, masked.texts, strict=True):
+                assert text.count("_") == at_random.count("_")
+                assert len(text.split()) == len(at_random.split())
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_a_random_balance_does_not_regard_gender(seed: int) -> None:
+    """The number of women it keeps is hypergeometric, class by class: within five deviations."""
+    made, whole = prepare(PARTS, "random-subsample", seed).train, PARTS.train
+    women, sizes = whole.counts()[:, 0], whole.counts().sum(axis=1)
+    drawn = made.counts().sum(axis=1)
+    assert not Counter(people(made)) - Counter(people(whole))
+    known = hypergeom(sizes, women, drawn)
+    assert (np.abs(made.counts()[:, 0] - known.mean()) <= 5 * known.std() + 1e-9).all()
+
+
+def test_a_random_mask_depends_on_text_and_seed_alone() -> None:
+    one, other = prepare(PARTS, "random-scrub", 2), prepare(PARTS, "random-scrub", 3)
+    own, original = one.views[OWN], one.views[ORIGINAL]
+    masked = dict(zip(original.probe.texts, own.probe.texts, strict=True))
+    assert own.test.texts == tuple(masked[text] for text in original.test.texts)
+    assert own.probe.texts != other.views[OWN].probe.texts
+    left = sum(len(PRONOUN.findall(text)) for text in own.probe.texts)
+    whole = sum(len(PRONOUN.findall(text)) for text in original.probe.texts)
+    assert 0 < left < whole
+
+
+def test_a_random_repeat_changes_no_text() -> None:
+    made = prepare(PARTS, "random-swap", 0)
+    assert made.train.texts == (*PARTS.train.texts, *PARTS.train.texts)
+
+
+def test_what_changes_nothing_has_no_random_change() -> None:
+    with pytest.raises(WordbiasError, match="'random-none': none changes nothing"):
+        check_strategy("random-none")
+    asked = ("none", "scrub", "random-scrub", "subsample")
+    assert with_random_changes(asked) == (*asked, "random-subsample")
+    with pytest.raises(WordbiasError, match="no strategy given changes anything"):
+        with_random_changes(["none"])
 
 
 def test_what_cannot_be_balanced_is_told() -> None:

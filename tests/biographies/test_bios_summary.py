@@ -198,6 +198,58 @@ def test_stars_are_of_pairs_of_seeds_and_against_none() -> None:
     assert original.p == 2 / 2**SEEDS
 
 
+def with_null(seeds: int) -> list[Row]:
+    """Add the random change of scrubbing, .1 below none, and compressions of both."""
+    rng = np.random.default_rng(8)
+    base = rng.normal(2, 0.1, seeds)
+    null = {"random-scrub": (base - 0.1 + rng.normal(0, 0.001, seeds)).tolist()}
+    return [*made(seeds), *gap_rows(TPR_S, BEFORE, null), *compression_rows(null)]
+
+
+def test_a_strategy_is_tested_against_its_random_change() -> None:
+    rows = with_null(SEEDS)
+    found = Summary.of(rows)
+    scrub, swap, null = (
+        found.cell(TPR_S, name, BEFORE) for name in ("scrub", "swap", "random-scrub")
+    )
+    assert scrub.null_test is not None
+    values = {
+        name: [r.value for r in rows if r.subject == name and r.measure == "tpr-gap"
+               and r.details["view"] == "own"]
+        for name in ("scrub", "random-scrub")
+    }  # fmt: skip
+    expected = stats.ttest_rel(values["scrub"], values["random-scrub"]).confidence_interval()
+    assert scrub.null_test.interval is not None
+    assert scrub.null_test.interval == pytest.approx([expected.low, expected.high])
+    assert scrub.null_test.difference == pytest.approx(-0.4, abs=0.01)
+    assert scrub.null_test.p == 2 / 2**SEEDS
+    assert swap.null_test is None  # it was run without one
+    assert null.null_test is None
+    assert null.test is not None
+    assert null.test.difference == pytest.approx(-0.1, abs=0.01)
+    one = next(r for r in found.rows() if (r.subject, r.measure) == ("scrub", "tpr-gap"))
+    assert one.details["null"] == "random-scrub"
+    assert one.details["null_difference"] == scrub.null_test.difference
+    assert one.details["null_p"] == 2 / 2**SEEDS
+    corrected = Summary.of(rows, correct=True)
+    of_none = corrected.cell(TPR_S, "scrub", BEFORE)
+    assert of_none.test is not None
+    assert of_none.null_test is not None
+    assert of_none.test.p == 3 * 2 / 2**SEEDS  # of two strategies and the random change
+    assert of_none.null_test.p == 2 / 2**SEEDS  # of one
+
+
+def test_random_changes_are_no_points_of_associations() -> None:
+    without, beside = Summary.of(made(SEEDS)), Summary.of(with_null(SEEDS))
+    for one, other in zip(without.associations, beside.associations, strict=True):
+        assert one == other
+    assert beside.runs.debiased() == ("scrub", "swap")
+    said = " ".join(conclusions(beside))
+    assert "TPR gap (S) beside that of random changes of the same size (none: " in said
+    assert f"p = {2 / 2**SEEDS:.3f}" in said
+    assert "random changes" not in " ".join(conclusions(without))
+
+
 def test_below_six_seeds_nothing_is_tested() -> None:
     test = Summary.of(made(SEEDS - 1)).cell(TPR_S, "scrub", BEFORE).test
     assert test is not None

@@ -78,6 +78,27 @@ def test_synthetic_frozen(cli: Cli, encoder: str, tmp_path: Path) -> None:
     )
 
 
+def test_random_changes_of_the_same_size(cli: Cli, encoder: str, tmp_path: Path) -> None:
+    arguments = ["bios", "--model", encoder, "--frozen", "-o", tmp_path / "study", *SMALL, *QUICK]
+    given = ["--strategies", "none,subsample", "--seeds", "0,1", "--no-baselines"]
+    first = cli(*arguments, *given)
+    assert first.code == 0, first.err
+    done = cli(*arguments, *given, "--null")  # what is there is not made again
+    assert done.code == 0, done.err
+    assert all(len(line) <= 100 for line in done.out.splitlines())
+    said = flat(done.out)
+    assert "Differences from random changes of the same size, paired by seed" in said
+    assert "beside that of random changes of the same size" in said
+    lines = (tmp_path / "study" / "results.jsonl").read_text().splitlines()
+    jobs = [(one["strategy"], one["seed"]) for one in map(json.loads, lines)]
+    assert jobs == [(name, seed) for name in ("none", "subsample", "random-subsample")
+                    for seed in (0, 1)]  # fmt: skip
+    alone = cli(*arguments, "--strategies", "none", "--null")
+    assert (alone.code, alone.out) == (1, "")
+    assert alone.err.count("\n") == 1
+    assert "no strategy given changes anything" in alone.err
+
+
 def test_json_is_what_the_library_gives(cli: Cli, encoder: str, tmp_path: Path) -> None:
     data = written(sample(synthetic(), 200), tmp_path / "bios.tsv")
     given = ["bios", "--model", encoder, "--data", data, "--strategies", "scrub+subsample"]

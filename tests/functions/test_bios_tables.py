@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from made_up_runs import PUBLISHED_COMPRESSION, compression_rows, gap_rows, published_rows, row
+from scipy.stats import ttest_rel
 
 from wordbias.biographies.data import Biographies
 from wordbias.biographies.results import ACCURATE, AFTER, BEFORE, GAPS
@@ -16,6 +17,7 @@ from wordbias.biographies.synthetic import synthetic
 from wordbias.functions import bios_tables
 from wordbias.rendering import Table, as_text
 from wordbias.results import Row
+from wordbias.statistics import sign_flip_p
 
 LONG = ("none", "subsample", "oversample", "scrub", "scrub-as-published+oversample", "swap")
 WIDTH = 100
@@ -257,5 +259,29 @@ def test_differences_from_no_debiasing_are_paired_by_seed() -> None:
     assert cells["difference"] == pytest.approx(d.mean())
     assert cells["difference_low"] == pytest.approx(d.mean() - half)
     assert cells["excluded"] > abs(cells["difference"])
+    assert "No stars" in table.note
     one_seed = bios_tables.tables(Summary.of(runs(("none", "scrub"), 1)))
     assert not [one for one in one_seed if "paired by seed" in one.title]
+
+
+def test_differences_from_random_changes_have_a_table_of_their_own() -> None:
+    rows = runs(("none", "scrub", "swap", "random-scrub"), 6)
+    tables = tables_of(rows)
+    of_none = titled(tables, "Differences from none, paired by seed")
+    (of_null,) = titled(tables, "Differences from random changes")
+    heads = [name for table in of_none for name in table.columns[1:]]
+    assert heads == ["scrub", "swap", "random-scrub"]
+    assert of_null.title == "Differences from random changes of the same size, paired by seed"
+    assert list(of_null.columns) == ["", "scrub"]
+    d = [
+        np.array([r.value for r in rows if (r.subject, r.measure) == (name, "compression")
+                  and r.details["set"] == "all" and r.details["view"] == "own"], float)
+        for name in ("scrub", "random-scrub")
+    ]  # fmt: skip
+    expected = ttest_rel(*d)
+    low, high = expected.confidence_interval()
+    star = "*" * (sign_flip_p(d[0] - d[1]) < 0.05)
+    text = f"{(d[0] - d[1]).mean():.3f} ({low:.3f} … {high:.3f}){star}"
+    assert column(of_null, "scrub")["Compression"] == text
+    assert "* p < 0.05, exact sign-flip" in of_null.note
+    assert "without regard to gender" in of_null.note

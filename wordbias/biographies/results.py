@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.biographies.strategies import NONE, ORIGINAL, OWN
+from wordbias.biographies.strategies import NONE, ORIGINAL, OWN, RANDOM, is_random
 from wordbias.outcomes.fairness import ACCURACY, ALL, CORRELATION, SUM
 from wordbias.probes.mdl import ACCURACY as PROBE_ACCURACY
 from wordbias.probes.mdl import COMPRESSION, CONTROL, PUBLISHED, SELECTIVITY
@@ -133,8 +133,11 @@ class Runs:
     def every(
         self, metric: Metric, stage: str, strategies: Sequence[str] | None = None, view: str = OWN
     ) -> Values:
-        """Return the values of some strategies' runs, by default all, strategy by strategy."""
-        chosen = self.strategies if strategies is None else strategies
+        """Return the values of some strategies' runs, strategy by strategy.
+
+        By default those of all strategies, without their random changes.
+        """
+        chosen = self.studied() if strategies is None else strategies
         columns = [self.column(metric, name, stage, view) for name in chosen]
         return np.concatenate([np.zeros(0), *columns])
 
@@ -161,9 +164,18 @@ class Runs:
         also = {place.strategy for place, _ in self.values if place.view == ORIGINAL}
         return tuple(name for name in self.strategies if name in also)
 
+    def studied(self) -> tuple[str, ...]:
+        """Return the strategies that are no random change."""
+        return tuple(name for name in self.strategies if not is_random(name))
+
     def debiased(self) -> tuple[str, ...]:
-        """Return the strategies that change the data."""
-        return tuple(name for name in self.strategies if name != self.base())
+        """Return the strategies that debias the data."""
+        return tuple(name for name in self.studied() if name != self.base())
+
+    def random_change(self, strategy: str) -> str | None:
+        """Return the random change of a strategy, if it was run."""
+        name = f"{RANDOM}{strategy}"
+        return name if name in self.strategies else None
 
     def base(self) -> str | None:
         """Return the strategy without debiasing, if it was run; the others are compared with it."""

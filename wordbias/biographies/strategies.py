@@ -3,20 +3,25 @@
 Orgad et al. (2022, §2.2, §3.1) train on the data as they are, balanced by leaving out or repeating
 biographies, or scrubbed. Under every strategy the model is tested on as many women as men of each
 occupation, and its last layer is retrained on data that are not balanced.
+
+A strategy also makes training sets smaller or larger, and texts shorter. Its random change does the
+same without regard to gender, so that what the two have in common is not due to debiasing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal, NamedTuple
+from zlib import crc32
 
 import numpy as np
 
 from wordbias.biographies.data import Biographies, Codes, Parts
 from wordbias.errors import WordbiasError
 from wordbias.outcomes.balance import copies
+from wordbias.outcomes.rewrite import Change
 from wordbias.outcomes.scrub import Scrubber, gendered_words
 from wordbias.outcomes.swap import Swapper
 
@@ -25,6 +30,8 @@ SUBSAMPLE: Literal["subsample"] = "subsample"
 OVERSAMPLE: Literal["oversample"] = "oversample"
 STRATEGIES = (NONE, SUBSAMPLE, OVERSAMPLE, SCRUB, SCRUB_PUBLISHED, SWAP)
 """Parts of a strategy; several are joined by a plus sign."""
+RANDOM = "random-"
+"""Beginning of the name of a strategy's random change."""
 OWN, ORIGINAL = "own", "original"
 
 
@@ -85,6 +92,9 @@ def prepare(parts: Parts, strategy: str, seed: int) -> Prepared:
         their person if these are known; ``scrub-as-published``: without the eleven words of the
         released expression, which leaves *husband*; ``swap``: beside each text the same with the
         other gender (counterfactual augmentation). Several joined, such as ``scrub+subsample``.
+        With ``random-`` before it, a change of the same size that does not regard gender: as many
+        biographies of each class are left out or repeated; in each text as many words are replaced,
+        drawn from all of its words; beside each text stands the text itself.
     seed
         Seed of the draws.
 
@@ -93,18 +103,41 @@ def prepare(parts: Parts, strategy: str, seed: int) -> Prepared:
     WordbiasError
         If the strategy is unknown or contradicts itself, or balancing leaves nothing.
     """
-    names = _names(strategy)
-    rewrite = _REWRITING.get(next((name for name in names if name in _REWRITING), ""))
+    names, at_random = _names(strategy), is_random(strategy)
+    rewrite = _rewriting(names, seed if at_random else None)
     original = View(parts.train, parts.dev, _balanced(parts.test, SUBSAMPLE, seed), parts.test)
     own = original if rewrite is None else View(*(rewrite(part) for part in original))
     train, dev = own.original_train, own.original_dev
     if SWAP in names:
-        train, dev = augment(train), augment(dev)
+        train, dev = (repeat_texts(part) if at_random else augment(part) for part in (train, dev))
     for how in (SUBSAMPLE, OVERSAMPLE):
         if how in names:
-            train, dev = (_balanced(part, how, seed) for part in (train, dev))
+            train, dev = (_balanced(part, how, seed, at_random) for part in (train, dev))
     views = {OWN: own} if rewrite is None else {OWN: own, ORIGINAL: original}
     return Prepared(strategy, seed, train, dev, views)
+
+
+def is_random(strategy: str) -> bool:
+    """Return whether a strategy is the random change of another."""
+    return strategy.startswith(RANDOM)
+
+
+def with_random_changes(strategies: Iterable[str]) -> tuple[str, ...]:
+    """Return strategies, followed by the random change of each that changes something.
+
+    Raises
+    ------
+    WordbiasError
+        If none changes anything.
+    """
+    asked = tuple(strategies)
+    random = [f"{RANDOM}{name}" for name in asked if name != NONE and not is_random(name)]
+    if not random:
+        raise WordbiasError(
+            "--null compares strategies with random changes of the same size, and no strategy given"
+            " changes anything; give more with --strategies, or leave --null out"
+        )
+    return tuple(dict.fromkeys([*asked, *random]))
 
 
 def check_strategy(strategy: str) -> None:
@@ -119,12 +152,12 @@ def check_strategy(strategy: str) -> None:
 
 
 def _names(strategy: str) -> tuple[str, ...]:
-    names = tuple(strategy.split("+"))
+    names = tuple(strategy.removeprefix(RANDOM).split("+"))
     for name in names:
         if name not in STRATEGIES:
             raise WordbiasError(
                 f"strategy {strategy!r}: expected {', '.join(STRATEGIES)}, or several of them "
-                f"joined by +, found {name!r}"
+                f"joined by +, perhaps with {RANDOM} before them all, found {name!r}"
             )
     exclusive = ((SUBSAMPLE, OVERSAMPLE), (SCRUB, SCRUB_PUBLISHED))
     if (
@@ -136,11 +169,42 @@ def _names(strategy: str) -> tuple[str, ...]:
             f"strategy {strategy!r}: {', '.join(names)} do not go together: of subsample and "
             "oversample, and of scrub and scrub-as-published, one; none alone"
         )
+    if NONE in names and is_random(strategy):
+        raise WordbiasError(f"strategy {strategy!r}: {NONE} changes nothing; leave it out")
     return names
 
 
-def _balanced(bios: Biographies, how: Literal["subsample", "oversample"], seed: int) -> Biographies:
-    counts: Codes = copies(bios.labels, bios.genders, how, seed)
+def _rewriting(
+    names: Sequence[str], seed: int | None
+) -> Callable[[Biographies], Biographies] | None:
+    """Return what rewrites all texts, with a seed at random; None if the texts stay."""
+    for name in (SCRUB, SCRUB_PUBLISHED):
+        if name in names:
+            published = name == SCRUB_PUBLISHED
+            if seed is None:
+                return partial(scrub_texts, as_published=published)
+            return partial(mask_random_words, seed=seed, as_published=published)
+    return None
+
+
+def _balanced(
+    bios: Biographies,
+    how: Literal["subsample", "oversample"],
+    seed: int,
+    at_random: bool = False,
+) -> Biographies:
+    """Balance the genders of each class, or, at random, as many people without regard to gender.
+
+    At random the genders of a class are permuted among its people before they are balanced, so that
+    the class keeps its size under `how` and, but for chance, its share of women.
+    """
+    genders = bios.genders
+    if at_random:
+        by_class = np.argsort(bios.labels, kind="stable")
+        shuffled = np.lexsort((np.random.default_rng(seed).random(len(bios)), bios.labels))
+        genders = np.empty_like(genders)
+        genders[by_class] = bios.genders[shuffled]
+    counts: Codes = copies(bios.labels, genders, how, seed)
     if len(np.unique(bios.genders)) < 2 or not counts.any():
         raise WordbiasError(
             f"{bios.path}: no class has both women and men among {len(bios):,} biographies that "
@@ -151,23 +215,48 @@ def _balanced(bios: Biographies, how: Literal["subsample", "oversample"], seed: 
 
 def scrub_texts(bios: Biographies, *, as_published: bool = False) -> Biographies:
     """Remove gendered words and, if known, the names of the person from every text."""
+    return bios.with_texts(text for text, _ in _scrubbed(bios, _scrubber(bios, as_published)))
+
+
+def mask_random_words(bios: Biographies, *, seed: int, as_published: bool = False) -> Biographies:
+    """Replace in every text as many words as scrubbing does, drawn from all of its words.
+
+    The draw depends on the text and the seed alone.
+    """
+    scrubber = _scrubber(bios, as_published)
+    found = zip(bios.texts, _scrubbed(bios, scrubber), strict=True)
+    return bios.with_texts(
+        scrubber.mask_random(text, len(words), np.random.default_rng([seed, crc32(text.encode())]))
+        for text, (_, words) in found
+    )
+
+
+def _scrubber(bios: Biographies, as_published: bool) -> Scrubber:
     columns = () if bios.names is None else ("name",)
-    scrubber = Scrubber(gendered_words(as_published), columns=columns, as_published=as_published)
+    return Scrubber(gendered_words(as_published), columns=columns, as_published=as_published)
+
+
+def _scrubbed(bios: Biographies, scrubber: Scrubber) -> Iterator[Change]:
     names = bios.names or ("",) * len(bios)
-    pairs = zip(bios.texts, names, strict=True)
-    return bios.with_texts(scrubber(text, {"name": name})[0] for text, name in pairs)
+    for text, name in zip(bios.texts, names, strict=True):
+        yield scrubber(text, {"name": name})
 
 
 def augment(bios: Biographies) -> Biographies:
     """Append every person once more, with the other gender in text and label."""
     swapper = Swapper.built_in()
-    swapped = (swapper(text)[0] for text in bios.texts)
+    return _doubled(bios, (swapper(text)[0] for text in bios.texts))
+
+
+def repeat_texts(bios: Biographies) -> Biographies:
+    """Append every person once more with the same text, and the label that `augment` gives.
+
+    Training does not see this label: it makes balancing draw as many people as after `augment`.
+    """
+    return _doubled(bios, bios.texts)
+
+
+def _doubled(bios: Biographies, texts: Iterable[str]) -> Biographies:
     both = bios.take(np.tile(np.arange(len(bios)), 2))
     genders = np.concatenate([bios.genders, 1 - bios.genders])
-    return replace(both, texts=(*bios.texts, *swapped), genders=genders)
-
-
-_REWRITING: Mapping[str, Callable[[Biographies], Biographies]] = {
-    SCRUB: scrub_texts,
-    SCRUB_PUBLISHED: partial(scrub_texts, as_published=True),
-}
+    return replace(both, texts=(*bios.texts, *texts), genders=genders)

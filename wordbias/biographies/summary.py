@@ -73,6 +73,8 @@ class Cell:
         Mean and standard deviation over seeds.
     test
         Test against the strategy without debiasing, if it makes sense.
+    null_test
+        Test against the strategy's random change, if it was run.
     reason
         Reason why the value is undefined.
     """
@@ -83,6 +85,7 @@ class Cell:
     view: str
     spread: Spread
     test: PairedTest | None = None
+    null_test: PairedTest | None = None
     reason: str = ""
 
 
@@ -157,15 +160,13 @@ class Summary:
             "seeds": list(self.runs.seeds),
             **{key: about[key] for key in _KEPT if key in about},
         }
-        if cell.test is not None:
-            details |= {"p": cell.test.p, "pairs": cell.test.n, "test": NAME}
-            details |= {"p_undefined": cell.test.reason} if cell.test.reason else {}
-            details |= {"difference": cell.test.difference}
-            if cell.test.interval is not None:
-                low, high = cell.test.interval
-                details |= {"difference_low": low, "difference_high": high}
-                details |= {"excluded": cell.test.excluded}
-            details |= {"correction": "holm"} if self.is_corrected else {}
+        for prefix, test in (("", cell.test), ("null_", cell.null_test)):
+            if test is not None:
+                details |= {f"{prefix}{key}": value for key, value in _test_details(test).items()}
+        if cell.null_test is not None:
+            details["null"] = self.runs.random_change(strategy)
+        if self.is_corrected and (cell.test is not None or cell.null_test is not None):
+            details["correction"] = "holm"
         if cell.reason:
             details["reason"] = cell.reason
         return Row(strategy, metric.measure, cell.spread.mean, details)
@@ -191,10 +192,20 @@ class Summary:
         return Row(one.strategy or ALL_RUNS, R_SQUARED, one.r2, details)
 
 
+def _test_details(test: PairedTest) -> dict[str, Any]:
+    details: dict[str, Any] = {"p": test.p, "pairs": test.n, "test": NAME}
+    details |= {"p_undefined": test.reason} if test.reason else {}
+    details["difference"] = test.difference
+    if test.interval is not None:
+        low, high = test.interval
+        details |= {"difference_low": low, "difference_high": high, "excluded": test.excluded}
+    return details
+
+
 def _cells(
     runs: Runs, metrics: Sequence[Metric], stage: str, view: str, *, correct: bool
 ) -> list[Cell]:
-    """Return the cells of one stage and view, with tests against no debiasing."""
+    """Return the cells of one stage and view, with tests against none and random changes."""
     subjects = runs.rewritten() if view == ORIGINAL else runs.strategies
     baselines = runs.baselines if stage == REPRESENTATION and view == OWN else ()
     base = runs.base()
@@ -204,17 +215,30 @@ def _cells(
             if not runs.details(metric, name, stage, view):
                 continue
             found = runs.spread(metric, name, stage, view)
-            test = None
+            test = null_test = None
+            values, null = runs.column(metric, name, stage, view), runs.random_change(name)
             if base is not None and name not in (base, *runs.baselines) and found.n:
-                values = runs.column(metric, name, stage, view)
                 test = paired_test(values, runs.column(metric, base, stage))
+            if null is not None and found.n:
+                null_test = paired_test(values, runs.column(metric, null, stage, view))
             reason = runs.reason(metric, name, stage, view)
-            cells.append(Cell(metric, name, stage, view, found, test, reason))
-    if correct:
-        tests = {i: cell.test for i, cell in enumerate(cells) if cell.test is not None}
-        for i, test in zip(tests, with_holm(list(tests.values())), strict=True):
-            cells[i] = replace(cells[i], test=test)
-    return cells
+            cells.append(Cell(metric, name, stage, view, found, test, null_test, reason))
+    return _corrected(cells) if correct else cells
+
+
+def _corrected(cells: Sequence[Cell]) -> list[Cell]:
+    """Correct the tests against none, and those against random changes, each for their number."""
+    tests = _with_holm_where([cell.test for cell in cells])
+    null_tests = _with_holm_where([cell.null_test for cell in cells])
+    return [
+        replace(cell, test=test, null_test=null_test)
+        for cell, test, null_test in zip(cells, tests, null_tests, strict=True)
+    ]
+
+
+def _with_holm_where(tests: Sequence[PairedTest | None]) -> list[PairedTest | None]:
+    corrected = iter(with_holm([test for test in tests if test is not None]))
+    return [None if test is None else next(corrected) for test in tests]
 
 
 # paired tests over seeds
@@ -334,7 +358,7 @@ def associate(
     strategies: Sequence[str] | None = None,
     view: str = OWN,
 ) -> Association:
-    """Correlate two measures over the runs of some strategies, by default all."""
+    """Correlate two measures over the runs of some strategies, by default all but random ones."""
     named_x, named_y = (
         (metric.title, runs.every(metric, at, strategies, view))
         for metric, at in ((x, REPRESENTATION), (y, stage))
@@ -359,8 +383,9 @@ def associations(runs: Runs, view: str = OWN) -> Iterator[Association]:
     within each strategy shows the effect of seeds. The paper keeps only the CEAT effects with
     p < .05; as p of CEAT falls with the number of its draws, all are kept here. The change by
     retraining is taken over the runs of strategies that debias: the others have nothing to restore.
+    Random changes are in none of them.
     """
-    for strategies in ((), *((name,) for name in runs.strategies)):
+    for strategies in ((), *((name,) for name in runs.studied())):
         for x in INTRINSIC:
             for y in GAPS:
                 for stage in STAGES:
@@ -378,6 +403,7 @@ def conclusions(found: Summary) -> list[str]:
     """Return sentences about the results, computed from the figures only."""
     return [
         *_compression_order(found),
+        *_beside_random_changes(found),
         *_restored(found),
         *_on_original_texts(found),
         *_r2_after_retraining(found),
@@ -393,6 +419,30 @@ def _compression_order(found: Summary) -> Iterator[str]:
         yield f"Compression of gender, from least to most: {said}."
 
 
+def _beside_random_changes(found: Summary) -> Iterator[str]:
+    """Say how far strategies differ from random changes of the same size, in the main gap."""
+    parts = []
+    for name in found.runs.debiased():
+        own, null = found.cell(MAIN, name, BEFORE), found.runs.random_change(name)
+        if null is None or own.null_test is None or own.spread.mean is None:
+            continue
+        test, of_null = own.null_test, found.cell(MAIN, null, BEFORE).spread.mean
+        said = f"{name} {own.spread.mean:.3f}, at random {of_null:.3f}"
+        if test.interval is not None:
+            low, high = test.interval
+            said += f" (difference {test.difference:.3f}, 95 % {low:.3f} to {high:.3f}"
+            said += f", p = {test.p:.3f})" if test.p is not None else ")"
+        parts.append(said)
+    if parts:
+        base = found.runs.base()
+        of_base = found.cell(MAIN, base or "", BEFORE).spread.mean
+        than = f" ({base}: {of_base:.3f})" if of_base is not None else ""
+        yield (
+            f"{MAIN.title} beside that of random changes of the same size{than}: "
+            f"{'; '.join(parts)}. What a random change does too is no effect of debiasing."
+        )
+
+
 def _means(found: Summary, metric: Metric, stage: str) -> dict[str, float]:
     """Return the mean of each strategy that has one."""
     cells = {name: found.runs.spread(metric, name, stage) for name in found.runs.strategies}
@@ -400,7 +450,7 @@ def _means(found: Summary, metric: Metric, stage: str) -> dict[str, float]:
 
 
 def _restored(found: Summary) -> Iterator[str]:
-    shares = {name: restored_share(found, MAIN, name) for name in found.runs.strategies}
+    shares = {name: restored_share(found, MAIN, name) for name in found.runs.studied()}
     parts = []
     for name, share in shares.items():
         if share is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from wordbias.biographies.data import Biographies
 from wordbias.biographies.results import (
@@ -125,24 +125,50 @@ def _representative_lines(found: Summary) -> list[tuple[Metric, str, str]]:
 
 
 def _difference_tables(found: Summary) -> list[Table]:
-    """Return how far each strategy is from no debiasing, paired by seed; none of a single seed."""
-    made = [
-        (title, {name: found.cell(metric, name, stage).test for name in found.runs.strategies})
-        for metric, stage, title in _representative_lines(found)
+    """Return how far strategies are from no debiasing, and from random changes, seed by seed."""
+    note = (
+        "Mean difference and its 95 % interval over the seeds, by Student's t: what another seed "
+        "may change, not other biographies."
+    )
+    null = (
+        "A random change leaves out or repeats as many biographies, or replaces as many words, "
+        "without regard to gender."
+    )
+    kinds = (
+        (f"Differences from {found.runs.base()}, paired by seed", lambda cell: cell.test, note),
+        (
+            "Differences from random changes of the same size, paired by seed",
+            lambda cell: cell.null_test,
+            f"{note} {null}",
+        ),
+    )
+    return [
+        table
+        for title, kind, said in kinds
+        for table in _tables_of_differences(found, title, kind, said)
     ]
-    kept = [(title, tests) for title, tests in made if any(map(_has_interval, tests.values()))]
+
+
+def _tables_of_differences(
+    found: Summary, title: str, test_of: Callable[[Cell], PairedTest | None], note: str
+) -> list[Table]:
+    """Return tables of one kind of tests, by strategy."""
+    made = [
+        (line, {name: test_of(found.cell(metric, name, stage)) for name in found.runs.strategies})
+        for metric, stage, line in _representative_lines(found)
+    ]
+    kept = [(line, tests) for line, tests in made if any(map(_has_interval, tests.values()))]
+    if not kept:
+        return []
     names = [
         name
         for name in found.runs.strategies
         if any(_has_interval(tests[name]) for _, tests in kept)
     ]
     columns = [(name, [_difference(tests[name]) for _, tests in kept]) for name in names]
-    title = f"Differences from {found.runs.base()}, paired by seed"
-    note = (
-        "Mean difference and its 95 % interval over the seeds, by Student's t: what another seed "
-        "may change, not other biographies."
-    )
-    return _in_parts(title, ["", *(title for title, _ in kept)], columns, note) if kept else []
+    tests = [test for _, by_name in kept for test in by_name.values() if test is not None]
+    stars = _stars_note(tests, found.is_corrected)
+    return _in_parts(title, ["", *(line for line, _ in kept)], columns, f"{note} {stars}".strip())
 
 
 def _has_interval(test: PairedTest | None) -> bool:
@@ -153,7 +179,9 @@ def _difference(test: PairedTest | None) -> str:
     """Write a difference and its interval."""
     if test is None or test.interval is None or test.difference is None:
         return "–"
-    return f"{test.difference:.3f} ({test.interval.low:.3f} … {test.interval.high:.3f})"
+    star = "*" if test.is_significant else ""
+    low, high = test.interval
+    return f"{test.difference:.3f} ({low:.3f} … {high:.3f}){star}"
 
 
 def _stage_tables(found: Summary, stage: str, *, frozen: bool) -> list[Table]:
@@ -203,7 +231,7 @@ def _association_tables(found: Summary) -> list[Table]:
         return made
     within = [
         (f"{name}, {_STAGES[stage]}", [_squared(found, y, stage, name) for y in defined])
-        for name in found.runs.strategies
+        for name in found.runs.studied()
         for stage in _stages_of(found)
     ]
     title = "R² of compression and each metric within each strategy, over seeds"
@@ -321,18 +349,22 @@ def _note_of(found: Summary, cells: Sequence[Cell]) -> str:
     seeds = len(found.runs.seeds)
     parts = [f"Mean ± sd (n − 1) over {seeds} seeds." if seeds > 1 else "One seed."]
     tests = [cell.test for cell in cells if cell.test is not None]
-    made = [test for test in tests if test.p is not None]
-    if made:
-        holm = ", corrected by Holm's method" if found.is_corrected else ""
-        exact = "exact " * all(test.n <= EXACT_PAIRS for test in made)
-        parts.append(f"* p < {LEVEL:g} against none, {exact}{NAME}{holm}.")
-    elif tests:
-        parts.append(f"No stars: {too_few(max(test.n for test in tests))}.")
+    parts.append(_stars_note(tests, found.is_corrected, " against none"))
     fewer = sorted({cell.metric.title for cell in cells if 0 < cell.spread.n < seeds})
     if fewer:
         parts.append(f"From fewer seeds: {', '.join(fewer)}.")
     parts.append(_reasons((cell.metric, cell.reason) for cell in cells if cell.reason))
-    return " ".join(parts).strip()
+    return " ".join(filter(None, parts))
+
+
+def _stars_note(tests: Sequence[PairedTest], is_corrected: bool, against: str = "") -> str:
+    """Say what a star means, or why there is none."""
+    made = [test for test in tests if test.p is not None]
+    if made:
+        holm = ", corrected by Holm's method" if is_corrected else ""
+        exact = "exact " * all(test.n <= EXACT_PAIRS for test in made)
+        return f"* p < {LEVEL:g}{against}, {exact}{NAME}{holm}."
+    return f"No stars: {too_few(max(test.n for test in tests))}." if tests else ""
 
 
 def _reasons(undefined: Iterable[tuple[Metric, str]]) -> str:

@@ -91,8 +91,7 @@ class Scrubber:
         names = self.first_names
         if self.columns and cells is not None:
             names |= self._own_names(cells[column] for column in self.columns)
-        pattern = _PUBLISHED_WORD if self.as_published else _WORD
-        parts, words, found = pattern.split(text), self.words, []
+        parts, words, found = self._pattern.split(text), self.words, []
         for i in range(1, len(parts), 2):  # every second part is a word
             word = parts[i]
             lower = word.lower()
@@ -100,6 +99,19 @@ class Scrubber:
                 parts[i] = self.mask
                 found.append(lower)
         return "".join(parts) if found else text, found
+
+    def mask_random(self, text: str, count: int, rng: np.random.Generator) -> str:
+        """Replace as many words as asked, drawn from all words of the text."""
+        if not count:
+            return text
+        parts = self._pattern.split(text)
+        for i in rng.choice(len(parts) // 2, count, replace=False).tolist():
+            parts[2 * i + 1] = self.mask
+        return "".join(parts)
+
+    @property
+    def _pattern(self) -> re.Pattern[str]:
+        return _PUBLISHED_WORD if self.as_published else _WORD
 
     def _stays(self, word: str, lower: str) -> bool:
         """Return whether a word is not replaced because of how it is written."""
