@@ -27,6 +27,7 @@ from wordbias.statistics import (
     majority_share,
     normal_interval,
     p_of_null,
+    paired_interval,
     pairs_needed,
     percentile_interval,
     permutation_test,
@@ -426,6 +427,17 @@ def test_spearmans_bootstrap_of_many_pairs_is_drawn_in_parts(
     monkeypatch.setattr("wordbias.statistics._AT_ONCE", 300)
     found = resampled_spearman(x, y, np.random.default_rng(3))
     np.testing.assert_array_equal(found, whole)
+
+
+@pytest.mark.parametrize("drawn", [[], [1.0], [np.nan, 1.0], [np.nan]])
+def test_a_single_draw_has_no_interval(drawn: list[float]) -> None:
+    x = np.array(drawn)
+    assert ends(x) == {}
+    assert paired_interval(x, x + 1) is None
+    two = np.append(x, [1.0, 3.0])
+    known = two[~np.isnan(two)]
+    low, high = np.percentile(known, [2.5, 97.5])
+    assert ends(two, "null") == {"null_low": low, "null_high": high}
 
 
 @pytest.mark.parametrize("values", [[], [1.0], [2.0, 2.0]])

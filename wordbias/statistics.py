@@ -57,11 +57,16 @@ def percentile_interval(samples: Array) -> Interval:
     return Interval(float(low), float(high))
 
 
-def ends(samples: Array | None) -> dict[str, float]:
-    """Return `percentile_interval` as details of a row; none without a defined value."""
-    if samples is None or np.isnan(samples).all():
+def ends(samples: Array | None, name: str = "") -> dict[str, float]:
+    """Return `percentile_interval` as details of a row; none without two defined values.
+
+    The details are `low` and `high`, of a `name` such as lists `lists_low` and `lists_high`.
+    """
+    if samples is None or np.sum(~np.isnan(samples)) < 2:
         return {}
-    return percentile_interval(samples)._asdict()
+    low, high = percentile_interval(samples)
+    before = f"{name}_" if name else ""
+    return {f"{before}low": low, f"{before}high": high}
 
 
 def paired_interval(before: Array | None, after: Array | None) -> Interval | None:
@@ -77,12 +82,13 @@ def paired_interval(before: Array | None, after: Array | None) -> Interval | Non
     Returns
     -------
     Interval or None
-        None without bootstrap values, with different numbers of them, or if no pair is defined.
+        None without bootstrap values, with different numbers of them, or if fewer than two pairs
+        are defined.
     """
     if before is None or after is None or before.shape != after.shape:
         return None
     differences = after - before
-    if np.isnan(differences).all():
+    if np.sum(~np.isnan(differences)) < 2:
         return None
     return percentile_interval(differences)
 

@@ -500,6 +500,9 @@ def test_random_removals_stand_beside_misp(
     assert "Change, beside that of 9 random removals with the same weights" in table.out
     assert "9 of 9  0.1000" in table.out
     assert max(map(len, table.out.splitlines())) <= 100
+    one = cli("misp", "--vocab", vocab, "--null", 1, "--seed-lists", 1, "--no-chance", "-q")
+    assert one.code == 0, one.err  # one draw has no interval
+    assert re.search(r"displacement.* –  +[01] of 1", one.out)
     refused = cli("misp", "--null", 0)
     assert (refused.code, "--null" in refused.err) == (2, True)
 

@@ -119,6 +119,16 @@ def test_counts_are_reused_by_the_next_call(
         wb.train_vectors(corpus, output=tmp_path / "c.txt", counts=tmp_path, **QUICK)
 
 
+def test_counts_are_not_kept_where_another_call_removes_its_own(
+    cli: Callable[..., Any], corpus: Path, tmp_path: Path
+) -> None:
+    given = options({**QUICK, "counts": tmp_path / "o.txt.counts"})
+    done = cli("train-vectors", corpus, "-o", tmp_path / "o.txt", *given)
+    assert done.code == 1
+    assert "a later call without --counts uses" in done.err
+    assert names(tmp_path) == {"corpus.txt"}
+
+
 def test_what_a_killed_count_left_is_removed_by_the_next(corpus: Path, tmp_path: Path) -> None:
     left = tmp_path / ".o.txt.counts.99999999.part"
     (left / "work").mkdir(parents=True)

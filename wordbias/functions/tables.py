@@ -170,7 +170,9 @@ def effect_lists_tables(study: Study, attribute: Attribute) -> list[Table]:
 
 
 def _middle(row: Row, name: str) -> str:
-    return f"{short(row.details[f'{name}_low'])} to {short(row.details[f'{name}_high'])}"
+    """Write the middle 95 % of draws; a dash where a single draw has none."""
+    low, high = (row.details.get(f"{name}_{end}") for end in ("low", "high"))
+    return "–" if low is None or high is None else f"{short(low)} to {short(high)}"
 
 
 def measures_tables(rows: list[Row]) -> list[Table]:

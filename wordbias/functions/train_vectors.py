@@ -192,7 +192,13 @@ def train_vectors(
         check_number(f"--{name}", value, 0, above=True)
     check_number("--alpha", alpha, 0, 1)
     target = Path(output)
-    folder = Path(f"{target}.counts" if counts is None else counts)
+    own = Path(f"{target}.counts")
+    if counts is not None and Path(counts) == own:
+        raise WordbiasError(
+            f"--counts: a later call without --counts uses {own} and removes it; name another "
+            "folder"
+        )
+    folder = own if counts is None else Path(counts)
     checkpoint, log = (
         target.with_name(f"{target.name}.{suffix}") for suffix in ("checkpoint", "log.jsonl")
     )

@@ -26,7 +26,7 @@ from wordbias.measures.panel import Panel
 from wordbias.measures.registry import BY_KEY, SELECTABLE
 from wordbias.measures.sembias import SemBias
 from wordbias.results import Row
-from wordbias.statistics import percentile_interval
+from wordbias.statistics import ends
 from wordbias.wordlists import Attribute, resolve, resolve_pairs
 from wordbias.workers import Workers
 
@@ -257,21 +257,10 @@ def _with_interval(
     own, other = values[row.subject].get(key), values[first].get(key)
     if row.value is None or own is None or not np.isfinite(own).any():
         return row
-    low, high = percentile_interval(own[np.isfinite(own)])
-    details = {
-        **row.details,
-        "lists": int(np.isfinite(own).sum()),
-        "lists_low": low,
-        "lists_high": high,
-    }
+    details = {**row.details, "lists": int(np.isfinite(own).sum()), **ends(own, "lists")}
     if row.subject != first and start is not None and other is not None:
-        change = (own - other)[np.isfinite(own - other)]
-        if len(change):
-            low, high = percentile_interval(change)
-            details |= {
-                "lists_from": first,
-                "lists_change": row.value - start,
-                "lists_change_low": low,
-                "lists_change_high": high,
-            }
+        change = own - other
+        if np.isfinite(change).any():
+            details |= {"lists_from": first, "lists_change": row.value - start}
+            details |= ends(change, "lists_change")
     return replace(row, details=details)

@@ -267,7 +267,7 @@ def with_null(rows: Sequence[Row], null: Mapping[Change, Float]) -> list[Row]:
                     **row.details,
                     "change": real[key],
                     "null": float(drawn.mean()),
-                    **_middle("null", drawn),
+                    **ends(drawn, "null"),
                     "null_draws": len(drawn),
                     "null_less": int((sizes < size).sum()),
                     "null_p": p_of_null(sizes, size),
@@ -365,23 +365,19 @@ def with_lists(rows: Sequence[Row], lists: Mapping[Stage, Float]) -> list[Row]:
         if "word" in row.details or row.value is None or not len(known):
             made.append(row)
             continue
-        details = {**row.details, "lists": len(known), **_middle("lists", known)}
+        details = {**row.details, "lists": len(known), **ends(known, "lists")}
         if (change := _change_of(row)) in real:
             start = lists.get((row.measure, "before", ""), row.details["neutral"])
             details["lists_change"] = real[change]
-            details |= _middle("lists_change", own - start)
+            details |= ends(own - start, "lists_change")
         if key[1:] == ("after", "before") and (row.measure, "after", LEFT_OUT) in lists:
             start, end = (lists[row.measure, stage, LEFT_OUT] for stage in ("before", "after"))
             if np.isfinite(end - start).any():
                 details["left_out_before"] = float(np.nanmean(start))
                 details["left_out_change"] = float(np.nanmean(end - start))
-                details |= _middle("left_out_change", end - start)
+                details |= ends(end - start, "left_out_change")
         made.append(replace(row, details=details))
     return made
-
-
-def _middle(name: str, values: Float) -> dict[str, float]:
-    return {f"{name}_{end}": value for end, value in ends(values).items()}
 
 
 # one run of MISP

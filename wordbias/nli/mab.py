@@ -166,7 +166,7 @@ def _bias_rows(part: _Part, subject: str, settings: Settings) -> Iterator[Row]:
         more = dict(tested) if measure == BIAS[0] else {}
         if lists is not None and np.isfinite(lists).any():
             more["lists"] = int(np.isfinite(lists).sum())
-            more |= {f"lists_{end}": limit for end, limit in ends(lists).items()}
+            more |= ends(lists, "lists")
         details = {**about, **ideal(measure), **ends(samples), **more}
         yield Row(subject, measure, value, details, samples)
 

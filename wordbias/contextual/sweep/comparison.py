@@ -22,6 +22,7 @@ from wordbias.rendering import Table, how_many
 from wordbias.results import Row, number
 from wordbias.statistics import (
     Array,
+    ends,
     p_of_null,
     percentile_interval,
     resamples,
@@ -208,14 +209,10 @@ def _with_lists(
         if row.details.get("against") == BASE:
             name = row.details["setting"]
             drawn = np.mean([[value(one) for one in head[name]] for head in lists], axis=0)
-            about = {LISTS: len(drawn), **_ends_of_lists(drawn - base)}
+            about = {LISTS: len(drawn), **ends(drawn - base, LISTS)}
             row = replace(row, details={**row.details, **about})
         made.append(row)
     return made
-
-
-def _ends_of_lists(values: Array) -> dict[str, float]:
-    return {f"{LISTS}_{end}": value for end, value in percentile_interval(values)._asdict().items()}
 
 
 def _generator(settings: Settings) -> np.random.Generator:
@@ -253,7 +250,7 @@ def _null(measure: str, subject: str, draws: Array, value: float, about: Mapping
     details = {
         **about,
         "draws": len(draws),
-        **percentile_interval(draws)._asdict(),
+        **ends(draws),
         "setting_value": value,
         "reached": int((sign * draws >= sign * value).sum()),
         "p": p_of_null(sign * draws, sign * value),
@@ -355,4 +352,7 @@ def _heads_table(symbol: str, names: Sequence[str], by: Mapping[tuple[str, str],
 
 
 def _range(row: Row, low: str, high: str) -> str:
+    """Write an interval; a dash where there is none, as of a single draw."""
+    if low not in row.details:
+        return "–"
     return f"{row.details[low]:.3f} … {row.details[high]:.3f}"
