@@ -101,7 +101,11 @@ def test_a_finished_study_is_not_repeated(cli: Run, files: Path, tmp_path: Path)
     again = _call(cli, files, tmp_path / "out", *options, "--format", "json")
     assert json.loads(again.out)["rows"] == found["rows"]
     assert before == {path: path.stat().st_mtime_ns for path in before}
-    table = _call(cli, files, tmp_path / "out", *options)
+    table = _call(cli, files, tmp_path / "out", *options, "--plot", tmp_path / "figure.svg")
+    assert f"Drawn: {tmp_path / 'figure.svg'}." in table.out
+    drawn = (tmp_path / "figure.svg").read_text(encoding="utf-8")
+    for said in ("E, nouns", "d, pronouns", "one", "two", "difference from base"):
+        assert said in drawn
     assert "Table 1, nouns" in table.out
     assert "Table 5: correlation with E" in table.out
     assert "Difference to base in E, models of the same seed in pairs" in table.out

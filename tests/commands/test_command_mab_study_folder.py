@@ -45,6 +45,23 @@ def test_outputs_that_cannot_be_folders(refused: Callable[..., str], tmp_path: P
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "old"]
 
 
+def test_figures_that_cannot_be_drawn(
+    refused: Callable[..., str], cli: Run, tmp_path: Path
+) -> None:
+    pytest.importorskip("matplotlib")
+    study = tmp_path / "study"
+    assert ".png, .pdf, .svg" in refused(study, "--plot", tmp_path / "x.jpeg")
+    given = ("--train", study, "--dev", study, "-o", study, "--plot", tmp_path / "x.svg")
+    done = cli("mab-study", study, *given, "--seeds", "3")
+    assert (done.code, done.out) == (2, "")
+    assert "--plot: a difference needs two seeds" in done.err
+    named = tmp_path / "pairs.svg"
+    named.write_text("my pairs")
+    assert "--plot" in refused(study, "--plot", named, "--test", named)
+    assert named.read_text() == "my pairs"
+    assert [path.name for path in tmp_path.iterdir()] == ["pairs.svg"]
+
+
 def test_a_locked_folder_is_refused(cli: Run, tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
     pairs, study = tmp_path / "pairs.tsv", tmp_path / "study"

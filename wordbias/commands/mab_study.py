@@ -13,6 +13,7 @@ from wordbias.nli.recipes import PRECISIONS, RECIPES
 command: click.Command = shell(
     mab_study,
     argument("embeddings", many=True, required=True),
+    option("plot", metavar="FILE"),
     option("seeds", type=SEEDS),
     option("recipe", type=click.Choice(list(RECIPES))),
     option("epochs", type=COUNT),

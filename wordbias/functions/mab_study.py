@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from wordbias.arguments import check_choice, seeds_of
-from wordbias.calls import note, public
+from wordbias.calls import note, path_of, public
 from wordbias.errors import UsageError, need
-from wordbias.formats.files import check_output_folder, check_writable, replacing
+from wordbias.formats.files import check_output_folder, check_writable, refuse_same, replacing
 from wordbias.functions.inputs import (
     EmbeddingsLike,
     ReadOptions,
@@ -63,6 +63,7 @@ def mab_study(
     dev: PairsLike,
     test: PairsLike | None = None,
     output: str | os.PathLike[str],
+    plot: str | os.PathLike[str] | None = None,
     seeds: int | Sequence[int] = (0, 1, 2, 3, 4, 5),
     recipe: str = "fast",
     epochs: int | None = None,
@@ -129,6 +130,8 @@ def mab_study(
         Test pairs, for the best epoch.
     output : path
         Folder of models, rows and study.json.
+    plot : path, optional
+        Draw each arm's differences to the first, a point a seed: .png, .pdf or .svg.
     seeds : int or sequence of int
         Random seeds; one model is trained for each.
     recipe : str
@@ -211,10 +214,8 @@ def mab_study(
     ...     output="study",
     ... )  # doctest: +SKIP
     """
-    folder = Path(output)
-    check_output_folder(folder)
-    if folder.is_dir():
-        check_writable(folder / _STORED)
+    folder, figure = Path(output), path_of(plot)
+    _check_outputs(folder, figure, {"--train": train, "--dev": dev, "--test": test}, seeds)
     check_choice("--set", set, CHOICES)
     half, templates = is_half(precision), None if lists is None else templates_of(lists)
     chosen, seeds = recipe_named(recipe, epochs=epochs), list(dict.fromkeys(seeds_of(seeds)))
@@ -263,6 +264,7 @@ def mab_study(
     related = correlations_with_error(rows)
     correlated = any(row.value is not None for row in related)
     closing = [f"Kept in {folder}: models, rows, {_STORED}."]
+    closing += [f"Drawn: {figure}."] * (figure is not None)
     if not correlated:
         closing.insert(0, "Correlations with E (Table 5) need at least 3 embeddings.")
     about = _about_seeds(rows, len(plan.embeddings) + len(plan.arms), len(plan.seeds))
@@ -286,7 +288,33 @@ def mab_study(
     )
     with replacing(folder / _STORED) as file:
         file.write(report.render("json").encode())
+    if figure is not None:
+        _draw(figure, report.rows)
     return report
+
+
+def _check_outputs(
+    folder: Path, figure: str | None, read: Mapping[str, object], seeds: int | Sequence[int]
+) -> None:
+    """Refuse outputs that could not be written after hours of training."""
+    check_output_folder(folder)
+    if folder.is_dir():
+        check_writable(folder / _STORED)
+    if figure is None:
+        return
+    from wordbias.pages.plots import check_plot
+
+    check_plot(figure)
+    if len({*seeds_of(seeds)}) < 2:
+        raise UsageError("--plot: a difference needs two seeds or more; give them with --seeds")
+    files = {option: path_of(given) for option, given in read.items()}
+    refuse_same({"--plot": figure, "-o": os.fspath(folder)}, files)
+
+
+def _draw(figure: str, rows: Sequence[Row]) -> None:
+    from wordbias.pages.study_plots import save_study
+
+    save_study(figure, rows)
 
 
 def _check_draws(option: str, draws: int, seeds: Sequence[int]) -> None:

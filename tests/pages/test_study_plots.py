@@ -1,0 +1,88 @@
+"""The figure of a study: every arm's differences, a point a seed, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wordbias import WordbiasError
+from wordbias.nli.differences import paired_differences
+from wordbias.pages.study_plots import draw_differences, paired_panels, save_study
+from wordbias.results import Row
+
+pytest.importorskip("matplotlib")
+from matplotlib.figure import Figure
+
+NAMES = ("glove", "misp", "glove.null")
+SETTINGS = ("nouns", "pronouns")
+
+
+def model_rows(values: Mapping[str, Sequence[float | None]]) -> list[Row]:
+    """Return rows of E and d of each model, of two settings; those of d are half of E."""
+    rows = []
+    for name, of_seeds in values.items():
+        for seed, value in enumerate(of_seeds):
+            for setting in SETTINGS:
+                about = {"set": "explicit", "setting": setting, "seed": seed, "neutral": 0}
+                half = None if value is None else value / 2
+                rows.append(Row(name, "mab-error", value, {**about, "better": "lower"}))
+                rows.append(Row(name, "mab-distance", half, {**about, "better": "lower"}))
+    return rows
+
+
+def study(seeds: int) -> list[Row]:
+    rng = np.random.default_rng(seeds)
+    rows = model_rows({name: rng.random(seeds).tolist() for name in NAMES})
+    return [*rows, *paired_differences(rows, "glove.null")]
+
+
+def test_each_point_is_the_difference_of_two_models_of_one_seed() -> None:
+    rows = study(4)
+    panels = paired_panels(rows)
+    assert list(panels) == [(m, s) for m in ("mab-error", "mab-distance") for s in SETTINGS]
+    values = {
+        (row.subject, row.details["seed"]): row.value
+        for row in rows
+        if (row.measure, row.details["setting"]) == ("mab-error", "nouns")
+    }
+    figure = Figure()
+    axes = draw_differences(figure.subplots(), panels["mab-error", "nouns"], NAMES[1:])
+    drawn = [np.asarray(one.get_offsets())[:, 0] for one in axes.collections[:3:2]]
+    for name, found in zip(NAMES[1:], drawn, strict=True):
+        expected = [values[name, s] - values["glove", s] for s in range(4)]  # type: ignore[operator]
+        np.testing.assert_allclose(np.sort(found), np.sort(expected))
+    means = np.array([np.asarray(line.get_xdata())[0] for line in axes.lines[1:]])
+    np.testing.assert_allclose(means, [found.mean() for found in drawn])
+    assert [label.get_text() for label in axes.get_yticklabels()] == list(NAMES[1:])
+
+
+@pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
+def test_a_figure_is_written_whole(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"study.{kind}"
+    save_study(path, study(3))
+    assert path.stat().st_size > 5000
+    if kind == "svg":
+        text = path.read_text(encoding="utf-8")
+        for said in ("misp", "glove.null", "E, nouns", "d, pronouns", "difference from glove"):
+            assert said in text
+        first = path.read_bytes()
+        save_study(path, study(3))
+        assert path.read_bytes() == first
+
+
+def test_a_seed_that_one_arm_lacks_is_no_point() -> None:
+    rows = model_rows({"glove": [0.5, 0.6, 0.4], "misp": [0.4, 0.5], "hard": [0.3, None, 0.2]})
+    panels = paired_panels([*rows, *paired_differences(rows)])
+    found = {arm.name: dict(arm.by_seed) for arm in panels["mab-error", "nouns"]}
+    assert found["misp"] == pytest.approx({0: -0.1, 1: -0.1})
+    assert found["hard"] == pytest.approx({0: -0.2, 2: -0.2})
+
+
+@pytest.mark.parametrize("seeds", [0, 1])
+def test_without_two_seeds_there_is_nothing_to_draw(tmp_path: Path, seeds: int) -> None:
+    with pytest.raises(WordbiasError, match="nothing to draw: a difference needs two"):
+        save_study(tmp_path / "x.svg", study(seeds))
+    assert not list(tmp_path.iterdir())

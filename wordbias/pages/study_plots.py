@@ -1,0 +1,113 @@
+"""Figure of a study of NLI models: each arm's paired differences in E and d, a point a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from wordbias.errors import WordbiasError
+from wordbias.nli.differences import CHANGES
+from wordbias.pages.plots import INK, save_figure
+from wordbias.results import Row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_SYMBOLS = {"mab-error": "E", "mab-distance": "d"}
+_POINT, _ZERO, _STRIPE = "#1b6ca8", "#9a9a9a", "#f3f3f3"
+_LINE, _PANEL, _HEAD = 0.3, 2.9, 0.7  # inches: an arm, the width of a panel, title and axis
+_CHARACTER = 0.075  # inches of a name
+
+
+class Arm(NamedTuple):
+    """Differences of one arm from the first embedding, and their mean, of one measure and set."""
+
+    name: str
+    by_seed: Mapping[int, float]
+    change: Row
+
+
+def save_study(path: str | Path, rows: Sequence[Row]) -> None:
+    """Draw the differences of every set, E beside d, and write them as one figure.
+
+    Parameters
+    ----------
+    path
+        A .png, .pdf or .svg, written whole or not at all.
+    rows
+        Rows of a study: those of single models, with their `seed`, and the paired differences.
+
+    Raises
+    ------
+    WordbiasError
+        If no arm has two seeds in common with the first, or the file cannot be drawn.
+    """
+    panels = paired_panels(rows)
+    if not panels:
+        raise WordbiasError(
+            f"{path}: nothing to draw: a difference needs two embeddings and two seeds of each"
+        )
+    measures = list(dict.fromkeys(measure for measure, _ in panels))
+    settings = list(dict.fromkeys(setting for _, setting in panels))
+    names = list(dict.fromkeys(arm.name for arms in panels.values() for arm in arms))
+
+    def draw(figure: Any) -> None:
+        grid = figure.subplots(len(settings), len(measures), squeeze=False, sharey=True)
+        for line, setting in zip(grid, settings, strict=True):
+            for axes, measure in zip(line, measures, strict=True):
+                draw_differences(axes, panels.get((measure, setting), []), names)
+                axes.set_title(f"{_SYMBOLS[measure]}, {setting}", fontsize=9, color=INK)
+        original = next(iter(panels.values()))[0].change.details["original"]
+        figure.supxlabel(
+            f"difference from {original}, a point a seed; mean, 95 % interval; left: less bias",
+            fontsize=8,
+            color=INK,
+        )
+
+    width = _CHARACTER * max(map(len, names)) + _PANEL * len(measures) + 0.3
+    save_figure(path, (width, (_LINE * len(names) + _HEAD) * len(settings)), draw)
+
+
+def paired_panels(rows: Sequence[Row]) -> dict[tuple[str, str], list[Arm]]:
+    """Return the arms of each measure and setting whose difference has an interval."""
+    values: dict[tuple[str, str], dict[str, dict[int, float]]] = {}
+    for row in rows:
+        if row.measure in CHANGES and "seed" in row.details and row.value is not None:
+            key = row.measure, str(row.details["setting"])
+            of_subject = values.setdefault(key, {}).setdefault(row.subject, {})
+            of_subject[int(row.details["seed"])] = row.value
+    panels: dict[tuple[str, str], list[Arm]] = {}
+    for measure, change in CHANGES.items():
+        for row in rows:
+            if row.measure == change and "low" in row.details:
+                key = measure, str(row.details["setting"])
+                own, first = (values[key][name] for name in (row.subject, row.details["original"]))
+                differences = {seed: own[seed] - first[seed] for seed in own if seed in first}
+                panels.setdefault(key, []).append(Arm(row.subject, differences, row))
+    return panels
+
+
+def draw_differences(axes: Axes, arms: Sequence[Arm], names: Sequence[str]) -> Axes:
+    """Draw a line for each arm: a point a seed, and below it the mean with its interval."""
+    places = {name: place for place, name in enumerate(names)}
+    for place in places.values():
+        if place % 2 == 0:
+            axes.axhspan(place - 0.5, place + 0.5, color=_STRIPE, lw=0, zorder=0)
+    axes.axvline(0, color=_ZERO, lw=0.8, zorder=1)
+    for arm in arms:
+        place, about = places[arm.name], arm.change.details
+        above = [place - 0.14] * len(arm.by_seed)
+        axes.scatter(
+            list(arm.by_seed.values()), above, s=12, color=_POINT, alpha=0.6, lw=0, zorder=2
+        )
+        axes.hlines(place + 0.2, about["low"], about["high"], color=INK, lw=1.4, zorder=3)
+        axes.plot(arm.change.value or 0.0, place + 0.2, "D", color=INK, ms=3.5, zorder=4)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_yticks(list(places.values()), names)
+    axes.tick_params(axis="y", length=0)
+    axes.tick_params(axis="x", labelsize=7)
+    axes.locator_params(axis="x", nbins=5)
+    axes.spines["left"].set_visible(False)
+    axes.margins(x=0.08)
+    return axes
