@@ -1,4 +1,4 @@
-.PHONY: test lint format wheel
+.PHONY: test lint format package
 
 test:
 	pytest -n auto
@@ -13,5 +13,5 @@ format:
 	ruff format wordbias tests
 	ruff check --fix wordbias tests
 
-wheel:
-	python -m build --wheel
+package:
+	python tools/check_package.py --output dist

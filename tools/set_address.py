@@ -1,0 +1,56 @@
+"""Set the address of the repository in every file that has it.
+
+Usage: python tools/set_address.py OWNER/NAME
+
+The address stands in setup.cfg, under project_urls; the long description takes it from there when
+the package is built. Files that cannot read setup.cfg have a copy. This changes them all.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+_ADDRESS = re.compile(r"^    Repository = https://github\.com/([\w.-]+)/([\w.-]+)$", re.MULTILINE)
+
+
+def main() -> None:
+    """Change the address in the files that git knows, and name them."""
+    wanted = re.fullmatch(r"([A-Za-z0-9-]+)/([\w.-]+)", sys.argv[1] if len(sys.argv) == 2 else "")
+    if wanted is None:
+        sys.exit("usage: python tools/set_address.py OWNER/NAME")
+    for name in change(ROOT, *wanted.groups()):
+        print(name)
+
+
+def change(folder: Path, owner: str, name: str) -> list[str]:
+    """Write the new address to the files of a repository; return the names of those changed."""
+    found = _ADDRESS.search((folder / "setup.cfg").read_text(encoding="utf-8"))
+    if found is None:
+        sys.exit("setup.cfg: no line 'Repository = https://github.com/OWNER/NAME'")
+    old_owner, old_name = found.groups()
+    end = r"(?![\w-])"
+    pages = rf"\b{re.escape(old_owner)}\.github\.io/{re.escape(old_name)}{end}"
+    source = rf"github\.com/{re.escape(old_owner)}/{re.escape(old_name)}{end}"
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=folder, capture_output=True, encoding="utf-8", check=True
+    )
+    changed = []
+    for file in listed.stdout.split("\0")[:-1]:
+        path = folder / file
+        if path.is_symlink() or not path.is_file():
+            continue
+        old = path.read_bytes().decode("utf-8", errors="surrogateescape")
+        new = re.sub(source, f"github.com/{owner}/{name}", old)
+        new = re.sub(pages, f"{owner}.github.io/{name}", new)
+        if new != old:
+            path.write_bytes(new.encode("utf-8", errors="surrogateescape"))
+            changed.append(file)
+    return changed
+
+
+if __name__ == "__main__":
+    main()
