@@ -26,6 +26,7 @@ from wordbias import Embedding
 from wordbias.biographies.synthetic import synthetic
 from wordbias.cli import run
 from wordbias.contextual.sentence_pairs import sentence_pairs
+from wordbias.contextual.settings import all_settings
 from wordbias.nli.test_sets import build
 from wordbias.wordlists import Attribute, Templates, load_queries
 
@@ -374,6 +375,19 @@ def table_of_measures(path: Path) -> None:
     _write(path, "\n".join(("emb,MIDB,E", *rows)) + "\n")
 
 
+def table_of_settings(path: Path) -> None:
+    """Write a table of the shape of Dawkins et al. (2024), Table 7."""
+    rng = np.random.default_rng(0)
+    settings = [str(setting).partition("-")[::2] for setting in all_settings()]
+    columns = "strength,distance,parity,accuracy,fairness,snli_accuracy"
+    lines = [f"level,settings (n11 c11 n12 c12 np),{columns}"]
+    for level, numbers in [("Base", ""), ("Sent-debias", ""), *settings]:
+        s, d, parity, accuracy, snli = rng.uniform(0.1, 0.9, 5).round(4)
+        eta = round(parity * accuracy, 4)
+        lines.append(f"{level},{' '.join(numbers)},{s},{d},{parity},{accuracy},{eta},{snli}")
+    path.write_text("\n".join(lines) + "\n")
+
+
 def _write(path: Path, text: str) -> None:
     made = gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode()
     path.write_bytes(made)
@@ -419,6 +433,7 @@ STAND_INS: dict[str, Callable[[Path], None]] = {
     "nurse.tsv": small_likelihood.pairs,
     "pairs.tsv": small_likelihood.pairs,
     "paper1_table6.csv": table_of_measures,
+    "paper2_table7_clean.csv": table_of_settings,
     "potion-base-8M": static_model,
     "predictions.csv": predictions,
     "rated.tsv": rated_pairs,

@@ -14,7 +14,7 @@ DOCUMENTS = (
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     ROOT / "benchmarks" / "README.md",
-    *(path for path in sorted((ROOT / "docs").glob("*.md")) if path.name not in WRITTEN_BY_TOOLS),
+    *(path for path in sorted((ROOT / "docs").rglob("*.md")) if path.name not in WRITTEN_BY_TOOLS),
 )
 _FENCE = re.compile(r"^( *)```([^\n]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 _CALL = re.compile(r"`(wordbias [^`]+)`")

@@ -13,8 +13,6 @@ import pytest
 import stand_ins
 from fences import ROOT
 
-from wordbias.contextual.settings import all_settings
-
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
@@ -37,22 +35,9 @@ def table_6(path: Path) -> None:
     path.write_text("\n".join([names, *lines]) + "\n")
 
 
-def table_7(path: Path) -> None:
-    """Write a table of the shape of Dawkins et al. (2024), Table 7."""
-    rng = np.random.default_rng(0)
-    settings = [str(setting).partition("-")[::2] for setting in all_settings()]
-    columns = "strength,distance,parity,accuracy,fairness,snli_accuracy"
-    lines = [f"level,settings (n11 c11 n12 c12 np),{columns}"]
-    for level, numbers in [("Base", ""), ("Sent-debias", ""), *settings]:
-        s, d, parity, accuracy, snli = rng.uniform(0.1, 0.9, 5).round(4)
-        eta = round(parity * accuracy, 4)
-        lines.append(f"{level},{' '.join(numbers)},{s},{d},{parity},{accuracy},{eta},{snli}")
-    path.write_text("\n".join(lines) + "\n")
-
-
 STAND_INS: dict[str, Callable[[Path], None]] = {
     "paper1_table6.csv": table_6,
-    "paper2_table7_clean.csv": table_7,
+    "paper2_table7_clean.csv": stand_ins.table_of_settings,
     "sentence-transformers/all-MiniLM-L6-v2": stand_ins.encoder,
 }
 """By the values of parameters."""
