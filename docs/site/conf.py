@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _VERSION = re.compile(r'^__version__ = "(.+)"$', re.MULTILINE)
 
 NAVIGATION: dict[str, tuple[str, ...]] = {
-    "Start": ("docs/README", "docs/install"),
+    "Start": ("docs/README", "docs/install", "docs/which-measure", "docs/glossary"),
     "Word vectors": (
         "docs/embedding",
         "docs/audit",
