@@ -21,7 +21,12 @@ ROOT = Path(__file__).resolve().parents[2]
 _VERSION = re.compile(r'^__version__ = "(.+)"$', re.MULTILINE)
 
 NAVIGATION: dict[str, tuple[str, ...]] = {
-    "Start": ("docs/README", "docs/install"),
+    "Start": ("docs/README", "docs/install", "docs/which-measure", "docs/glossary"),
+    "Tutorials": (
+        "docs/tutorials/vectors",
+        "docs/tutorials/encoder",
+        "docs/tutorials/reproduce",
+    ),
     "Word vectors": (
         "docs/embedding",
         "docs/audit",
@@ -54,6 +59,7 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/cli",
         "docs/api",
         "docs/measures",
+        "docs/gallery",
         "docs/hub",
         "docs/scaling",
         "docs/shell",
