@@ -95,6 +95,17 @@ def threads() -> int:
     return os.cpu_count() or 1
 
 
+@contextmanager
+def limited_threads(count: int = 1) -> Iterator[None]:
+    """Use `count` threads inside the block, by default one: other processes have the cores."""
+    before = _requested
+    set_threads(count)
+    try:
+        yield
+    finally:
+        set_threads(before)
+
+
 _WITH_BLAS = ("scipy.linalg", "scipy.optimize", "sklearn", "torch")
 
 

@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import (
     AbstractContextManager,
     ExitStack,
@@ -72,7 +72,7 @@ class Workers:
         *,
         shared: tuple[Any, ...] = (),
         lost: str = "start it again",
-    ) -> Iterator[tuple[int, R]]:
+    ) -> Generator[tuple[int, R], None, None]:
         """Yield the index of each item and its result, in the order in which they finish.
 
         Parameters
@@ -271,6 +271,9 @@ def _results(
                 _cancel(results)
                 raise WordbiasError(result.message)
             yield place, result
+    except GeneratorExit:  # the caller goes no further
+        _cancel(results)
+        raise
     except TerminatedWorkerError:
         raise WordbiasError(
             f"a worker process died, perhaps for want of memory; {lost}, with fewer --jobs if it "

@@ -117,4 +117,5 @@ def test_an_interruption_after_training_names_the_remedy(
     assert done.code == 130
     assert "the same call resumes: models and rows are kept" in done.err
     names = sorted(path.name for path in study.iterdir())
-    assert names == ["v.seed0.safetensors", "v.seed0.safetensors.log.jsonl"]
+    model = "v.seed0.safetensors"
+    assert names == [model, f"{model}.log.jsonl", f"{model}.rows.json"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +140,9 @@ def test_seeds_and_embeddings_make_different_models(trained: list[Job]) -> None:
 def test_processes_make_the_same_models(trained: list[Job], tmp_path: Path) -> None:
     again = planned(tmp_path / "new" / "folder")
     set_threads(2)  # two processes of one thread
-    run(again)
+    ended: list[Job] = []
+    run(again, finished=ended.append)
+    assert {job.output for job in ended} == {job.output for job in again}
     for one, other in zip(trained, again, strict=True):
         assert_equal(one.output, other.output)
         assert without_seconds(one) == without_seconds(other)
@@ -185,8 +187,68 @@ def test_a_finished_model_is_not_trained_again(
     assert [job.output.stat().st_mtime_ns for job in trained] == before
 
 
+def test_each_model_is_handed_on_before_the_next_is_trained(tmp_path: Path) -> None:
+    chosen, there = planned(tmp_path, (0,), epochs=1), []
+    recipe = replace(RECIPE, epochs=1)
+    run(chosen[:1], recipe)
+
+    def finished(job: Job) -> None:
+        there.append([job.output.name, *(one.output.exists() for one in chosen)])
+
+    run(chosen, recipe, finished=finished)  # the first was trained already
+    assert there == [[chosen[1].output.name, True, True]]
+    other = planned(tmp_path / "other", (0,), epochs=1)
+    chosen, there = other, []
+    run(chosen, recipe, finished=finished)
+    names = [job.output.name for job in chosen]
+    assert there == [[names[0], True, False], [names[1], True, True]]
+
+
+def test_an_error_while_others_train_ends_them(tmp_path: Path) -> None:
+    """Without a warning of joblib that jobs were cancelled."""
+    chosen = planned(tmp_path)
+
+    def refuse(job: Job) -> None:
+        raise WordbiasError(f"{job.output.name} cannot be scored")
+
+    set_threads(2)
+    with pytest.raises(WordbiasError, match="cannot be scored"):
+        run(chosen, finished=refuse)
+    run(chosen)
+    assert all(job.is_done() for job in chosen)
+
+
+def test_pairs_that_may_not_be_written_to_are_read(trained: list[Job], tmp_path: Path) -> None:
+    """As those that another process maps into its memory."""
+
+    def closed(x: Any) -> Any:
+        copied = x.copy()
+        copied.flags.writeable = False
+        return copied
+
+    def read_only(pairs: Any) -> Any:
+        own = pairs.sentences
+        sentences = replace(own, **{f.name: closed(getattr(own, f.name)) for f in fields(own)})
+        sides = {name: closed(getattr(pairs, name)) for name in ("premise", "hypothesis", "labels")}
+        return replace(pairs, sentences=sentences, **sides)
+
+    (job, *_) = planned(tmp_path)
+    job = replace(job, vectors=closed(job.vectors))
+    pairs = [read_only(DATA.encoded[name]) for name in ("train", "dev")]
+    before = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)
+    try:
+        train_stacked([job], Setup(*pairs, RECIPE, False), torch.device("cpu"))
+    finally:
+        torch.set_warn_always(before)
+    assert_equal(trained[0].output, job.output)
+
+
 def stacked_run(
-    jobs: Sequence[Job], monkeypatch: pytest.MonkeyPatch, written: int | None = None
+    jobs: Sequence[Job],
+    monkeypatch: pytest.MonkeyPatch,
+    written: int | None = None,
+    finished: Callable[[Job], object] = lambda _: None,
 ) -> list[list[Job]]:
     """Train as on a GPU, all models stacked; stop when so many are written; return the stacks."""
     trained_now: list[list[Job]] = []
@@ -206,7 +268,7 @@ def stacked_run(
         patch.setattr(trainer, "train_stacked", train)
         patch.setattr(Model, "save", stopping)
         if written is None:
-            run(jobs)
+            run(jobs, finished=finished)
         else:
             with pytest.raises(KeyboardInterrupt):
                 run(jobs)
@@ -218,7 +280,9 @@ def test_a_stack_that_was_killed_between_two_files_is_resumed_from_its_checkpoin
     written: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     straight, chosen = planned(tmp_path / "straight"), planned(tmp_path)
-    stacked_run(straight, monkeypatch)
+    ended: list[Job] = []
+    stacked_run(straight, monkeypatch, finished=ended.append)
+    assert ended == straight
     stacked_run(chosen, monkeypatch, written)
     assert sum(job.output.exists() for job in chosen) == written
     monkeypatch.setattr(NLITask, "losses", lambda *_: pytest.fail("trained again"))
@@ -226,6 +290,21 @@ def test_a_stack_that_was_killed_between_two_files_is_resumed_from_its_checkpoin
     for one, other in zip(straight, chosen, strict=True):
         assert one.output.read_bytes() == other.output.read_bytes()
     assert not list(tmp_path.rglob("*.checkpoint"))
+
+
+def test_a_model_that_is_not_wanted_is_trained_with_its_stack_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = planned(tmp_path)
+    stacked_run(jobs[:2], monkeypatch, 0)
+    jobs = [replace(job, wanted=job is jobs[1]) for job in jobs]
+    assert stacked_run(jobs, monkeypatch) == [jobs[:2]]
+    assert [job.output.exists() for job in jobs] == [True, True, False, False]
+    assert not list(tmp_path.glob("*.checkpoint"))
+    alone = planned(tmp_path / "alone", (0,))
+    alone = [replace(job, wanted=job is alone[1]) for job in alone]
+    run(alone)
+    assert [job.output.exists() for job in alone] == [False, True]
 
 
 def test_new_models_do_not_join_a_stack_that_is_resumed(
@@ -354,13 +433,15 @@ def test_a_cluster_trains_the_same(
     if "ray" in sys.modules:  # other tests may have joined a cluster, and here one is started
         sys.modules["ray"].shutdown()
     chosen = planned(tmp_path)
-    run(chosen, workers=Workers(2, cluster))
+    ended: list[Job] = []
+    run(chosen, workers=Workers(2, cluster), finished=ended.append)
+    assert {job.output for job in ended} == {job.output for job in chosen}
     for one, other in zip(trained, chosen, strict=True):
         assert_equal(one.output, other.output)
 
 
 def test_a_cluster_that_writes_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Workers, "results", lambda *_, **__: [])
+    monkeypatch.setattr(Workers, "unordered", lambda *_, **__: (one for one in ()))
     with pytest.raises(WordbiasError, match="another folder; name an output that all machines"):
         run(planned(tmp_path), workers=Workers(2, "dask"))
 

@@ -114,8 +114,9 @@ def mab_study(
     it too; give MISP of all names as one of them.
 
     With ``groups`` measures and test sets are about its two groups. Results are stored in the
-    folder: the same call resumes an interrupted one, and a call with more embeddings computes only
-    what is new.
+    folder, those of a model as soon as it is trained: the same call resumes an interrupted one, on
+    another machine too if the files ``*.rows.json`` and ``*.measures.json`` are copied. A call with
+    more embeddings computes only what is new.
 
     Parameters
     ----------

@@ -72,6 +72,9 @@ class Job:
         Data, vectors and settings, as stored with the model; jobs with equal ones are the same.
     known
         Share of the tokens of the training sentences that the embedding has.
+    wanted
+        False if what is asked of the model is stored: it is trained only with the others of a
+        checkpoint that holds it too.
     """
 
     vectors: NDArray[np.float32]
@@ -79,6 +82,7 @@ class Job:
     output: Path
     about: Mapping[str, Any]
     known: float
+    wanted: bool = True
 
     @property
     def log(self) -> Path:
@@ -97,15 +101,15 @@ class Job:
         )
 
     def is_done(self) -> bool:
-        """Return whether the model is written.
+        """Return whether the model is written, or not wanted.
 
         Raises
         ------
         WordbiasError
             If there is another file, or a model trained otherwise: it is not overwritten.
         """
-        if not self.output.exists():
-            return False
+        if not self.wanted or not self.output.exists():
+            return not self.wanted
         try:
             known = Model.load(self.output).about
         except WordbiasError as error:

@@ -218,8 +218,6 @@ def encode(model: Model, vectors: Float32, sentences: Sentences) -> Encodings:
     """Encode distinct sentences, those of equal length together."""
     total = len(sentences.flat)
     encoded = Encodings(*(np.empty((total, model.hidden), np.float32) for _ in range(3)))
-    with blas_threads():
-        words = Words(model, vectors)
 
     def work(rows: Ints) -> None:
         place = sentences.start[rows][:, None] + np.arange(sentences.length[rows[0]])  # (B, L)
@@ -230,7 +228,8 @@ def encode(model: Model, vectors: Float32, sentences: Sentences) -> Encodings:
         encoded.own[place] = times(a, first[:w]) + model.weights["compare.first.bias"]
         encoded.other[place] = times(a, first[w:])
 
-    with blas_threads(1):
+    with blas_threads(1):  # so that no value depends on the number of threads
+        words = Words(model, vectors)
         for _ in ordered_map(work, _groups([sentences.length], _SENTENCES)):
             pass
     return encoded

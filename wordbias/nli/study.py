@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from wordbias import __version__
+from wordbias.calls import note
 from wordbias.comparison import correlation_row
 from wordbias.correlation import correlation
 from wordbias.embedding import Embedding
@@ -41,6 +42,7 @@ from wordbias.nli.test_sets import (
     with_known_words,
 )
 from wordbias.nli.train import train_all
+from wordbias.rendering import how_many
 from wordbias.results import Row
 from wordbias.statistics import ends
 from wordbias.training import difference
@@ -124,9 +126,8 @@ class Plan:
                 f"--average-epochs: expected at most {self.recipe.epochs}, the epochs of a "
                 f"training, got {self.average_epochs}; give fewer, or more --epochs"
             )
-        everything = (*self.embeddings, *self.null, *self.redraws)
-        dims = {embedding.name: embedding.dim for embedding in everything}
-        if len(dims) != len(everything) or not dims.keys().isdisjoint(self.arms):
+        dims = {embedding.name: embedding.dim for embedding in self.everything}
+        if len(dims) != len(self.everything) or not dims.keys().isdisjoint(self.arms):
             raise WordbiasError("two embeddings have the same name; rename one of the files")
         if len(set(dims.values())) > 1:
             found = ", ".join(f"{name} {dim}" for name, dim in dims.items())
@@ -147,6 +148,11 @@ class Plan:
     def redraws_name(self) -> str:
         """Name of the arm of redrawn word lists."""
         return f"{self.embeddings[0].name}.misp-lists"
+
+    @property
+    def everything(self) -> list[Embedding]:
+        """The embeddings, and the draws of each arm."""
+        return [*self.embeddings, *self.null, *self.redraws]
 
     @property
     def arms(self) -> dict[str, Sequence[Embedding]]:
@@ -194,44 +200,75 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
             "any embedding; give vectors that have the words"
         )
     data = Data.of(dict(plan.data))
-    trained = [(plan.embeddings, plan.seeds)]
-    trained += [
+    read = [(plan.embeddings, plan.seeds)]
+    read += [
         ([draw], [seed for seed in plan.seeds if seed % len(draws) == i])
         for draws in plan.arms.values()
         for i, draw in enumerate(draws)
     ]
     jobs = [
         job
-        for embeddings, seeds in trained
+        for embeddings, seeds in read
         for job in plan_jobs(
             embeddings, seeds, data, plan.recipe, plan.folder, half=plan.half, raw=plan.raw
         )
     ]
-    for job in jobs if plan.average_epochs else []:
-        if job.is_done():  # before all training: are its last epochs there?
-            list(last_models(job, plan.average_epochs))
+    # if it is stopped, all arms have as many seeds
+    left = [
+        replace(job, wanted=read_rows(*_rows_file(plan, job)) is None)
+        for job in sorted(jobs, key=lambda job: job.seed)
+    ]
+    trained = [job for job in left if job.wanted and job.is_done()]
+    for job in trained if plan.average_epochs else []:  # are the last epochs there?
+        list(last_models(job, plan.average_epochs))
+    for line in trained_anew(plan, [job for job in left if not job.is_done()]):
+        note(line)
+    known = {embedding.name: embedding for embedding in plan.everything}
+
+    def score(job: Job) -> None:
+        _model_rows(plan, known[job.about["embedding"]["name"]], job)
+
     with output_folder(plan.folder), locked(plan.folder / "study"):
-        train_all(
-            sorted(jobs, key=lambda job: job.seed),  # if it is stopped, all arms have as many seeds
-            data.encoded["train"],
-            data.encoded["dev"],
-            plan.recipe,
-            device=device,
-            half=plan.half,
-            kept=plan.average_epochs,
-            workers=workers,
-        )
         try:
+            for job in trained:
+                score(job)
+            train_all(
+                left,
+                data.encoded["train"],
+                data.encoded["dev"],
+                plan.recipe,
+                device=device,
+                half=plan.half,
+                kept=plan.average_epochs,
+                workers=workers,
+                finished=score,
+            )
             return study_rows(plan, jobs)
+        except Interrupted:  # of the training
+            raise
         except KeyboardInterrupt:
             raise Interrupted("the same call resumes: models and rows are kept") from None
+
+
+def trained_anew(plan: Plan, jobs: Sequence[Job]) -> list[str]:
+    """Return a note on models that are trained although there are rows: of other settings."""
+    others = []
+    for job in jobs:
+        path, about = _rows_file(plan, job)
+        if path.exists():
+            known = cached_about(path)
+            said = difference(dict(known), _key(about)) if known else None
+            others.append(f"{path}: its {said}" if said else f"{path}: has no rows")
+    if not others:
+        return []
+    more = f", as {how_many(len(others) - 1, 'other')}" if others[1:] else ""
+    return [f"{others[0]}; its model is not here either, and is trained anew{more}"]
 
 
 def study_rows(plan: Plan, jobs: Sequence[Job]) -> list[Row]:
     """Score and measure what is not cached: models, their means over seeds, embeddings."""
     arm_of = {draw.name: name for name, draws in plan.arms.items() for draw in draws}
-    drawn = [draw for draws in plan.arms.values() for draw in draws]
-    known = {embedding.name: embedding for embedding in (*plan.embeddings, *drawn)}
+    known = {embedding.name: embedding for embedding in plan.everything}
     scored = []
     for job in jobs:
         name = job.about["embedding"]["name"]
@@ -331,17 +368,10 @@ def _model_rows(plan: Plan, embedding: Embedding, job: Job) -> list[Row]:
             scored = score_set(model, embedding, test)
             yield from mab_rows(test, scored.probabilities, embedding.name)
 
-    path = job.output.with_name(f"{job.output.name}.{_file_prefix(plan)}rows.json")
-    about = {
-        **job.about,
-        "test": plan.test.sha256 if plan.test else None,
-        **_attribute_key(plan),
-        **_sets_key(plan),
-    }
+    path, about = _rows_file(plan, job)
     if not plan.average_epochs:
         rows = cached_rows(path, about, lambda: list(make(Model.load(job.output))))
     else:
-        about["average_epochs"] = plan.average_epochs
         rows = cached_rows(
             path,
             about,
@@ -350,6 +380,20 @@ def _model_rows(plan: Plan, embedding: Embedding, job: Job) -> list[Row]:
             ),
         )
     return [replace(row, details={**row.details, "seed": job.seed}) for row in rows]
+
+
+def _rows_file(plan: Plan, job: Job) -> tuple[Path, dict[str, Any]]:
+    """Return the file of the rows of one model, and its key, for which no model is needed."""
+    path = job.output.with_name(f"{job.output.name}.{_file_prefix(plan)}rows.json")
+    about = {
+        **job.about,
+        "test": plan.test.sha256 if plan.test else None,
+        **_attribute_key(plan),
+        **_sets_key(plan),
+    }
+    if plan.average_epochs:
+        about["average_epochs"] = plan.average_epochs
+    return path, about
 
 
 def last_models(job: Job, count: int) -> Iterator[tuple[int, Model]]:
@@ -501,16 +545,12 @@ def _hash_of(value: object) -> str:
 
 
 def cached_rows(path: Path, about: Mapping[str, Any], make: Callable[[], list[Row]]) -> list[Row]:
-    """Return the rows of a file if its key is `about`, or make and write them.
-
-    The version of wordbias is a part of the key: another version may have corrected a measure.
-    """
-    wanted = json.loads(json.dumps({**about, "wordbias": __version__}))
-    rows = _read(path, wanted)
+    """Return the rows of a file if its key is `about`, or make and write them."""
+    rows = read_rows(path, about)
     if rows is not None:
         return rows
     rows = make()
-    text = json.dumps({"about": wanted, "rows": [row.to_dict() for row in rows]})
+    text = json.dumps({"about": _key(about), "rows": [row.to_dict() for row in rows]})
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
         file.write(text.encode())
@@ -526,11 +566,11 @@ def cached_about(path: Path) -> Mapping[str, Any]:
     return about
 
 
-def _read(path: Path, wanted: Any) -> list[Row] | None:
+def read_rows(path: Path, about: Mapping[str, Any]) -> list[Row] | None:
     """Return the rows of a file, or None if there is none with this key, or it is damaged."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        if found["about"] != wanted:
+        if found["about"] != _key(about):
             return None
         return [
             Row(row.pop("subject"), row.pop("measure"), row.pop("value"), row)
@@ -538,6 +578,11 @@ def _read(path: Path, wanted: Any) -> list[Row] | None:
         ]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
+
+
+def _key(about: Mapping[str, Any]) -> Any:
+    """Return a key as JSON holds it, with the version: another may have corrected a measure."""
+    return json.loads(json.dumps({**about, "wordbias": __version__}))
 
 
 # Means over seeds, and correlations with the measures

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, NamedTuple
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Generator, Tensor, nn
 from torch.nn import functional as F
 
-from wordbias.devices import find_device, threads, torch_threads
+from wordbias.devices import find_device, limited_threads, threads, torch_threads
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.nli.files import Model
 from wordbias.nli.jobs import Job
@@ -54,6 +53,7 @@ def train_all(
     half: bool = False,
     kept: int = 0,
     workers: Workers | None = None,
+    finished: Callable[[Job], object] = lambda _: None,
 ) -> None:
     """Train every job that is not done, and write the models.
 
@@ -78,6 +78,9 @@ def train_all(
     workers
         Processes or cluster for training on CPUs; by default one local process a thread. On a
         cluster all workers must see the folder of the outputs.
+    finished
+        Function that is called in this process with each job, as soon as its model is written;
+        other processes go on training meanwhile.
 
     Raises
     ------
@@ -90,20 +93,23 @@ def train_all(
     for job in (job for stack in left for job in stack):
         job.output.parent.mkdir(parents=True, exist_ok=True)
     setup, workers = Setup(train_pairs, dev_pairs, recipe, half, kept), workers or Workers()
-    unwritten = [job for stack in left for job in stack if not job.output.exists()]
+    unwritten = [job for stack in left for job in stack if not job.is_done()]
     at_once = min(workers.jobs or threads(), len(unwritten))
     try:
         if workers.backend != "loky":
-            _train_on_cluster(unwritten, setup, workers)
+            _train_on_cluster(unwritten, setup, workers, finished)
         elif chosen.type == "cpu" and at_once > 1:
-            _train_in_processes(unwritten, setup, Workers(at_once))
+            _train_in_processes(unwritten, setup, Workers(at_once), finished)
         elif chosen.type == "cpu":
             for job in unwritten:
                 with torch_threads(threads()):
                     train_stacked([job], setup, chosen)
+                finished(job)
         else:
             for stack in left:
                 train_stacked(stack, setup, chosen)
+                for job in stack:
+                    finished(job)
     except KeyboardInterrupt:
         raise Interrupted(_LOST) from None
 
@@ -356,8 +362,11 @@ class Tokens(NamedTuple):
 
 
 def moved(values: NDArray[Any], device: torch.device) -> Tensor:
-    """Return an array as a tensor on a device; a GPU copies it while the host goes on."""
-    found = torch.from_numpy(values)
+    """Return an array as a tensor on a device; a GPU copies it while the host goes on.
+
+    A tensor shares the memory of its array, so that one that is read-only is copied.
+    """
+    found = torch.from_numpy(np.require(values, requirements="W"))
     if device.type == "cuda":
         return found.pin_memory().to(device, non_blocking=True)
     return found.to(device)
@@ -404,7 +413,9 @@ def make_optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
 # Jobs in processes of their own: steps are counted in a shared file, losses read from the logs.
 
 
-def _train_in_processes(jobs: Sequence[Job], setup: Setup, workers: Workers) -> None:
+def _train_in_processes(
+    jobs: Sequence[Job], setup: Setup, workers: Workers, finished: Callable[[Job], object]
+) -> None:
     done = sum(epochs_logged(job.log) for job in jobs if job.checkpoint.exists())
     batches = -(-len(setup.train) // setup.recipe.batch)
     total = (len(jobs) * setup.recipe.epochs - done) * batches  # at most
@@ -413,7 +424,11 @@ def _train_in_processes(jobs: Sequence[Job], setup: Setup, workers: Workers) -> 
         np.zeros(len(jobs), np.int64).tofile(steps)
         with shared_progress(steps, [job.log for job in jobs], total):
             numbered, shared = list(enumerate(jobs)), (setup, steps)
-            deque(workers.unordered(_train_counted, numbered, shared=shared, lost=_LOST), maxlen=0)
+            ended = workers.unordered(_train_counted, numbered, shared=shared, lost=_LOST)
+            with closing(ended):
+                for i, _ in ended:
+                    with limited_threads():  # the others have the cores
+                        finished(jobs[i])
 
 
 def _train_counted(setup: Setup, steps: Path, numbered: tuple[int, Job]) -> None:
@@ -426,9 +441,15 @@ def _train_one(setup: Setup, job: Job, bar: Bar | None = None) -> None:
     train_stacked([job], setup, torch.device("cpu"), bar)
 
 
-def _train_on_cluster(jobs: Sequence[Job], setup: Setup, workers: Workers) -> None:
-    title = f"training {len(jobs)} models"
-    workers.results(_train_one, jobs, title, shared=(setup,), unit="model")
+def _train_on_cluster(
+    jobs: Sequence[Job], setup: Setup, workers: Workers, finished: Callable[[Job], object]
+) -> None:
+    ended = workers.unordered(_train_one, jobs, shared=(setup,), lost=_LOST)
+    with progress(f"training {len(jobs)} models", len(jobs), "model") as bar, closing(ended):
+        for i, _ in ended:
+            bar.update(1)
+            if jobs[i].output.exists():  # a shared folder may show it later
+                finished(jobs[i])
     missing = [job.output for job in jobs if not job.output.exists()]
     if missing:
         raise WordbiasError(

@@ -1,0 +1,216 @@
+"""`wordbias mab-study`, stopped and begun again: here, and on a machine that has only the rows."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="the study trains models")
+
+from wordbias import Embedding
+from wordbias.calls import WordbiasWarning
+from wordbias.errors import WordbiasError
+from wordbias.functions.mab_study import mab_study
+from wordbias.nli import study, train
+from wordbias.nli.train import NLITask
+from wordbias.wordlists import Templates
+
+Run = Callable[..., Any]
+NAMES = ("base", "one")
+MODELS = [f"{name}.seed{seed}.safetensors" for seed in (0, 1) for name in NAMES]
+"""In the order in which they are trained."""
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two embeddings of the sample's words, and pairs too few to learn from."""
+    folder = tmp_path_factory.mktemp("resume")
+    sample = Embedding.sample()
+    noise = np.random.default_rng(0).normal(size=sample.vectors.shape)
+    for name, share in zip(NAMES, (0.0, 0.3), strict=True):
+        sample.with_vectors(sample.vectors + share * noise).save(folder / f"{name}.safetensors")
+    line = "{}\tA man is eating an apple.\tA {} is eating."
+    labels = ("neutral", "entailment", "contradiction")
+    rows = [line.format(labels[i % 3], word) for i, word in enumerate(("person", "dog", "man") * 8)]
+    (folder / "pairs.tsv").write_text("\n".join(rows) + "\n")
+    return folder
+
+
+@pytest.fixture
+def call(cli: Run, files: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Call the command with two embeddings and seeds; five premises, so that scoring is short."""
+    monkeypatch.setattr("wordbias.nli.study.marked_sets", lambda _: ("explicit",))
+    few = list(Templates.load().premises())[:5]
+    monkeypatch.setattr(Templates, "premises", lambda _: tuple(few))
+    vectors = [files / f"{name}.safetensors" for name in NAMES]
+    pairs = ("--train", files / "pairs.tsv", "--dev", files / "pairs.tsv", "--epochs", 2)
+    options = ("--seeds", "0,1", "--only", "direct-bias", "--format", "json")
+
+    def study(out: Path, *more: object, jobs: int = 1) -> Any:
+        given = ("--jobs", jobs, "-o", out, *more)
+        return cli("mab-study", *vectors, *pairs, *options, *given)
+
+    return study
+
+
+@pytest.fixture
+def straight(call: Run, tmp_path: Path) -> Path:
+    """Return the folder of a study that nothing stopped."""
+    done = call(tmp_path / "straight")
+    assert done.code == 0, done.err
+    return tmp_path / "straight"
+
+
+def _names(folder: Path, pattern: str) -> set[str]:
+    return {path.name for path in folder.glob(pattern)}
+
+
+def _rows(done: Any) -> Any:
+    assert done.code == 0, done.err
+    return json.loads(done.out)["rows"]
+
+
+def _stored(folder: Path) -> Any:
+    return json.loads((folder / "study.json").read_text())["rows"]
+
+
+def _about_files(notes: str) -> list[str]:
+    return [line for line in notes.splitlines() if "safetensors" in line]
+
+
+def _trained(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list to which each model is added when its training begins."""
+    begun: list[str] = []
+    trained = train.train_stacked
+
+    def begin(jobs: Any, *more: Any) -> None:
+        begun.extend(job.output.name for job in jobs)
+        trained(jobs, *more)
+
+    monkeypatch.setattr(train, "train_stacked", begin)
+    return begun
+
+
+@pytest.mark.parametrize("more", [(), ("--average-epochs", 2)])
+def test_a_stopped_study_has_the_rows_of_all_its_models(
+    more: tuple[object, ...], call: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is stopped in the last epoch of its third model."""
+    whole, out = _rows(call(tmp_path / "whole", *more)), tmp_path / "study"
+    losses, begun = NLITask.losses, []
+
+    def interrupted(self: NLITask, epoch: int) -> Iterator[Any]:
+        begun.append(epoch)
+        if len(begun) == 6:
+            raise KeyboardInterrupt
+        yield from losses(self, epoch)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(NLITask, "losses", interrupted)
+        done = call(out, *more)
+    assert (done.code, done.out, done.err.count("\n")) == (130, "", 1)
+    assert "the same call resumes" in done.err
+    assert _names(out, "*.rows.json") == {f"{name}.rows.json" for name in MODELS[:2]}
+    for name in MODELS[:2]:
+        written = (tmp_path / "whole" / f"{name}.rows.json").read_bytes()
+        assert (out / f"{name}.rows.json").read_bytes() == written
+    again = _trained(monkeypatch)
+    assert _rows(call(out, *more)) == whole
+    assert again == MODELS[2:]
+
+
+def test_scoring_is_stopped_while_processes_train(
+    call: Run, straight: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "study"
+
+    def stop(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(study, "score_set", stop)
+        done = call(out, "--threads", 2, jobs=2)
+    assert (done.code, done.out, done.err.count("\n")) == (130, "", 1)
+    assert not _names(out, "*.rows.json")
+    assert _rows(call(out, "--threads", 2, jobs=2)) == _stored(straight)
+    for name in MODELS:
+        for file in (name, f"{name}.rows.json"):
+            assert (out / file).read_bytes() == (straight / file).read_bytes()
+
+
+def test_models_without_rows_are_scored_and_not_trained(
+    call: Run, straight: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those of a version that scored models after the last was trained."""
+    rows = _stored(straight)
+    for path in straight.glob("*.rows.json"):
+        path.unlink()
+    again = _trained(monkeypatch)
+    assert _rows(call(straight)) == rows
+    assert again == []
+    assert len(_names(straight, "*.rows.json")) == 4
+
+
+def test_rows_without_models_are_enough(
+    call: Run, straight: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "elsewhere"
+    out.mkdir()
+    for path in (*straight.glob("*.rows.json"), *straight.glob("*.measures.json")):
+        shutil.copy(path, out)
+    again = _trained(monkeypatch)
+    assert _rows(call(out)) == _stored(straight)
+    assert again == []
+    assert not _names(out, "*.safetensors")
+    (out / f"{MODELS[1]}.rows.json").unlink()
+    assert _rows(call(out)) == _stored(straight)
+    assert again == [MODELS[1]]
+    assert _names(out, "*.safetensors") == {MODELS[1]}
+
+
+def test_models_are_trained_anew_for_other_rows_with_a_note(
+    call: Run, straight: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of another test set are made from the model; without it, it is trained first."""
+    before = [(straight / name).read_bytes() for name in MODELS]
+    again = _trained(monkeypatch)
+    done = call(straight, "--set", "explicit")
+    assert (done.code, _about_files(done.err), again) == (0, [], [])
+    for name in MODELS[1:]:
+        (straight / name).unlink()
+    (straight / f"{MODELS[3]}.rows.json").write_text('{"about": {}')
+    done = call(straight)
+    assert done.code == 0
+    (line,) = _about_files(done.err)
+    key = json.loads((straight / f"{MODELS[0]}.rows.json").read_text())["about"]
+    assert "sets" not in key
+    assert f"note: {straight / MODELS[1]}.rows.json: its sets is '" in line
+    assert line.endswith("its model is not here either, and is trained anew, as 2 others")
+    assert again == MODELS[1:]
+    assert [(straight / name).read_bytes() for name in MODELS] == before
+
+
+def test_damaged_rows_and_a_model_of_another_training(
+    call: Run, straight: Path, files: Path
+) -> None:
+    (straight / MODELS[0]).write_bytes((straight / MODELS[1]).read_bytes())
+    assert call(straight).code == 0  # its rows are here
+    (straight / f"{MODELS[0]}.rows.json").write_text("mine")
+    done = call(straight)
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+    assert "holds a model that was trained otherwise" in done.err
+    (straight / MODELS[0]).unlink()
+    pairs = str(files / "pairs.tsv")
+    given = {"train": pairs, "dev": pairs, "epochs": 2, "only": ["direct-bias"], "jobs": 1}
+    with pytest.warns(WordbiasWarning, match=r"rows\.json: has no rows; its model is not here"):
+        mab_study(files / "base.safetensors", output=straight, seeds=[0], **given)
+    (straight / "base.seed0.safetensors.rows.json").unlink()
+    (straight / "base.seed0.safetensors.rows.json").mkdir()
+    with pytest.raises(WordbiasError, match=r"rows\.json: is a folder"):
+        mab_study(files / "base.safetensors", output=straight, seeds=[0], **given)
