@@ -99,7 +99,7 @@ def test_raw_vectors_are_another_training(tmp_path: Path) -> None:
 
 
 def _plan(folder: Path, **more: Any) -> Plan:
-    return Plan([Embedding.sample()], {}, folder, **more)
+    return Plan({"sample": {0: Embedding.sample()}}, {}, folder, **more)
 
 
 def test_the_sets_of_a_plan_are_those_of_build(tmp_path: Path, lists: Path) -> None:
@@ -133,7 +133,7 @@ def test_missing_words_are_named_for_the_chosen_sets_only(tmp_path: Path) -> Non
     absent = Templates.load().names[0][0]
     few = sample.subset([word for word in sample.words if word.lower() != absent.lower()])
     for marked, notes in ((("explicit",), 0), (("names",), 1)):
-        plan = Plan([few], {}, tmp_path, marked=marked)
+        plan = Plan({"sample": {0: few}}, {}, tmp_path, marked=marked)
         assert len(skipped(plan)) == notes
 
 
