@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,23 @@ def test_arms_of_all_kinds_stand_together(tmp_path: Path) -> None:
         "one": ["one7", "one3"], "two": ["two7", "two3"], "three": ["three"] * 2
     }  # fmt: skip
     assert vectors.name == "mine"
+
+
+def test_members_of_an_archive_and_repositories_on_the_hub_are_named_after_themselves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        for seed in (0, 1):
+            archive.writestr(f"gn{seed}.txt", f"she {seed} 1\nhe {seed} 2\n")
+    _write(tmp_path, "fetched/me/glove0@v1", "fetched/me/glove1@v1")
+    monkeypatch.setattr(
+        "wordbias.resources.storage.fetched", lambda name: str(tmp_path / "fetched" / name[5:])
+    )
+    arms = _opened([f"{tmp_path}/all.zip::gn{{seed}}.txt", "hf://me/glove{seed}@v1"])
+    assert {name: [one.name for one in arm.values()] for name, arm in arms.items()} == {
+        "gn": ["gn0", "gn1"], "glove": ["glove0", "glove1"]
+    }  # fmt: skip
+    assert [int(one["she"][0]) for one in arms["gn"].values()] == [0, 1]
 
 
 def test_a_file_whose_name_has_braces_is_one_file(tmp_path: Path) -> None:

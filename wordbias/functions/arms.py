@@ -23,7 +23,7 @@ from wordbias.functions.inputs import (
     path_of,
 )
 from wordbias.resources import located
-from wordbias.resources.hub import is_address, title
+from wordbias.resources.hub import is_address
 
 ArmsLike = EmbeddingsLike | Mapping[str, EmbeddingLike | Mapping[int, EmbeddingLike]]
 """Embeddings, or a mapping from names to embeddings, or to those of each seed."""
@@ -95,8 +95,9 @@ def _by_seed(
 
 
 def _stem(path: str) -> str:
-    """Return the name that an embedding has by default."""
-    return title(path) if is_address(path) else Source(Path(path)).stem
+    """Return the name that an embedding has by default: of a file, a member or a repository."""
+    stem = Source(Path(path.rpartition("::")[2])).stem
+    return stem.partition("@")[0] if is_address(path) else stem
 
 
 def _of_mapping(

@@ -190,8 +190,9 @@ def mab_study(
     Returns
     -------
     Report
-        Rows of every model (with its ``seed``), their means over seeds (``seeds``, ``spread``),
-        paired differences (``mab-error-change``, ``mab-distance-change``; to the random removals
+        Rows of every model (with its ``seed``, and as ``draw`` the vectors that it read, where
+        those differ within an arm), their means over seeds (``seeds``, ``spread``), paired
+        differences (``mab-error-change``, ``mab-distance-change``; to the random removals
         ``mab-error-against-null``, ``mab-distance-against-null``, to MISP of redrawn names
         ``mab-error-against-lists``, ``mab-distance-against-lists``), the measures and the quality
         of every embedding, and the correlations with E. A set whose words an embedding lacks has
