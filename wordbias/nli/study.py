@@ -281,8 +281,7 @@ def study_rows(plan: Plan, jobs: Sequence[Job]) -> list[Row]:
     }
     measured = {
         (one, original): _measure_rows(plan, replace(panel_of[one], original=original))
-        for arm in pairs.values()
-        for one, original in arm.values()
+        for one, original in dict.fromkeys(pair for arm in pairs.values() for pair in arm.values())
     }
     solved = {embedding: _quality_rows(plan, embedding) for embedding in plan.embeddings}
     return [
