@@ -78,8 +78,13 @@ def test_a_locked_folder_is_refused(cli: Run, tmp_path: Path) -> None:
 
 def _plan(folder: Path, vectors: list[Any], **more: Any) -> Any:
     sample = Embedding.sample().subset(Embedding.sample().words[:400])
-    made = [Embedding(sample.words, x, f"e{i}") for i, x in enumerate(vectors)]
-    return Plan(made, {}, folder, families=("direct-bias",), **more)
+    arms = {f"e{i}": {0: Embedding(sample.words, x, f"e{i}")} for i, x in enumerate(vectors)}
+    return Plan(arms, {}, folder, seeds=(0,), families=("direct-bias",), **more)
+
+
+def _with_vectors(plan: Any, name: str, change: float) -> Any:
+    arm = {seed: one.with_vectors(change * one.vectors) for seed, one in plan.arms[name].items()}
+    return replace(plan, arms={**plan.arms, name: arm})
 
 
 def test_cached_measures_depend_on_the_vectors(tmp_path: Path) -> None:
@@ -93,12 +98,8 @@ def test_cached_measures_depend_on_the_vectors(tmp_path: Path) -> None:
 
     first = about(plan, 1)
     assert about(plan, 1) == first
-    other = replace(plan, embeddings=[plan.embeddings[0], plan.embeddings[1].with_vectors(
-        2 * plan.embeddings[1].vectors)])  # fmt: skip
-    assert about(other, 1)["sha256"] != first["sha256"]
-    moved = replace(plan, embeddings=[plan.embeddings[0].with_vectors(
-        2 * plan.embeddings[0].vectors), plan.embeddings[1]])  # fmt: skip
-    assert about(moved, 1)["original"] != first["original"]
+    assert about(_with_vectors(plan, "e1", 2), 1)["sha256"] != first["sha256"]
+    assert about(_with_vectors(plan, "e0", 2), 1)["original"] != first["original"]
     found = [about(plan, 1, sembias=SemBias(questions)) for questions in ((), (None,))]
     assert found[0] != found[1] != first
 

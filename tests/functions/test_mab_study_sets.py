@@ -99,7 +99,7 @@ def test_raw_vectors_are_another_training(tmp_path: Path) -> None:
 
 
 def _plan(folder: Path, **more: Any) -> Plan:
-    return Plan([Embedding.sample()], {}, folder, **more)
+    return Plan({"sample": {0: Embedding.sample()}}, {}, folder, **more)
 
 
 def test_the_sets_of_a_plan_are_those_of_build(tmp_path: Path, lists: Path) -> None:
@@ -133,8 +133,21 @@ def test_missing_words_are_named_for_the_chosen_sets_only(tmp_path: Path) -> Non
     absent = Templates.load().names[0][0]
     few = sample.subset([word for word in sample.words if word.lower() != absent.lower()])
     for marked, notes in ((("explicit",), 0), (("names",), 1)):
-        plan = Plan([few], {}, tmp_path, marked=marked)
+        plan = Plan({"sample": {0: few}}, {}, tmp_path, marked=marked)
         assert len(skipped(plan)) == notes
+
+
+def test_words_that_all_files_of_an_arm_lack_are_named_once(tmp_path: Path) -> None:
+    sample = Embedding.sample()
+    absent = Templates.load().names[0][0]
+    few = sample.subset([word for word in sample.words if word.lower() != absent.lower()])
+    zero, one, whole = (v.renamed(f"g{i}") for i, v in enumerate((few, few, sample)))
+    for arm, said in (
+        ({0: zero, 1: one}, "g lacks 1"),
+        ({0: zero, 1: one, 2: whole}, "g0, g1 lacks 1"),
+    ):
+        (line,) = skipped(Plan({"g": arm}, {}, tmp_path, marked=("names",)))
+        assert line.startswith(said)
 
 
 def test_rows_of_other_sentences_are_made_again(tmp_path: Path, lists: Path) -> None:

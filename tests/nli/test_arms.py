@@ -12,17 +12,25 @@ from wordbias import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.word_lists import redraws
 from wordbias.methods.misp import fit
-from wordbias.nli.arms import random_draws, redrawn_lists, with_permuted_weights
+from wordbias.nli.arms import (
+    different,
+    is_one,
+    permuted_weights,
+    random_draws,
+    redrawn_lists,
+    together,
+)
 from wordbias.wordlists import Attribute
 
 
 def test_the_wrong_weightings_are_all_orders_but_the_right_one() -> None:
     sample = Embedding.sample()
-    made = with_permuted_weights([sample])
+    made = permuted_weights("sample", {0: sample, 1: sample})
     names = {"".join(order) for order in permutations("1234")} - {"1234"}
-    assert {one.name for one in made[1:]} == {f"sample.perm-{name}" for name in names}
+    assert set(made) == {f"sample.perm-{name}" for name in names}
+    assert all(is_one(name, arm) for name, arm in made.items())
     subspace = fit(sample).subspace
-    swapped = next(one for one in made if one.name == "sample.perm-2134")
+    swapped = made["sample.perm-2134"][1]
     expected = subspace.with_weights(subspace.weights[[1, 0, 2, 3]])
     x = sample.vectors[:50].astype(float)
     np.testing.assert_allclose(swapped.vectors[:50], expected.remove(x), atol=1e-5)
@@ -32,7 +40,7 @@ def test_the_wrong_weightings_are_all_orders_but_the_right_one() -> None:
 def test_random_draws_remove_the_fitted_weights_along_other_directions(center: bool) -> None:
     sample, age = Embedding.sample(), Attribute.load("age")
     fitted = fit(sample, age, center=center).subspace
-    made = random_draws(sample, 2, age, center=center)
+    made = different(random_draws(dict.fromkeys((0, 1, 2), sample), 2, age, center=center))
     assert [one.name for one in made] == ["sample.null-0", "sample.null-1"]
     assert made[0].info is None
     removed = [sample.vectors.astype(float) - one.vectors for one in made]
@@ -50,7 +58,7 @@ def test_random_draws_remove_the_fitted_weights_along_other_directions(center: b
 def test_redrawn_lists_are_misp_of_lists_with_the_drawn_words(center: bool) -> None:
     """A word that is drawn twice is two words of the same vector."""
     sample, gender = Embedding.sample(), Attribute.load()
-    made = redrawn_lists(sample, 2, gender, center=center)
+    made = different(redrawn_lists(dict.fromkeys((0, 1, 2), sample), 2, gender, center=center))
     assert [one.name for one in made] == ["sample.misp-lists-0", "sample.misp-lists-1"]
     assert made[0].info is None
     for one, drawn in zip(made, redraws(gender, 2), strict=True):
@@ -71,16 +79,16 @@ def test_words_that_are_missing_are_not_redrawn() -> None:
     sample, few = Embedding.sample(), Embedding(["she", "he"], np.eye(2), "few")
     gone = {name.lower() for name in Attribute.load().members[0][:30]}
     lacking = sample.subset([word for word in sample.words if word not in gone])
-    (one,) = redrawn_lists(lacking, 1)
+    one = redrawn_lists({0: lacking}, 1)[0]
     assert one.words == lacking.words
     with pytest.raises(WordbiasError, match="few: "):
-        redrawn_lists(few, 1)
+        redrawn_lists({0: few}, 1)
 
 
 def test_wrong_weightings_are_of_the_groups_given() -> None:
     sample, age = Embedding.sample(), Attribute.load("age")
-    swapped = with_permuted_weights([sample], age)[-1]
-    expected = fit(sample, age, weights=f"perm:{swapped.name[-4:]}")(sample)
+    swapped = permuted_weights("sample", {0: sample}, age)["sample.perm-4321"][0]
+    expected = fit(sample, age, weights="perm:4321")(sample)
     np.testing.assert_array_equal(swapped.vectors, expected.vectors)
 
 
@@ -89,4 +97,48 @@ def test_a_redraw_of_too_few_words_is_named() -> None:
     with pytest.raises(
         WordbiasError, match=r"^--seed-lists: MISP cannot be fitted to redraw \d .* give more"
     ):
-        redrawn_lists(Embedding.sample(), 20, three)
+        redrawn_lists(dict.fromkeys(range(20), Embedding.sample()), 20, three)
+
+
+def test_draws_are_dealt_to_seeds_in_their_order() -> None:
+    """The model of seed s reads draw s modulo their number, of the embedding of its seed."""
+    sample = Embedding.sample()
+    shared = random_draws(dict.fromkeys((5, 0, 1, 2), sample), 2)
+    assert {seed: one.name for seed, one in shared.items()} == {
+        seed: f"sample.null-{seed % 2}" for seed in (0, 1, 2, 5)
+    }
+    assert len(different(shared)) == 2
+    assert [one.name for one in different(shared)] == ["sample.null-0", "sample.null-1"]
+    other = sample.with_vectors(2 * sample.vectors, "twice")
+    base = {0: sample, 3: other}
+    own = random_draws(base, 2)
+    assert [own[seed].name for seed in (0, 3)] == ["sample.null-0", "twice.null-1"]
+    np.testing.assert_array_equal(own[0].vectors, shared[0].vectors)
+    alone = random_draws(dict.fromkeys((0, 1), other), 2)
+    np.testing.assert_array_equal(own[3].vectors, alone[1].vectors)
+    lists = redrawn_lists(base, 2)
+    redrawn = redrawn_lists({0: sample, 1: sample}, 2)
+    assert [lists[seed].name for seed in (0, 3)] == ["sample.misp-lists-0", "twice.misp-lists-1"]
+    np.testing.assert_array_equal(lists[0].vectors, redrawn[0].vectors)
+    np.testing.assert_allclose(lists[3].vectors, 2 * redrawn[1].vectors, atol=1e-5)
+    permuted = permuted_weights("arm", base)["arm.perm-2134"]
+    assert {seed: one.name for seed, one in permuted.items()} == {
+        0: "sample.perm-2134", 3: "twice.perm-2134"
+    }  # fmt: skip
+
+
+def test_arms_of_one_name_are_refused() -> None:
+    """Also an embedding that has the name of another arm, as its models would overwrite it."""
+    a, b, c = (Embedding(["x"], np.ones((1, 2)), name) for name in "abc")
+    assert list(together([("a", {0: a, 1: a}), ("d", {0: b, 1: c})])) == ["a", "d"]
+    for arms in (
+        [("a", {0: a}), ("a", {0: a})],
+        [("a", {0: a}), ("d", {0: a, 1: b})],
+        [("a", {0: a}), ("d", {0: b, 1: b.renamed("b")})],
+        [("b", {0: a, 1: c}), ("d", {0: b, 1: c.renamed("e")})],
+        [("d", {0: b, 1: c}), ("c", {0: a})],
+        [("b", {0: b, 1: c})],
+        [("d", {0: b, 1: c}), ("b", {0: a})],
+    ):
+        with pytest.raises(WordbiasError, match="the same name; rename one of the files"):
+            together(arms)

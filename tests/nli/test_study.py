@@ -11,12 +11,12 @@ import pytest
 from wordbias import Embedding, __version__
 from wordbias.errors import WordbiasError
 from wordbias.nli.pairs import Pairs
-from wordbias.nli.study import (
-    Plan,
-    cached_rows,
+from wordbias.nli.study import Plan, cached_rows
+from wordbias.nli.study_means import (
     correlations_with_error,
     intrinsic_rows,
     mean_errors,
+    over_arms,
     over_seeds,
 )
 from wordbias.results import Row
@@ -38,6 +38,45 @@ def test_rows_are_averaged_over_seeds() -> None:
     assert (other.value, other.details["seeds"], other.details["spread"]) == (0.5, 1, None)
     assert pronouns.value == 0.9
     assert mean_errors([*rows, *over_seeds(rows)]) == {"a": mean.value, "b": 0.5}
+
+
+def test_models_without_a_value_are_left_out_of_a_mean() -> None:
+    """Vectors of one seed may lack words that those of another have."""
+    lacking = Row("a", "mab-error", None, {**_error("a", 0, 1).details, "reason": "undefined: b"})
+    (mean,) = over_seeds([lacking, _error("a", 0.1, 0), _error("a", 0.3, 2)])
+    assert mean.value == pytest.approx(0.2)
+    assert (mean.details["seeds"], "reason" in mean.details) == (2, False)
+    (none,) = over_seeds([lacking])
+    assert (none.value, none.details["reason"]) == (None, "undefined: b")
+
+
+def _vectors(*names: str) -> list[Embedding]:
+    return [Embedding(["a"], np.ones((1, 2)), name) for name in names]
+
+
+def test_measures_of_an_arm_are_means_over_its_seeds() -> None:
+    """In whatever order the rows of the seeds are; what one of them lacks has no value."""
+    a0, a1, b = _vectors("a0", "a1", "b")
+    arms = {"a": {0: a0, 1: a1, 2: a0}, "b": dict.fromkeys((0, 1, 2), b)}
+    about = {"original": "o0", "low": 0.0, "high": 1.0}
+    rows = {
+        a0: [Row("a0", "x", 1.0, about), Row("a0", "y", 2.0, {"set": "s"})],
+        a1: [Row("a1", "y", 5.0, {"set": "s"}), Row("a1", "x", 4.0, about), Row("a1", "z", 1.0)],
+        b: [Row("b", "x", 7.0, about)],
+    }
+    x, y, z, own = over_arms(arms, arms, rows, (0, 1, 2))
+    assert (x.subject, x.value) == ("a", pytest.approx((1 + 4 + 1) / 3))
+    assert x.details == {
+        "original": "a",
+        "draws": 2,
+        "spread": pytest.approx(np.std([1, 4], ddof=1)),
+    }
+    assert y.value == pytest.approx((2 + 5 + 2) / 3)
+    assert (z.measure, z.value, z.details["reason"]) == ("z", None, "undefined: not for all seeds")
+    assert own is rows[b][0]
+    none = {**rows, a1: [Row("a1", "x", None, {"reason": "undefined: a1 lacks she"})]}
+    x, y, _ = over_arms(arms, arms, none, (0, 1, 2))
+    assert (x.value, x.details["reason"]) == (None, "undefined: a1 lacks she")
 
 
 def test_error_is_correlated_with_every_measure() -> None:
@@ -90,11 +129,9 @@ def test_embeddings_must_go_together(tmp_path: Path) -> None:
     data = {"train": none, "dev": none}
     one, two = (Embedding(["a"], np.ones((1, d)), f"e{d}") for d in (2, 3))
     with pytest.raises(WordbiasError, match="embeddings of one dimension, found e2 2, e3 3"):
-        Plan([one, two], data, tmp_path)
-    with pytest.raises(WordbiasError, match="the same name"):
-        Plan([one, one], data, tmp_path)
-    with pytest.raises(WordbiasError, match="the same name"):
-        Plan([one, one.renamed("e2.null")], data, tmp_path, null=[one.renamed("e2.null-0")])
+        Plan({"e2": {0: one}, "e3": {0: two}}, data, tmp_path)
+    with pytest.raises(WordbiasError, match=r"found e2 2, e3 3$"):
+        Plan({"e": {0: one, 1: one.renamed("f2"), 2: two}}, data, tmp_path)
 
 
 def test_rows_of_another_version_are_made_again(

@@ -31,6 +31,7 @@ command: click.Command = shell(
         wordbias mab-study glove.txt misp.txt --train train.tsv --dev dev.tsv --set names -o study
         wordbias mab-study glove.txt --permute-weights --train train.tsv --dev dev.tsv -o study
         wordbias mab-study glove.txt misp.txt --null 6 --train train.tsv --dev dev.tsv -o study
+        wordbias mab-study "glove{seed}.txt" "gn{seed}.txt" --train train.tsv --dev dev.tsv -o study
         wordbias mab-study glove.txt misp.txt --seed-lists 6 --train train.tsv --dev dev.tsv -o s
     """,
 )

@@ -269,10 +269,11 @@ class Subject:
             _note_dropped(replace(self.info, skipped=0))
 
 
-class _NamedPath(str):
+class NamedPath(str):
     """A path, or the name of fetched vectors, with the name for results."""
 
-    def __new__(cls, path: str, name: str) -> _NamedPath:
+    def __new__(cls, path: str, name: str) -> NamedPath:
+        """Make a path with a name."""
         made = super().__new__(cls, path)
         made.name = name
         return made
@@ -331,7 +332,7 @@ def open_subject(
         loaded = load(file.source.name, **vars(read_options))
     _note_dropped(loaded.info)
     name_in_results = loaded.name
-    if isinstance(source, _NamedPath):
+    if isinstance(source, NamedPath):
         name_in_results = source.name
     elif name is not None and is_address(name) and place is not None and os.path.isdir(place):
         name_in_results = title(name)  # the cache calls a folder by its commit
@@ -396,7 +397,7 @@ def as_list(sources: EmbeddingsLike) -> list[EmbeddingLike | None]:
         return [
             as_embedding(one).renamed(name)
             if (path := path_of(one)) is None
-            else _NamedPath(path, name)
+            else NamedPath(path, name)
             for name, one in sources.items()
         ]
     return [cast("EmbeddingLike", sources)]

@@ -10,13 +10,8 @@ from wordbias.arguments import check_choice, seeds_of
 from wordbias.calls import note, path_of, public
 from wordbias.errors import UsageError, need
 from wordbias.formats.files import check_output_folder, check_writable, refuse_same, replacing
-from wordbias.functions.inputs import (
-    EmbeddingsLike,
-    ReadOptions,
-    as_list,
-    names_of,
-    open_subject,
-)
+from wordbias.functions.arms import ArmsLike, open_arms
+from wordbias.functions.inputs import ReadOptions, names_of
 from wordbias.functions.lists import templates_of
 from wordbias.functions.mab_eval import ALL, CHOICES, groups_of, probability_columns
 from wordbias.functions.nli_models import open_pairs
@@ -24,13 +19,14 @@ from wordbias.functions.quality import Places, places_of, quality_tables
 from wordbias.functions.tables import measures_tables, p_value
 from wordbias.measures.registry import STANDARD, names_families
 from wordbias.measures.sembias import SemBias
+from wordbias.nli.arms import different, is_one
 from wordbias.nli.differences import AGAINST_LISTS, AGAINST_NULL, CHANGES, about_power
 from wordbias.nli.mab import BIAS, MEANS
 from wordbias.nli.pairs import PairsLike, load_pairs
 from wordbias.nli.recipes import PRECISIONS, is_half, recipe_named
-from wordbias.nli.study import (
+from wordbias.nli.study import Plan
+from wordbias.nli.study_means import (
     QUALITY,
-    Plan,
     correlations_with_error,
     intrinsic_rows,
     mean_errors,
@@ -57,7 +53,7 @@ _TITLES = {
 @public
 @names_families
 def mab_study(
-    embeddings: EmbeddingsLike,
+    embeddings: ArmsLike,
     *,
     train: PairsLike,
     dev: PairsLike,
@@ -101,6 +97,16 @@ def mab_study(
     least as large, up or down, is rejected by two one-sided t tests at .05. If the seeds are too
     few to find the paper's effect, 26 % of E, a line says so, and how many it takes.
 
+    A name with ``{seed}`` stands for a file of each seed, with vectors that were trained anew:
+    "glove{seed}.txt" (quoted, as shells differ) is glove0.txt for the model of seed 0. These files
+    are one arm. It has the name of the files without the placeholder, and without what joins it
+    (dots, hyphens, underscores, "seed" behind one of these): glove. In Python it can also be a
+    mapping: {"glove": {0: embedding, 1: embedding}}. Differences then vary over the training of
+    vectors and of models together. Each file is measured beside the first embedding of its seed;
+    the arm's measure is the mean over its files, and ``null``, ``seed_lists`` and
+    ``permute_weights`` start from the first embedding of the seed. A file whose name really has the
+    braces is one file.
+
     ``null`` adds one arm to ask whether it matters which directions a method removes: the weights
     of MISP on the first embedding, along random directions, as many draws as asked. The model of
     seed s is trained on draw s modulo their number, so that the arm costs what any other does, and
@@ -122,7 +128,7 @@ def mab_study(
     Parameters
     ----------
     embeddings : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several
-        The embeddings to compare, all of one dimension.
+        The embeddings to compare, all of one dimension; names with {seed} are files of each seed.
     train : path, list of (label, premise, hypothesis) or pandas frame
         Training pairs: jsonl or tab-separated.
     dev : path, list of (label, premise, hypothesis) or pandas frame
@@ -187,8 +193,9 @@ def mab_study(
     Returns
     -------
     Report
-        Rows of every model (with its ``seed``), their means over seeds (``seeds``, ``spread``),
-        paired differences (``mab-error-change``, ``mab-distance-change``; to the random removals
+        Rows of every model (with its ``seed``, and as ``draw`` the vectors that it read, where
+        those differ within an arm), their means over seeds (``seeds``, ``spread``), paired
+        differences (``mab-error-change``, ``mab-distance-change``; to the random removals
         ``mab-error-against-null``, ``mab-distance-against-null``, to MISP of redrawn names
         ``mab-error-against-lists``, ``mab-distance-against-lists``), the measures and the quality
         of every embedding, and the correlations with E. A set whose words an embedding lacks has
@@ -224,21 +231,27 @@ def mab_study(
         if count is not None:
             _check_draws(option, count, seeds)
     read_options, workers = ReadOptions(cache, skip_bad, allow_pickle), Workers(jobs, backend)
-    subjects = [open_subject(one, read_options) for one in as_list(embeddings)]
+    opened = open_arms(embeddings, seeds, read_options)
     need("torch", extra="torch", purpose="The study")
     from wordbias.nli import arms, study
 
     centred, attribute = center or as_published, Attribute.load(groups)
-    studied = [subject.embedding for subject in subjects]
-    draws, redraws = (
-        make(studied[0], count, attribute, center=centred) if count else []
-        for make, count in ((arms.random_draws, null), (arms.redrawn_lists, seed_lists))
-    )
+    studied: list[tuple[str, arms.Arm]] = [
+        (name, {seed: subject.embedding for seed, subject in by_seed.items()})
+        for name, by_seed in opened
+    ]
+    first, base = studied[0]
     if permute_weights:
-        studied = arms.with_permuted_weights(studied, attribute, center=centred)
+        permuted = arms.permuted_weights(first, base, attribute, center=centred)
+        studied += permuted.items()
+    if null:
+        studied.append((f"{first}.null", arms.random_draws(base, null, attribute, center=centred)))
+    if seed_lists:
+        redrawn = arms.redrawn_lists(base, seed_lists, attribute, center=centred)
+        studied.append((f"{first}.misp-lists", redrawn))
     places = places_of(sets)
     plan = Plan(
-        studied,
+        arms.together(studied),
         {"train": load_pairs(open_pairs(train)), "dev": load_pairs(open_pairs(dev))},
         folder,
         chosen,
@@ -255,8 +268,8 @@ def mab_study(
         marked=() if set in (None, ALL) else (set,),
         raw=raw,
         average_epochs=average_epochs or 0,
-        null=draws,
-        redraws=redraws,
+        null=f"{first}.null" if null else "",
+        redraws=f"{first}.misp-lists" if seed_lists else "",
     )
     missing = study.skipped(plan)
     for line in missing:
@@ -268,12 +281,16 @@ def mab_study(
     closing += [f"Drawn: {figure}."] * (figure is not None)
     if not correlated:
         closing.insert(0, "Correlations with E (Table 5) need at least 3 embeddings.")
-    about = _about_seeds(rows, len(plan.embeddings) + len(plan.arms), len(plan.seeds))
+    about = _about_seeds(rows, len(plan.arms), len(plan.seeds))
     if average_epochs:
         last = how_many(average_epochs, "epoch")
         about.insert(0, f"Values of a model are means over its last {last}.")
     report = Report(
-        inputs={subject.embedding.name: subject.info.to_dict() for subject in subjects},
+        inputs={
+            subject.embedding.name: subject.info.to_dict()
+            for _, by_seed in opened
+            for subject in by_seed.values()
+        },
         rows=[*rows, *related],
         tables=[
             _errors_table(rows),
@@ -329,14 +346,27 @@ def _check_draws(option: str, draws: int, seeds: Sequence[int]) -> None:
 
 
 def _heading(plan: Plan) -> str:
-    said = f"Embeddings: {len(plan.embeddings)}. Models of each: {len(plan.seeds)}."
+    made = [name for name in (plan.null, plan.redraws) if name]
+    given = [name for name in plan.arms if name not in made]
+    anew = [name for name in given if not is_one(name, plan.arms[name])]
+    said = f"Embeddings: {len(given)}. Models of each: {len(plan.seeds)}."
+    if anew:
+        said += (
+            f" {', '.join(anew)}: vectors of each seed; differences vary over vectors trained anew "
+            "and models trained anew."
+        )
     if plan.null:
-        drawn = how_many(len(plan.null), "random removal")
-        said += f" {plan.null_name}: {drawn} with the weights of MISP, together one arm."
+        drawn = how_many(_draws(plan, plan.null), "random removal")
+        said += f" {plan.null}: {drawn} with the weights of MISP, together one arm."
     if plan.redraws:
-        drawn = how_many(len(plan.redraws), "redraw")
-        said += f" {plan.redraws_name}: MISP fitted to {drawn} of the names, together one arm."
+        drawn = how_many(_draws(plan, plan.redraws), "redraw")
+        said += f" {plan.redraws}: MISP fitted to {drawn} of the names, together one arm."
     return said
+
+
+def _draws(plan: Plan, arm: str) -> int:
+    """Return the number of removals of an arm, which the embeddings of several seeds share."""
+    return len({one.name.rpartition("-")[2] for one in different(plan.arms[arm])})
 
 
 def _errors_table(rows: Sequence[Row]) -> Table:

@@ -17,8 +17,6 @@ import numpy as np
 
 from wordbias import __version__
 from wordbias.calls import note
-from wordbias.comparison import correlation_row
-from wordbias.correlation import correlation
 from wordbias.embedding import Embedding
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.files import locked, output_folder, replacing
@@ -26,6 +24,7 @@ from wordbias.measures.evaluate import check_families, evaluate
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.registry import STANDARD
 from wordbias.measures.sembias import SemBias
+from wordbias.nli.arms import Arm, different
 from wordbias.nli.differences import paired_differences
 from wordbias.nli.files import Model
 from wordbias.nli.jobs import Data, Job, plan_jobs, vocabulary_hash
@@ -33,6 +32,7 @@ from wordbias.nli.mab import BIAS, mab_rows
 from wordbias.nli.pairs import Pairs
 from wordbias.nli.recipes import FAST, Recipe
 from wordbias.nli.scoring import accuracy, score_set
+from wordbias.nli.study_means import over_arms, over_seeds
 from wordbias.nli.test_sets import (
     TestSet,
     build,
@@ -50,21 +50,17 @@ from wordbias.word_tasks import AnalogySet, SimilaritySet, quality
 from wordbias.wordlists import Attribute, Templates
 from wordbias.workers import Workers
 
-ERROR = "mab-error"
-QUALITY = ("similarity", "analogy")
-_VARIANTS = {"gipe": "setting", "sembias": "set", "weat": "set"}
-"""Measures with several values for one embedding, and the detail that distinguishes these."""
-
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Embeddings, data and settings of a study.
+    """Arms, data and settings of a study.
 
     Attributes
     ----------
-    embeddings
-        Embeddings of one dimension; the first is the original of the others, for the measures that
-        compare with one.
+    arms
+        Embeddings of one dimension, those of each arm by seed; see `wordbias.nli.arms.together`.
+        The first arm has the originals of the others, seed by seed, for the measures that compare
+        with one.
     data
         Pairs to train on (``train``) and to choose the best epoch by (``dev``).
     folder
@@ -93,14 +89,12 @@ class Plan:
     average_epochs
         Number of last epochs over whose models the values of a training are averaged; 0 takes the
         model of the best epoch on dev.
-    null
-        Draws of the arm of random removals (see `wordbias.nli.arms`), k of them: the model of
-        seed s is trained on draw s mod k.
-    redraws
-        Draws of the arm of MISP fitted to redrawn word lists, in the same way.
+    null, redraws
+        Names of the arms of random removals, and of MISP fitted to redrawn word lists, if there
+        are such; see `wordbias.nli.differences.paired_differences`.
     """
 
-    embeddings: Sequence[Embedding]
+    arms: Mapping[str, Arm]
     data: Mapping[str, Pairs]
     folder: Path
     recipe: Recipe = FAST
@@ -117,8 +111,8 @@ class Plan:
     marked: Sequence[str] = ()
     raw: bool = False
     average_epochs: int = 0
-    null: Sequence[Embedding] = ()
-    redraws: Sequence[Embedding] = ()
+    null: str = ""
+    redraws: str = ""
 
     def __post_init__(self) -> None:
         if self.average_epochs > self.recipe.epochs:
@@ -126,11 +120,11 @@ class Plan:
                 f"--average-epochs: expected at most {self.recipe.epochs}, the epochs of a "
                 f"training, got {self.average_epochs}; give fewer, or more --epochs"
             )
-        dims = {embedding.name: embedding.dim for embedding in self.everything}
-        if len(dims) != len(self.everything) or not dims.keys().isdisjoint(self.arms):
-            raise WordbiasError("two embeddings have the same name; rename one of the files")
-        if len(set(dims.values())) > 1:
-            found = ", ".join(f"{name} {dim}" for name, dim in dims.items())
+        dims: dict[int, str] = {}
+        for embedding in self.embeddings:
+            dims.setdefault(embedding.dim, embedding.name)
+        if len(dims) > 1:
+            found = ", ".join(f"{name} {dim}" for dim, name in dims.items())
             raise WordbiasError(f"expected embeddings of one dimension, found {found}")
         check_families(self.families)
 
@@ -140,25 +134,19 @@ class Plan:
         return None if self.attribute == Attribute.load() else self.attribute
 
     @property
-    def null_name(self) -> str:
-        """Name of the arm of random removals."""
-        return f"{self.embeddings[0].name}.null"
+    def originals(self) -> Arm:
+        """The first embedding of each seed."""
+        return next(iter(self.arms.values()))
 
     @property
-    def redraws_name(self) -> str:
-        """Name of the arm of redrawn word lists."""
-        return f"{self.embeddings[0].name}.misp-lists"
+    def embeddings(self) -> list[Embedding]:
+        """The embeddings of all arms."""
+        return [embedding for arm in self.arms.values() for embedding in different(arm)]
 
-    @property
-    def everything(self) -> list[Embedding]:
-        """The embeddings, and the draws of each arm."""
-        return [*self.embeddings, *self.null, *self.redraws]
-
-    @property
-    def arms(self) -> dict[str, Sequence[Embedding]]:
-        """The draws of each arm that has some, by its name."""
-        arms = {self.null_name: self.null, self.redraws_name: self.redraws}
-        return {name: draws for name, draws in arms.items() if draws}
+    def originals_of(self, embedding: Embedding) -> list[Embedding]:
+        """Return the first embeddings of the seeds that read an embedding."""
+        seeds = [s for arm in self.arms.values() for s, one in arm.items() if one is embedding]
+        return list(dict.fromkeys(self.originals[seed] for seed in seeds))
 
     def marked_sets(self) -> list[TestSet]:
         """Return the marked sets to score.
@@ -200,17 +188,18 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
             "any embedding; give vectors that have the words"
         )
     data = Data.of(dict(plan.data))
-    read = [(plan.embeddings, plan.seeds)]
-    read += [
-        ([draw], [seed for seed in plan.seeds if seed % len(draws) == i])
-        for draws in plan.arms.values()
-        for i, draw in enumerate(draws)
-    ]
     jobs = [
         job
-        for embeddings, seeds in read
+        for arm in plan.arms.values()
+        for one in different(arm)
         for job in plan_jobs(
-            embeddings, seeds, data, plan.recipe, plan.folder, half=plan.half, raw=plan.raw
+            [one],
+            [seed for seed, read in arm.items() if read is one],
+            data,
+            plan.recipe,
+            plan.folder,
+            half=plan.half,
+            raw=plan.raw,
         )
     ]
     # if it is stopped, all arms have as many seeds
@@ -223,7 +212,7 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
         list(last_models(job, plan.average_epochs))
     for line in trained_anew(plan, [job for job in left if not job.is_done()]):
         note(line)
-    known = {embedding.name: embedding for embedding in plan.everything}
+    known = {embedding.name: embedding for embedding in plan.embeddings}
 
     def score(job: Job) -> None:
         _model_rows(plan, known[job.about["embedding"]["name"]], job)
@@ -267,55 +256,41 @@ def trained_anew(plan: Plan, jobs: Sequence[Job]) -> list[str]:
 
 def study_rows(plan: Plan, jobs: Sequence[Job]) -> list[Row]:
     """Score and measure what is not cached: models, their means over seeds, embeddings."""
-    arm_of = {draw.name: name for name, draws in plan.arms.items() for draw in draws}
-    known = {embedding.name: embedding for embedding in plan.everything}
+    known = {embedding.name: embedding for embedding in plan.embeddings}
+    arm_of = {one.name: name for name, arm in plan.arms.items() for one in different(arm)}
     scored = []
     for job in jobs:
         name = job.about["embedding"]["name"]
         rows = _model_rows(plan, known[name], job)
-        if name in arm_of:
+        if arm_of[name] != name:
             rows = [
                 replace(r, subject=arm_of[name], details={**r.details, "draw": name}) for r in rows
             ]
         scored += rows
     panels = make_panels(
-        list(known.values()),
+        plan.embeddings,
         plan.embeddings[0],
         plan.attribute,
         center=plan.center,
         by_projection=plan.as_published,
     )
-    measured = _with_arms(plan, {one.embedding.name: _measure_rows(plan, one) for one in panels})
-    solved = _with_arms(plan, {name: _quality_rows(plan, one) for name, one in known.items()})
-    changes = paired_differences(scored, plan.null_name, plan.redraws_name)
-    return [*scored, *over_seeds(scored), *changes, *measured, *solved]
-
-
-def _with_arms(plan: Plan, rows: Mapping[str, Sequence[Row]]) -> list[Row]:
-    """Return the rows of every embedding, and those of an arm's draws as means over its models.
-
-    A draw counts as often as it has models, as it does in the mean of E. The intervals, which are
-    about one draw, are left out; `spread` is the standard deviation over the draws.
-    """
-    found = [row for embedding in plan.embeddings for row in rows[embedding.name]]
-    for name, draws in plan.arms.items():
-        of_draws = zip(*(rows[draw.name] for draw in draws), strict=True)
-        found += [_mean_of_draws(name, plan.seeds, one) for one in of_draws]
-    return found
-
-
-def _mean_of_draws(arm: str, seeds: Sequence[int], rows: Sequence[Row]) -> Row:
-    """Average one measure over the draws, whose rows are in their order."""
-    about = next((row for row in rows if row.value is None), rows[0])
-    details = {key: about.details[key] for key in about.details if key not in ("low", "high")}
-    details["draws"] = len(rows)
-    if about.value is None:
-        return Row(arm, about.measure, None, details)
-    values = np.array([row.value for row in rows], float)
-    if len(values) > 1:
-        details["spread"] = float(values.std(ddof=1))
-    value = values[np.array(seeds) % len(values)].mean()
-    return Row(arm, about.measure, float(value), details)
+    panel_of = dict(zip(plan.embeddings, panels, strict=True))
+    pairs = {
+        name: {seed: (one, plan.originals[seed]) for seed, one in arm.items()}
+        for name, arm in plan.arms.items()
+    }
+    measured = {
+        (one, original): _measure_rows(plan, replace(panel_of[one], original=original))
+        for one, original in dict.fromkeys(pair for arm in pairs.values() for pair in arm.values())
+    }
+    solved = {embedding: _quality_rows(plan, embedding) for embedding in plan.embeddings}
+    return [
+        *scored,
+        *over_seeds(scored),
+        *paired_differences(scored, plan.null, plan.redraws),
+        *over_arms(plan.arms, pairs, measured, plan.seeds),
+        *over_arms(plan.arms, plan.arms, solved, plan.seeds),
+    ]
 
 
 # Marked sets
@@ -339,13 +314,21 @@ def skipped(plan: Plan) -> list[str]:
     """Return notes on sets that are skipped for an embedding, and on words that are left out."""
     notes = []
     sets = {test.name: test for test in plan.marked_sets()}
-    for embedding in plan.embeddings:
-        for test, reason in marked_sets_for(plan, embedding):
-            missing = missing_words_reason(embedding, sets[test.name])
-            if reason:
-                notes.append(f"{embedding.name} {reason}: the set is skipped for it")
-            elif missing:
-                notes.append(f"{embedding.name} {missing}: they are left out")
+    for name, arm in plan.arms.items():
+        if name in (plan.null, plan.redraws):  # with the words of the first arm
+            continue
+        said: dict[str, list[str]] = {}
+        for embedding in different(arm):
+            for test, reason in marked_sets_for(plan, embedding):
+                missing = missing_words_reason(embedding, sets[test.name])
+                if reason:
+                    said.setdefault(f"{reason}: the set is skipped for it", []).append(
+                        embedding.name
+                    )
+                elif missing:
+                    said.setdefault(f"{missing}: they are left out", []).append(embedding.name)
+        for text, names in said.items():
+            notes.append(f"{', '.join(names) if len(names) < len(different(arm)) else name} {text}")
     return notes
 
 
@@ -474,7 +457,10 @@ def _measure_rows(plan: Plan, panel: Panel) -> list[Row]:
         "as_published": plan.as_published,
         **_attribute_key(plan),
     }
-    path = plan.folder / f"{panel.embedding.name}.{_file_prefix(plan)}measures.json"
+    name = panel.embedding.name
+    if len(plan.originals_of(panel.embedding)) > 1:
+        name += f".against-{panel.original.name}"
+    path = plan.folder / f"{name}.{_file_prefix(plan)}measures.json"
     before = cached_about(path).get("centred")
     if before is not None and before is not plan.center:  # along the other subspace
         said = ("without --center", "with --center or --as-published")
@@ -583,70 +569,3 @@ def read_rows(path: Path, about: Mapping[str, Any]) -> list[Row] | None:
 def _key(about: Mapping[str, Any]) -> Any:
     """Return a key as JSON holds it, with the version: another may have corrected a measure."""
     return json.loads(json.dumps({**about, "wordbias": __version__}))
-
-
-# Means over seeds, and correlations with the measures
-
-
-def over_seeds(rows: Sequence[Row]) -> list[Row]:
-    """Average the rows of each embedding over its models."""
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        key = (row.subject, row.measure, *(row.details.get(k) for k in ("set", "setting", "group")))
-        groups.setdefault(key, []).append(row)
-    return [_mean(found) for found in groups.values()]
-
-
-def _mean(rows: Sequence[Row]) -> Row:
-    kept = ("attribute", "set", "setting", "group", "n", "neutral", "better", "reason")
-    details = {key: rows[0].details[key] for key in kept if key in rows[0].details}
-    if rows[0].value is None:  # the embedding lacks words, whatever the seed
-        none = {**details, "seeds": len(rows), "spread": None}
-        return Row(rows[0].subject, rows[0].measure, None, none)
-    values = np.array([row.value for row in rows], float)
-    spread = float(values.std(ddof=1)) if len(values) > 1 else None
-    more = {"seeds": len(values), "spread": spread}
-    return Row(rows[0].subject, rows[0].measure, float(values.mean()), {**details, **more})
-
-
-def intrinsic_rows(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows about bias in vectors: not those about models, nor about quality."""
-    other = ("mab", "snli", *QUALITY)
-    return [row for row in rows if row.measure.split("-")[0] not in other]
-
-
-def settings(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """Return the marked sets, and the kinds of words in them, that have a value, in order."""
-    found = (row.details for row in rows if row.measure == ERROR and row.value is not None)
-    return list(dict.fromkeys((one["set"], one["setting"]) for one in found))
-
-
-def mean_errors(rows: Sequence[Row]) -> dict[str, float]:
-    """Return E of each embedding, averaged over seeds: of the first setting, the nouns (Table 6).
-
-    For an attribute without nouns it is E of the names.
-    """
-    averaged = [row for row in rows if row.measure == ERROR and "seeds" in row.details]
-    first = settings(averaged)[:1]
-    return {
-        row.subject: row.value
-        for row in averaged
-        if row.value is not None and (row.details["set"], row.details["setting"]) in first
-    }
-
-
-def correlations_with_error(rows: Sequence[Row]) -> list[Row]:
-    """Correlate E with every measure over the embeddings that have both (Pearson, Table 5)."""
-    error = mean_errors(rows)
-    columns: dict[str, dict[str, float]] = {}
-    for row in intrinsic_rows(rows):
-        variant = row.details.get(_VARIANTS.get(row.measure.split("-")[0], ""))
-        name = f"{row.measure} ({variant})" if variant else row.measure
-        columns.setdefault(name, {})[row.subject] = np.nan if row.value is None else row.value
-    e = np.array(list(error.values()))
-    made = []
-    for name, values in columns.items():
-        x = np.array([values.get(subject, np.nan) for subject in error])
-        found = correlation((name, x), ("E", e), "pearson")
-        made.append(correlation_row(found, (x, e), list(error), "pearson"))
-    return made

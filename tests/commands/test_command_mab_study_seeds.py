@@ -1,0 +1,213 @@
+"""`wordbias mab-study "NAME{seed}.txt"`: vectors that were trained anew for each seed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="the study trains models")
+
+from wordbias import Embedding
+from wordbias.functions.mab_study import mab_study
+from wordbias.wordlists import Templates
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two arms with vectors of each of three seeds, an embedding for all, and few pairs."""
+    folder = tmp_path_factory.mktemp("seeds")
+    sample = Embedding.sample()
+    rng = np.random.default_rng(0)
+    for name in ("glove0", "glove1", "glove2", "gn-0", "gn-1", "gn-2", "fixed"):
+        noise = rng.normal(size=sample.vectors.shape)
+        sample.with_vectors(sample.vectors + 0.3 * noise).save(folder / f"{name}.safetensors")
+    line = "{}\tA man is eating an apple.\tA {} is eating."
+    labels = ("neutral", "entailment", "contradiction")
+    rows = [line.format(labels[i % 3], word) for i, word in enumerate(("person", "dog", "man") * 8)]
+    (folder / "pairs.tsv").write_text("\n".join(rows) + "\n")
+    words = sample.words[100:112]
+    scored = (f"{a}\t{b}\t{i}" for i, (a, b) in enumerate(zip(words[:6], words[6:], strict=True)))
+    (folder / "similar.txt").write_text("\n".join(scored) + "\n")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _five_premises(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wordbias.nli.study.marked_sets", lambda _: ("explicit",))
+    few = list(Templates.load().premises())[:5]
+    monkeypatch.setattr(Templates, "premises", lambda _: tuple(few))
+
+
+def _call(cli: Run, files: Path, out: Path, names: tuple[str, ...], *more: object) -> Any:
+    given = [files / f"{name}.safetensors" for name in names]
+    options = ("--train", files / "pairs.tsv", "--dev", files / "pairs.tsv", "--epochs", 1)
+    options += ("--only", "direct-bias", "--jobs", 1)
+    return cli("mab-study", *given, *options, "-o", out, *more)
+
+
+def _models(folder: Path) -> set[str]:
+    return {path.name.removesuffix(".safetensors") for path in folder.glob("*.safetensors")}
+
+
+def test_the_model_of_a_seed_reads_the_vectors_of_that_seed(
+    cli: Run, files: Path, tmp_path: Path
+) -> None:
+    arms, out = ("glove{seed}", "gn-{seed}", "fixed"), tmp_path / "study"
+    more = ("--null", 2, "--sets", files / "similar.txt", "--format", "json")
+    done = _call(cli, files, out, arms, *more, "--seeds", "0,1")
+    assert done.code == 0, done.err
+    report = json.loads(done.out)
+    rows = report["rows"]
+    of_arms = {
+        "glove": "glove{}",
+        "gn": "gn-{}",
+        "fixed": "fixed",
+        "glove.null": "glove{0}.null-{0}",
+    }
+    assert _models(out) == {f"{of_arms[arm].format(s)}.seed{s}" for arm in of_arms for s in (0, 1)}
+    for name, about in report["inputs"].items():
+        path = files / f"{name}.safetensors"
+        assert about["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert set(report["inputs"]) == {"glove0", "glove1", "gn-0", "gn-1", "fixed"}
+
+    single = {
+        (r["subject"], r["seed"]): r
+        for r in rows
+        if r["measure"] == "mab-error" and r["setting"] == "nouns" and "seed" in r
+    }
+    assert {key: r.get("draw") for key, r in single.items()} == {
+        (arm, s): None if arm == "fixed" else of_arms[arm].format(s)
+        for arm in of_arms
+        for s in (0, 1)
+    }
+    for r in rows:
+        other = {"mab-error-change": "glove", "mab-error-against-null": "glove.null"}
+        if r["measure"] in other and r["setting"] == "nouns":
+            assert r["original"] == other[r["measure"]]
+            d = [single[r["subject"], s]["value"] - single[r["original"], s]["value"]
+                 for s in (0, 1)]  # fmt: skip
+            assert r["value"] == pytest.approx(np.mean(d))
+            assert r["n"] == 2
+
+    _measures_are_those_of_each_file(cli, files, out, rows)
+
+    before = {path: path.stat().st_mtime_ns for path in out.glob("*.safetensors")}
+    again = _call(cli, files, out, arms, *more, "--seeds", "0,1,2", "--null", 3)
+    assert again.code == 0, again.err
+    assert before == {path: path.stat().st_mtime_ns for path in before}
+    assert len(_models(out)) == len(before) + 4
+    kept = [r for r in json.loads(again.out)["rows"] if r.get("seed") in (0, 1)]
+    assert kept == [r for r in rows if "seed" in r]
+
+    table = _call(cli, files, out, arms, *more[:4], "--seeds", "0,1")
+    said = " ".join(table.out.split())
+    assert "Embeddings: 3. Models of each: 2. glove, gn: vectors of each seed; differences" in said
+    assert "vary over vectors trained anew and models trained anew." in said
+    assert "glove.null: 2 random removals with the weights of MISP, together one arm." in said
+    assert max(map(len, table.out.splitlines())) <= 100
+
+
+def _measures_are_those_of_each_file(cli: Run, files: Path, out: Path, rows: Any) -> None:
+    """An arm has the mean; each file is compared with the first one of its seed."""
+
+    def stored(name: str) -> Any:
+        return json.loads((out / name).read_text())
+
+    for kind, measure in (("measures", "direct-bias"), ("quality", "similarity")):
+        (found,) = (r for r in rows if (r["subject"], r["measure"]) == ("gn", measure))
+        values = [
+            next(
+                r["value"] for r in stored(f"gn-{s}.{kind}.json")["rows"] if r["measure"] == measure
+            )
+            for s in (0, 1)
+        ]
+        assert found["value"] == pytest.approx(np.mean(values))
+        assert found["spread"] == pytest.approx(np.std(values, ddof=1))
+        assert (found["draws"], "low" in found) == (2, False)
+        assert found.get("original", "glove") == "glove"
+    alone = [
+        json.loads(cli("measure", files / f"gn-{s}.safetensors", "--only", "direct-bias",
+                       "--original", files / f"glove{s}.safetensors", "--format", "json").out)
+        for s in (0, 1)
+    ]  # fmt: skip
+    assert [r["value"] for one in alone for r in one["rows"] if r["measure"] == "direct-bias"] == [
+        pytest.approx(r["value"])
+        for s in (0, 1)
+        for r in stored(f"gn-{s}.measures.json")["rows"]
+        if r["measure"] == "direct-bias"
+    ]
+    digest = [
+        hashlib.sha256((files / f"glove{s}.safetensors").read_bytes()).hexdigest() for s in (0, 1)
+    ]
+    for arm in ("glove{}", "gn-{}", "fixed.against-glove{}", "glove{0}.null-{0}"):
+        assert [
+            stored(f"{arm.format(s)}.measures.json")["about"]["original"] for s in (0, 1)
+        ] == digest
+    (found,) = (r for r in rows if (r["subject"], r["measure"]) == ("fixed", "similarity"))
+    assert "draws" not in found
+
+
+def test_files_and_a_mapping_of_vectors_are_the_same_study(files: Path, tmp_path: Path) -> None:
+    given: dict[str, Any] = {
+        "train": files / "pairs.tsv", "dev": files / "pairs.tsv", "epochs": 1, "jobs": 1,
+        "only": ["direct-bias"], "seeds": [0, 1],
+    }  # fmt: skip
+    patterns = [files / "fixed.safetensors", files / "glove{seed}.safetensors"]
+    one = mab_study(patterns, output=tmp_path / "files", **given)
+    by_seed = {s: Embedding.load(files / f"glove{s}.safetensors") for s in (0, 1)}
+    vectors = {"fixed": Embedding.load(patterns[0]), "glove": by_seed}
+    two = mab_study(vectors, output=tmp_path / "vectors", **given)
+    assert one.rows == two.rows
+    assert {row.details["original"] for row in one["mab-error-change"]} == {"fixed"}
+    assert not list((tmp_path / "files").glob("*.against-*"))
+
+
+def test_lists_and_permuted_weights_start_from_the_vectors_of_the_seed(
+    cli: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wordbias.nli.arms.permutations", lambda _: ("1234", "2134"))
+    more = ("--seed-lists", 2, "--permute-weights", "--seeds", "0,1", "--format", "json")
+    done = _call(cli, files, tmp_path / "study", ("glove{seed}",), *more)
+    assert done.code == 0, done.err
+    assert _models(tmp_path / "study") == {
+        f"glove{s}{kind}.seed{s}" for s in (0, 1) for kind in ("", f".misp-lists-{s}", ".perm-2134")
+    }
+    subjects = {r["subject"] for r in json.loads(done.out)["rows"] if r["measure"] == "mab-error"}
+    assert subjects == {"glove", "glove.misp-lists", "glove.perm-2134"}
+
+
+def test_one_seed_of_an_arm_has_no_interval(cli: Run, files: Path, tmp_path: Path) -> None:
+    done = _call(cli, files, tmp_path / "study", ("glove{seed}", "gn-{seed}"), "--seeds", 2)
+    assert done.code == 0, done.err
+    assert _models(tmp_path / "study") == {"glove2.seed2", "gn-2.seed2"}
+    assert "Differences have no interval: one model of each embedding" in " ".join(done.out.split())
+
+
+def test_bad_names_are_refused_before_any_training(cli: Run, files: Path, tmp_path: Path) -> None:
+    few = Embedding.sample().vectors[:, :10]
+    Embedding(Embedding.sample().words, few).save(tmp_path / "few1.safetensors")
+    (tmp_path / "few0.safetensors").write_bytes((files / "glove0.safetensors").read_bytes())
+    out = tmp_path / "study"
+    for names, seeds, said in (
+        (("glove{seed}", "gn-{seed}"), "0,3", "glove3.safetensors: "),
+        (("glove{foo}",), "0,1", "glove{foo}.safetensors: there is no such file; a name for the"),
+        (("glove{seed}", "glove{seed}"), "0,1", "two embeddings have the same name"),
+        (("glove{seed}", "glove0"), "0,1", "two embeddings have the same name"),
+        (
+            ("glove{seed}", str(tmp_path / "few{seed}")),
+            "0,1",
+            "dimension, found glove0 100, few1 10",
+        ),
+    ):
+        done = _call(cli, files, out, names, "--seeds", seeds)
+        assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+        assert said in done.err
+    assert not out.exists()

@@ -1,0 +1,132 @@
+"""Arms of a study as arguments: an embedding for all seeds, or a file or embedding for each."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from pathlib import Path
+from typing import Any, cast
+
+from wordbias.embedding import EmbeddingLike, as_embedding
+from wordbias.errors import WordbiasError
+from wordbias.formats import VectorFile
+from wordbias.formats.source import Source
+from wordbias.functions.inputs import (
+    EmbeddingsLike,
+    NamedPath,
+    ReadOptions,
+    Subject,
+    as_list,
+    open_subject,
+    path_of,
+)
+from wordbias.resources import located
+from wordbias.resources.hub import is_address
+
+ArmsLike = EmbeddingsLike | Mapping[str, EmbeddingLike | Mapping[int, EmbeddingLike]]
+"""Embeddings, or a mapping from names to embeddings, or to those of each seed."""
+_SEED = "{seed}"
+_JOINED = re.compile(r"(?:[._-]+seed)?[._-]*\{seed\}")
+"""The placeholder, and what joins it to a name."""
+_BRACES = re.compile(r"\{[^{}]*\}")
+
+
+def open_arms(
+    embeddings: ArmsLike, seeds: Sequence[int], read_options: ReadOptions
+) -> list[tuple[str, dict[int, Subject]]]:
+    """Open the vectors of each arm by seed: one embedding for all, or one for each.
+
+    Files that a name stands for are looked at before anything is loaded.
+
+    Raises
+    ------
+    WordbiasError
+        If a seed has no file or embedding, or a file cannot be read.
+    """
+    found = [_by_seed(source, seeds) for source in _sources(embeddings)]
+    opened = []
+    for name, given in found:
+        subjects = {seed: open_subject(one, read_options) for seed, one in given.items()}
+        if name is None:
+            (one,) = subjects.values()
+            opened.append((one.embedding.name, dict.fromkeys(seeds, one)))
+        else:
+            opened.append((name, subjects))
+    return opened
+
+
+def _sources(embeddings: ArmsLike) -> list[Any]:
+    """Return what each arm is given as: an embedding, or a name with a mapping from seeds."""
+    if not (isinstance(embeddings, Mapping) and any(map(_is_by_seed, embeddings.values()))):
+        return list(as_list(cast("EmbeddingsLike", embeddings)))
+    found: list[Any] = []
+    for name, one in embeddings.items():
+        found += [(str(name), one)] if _is_by_seed(one) else as_list(cast("Any", {name: one}))
+    return found
+
+
+def _is_by_seed(given: object) -> bool:
+    """Return whether an argument is a mapping from seeds."""
+    return isinstance(given, Mapping) and all(isinstance(key, Integral) for key in given)
+
+
+def _by_seed(
+    source: Any, seeds: Sequence[int]
+) -> tuple[str | None, dict[int, EmbeddingLike | None]]:
+    """Return the name of an arm with what each seed reads; or no name, and what all read."""
+    if isinstance(source, tuple) and len(source) == 2 and _is_by_seed(source[1]):
+        name, given = source
+        return name, _of_mapping(name, given, seeds)
+    path = path_of(source)
+    if path is None or os.path.exists(path) or not _BRACES.search(path):
+        return None, {seeds[0]: source}
+    if _BRACES.search(path.replace(_SEED, "")):
+        raise WordbiasError(
+            f"{path}: there is no such file; a name for the files of all seeds has {_SEED}, and no "
+            "other braces"
+        )
+    stem: str = source.name if isinstance(source, NamedPath) else _stem(path)
+    bare = _JOINED.sub("", stem).lstrip("._-")
+    if not bare:
+        raise WordbiasError(f"{path}: has no name beside {_SEED}; name the files NAME{_SEED}")
+    return bare, _of_files(path, stem if _SEED in stem else stem + _SEED, seeds)
+
+
+def _stem(path: str) -> str:
+    """Return the name that an embedding has by default: of a file, a member or a repository."""
+    stem = Source(Path(path.rpartition("::")[2])).stem
+    return stem.partition("@")[0] if is_address(path) else stem
+
+
+def _of_mapping(
+    name: str, given: Mapping[int, EmbeddingLike], seeds: Sequence[int]
+) -> dict[int, EmbeddingLike | None]:
+    """Return the embedding of each seed, named after the arm and the seed."""
+    lacking = [seed for seed in seeds if seed not in given]
+    if lacking:
+        there = ", ".join(map(str, given)) or "none"
+        raise WordbiasError(
+            f"{name}: has no embedding for seed {lacking[0]}; it has those for: {there}; give one "
+            "for each of --seeds"
+        )
+    return {
+        seed: as_embedding(given[seed]).renamed(f"{name}{seed}")
+        if (path := path_of(given[seed])) is None
+        else NamedPath(path, f"{name}{seed}")
+        for seed in seeds
+    }
+
+
+def _of_files(path: str, name: str, seeds: Sequence[int]) -> dict[int, EmbeddingLike | None]:
+    """Return the file of each seed, named by a name with the placeholder."""
+    files: dict[int, EmbeddingLike | None] = {}
+    for seed in seeds:
+        file = path.replace(_SEED, str(seed))
+        try:
+            VectorFile.open(located(file))
+        except WordbiasError as error:
+            raise WordbiasError(f"{error} (for seed {seed} of {path})") from None
+        files[seed] = NamedPath(file, name.replace(_SEED, str(seed)))
+    return files

@@ -1,0 +1,160 @@
+"""Means of a study, over the seeds of models and over the embeddings of an arm; correlations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import count
+from typing import Any, TypeVar
+
+import numpy as np
+
+from wordbias.comparison import correlation_row
+from wordbias.correlation import correlation
+from wordbias.measures.panel import SELF
+from wordbias.nli.arms import Arm, is_one
+from wordbias.results import Row
+
+K = TypeVar("K")
+ERROR = "mab-error"
+QUALITY = ("similarity", "analogy")
+_VARIANTS = {"gipe": "setting", "sembias": "set", "weat": "set"}
+"""Measures with several values for one embedding, and the detail that distinguishes these."""
+
+
+# Models
+
+
+def over_seeds(rows: Sequence[Row]) -> list[Row]:
+    """Average the rows of each embedding over its models, those that have a value."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        key = (row.subject, row.measure, *(row.details.get(k) for k in ("set", "setting", "group")))
+        groups.setdefault(key, []).append(row)
+    return [_mean(found) for found in groups.values()]
+
+
+def _mean(rows: Sequence[Row]) -> Row:
+    kept = ("attribute", "set", "setting", "group", "n", "neutral", "better", "reason")
+    first = next((row for row in rows if row.value is not None), rows[0])
+    details = {key: first.details[key] for key in kept if key in first.details}
+    defined = [row for row in rows if row.value is not None]
+    if not defined:  # the embedding lacks words, whatever the seed
+        none = {**details, "seeds": len(rows), "spread": None}
+        return Row(rows[0].subject, rows[0].measure, None, none)
+    values = np.array([row.value for row in defined], float)
+    spread = float(values.std(ddof=1)) if len(values) > 1 else None
+    more = {"seeds": len(values), "spread": spread}
+    return Row(rows[0].subject, rows[0].measure, float(values.mean()), {**details, **more})
+
+
+# Embeddings
+
+
+def over_arms(
+    arms: Mapping[str, Arm],
+    keys: Mapping[str, Mapping[int, K]],
+    rows: Mapping[K, Sequence[Row]],
+    seeds: Sequence[int],
+) -> list[Row]:
+    """Return the rows of every arm: those of its one embedding, or means over its models.
+
+    A draw, or a file of a seed, counts as often as it has models, as it does in the mean of E. The
+    intervals, which are about one of them, are left out; `spread` is the standard deviation over
+    them.
+
+    Parameters
+    ----------
+    keys
+        What is measured for each seed of each arm.
+    rows
+        Rows of what is measured.
+    seeds
+        Seeds of the models, in the order of the call.
+    """
+    found: list[Row] = []
+    for name, by_seed in keys.items():
+        different_keys = list(dict.fromkeys(by_seed.values()))
+        if len(different_keys) == 1 and is_one(name, arms[name]):
+            found += rows[different_keys[0]]
+            continue
+        places = [different_keys.index(by_seed[seed]) for seed in seeds]
+        identified = [_identified(rows[key]) for key in different_keys]
+        for identity in dict.fromkeys(identity for one in identified for identity in one):
+            same = [one.get(identity) for one in identified]
+            found.append(_mean_of_draws(name, next(iter(arms)), places, same))
+    return found
+
+
+def _identified(rows: Sequence[Row]) -> dict[tuple[object, ...], Row]:
+    """Return rows by measure, set and setting, those that have these in common by their order."""
+    found: dict[tuple[object, ...], Row] = {}
+    for row in rows:
+        identity = (row.measure, row.details.get("set"), row.details.get("setting"))
+        found[next((*identity, i) for i in count() if (*identity, i) not in found)] = row
+    return found
+
+
+def _mean_of_draws(arm: str, first: str, places: Sequence[int], rows: Sequence[Row | None]) -> Row:
+    """Average one measure over the models of an arm, whose draws stand at these places of `rows`.
+
+    Where a draw has no value, as its embedding lacks words, the arm has none.
+    """
+    there = [row for row in rows if row is not None]
+    about = next((row for row in there if row.value is None), there[0])
+    details = {key: about.details[key] for key in about.details if key not in ("low", "high")}
+    details["draws"] = len(rows)
+    if details.get("original", SELF) != SELF:  # one of those of the first arm
+        details["original"] = first
+    values = np.array([np.nan if row is None else row.value for row in rows], float)
+    if not np.isfinite(values).all():
+        details.setdefault("reason", "undefined: not for all seeds")
+        return Row(arm, about.measure, None, details)
+    if len(values) > 1:
+        details["spread"] = float(values.std(ddof=1))
+    return Row(arm, about.measure, float(values[places].mean()), details)
+
+
+# Rows about bias, and correlations with E
+
+
+def intrinsic_rows(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows about bias in vectors: not those about models, nor about quality."""
+    other = ("mab", "snli", *QUALITY)
+    return [row for row in rows if row.measure.split("-")[0] not in other]
+
+
+def settings(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """Return the marked sets, and the kinds of words in them, that have a value, in order."""
+    found = (row.details for row in rows if row.measure == ERROR and row.value is not None)
+    return list(dict.fromkeys((one["set"], one["setting"]) for one in found))
+
+
+def mean_errors(rows: Sequence[Row]) -> dict[str, float]:
+    """Return E of each embedding, averaged over seeds: of the first setting, the nouns (Table 6).
+
+    For an attribute without nouns it is E of the names.
+    """
+    averaged = [row for row in rows if row.measure == ERROR and "seeds" in row.details]
+    first = settings(averaged)[:1]
+    return {
+        row.subject: row.value
+        for row in averaged
+        if row.value is not None and (row.details["set"], row.details["setting"]) in first
+    }
+
+
+def correlations_with_error(rows: Sequence[Row]) -> list[Row]:
+    """Correlate E with every measure over the embeddings that have both (Pearson, Table 5)."""
+    error = mean_errors(rows)
+    columns: dict[str, dict[str, float]] = {}
+    for row in intrinsic_rows(rows):
+        variant = row.details.get(_VARIANTS.get(row.measure.split("-")[0], ""))
+        name = f"{row.measure} ({variant})" if variant else row.measure
+        columns.setdefault(name, {})[row.subject] = np.nan if row.value is None else row.value
+    e = np.array(list(error.values()))
+    made = []
+    for name, values in columns.items():
+        x = np.array([values.get(subject, np.nan) for subject in error])
+        found = correlation((name, x), ("E", e), "pearson")
+        made.append(correlation_row(found, (x, e), list(error), "pearson"))
+    return made
