@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wordbias.arguments import check_choice, seeds_of
 from wordbias.calls import note, public
@@ -28,14 +29,6 @@ from wordbias.nli.differences import AGAINST_LISTS, AGAINST_NULL, CHANGES, about
 from wordbias.nli.mab import BIAS, MEANS
 from wordbias.nli.pairs import PairsLike, load_pairs
 from wordbias.nli.recipes import PRECISIONS, is_half, recipe_named
-from wordbias.nli.study import (
-    QUALITY,
-    Plan,
-    correlations_with_error,
-    intrinsic_rows,
-    mean_errors,
-    settings,
-)
 from wordbias.nli.test_sets import GENDERS
 from wordbias.rendering import Table, how_many
 from wordbias.resources import located
@@ -43,6 +36,9 @@ from wordbias.results import Report, Row, number
 from wordbias.word_tasks import find_sets
 from wordbias.wordlists import Attribute, GroupsLike, Templates
 from wordbias.workers import Workers
+
+if TYPE_CHECKING:
+    from wordbias.nli.study import Plan  # needs torch
 
 _STORED = "study.json"
 _SHORT = {"mab-error": "E", "mab-distance": "d"}
@@ -235,7 +231,7 @@ def mab_study(
     if permute_weights:
         studied = arms.with_permuted_weights(studied, attribute, center=centred)
     places = places_of(sets)
-    plan = Plan(
+    plan = study.Plan(
         studied,
         {"train": load_pairs(open_pairs(train)), "dev": load_pairs(open_pairs(dev))},
         folder,
@@ -260,7 +256,7 @@ def mab_study(
     for line in missing:
         note(line)
     rows = study.run(plan, device=device, workers=workers)
-    related = correlations_with_error(rows)
+    related = study.correlations_with_error(rows)
     correlated = any(row.value is not None for row in related)
     closing = [f"Kept in {folder}: models, rows, {_STORED}."]
     if not correlated:
@@ -276,8 +272,8 @@ def mab_study(
             _errors_table(rows),
             *_marked_tables(rows),
             *_difference_tables(rows),
-            *quality_tables([row for row in rows if row.measure in QUALITY]),
-            *measures_tables(intrinsic_rows(rows)),
+            *quality_tables([row for row in rows if row.measure in study.QUALITY]),
+            *measures_tables(study.intrinsic_rows(rows)),
             *([_correlation_table(related)] if correlated else []),
         ],
         heading=[_heading(plan)],
@@ -312,6 +308,8 @@ def _heading(plan: Plan) -> str:
 
 def _errors_table(rows: Sequence[Row]) -> Table:
     """Tabulate one line an embedding: accuracy, and E and d of the gendered nouns, with spread."""
+    from wordbias.nli.study import settings
+
     averaged = [row for row in rows if "seeds" in row.details]
     subjects = list(dict.fromkeys(row.subject for row in averaged))
     first = settings(averaged)[0]
@@ -338,6 +336,8 @@ def _errors_table(rows: Sequence[Row]) -> Table:
 
 def _marked_tables(rows: Sequence[Row]) -> list[Table]:
     """Make Tables 1, 2 and 4: mean (N, E, C) of both groups, d and E, averaged over seeds."""
+    from wordbias.nli.study import settings
+
     averaged = [row for row in rows if "seeds" in row.details]
     subjects = list(dict.fromkeys(row.subject for row in averaged))
     groups = groups_of(averaged)
@@ -400,6 +400,8 @@ def _difference_tables(rows: Sequence[Row]) -> list[Table]:
 
 def _about_seeds(rows: Sequence[Row], embeddings: int, seeds: int) -> list[str]:
     """Say which differences so many seeds can show."""
+    from wordbias.nli.study import mean_errors
+
     changes = [row for row in rows if row.measure in CHANGES.values() and row.value is not None]
     if seeds == 1 and embeddings > 1:
         return ["Differences have no interval: one model of each embedding; give more --seeds."]
