@@ -3,8 +3,9 @@
 Usage: python tools/set_version.py VERSION [DATE]
 
 Writes `__version__` of wordbias/__init__.py, from which the package takes it, version and date of
-CITATION.cff, and the heading and the links of CHANGELOG.md, where what stands under [Unreleased]
-becomes this version. DATE is today where it is not given. Run again, it sets another date.
+CITATION.cff, the version of conda/meta.yaml, and the heading and the links of CHANGELOG.md, where
+what stands under [Unreleased] becomes this version. DATE is today where it is not given. Run again,
+it sets another date.
 """
 
 from __future__ import annotations
@@ -31,11 +32,16 @@ def main() -> None:
 
 
 def set_version(folder: Path, version: str, day: str) -> None:
-    """Write a version and its date to the three files of a repository."""
+    """Write a version and its date to the files of a repository."""
     package, citation = folder / "wordbias" / "__init__.py", folder / "CITATION.cff"
     _replace(package, r'^__version__ = ".*"$', f'__version__ = "{version}"')
     _replace(citation, r"^version: .*$", f"version: {version}")
     _replace(citation, r"^date-released: .*$", f"date-released: {day}")
+    _replace(
+        folder / "conda" / "meta.yaml",
+        r'^\{% set version = ".*" %\}$',
+        f'{{% set version = "{version}" %}}',
+    )
     changes = folder / "CHANGELOG.md"
     heading = rf"^## \[{re.escape(version)}\] - .*$"
     if re.search(heading, changes.read_text(encoding="utf-8"), re.MULTILINE):
