@@ -10,25 +10,29 @@ it sets another date.
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 from datetime import date
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-_USAGE = "usage: python tools/set_version.py 1.2.3 [2030-01-31]"
+_VERSION = re.compile(r"\d+\.\d+\.\d+(?:(?:a|b|rc)\d+)?")
 
 
 def main() -> None:
     """Write the version and the date that were typed."""
-    try:
-        version, day = (*sys.argv[1:], date.today().isoformat())[:2]
-        date.fromisoformat(day)
-    except ValueError:
-        sys.exit(_USAGE)
-    if len(sys.argv) > 3 or not re.fullmatch(r"\d+\.\d+\.\d+(?:(?:a|b|rc)\d+)?", version):
-        sys.exit(_USAGE)
-    set_version(ROOT, version, day)
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("version", type=_version, help="such as 1.2.3")
+    parser.add_argument("date", type=date.fromisoformat, nargs="?", default=date.today())
+    options = parser.parse_args()
+    set_version(ROOT, options.version, options.date.isoformat())
+
+
+def _version(text: str) -> str:
+    if not _VERSION.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a version such as 1.2.3 or 1.2.3rc1")
+    return text
 
 
 def set_version(folder: Path, version: str, day: str) -> None:
