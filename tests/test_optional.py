@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,6 +27,22 @@ def _loaded(code: str) -> set[str]:
         [sys.executable, "-c", f"{code}\n{report}"], capture_output=True, text=True, check=True
     )
     return set(done.stdout.rpartition("HEAVY")[2].split())
+
+
+WITHOUT = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {packages!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Missing())
+"""
+EXTRAS = {
+    *("torch", "transformers", "accelerate", "gensim", "ot", "spacy", "pyarrow", "pandas"),
+    *("matplotlib", "pooch", "huggingface_hub", "dask", "distributed", "ray", "tokenizers"),
+}
 
 
 def test_the_check_sees_what_is_loaded() -> None:
@@ -60,6 +77,40 @@ def test_a_lazy_name_is_the_object_of_the_module_that_defines_it(name: str) -> N
 
 def test_what_misp_loads_on_the_sample_is_numpy_from_python_too() -> None:
     assert _loaded("import wordbias; wordbias.misp()") <= {"numpy"}
+
+
+ALL_HELP = """
+from wordbias.cli import SECTIONS, run
+import wordbias
+for name in wordbias.__all__:
+    getattr(wordbias, name)
+for section in SECTIONS.values():
+    for name in section:
+        assert run([name, "--help"]) == 0, name
+"""
+
+
+def test_without_extras_every_name_is_there_and_every_command_has_its_help() -> None:
+    code = WITHOUT.format(packages=EXTRAS) + ALL_HELP
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("Usage: wordbias ") == sum(map(len, SECTIONS.values()))
+
+
+def test_without_extras_a_call_that_needs_one_names_it(tmp_path: Path) -> None:
+    calls = (
+        ["fine-tune", "bert", "--task", "nli", "--train", "a", "--dev", "b", "-o", "c"],
+        ["sweep", "bert", "--stereoset", "a", "--nli", "b", "--snli", "c", "-o", "d.csv"],
+    )
+    for arguments in calls:
+        code = WITHOUT.format(packages=EXTRAS)
+        code += f"from wordbias.cli import run; sys.exit(run({arguments!r}))"
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False
+        )
+        assert (done.returncode, done.stdout) == (1, ""), done.stderr
+        assert "install it with: pip install 'wordbias[contextual]'" in done.stderr
+        assert [*tmp_path.iterdir()] == []
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -8,6 +8,7 @@ the package is built. Files that cannot read setup.cfg have a copy. This changes
 
 from __future__ import annotations
 
+import argparse
 import re
 import subprocess
 import sys
@@ -19,11 +20,17 @@ _ADDRESS = re.compile(r"^    Repository = https://github\.com/([\w.-]+)/([\w.-]+
 
 def main() -> None:
     """Change the address in the files that git knows, and name them."""
-    wanted = re.fullmatch(r"([A-Za-z0-9-]+)/([\w.-]+)", sys.argv[1] if len(sys.argv) == 2 else "")
-    if wanted is None:
-        sys.exit("usage: python tools/set_address.py OWNER/NAME")
-    for name in change(ROOT, *wanted.groups()):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("address", type=_address, metavar="OWNER/NAME")
+    for name in change(ROOT, *parser.parse_args().address):
         print(name)
+
+
+def _address(text: str) -> tuple[str, ...]:
+    found = re.fullmatch(r"([A-Za-z0-9-]+)/([\w.-]+)", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not OWNER/NAME")
+    return found.groups()
 
 
 def change(folder: Path, owner: str, name: str) -> list[str]:

@@ -3,39 +3,49 @@
 Usage: python tools/set_version.py VERSION [DATE]
 
 Writes `__version__` of wordbias/__init__.py, from which the package takes it, version and date of
-CITATION.cff, and the heading and the links of CHANGELOG.md, where what stands under [Unreleased]
-becomes this version. DATE is today where it is not given. Run again, it sets another date.
+CITATION.cff, the version of conda/meta.yaml, and the heading and the links of CHANGELOG.md, where
+what stands under [Unreleased] becomes this version. DATE is today where it is not given. Run again,
+it sets another date.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 from datetime import date
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-_USAGE = "usage: python tools/set_version.py 1.2.3 [2030-01-31]"
+_VERSION = re.compile(r"\d+\.\d+\.\d+(?:(?:a|b|rc)\d+)?")
 
 
 def main() -> None:
     """Write the version and the date that were typed."""
-    try:
-        version, day = (*sys.argv[1:], date.today().isoformat())[:2]
-        date.fromisoformat(day)
-    except ValueError:
-        sys.exit(_USAGE)
-    if len(sys.argv) > 3 or not re.fullmatch(r"\d+\.\d+\.\d+(?:(?:a|b|rc)\d+)?", version):
-        sys.exit(_USAGE)
-    set_version(ROOT, version, day)
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("version", type=_version, help="such as 1.2.3")
+    parser.add_argument("date", type=date.fromisoformat, nargs="?", default=date.today())
+    options = parser.parse_args()
+    set_version(ROOT, options.version, options.date.isoformat())
+
+
+def _version(text: str) -> str:
+    if not _VERSION.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a version such as 1.2.3 or 1.2.3rc1")
+    return text
 
 
 def set_version(folder: Path, version: str, day: str) -> None:
-    """Write a version and its date to the three files of a repository."""
+    """Write a version and its date to the files of a repository."""
     package, citation = folder / "wordbias" / "__init__.py", folder / "CITATION.cff"
     _replace(package, r'^__version__ = ".*"$', f'__version__ = "{version}"')
     _replace(citation, r"^version: .*$", f"version: {version}")
     _replace(citation, r"^date-released: .*$", f"date-released: {day}")
+    _replace(
+        folder / "conda" / "meta.yaml",
+        r'^\{% set version = ".*" %\}$',
+        f'{{% set version = "{version}" %}}',
+    )
     changes = folder / "CHANGELOG.md"
     heading = rf"^## \[{re.escape(version)}\] - .*$"
     if re.search(heading, changes.read_text(encoding="utf-8"), re.MULTILINE):

@@ -57,8 +57,10 @@ SKIPPED: dict[str, str] = {
     "hf": "it would need a network",
     "make": "it runs the linters, or the tests from within a test",
     "pip": "it would install packages",
+    "pipx": "it would install packages",
     "peer/bin/pip": "it would install packages",
     "pytest": "it would run the tests from within a test",
+    "uvx": "it would install packages",
 }
 """Programs that are not run."""
 

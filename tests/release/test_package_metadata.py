@@ -121,6 +121,18 @@ def test_version_and_date_agree() -> None:
     assert kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 
 
+def test_the_recipe_has_version_and_requirements_of_the_package() -> None:
+    recipe = (ROOT / "conda" / "meta.yaml").read_text(encoding="utf-8")
+    assert f'{{% set version = "{wordbias.__version__}" %}}' in recipe
+    run = recipe.partition("  run:\n")[2].partition("\n\n")[0]
+    named = [line.strip().removeprefix("- ").replace(" ", "") for line in run.splitlines()]
+    lines = settings()["options"]["install_requires"].splitlines()
+    required = [line for line in lines if line and not line.startswith("#")]
+    assert named == ["python>={{python_min}}", *required]
+    (backend,) = re.findall(r'"(setuptools>=\d+)"', (ROOT / "pyproject.toml").read_text())
+    assert f"- {backend.replace('>', ' >')}\n" in recipe
+
+
 def test_authors_are_those_of_the_citation() -> None:
     yaml = pytest.importorskip("yaml")
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
@@ -148,8 +160,10 @@ def test_all_files_have_the_address_of_the_metadata() -> None:
 
 
 def copy_of_files_that_have_it(folder: Path) -> None:
-    (folder / "wordbias").mkdir()
-    for name in ("setup.cfg", "CITATION.cff", "CHANGELOG.md", "wordbias/__init__.py"):
+    for name in ("wordbias", "conda"):
+        (folder / name).mkdir()
+    names = ("wordbias/__init__.py", "conda/meta.yaml")
+    for name in ("setup.cfg", "CITATION.cff", "CHANGELOG.md", *names):
         shutil.copy(ROOT / name, folder / name)
 
 
@@ -180,6 +194,8 @@ def test_one_command_sets_another_version(tmp_path: Path, monkeypatch: pytest.Mo
     assert '\n__version__ = "9.8.7"\n' in package
     citation = (tmp_path / "CITATION.cff").read_text(encoding="utf-8")
     assert "\nversion: 9.8.7\ndate-released: 2031-02-03\n" in citation
+    recipe = (tmp_path / "conda" / "meta.yaml").read_text(encoding="utf-8")
+    assert '\n{% set version = "9.8.7" %}\n' in recipe
     changes = (tmp_path / "CHANGELOG.md").read_text(encoding="utf-8")
     before = f"v{wordbias.__version__}"
     assert "\n## [Unreleased]\n\n## [9.8.7] - 2031-02-03\n\n" in changes
@@ -196,8 +212,8 @@ def test_a_version_that_is_none_changes_nothing(words: list[str]) -> None:
     before = [path.read_bytes() for path in files]
     command = [sys.executable, str(ROOT / "tools" / "set_version.py"), *words]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("usage: ")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("usage: set_version.py ")
     assert [path.read_bytes() for path in files] == before
 
 
@@ -205,8 +221,8 @@ def test_a_version_that_is_none_changes_nothing(words: list[str]) -> None:
 def test_an_address_that_is_none_is_refused(words: list[str]) -> None:
     command = [sys.executable, str(ROOT / "tools" / "set_address.py"), *words]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "usage: python tools/set_address.py OWNER/NAME\n"
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("usage: set_address.py ")
 
 
 def test_the_source_archive_names_every_file() -> None:

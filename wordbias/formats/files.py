@@ -14,6 +14,7 @@ import tomllib
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -41,7 +42,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     hidden = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         with _nameless(target.parent, hidden) as file:
-            if target.exists():
+            if target.exists() and os.chmod in os.supports_fd:  # else Windows, where folders rule
                 os.chmod(file.fileno(), target.stat().st_mode & 0o7777)
             yield file
         rename(hidden, target)
@@ -180,7 +181,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 def _refuse_address(path: str | os.PathLike[str]) -> None:
     text = os.fspath(path)
-    if text.startswith("hf:/"):  # a Path has one slash
+    if text.startswith(("hf:/", "hf:\\")):  # a Path has one slash, on Windows another
         raise WordbiasError(
             f"{text}: is a place on the hub; write to a path here, then: wordbias push PATH "
             "OWNER/NAME"
@@ -307,19 +308,14 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
     """Lock a file against other processes while the block runs.
 
     A file ``PATH.lock`` beside it is locked and removed at the end. The lock is the operating
-    system's: a killed process loses it, and a lock file that it leaves behind locks nothing. On
-    systems without such locks nothing is locked.
+    system's: a killed process loses it, and a lock file that it leaves behind locks nothing. On a
+    file system without locks nothing is locked.
 
     Raises
     ------
     WordbiasError
         If another process holds the lock, or a file of that name has content, and is no lock.
     """
-    try:
-        import fcntl
-    except ModuleNotFoundError:  # Windows
-        yield
-        return
     lock = Path(f"{os.fspath(path)}.lock")
     is_done = False
     while not is_done:
@@ -330,21 +326,33 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
                     f"{lock}: has content, and would be removed as a lock of {path}; rename it, or "
                     "name another output"
                 )
-            if _acquire(fcntl, handle, path, lock):
+            if _acquire(handle, path, lock):
                 is_done = True
                 try:
                     yield
                 finally:
-                    lock.unlink(missing_ok=True)
+                    if not _WINDOWS:  # which removes no open file
+                        lock.unlink(missing_ok=True)
         finally:
             os.close(handle)
+            if is_done and _WINDOWS:
+                with suppress(OSError):  # another process has opened it since, and removes it
+                    lock.unlink()
 
 
-def _acquire(fcntl: Any, handle: int, path: str | os.PathLike[str], lock: Path) -> bool:
+_WINDOWS = os.name == "nt"
+
+
+def _acquire(handle: int, path: str | os.PathLike[str], lock: Path) -> bool:
     """Lock an open file; False if it was removed meanwhile, so that others open another one."""
     try:
+        if _WINDOWS:
+            msvcrt: Any = import_module("msvcrt")
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+            return True
+        fcntl: Any = import_module("fcntl")
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    except (BlockingIOError, PermissionError):  # the second one is that of Windows
         raise WordbiasError(
             f"{path}: another process is writing it; wait for that one, or name another output"
         ) from None

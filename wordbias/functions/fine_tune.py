@@ -7,7 +7,6 @@ from pathlib import Path
 
 from wordbias.arguments import check_choice, check_number, path_named
 from wordbias.calls import public
-from wordbias.contextual.fine_tuning import HEAD_ONLY, WHOLE
 from wordbias.contextual.labelled_pairs import TASKS, load_labelled
 from wordbias.errors import need
 from wordbias.functions.inputs import Written
@@ -127,7 +126,7 @@ def fine_tune(
     tuning.check_folder(folder)
     data = load_labelled(task, _pairs("--train", train, task), seed).head(limit)
     judged = load_labelled(task, _pairs("--dev", dev, task), seed)
-    recipe = (HEAD_ONLY if head_only else WHOLE).with_changes(
+    recipe = (tuning.HEAD_ONLY if head_only else tuning.WHOLE).with_changes(
         epochs=epochs,
         batch=batch,
         rate=rate,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wordbias.arguments import check_choice, seeds_of
 from wordbias.calls import note, path_of, public
@@ -24,7 +25,6 @@ from wordbias.nli.differences import AGAINST_LISTS, AGAINST_NULL, CHANGES, about
 from wordbias.nli.mab import BIAS, MEANS
 from wordbias.nli.pairs import PairsLike, load_pairs
 from wordbias.nli.recipes import PRECISIONS, is_half, recipe_named
-from wordbias.nli.study import Plan
 from wordbias.nli.study_means import (
     QUALITY,
     correlations_with_error,
@@ -39,6 +39,9 @@ from wordbias.results import Report, Row, number
 from wordbias.word_tasks import find_sets
 from wordbias.wordlists import Attribute, GroupsLike, Templates
 from wordbias.workers import Workers
+
+if TYPE_CHECKING:
+    from wordbias.nli.study import Plan
 
 _STORED = "study.json"
 _SHORT = {"mab-error": "E", "mab-distance": "d"}
@@ -250,7 +253,7 @@ def mab_study(
         redrawn = arms.redrawn_lists(base, seed_lists, attribute, center=centred)
         studied.append((f"{first}.misp-lists", redrawn))
     places = places_of(sets)
-    plan = Plan(
+    plan = study.Plan(
         arms.together(studied),
         {"train": load_pairs(open_pairs(train)), "dev": load_pairs(open_pairs(dev))},
         folder,

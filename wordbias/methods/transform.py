@@ -271,7 +271,8 @@ class GradedRotation(Arrays):
         """Rotate rows ``(…, d)``."""
         check_width(x, len(self.v1))
         basis = like(self.basis, x)
-        turned: Rows = x + self._moved(x @ basis.T) @ basis
+        moved = like(self._moved(x @ basis.T), x)  # numpy 1 computes one float32 row in float64
+        turned: Rows = x + moved @ basis
         return turned
 
     def _moved(self, plane: Rows) -> Rows:

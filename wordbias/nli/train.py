@@ -419,7 +419,7 @@ def _train_in_processes(
     done = sum(epochs_logged(job.log) for job in jobs if job.checkpoint.exists())
     batches = -(-len(setup.train) // setup.recipe.batch)
     total = (len(jobs) * setup.recipe.epochs - done) * batches  # at most
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # for Windows: mapped
         steps = Path(folder) / "steps"
         np.zeros(len(jobs), np.int64).tofile(steps)
         with shared_progress(steps, [job.log for job in jobs], total):
