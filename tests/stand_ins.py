@@ -74,6 +74,15 @@ def more_vectors(path: Path) -> None:
     sample.subset([*small().words, *sample.words[: 2 * FREQUENT]]).save(path)
 
 
+def vectors_of_seeds(path: Path) -> None:
+    """Save vectors that differ a little from seed to seed."""
+    path.parent.mkdir(exist_ok=True)
+    for seed in range(2):
+        noise = 0.1 * np.random.default_rng(seed).normal(size=small().vectors.shape)
+        moved = small().with_vectors(small().vectors + noise)
+        moved.save(path.with_name(path.name.replace("{seed}", str(seed))))
+
+
 def debiased_vectors(path: Path) -> None:
     from wordbias.methods.misp import fit
 
@@ -417,6 +426,10 @@ STAND_INS: dict[str, Callable[[Path], None]] = {
     "glove.6B.zip": zipped_vectors,
     "glove.840B.300d.zip": zipped_vectors,
     "glove.more.words.txt": more_vectors,
+    **{
+        f"vectors/{name}{{seed}}.txt": vectors_of_seeds
+        for name in ("glove", "gn", "wa", "misp", "misp-published", "mhd")
+    },
     "glove.nli.safetensors": nli_model,
     "glove.txt": vectors,
     "enwik8.txt": corpus,

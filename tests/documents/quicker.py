@@ -31,7 +31,7 @@ INSTEAD: dict[str, dict[str, str]] = {
     },
     "ceat": {"--draws": "200"},
     "fine-tune": {"--limit": "64", "--epochs": "1", "--every": "2"},
-    "mab-study": {"--epochs": "1", "--seeds": "0", "--jobs": "1"},
+    "mab-study": {"--epochs": "1", "--seeds": "0", "--jobs": "1", "--set": "explicit"},
     "nli-fairness": {"--lists": "lists/"},
     "nli-train": {"--epochs": "1", "--seeds": "0", "--jobs": "1"},
     "probe": {"--epochs": "3", "--fractions": "50,100", "--seeds": "0"},
@@ -90,6 +90,8 @@ def _instead(command: str, given: Collection[str]) -> dict[str, str]:
     instead = dict(known.get(command, {}))
     counts = ("--null", "--seed-lists", "--average-epochs")
     instead |= {option: "1" for option in counts if option in given}
+    if command == "mab-study" and "--plot" in given:
+        instead["--seeds"] = "0,1"  # a difference needs two
     if command in MEASURING:
         instead["--only"] = QUICK_MEASURES + ",sembias" * ("--sembias" in given)
         instead["--only"] += ",clustering" * ("--direction" in given)
