@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-_ADDRESS = re.compile(r"^    Repository = https://github\.com/([\w.-]+)/([\w.-]+)$", re.MULTILINE)
+_ADDRESS = re.compile(r"^\s+Repository = https://github\.com/([\w.-]+)/([\w.-]+)$", re.MULTILINE)
 
 
 def main() -> None:

@@ -74,6 +74,7 @@ SECTIONS: dict[str, dict[str, str]] = {
 }
 _INTERRUPTED = 130
 _STDERR = 2
+_WINDOWS = os.name == "nt"
 
 
 class _Stopped(BaseException):
@@ -156,6 +157,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+            if _WINDOWS and not stream.isatty() and "PYTHONIOENCODING" not in os.environ:
+                stream.reconfigure(encoding="utf-8")  # a file or a pipe, as on other systems
     code = run(sys.argv[1:])
     signal.signal(
         signal.SIGINT, signal.SIG_IGN

@@ -6,6 +6,7 @@ import csv
 import importlib
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -307,3 +308,33 @@ def test_long_names_are_cut_wherever_they_come_from(cli: Run, tmp_path: Path) ->
         assert done.code == code
         assert LONG not in done.err
         assert "…" in done.err
+
+
+AS_ON_WINDOWS = """
+import io, sys
+from wordbias import cli
+cli._WINDOWS = True
+for name in ("stdout", "stderr"):
+    setattr(sys, name, io.TextIOWrapper(getattr(sys, name).buffer, encoding="cp1252"))
+sys.argv = ["wordbias", "lists", "--groups", "own.toml", "--format", "json"]
+cli.main()
+"""
+
+
+@pytest.mark.parametrize("chosen", [None, "cp1252"])
+def test_on_windows_what_goes_to_a_file_is_utf_8_unless_another_encoding_is_chosen(
+    chosen: str | None, tmp_path: Path
+) -> None:
+    text = 'name = "own"\n[groups]\n"männer" = ["mann", "er"]\nfrauen = ["frau", "sie"]\n'
+    (tmp_path / "own.toml").write_text(text, encoding="utf-8")
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONIOENCODING"}
+    env |= {"PYTHONPATH": str(ROOT)} | ({} if chosen is None else {"PYTHONIOENCODING": chosen})
+    done = subprocess.run(
+        [sys.executable, "-c", AS_ON_WINDOWS],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "männer" in done.stdout.decode(chosen or "utf-8")

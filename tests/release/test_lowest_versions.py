@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from configparser import ConfigParser
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -31,14 +32,16 @@ def test_every_requirement_of_the_base_has_a_lowest_version(tool: ModuleType) ->
 
 
 def test_extras_are_added(tool: ModuleType) -> None:
-    settings = (ROOT / "setup.cfg").read_text(encoding="utf-8")
-    extras = settings.partition("[options.extras_require]")[2].partition("\n[")[0]
-    names = re.findall(r"^(\w+) =$", extras, re.MULTILINE)
-    base, every = tool.lowest(), tool.lowest(names)
+    settings = ConfigParser(interpolation=None)
+    settings.read(ROOT / "setup.cfg", encoding="utf-8")
+    extras = settings["options.extras_require"]
+    listed = [line for text in extras.values() for line in text.splitlines()]
+    base, every = tool.lowest(), tool.lowest([*extras])
     assert every[: len(base)] == base
     for line in every[len(base) :]:
         name, lowest = line.split("==")
-        assert re.search(rf"^ +{name}(?:\[\w+\])?>={re.escape(lowest)}$", extras, re.MULTILINE)
+        wanted = rf"{name}(?:\[\w+\])?>={re.escape(lowest)}"
+        assert any(re.fullmatch(wanted, line) for line in listed), line
         try:
             assert numbers(version(name)) >= numbers(lowest), name
         except PackageNotFoundError:
