@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
+import re
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -53,7 +54,7 @@ def _words() -> Iterator[str]:
         ("dims", "int", True, "whole number from 1 on, got True"),
         ("dims", "int", 2.0, "got 2.0"),
         ("dims", "int", None, "got None"),
-        ("dims", "int | None", np.int64(0), "got np.int64"),
+        ("dims", "int | None", np.int64(0), f"got {re.escape(repr(np.int64(0)))}"),
         ("seed", "int", -1, "seed=: expected a whole number from 0 on, got -1"),
         ("seed", "int", 10**30, "from 0 on and below 2[*][*]63, got 1000"),
         ("rate", "float", float("nan"), "rate=: expected a finite number from 0 on, got nan"),
