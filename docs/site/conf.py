@@ -69,6 +69,7 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "CONTRIBUTING",
         "docs/how-a-call-runs",
         "docs/decisions",
+        "docs/releasing",
         "benchmarks/README",
     ),
 }

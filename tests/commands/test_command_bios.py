@@ -83,7 +83,7 @@ def test_random_changes_of_the_same_size(cli: Cli, encoder: str, tmp_path: Path)
     given = ["--strategies", "none,subsample", "--seeds", "0,1", "--no-baselines"]
     first = cli(*arguments, *given)
     assert first.code == 0, first.err
-    done = cli(*arguments, *given, "--null")  # what is there is not made again
+    done = cli(*arguments, *given, "--random-changes")  # what is there is not made again
     assert done.code == 0, done.err
     assert all(len(line) <= 100 for line in done.out.splitlines())
     said = flat(done.out)
@@ -93,7 +93,7 @@ def test_random_changes_of_the_same_size(cli: Cli, encoder: str, tmp_path: Path)
     jobs = [(one["strategy"], one["seed"]) for one in map(json.loads, lines)]
     assert jobs == [(name, seed) for name in ("none", "subsample", "random-subsample")
                     for seed in (0, 1)]  # fmt: skip
-    alone = cli(*arguments, "--strategies", "none", "--null")
+    alone = cli(*arguments, "--strategies", "none", "--random-changes")
     assert (alone.code, alone.out) == (1, "")
     assert alone.err.count("\n") == 1
     assert "no strategy given changes anything" in alone.err

@@ -68,6 +68,24 @@ def test_two_processes_fill_it_at_once(path: Path, tmp_path: Path, cache_folder:
     assert sorted(cache_folder.iterdir()) == [entry, note]
 
 
+def test_an_entry_that_another_process_removes_when_it_is_written_is_no_failure(
+    path: Path,
+    cache_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    state = cache._state
+
+    def removed(entry: Path) -> str:
+        entry.unlink(missing_ok=True)
+        return state(entry)
+
+    monkeypatch.setattr(cache, "_state", removed)
+    assert load(path).words
+    assert capsys.readouterr().err == ""
+    assert list(cache_folder.glob("*.verified")) == []
+
+
 def test_an_entry_that_another_process_removes_is_not_listed(
     path: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

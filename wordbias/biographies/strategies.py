@@ -134,8 +134,8 @@ def with_random_changes(strategies: Iterable[str]) -> tuple[str, ...]:
     random = [f"{RANDOM}{name}" for name in asked if name != NONE and not is_random(name)]
     if not random:
         raise WordbiasError(
-            "--null compares strategies with random changes of the same size, and no strategy given"
-            " changes anything; give more with --strategies, or leave --null out"
+            "--random-changes compares strategies with changes of the same size, and no strategy "
+            "given changes anything; give more with --strategies, or leave it out"
         )
     return tuple(dict.fromkeys([*asked, *random]))
 

@@ -137,9 +137,10 @@ def put(
             tensors.write(file, words, vectors, described)
             file.flush()
             written = os.fstat(file.fileno())
-        state = _state(key.entry)  # naming the file has changed its change time
-        if state.startswith(_state_of(written, change=False)):
-            _mark_verified(key.entry, state)
+        with suppress(FileNotFoundError):  # another process removes it, to store its own
+            state = _state(key.entry)  # naming the file has changed its change time
+            if state.startswith(_state_of(written, change=False)):
+                _mark_verified(key.entry, state)
     except (OSError, WordbiasError) as error:
         import click
 

@@ -37,7 +37,7 @@ def bios(
     data: str | os.PathLike[str] | ColumnsFrame | Biographies | None = None,
     model: ModelLike | None = None,
     strategies: Sequence[str] = ("none", "subsample", "oversample", "scrub"),
-    null: bool = False,
+    random_changes: bool = False,
     seeds: int | Sequence[int] = (0, 1, 2),
     frozen: bool = False,
     output: str | os.PathLike[str] | None = None,
@@ -81,7 +81,7 @@ def bios(
     women and men on a balanced test set are measured. Then only its last layer is trained again, on
     the original data: bias that comes back was only hidden by debiasing.
 
-    ``null`` asks whether debiasing did it: its random changes leave out or repeat as many
+    ``random_changes`` asks whether debiasing did it: they leave out or repeat as many
     biographies of each class, or replace as many words of each text, without regard to gender.
     Differences from them are paired by seed, as those from no debiasing are.
 
@@ -98,7 +98,7 @@ def bios(
         Encoder: a folder, or a name such as roberta-base.
     strategies : sequence of str
         Debiasing strategies; also scrub-as-published, swap, and several joined: scrub+subsample.
-    null : bool
+    random_changes : bool
         Compare each strategy with a random change of the same size too, such as random-subsample.
     seeds : int or sequence of int
         Random seeds; with two or more, differences from no debiasing have an interval; with six or
@@ -212,7 +212,7 @@ def bios(
     if column is not None and path_of(sentences) is None:
         raise WordbiasError("--column names a column of --sentences; give that file too")
     order = seeds_of(seeds)
-    chosen = with_random_changes(strategies) if null else tuple(strategies)
+    chosen = with_random_changes(strategies) if random_changes else tuple(strategies)
     numbers = {"--max-tokens": (max_tokens, 3), "--draws": (draws, 2)}
     _check_early(numbers, output, plot, keep_models, data=data, sentences=sentences, shares=shares)
     columns = {"text": text, "label": label, "gender": gender, "split": split, "name": name}
