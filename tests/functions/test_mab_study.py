@@ -107,6 +107,34 @@ def test_correlations_of_two_embeddings_are_not_shown(
     assert (needs in report.closing) == (not shown)
 
 
+@pytest.mark.usefixtures("few")
+def test_the_outcome_comes_first_and_its_tests_stand_for_themselves(tmp_path: Path) -> None:
+    """A same embedding and random removals: two arms, so that Holm at most doubles their p."""
+    sample = Embedding.sample()
+    given = {**CALL, "seeds": [0, 1], "null": 2, "only": ["direct-bias"], "outcome": "nouns"}
+    report = mab_study([sample, sample.renamed("same")], **given, output=tmp_path / "study")
+    own = [row for row in report.rows if row.details.get("outcome")]
+    assert [(row.subject, row.measure) for row in own] == [
+        ("same", "mab-error-change"),
+        ("sample.null", "mab-error-change"),
+        ("same", "mab-error-against-null"),
+    ]
+    assert [row.details["tests"] for row in own] == [2, 2, 1]
+    table = report.tables[0]
+    (error,) = [
+        row.value
+        for row in report["mab-error"]
+        if (row.subject, row.details["setting"]) == ("sample", "nouns") and "seeds" in row.details
+    ]
+    assert table.title == f"Outcome: E of the nouns, {error:.3f} with sample"
+    assert table.columns == ["", "E change", "95 %", "Holm", "to random", "Holm", ""]
+    assert [cells[0] for cells in table.cells] == ["same", "sample.null"]
+    assert table.cells[0][1] == "0.000"
+    assert "the outcome for 2." in " ".join(one.note for one in report.tables)
+    said = " ".join(report.closing)
+    assert "2 seeds the smallest is .500, after Holm over 2 tests 1" in said
+
+
 def test_one_seed_is_said_to_have_no_intervals(tmp_path: Path, few: None) -> None:
     sample = Embedding.sample()
     given = {**CALL, "only": ["direct-bias"], "output": tmp_path / "study"}
@@ -163,6 +191,7 @@ def test_bad_arguments_are_refused(tmp_path: Path) -> None:
         ({"null": 0}, "null=: expected a whole number from 1 on, got 0"),
         ({"seed_lists": -1}, "seed_lists=: expected a whole number from 1 on, got -1"),
         ({"null": 2}, "null=: 1 seed would use 1 of 2 draws"),
+        ({"outcome": "verbs"}, "outcome=: expected one of nouns, pronouns, .*, got 'verbs'"),
         ({"null": 2, "seeds": [0, 2, 4]}, "3 seeds would use 1 of 2 draws, as seed s takes draw s"),
     ):
         given = {"embeddings": sample, "output": tmp_path / "study", **CALL, **more}

@@ -15,6 +15,7 @@ from wordbias.nli.differences import (
     about_power,
     fewest_seeds,
     paired_differences,
+    readings,
     smallest_p,
 )
 from wordbias.results import Row
@@ -221,3 +222,69 @@ def test_the_power_is_that_of_simulated_seeds() -> None:
 def test_differences_without_spread_have_no_power_to_compute() -> None:
     assert about_power(_changes(9, 1, 0.0), 0.5) == []
     assert about_power([], 0.5) == []
+
+
+def _made(arms: dict[str, Sequence[float]], null: str = "", outcome: str = "nouns") -> list[Row]:
+    rows = [
+        row
+        for name, values in arms.items()
+        for setting in ("nouns", "pronouns")
+        for measure in ("mab-error", "mab-distance")
+        for row in _rows(name, list(values), setting, measure)
+    ]
+    return paired_differences(rows, null, outcome=outcome)
+
+
+def test_the_outcome_is_corrected_for_the_number_of_arms_only() -> None:
+    arms = {name: _drawn(i, 9) for i, name in enumerate("abcd")}
+    found, before = _made(arms), _made(arms, outcome="")
+    assert [row.details["p"] for row in found] == [row.details["p"] for row in before]
+    own = [row for row in found if row.details.get("outcome")]
+    assert [(row.subject, row.measure, row.details["setting"]) for row in own] == [
+        (name, "mab-error-change", "nouns") for name in "bcd"
+    ]
+    p = np.array([row.details["p"] for row in own])
+    order = np.argsort(p)
+    by_hand = np.minimum(np.maximum.accumulate(p[order] * np.arange(3, 0, -1)), 1)
+    assert [row.details["p_holm"] for row in own] == pytest.approx(by_hand[np.argsort(order)])
+    rest = [row for row in found if "outcome" not in row.details]
+    assert {row.details["tests"] for row in rest if row.measure == "mab-error-change"} == {3}
+    assert {row.details["tests"] for row in rest if row.measure == "mab-distance-change"} == {6}
+    assert not any("outcome" in row.details for row in before)
+
+
+def test_readings_of_planted_differences() -> None:
+    base, noise = np.array(_drawn(0, 12)), np.random.default_rng(1).normal(size=12)
+    arms = {
+        "base": base,
+        "base.null": base - 0.1 + 0.01 * noise,
+        "as-null": base - 0.1 + 0.01 * noise[::-1],
+        "beyond": base - 0.3 + 0.01 * noise,
+        "worse": base + 0.2 + 0.01 * noise,
+        "same": base + 0.01 * (noise - noise.mean()),
+        "wild": base + 3 * (noise - noise.mean()),
+    }
+    made = _made({name: list(values) for name, values in arms.items()}, "base.null")
+    read = readings(made, float(base.mean()))
+    assert {one.change.subject: one.said for one in read} == {
+        "base.null": "lower",
+        "as-null": "lower, but not shown for base.null",
+        "beyond": "lower",
+        "worse": "higher",
+        "same": "not shown, 1 % or more excluded",
+        "wild": "not shown",
+    }
+    against = {one.change.subject: one.against for one in read}
+    assert against.pop("base.null") is None
+    for name, row in against.items():
+        assert row is not None
+        assert row.value == pytest.approx((arms[name] - arms["base.null"]).mean())
+        assert row.details["original"] == "base.null"
+
+
+def test_without_random_removals_or_an_outcome() -> None:
+    base = _drawn(0, 12)
+    arms = {"base": base, "less": [value - 0.2 - 0.01 * i for i, value in enumerate(base)]}
+    (one,) = readings(_made(arms), float(np.mean(base)))
+    assert (one.against, one.said) == (None, "lower")
+    assert readings(_made(arms, outcome=""), 0.7) == []

@@ -23,6 +23,7 @@ command: click.Command = shell(
     option("only", type=NAMES),
     option("set", type=click.Choice(CHOICES)),
     option("lists", metavar="FOLDER"),
+    option("outcome", metavar="WORDS"),
     option("sets", multiple=True),
     option("precision", type=click.Choice(PRECISIONS)),
     option("jobs", "--jobs", "--processes", type=COUNT),

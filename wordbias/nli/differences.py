@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,6 +36,8 @@ AGAINST_LISTS = {
     "mab-distance": "mab-distance-against-lists",
 }
 """The same measures, and those of their paired differences to MISP of redrawn word lists."""
+OF_ERROR = [names["mab-error"] for names in (CHANGES, AGAINST_NULL, AGAINST_LISTS)]
+"""Measures of all paired differences in E."""
 PUBLISHED_EFFECT = 0.26
 """Share of E by which MISP lowers it in Dawkins (2021, section 5): .149 to .1107."""
 SMALLER_EFFECTS = (0.15, 0.10)
@@ -42,7 +45,27 @@ LEVEL = 0.05
 _ABOUT = ("attribute", "set", "setting", "better")
 
 
-def paired_differences(rows: Sequence[Row], null: str = "", lists: str = "") -> list[Row]:
+class Reading(NamedTuple):
+    """What the outcome of a study says of one arm.
+
+    Attributes
+    ----------
+    change
+        Its difference to the first embedding.
+    against
+        Its difference to the random removals, if the study has them; of that arm itself, None.
+    said
+        What both allow to say, in a few words.
+    """
+
+    change: Row
+    against: Row | None
+    said: str
+
+
+def paired_differences(
+    rows: Sequence[Row], null: str = "", lists: str = "", outcome: str = ""
+) -> list[Row]:
     """Compare E and d of each embedding with those of the first, seed by seed.
 
     Parameters
@@ -55,6 +78,9 @@ def paired_differences(rows: Sequence[Row], null: str = "", lists: str = "") -> 
     lists
         Name of the arm of MISP of redrawn word lists, which is compared in the same way; but not
         with the random removals a second time.
+    outcome
+        Setting, such as ``nouns``, whose E was fixed beforehand as the study's outcome. Its rows
+        have `outcome`, and Holm's method corrects their p for each other only.
 
     Returns
     -------
@@ -62,7 +88,7 @@ def paired_differences(rows: Sequence[Row], null: str = "", lists: str = "") -> 
         For E and d of each set, and each embedding but the first (its `original`): the mean
         difference over the `n` seeds that both have, its 95 % interval by Student's t, `spread`
         (standard deviation of the differences), the exact sign-flip `p`, `p_holm` over the
-        `tests` of this measure, all embeddings and sets, `excluded` (see
+        `tests` of this measure, all embeddings and sets (but the outcome's), `excluded` (see
         `wordbias.statistics.excluded_effect`) and `detectable` (see
         `wordbias.statistics.detectable_effect`). One seed has only the difference; without a
         common seed the row has no value but a `reason`.
@@ -86,7 +112,50 @@ def paired_differences(rows: Sequence[Row], null: str = "", lists: str = "") -> 
         for subject, own in found.items()
         if subject not in (first, other) and (other, subject) != (lists, null)
     ]
-    return with_holm(made, lambda row: row.measure)
+    for i, row in enumerate(made):
+        if row.details["setting"] == outcome and row.measure in OF_ERROR:
+            made[i] = replace(row, details={**row.details, "outcome": True})
+    return with_holm(made, lambda row: f"{row.measure} {row.details.get('outcome')}")
+
+
+def readings(rows: Sequence[Row], error: float) -> list[Reading]:
+    """Say of each arm what the outcome of the study shows.
+
+    Parameters
+    ----------
+    rows
+        Rows of `paired_differences` with an outcome; others are ignored.
+    error
+        E of the first embedding, of which excluded effects are shares.
+
+    Returns
+    -------
+    list of Reading
+        Of each arm with a test. An arm lowers E if p is below .05 after Holm, for the first
+        embedding and for the random removals. Otherwise the smallest effect that the data exclude
+        is what can be said.
+    """
+    tested = [row for row in rows if row.details.get("outcome") and "p" in row.details]
+    against = {row.subject: row for row in tested if row.measure == AGAINST_NULL["mab-error"]}
+    null = next((str(row.details["original"]) for row in against.values()), "")
+    found = []
+    for row in tested:
+        if row.measure == CHANGES["mab-error"]:
+            other = against.get(row.subject)
+            if _lower(row):
+                beyond = other is None or _lower(other)
+                said = "lower" if beyond else f"lower, but not shown for {null}"
+            elif row.details["p_holm"] < LEVEL:
+                said = "higher"
+            else:
+                share = math.ceil(100 * row.details["excluded"] / error) if error else 100
+                said = f"not shown, {share} % or more excluded" if share < 100 else "not shown"
+            found.append(Reading(row, other, said))
+    return found
+
+
+def _lower(row: Row) -> bool:
+    return row.details["p_holm"] < LEVEL and (row.value or 0.0) < 0
 
 
 def _difference(
@@ -133,9 +202,11 @@ def about_power(changes: Sequence[Row], error: float) -> list[str]:
     Returns
     -------
     list of str
-        Sentences about E of the first set: whether its tests can be significant, and the power.
+        Sentences about E of the outcome, without one of the first set: whether its tests can be
+        significant, and the power.
     """
     tested = [row for row in changes if row.measure == CHANGES["mab-error"] and "p" in row.details]
+    tested = [row for row in tested if row.details.get("outcome")] or tested
     if not tested:
         return []
     n, tests = max(row.details["n"] for row in tested), len(tested)

@@ -92,6 +92,8 @@ class Plan:
     null, redraws
         Names of the arms of random removals, and of MISP fitted to redrawn word lists, if there
         are such; see `wordbias.nli.differences.paired_differences`.
+    outcome
+        Setting whose E is the outcome that was fixed beforehand, if there is one; see there.
     """
 
     arms: Mapping[str, Arm]
@@ -113,6 +115,7 @@ class Plan:
     average_epochs: int = 0
     null: str = ""
     redraws: str = ""
+    outcome: str = ""
 
     def __post_init__(self) -> None:
         if self.average_epochs > self.recipe.epochs:
@@ -187,6 +190,12 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
             f"{plan.embeddings[0].name} {reasons[0]}, and no other marked set can be scored with "
             "any embedding; give vectors that have the words"
         )
+    if plan.outcome:
+        known_settings = [kind for test in plan.marked_sets() for kind in test.settings]
+        if plan.outcome not in known_settings:
+            raise WordbiasError(
+                f"--outcome: expected one of {', '.join(known_settings)}, got {plan.outcome!r}"
+            )
     data = Data.of(dict(plan.data))
     jobs = [
         job
@@ -287,7 +296,7 @@ def study_rows(plan: Plan, jobs: Sequence[Job]) -> list[Row]:
     return [
         *scored,
         *over_seeds(scored),
-        *paired_differences(scored, plan.null, plan.redraws),
+        *paired_differences(scored, plan.null, plan.redraws, plan.outcome),
         *over_arms(plan.arms, pairs, measured, plan.seeds),
         *over_arms(plan.arms, plan.arms, solved, plan.seeds),
     ]

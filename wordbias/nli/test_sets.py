@@ -174,6 +174,11 @@ class TestSet:
                 for predicate in predicates:
                     yield Pair(f"{first} {predicate}", f"{second} {predicate}")
 
+    @property
+    def settings(self) -> list[str]:
+        """The kinds of words that the hypotheses are about: ``nouns``, ``pronouns``."""
+        return list(dict.fromkeys(f"{filler.kind}s" for filler in self.hypotheses))
+
     def subject(self, filler: Filler) -> str:
         """Return the subject of a sentence about a filler: ``A woman``."""
         if filler.kind in ("name", "pronoun"):
