@@ -97,6 +97,7 @@ html_static_path = ["."]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
+html_show_copyright = False
 
 
 def add_navigation(app: Sphinx, name: str, source: list[str]) -> None:

@@ -211,7 +211,13 @@ def test_only(cli: Run, table: Path, only: list[str]) -> None:
 def test_x_and_y_choose_the_pair(cli: Run, table: Path) -> None:
     assert "Chosen pair: GIPE – MIDB, " in cli("compare", table, "--x", "GIPE", "--y", "MIDB").out
     assert "E (dev, test), r" in cli("compare", table, "--y", "E").out
-    assert "Largest |r|: GIPE – " in cli("compare", table, "--x", "GIPE").out
+    one, whole = (cli("compare", table, *axis).out for axis in (("--x", "GIPE"), ()))
+    assert "Largest |r| with GIPE: GIPE – " in one
+    assert "Largest |r|: " in whole
+    names = ("GIPE", "MIDB", "E (dev, test)")
+    assert all(name in whole for name in names)
+    assert f"not corrected for {len(names) - 1} pairs." in one
+    assert f"not corrected for {len(names)} pairs." in whole
 
 
 def test_plot(cli: Run, table: Path, tmp_path: Path) -> None:

@@ -181,7 +181,7 @@ def compare(
             f"{method.capitalize()} correlation between "
             f"{how_many(len(table.measures), 'measure')} over {len(table.subjects)} embeddings."
         ],
-        closing=[_about_pair(pair, related, chosen=len(axes) == 2, drawn=drawn)],
+        closing=[_about_pair(pair, related, axes, drawn)],
         seed=seed,
         notes=notes,
     )
@@ -265,18 +265,22 @@ def _names(given: str, table: Comparison) -> list[str]:
     return [name.strip() for name in names if name.strip()]
 
 
-def _about_pair(pair: Correlation, rows: Sequence[Row], *, chosen: bool, drawn: str | None) -> str:
-    """Describe the pair chosen by its two measures, or the one with the largest correlation."""
+def _about_pair(
+    pair: Correlation, rows: Sequence[Row], axes: Sequence[str], drawn: str | None
+) -> str:
+    """Describe the pair of both axes, or the largest correlation, with the one axis if given."""
     names = {pair.x, pair.y}
     row = next(row for row in rows if {row.details["x"], row.details["y"]} == names)
     symbol = SYMBOLS[row.details["method"]]
-    what = "Chosen pair" if chosen else f"Largest |{symbol}|"
+    among = [one for one in rows if {*axes} <= {one.details["x"], one.details["y"]}]
+    what = "Chosen pair" if len(axes) == 2 else " with ".join([f"Largest |{symbol}|", *axes])
+    pairs = how_many(len(rows if len(axes) == 2 else among), "pair")
     p = "p < 0.001" if pair.p is not None and pair.p < 0.001 else f"p = {number(pair.p, 3)}"
     interval = f", 95 % {_range(row, '')}" if "low" in row.details else ""
     shown = f" Drawn: {drawn}." if drawn else ""
     return (
         f"{what}: {pair.x} – {pair.y}, {symbol} = {number(pair.r, 3)}{interval}, n = {pair.n}, "
-        f"{p}, not corrected for {how_many(len(rows), 'pair')}.{shown}"
+        f"{p}, not corrected for {pairs}.{shown}"
     )
 
 

@@ -372,10 +372,11 @@ def check_hub(name: str) -> None:
     try:
         hub.model_info(name, timeout=HUB_SECONDS)
     except Exception as error:  # no network, no such model, no leave to read it
+        owner = "" if "/" in name else ", where most names have an owner: OWNER/NAME"
         raise WordbiasError(
-            f"{name}: no such folder, not in the cache of the hub, and not to be had from it "
-            f"({first_line(error)[:200]}); name a model's folder, or fetch it once with: "
-            f"hf download {name}"
+            f"{name}: no such folder, not in the cache of the hub, and not to be had from it"
+            f"{owner} ({first_line(error)[:200]}); name a model's folder, or fetch it once with: "
+            f"hf download {name if not owner else 'OWNER/NAME'}"
         ) from None
 
 
