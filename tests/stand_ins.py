@@ -83,6 +83,20 @@ def vectors_of_seeds(path: Path) -> None:
         moved.save(path.with_name(path.name.replace("{seed}", str(seed))))
 
 
+def french_vectors(path: Path) -> None:
+    """Save random vectors of the French lists and of the words of docs/attributes.md."""
+    french = Attribute.load("gender-fr")
+    pairs = (*french.pairs, *french.equalise, *zip(*french.members, strict=True))
+    others = (
+        "table chaise maison porte fenêtre route fleur feuille montagne valise mur lit couteau "
+        "jardin chemin pont arbre bateau toit nuage infirmière infirmier"
+    ).split()
+    words = list(dict.fromkeys([*(word for pair in pairs for word in pair), *others]))
+    words += [f"mot{i}" for i in range(FREQUENT)]
+    x = np.random.default_rng(0).normal(size=(len(words), 20))
+    Embedding(words, x, "french").save(path)
+
+
 def debiased_vectors(path: Path) -> None:
     from wordbias.methods.misp import fit
 
@@ -421,6 +435,7 @@ STAND_INS: dict[str, Callable[[Path], None]] = {
     "debiased.txt": debiased_vectors,
     "docs.jsonl": documents_with_names,
     "found.jsonl": no_clusters,
+    "french.txt": french_vectors,
     "glove.6B.100d.txt": vectors,
     "glove.6B.50d.txt": vectors,
     "glove.6B.zip": zipped_vectors,
