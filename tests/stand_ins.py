@@ -87,10 +87,9 @@ def french_vectors(path: Path) -> None:
     """Save random vectors of the French lists and of the words of docs/attributes.md."""
     french = Attribute.load("gender-fr")
     pairs = (*french.pairs, *french.equalise, *zip(*french.members, strict=True))
-    others = (
-        "table chaise maison porte fenêtre route fleur feuille montagne valise mur lit couteau "
-        "jardin chemin pont arbre bateau toit nuage infirmière infirmier"
-    ).split()
+    others = ["table", "chaise", "maison", "porte", "fenêtre", "route", "fleur", "feuille"]
+    others += ["montagne", "valise", "mur", "lit", "couteau", "jardin", "chemin", "pont", "arbre"]
+    others += ["bateau", "toit", "nuage", "infirmière", "infirmier"]
     words = list(dict.fromkeys([*(word for pair in pairs for word in pair), *others]))
     words += [f"mot{i}" for i in range(FREQUENT)]
     x = np.random.default_rng(0).normal(size=(len(words), 20))
