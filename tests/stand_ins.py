@@ -50,9 +50,13 @@ def few_premises(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @cache
 def listed_words() -> tuple[str, ...]:
-    """Return every word of the lists that come with wordbias, lower-cased; not of sentences."""
+    """Return the words of the lists that come with wordbias, lower-cased.
+
+    Sentences are left out, and the Romance languages, whose names the sample has for other reasons.
+    """
     folder = Path(wordbias.wordlists.__file__).parent
-    lists = [path for path in folder.glob("*.toml") if path.stem != "model_sentences"]
+    left_out = ("model_sentences", "gender-es", "gender-fr", "gender-it")
+    lists = [path for path in folder.glob("*.toml") if path.stem not in left_out]
     text = " ".join(path.read_text(encoding="utf-8") for path in sorted(lists))
     return tuple(dict.fromkeys(tiny_encoders.words_of(text)))
 
@@ -81,6 +85,19 @@ def vectors_of_seeds(path: Path) -> None:
         noise = 0.1 * np.random.default_rng(seed).normal(size=small().vectors.shape)
         moved = small().with_vectors(small().vectors + noise)
         moved.save(path.with_name(path.name.replace("{seed}", str(seed))))
+
+
+def french_vectors(path: Path) -> None:
+    """Save random vectors of the French lists and of the words of docs/attributes.md."""
+    french = Attribute.load("gender-fr")
+    pairs = (*french.pairs, *french.equalise, *zip(*french.members, strict=True))
+    others = ["table", "chaise", "maison", "porte", "fenêtre", "route", "fleur", "feuille"]
+    others += ["montagne", "valise", "mur", "lit", "couteau", "jardin", "chemin", "pont", "arbre"]
+    others += ["bateau", "toit", "nuage", "infirmière", "infirmier"]
+    words = list(dict.fromkeys([*(word for pair in pairs for word in pair), *others]))
+    words += [f"mot{i}" for i in range(FREQUENT)]
+    x = np.random.default_rng(0).normal(size=(len(words), 20))
+    Embedding(words, x, "french").save(path)
 
 
 def debiased_vectors(path: Path) -> None:
@@ -421,6 +438,7 @@ STAND_INS: dict[str, Callable[[Path], None]] = {
     "debiased.txt": debiased_vectors,
     "docs.jsonl": documents_with_names,
     "found.jsonl": no_clusters,
+    "french.txt": french_vectors,
     "glove.6B.100d.txt": vectors,
     "glove.6B.50d.txt": vectors,
     "glove.6B.zip": zipped_vectors,

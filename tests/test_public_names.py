@@ -127,8 +127,8 @@ OFFERED = {
     "Row": "details measure samples subject to_dict value",
     "Subspace": "basis coordinates dims from_direction from_groups from_means from_pairs from_sets"
     " like load remove save weights with_weights",
-    "Attribute": "direction equalise first_names groups load members name of pairs source specific"
-    " subjects unlisted",
+    "Attribute": "direction equalise first_names grammatical_gender groups load members name of"
+    " pairs source specific subjects unlisted",
     "Query": "about attributes candidates find name names pairs source targets",
     "Representations": "about column columns dim layer layers name place report save vectors",
     "Moments": "classes counts covariance dim mean means n noise of of_batch of_codes unit within",

@@ -59,7 +59,11 @@ def collect(files: list[Path], vectors: dict[str, list[float]]) -> list[str]:
     """Return words of our lists and of the files that have vectors, beyond the frequent ones."""
     frequent = set(list(vectors)[:FREQUENT])
     words = {
-        word for path in (ROOT / "wordbias" / "wordlists").glob("*.toml") for word in own(path)
+        word
+        for path in (ROOT / "wordbias" / "wordlists").glob("*.toml")
+        if path.stem
+        not in ("gender-es", "gender-fr", "gender-it")  # for vectors of these languages
+        for word in own(path)
     }
     for path in files:
         words.update(re.findall(r"[^\W\d_]+(?:[-'][^\W\d_]+)*", path.read_text(encoding="utf-8")))

@@ -41,7 +41,8 @@ def change(folder: Path, owner: str, name: str) -> list[str]:
     old_owner, old_name = found.groups()
     end = r"(?![\w-])"
     pages = rf"\b{re.escape(old_owner)}\.github\.io/{re.escape(old_name)}{end}"
-    source = rf"github\.com/{re.escape(old_owner)}/{re.escape(old_name)}{end}"
+    in_colab = r"colab\.research\.google\.com/github"
+    source = rf"(github\.com|{in_colab})/{re.escape(old_owner)}/{re.escape(old_name)}{end}"
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=folder, capture_output=True, encoding="utf-8", check=True
     )
@@ -51,7 +52,7 @@ def change(folder: Path, owner: str, name: str) -> list[str]:
         if path.is_symlink() or not path.is_file():
             continue
         old = path.read_bytes().decode("utf-8", errors="surrogateescape")
-        new = re.sub(source, f"github.com/{owner}/{name}", old)
+        new = re.sub(source, rf"\g<1>/{owner}/{name}", old)
         new = re.sub(pages, f"{owner}.github.io/{name}", new)
         if new != old:
             path.write_bytes(new.encode("utf-8", errors="surrogateescape"))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import wordbias as wb
 from wordbias import Embedding
 from wordbias.measures.clustering import clustering_rows
 from wordbias.measures.gipe import gipe_rows
@@ -128,8 +129,8 @@ def test_an_unknown_name_lists_those_there_are(process: Callable[..., Any]) -> N
     done = process("measure", "--groups", "relgion")
     assert done.code == 1
     assert done.err.splitlines() == [
-        "wordbias: no attribute 'relgion': built in are gender, gender-de, age, religion, "
-        "ethnicity; name one of them, or a TOML file with groups of words"
+        "wordbias: no attribute 'relgion': built in are gender, gender-de, gender-fr, gender-es, "
+        "gender-it, age, religion, ethnicity; name one of them, or a TOML file with groups of words"
     ]
 
 
@@ -250,6 +251,73 @@ def test_german_hard_debiasing_takes_the_stereotype_off_its_side() -> None:
 def test_english_vectors_lack_most_german_words_and_say_so(cli: Run) -> None:
     done = cli("misp", "--groups", "gender-de")
     assert "group female: only 16 of 40 first names found" in done.err
+
+
+SLOW = "clustering,recoverability,gipe,weat,mab,map,neighbours,quality,sembias"
+ROMANCE = ("gender-fr", "gender-es", "gender-it")
+SEMANTIC, GRAMMATICAL = 1.0, 0.75
+
+
+def _with_two_genders(name: str) -> Embedding:
+    """Vectors of a language whose nouns have a gender, in which things have no bias at all.
+
+    People differ along the first axis and, as do things, along the second, that of grammar. The
+    words of a pair such as feminine and masculine have the same grammatical gender.
+    """
+    attribute, rng = Attribute.load(name), np.random.default_rng(0)
+    things = [f"{kind}{a}{b}" for kind in "fm" for a in "abcdefgh" for b in "abcdefgh"]
+    x = np.zeros((len(things), 10))
+    x[:, 1] = np.repeat([GRAMMATICAL, -GRAMMATICAL], len(things) // 2)
+    words, rows = [*things], [*x + rng.normal(size=x.shape) * np.array([0, 0, *[0.3] * 8])]
+    for pair in (*attribute.pairs, *attribute.equalise, *zip(*attribute.members, strict=True)):
+        stem = np.array([0, 0, *rng.normal(size=8)])
+        for word, side in zip(pair, (1, -1), strict=True):
+            words.append(word)
+            rows.append(stem + side * np.array([SEMANTIC, GRAMMATICAL, *[0.0] * 8]))
+    for word in attribute.pairs[-1]:  # féminin/masculin, of the same grammatical gender
+        rows[words.index(word)][1] = 0
+    return Embedding(words, np.array(rows), name)
+
+
+@pytest.mark.parametrize("name", ROMANCE)
+def test_the_lists_of_a_language_work_from_file_to_report(
+    cli: Run, tmp_path: Path, name: str
+) -> None:
+    path, page = tmp_path / "vectors.txt", tmp_path / "report.html"
+    _with_two_genders(name).save(str(path))
+    done = cli("misp", path, "--groups", name, "--dims", 1)
+    assert "50 of 50 female + 50 of 50 male words found" in done.out
+    assert f"note: {name}: nouns of this language have a grammatical gender" in done.err
+    ways = ["--methods", "hard", "--skip", SLOW, "-o", page]
+    audited = cli("audit", path, "--groups", name, "--no-chance", *ways)
+    assert audited.code == 0, audited.err
+    assert "have a grammatical gender" in page.read_text(encoding="utf-8")
+    cleaned = cli("debias", "hard", path, "--groups", name, "-o", tmp_path / "clean.txt")
+    assert cleaned.code == 0, cleaned.err
+    assert "have a grammatical gender" in cleaned.err
+
+
+@pytest.mark.parametrize("name", ROMANCE)
+def test_grammar_alone_is_direct_bias_of_nouns_and_an_association(name: str) -> None:
+    """Along an axis (s, g) a noun without bias, (0, ±g) and more, has a cosine other than 0."""
+    emb, attribute = _with_two_genders(name), Attribute.load(name)
+    things = [word for word in emb.words if word[0] in "fm" and len(word) == 3]
+    found = wb.measure(emb, only=["direct-bias"], groups=name, vocab=things, chance=False)
+    first, second = attribute.direction
+    axis = emb[first] - emb[second]
+    cosines = np.abs(emb[things] @ axis) / np.linalg.norm(emb[things], axis=1)
+    expected = float(np.mean(cosines)) / float(np.hypot(SEMANTIC, GRAMMATICAL) * 2)
+    assert found["direct-bias"][0].value == pytest.approx(expected, rel=1e-4)
+    assert expected > 0.3
+    same = attribute.pairs[-1]
+    axis_of_same = emb[same[0]] - emb[same[1]]
+    assert np.abs(emb[things] @ axis_of_same).max() < 1e-6
+
+    control = {"feminine": things[:64], "masculine": things[64:]}
+    test = wb.weat(emb, groups=name, attributes=control, two_sided=True)
+    assert test["weat"][0].value > 1.5  # names have the gender of grammar too
+    assert test["weat"][0].details["p"] < 0.001
+    assert "grammatical gender" in test.notes[0]
 
 
 def test_lists_show_whom_sentences_are_about(cli: Run) -> None:

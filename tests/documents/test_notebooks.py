@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import configparser
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -124,6 +127,37 @@ def test_what_is_stored_in_a_notebook(path: Path) -> None:
             output.get("data", {}).pop("image/png", None)
     found = OF_A_MACHINE.search(nbformat.writes(notebook))
     assert not found, found
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_first_cell_installs_wordbias_only_where_it_is_not(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs as IPython runs it, with a pip that only records what it is asked for."""
+    transformer = pytest.importorskip("IPython.core.inputtransformer2").TransformerManager()
+    requirements = pytest.importorskip("packaging.requirements")
+    notebook = read(path)
+    settings = configparser.ConfigParser()
+    settings.read(ROOT / "setup.cfg", encoding="utf-8")
+    urls = settings["metadata"]["project_urls"]
+    address = urls.partition("Repository = ")[2].splitlines()[0]
+    asked: list[tuple[str, str]] = []
+    kernel = SimpleNamespace(run_line_magic=lambda name, line: asked.append((name, line)))
+    code = transformer.transform_cell(code_of(notebook)[0].source)
+    exec(code, {"get_ipython": lambda: kernel})
+    assert asked == []
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    exec(code, {"get_ipython": lambda: kernel})
+    ((magic, line),) = asked
+    *options, requirement = shlex.split(line)
+    found = requirements.Requirement(requirement)
+    assert (magic, options) == ("pip", ["install", "--quiet"])
+    assert (found.name, found.url) == ("wordbias", f"git+{address}")
+    assert found.extras <= set(settings["options.extras_require"])
+    shown_at = f"{address.replace('github.com', 'colab.research.google.com/github')}/blob/main"
+    link = f"({shown_at}/docs/notebooks/{path.name})"
+    assert notebook.cells[0].source.count(link) == 1
+    assert notebook.cells[1] == code_of(notebook)[0]
 
 
 def test_three_notebooks_are_linked() -> None:

@@ -26,7 +26,11 @@ def _with_names(female: int, male: int) -> Embedding:
 
 def test_the_built_in_attributes_of_first_names_say_so() -> None:
     found = {name for name in ATTRIBUTES if WordGroups.load(name).first_names}
-    assert found == {"gender", "gender-de", "ethnicity"}
+    assert found == {
+        "gender",
+        "ethnicity",
+        *(f"gender-{language}" for language in ("de", "es", "fr", "it")),
+    }
     assert Attribute.load("ethnicity:white,black").first_names
 
 

@@ -19,7 +19,11 @@ import pytest
 import wordbias
 
 ROOT = Path(__file__).resolve().parents[2]
-ADDRESS = re.compile(r"github\.com/[\w-]+/wordbias(?![\w-])|[\w-]+\.github\.io/wordbias(?![\w-])")
+ADDRESS = re.compile(
+    r"github\.com/[\w-]+/wordbias(?![\w-])|[\w-]+\.github\.io/wordbias(?![\w-])"
+    r"|colab\.research\.google\.com/github/[\w-]+/wordbias(?![\w-])"
+)
+NOTEBOOK = "docs/notebooks/vectors.ipynb"
 
 
 def settings() -> ConfigParser:
@@ -149,6 +153,7 @@ def test_authors_are_those_of_the_citation() -> None:
 def test_all_files_have_the_address_of_the_metadata() -> None:
     owner, name = urls()["Repository"].removeprefix("https://github.com/").split("/")
     known = {f"github.com/{owner}/{name}", f"{owner}.github.io/{name}"}
+    known.add(f"colab.research.google.com/github/{owner}/{name}")
     found = {
         file: set(ADDRESS.findall((ROOT / file).read_text(encoding="utf-8", errors="ignore")))
         for file in repository_files()
@@ -160,9 +165,9 @@ def test_all_files_have_the_address_of_the_metadata() -> None:
 
 
 def copy_of_files_that_have_it(folder: Path) -> None:
-    for name in ("wordbias", "conda"):
-        (folder / name).mkdir()
-    names = ("wordbias/__init__.py", "conda/meta.yaml")
+    for name in ("wordbias", "conda", "docs/notebooks"):
+        (folder / name).mkdir(parents=True)
+    names = ("wordbias/__init__.py", "conda/meta.yaml", NOTEBOOK)
     for name in ("setup.cfg", "CITATION.cff", "CHANGELOG.md", *names):
         shutil.copy(ROOT / name, folder / name)
 
@@ -180,10 +185,13 @@ def test_one_command_sets_another_address(tmp_path: Path, monkeypatch: pytest.Mo
         text = (tmp_path / name).read_text(encoding="utf-8")
         assert old not in text
         assert "github.com/some/thing" in text
+    notebook = (tmp_path / NOTEBOOK).read_text(encoding="utf-8")
+    assert f"https://colab.research.google.com/github/some/thing/blob/main/{NOTEBOOK})" in notebook
+    assert "git+https://github.com/some/thing" in notebook
     assert (tmp_path / "bytes").read_bytes() == other
     assert change(tmp_path, "some", "thing") == []
     change(tmp_path, *old.split("/")[1:])
-    for name in ("setup.cfg", "CITATION.cff", "CHANGELOG.md"):
+    for name in ("setup.cfg", "CITATION.cff", "CHANGELOG.md", NOTEBOOK):
         assert (tmp_path / name).read_bytes() == (ROOT / name).read_bytes()
 
 

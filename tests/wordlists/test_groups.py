@@ -17,9 +17,11 @@ from wordbias.wordlists import (
     WordSets,
     candidates,
     load_attribute,
+    notes_on_language,
     resolve,
 )
 
+LANGUAGES = ("gender-de", "gender-fr", "gender-es", "gender-it")
 FRUIT = """
 source = "a test"
 specific = ["fruit"]
@@ -55,7 +57,7 @@ def test_no_two_groups_share_a_spelling(name: str) -> None:
         assert not some & others
 
 
-@pytest.mark.parametrize("name", ["age", "religion", "gender", "gender-de"])
+@pytest.mark.parametrize("name", ["age", "religion", "gender", *LANGUAGES])
 def test_sets_and_pairs_have_their_words_on_the_side_of_their_group(name: str) -> None:
     """No word of one group stands in the place of another."""
     groups = WordGroups.load(name)
@@ -108,6 +110,45 @@ def test_german_nouns_have_capitals() -> None:
         assert all(word[0].isupper() and word[1:].islower() for word in pair)
     ambiguous = {"sie", "ihr", "sein", "junge"}
     assert not ambiguous & {w.lower() for p in (*german.pairs, *german.equalise) for w in p}
+
+
+@pytest.mark.parametrize(
+    ("name", "of_both"),
+    [
+        ("gender-fr", "il elle lui leur son sa ses ils héroïne médecin infirmière"),
+        ("gender-es", "su sus suyo suya padres hijos hermanos abuelos tíos primo prima médico"),
+        ("gender-it", "lei lui suo sua nipote figli fratelli nonni zii loro medico infermiera"),
+    ],
+)
+def test_no_pair_has_words_that_stand_for_both_or_agree_with_something_else(
+    name: str, of_both: str
+) -> None:
+    attribute = Attribute.load(name)
+    assert attribute.groups == ("female", "male")
+    assert attribute.direction == attribute.pairs[0]
+    pairs = (*attribute.pairs, *attribute.equalise)
+    words = [word for pair in pairs for word in pair]
+    assert len(set(words)) == len(words)
+    assert not set(of_both.split()) & set(words)
+    assert [len(members) for members in attribute.members] == [50, 50]
+    assert not {word.lower() for words in attribute.members for word in words} & set(words)
+
+
+def test_languages_with_grammatical_gender_say_so_in_any_order_of_the_groups() -> None:
+    found = {name for name in ATTRIBUTES if WordGroups.load(name).grammatical_gender}
+    assert found == set(LANGUAGES)
+    for name in LANGUAGES:
+        (line,) = notes_on_language(Attribute.load(f"{name}:male,female"))
+        assert line.startswith(f"{name}: nouns of this language have a grammatical gender")
+    assert notes_on_language(Attribute.load()) == []
+
+
+def test_a_file_of_ones_own_can_say_so(write: Callable[..., Path]) -> None:
+    groups = '[groups]\na = ["x", "y"]\nb = ["u", "v"]\n'
+    path = write(f"grammatical_gender = true\n{groups}", "own.toml")
+    assert notes_on_language(load_attribute(path))
+    with pytest.raises(WordbiasError, match=r"grammatical_gender: expected true or false"):
+        load_attribute(write(f'grammatical_gender = "yes"\n{groups}', "own.toml"))
 
 
 def test_a_file_of_many_groups_is_read_in_full(write: Callable[..., Path]) -> None:
@@ -198,7 +239,7 @@ def test_a_file_with_a_colon_in_its_name_is_found(
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ("relgion", r"no attribute 'relgion': built in are gender, gender-de, age, religion, "),
+        ("relgion", r"no attribute 'relgion': built in are gender, gender-de, gender-fr, "),
         ("relgion:a,b", r"no attribute 'relgion': built in"),
         ("none.toml", r"none\.toml: no such file"),
         ("folder/none", r"none: no such file"),

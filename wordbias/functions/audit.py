@@ -42,7 +42,7 @@ from wordbias.pretrained import ModelLike
 from wordbias.rendering import how_many
 from wordbias.resources import located
 from wordbias.word_tasks import find_sets
-from wordbias.wordlists import Attribute, GroupsLike
+from wordbias.wordlists import Attribute, GroupsLike, notes_on_language
 from wordbias.workers import Workers
 
 METHODS = "misp hard inlp leace"
@@ -150,7 +150,7 @@ def audit(
     chance : bool
         Give the chance level of each value: along axes unrelated to the attribute.
     groups : name, path or mapping, optional
-        Groups to compare: gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
+        Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
     vocab : path or sequence of str, optional
         Words to average over, one per line; or published: the frequent words in none of the
         published lists of gendered words (wordbias fetch bolukbasi-lists gn-glove-lists).
@@ -264,7 +264,12 @@ def audit(
         inputs=facts,
         rows=[*with_known_values(found.rows, panels), *trade_off_rows(found.rows)],
         seed=seed,
-        notes=[*([_COMPARED] if several and methods is None else []), *notes, *found.notes],
+        notes=[
+            *([_COMPARED] if several and methods is None else []),
+            *notes_on_language(attribute),
+            *notes,
+            *found.notes,
+        ],
     )
     if output is not None:
         page.write(output, to)

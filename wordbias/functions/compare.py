@@ -94,7 +94,7 @@ def compare(
     original : path, fetched name or object, optional
         With ``measure``: embedding before debiasing.
     groups : name, path or mapping, optional
-        Groups to compare: gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
+        Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
     skip_bad : bool
         Drop and count rows that cannot be used.
     allow_pickle : bool

@@ -49,7 +49,14 @@ from wordbias.resources import located
 from wordbias.results import Report, Row, number
 from wordbias.vocabulary import choose_vocabulary, neutral_vocabulary
 from wordbias.word_tasks import SimilaritySet, find_sets
-from wordbias.wordlists import Attribute, GroupsLike, WordGroups, WordSets, load_attribute
+from wordbias.wordlists import (
+    Attribute,
+    GroupsLike,
+    WordGroups,
+    WordSets,
+    load_attribute,
+    notes_on_language,
+)
 from wordbias.wordlists.groups import more_than_two
 from wordbias.workers import Workers
 
@@ -218,7 +225,7 @@ def debias(
         Follow the paper, or its released code with its bugs; METHOD:as-published does so for one
         method.
     groups : name, path or mapping, optional
-        Groups to compare: gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
+        Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
     vocab : path or sequence of str, optional
         Words to average over, one per line; or published: the frequent words in none of the
         published lists of gendered words (wordbias fetch bolukbasi-lists gn-glove-lists).
@@ -399,7 +406,10 @@ def debias(
         ],
         closing=[*closing, subject.output_line()],
         seed=seed,
-        notes=[f"{part.name}: {warning}" for part in chain.parts for warning in part.warnings],
+        notes=[
+            *notes_on_language(attribute),
+            *(f"{part.name}: {warning}" for part in chain.parts for warning in part.warnings),
+        ],
     )
     return subject.result(chain, report, done)
 

@@ -50,7 +50,7 @@ def mab_build(
     output : path
         Folder for the files, one per set.
     groups : name, path or mapping, optional
-        Groups to compare: gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
+        Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
     lists : path, fetched name or Templates, optional
         Word lists in the layout of Dev et al. (2020).
     as_published : bool

@@ -182,7 +182,7 @@ def mab_study(
         ``permute_weights``, ``null`` and ``seed_lists``, and "a" or "an" in the test sets by the
         first letter only: a SUV.
     groups : name, path or mapping, optional
-        Groups to compare: gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
+        Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
     set : str, optional
         Test set of marked attribute bias.  [default: all]
     lists : path or wordbias.wordlists.Templates, optional

@@ -27,7 +27,7 @@ from wordbias.measures.word_lists import REDRAWN, with_lists
 from wordbias.methods.diagnosis import subspace_cautions
 from wordbias.resources import located
 from wordbias.results import Report, Row
-from wordbias.wordlists import Attribute, GroupsLike, resolve
+from wordbias.wordlists import Attribute, GroupsLike, notes_on_language, resolve
 from wordbias.workers import Workers
 
 
@@ -111,7 +111,7 @@ def measure(
     seed_lists : int, optional
         Number of redraws of the attribute's word lists, for a 95 % interval over them.
     groups : name, path or mapping, optional
-        Groups to compare: gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
+        Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
     vocab : path or sequence of str, optional
         Words to average over, one per line; or published: the frequent words in none of the
         published lists of gendered words (wordbias fetch bolukbasi-lists gn-glove-lists).
@@ -206,6 +206,7 @@ def measure(
         heading=[_heading(attribute, panels[0].vocabulary, given, specific)],
         seed=seed,
         notes=[
+            *notes_on_language(attribute),
             *(_notes(panels) if single or only is None or "midb" in only else ()),
             *(_about_chance(rows) if chance else ()),
         ],

@@ -25,7 +25,7 @@ from wordbias.methods.words import listed_words
 from wordbias.rendering import how_many
 from wordbias.results import Report
 from wordbias.vocabulary import SIZE, choose_vocabulary
-from wordbias.wordlists import Attribute, GroupsLike, candidates
+from wordbias.wordlists import Attribute, GroupsLike, candidates, notes_on_language
 
 
 @public
@@ -89,7 +89,7 @@ def misp(
     seed_lists : int, optional
         Number of redraws of the attribute's word lists, for 95 % intervals over them.
     groups : name, path or mapping, optional
-        Groups to compare: gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
+        Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
     vocab : path or sequence of str, optional
         Words to average over, one per line; or published: the frequent words in none of the
         published lists of gendered words (wordbias fetch bolukbasi-lists gn-glove-lists).
@@ -171,7 +171,11 @@ def misp(
         heading=_heading(subject, attribute, found, given, specific),
         closing=[moved_line(found.measured), subject.output_line()],
         seed=seed,
-        notes=[*found.diagnosis.cautions(), *_without_fit(found, seed_lists or 0, dims)],
+        notes=[
+            *notes_on_language(attribute),
+            *found.diagnosis.cautions(),
+            *_without_fit(found, seed_lists or 0, dims),
+        ],
     )
     return subject.result(found.projection, report)
 

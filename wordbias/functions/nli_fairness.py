@@ -119,7 +119,7 @@ def nli_fairness(
     relative : bool
         Take ``drop`` as a share of the accuracy before debiasing.
     groups : name, path or mapping, optional
-        Groups to compare: gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
+        Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
     lists : path or wordbias.wordlists.Templates, optional
         Word lists in the layout of Dev et al. (2020).
     as_published : bool

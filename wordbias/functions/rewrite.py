@@ -247,7 +247,7 @@ def rewrite(
     entities : str or sequence of str, optional
         anonymise: kinds of names.  [default: PERSON,PER]
     groups : name, path or mapping, optional
-        scrub, swap: groups, as gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
+        scrub, swap: groups, as gender, gender-fr, age, … (wordbias lists), or a TOML file.
     shuffle : bool
         Write the rows in random order.
     skip_bad : bool

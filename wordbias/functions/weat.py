@@ -21,7 +21,14 @@ from wordbias.measures.registry import meaning
 from wordbias.measures.weat import PARTITIONS, READING, Settings
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
-from wordbias.wordlists import GroupsLike, Query, group_queries, load_attribute, load_two_sets
+from wordbias.wordlists import (
+    GroupsLike,
+    Query,
+    group_queries,
+    load_attribute,
+    load_two_sets,
+    notes_on_language,
+)
 from wordbias.wordlists.queries import QueryLike, SetsLike, as_queries
 
 _MARK = "*"
@@ -174,6 +181,7 @@ def weat(
         heading=heading,
         closing=[_CLOSING + (_HOLM if holm else _UNCORRECTED)],
         seed=seed,
+        notes=[] if across is None else notes_on_language(across[0]),
     )
 
 

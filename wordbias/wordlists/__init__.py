@@ -9,6 +9,7 @@ from wordbias.wordlists.groups import GroupsLike as GroupsLike
 from wordbias.wordlists.groups import WordGroups as WordGroups
 from wordbias.wordlists.groups import WordSets as WordSets
 from wordbias.wordlists.groups import load_attribute as load_attribute
+from wordbias.wordlists.groups import notes_on_language as notes_on_language
 from wordbias.wordlists.groups import other_than_gender as other_than_gender
 from wordbias.wordlists.groups import resolve_groups as resolve_groups
 from wordbias.wordlists.queries import Query as Query
@@ -45,6 +46,7 @@ __all__ = [
     "load_queries",
     "load_two_sets",
     "names",
+    "notes_on_language",
     "other_than_gender",
     "resolve",
     "resolve_groups",

@@ -30,6 +30,9 @@ Subjects = Mapping[str, tuple[Words, ...]]
 ATTRIBUTES = {
     "gender": "female and male first names, English pairs",
     "gender-de": "the same in German",
+    "gender-fr": "the same in French",
+    "gender-es": "the same in Spanish",
+    "gender-it": "the same in Italian",
     "age": "words for the young and for the old",
     "religion": "words of five religions",
     "ethnicity": "first names by the ethnicity US bearers of them reported",
@@ -47,6 +50,7 @@ _KEYS = (
     "specific",
     "subjects",
     "first_names",
+    "grammatical_gender",
 )
 _PAIR_KEYS = ("definitional", "equalise")
 _SET_KEYS = (*_PAIR_KEYS, "wider", "specific")
@@ -120,6 +124,7 @@ class GroupFields(TypedDict):
     subjects: Subjects
     first_names: bool
     unlisted: frozenset[str]
+    grammatical_gender: bool
 
 
 def read_groups(file: Traversable) -> GroupFields:
@@ -137,10 +142,6 @@ def read_groups(file: Traversable) -> GroupFields:
     sets = _sets_or_pairs(file, tables, len(groups))
     listed = frozenset(_specific(file, tables))
     in_sets = frozenset(word for found in sets.values() for words in found for word in words)
-    first_names = tables.get("first_names", False)
-    if not isinstance(first_names, bool):
-        where = f"{file}: first_names"
-        raise complain(where, "true or false", first_names, "write first_names = true")
     return GroupFields(
         name=_text(file, tables, "name", PurePath(file.name).stem),
         groups=groups,
@@ -152,8 +153,9 @@ def read_groups(file: Traversable) -> GroupFields:
         specific=listed | in_sets,
         source=_text(file, tables, "source", str(file)),
         subjects=_subjects(file, tables, groups),
-        first_names=first_names,
+        first_names=_flag(file, tables, "first_names"),
         unlisted=in_sets - listed,
+        grammatical_gender=_flag(file, tables, "grammatical_gender"),
     )
 
 
@@ -161,6 +163,13 @@ def _text(file: Traversable, tables: dict[str, Any], key: str, default: str) -> 
     value = tables.get(key, default)
     if not isinstance(value, str) or not value.strip():
         raise complain(f"{file}: {key}", "a text", value, f'write {key} = "..." in quotes')
+    return value
+
+
+def _flag(file: Traversable, tables: dict[str, Any], key: str) -> bool:
+    value = tables.get(key, False)
+    if not isinstance(value, bool):
+        raise complain(f"{file}: {key}", "true or false", value, f"write {key} = true")
     return value
 
 

@@ -64,6 +64,9 @@ class WordGroups:
     first_names
         The words of the groups are first names, of which a handful says nothing; see
         `resolve_groups`.
+    grammatical_gender
+        The nouns of the language have a grammatical gender, which the words of the groups have
+        too; see `notes_on_language`.
     """
 
     name: str
@@ -78,6 +81,7 @@ class WordGroups:
     subjects: Subjects = field(default_factory=dict, repr=False, hash=False)
     first_names: bool = False
     unlisted: frozenset[str] = field(default=frozenset(), repr=False)
+    grammatical_gender: bool = False
 
     @property
     def in_memory(self) -> bool:
@@ -89,13 +93,13 @@ class WordGroups:
         """Read groups by name or from a file; without `path`, the built-in gender.
 
         The file has a table ``[groups]`` with two lists of words or more, and may have ``name``,
-        ``source``, ``first_names = true``, ``specific = [...]`` and a table ``[sets]`` with
-        ``definitional``, ``equalise`` and ``wider``, lists of lists with one word of each group.
-        With two groups the table may be called ``[pairs]``, and there may be
-        ``direction = [a, b]``. Tables ``[subjects.nouns]``, ``[subjects.names]``, … with a list for
-        each group hold the subjects of sentences: nouns and occupations are what may stand behind
-        an article, "young person"; pronouns and names stand without one. Instead of a list of
-        words ``"FILE#key"`` names one in another TOML file beside it, ``"FILE#*"`` all of that
+        ``source``, ``first_names = true``, ``grammatical_gender = true``, ``specific = [...]`` and
+        a table ``[sets]`` with ``definitional``, ``equalise`` and ``wider``, lists of lists with
+        one word of each group. With two groups the table may be called ``[pairs]``, and there may
+        be ``direction = [a, b]``. Tables ``[subjects.nouns]``, ``[subjects.names]``, … with a list
+        for each group hold the subjects of sentences: nouns and occupations are what may stand
+        behind an article, "young person"; pronouns and names stand without one. Instead of a list
+        of words ``"FILE#key"`` names one in another TOML file beside it, ``"FILE#*"`` all of that
         file's.
 
         Parameters
@@ -172,6 +176,7 @@ class WordGroups:
             },
             first_names=self.first_names,
             unlisted=self.unlisted,
+            grammatical_gender=self.grammatical_gender,
         )
 
     def two_by_two(self) -> list[Self]:
@@ -215,6 +220,8 @@ class Attribute:
         Subjects of template sentences, by kind of word; see `WordGroups`.
     first_names : bool
         The words of the groups are first names; see `resolve_groups`.
+    grammatical_gender : bool
+        The nouns of the language have a grammatical gender; reports then say what that means.
 
     Examples
     --------
@@ -234,6 +241,7 @@ class Attribute:
     subjects: Mapping[str, Members] = field(default_factory=dict, hash=False)
     first_names: bool = False
     unlisted: frozenset[str] = frozenset()
+    grammatical_gender: bool = False
 
     def __repr__(self) -> str:
         sizes = [
@@ -287,6 +295,7 @@ class Attribute:
             {kind: (words[0], words[1]) for kind, words in groups.subjects.items()},
             groups.first_names,
             groups.unlisted,
+            groups.grammatical_gender,
         )
 
 
@@ -365,6 +374,21 @@ def resolve_groups(
             "(the method hard, --direction=pca) or groups of your own (--groups FILE)"
         )
     return [group.at_least(2) for group in found]
+
+
+def notes_on_language(attribute: Attribute | WordGroups) -> list[str]:
+    """Return what grammatical gender does to values along the words, where their language has it.
+
+    Every noun of such a language has a gender, and vectors hold it as they hold that of people;
+    see Omrani Sabbaghi and Caliskan (2022), Measuring gender bias in word embeddings of gendered
+    languages requires disentangling grammatical gender signals.
+    """
+    if not attribute.grammatical_gender:
+        return []
+    return [
+        f"{attribute.name}: nouns of this language have a grammatical gender, which is in the "
+        "vectors too, so that a value mixes grammar and bias; docs/attributes.md has a control"
+    ]
 
 
 @dataclass(frozen=True)
