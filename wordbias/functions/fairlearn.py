@@ -165,7 +165,8 @@ def from_fairlearn(
     sensitive_features : array-like of shape (n,), optional
         Group of each.
     draws : int
-        Number of bootstrap samples, and of permutations; each computes all metrics again.
+        Number of bootstrap samples, and of permutations; each computes all metrics again, which
+        takes a minute for three metrics of fairlearn.
     seed : int
         Seed of everything random.
 
@@ -211,7 +212,7 @@ def from_fairlearn(
             )
         functions = _functions(cast("Metric | Mapping[str, Metric]", metrics), names)
         y, r, z = _arrays(y_true, y_pred, sensitive_features)
-        _compare(values, _values(functions, y, r, z, groups), names, groups)
+        _compare(values, _values(functions, y, r, _parts(z, groups)), names, groups)
         sizes = {group: int((z == group).sum()) for group in groups}
         drawn, even = _drawn(functions, y, r, z, groups, draws, np.random.default_rng(seed))
     rows = list(_rows(names, groups, values, sizes, drawn, even, seed))
@@ -285,15 +286,18 @@ def _arrays(*given: Any) -> tuple[NDArray[Any], ...]:
     return y, r, z.astype(str)
 
 
+def _parts(z: NDArray[Any], groups: Sequence[str]) -> list[NDArray[np.bool_]]:
+    """Return which examples are of all, and of each group."""
+    return [np.ones(len(z), bool), *(z == group for group in groups)]
+
+
 def _values(
     functions: Sequence[Metric],
     y: NDArray[Any],
     r: NDArray[Any],
-    z: NDArray[Any],
-    groups: Sequence[str],
+    parts: Sequence[NDArray[np.bool_]],
 ) -> Values:
-    """Compute metrics over all and by group, shape ``(1 + groups, metrics)``."""
-    parts = [np.ones(len(z), bool), *(z == group for group in groups)]
+    """Compute metrics of parts of the examples, shape ``(parts, metrics)``."""
     return np.array(
         [
             [float(one(y[part], r[part])) if part.any() else np.nan for one in functions]
@@ -313,9 +317,8 @@ def _compare(held: Values, computed: Values, names: Sequence[str], groups: Seque
         )
 
 
-def _gaps(values: Values) -> Values:
-    """Return differences of the groups, shape ``(…, metrics)`` of ``(…, 1 + groups, metrics)``."""
-    of = values[..., 1:, :]
+def _gaps(of: Values) -> Values:
+    """Return differences of groups, shape ``(…, metrics)``, of values ``(…, groups, metrics)``."""
     if of.shape[-2] == 2:
         return np.subtract(of[..., 0, :], of[..., 1, :])
     gaps: Values = of.max(axis=-2) - of.min(axis=-2)
@@ -341,11 +344,11 @@ def _drawn(
     with progress("intervals", 2 * draws, "sample") as bar:
         for i in range(draws):
             rows = rng.integers(len(y), size=len(y))
-            values[i] = _values(functions, y[rows], r[rows], z[rows], groups)
+            values[i] = _values(functions, y[rows], r[rows], _parts(z[rows], groups))
             permuted = z.copy()
             for places in of_class:
                 permuted[places] = z[rng.permutation(places)]
-            even[i] = np.abs(_gaps(_values(functions, y, r, permuted, groups)))
+            even[i] = np.abs(_gaps(_values(functions, y, r, _parts(permuted, groups)[1:])))
             bar.update(2)
     return values, even
 
@@ -367,7 +370,7 @@ def _rows(
                 about |= bootstrap_interval(values[i, j], drawn[:, i, j], signed=True)
                 about["seed"] = seed
             yield _row(name, values[i, j], about)
-        gap = float(_gaps(values)[j])
+        gap = float(_gaps(values[1:])[j])
         signed = len(groups) == 2
         about = {
             "set": DIFFERENCE,
@@ -377,7 +380,7 @@ def _rows(
             **({"n": dict(sizes)} if sizes is not None else {}),
         }
         if drawn is not None and even is not None and not np.isnan(gap):
-            about |= bootstrap_interval(gap, _gaps(drawn)[:, j], signed=signed)
+            about |= bootstrap_interval(gap, _gaps(drawn[:, 1:])[:, j], signed=signed)
             about |= {**expected_alike(abs(gap), even[:, j]), "seed": seed}
         yield _row(name, gap, about)
 
