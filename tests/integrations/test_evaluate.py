@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from integrations_page import ROOT, put_integrations, python_block
 
 import wordbias as wb
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 MODULE = ROOT / "integrations" / "evaluate" / "fairness_gaps"
+SAY = "\nimport json, sys; json.dump([found], sys.stdout)"
 LOAD = """
 import json, sys, evaluate
 metric = evaluate.load(sys.argv[1], cache_dir=sys.argv[2])
@@ -24,14 +25,15 @@ json.dump([metric.compute(**one) for one in given], sys.stdout)
 """
 
 
-def _computed(folder: Path, *given: dict[str, Any]) -> Any:
-    """Load the module in an interpreter of its own, whose cache of modules is a new folder."""
+def _computed(folder: Path, code: str, *given: dict[str, Any]) -> Any:
+    """Run code in an interpreter of its own, whose cache of modules is a new folder."""
     pytest.importorskip("evaluate")
     places = {"HF_MODULES_CACHE": str(folder / "modules"), "HF_HOME": str(folder / "home")}
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(
-        [sys.executable, "-c", LOAD, str(MODULE), str(folder / "cache")],
+        [sys.executable, "-c", code, str(MODULE), str(folder / "cache")],
         env={**os.environ, **places, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1"},
+        cwd=folder,
         input=json.dumps(given),
         capture_output=True,
         text=True,
@@ -50,7 +52,7 @@ def test_the_values_are_those_of_fairness(tmp_path: Path) -> None:
         **{"predictions": [0, 1] * 30, "references": [1, 1, 0] * 20},
         **{"groups": ["F", "M", "X", "M"] * 15, "compare": ["M", "F"], "draws": 0},
     }
-    words, of_numbers = _computed(tmp_path, given, numbers)
+    words, of_numbers = _computed(tmp_path, LOAD, given, numbers)
     expected = wb.fairness(y, r, z, draws=50, seed=3)
     for gap in ("tpr-gap", "fpr-gap", "precision-gap", "f1-gap"):
         name = gap.replace("-", "_")
@@ -70,3 +72,10 @@ def test_the_values_are_those_of_fairness(tmp_path: Path) -> None:
     (one,) = (row for row in chosen["tpr-gap"] if row.details["set"] == "1")
     assert of_numbers["tpr_gap_by_class"]["1"] == {"gap": one.value, "low": None, "high": None}
     assert set(of_numbers["accuracy_by_group"]) == {"F", "M"}
+
+
+def test_the_call_of_the_page(tmp_path: Path) -> None:
+    put_integrations(tmp_path)
+    (found,) = _computed(tmp_path, python_block("evaluate") + SAY)
+    assert found["tpr_gap"] == 1
+    assert found["tpr_gap_by_class"]["surgeon"] == {"gap": -1, "low": -1, "high": -1}

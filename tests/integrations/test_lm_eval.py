@@ -12,24 +12,22 @@ from typing import Any
 import pytest
 import small_winobias
 import tiny_decoders
+from integrations_page import ROOT, arguments_of, put_integrations
 
 import wordbias as wb
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-TASKS = ROOT / "integrations" / "lm_eval"
 PAIRS = (("He is a nurse.", "She is a nurse."), ("He ate soup.", "She ate soup."))
 
 
-def _harness(folder: Path, *more: str, **metadata: str) -> Any:
-    """Run the tasks by the harness's own command line on a tiny decoder; return the results."""
+def _harness(folder: Path, *arguments: str) -> Any:
+    """Run the harness's own command line in a folder; return the results."""
     pytest.importorskip("lm_eval")
-    arguments = ["--model", "hf", "--model_args", f"pretrained={folder / 'decoder'},dtype=float32"]
-    arguments += ["--include_path", str(TASKS), "--metadata", json.dumps(metadata)]
-    arguments += ["--device", "cpu", "--output_path", str(folder / "found"), *more]
+    arguments = (*arguments, "--device", "cpu", "--output_path", "found")
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(
         [sys.executable, "-m", "lm_eval", *arguments],
         env={**os.environ, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1", "HF_HOME": str(folder)},
+        cwd=folder,
         capture_output=True,
         text=True,
         check=False,
@@ -44,8 +42,9 @@ def _harness(folder: Path, *more: str, **metadata: str) -> Any:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a folder with a tiny decoder, a small WinoBias and pairs."""
-    tiny_decoders.save_decoder(tmp_path / "decoder")
+    """Return the folder of the page, with a tiny decoder, a small WinoBias and pairs."""
+    put_integrations(tmp_path)
+    tiny_decoders.save_decoder(tmp_path / "smollm2")
     small_winobias.write(tmp_path / "winobias")
     lines = "".join("\t".join(pair) + "\n" for pair in PAIRS)
     (tmp_path / "pairs.tsv").write_text(lines, encoding="utf-8")
@@ -63,11 +62,9 @@ def _row(report: Any, measure: str, **about: str) -> Any:
 
 
 def test_the_harness_finds_what_likelihood_reports(folder: Path) -> None:
-    data = {"winobias": str(folder / "winobias"), "pairs": str(folder / "pairs.tsv")}
-    tasks = "wordbias_winobias,wordbias_winobias_pairs,wordbias_pairs"
-    found = _harness(folder, "--tasks", tasks, **data)
-    decoder = str(folder / "decoder")
-    ours = wb.likelihood(decoder, data=data["winobias"], pairs=data["pairs"], device="cpu")
+    found = _harness(folder, *arguments_of("lm_eval"))
+    data, pairs = folder / "winobias", folder / "pairs.tsv"
+    ours = wb.likelihood(folder / "smollm2", data=data, pairs=pairs, device="cpu")
     asked = found["wordbias_winobias"]
     for side in ("pro", "anti"):
         row = _row(ours, "coreference-accuracy", subset=side, setting="all")
@@ -78,13 +75,17 @@ def test_the_harness_finds_what_likelihood_reports(folder: Path) -> None:
     assert asked["gap_high"] == pytest.approx(gap.details["high"])
     pro = _row(ours, "pro-preferred", subset="all")
     assert found["wordbias_winobias_pairs"]["pro_preferred"] == pytest.approx(pro.value)
-    pairs, lean = found["wordbias_pairs"], _row(ours, "pair-lean")
-    assert pairs["first_preferred"] == pytest.approx(_row(ours, "pair-preferred").value)
-    assert pairs["lean"] == pytest.approx(lean.value, abs=1e-4)
-    assert pairs["lean_low"] == pytest.approx(lean.details["low"], abs=1e-4)
-    assert pairs["lean_high"] == pytest.approx(lean.details["high"], abs=1e-4)
+    own, lean = found["wordbias_pairs"], _row(ours, "pair-lean")
+    assert own["first_preferred"] == pytest.approx(_row(ours, "pair-preferred").value)
+    assert own["lean"] == pytest.approx(lean.value, abs=1e-4)
+    assert own["lean_low"] == pytest.approx(lean.details["low"], abs=1e-4)
+    assert own["lean_high"] == pytest.approx(lean.details["high"], abs=1e-4)
 
 
 def test_without_the_path_of_the_data_the_task_names_the_option(folder: Path) -> None:
     with pytest.raises(AssertionError, match="the task reads your copy of the data: give"):
-        _harness(folder, "--tasks", "wordbias_winobias")
+        _harness(
+            folder,
+            *["run", "--model", "hf", "--model_args", "pretrained=smollm2"],
+            *["--include_path", "integrations/lm_eval", "--tasks", "wordbias_winobias"],
+        )

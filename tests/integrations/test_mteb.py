@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 import sentence_models
+import stand_ins
+from integrations_page import ROOT, put_integrations, python_block
 
 import wordbias as wb
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 FOLDER = ROOT / "integrations" / "mteb"
 ROWS = 110
 RUN = """
@@ -29,15 +30,18 @@ json.dump([one.task_name, one.scores["test"][0]], sys.stdout)
 """
 
 
-def _scores(model: Path, texts: Path) -> Any:
-    """Run the task by mteb in an interpreter of its own."""
+SAY = "\nimport json; print(json.dumps(found.task_results[0].scores['test'][0]))"
+
+
+def _run(folder: Path, code: str, *arguments: str) -> Any:
+    """Run code in an interpreter of its own; return what its last line says."""
     pytest.importorskip("mteb")
     pytest.importorskip("sentence_transformers")
     path = os.pathsep.join([str(ROOT), str(FOLDER), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(
-        [sys.executable, "-c", RUN, str(model), str(texts), str(ROWS)],
+        [sys.executable, "-c", code, *arguments],
         env={**os.environ, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1"},
-        cwd=model.parent,
+        cwd=folder,
         capture_output=True,
         text=True,
         check=False,
@@ -51,7 +55,7 @@ def test_the_scores_are_those_of_probe_on_the_models_vectors(tmp_path: Path) -> 
     labels = ["F" if text.startswith(("She", "A")) else "M" for text in sentence_models.TEXTS]
     lines = map("\t".join, zip(labels, sentence_models.TEXTS, strict=True))
     (tmp_path / file).write_text("\n".join(["gender\ttext", *lines]) + "\n", encoding="utf-8")
-    name, scores = _scores(model, tmp_path / file)
+    name, scores = _run(tmp_path, RUN, "model", file, str(ROWS))
     assert name == "GenderReadable"
     vectors = sentence_models.encoded(model)[:ROWS]
     accuracy, control = wb.probe(vectors, labels[:ROWS], mdl=False)["probe-accuracy"]
@@ -62,3 +66,12 @@ def test_the_scores_are_those_of_probe_on_the_models_vectors(tmp_path: Path) -> 
     assert scores["accuracy_random_labels"] == pytest.approx(control.value)
     assert scores["compression"] == pytest.approx(compression.value, rel=1e-3)
     assert scores["compression_random_labels"] == pytest.approx(of_control.value, rel=1e-3)
+
+
+def test_the_call_of_the_page(tmp_path: Path) -> None:
+    put_integrations(tmp_path)
+    sentence_models.sentence_folder(tmp_path / "all-MiniLM-L6-v2", "Normalize")
+    stand_ins.biographies(tmp_path / "bios.tsv")
+    scores = _run(tmp_path, python_block("mteb") + SAY)
+    assert 0 <= scores["accuracy_low"] <= scores["accuracy"] <= scores["accuracy_high"] <= 1
+    assert scores["compression_random_labels"] < 1.1
