@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,9 +20,8 @@ from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
 from wordbias.statistics import SAMPLES
 
-if TYPE_CHECKING:
-    from fairlearn.metrics import MetricFrame
-
+MetricFrame = Any
+"""A MetricFrame of fairlearn; its type is known only where fairlearn is installed."""
 Metric = Callable[[Any, Any], float]
 """Function of true and predicted values, such as those of fairlearn and scikit-learn."""
 Values = NDArray[np.float64]
@@ -119,14 +118,11 @@ def to_fairlearn(
         for one in chosen
         for name, rate in rates.items()
     }
-    return cast(
-        "MetricFrame",
-        metrics.MetricFrame(
-            metrics={**found, "accuracy": accuracy_score},
-            y_true=y,
-            y_pred=r,
-            sensitive_features={names[2]: z},
-        ),
+    return metrics.MetricFrame(
+        metrics={**found, "accuracy": accuracy_score},
+        y_true=y,
+        y_pred=r,
+        sensitive_features={names[2]: z},
     )
 
 
