@@ -4,14 +4,14 @@ test:
 	pytest -n auto
 
 lint:
-	ruff check wordbias tests
-	ruff format --check wordbias tests
+	ruff check wordbias tests integrations
+	ruff format --check wordbias tests integrations
 	mypy wordbias
 	lint-imports
 
 format:
-	ruff format wordbias tests
-	ruff check --fix wordbias tests
+	ruff format wordbias tests integrations
+	ruff check --fix wordbias tests integrations
 
 package:
 	python tools/check_package.py --output dist

@@ -41,6 +41,7 @@ sys.meta_path.insert(0, Missing())
 """
 EXTRAS = {
     *("torch", "transformers", "accelerate", "gensim", "ot", "spacy", "pyarrow", "pandas"),
+    "fairlearn",
     *("matplotlib", "pooch", "huggingface_hub", "dask", "distributed", "ray", "tokenizers"),
 }
 

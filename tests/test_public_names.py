@@ -32,6 +32,8 @@ NAMES = tuple(name for name in wb.__all__ if name != "__version__")
 FUNCTIONS = tuple(name for name in NAMES if inspect.isroutine(getattr(wb, name)))
 CLASSES = tuple(name for name in NAMES if name not in FUNCTIONS)
 ESTIMATORS = tuple(name for name in CLASSES if hasattr(getattr(wb, name), "transform"))
+NO_COMMANDS = {"from_fairlearn", "load", "load_method", "set_config", "to_fairlearn"}
+"""Functions that take or return what only Python has."""
 COMMANDS = {name: name.replace("-", "_") for section in SECTIONS.values() for name in section}
 
 CHECK = """
@@ -108,7 +110,7 @@ def test_no_module_of_the_package_has_the_name_of_a_command() -> None:
 
 def test_what_tab_offers_are_the_public_names() -> None:
     assert dir(wb) == sorted(wb.__all__)
-    assert set(COMMANDS.values()) | {"load", "load_method", "set_config"} == set(FUNCTIONS)
+    assert set(COMMANDS.values()) | NO_COMMANDS == set(FUNCTIONS)
 
 
 def test_every_public_name_is_there_and_its_help_begins_with_its_docstring() -> None:
@@ -251,6 +253,8 @@ NOT_RUN = {
 @pytest.mark.parametrize("name", NAMES)
 def test_examples_are_true(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    if name in ("from_fairlearn", "to_fairlearn"):
+        pytest.importorskip("fairlearn")
     (found,) = doctest.DocTestFinder(recurse=False).find(
         getattr(wb, name), name, module=False, globs={}
     )
@@ -298,6 +302,10 @@ def _pushed(file: File) -> Any:
     with hub_server.serving() as hub, pytest.MonkeyPatch.context() as patch:
         hub_server.point(patch, hub.url, Path("hub"))
         return wb.push(wb.MHD(dims=1).fit(stand_ins.small()), "me/mhd")
+
+
+def _frame() -> Any:
+    return wb.to_fairlearn([0, 1, 1, 0], [0, 1, 0, 0], ["a", "a", "b", "b"])
 
 
 def _error(file: File) -> Any:
@@ -382,6 +390,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
         batch=16,
         output="tuned",
     ),
+    "from_fairlearn": lambda file: wb.from_fairlearn(_frame()),
     "lists": lambda file: wb.lists(),
     "load": lambda file: wb.load(file("vectors.bin")),
     "load_method": _load_method,
@@ -422,6 +431,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
         repair=False,
         jobs=1,
     ),
+    "to_fairlearn": lambda file: _frame(),
     "train_vectors": lambda file: wb.train_vectors(
         file("enwik8.txt"), output="vectors.txt", dim=8, epochs=1
     ),
@@ -436,6 +446,7 @@ NEEDS = {
     **dict.fromkeys(("ceat", "encode", "likelihood"), ENCODER),
     "fine_tune": (*ENCODER, "accelerate"),
     "push": ("huggingface_hub",),
+    **dict.fromkeys(("from_fairlearn", "to_fairlearn"), ("fairlearn",)),
 }
 """Packages that a call needs beyond those that wordbias always has."""
 SHOWN = ("Adapter", "Embedding", "Report", "Representations", *ESTIMATORS)

@@ -19,10 +19,10 @@ import wordbias
 
 PACKAGES = frozenset(
     (
-        *("accelerate", "concept_erasure", "dask", "datasets", "distributed", "gensim"),
-        *("huggingface_hub", "matplotlib", "model2vec", "ot", "pandas", "polars", "pooch"),
-        *("pyarrow", "ray", "sentence_transformers", "spacy", "statsmodels", "tokenizers"),
-        *("torch", "transformers", "yaml"),
+        *("accelerate", "concept_erasure", "dask", "datasets", "distributed", "evaluate"),
+        *("fairlearn", "gensim", "huggingface_hub", "matplotlib", "model2vec", "ot", "pandas"),
+        *("polars", "pooch", "pyarrow", "ray", "sentence_transformers", "spacy", "statsmodels"),
+        *("tokenizers", "torch", "transformers", "yaml"),
     )
 )
 _OURS = tuple(f"{Path(file).parent}{os.sep}" for file in (__file__, wordbias.__file__))

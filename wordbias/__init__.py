@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from wordbias.functions.encode import encode as encode
     from wordbias.functions.env import env as env
     from wordbias.functions.erase import erase as erase
+    from wordbias.functions.fairlearn import from_fairlearn as from_fairlearn
+    from wordbias.functions.fairlearn import to_fairlearn as to_fairlearn
     from wordbias.functions.fairness import fairness as fairness
     from wordbias.functions.fetch import fetch as fetch
     from wordbias.functions.fine_tune import fine_tune as fine_tune
@@ -115,6 +117,7 @@ __all__ = [
     "fairness",
     "fetch",
     "fine_tune",
+    "from_fairlearn",
     "likelihood",
     "lists",
     "load",
@@ -135,6 +138,7 @@ __all__ = [
     "set_config",
     "stereoset",
     "sweep",
+    "to_fairlearn",
     "train_vectors",
     "weat",
     "winobias",
@@ -151,7 +155,9 @@ _HOME = {
     "Row": "wordbias.results",
     "Subspace": "wordbias.subspace",
     "WordbiasError": "wordbias.errors",
+    "from_fairlearn": "wordbias.functions.fairlearn",
     "load_method": "wordbias.estimators",
+    "to_fairlearn": "wordbias.functions.fairlearn",
 }
 for _name in (name for name in __all__ if name not in {*_HOME, "__version__"}):
     # a function lies in a module of its name, an estimator among the estimators

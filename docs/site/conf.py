@@ -61,6 +61,7 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/measures",
         "docs/gallery",
         "docs/hub",
+        "docs/integrations",
         "docs/scaling",
         "docs/shell",
     ),

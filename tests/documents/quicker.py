@@ -55,6 +55,7 @@ THREADS = "1"
 SKIPPED: dict[str, str] = {
     "git": "it would need a network",
     "hf": "it would need a network",
+    "lm_eval": "tests/integrations run it",
     "make": "it runs the linters, or the tests from within a test",
     "pip": "it would install packages",
     "pipx": "it would install packages",
@@ -64,8 +65,8 @@ SKIPPED: dict[str, str] = {
 }
 """Programs that are not run."""
 
-ENGINES = ("datasets", "ray", "dask", "pyspark")
-"""Packages whose recipes `test_engine_recipes.py` runs, each on its engine."""
+ENGINES = ("datasets", "ray", "dask", "pyspark", "evaluate", "mteb")
+"""Packages whose recipes are run by `test_engine_recipes.py` or `tests/integrations`."""
 
 SHELL = ("gzip", "head")
 """Programs that a shell runs as they stand."""

@@ -32,7 +32,7 @@ COMMANDS = [name for section in SECTIONS.values() for name in section]
 ALL = (*DOCUMENTS, ROOT / "CHANGELOG.md", *(GUIDES / name for name in WRITTEN_BY_TOOLS))
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 _FILE = re.compile(r"`((?:docs|tools|benchmarks|wordbias|tests)/[\w./-]*\w)`")
-OTHER_PROGRAMS = ("accelerate ", "torchrun ", "git ", "pip ", "python ", "pyright ")
+OTHER_PROGRAMS = ("accelerate ", "torchrun ", "git ", "lm_eval ", "pip ", "python ", "pyright ")
 _OUTSIDE = ("https://", "http://", "mailto:")
 
 

@@ -76,6 +76,8 @@ class Reader:
     def _python(self, block: Block) -> None:
         if re.search(rf"^(import|from) ({'|'.join(ENGINES)})\b", block.text, re.MULTILINE):
             return
+        if "import fairlearn" in block.text or "from fairlearn" in block.text:
+            pytest.importorskip("fairlearn")
         at = f"{name_of(self.path)}, line {block.line}"
         self._prepare(re.findall(r'"([^"]+)"', block.text))
         code = compile("\n" * (block.line - 1) + block.text, at, "exec")

@@ -145,7 +145,7 @@ def fairness(
         raise UsageError("--share-column is for --shares")
     if costs is not None and distance is not None:
         raise UsageError("choose one of --costs and --distance")
-    names, table = _examples(predictions, label, predicted, group, groups)
+    names, table = columns_of(predictions, label, predicted, group, groups)
     read = load_columns(table, names, skip_bad=skip_bad, what="predictions")
     order = None if groups is None else list(map(str, groups))
     confusion = Confusion.of(*(read.cells[name] for name in names), order=order)
@@ -196,7 +196,7 @@ def fairness(
     )
 
 
-def _examples(
+def columns_of(
     predictions: Examples | ArrayLike,
     label: str,
     predicted: str | ArrayLike,
