@@ -253,6 +253,18 @@ def test_english_vectors_lack_most_german_words_and_say_so(cli: Run) -> None:
     assert "group female: only 16 of 40 first names found" in done.err
 
 
+@pytest.mark.parametrize("command", ["measure", "audit"])
+def test_vectors_of_another_language_are_not_answered_with_dashes(
+    cli: Run, german: Path, tmp_path: Path, command: str
+) -> None:
+    page = tmp_path / "page.html"
+    done = cli(command, german, *(["-o", page] if command == "audit" else []))
+    assert (done.code, done.out) == (1, "")
+    assert "nothing was measured: undefined: " in done.err
+    assert "take the lists of the vectors' language (wordbias lists)" in done.err
+    assert not page.exists()
+
+
 SLOW = "clustering,recoverability,gipe,weat,mab,map,neighbours,quality,sembias"
 ROMANCE = ("gender-fr", "gender-es", "gender-it")
 SEMANTIC, GRAMMATICAL = 1.0, 0.75

@@ -29,6 +29,7 @@ from wordbias.functions.lists import vocabulary_of
 from wordbias.functions.quality import Places, places_of
 from wordbias.functions.report import FORMATS as PAGE_FORMATS
 from wordbias.functions.report import Page, check_output
+from wordbias.measures.evaluate import refuse_undefined
 from wordbias.measures.known import with_known_values
 from wordbias.measures.panel import make_panels
 from wordbias.measures.sembias import SemBias
@@ -176,8 +177,9 @@ def audit(
     Raises
     ------
     WordbiasError
-        If a file cannot be used or written. A measure that cannot be taken becomes a note, and a
-        method that fails a column that says why.
+        If a file cannot be used or written, or no measure can be taken, as with vectors of another
+        language. A measure that cannot be taken becomes a note, and a method that fails a column
+        that says why.
 
     Examples
     --------
@@ -254,6 +256,7 @@ def audit(
         workers=Workers(jobs or (threads() if many else 1)),
         digest=audit_digest(compared, plan) if cache else None,
     )
+    refuse_undefined([row for row in found.rows if row.measure != "column"])
     facts = input_facts(subjects)
     for column, subject in zip(columns[len(chains) :], files_after, strict=True):
         facts[f"after: {column.label}"] = subject.info.to_dict()

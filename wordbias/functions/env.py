@@ -35,6 +35,7 @@ EXTRAS: Mapping[str, Sequence[str]] = {
     "torch": ("torch",),
     "contextual": ("torch", "transformers", "accelerate"),
     "fairness": ("pot",),
+    "fairlearn": ("fairlearn",),
     "spacy": ("spacy",),
     "parquet": ("pyarrow",),
     "pandas": ("pandas",),

@@ -17,7 +17,7 @@ from wordbias.functions.inputs import (
 )
 from wordbias.functions.lists import vocabulary_of
 from wordbias.functions.tables import lists_tables, measures_tables, words_tables
-from wordbias.measures.evaluate import evaluate_panels
+from wordbias.measures.evaluate import evaluate_panels, refuse_undefined
 from wordbias.measures.known import with_known_values
 from wordbias.measures.lean import leaning_words, word_rows
 from wordbias.measures.panel import Panel, make_panels
@@ -140,7 +140,8 @@ def measure(
     Raises
     ------
     WordbiasError
-        If a file cannot be used, a word list finds too few words, or an argument would do nothing.
+        If a file cannot be used, a word list finds too few words, an argument would do nothing, or
+        without ``only`` no measure has a value, as with vectors of another language.
 
     Examples
     --------
@@ -184,6 +185,8 @@ def measure(
     rows = evaluate_panels(
         panels, families, sembias=questions, chance=chance, isolated=isolated, workers=workers
     )
+    if only is None:
+        refuse_undefined([*rows, *single_rows])
     rows = with_known_values(rows, panels)
     if seed_lists is not None:
         rows = with_lists(

@@ -133,6 +133,20 @@ def evaluate_panels(
     ]
 
 
+def refuse_undefined(rows: Sequence[Row]) -> None:
+    """Refuse rows of which none has a value: nothing was measured, as with another language.
+
+    Raises
+    ------
+    WordbiasError
+        With the reason of the first row.
+    """
+    if rows and not any(row.value is not None for row in rows):
+        subjects = ", ".join(dict.fromkeys(row.subject for row in rows))
+        reason = str(rows[0].details.get("reason", "no value is defined"))
+        raise WordbiasError(f"{subjects}: nothing was measured: {reason}")
+
+
 def _originals(panels: Sequence[Panel]) -> dict[int, Panel]:
     """Return a panel of each original, measured as its own."""
     found = {id(panel.original): panel for panel in panels if panel.is_own}
