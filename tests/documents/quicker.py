@@ -61,12 +61,16 @@ SKIPPED: dict[str, str] = {
     "pipx": "it would install packages",
     "peer/bin/pip": "it would install packages",
     "pytest": "it would run the tests from within a test",
+    "sphinx-build": "it would need a network; `test_site.py` builds the site",
     "uvx": "it would install packages",
 }
 """Programs that are not run."""
 
-ENGINES = ("datasets", "ray", "dask", "pyspark", "evaluate", "mteb")
-"""Packages whose recipes are run by `test_engine_recipes.py` or `tests/integrations`."""
+ENGINES = ("datasets", "ray", "dask", "pyspark")
+"""Packages whose recipes `test_engine_recipes.py` runs, each on its engine."""
+
+TOOLKITS = ("evaluate", "mteb")
+"""Packages whose blocks `tests/integrations` runs."""
 
 SHELL = ("gzip", "head")
 """Programs that a shell runs as they stand."""

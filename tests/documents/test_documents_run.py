@@ -27,6 +27,7 @@ from quicker import (
     MEASURING,
     SHELL,
     SKIPPED,
+    TOOLKITS,
     fewer_repetitions,
     quicker,
     quicker_functions,
@@ -74,7 +75,9 @@ class Reader:
     _console = _sh
 
     def _python(self, block: Block) -> None:
-        if re.search(rf"^(import|from) ({'|'.join(ENGINES)})\b", block.text, re.MULTILINE):
+        if re.search(
+            rf"^(import|from) ({'|'.join([*ENGINES, *TOOLKITS])})\b", block.text, re.MULTILINE
+        ):
             return
         if "import fairlearn" in block.text or "from fairlearn" in block.text:
             pytest.importorskip("fairlearn")

@@ -162,7 +162,7 @@ def from_fairlearn(
         Group of each.
     draws : int
         Number of bootstrap samples, and of permutations; each computes all metrics again, which
-        takes a minute for three metrics of fairlearn.
+        takes a minute or two for three metrics of fairlearn.
     seed : int
         Seed of everything random.
 
