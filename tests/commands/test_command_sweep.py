@@ -266,6 +266,18 @@ def test_the_published_table(process: Callable[..., Any], shared_data: Path) -> 
     assert all(len(line) <= 100 for line in done.out.splitlines())
 
 
+def test_a_part_of_the_published_table_is_not_compared_with_its_best(
+    cli: Cli, shared_data: Path, tmp_path: Path
+) -> None:
+    """The best of some settings need not be the best of all, so nothing is said of Table 5."""
+    whole = (shared_data / "published" / "paper2_table7_clean.csv").read_text(encoding="utf-8")
+    (tmp_path / "part.csv").write_text("".join(whole.splitlines(keepends=True)[:8]))
+    done = cli("sweep", "--table", tmp_path / "part.csv")
+    assert done.code == 0, done.err
+    assert "printed" not in done.err
+    assert "7 of the 76 models of the published Table 7" in done.err
+
+
 def test_without_a_text_there_is_no_baseline(cli: Cli, inputs: dict[str, Any]) -> None:
     done = cli(*arguments(inputs, "--no-repair"))
     assert done.code == 0
