@@ -10,10 +10,11 @@ RUN pip install --no-cache-dir build && python -m build --wheel --outdir /wheel
 FROM python:3.13-slim AS base
 COPY --from=wheel /wheel /wheel
 RUN pip install --no-cache-dir /wheel/*.whl \
-    && useradd --create-home --uid 1000 wordbias
+    && useradd --create-home --uid 1000 wordbias \
+    && mkdir --mode 1777 /var/cache/wordbias /var/lib/wordbias
+# writable for whichever user the container is started
+ENV WORDBIAS_CACHE=/var/cache/wordbias WORDBIAS_DATA=/var/lib/wordbias
 USER wordbias
-# for whichever user the container is started
-ENV WORDBIAS_CACHE=/tmp/wordbias-cache WORDBIAS_DATA=/tmp/wordbias-data
 WORKDIR /work
 ENTRYPOINT ["wordbias"]
 CMD ["--help"]
