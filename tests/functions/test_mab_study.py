@@ -191,6 +191,8 @@ def test_bad_arguments_are_refused(tmp_path: Path) -> None:
         ({"null": 0}, "null=: expected a whole number from 1 on, got 0"),
         ({"seed_lists": -1}, "seed_lists=: expected a whole number from 1 on, got -1"),
         ({"null": 2}, "null=: 1 seed would use 1 of 2 draws"),
+        ({"outcome": ""}, "outcome=: is empty; give a value, or leave it out"),
+        ({"outcome": "names", "set": "explicit"}, "expected one of nouns, pronouns, got 'names'"),
         ({"outcome": "verbs"}, "outcome=: expected one of nouns, pronouns, .*, got 'verbs'"),
         ({"null": 2, "seeds": [0, 2, 4]}, "3 seeds would use 1 of 2 draws, as seed s takes draw s"),
     ):

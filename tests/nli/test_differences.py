@@ -224,7 +224,9 @@ def test_differences_without_spread_have_no_power_to_compute() -> None:
     assert about_power([], 0.5) == []
 
 
-def _made(arms: dict[str, Sequence[float]], null: str = "", outcome: str = "nouns") -> list[Row]:
+def _made(
+    arms: dict[str, Sequence[float]], null: str = "", outcome: str | None = "nouns"
+) -> list[Row]:
     rows = [
         row
         for name, values in arms.items()
@@ -237,7 +239,7 @@ def _made(arms: dict[str, Sequence[float]], null: str = "", outcome: str = "noun
 
 def test_the_outcome_is_corrected_for_the_number_of_arms_only() -> None:
     arms = {name: _drawn(i, 9) for i, name in enumerate("abcd")}
-    found, before = _made(arms), _made(arms, outcome="")
+    found, before = _made(arms), _made(arms, outcome=None)
     assert [row.details["p"] for row in found] == [row.details["p"] for row in before]
     own = [row for row in found if row.details.get("outcome")]
     assert [(row.subject, row.measure, row.details["setting"]) for row in own] == [
@@ -287,4 +289,4 @@ def test_without_random_removals_or_an_outcome() -> None:
     arms = {"base": base, "less": [value - 0.2 - 0.01 * i for i, value in enumerate(base)]}
     (one,) = readings(_made(arms), float(np.mean(base)))
     assert (one.against, one.said) == (None, "lower")
-    assert readings(_made(arms, outcome=""), 0.7) == []
+    assert readings(_made(arms, outcome=None), 0.7) == []

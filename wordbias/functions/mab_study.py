@@ -290,7 +290,7 @@ def mab_study(
         average_epochs=average_epochs or 0,
         null=f"{first}.null" if null else "",
         redraws=f"{first}.misp-lists" if seed_lists else "",
-        outcome=outcome or "",
+        outcome=outcome,
     )
     missing = study.skipped(plan)
     for line in missing:
@@ -407,13 +407,16 @@ def _outcome_tables(rows: Sequence[Row]) -> list[Table]:
     cells = []
     for change, against, said in read:
         low, high = (number(change.details[end], 3) for end in ("low", "high"))
+        beside = ["", ""]  # of the random removals themselves
+        if against is not None:
+            beside = [number(against.value, 3), p_value(against.details["p_holm"])]
         cells.append(
             [
                 change.subject,
                 number(change.value, 3),
                 f"{low} … {high}",
                 p_value(change.details["p_holm"]),
-                *(_beside_null(against) if null else []),
+                *(beside if null else []),
                 said,
             ]
         )
@@ -429,12 +432,6 @@ def _outcome_tables(rows: Sequence[Row]) -> list[Table]:
             f"paper's is {100 * PUBLISHED_EFFECT:g} %.",
         )
     ]
-
-
-def _beside_null(against: Row | None) -> list[str]:
-    if against is None:  # the random removals themselves
-        return ["", ""]
-    return [number(against.value, 3), p_value(against.details["p_holm"])]
 
 
 def _errors_table(rows: Sequence[Row]) -> Table:

@@ -115,7 +115,7 @@ class Plan:
     average_epochs: int = 0
     null: str = ""
     redraws: str = ""
-    outcome: str = ""
+    outcome: str | None = None
 
     def __post_init__(self) -> None:
         if self.average_epochs > self.recipe.epochs:
@@ -190,7 +190,7 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
             f"{plan.embeddings[0].name} {reasons[0]}, and no other marked set can be scored with "
             "any embedding; give vectors that have the words"
         )
-    if plan.outcome:
+    if plan.outcome is not None:
         known_settings = [kind for test in plan.marked_sets() for kind in test.settings]
         if plan.outcome not in known_settings:
             raise WordbiasError(
