@@ -130,13 +130,19 @@ def test_the_chance_level_is_that_of_fairness() -> None:
 
 def test_one_metric_by_itself_and_values_only() -> None:
     y, r, z = _examples()
-    frame = metrics.MetricFrame(
-        metrics=lambda y, r: float((y == r).mean()), y_true=y, y_pred=r, sensitive_features=z
-    )
+
+    def frame_metric(y: Any, r: Any) -> float:
+        return float((y == r).mean())
+
+    frame = metrics.MetricFrame(metrics=frame_metric, y_true=y, y_pred=r, sensitive_features=z)
     report = wb.from_fairlearn(frame)
     assert [row.details["set"] for row in report] == ["overall", "F", "M", "difference"]
     assert "low" not in report.rows[-1].details
-    assert "neither an interval nor a chance level" in str(report)
+    without = wb.from_fairlearn(frame, frame_metric, y, r, z, draws=0)
+    for found in (report, without):
+        assert "neither an interval nor a chance level" in str(found)
+    with pytest.raises(UsageError, match="draws=: expected a whole number from 0 on, got -1"):
+        wb.from_fairlearn(frame, frame_metric, y, r, z, draws=-1)
 
 
 def test_what_cannot_be_used() -> None:
@@ -155,6 +161,15 @@ def test_what_cannot_be_used() -> None:
         wb.from_fairlearn(frame, rate, y, r, z[1:])
     with pytest.raises(WordbiasError, match="expected classes, at most 100, found 600 values"):
         wb.from_fairlearn(frame, rate, np.arange(600), r, z)
+    with pytest.raises(UsageError, match="or a mapping of names to functions, got str"):
+        wb.from_fairlearn(frame, "accuracy", y, r, z)  # type: ignore[arg-type]
+    with pytest.raises(WordbiasError, match=r"groups of the frame, F, M; only .* has X"):
+        wb.from_fairlearn(frame, rate, y, r, ["X", *z[1:]])
+    for place, name in enumerate(("y_true", "y_pred", "sensitive_features")):
+        given = [y, r, z]
+        given[place] = [*given[place][:3], None, *given[place][4:]]
+        with pytest.raises(WordbiasError, match=f"{name}=: 1 value missing, .* of example 3;"):
+            wb.from_fairlearn(frame, rate, *given)
     two = metrics.MetricFrame(
         metrics=rate, y_true=y, y_pred=r, sensitive_features={"gender": z, "also": z}
     )

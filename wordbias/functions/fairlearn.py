@@ -162,7 +162,7 @@ def from_fairlearn(
         Group of each.
     draws : int
         Number of bootstrap samples, and of permutations; each computes all metrics again, which
-        takes a minute or two for three metrics of fairlearn.
+        takes a minute or two for three metrics of fairlearn. 0: neither interval nor chance level.
     seed : int
         Seed of everything random.
 
@@ -179,7 +179,7 @@ def from_fairlearn(
     ------
     WordbiasError
         If the frame has several features, some of the predictions are missing, they do not give
-        the values of the frame, or the true values are no classes.
+        the groups and values of the frame, or the true values are no classes.
 
     Examples
     --------
@@ -208,6 +208,11 @@ def from_fairlearn(
             )
         functions = _functions(cast("Metric | Mapping[str, Metric]", metrics), names)
         y, r, z = _arrays(y_true, y_pred, sensitive_features)
+        if other := sorted({*z.tolist()}.symmetric_difference(groups)):
+            raise WordbiasError(
+                f"sensitive_features=: expected the groups of the frame, {listed(groups)}; only "
+                f"one of the two has {listed(other)}"
+            )
         _compare(values, _values(functions, y, r, _parts(z, groups)), names, groups)
         sizes = {group: int((z == group).sum()) for group in groups}
         drawn, even = _drawn(functions, y, r, z, groups, draws, np.random.default_rng(seed))
@@ -217,7 +222,7 @@ def from_fairlearn(
         rows=rows,
         tables=[_table(rows, groups)],
         heading=[f"MetricFrame of fairlearn: {how_many(len(names), 'metric')}, {_order(groups)}."],
-        closing=_closing(drawn is not None),
+        closing=_closing(draws if drawn is not None else None),
         seed=None if drawn is None else seed,
     )
 
@@ -258,6 +263,11 @@ def _held(frame: Any) -> tuple[list[str], list[str], Values]:
 def _functions(given: Metric | Mapping[str, Metric], names: Sequence[str]) -> list[Metric]:
     if callable(given):
         given = {names[0]: given} if len(names) == 1 else {}
+    if not isinstance(given, Mapping):
+        raise UsageError(
+            "metrics=: expected a function, or a mapping of names to functions, got "
+            f"{type(given).__name__}"
+        )
     if {*map(str, given)} != {*names}:
         raise WordbiasError(
             f"metrics=: expected those of the frame, {listed(names)}; found "
@@ -274,6 +284,12 @@ def _arrays(*given: Any) -> tuple[NDArray[Any], ...]:
             "expected y_true=, y_pred= and sensitive_features= of the same shape (n,), found "
             f"{y.shape}, {r.shape} and {z.shape}"
         )
+    for name, values in (("y_true", y), ("y_pred", r), ("sensitive_features", z)):
+        if (absent := np.flatnonzero([one is None or one != one for one in values.tolist()])).size:
+            raise WordbiasError(
+                f"{name}=: {how_many(absent.size, 'value')} missing, the first of example "
+                f"{absent[0]}; leave those examples out, here and in the frame"
+            )
     if (n := len(np.unique(y))) > _MOST_CLASSES:
         raise WordbiasError(
             f"y_true=: expected classes, at most {_MOST_CLASSES}, found {n} values; what groups "
@@ -415,8 +431,11 @@ def _table(rows: Sequence[Row], groups: Sequence[str]) -> Table:
     return Table("Metrics by group", ["", OVERALL, *groups, DIFFERENCE, *more], cells)
 
 
-def _closing(tested: bool) -> list[str]:
-    if tested:
+def _closing(draws: int | None) -> list[str]:
+    """Explain the columns, or what is missing; ``draws`` is None without predictions."""
+    if draws == 0:
+        return ["Without draws there is neither an interval nor a chance level."]
+    if draws:
         return [
             "alike: the mean absolute difference of a classifier that treats the groups alike, by "
             "permuting the groups among the examples of the same true class (chance level); p: how "
