@@ -127,7 +127,7 @@ def test_the_outcome_comes_first_and_its_tests_stand_for_themselves(tmp_path: Pa
         if (row.subject, row.details["setting"]) == ("sample", "nouns") and "seeds" in row.details
     ]
     assert table.title == f"Outcome: E of the nouns, {error:.3f} with sample"
-    assert table.columns == ["", "E change", "95 %", "Holm", "to random", "Holm", ""]
+    assert table.columns == ["", "E change", "95 %", "Holm", "to random", "Holm", "reading"]
     assert [cells[0] for cells in table.cells] == ["same", "sample.null"]
     assert table.cells[0][1] == "0.000"
     assert "the outcome for 2." in " ".join(one.note for one in report.tables)

@@ -403,7 +403,7 @@ def _outcome_tables(rows: Sequence[Row]) -> list[Table]:
     before = 0.0 if error is None else error.value or 0.0
     read = readings(found, before)
     null = next((str(one.against.details["original"]) for one in read if one.against), "")
-    columns = ["", "E change", "95 %", "Holm", *(["to random", "Holm"] if null else []), ""]
+    columns = ["", "E change", "95 %", "Holm", *(["to random", "Holm"] if null else []), "reading"]
     cells = []
     for change, against, said in read:
         low, high = (number(change.details[end], 3) for end in ("low", "high"))
