@@ -433,6 +433,7 @@ STAND_INS: dict[str, Callable[[Path], None]] = {
     "bios600.tsv": biographies,
     "bios_dev.txt": running_text,
     "bios_surgeon_nurse.tsv.gz": biographies,
+    "bios_train.tsv": biographies,
     "bios_train.txt": running_text,
     "crows_pairs.csv": small_likelihood.crows_pairs,
     "crows_pairs_gender.csv": small_likelihood.crows_pairs,
