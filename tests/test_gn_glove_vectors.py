@@ -1,0 +1,42 @@
+"""The vectors of tools/gn_glove_vectors.py do not depend on what a processor can do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import stand_ins
+
+TOOL = Path(__file__).parents[1] / "tools" / "gn_glove_vectors.py"
+NAMES = ("glove", "gn", "wa", "misp", "misp-published", "mhd")
+
+
+def _made(folder: Path, capability: str) -> dict[str, bytes]:
+    """Make the vectors of one seed on a processor that torch and numpy take for another."""
+    call = [sys.executable, str(TOOL), "enwik8.txt", capability, "--seeds", "1"]
+    done = subprocess.run(
+        [*call, "--dim", "20", "--epochs", "2"],
+        env={
+            **os.environ,
+            "PYTHONPATH": str(TOOL.parents[1]),
+            "ATEN_CPU_CAPABILITY": capability,
+            "OPENBLAS_CORETYPE": "Prescott",
+        },
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return {name: (folder / capability / f"{name}0.txt").read_bytes() for name in NAMES}
+
+
+def test_two_processors_make_the_same_vectors(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    stand_ins.corpus(tmp_path / "enwik8.txt")
+    made = _made(tmp_path, "default")
+    assert made == _made(tmp_path, "avx2")
+    assert len({*made.values()}) == len(NAMES)
