@@ -73,6 +73,22 @@ def test_files_of_lines(tmp_path: Path) -> None:
     assert sentence_pairs(str(toml)) == expected
 
 
+def test_a_first_line_like_a_header_is_pointed_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr("wordbias.contextual.sentence_pairs.note", said.append)
+    path = tmp_path / "mine.tsv"
+    path.write_text("\n# mine\nfirst\tsecond\nshe left\the left\n")
+    assert len(sentence_pairs(path)) == 2
+    expected = f"{path}, line 3: 'first' / 'second' is a pair; put # before it if it is a header"
+    assert said == [expected]
+    for text in ("she\the\n", "she\the\nher\this\n", "she left\the left\nshe\the\n"):
+        path.write_text(text)
+        sentence_pairs(path)
+    assert said == [expected]
+
+
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wordbias.calls import note
 from wordbias.errors import WordbiasError
 from wordbias.wordlists.toml import as_table, complain, packaged, read_text, read_toml
 
@@ -41,7 +42,8 @@ def sentence_pairs(path: SentencePairsLike | None = None) -> tuple[SentencePair,
     path
         The pairs themselves; or a TOML file whose keys are lists of ``[first, second]``, or a text
         file with one pair a line and a tab between the sentences. Blank lines and lines that start
-        with ``#`` are ignored, and repeated pairs are dropped.
+        with ``#`` are ignored, and repeated pairs are dropped. A file has no header; a note says so
+        where the first line alone has single words.
 
     Raises
     ------
@@ -79,10 +81,20 @@ def _from_toml(file: Traversable) -> Iterable[SentencePair]:
 
 
 def _from_lines(file: Traversable) -> Iterable[SentencePair]:
-    for number, line in enumerate(read_text(file).split("\n"), 1):
-        line = line.rstrip("\r")
-        if line.strip() and not line.startswith("#"):
-            yield _checked(line.split("\t"), f"{file}, line {number}")
+    found = {
+        number: _checked(line.rstrip("\r").split("\t"), f"{file}, line {number}")
+        for number, line in enumerate(read_text(file).split("\n"), 1)
+        if line.strip() and not line.startswith("#")
+    }
+    of_words = [number for number, pair in found.items() if _of_words(pair)]
+    if len(found) > 1 and of_words == list(found)[:1]:
+        (number,) = of_words
+        note(f"{file}, line {number}: {found[number]} is a pair; put # before it if it is a header")
+    return found.values()
+
+
+def _of_words(pair: SentencePair) -> bool:
+    return all(len(text.split()) == 1 for text in pair)
 
 
 def _checked(value: Any, where: str) -> SentencePair:
