@@ -250,6 +250,14 @@ def test_a_readable_label_is_called_readable() -> None:
     assert text.endswith("A non-linear probe still reads it: it is right for 100 %.")
 
 
+@pytest.mark.parametrize(("n", "said"), [(300, True), (600, False)])
+def test_a_compression_that_is_not_given_has_its_reason_below(n: int, said: bool) -> None:
+    report = wb.erase(*rows(n)).report
+    assert ("60 examples are too few for 11 blocks" in report.tables[0].note) == said
+    assert ("they need 100." in report.tables[0].note) == said
+    assert "fractions=" not in str(report)
+
+
 # limits of data
 
 

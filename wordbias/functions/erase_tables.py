@@ -96,6 +96,9 @@ def held_out_tables(rows: Sequence[Row]) -> list[Table]:
         "classes, after. Compression by an online code in bits: chance is what the shares of the "
         "classes alone give, 1 if they are equal."
     )
+    undefined = (row for row in rows if row.measure in _NAMES and row.value is None)
+    for reason in dict.fromkeys(row.details["reason"] for row in undefined):
+        chance += f" –: {reason}."
     tables = [Table("Read from held-out rows", columns, cells, chance)]
     kept = [
         [str(row.details["column"]), "linear probe", *_both(rows, TASK, row.details["column"])]

@@ -236,7 +236,8 @@ def _coded(
             examples = Examples.of(x, cells[chosen], name=name)
             (coded,) = online_codes(examples, seeds=[seed], control=False)
         except WordbiasError as error:  # too few rows, or too many classes
-            rows.append(Row(name, COMPRESSION, None, {**about, "reason": str(error)}))
+            reason = str(error).partition(";")[0]  # without the remedy, which is for `probe`
+            rows.append(Row(name, COMPRESSION, None, {**about, "reason": reason}))
             continue
         code = coded.code
         about["neutral"] = share_compression(cells[chosen], code.first / code.n)
