@@ -242,6 +242,20 @@ def test_layers_of_different_sizes_are_comparable_once_they_are_scaled() -> None
     assert "of vectors with mean square 1 in each layer" in " ".join(str(by_accuracy).split())
 
 
+@pytest.mark.parametrize(("factor", "told"), [(5, True), (2, False)])
+def test_inputs_whose_vectors_spread_differently_get_a_note(
+    factor: float, told: bool, recwarn: pytest.WarningsRecorder
+) -> None:
+    """A shared mean, such as that of vectors of length one that lie close together, counts not."""
+    x, y = grown()
+    inputs = {"wide": factor * x[1] + 3, "close": x[1] + 40}
+    probe(inputs, y, seeds=0, control=False)
+    said = f"wide and close: the vectors of the first are {factor}.0 times as far from their mean"
+    assert [str(one.message)[: len(said)] for one in recwarn] == [said] * told
+    probe(inputs, y, seeds=0, control=False, scale=True)
+    assert len(recwarn) == told
+
+
 def test_what_all_vectors_share_does_not_hide_a_label() -> None:
     """As the first token does in the mean over the tokens of a decoder."""
     x, y = grown()

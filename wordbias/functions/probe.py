@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from itertools import permutations
 from typing import TYPE_CHECKING, cast
 
 from wordbias.arguments import seeds_of
@@ -254,7 +255,7 @@ def probe(
             device=device,
         )
         inputs = [before, before.random(order[0])] if random else [before]
-    uneven = [] if scale else [line for one in inputs for line in _uneven(one)]
+    uneven = [] if scale else [*(line for one in inputs for line in _uneven(one)), *_apart(inputs)]
     for line in dict.fromkeys([*(line for one in inputs for line in one.notes), *uneven]):
         note(line)
 
@@ -405,6 +406,8 @@ def _picture(report: Report, ax: Axes | None) -> Axes:
 _SHOWN = 8
 _UNEVEN = 10
 """Ratio of the sizes of two layers from which on a note says so."""
+_APART = 3
+"""Ratio of the spreads of two inputs from which on a note says so."""
 _ACCURACY_CLOSING = (
     "Neutral is the majority; lower is better if labels should not be readable. Control: random "
     "labels, which a probe can only memorise; selectivity = accuracy − that on the control (Hewitt "
@@ -535,6 +538,29 @@ def _uneven(one: Labelled) -> list[str]:
         f"{one.examples.name}: the vectors of layer {most} are {ratio:,.0f} times as large as "
         f"those of layer {least}, and a probe learns both with one learning rate; --scale makes "
         "the layers comparable"
+    ]
+
+
+def _apart(inputs: Sequence[Labelled]) -> list[str]:
+    """Note that inputs differ much in how far vectors of one layer are from their mean."""
+    if len(inputs) < 2:
+        return []
+    known = {
+        one.examples.name: dict(zip(one.examples.layers, one.examples.deviations(), strict=True))
+        for one in inputs
+    }
+    found = [
+        (known[more][layer] / known[less][layer], more, less, layer)
+        for more, less in permutations(known, 2)
+        for layer in known[more].keys() & known[less].keys()
+    ]
+    ratio, more, less, layer = max(found, default=(0, "", "", 0))
+    if ratio < _APART:
+        return []
+    return [
+        f"{more} and {less}: the vectors of the first are {ratio:,.1f} times as far from their "
+        f"mean as those of the second (layer {layer}), and a probe learns both with one learning "
+        "rate; --scale makes them comparable"
     ]
 
 

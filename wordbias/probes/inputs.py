@@ -126,6 +126,14 @@ class Examples:
             for one in self.vectors
         ]
 
+    def deviations(self) -> list[float]:
+        """Return the root mean square deviation of each layer's vectors from their mean."""
+        pairs = zip(self.sizes(), self.vectors.mean(1, dtype=np.float64), strict=True)
+        return [
+            math.sqrt(max(size**2 - float(np.mean(centre**2)), (_ROUNDING * size) ** 2))
+            for size, centre in pairs
+        ]
+
     def scaled(self, sizes: Sequence[float], centres: ArrayLike | None = None) -> Examples:
         """Return the examples with each layer divided by one number; held in memory.
 
