@@ -267,6 +267,27 @@ def test_measures_that_contradict_each_other_are_both_named() -> None:
     assert "It improves GIPE (0.200 → 0.100); it makes worse marked attribute bias" in text
 
 
+def raised(before: float, after: float, half: float = 0.01) -> list[Row]:
+    """Rows of direct bias, whose chance level is .05 to .15."""
+    rows = column("direct-bias", before, after, half, **CHANCE)
+    return [{**row, "beyond_chance": row["value"] > CHANCE["chance_high"]} for row in rows]
+
+
+def test_bias_that_was_at_chance_and_no_longer_is_is_named() -> None:
+    helped = column("gipe", 0.2, 0.1, **BEYOND)
+    rows = [*helped, *raised(0.1, 0.2)]
+    assert verdict(rows) == "yes"
+    text = asked(rows, "Does cleaning help?")
+    assert text.startswith("Yes: hard (but direct bias, at chance before, is now beyond it).")
+    assert "it makes worse direct bias (0.100 → 0.200)" in text
+    (one,) = column_answers(rows)
+    assert [line.measure for line in one.worse] == ["direct-bias"]
+    for nothing in (raised(0.1, 0.14), raised(0.2, 0.3), raised(0.14, 0.16, 0.03)):
+        assert "at chance before" not in asked([*helped, *nothing], "Does cleaning help?")
+    assert verdict(raised(0.1, 0.2)) == "no"
+    assert verdict(raised(0.1, 0.14)) == "cannot tell"
+
+
 @pytest.mark.parametrize(
     ("method", "key", "expected"),
     [

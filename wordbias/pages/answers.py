@@ -121,13 +121,20 @@ RULES = (
     ),
     Rule(
         "Does cleaning help?",
+        "the same, and a main measure that found no bias before changed for the worse, and finds "
+        "bias after",
+        "Yes, but",
+    ),
+    Rule(
+        "Does cleaning help?",
         "main measures changed for the better and others for the worse; or only what the method "
         "lowers by construction changed; or no measure found bias; or no change has an interval",
         "Cannot tell",
     ),
     Rule(
         "Does cleaning help?",
-        "no main measure that counts changed for the better, or a cost exceeds its limit",
+        "no main measure that counts changed for the better, or a cost exceeds its limit; or none "
+        "counts, and one that found no bias before finds bias after",
         "No",
     ),
     Rule(
@@ -174,7 +181,7 @@ class ColumnAnswer:
         Reason of the verdict, a part of a sentence.
     better, worse, unclear
         Main lines of bias by the direction of their paired change; those that it lowers by
-        construction are in `built_in`.
+        construction are in `built_in`, and those that it alone puts beyond chance in `worse`.
     kept
         Share kept by what was measured of quality and neighbours.
     bias_left
@@ -432,6 +439,7 @@ def column_answers(
 
 def _column(name: str, rows: Sequence[Found], lines: Sequence[Line]) -> ColumnAnswer:
     judged = [line for line in lines if line.first and finds(line.first) != _NO]
+    raised = [line for line in lines if line not in judged and _is_raised(line, name)]
     counted = [line for line in judged if _comparable(line, name)]
     changed: dict[str, list[Line]] = {}
     for line in counted:
@@ -460,7 +468,10 @@ def _column(name: str, rows: Sequence[Found], lines: Sequence[Line]) -> ColumnAn
     elif better:
         much = bias_left is not None and bias_left > MUCH_LEFT
         little = f"a little: {bias_left:.0%} of the bias beyond chance is left" if much else ""
-        verdict, reason = "yes", little
+        but = f"but {_now_beyond(raised)}" if raised else ""
+        verdict, reason = "yes", ", ".join(filter(None, [little, but]))
+    elif raised:
+        verdict, reason = "no", _now_beyond(raised)
     elif built_in:
         reason = "only what it removes by construction got better"
     elif worse or unclear:
@@ -476,7 +487,7 @@ def _column(name: str, rows: Sequence[Found], lines: Sequence[Line]) -> ColumnAn
         verdict,
         reason,
         better,
-        worse,
+        [*worse, *raised],
         unclear,
         built_in,
         kept,
@@ -484,6 +495,18 @@ def _column(name: str, rows: Sequence[Found], lines: Sequence[Line]) -> ColumnAn
         [str(title) for row in left if isinstance(of := row.get("of"), dict) for title in of],
         is_file=any(row.get("column") == _FILE for row in rows if row.get("stage") == name),
     )
+
+
+def _is_raised(line: Line, stage: str) -> bool:
+    """Return whether a value that was not beyond chance changed for the worse, to beyond it."""
+    if line.first is None or stage not in line.stages or finds(line.stages[stage]) != _YES:
+        return False
+    return _comparable(line, stage) and change(line, stage) == WORSE
+
+
+def _now_beyond(lines: Sequence[Line]) -> str:
+    is_now = "is now" if len(lines) == 1 else "are now"
+    return f"{', '.join(map(_short, lines))}, at chance before, {is_now} beyond it"
 
 
 def _is_tiny(line: Line, stage: str) -> bool:
