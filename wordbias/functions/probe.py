@@ -543,12 +543,10 @@ def _uneven(one: Labelled) -> list[str]:
 
 def _apart(inputs: Sequence[Labelled]) -> list[str]:
     """Note that inputs differ much in how far vectors of one layer are from their mean."""
-    if len(inputs) < 2:
+    examples = [one.examples for one in inputs if "random" not in one.info]
+    if len(examples) < 2:
         return []
-    known = {
-        one.examples.name: dict(zip(one.examples.layers, one.examples.deviations(), strict=True))
-        for one in inputs
-    }
+    known = {one.name: dict(zip(one.layers, one.deviations(), strict=True)) for one in examples}
     found = [
         (known[more][layer] / known[less][layer], more, less, layer)
         for more, less in permutations(known, 2)
