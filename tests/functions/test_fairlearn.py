@@ -14,6 +14,7 @@ import wordbias as wb
 from wordbias.errors import UsageError, WordbiasError
 
 metrics = pytest.importorskip("fairlearn.metrics")
+pd = pytest.importorskip("pandas")
 
 CLASSES = ("model", "nurse", "surgeon")
 GAPS = {"tpr": "tpr-gap", "fpr": "fpr-gap", "precision": "precision-gap", "f1": "f1-gap"}
@@ -165,9 +166,11 @@ def test_what_cannot_be_used() -> None:
         wb.from_fairlearn(frame, "accuracy", y, r, z)  # type: ignore[arg-type]
     with pytest.raises(WordbiasError, match=r"groups of the frame, F, M; only .* has X"):
         wb.from_fairlearn(frame, rate, y, r, ["X", *z[1:]])
-    for place, name in enumerate(("y_true", "y_pred", "sensitive_features")):
-        given = [y, r, z]
-        given[place] = [*given[place][:3], None, *given[place][4:]]
+    for place, (name, missing) in enumerate(
+        {"y_true": None, "y_pred": float("nan"), "sensitive_features": pd.NA}.items()
+    ):
+        given = [np.array(one, object) for one in (y, r, z)]
+        given[place][3] = missing
         with pytest.raises(WordbiasError, match=f"{name}=: 1 value missing, .* of example 3;"):
             wb.from_fairlearn(frame, rate, *given)
     two = metrics.MetricFrame(

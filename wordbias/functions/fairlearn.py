@@ -285,7 +285,7 @@ def _arrays(*given: Any) -> tuple[NDArray[Any], ...]:
             f"{y.shape}, {r.shape} and {z.shape}"
         )
     for name, values in (("y_true", y), ("y_pred", r), ("sensitive_features", z)):
-        if (absent := np.flatnonzero([one is None or one != one for one in values.tolist()])).size:
+        if (absent := np.flatnonzero([_is_missing(one) for one in values.tolist()])).size:
             raise WordbiasError(
                 f"{name}=: {how_many(absent.size, 'value')} missing, the first of example "
                 f"{absent[0]}; leave those examples out, here and in the frame"
@@ -296,6 +296,10 @@ def _arrays(*given: Any) -> tuple[NDArray[Any], ...]:
             "differ by if they are treated alike is computed within each class"
         )
     return y, r, z.astype(str)
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or (not isinstance(value, str) and str(value) in ("nan", "<NA>", "NaT"))
 
 
 def _parts(z: NDArray[Any], groups: Sequence[str]) -> list[NDArray[np.bool_]]:
