@@ -208,10 +208,10 @@ def from_fairlearn(
             )
         functions = _functions(cast("Metric | Mapping[str, Metric]", metrics), names)
         y, r, z = _arrays(y_true, y_pred, sensitive_features)
-        if other := sorted({*z.tolist()}.symmetric_difference(groups)):
+        if {*z.tolist()} != {*groups}:
             raise WordbiasError(
-                f"sensitive_features=: expected the groups of the frame, {listed(groups)}; only "
-                f"one of the two has {listed(other)}"
+                f"sensitive_features=: expected the groups of the frame, {listed(groups)}; found "
+                f"{listed(sorted({*z.tolist()}))}"
             )
         _compare(values, _values(functions, y, r, _parts(z, groups)), names, groups)
         sizes = {group: int((z == group).sum()) for group in groups}
