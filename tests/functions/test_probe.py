@@ -246,7 +246,7 @@ def test_layers_of_different_sizes_are_comparable_once_they_are_scaled() -> None
 def test_inputs_whose_vectors_spread_differently_get_a_note(
     factor: float, told: bool, recwarn: pytest.WarningsRecorder
 ) -> None:
-    """A shared mean, such as that of vectors of length one that lie close together, counts not."""
+    """A mean that all vectors share, such as that of an untrained encoder, does not count."""
     x, y = grown()
     inputs = {"wide": factor * x[1] + 3, "close": x[1] + 40}
     probe(inputs, y, seeds=0, control=False)

@@ -121,8 +121,8 @@ RULES = (
     ),
     Rule(
         "Does cleaning help?",
-        "the same, and a main measure that found no bias before changed for the worse, and finds "
-        "bias after",
+        "Yes by one of these two rules, and a main measure that found no bias before changed for "
+        "the worse, and finds bias after",
         "Yes, but",
     ),
     Rule(
@@ -181,7 +181,7 @@ class ColumnAnswer:
         Reason of the verdict, a part of a sentence.
     better, worse, unclear
         Main lines of bias by the direction of their paired change; those that it lowers by
-        construction are in `built_in`, and those that it alone puts beyond chance in `worse`.
+        construction are in `built_in`. Those that were at chance and are now beyond it are worse.
     kept
         Share kept by what was measured of quality and neighbours.
     bias_left
