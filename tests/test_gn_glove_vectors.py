@@ -34,6 +34,15 @@ def _made(folder: Path, capability: str, kernels: str) -> dict[str, bytes]:
     return {name: (folder / capability / f"{name}0.txt").read_bytes() for name in NAMES}
 
 
+def test_without_the_text_nothing_is_made(tmp_path: Path) -> None:
+    call = [sys.executable, str(TOOL), "none.txt", "vectors"]
+    env = {**os.environ, "PYTHONPATH": str(TOOL.parents[1])}
+    done = subprocess.run(call, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "none.txt: there is no such file\n"
+    assert not any(tmp_path.iterdir())
+
+
 def test_two_processors_make_the_same_vectors(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     stand_ins.corpus(tmp_path / "enwik8.txt")

@@ -69,3 +69,10 @@ def test_a_file_without_articles_is_refused(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stderr == f"{dump}: has no article; expected a dump in XML, with <text> in it\n"
     assert not text.exists()
+
+
+def test_without_a_dump_nothing_is_written(tmp_path: Path) -> None:
+    done = taken(tmp_path / "none.xml", tmp_path / "text.txt")
+    assert done.returncode == 1
+    assert done.stderr == f"{tmp_path / 'none.xml'}: there is no such file\n"
+    assert not any(tmp_path.iterdir())

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
@@ -37,6 +38,8 @@ def main() -> None:
     parser.add_argument("--dim", type=int, default=50)
     parser.add_argument("--epochs", type=int, default=12)
     given = parser.parse_args()
+    if not Path(given.corpus).is_file():
+        sys.exit(f"{given.corpus}: there is no such file")
     os.environ.update(SAME_EVERYWHERE)
     from joblib import Parallel, delayed  # it loads numpy, which reads the settings
 

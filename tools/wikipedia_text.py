@@ -14,6 +14,7 @@ import argparse
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from wordbias.formats.files import compressing, replacing
 from wordbias.text_files import OPENERS
@@ -38,6 +39,8 @@ def main() -> None:
     parser.add_argument("dump", help="XML of MediaWiki, perhaps .gz, .bz2 or .xz")
     parser.add_argument("text", help="the file to write, perhaps .gz, .bz2 or .xz")
     given = parser.parse_args()
+    if not Path(given.dump).is_file():
+        sys.exit(f"{given.dump}: there is no such file")
     opener = OPENERS.get(f".{given.dump.rpartition('.')[2]}", open)
     with (
         opener(given.dump, "rt", encoding="utf-8", errors="replace") as dump,
