@@ -59,6 +59,25 @@ def test_each_point_is_the_difference_of_two_models_of_one_seed() -> None:
     assert [label.get_text() for label in axes.get_yticklabels()] == list(NAMES[1:])
 
 
+def test_the_papers_effect_is_a_line_in_the_panel_of_the_outcome_alone(tmp_path: Path) -> None:
+    rows = model_rows({"glove": [0.5, 0.6, 0.4], "misp": [0.4, 0.5, 0.1], "hard": [0.3, 0.1, 0.2]})
+    panels = paired_panels([*rows, *paired_differences(rows, outcome="nouns")])
+
+    def dashed(measure: str, setting: str) -> list[float]:
+        axes = draw_differences(Figure().subplots(), panels[measure, setting], ("misp", "hard"))
+        return [
+            float(np.asarray(x.get_xdata())[0]) for x in axes.lines if x.get_linestyle() == "--"
+        ]
+
+    assert dashed("mab-error", "nouns") == pytest.approx([-0.13])  # 26 % of GloVe's mean, .5
+    assert not dashed("mab-error", "pronouns")
+    assert not dashed("mab-distance", "nouns")
+    for outcome in (None, "nouns"):
+        path = tmp_path / f"{outcome}.svg"
+        save_study(path, [*rows, *paired_differences(rows, outcome=outcome)])
+        assert ("26 % of E" in path.read_text(encoding="utf-8")) == (outcome is not None)
+
+
 @pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
 def test_a_figure_is_written_whole(tmp_path: Path, kind: str) -> None:
     path = tmp_path / f"study.{kind}"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wordbias.errors import WordbiasError
-from wordbias.nli.differences import CHANGES
+from wordbias.nli.differences import CHANGES, PUBLISHED_EFFECT
 from wordbias.pages.plots import INK, save_figure
 from wordbias.results import Row
 
@@ -26,6 +26,7 @@ class Arm(NamedTuple):
     name: str
     by_seed: Mapping[int, float]
     change: Row
+    first: float  # mean of the first embedding over these seeds
 
 
 def save_study(path: str | Path, rows: Sequence[Row]) -> None:
@@ -58,12 +59,14 @@ def save_study(path: str | Path, rows: Sequence[Row]) -> None:
             for axes, measure in zip(line, measures, strict=True):
                 draw_differences(axes, panels.get((measure, setting), []), names)
                 axes.set_title(f"{_SYMBOLS[measure]}, {setting}", fontsize=9, color=INK)
-        original = next(iter(panels.values()))[0].change.details["original"]
-        figure.supxlabel(
-            f"difference from {original}, a point a seed; mean, 95 % interval; left: less bias",
-            fontsize=8,
-            color=INK,
+        change = next(iter(panels.values()))[0].change
+        legend = (
+            f"difference from {change.details['original']}, a point a seed; mean, 95 % interval; "
+            "left: less bias"
         )
+        if any(_is_outcome(arm) for arms in panels.values() for arm in arms):
+            legend += f"\ndashed: the paper's effect of MISP, {100 * PUBLISHED_EFFECT:g} % of E"
+        figure.supxlabel(legend, fontsize=8, color=INK)
 
     width = _CHARACTER * max(map(len, names)) + _PANEL * len(measures) + 0.3
     save_figure(path, (width, (_LINE * len(names) + _HEAD) * len(settings)), draw)
@@ -83,18 +86,30 @@ def paired_panels(rows: Sequence[Row]) -> dict[tuple[str, str], list[Arm]]:
             if row.measure == change and "low" in row.details:
                 key = measure, str(row.details["setting"])
                 own, first = (values[key][name] for name in (row.subject, row.details["original"]))
-                differences = {seed: own[seed] - first[seed] for seed in own if seed in first}
-                panels.setdefault(key, []).append(Arm(row.subject, differences, row))
+                both = [seed for seed in own if seed in first]
+                differences = {seed: own[seed] - first[seed] for seed in both}
+                mean = sum(first[seed] for seed in both) / len(both)
+                panels.setdefault(key, []).append(Arm(row.subject, differences, row, mean))
     return panels
 
 
+def _is_outcome(arm: Arm) -> bool:
+    """Return whether an arm's difference is the outcome that was fixed beforehand."""
+    return bool(arm.change.details.get("outcome"))
+
+
 def draw_differences(axes: Axes, arms: Sequence[Arm], names: Sequence[str]) -> Axes:
-    """Draw a line for each arm: a point a seed, and below it the mean with its interval."""
+    """Draw a line for each arm: a point a seed, and below it the mean with its interval.
+
+    A dashed line shows the paper's effect on the outcome, if one was named.
+    """
     places = {name: place for place, name in enumerate(names)}
     for place in places.values():
         if place % 2 == 0:
             axes.axhspan(place - 0.5, place + 0.5, color=_STRIPE, lw=0, zorder=0)
     axes.axvline(0, color=_ZERO, lw=0.8, zorder=1)
+    if arms and _is_outcome(arms[0]):
+        axes.axvline(-PUBLISHED_EFFECT * arms[0].first, color=_ZERO, lw=0.8, ls="--", zorder=1)
     for arm in arms:
         place, about = places[arm.name], arm.change.details
         above = [place - 0.14] * len(arm.by_seed)
