@@ -1,107 +1,208 @@
-"""The intervals that docs/study.md quotes are those of its own table."""
+"""The figures of docs/study.md are those of the models' rows, computed anew with scipy."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections import defaultdict
+from functools import cache
+from math import ceil
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 
-from wordbias.statistics import pairs_needed, t_power
-
-STUDY = (Path(__file__).resolve().parents[2] / "docs" / "study.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parents[2]
+STUDY = (ROOT / "docs" / "study.md").read_text(encoding="utf-8")
 SAID = " ".join(STUDY.split()).replace("−", "-")  # the minus sign
-COLUMNS = [
-    f"{kind} *{measure}*"
-    for kind in ("nouns", "pronouns", "occupations", "names")
-    for measure in "Ed"
-]
-Column = dict[str, tuple[float, float]]
+ARMS = ("glove", "misp", "misp-published", "mhd-published", "hard", "inlp", "glove.null")
+E, D = "mab-error", "mab-distance"
+SEEDS = 12
+Values = dict[tuple[str, str, str, str], NDArray[np.float64]]
 
 
-def columns() -> dict[str, Column]:
-    """Read mean and standard deviation of each embedding, by column."""
-    found: dict[str, Column] = {}
-    head: list[str] = []
-    for line in STUDY.splitlines():
-        cells = [
-            cell.strip(" *") if "±" in cell else cell.strip() for cell in line.split("|")[1:-1]
+@cache
+def values() -> Values:
+    """Read each value of the twelve models of an arm, by measure, setting, group and arm."""
+    found: dict[tuple[str, str, str, str], dict[int, float]] = defaultdict(dict)
+    for path in (ROOT / "benchmarks" / "study-50d").glob("*.rows.json"):
+        model = json.loads(path.read_text(encoding="utf-8"))
+        arm = "glove.null" if ".null-" in path.name else path.name.partition(".")[0]
+        for row in model["rows"]:
+            about = row["measure"], row.get("setting", row["set"]), row.get("group", "")
+            found[(*about, arm)][model["about"]["seed"]] = row["value"]
+    return {key: np.array([by[seed] for seed in range(SEEDS)]) for key, by in found.items()}
+
+
+def table(first: str) -> dict[str, list[str]]:
+    """Return the cells of the first table that has this heading, by arm."""
+    _, _, text = STUDY.partition(first)
+    lines = text[: text.index("\n\n")].splitlines()[2:]
+    return {(cells := [c.strip() for c in line.split("|")[1:-1]])[0]: cells[1:] for line in lines}
+
+
+def short(value: float, digits: int = 3) -> str:
+    return re.sub(r"^(-?)0\.", r"\1.", f"{value:.{digits}f}")
+
+
+def mean_and_spread(x: NDArray[np.float64]) -> str:
+    return f"{short(x.mean())} ± {short(x.std(ddof=1))}"
+
+
+def sign_flips(d: NDArray[np.float64]) -> float:
+    """Return the exact two-sided p of the mean over all signs."""
+    return float(stats.permutation_test((d,), np.mean, permutation_type="samples").pvalue)
+
+
+def holm(ps: list[float]) -> list[float]:
+    """Return p after Holm's correction, as defined: the largest of the smaller ones, each times
+    the number of those that are not smaller."""
+    return [min(1.0, max(q * sum(r >= q for r in ps) for q in ps if q <= p)) for p in ps]
+
+
+def interval(d: NDArray[np.float64]) -> tuple[float, float]:
+    low, high = stats.ttest_1samp(d, 0).confidence_interval(0.95)
+    return float(low), float(high)
+
+
+def test_every_arm_has_a_model_of_every_seed() -> None:
+    files = list((ROOT / "benchmarks" / "study-50d").glob("*.rows.json"))
+    assert len(files) == len(ARMS) * SEEDS
+    assert {arm for *_, arm in values()} == set(ARMS)
+
+
+def test_the_tables_of_means() -> None:
+    accuracy = "snli-accuracy"
+    first = table("| | SNLI dev | SNLI test |")
+    second = table("| | occupations *E* |")
+    columns = [(accuracy, "dev"), (accuracy, "test")]
+    columns += [(measure, setting) for setting in ("nouns", "pronouns") for measure in (E, D)]
+    others = [(measure, setting) for setting in ("occupations", "names") for measure in (E, D)]
+    assert list(first) == list(second) == list(ARMS)
+    for arm in ARMS:
+        for shown, asked in ((first, columns), (second, others)):
+            made = [mean_and_spread(values()[measure, name, "", arm]) for measure, name in asked]
+            assert shown[arm] == made, arm
+
+
+def test_table_1_of_the_nouns() -> None:
+    shown = table("| | M: N | E | C |")
+    classes = ("mab-neutral", "mab-entailment", "mab-contradiction")
+    for arm in ARMS:
+        means = [
+            short(values()[measure, "nouns", group, arm].mean())
+            for group in ("male", "female")
+            for measure in classes
         ]
-        if line.startswith("| |"):
-            head = cells
-        elif "±" in line and cells:
-            for name, cell in zip(head[1:], cells[1:], strict=True):
-                mean, spread = map(float, cell.split("±"))
-                found.setdefault(name, {})[cells[0]] = mean, spread
-    return found
+        assert shown[arm] == means, arm
 
 
-def interval(column: Column, embedding: str) -> tuple[float, float, float]:
-    """Return a difference from GloVe with its interval: two models each, one pooled variance."""
-    variance = np.mean([spread**2 for _, spread in column.values()])
-    half = stats.t.ppf(0.975, len(column)) * np.sqrt(variance * 2 / 2)
-    apart = column[embedding][0] - column["glove"][0]
-    return apart, apart - half, apart + half
-
-
-def short(value: float) -> str:
-    return f"{value:+.3f}".replace("0.", ".")
+def test_the_outcome() -> None:
+    """Each number of the first table of the command, and its reading."""
+    e = {arm: values()[E, "nouns", "", arm] for arm in ARMS}
+    arms, null = ARMS[1:], "glove.null"
+    corrected = dict(
+        zip(arms, holm([sign_flips(e[arm] - e["glove"]) for arm in arms]), strict=True)
+    )
+    beside = holm([sign_flips(e[arm] - e[null]) for arm in arms[:-1]])
+    against = dict(zip(arms, beside, strict=False))
+    block = STUDY[STUDY.index("Outcome: E of the nouns") :]
+    assert f"{e['glove'].mean():.3f} with glove" in block
+    for arm in arms:
+        d = e[arm] - e["glove"]
+        low, high = interval(d)
+        line = next(one for one in block.splitlines() if one.split()[:1] == [arm])
+        expected = [arm, f"{d.mean():.3f}", f"{low:.3f}", "…", f"{high:.3f}"]
+        expected += [f"{corrected[arm]:.4f}"]
+        if arm != null:
+            expected += [f"{(e[arm] - e[null]).mean():.3f}", f"{against[arm]:.4f}"]
+        assert line.split()[: len(expected)] == expected
+        said = " ".join(line.split()[len(expected) :])
+        if corrected[arm] < 0.05:
+            assert said.startswith("lower" if d.mean() < 0 else "higher")
+            assert against[arm] < 0.05 or "not shown" in said
+        else:
+            excluded = abs(d.mean()) + stats.t.ppf(0.95, SEEDS - 1) * stats.sem(d)
+            assert said == f"not shown, {ceil(100 * excluded / e['glove'].mean())} % or more"
 
 
 @pytest.mark.parametrize(
-    ("name", "embedding", "alone"),  # alone: the text says both values in place of the difference
+    ("arm", "measure", "setting"),
     [
-        ("nouns *E*", "misp-published", False),
-        ("nouns *E*", "misp", False),
-        ("nouns *E*", "inlp", True),
-        ("nouns *d*", "inlp", True),
-        ("pronouns *d*", "inlp", False),
-        ("pronouns *E*", "inlp", True),
-        ("names *E*", "misp", False),
-        ("names *E*", "inlp", False),
+        ("inlp", E, "pronouns"),
+        ("inlp", E, "names"),
+        ("inlp", D, "nouns"),
+        ("inlp", D, "pronouns"),
+        ("inlp", D, "names"),
+        ("hard", D, "names"),
     ],
 )
-def test_a_quoted_interval(name: str, embedding: str, alone: bool) -> None:
-    apart, low, high = map(short, interval(columns()[name], embedding))
-    assert f"{low} to {high}" in SAID
-    assert alone or apart in SAID
+def test_a_quoted_interval(arm: str, measure: str, setting: str) -> None:
+    d = values()[measure, setting, "", arm] - values()[measure, setting, "", "glove"]
+    low, high = interval(d)
+    quoted = f"({d.mean():+.3f}, {low:.3f} to {high:.3f})".replace("0.", ".")
+    assert quoted in SAID
 
 
-def test_how_many_differences_exclude_0() -> None:
-    read = columns()
-    apart = [
-        (name, embedding)
-        for name in COLUMNS
-        for embedding in read[name]
-        if embedding != "glove" and np.prod(interval(read[name], embedding)[1:]) > 0
-    ]
-    assert apart == [
-        ("pronouns *d*", "inlp"),
-        ("names *E*", "misp"),
-        ("names *E*", "inlp"),
-    ]
-    assert sum(len(read[name]) - 1 for name in COLUMNS) == 40
-    assert re.search(r"Of 40 such differences\*\* .* three exclude 0", SAID)
+def test_no_other_difference_stays_below_05() -> None:
+    settings = ("nouns", "pronouns", "occupations", "names")
+    for measure, outcome, expected in (
+        (E, "nouns", {("inlp", "pronouns"), ("inlp", "names")}),
+        (D, "", {("inlp", "nouns"), ("inlp", "pronouns"), ("inlp", "names"), ("hard", "names")}),
+    ):
+        tests = [(arm, one) for one in settings if one != outcome for arm in ARMS[1:]]
+        of = values()
+        found = [
+            sign_flips(of[measure, one, "", arm] - of[measure, one, "", "glove"])
+            for arm, one in tests
+        ]
+        below = {key for key, p in zip(tests, holm(found), strict=True) if p < 0.05}
+        assert below == expected
+        assert f"{len(tests)} " + ("tests of *E*" if measure == E else "of *d*") in SAID
 
 
-def test_the_spread_between_seeds_and_what_two_of_them_find() -> None:
-    nouns = columns()["nouns *E*"]
-    df = len(nouns)
-    variance = float(np.mean([spread**2 for _, spread in nouns.values()]))
-    ends = [np.sqrt(df * variance / stats.chi2.ppf(q, df)) for q in (0.975, 0.025)]
-    quoted = [f"{value:.3f}".lstrip("0") for value in (np.sqrt(variance), *ends)]
-    assert f"is {quoted[0]} ({df} degrees of freedom, 95 % {quoted[1]} to {quoted[2]})" in SAID
-    effects = {share: share * nouns["glove"][0] for share in (0.26, 0.15, 0.10)}
-    assert f"26 % of *E*, here {effects[0.26]:.3f}".replace("0.181", ".181") in SAID
+def test_shares_of_e() -> None:
+    e = {arm: values()[E, "nouns", "", arm] for arm in ("glove", "hard", "inlp")}
+    base = e["glove"].mean()
+    for arm, said in (
+        ("hard", "{:.1f} %** ({:.1f} to {:.1f} %"),
+        ("inlp", "{:.0f} %** ({:.0f} to {:.0f} %"),
+    ):
+        d = e[arm] - e["glove"]
+        ends = sorted(abs(100 * end / base) for end in interval(d))
+        assert said.format(abs(100 * d.mean() / base), *ends) in SAID
+
+
+def test_what_twelve_seeds_find() -> None:
+    of = values()
+    apart = [of[E, "nouns", "", arm] - of[E, "nouns", "", "glove"] for arm in ARMS[1:]]
+    spread = float(np.sqrt(np.mean([d.var(ddof=1) for d in apart])))
+    base = of[E, "nouns", "", "glove"].mean()
+    assert f"deviation of {short(spread)} ({len(apart) * (SEEDS - 1)} degrees of freedom)" in SAID
+    assert f"here {short(0.26 * base)}" in SAID
 
     def power(effect: float, n: int) -> float:
-        return t_power(effect / np.sqrt(variance * 2 / n), 2 * n - 2)
+        noncentral = stats.nct(n - 1, effect * np.sqrt(n) / spread)
+        limit = stats.t.ppf(0.975, n - 1)
+        return float(noncentral.sf(limit) + noncentral.cdf(-limit))
 
-    assert f"power {power(effects[0.26], 2):.2f}".replace("0.", ".") in SAID
+    assert power(0.26 * base, SEEDS) > 0.99
     needed = [
-        next(n for n in range(2, 99) if power(effect, n) >= 0.8) for effect in effects.values()
+        next(n for n in range(2, 99) if power(share * base, n) >= 0.8)
+        for share in (0.26, 0.15, 0.10)
     ]
     assert f"| models of each embedding | {' | '.join(map(str, needed))} |" in SAID
-    assert pairs_needed(effects[0.26], np.sqrt(2 * variance)) == 6
+
+
+def test_the_interval_of_the_two_seeds() -> None:
+    """Unpaired, with one standard deviation pooled over the six embeddings."""
+    text = STUDY[STUDY.index("## Earlier: two seeds") :]
+    rows = [
+        [cell.strip() for cell in line.split("|")[1:-1]]
+        for line in text[text.index("| | SNLI dev") :].split("\n\n")[0].splitlines()[2:]
+    ]
+    spreads = [float(row[3].split("±")[1]) for row in rows]
+    half = stats.t.ppf(0.975, len(rows)) * np.sqrt(np.mean(np.square(spreads)))
+    assert f"± {short(half)} was the interval" in SAID
