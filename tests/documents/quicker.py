@@ -121,7 +121,10 @@ def quicker_functions() -> Iterator[tuple[str, Callable[..., object]]]:
 
 
 def _quickly(command: str, function: Callable[..., object], *args: object, **given: object) -> Any:
-    typed = [*(one for one in args if isinstance(one, str)), *(f"--{name}" for name in given)]
+    typed = [
+        *(one for one in args if isinstance(one, str)),
+        *("--" + name.replace("_", "-") for name in given),
+    ]
     instead = _instead(command, typed)
     parsed = cli.get_command(click.Context(cli), command)
     assert parsed is not None

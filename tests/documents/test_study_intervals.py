@@ -108,24 +108,24 @@ def test_the_outcome() -> None:
     )
     beside = holm([sign_flips(e[arm] - e[null]) for arm in arms[:-1]])
     against = dict(zip(arms, beside, strict=False))
-    block = STUDY[STUDY.index("Outcome: E of the nouns") :]
-    assert f"{e['glove'].mean():.3f} with glove" in block
+    shown = table("| | *E* change |")
+    assert list(shown) == list(arms)
     for arm in arms:
         d = e[arm] - e["glove"]
-        low, high = interval(d)
-        line = next(one for one in block.splitlines() if one.split()[:1] == [arm])
-        expected = [arm, f"{d.mean():.3f}", f"{low:.3f}", "…", f"{high:.3f}"]
-        expected += [f"{corrected[arm]:.4f}"]
+        low, high = map(short, interval(d))
+        expected = [short(d.mean()), f"{low} … {high}", short(corrected[arm], 4)]
         if arm != null:
-            expected += [f"{(e[arm] - e[null]).mean():.3f}", f"{against[arm]:.4f}"]
-        assert line.split()[: len(expected)] == expected
-        said = " ".join(line.split()[len(expected) :])
+            expected += [short((e[arm] - e[null]).mean()), short(against[arm], 4)]
+        assert [cell.replace("−", "-") for cell in shown[arm][: len(expected)]] == expected
+        said = shown[arm][-1]
         if corrected[arm] < 0.05:
             assert said.startswith("lower" if d.mean() < 0 else "higher")
             assert against[arm] < 0.05 or "not shown" in said
         else:
             excluded = abs(d.mean()) + stats.t.ppf(0.95, SEEDS - 1) * stats.sem(d)
-            assert said == f"not shown, {ceil(100 * excluded / e['glove'].mean())} % or more"
+            share = ceil(100 * excluded / e["glove"].mean())
+            assert said == f"not shown, {share} % or more excluded"
+    assert f"changes *E* of the nouns from {short(e['glove'].mean())} by" in SAID
 
 
 @pytest.mark.parametrize(
