@@ -140,7 +140,8 @@ def readings(rows: Sequence[Row], error: float) -> list[Reading]:
             other = against.get(row.subject)
             if _lower(row):
                 beyond = other is None or _lower(other)
-                said = "lower" if beyond else f"lower, but not shown to be lower than {null}"
+                first = row.details["original"]
+                said = "lower" if beyond else f"lower than {first}, not shown lower than {null}"
             elif row.details["p_holm"] < LEVEL:
                 said = "higher"
             else:
