@@ -24,16 +24,16 @@ Values = dict[tuple[str, str, str, str], NDArray[np.float64]]
 
 
 @cache
-def values() -> Values:
-    """Read each value of the twelve models of an arm, by measure, setting, group and arm."""
+def values(folder: str = "study-50d") -> Values:
+    """Read each value of the models of an arm, by measure, setting, group and arm."""
     found: dict[tuple[str, str, str, str], dict[int, float]] = defaultdict(dict)
-    for path in (ROOT / "benchmarks" / "study-50d").glob("*.rows.json"):
+    for path in (ROOT / "benchmarks" / folder).glob("*.rows.json"):
         model = json.loads(path.read_text(encoding="utf-8"))
         arm = "glove.null" if ".null-" in path.name else path.name.partition(".")[0]
         for row in model["rows"]:
             about = row["measure"], row.get("setting", row["set"]), row.get("group", "")
             found[(*about, arm)][model["about"]["seed"]] = row["value"]
-    return {key: np.array([by[seed] for seed in range(SEEDS)]) for key, by in found.items()}
+    return {key: np.array([by[seed] for seed in sorted(by)]) for key, by in found.items()}
 
 
 def table(first: str) -> dict[str, list[str]]:
@@ -71,6 +71,7 @@ def test_every_arm_has_a_model_of_every_seed() -> None:
     files = list((ROOT / "benchmarks" / "study-50d").glob("*.rows.json"))
     assert len(files) == len(ARMS) * SEEDS
     assert {arm for *_, arm in values()} == set(ARMS)
+    assert {len(x) for x in values().values()} == {SEEDS}
 
 
 def test_the_tables_of_means() -> None:
@@ -167,12 +168,32 @@ def test_shares_of_e() -> None:
     e = {arm: values()[E, "nouns", "", arm] for arm in ("glove", "hard", "inlp")}
     base = e["glove"].mean()
     for arm, said in (
-        ("hard", "{:.1f} %** ({:.1f} to {:.1f} %"),
-        ("inlp", "{:.0f} %** ({:.0f} to {:.0f} %"),
+        ("hard", "by {:.1f} % ({:.1f} to {:.1f} %;"),
+        ("inlp", "by {:.0f} %** ({:.0f} to {:.0f} %;"),
     ):
         d = e[arm] - e["glove"]
         ends = sorted(abs(100 * end / base) for end in interval(d))
         assert said.format(abs(100 * d.mean() / base), *ends) in SAID
+
+
+def test_the_check_by_the_best_epoch() -> None:
+    of = values("study-50d-best")
+    arms = ARMS[1:-1]
+    shown = table("| | *E* change | 95 % | p, Holm over 5 |")
+    base = of[E, "nouns", "", "glove"]
+    apart = {arm: of[E, "nouns", "", arm] - base for arm in arms}
+    assert {len(d) for d in apart.values()} == {10}
+    for (arm, d), p in zip(apart.items(), holm([*map(sign_flips, apart.values())]), strict=True):
+        low, high = map(short, interval(d))
+        made = [short(d.mean()), f"{low} … {high}", short(p, 4)]
+        assert [cell.replace("−", "-") for cell in shown[arm]] == made
+    excluded = [
+        ceil(100 * (abs(d.mean()) + stats.t.ppf(0.95, 9) * stats.sem(d)) / base.mean())
+        for d in (apart["misp-published"], apart["misp"])
+    ]
+    assert "MISP of {} % or more is excluded ({} % of the default)".format(*excluded) in SAID
+    assert f"26 % (here {short(0.26 * base.mean())}) lies within its interval" in SAID
+    assert interval(apart["hard"])[0] < -0.26 * base.mean()
 
 
 def test_what_twelve_seeds_find() -> None:
@@ -182,6 +203,9 @@ def test_what_twelve_seeds_find() -> None:
     base = of[E, "nouns", "", "glove"].mean()
     assert f"deviation of {short(spread)} ({len(apart) * (SEEDS - 1)} degrees of freedom)" in SAID
     assert f"here {short(0.26 * base)}" in SAID
+    by_arm = sorted(zip((short(d.std(ddof=1)) for d in apart), ARMS[1:], strict=True))
+    (least, one), (most, other) = by_arm[0], by_arm[-1]
+    assert f"by arm it is {least} (`{one}`) to {most} (`{other}`)" in SAID
 
     def power(effect: float, n: int) -> float:
         noncentral = stats.nct(n - 1, effect * np.sqrt(n) / spread)
