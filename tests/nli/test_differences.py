@@ -270,7 +270,7 @@ def test_readings_of_planted_differences() -> None:
     read = readings(made, float(base.mean()))
     assert {one.change.subject: one.said for one in read} == {
         "base.null": "lower",
-        "as-null": "lower than base, not shown lower than base.null",
+        "as-null": "lower than base, not shown to be below base.null",
         "beyond": "lower",
         "worse": "higher",
         "same": "not shown, 1 % or more excluded",

@@ -141,7 +141,7 @@ def readings(rows: Sequence[Row], error: float) -> list[Reading]:
             if _lower(row):
                 beyond = other is None or _lower(other)
                 first = row.details["original"]
-                said = "lower" if beyond else f"lower than {first}, not shown lower than {null}"
+                said = "lower" if beyond else f"lower than {first}, not shown to be below {null}"
             elif row.details["p_holm"] < LEVEL:
                 said = "higher"
             else:
