@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from wordbias.devices import find_device, torch_threads
+from wordbias import devices
+from wordbias.devices import (
+    find_device,
+    limited_threads,
+    native_threads,
+    set_threads,
+    threads,
+    torch_threads,
+)
 from wordbias.errors import WordbiasError
 
 torch = pytest.importorskip("torch", reason="the extra `torch` is not installed")
@@ -30,6 +39,36 @@ def test_an_error_passes_and_the_threads_are_put_back() -> None:
     with pytest.raises(KeyboardInterrupt), torch_threads(before + 1):
         raise KeyboardInterrupt
     assert torch.get_num_threads() == before
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"), [("1", 1), ("2,1", 2), ("9", 4), ("0", 4), ("many", 4), ("", 4)]
+)
+def test_omp_num_threads_bounds_torch_and_blas(
+    monkeypatch: pytest.MonkeyPatch, asked: str, expected: int
+) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: range(4), raising=False)
+    monkeypatch.setattr(devices, "_CONTAINER", Path("none"))
+    monkeypatch.setenv("OMP_NUM_THREADS", asked)
+    set_threads(None)
+    assert (threads(), native_threads()) == (4, expected)
+    with limited_threads(3):  # set for wordbias alone
+        assert (threads(), native_threads()) == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [("200000 100000", 2), ("150000 100000", 2), ("20000 100000", 1), ("max 100000", 8)],
+)
+def test_a_container_bounds_the_threads(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, limit: str, expected: int
+) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: range(8), raising=False)
+    monkeypatch.setattr(devices, "_CONTAINER", tmp_path / "cpu.max")
+    set_threads(None)
+    assert threads() == 8
+    (tmp_path / "cpu.max").write_text(f"{limit}\n")
+    assert threads() == expected
 
 
 def test_importing_it_loads_no_torch() -> None:

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from clusters_here import PACKAGES
 
-from wordbias.devices import set_threads, threads
+from wordbias.devices import limited_threads, set_threads, threads
 from wordbias.errors import WordbiasError
 from wordbias.workers import BACKENDS, Workers
 
@@ -121,12 +121,8 @@ def test_one_job_is_done_here() -> None:
 
 
 def test_workers_share_the_threads(backend: str) -> None:
-    before = threads()
-    set_threads(4)
-    try:
+    with limited_threads(4):
         found = Workers(2, backend).results(_about, [0, 1, 2], "threads")
-    finally:
-        set_threads(before)
     assert {count for count, _ in found} == {2}
     assert os.getpid() not in {process for _, process in found}
 
@@ -231,14 +227,18 @@ def test_no_more_workers_are_started_than_there_is_work_for(
         yield lambda calls: (call(*given) for call, given, _ in calls)
 
     monkeypatch.setattr("joblib.Parallel", parallel)
-    before = threads()
-    set_threads(6)
-    try:
+    with limited_threads(6):
         found = Workers(64).results(_about, [0, 1, 2], "threads")
-    finally:
-        set_threads(before)
     assert started == [3]
     assert {count for count, _ in found} == {2}
+
+
+def test_a_worker_heeds_omp_num_threads(monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: range(16), raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    set_threads(None)
+    found = Workers(2, backend).results(_about, [0, 1, 2], "threads")
+    assert {count for count, _ in found} == {3}
 
 
 def test_a_single_job_is_done_here_however_many_may_be_started() -> None:

@@ -5,6 +5,7 @@ Importing this module loads neither numpy nor torch.
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections import deque
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 from wordbias.arguments import AUTO
@@ -87,12 +89,38 @@ def set_threads(count: int | None) -> None:
 
 
 def threads() -> int:
-    """Return the number of threads to use: that of `set_threads`, or the usable cores."""
+    """Return the number of threads to use: that of `set_threads`, or the usable cores.
+
+    Usable are the cores that the scheduler and the container (cgroup v2) give this process.
+    """
     if _requested is not None:
         return _requested
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
+        return _in_container(len(os.sched_getaffinity(0)))
     return os.cpu_count() or 1
+
+
+def native_threads() -> int:
+    """Return the number of threads for torch and BLAS: that of `set_threads`, or `threads()`.
+
+    Where no number was set, OMP_NUM_THREADS is the most.
+    """
+    asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    if _requested is not None or not asked.isdecimal() or int(asked) == 0:
+        return threads()
+    return min(int(asked), threads())
+
+
+_CONTAINER = Path("/sys/fs/cgroup/cpu.max")
+
+
+def _in_container(cores: int) -> int:
+    """Return how many of the cores the container may use at once: all, where nothing says less."""
+    try:
+        quota, period = _CONTAINER.read_text(encoding="ascii").split()
+        return min(cores, math.ceil(int(quota) / int(period)))
+    except (OSError, ValueError):  # no such file, or "max"
+        return cores
 
 
 @contextmanager
@@ -120,13 +148,13 @@ def _blas(loaded: tuple[bool, ...]) -> Any:
 
 @contextmanager
 def blas_threads(count: int | None = None) -> Iterator[None]:
-    """Limit the BLAS threads inside the block to `count`, by default to `threads()`.
+    """Limit the BLAS threads inside the block to `count`, by default to `native_threads()`.
 
     Use one for narrow products (a vocabulary times a few components): there, BLAS threads on a
     busy machine wait for each other longer than they compute.
     """
     loaded = tuple(name in sys.modules for name in _WITH_BLAS)
-    with _blas(loaded).limit(limits=count or threads(), user_api="blas"):
+    with _blas(loaded).limit(limits=count or native_threads(), user_api="blas"):
         yield
 
 

@@ -31,7 +31,7 @@ from importlib import import_module
 from tempfile import TemporaryDirectory, mkstemp
 from typing import IO, Any, TextIO, TypeVar
 
-from wordbias.devices import set_threads, threads
+from wordbias.devices import native_threads, set_threads, threads
 from wordbias.errors import WordbiasError, need
 from wordbias.progress import progress, set_quiet
 
@@ -133,7 +133,8 @@ class Workers:
         return self if self.jobs is None else replace(self, jobs=max(1, min(self.jobs, items)))
 
     def _threads(self) -> int:
-        return max(1, threads() // (self.jobs or threads()))
+        share = threads() // (self.jobs or threads())
+        return max(1, min(share, native_threads()))
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from wordbias.biographies.encoding import LiveEncoder, Vectors, VectorSource, sh
 from wordbias.biographies.plan import RANDOM_INIT, Job, Plan
 from wordbias.biographies.results import AFTER, BASELINES, BEFORE, REPRESENTATION, UNTRAINED
 from wordbias.biographies.strategies import NONE, ORIGINAL, OWN, Prepared, prepare
-from wordbias.devices import threads
+from wordbias.devices import native_threads
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.files import check_output_folder, locked, output_folder, replacing
 from wordbias.outcomes.balance import copies
@@ -108,7 +108,7 @@ def run(plan: Plan, workers: Workers | None = None) -> list[Row]:
 
 def _timed(plan: Plan, job: Job) -> tuple[list[Row], dict[str, Any]]:
     """Run a job; its seconds come first among the facts."""
-    torch.set_num_threads(threads())
+    torch.set_num_threads(native_threads())
     start = time.perf_counter()
     rows, facts = run_job(plan, job)
     return rows, {"seconds": round(time.perf_counter() - start, 1), **facts}

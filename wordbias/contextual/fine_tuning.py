@@ -24,7 +24,7 @@ from wordbias.classifier_training import ABOUT, Recipe, Rounds, Tuned, train_cla
 from wordbias.contextual.families import base_of, family_of, logits_of, text_head_of
 from wordbias.contextual.labelled_pairs import NEXT, LabelledPairs
 from wordbias.contextual.tokenising import TokenisedPairs, Tokens, batches
-from wordbias.devices import threads
+from wordbias.devices import native_threads
 from wordbias.distributed import SINGLE, Processes, joined, launched
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.files import check_new, locked, new_folder
@@ -356,7 +356,7 @@ def train_model(
     recipe = replace(recipe, batch=recipe.batch * processes.count)
     if checkpoint is not None:
         processes.check_same(checkpoint.exists(), str(checkpoint))
-    torch.set_num_threads(max(1, threads() // processes.local))
+    torch.set_num_threads(max(1, native_threads() // processes.local))
     reader = Cached if recipe.head_only else Reader
     training, evaluated = (Part.of(reader, headed, one, processes) for one in (data, dev))
     try:

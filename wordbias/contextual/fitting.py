@@ -19,7 +19,7 @@ from wordbias.contextual.hooks import check_plain, of_heads, recording
 from wordbias.contextual.sentence_pairs import SentencePair
 from wordbias.contextual.sites import Site, attention, locate, locate_all
 from wordbias.contextual.tokenising import PURPOSE, Tokens, batches, encode
-from wordbias.devices import blas_threads, threads
+from wordbias.devices import blas_threads, native_threads
 from wordbias.errors import WordbiasError, need
 from wordbias.pretrained import evaluating
 from wordbias.progress import progress
@@ -367,7 +367,7 @@ def observe(
     padding = tokenizer.pad_token_id or 0
     device = next(model.parameters()).device
     found: dict[Site, list[Any]] = {site: [None] * len(tokens) for site in wanted}
-    torch.set_num_threads(threads())
+    torch.set_num_threads(native_threads())
     with (
         evaluating(model),
         torch.inference_mode(),

@@ -29,7 +29,7 @@ from wordbias.contextual.hooks import Change, Removal, changing, check_plain, re
 from wordbias.contextual.sentence_pairs import SentencePair
 from wordbias.contextual.sites import Place, Site, locate, locate_all, written
 from wordbias.contextual.tokenising import PURPOSE, Tokens, batches, encode
-from wordbias.devices import threads
+from wordbias.devices import native_threads
 from wordbias.errors import WordbiasError, need
 from wordbias.formats.tables import cell_of
 from wordbias.measures.registry import ideal
@@ -479,7 +479,7 @@ class Run:
 
     def __enter__(self) -> Run:
         torch = need("torch", extra="contextual", purpose=PURPOSE)
-        torch.set_num_threads(threads())
+        torch.set_num_threads(native_threads())
         total = self.last * self.read.size
         with ExitStack() as stack:  # which is left as it was found if Ctrl-C comes in here
             stack.enter_context(evaluating(self.base))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from wordbias.devices import threads, torch_threads
+from wordbias.devices import native_threads, torch_threads
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.files import check_writable
 from wordbias.glove.cooccurrence import Cooccurrences
@@ -95,7 +95,8 @@ def train(
     left = (epochs - len(history)) * counts.steps(size)
     try:
         several = size * model.recipe.dim >= _PARALLEL
-        with torch_threads(threads() if several else 1), progress("training", left, "batch") as bar:
+        limited = torch_threads(native_threads() if several else 1)
+        with limited, progress("training", left, "batch") as bar:
             while len(history) < epochs:
                 start = time.perf_counter()
                 seen, total = 0, 0.0

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Generator, Tensor, nn
 from torch.nn import functional as F
 
-from wordbias.devices import find_device, limited_threads, threads, torch_threads
+from wordbias.devices import find_device, limited_threads, native_threads, threads, torch_threads
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.nli.files import Model
 from wordbias.nli.jobs import Job
@@ -102,7 +102,7 @@ def train_all(
             _train_in_processes(unwritten, setup, Workers(at_once), finished)
         elif chosen.type == "cpu":
             for job in unwritten:
-                with torch_threads(threads()):
+                with torch_threads(native_threads()):
                     train_stacked([job], setup, chosen)
                 finished(job)
         else:
@@ -437,7 +437,7 @@ def _train_counted(setup: Setup, steps: Path, numbered: tuple[int, Job]) -> None
 
 
 def _train_one(setup: Setup, job: Job, bar: Bar | None = None) -> None:
-    torch.set_num_threads(threads())
+    torch.set_num_threads(native_threads())
     train_stacked([job], setup, torch.device("cpu"), bar)
 
 

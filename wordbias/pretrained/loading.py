@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 
 from wordbias.arguments import AUTO
-from wordbias.devices import threads
+from wordbias.devices import native_threads
 from wordbias.errors import WordbiasError, first_line, need
 from wordbias.pretrained.model_like import (
     PURPOSE,
@@ -171,7 +171,7 @@ class LoadedModel:
     def predicting(self) -> Iterator[Any]:
         """Switch off gradients and dropout, and set the number of threads; yield torch."""
         torch = need("torch", extra="contextual", purpose=PURPOSE)
-        torch.set_num_threads(threads())
+        torch.set_num_threads(native_threads())
         with torch.inference_mode(), evaluating(self.model):
             yield torch
 

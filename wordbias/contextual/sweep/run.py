@@ -18,7 +18,7 @@ from wordbias.contextual.adapters import Fingerprint
 from wordbias.contextual.next_sentence import NextSentence
 from wordbias.contextual.sweep.forward import Forward, Plan
 from wordbias.contextual.tokenising import Places, TokenisedPairs
-from wordbias.devices import threads
+from wordbias.devices import native_threads
 from wordbias.errors import Interrupted, UsageError, WordbiasError
 from wordbias.nli.hugging_face import Classifier
 from wordbias.pretrained import ModelLike
@@ -210,7 +210,7 @@ def _computed(
 ) -> Iterator[_Done]:
     """Compute batches in this process or in workers, and yield each when it is done."""
     if workers.in_process or len(left) <= BATCHES_TOGETHER:  # loading the model again takes longer
-        torch.set_num_threads(threads())
+        torch.set_num_threads(native_threads())
         forward = Forward(model.model, plan)
         for batch in left:
             places, inputs = pairs.inputs(batch)
@@ -242,7 +242,7 @@ def _part(pairs: TokenisedPairs, batch: int) -> _Part:
 
 def _worker(source: ModelSource, plan: Plan, parts: Sequence[_Part]) -> list[_Done]:
     """Compute some batches in another process."""
-    torch.set_num_threads(threads())
+    torch.set_num_threads(native_threads())
     if source not in _loaded:
         _loaded.clear()
         _loaded[source] = source.load()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from wordbias import __version__
-from wordbias.devices import threads, torch_threads
+from wordbias.devices import native_threads, torch_threads
 from wordbias.methods.gender_preserving.networks import (
     Networks,
     by_name,
@@ -205,7 +205,7 @@ class Autoencoding:
     ) -> None:
         self.networks, self.corpus = networks, corpus
         self.seed, self.as_published = seed, as_published
-        self.threads = threads() if corpus.vectors.shape[1] >= _WIDE else 1
+        self.threads = native_threads() if corpus.vectors.shape[1] >= _WIDE else 1
         order = np.random.default_rng([seed, 1]).permutation(len(corpus.vectors))
         held = min(_HELD_OUT, len(order) // _SHARE)
         self.dev, self.train = order[:held], order[held:]
