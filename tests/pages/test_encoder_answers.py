@@ -18,7 +18,7 @@ from wordbias.pages.encoder_answers import (
     best,
     changes,
     helps,
-    model_answers,
+    model_answer_parts,
 )
 from wordbias.pages.views import sections
 from wordbias.results import NO_PROOF
@@ -80,7 +80,7 @@ def column(
 
 
 def said(rows: Sequence[dict[str, Any]]) -> str:
-    return "\n".join(model_answers(rows))
+    return "\n".join(text for _, text in model_answer_parts(rows))
 
 
 BEFORE = [compression(2.9), stereotype(0.6)]
@@ -290,11 +290,11 @@ def test_a_column_that_could_not_be_made_says_why() -> None:
 def test_the_answers_of_a_report_is_these_answers() -> None:
     rows = [*BEFORE, *column()]
     said = answers(rows)
-    assert said[0] == f"Is it biased? {model_answers(rows)[0]}"
+    assert said[0] == f"Is it biased? {model_answer_parts(rows)[0][1]}"
     assert any(text.startswith("Does a projection help, and at what cost? ") for text in said)
     assert any(text.startswith("What next? ") for text in said)
     assert answers(rows)[-1] == NO_PROOF
-    assert model_answers([{"subject": "e", "measure": "midb", "value": 1.0}]) == []
+    assert model_answer_parts([{"subject": "e", "measure": "midb", "value": 1.0}]) == []
 
 
 def test_the_page_of_an_encoder_has_one_table_of_verdicts() -> None:

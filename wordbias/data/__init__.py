@@ -5,8 +5,6 @@ A module of its own, because it is the package of the data files.
 
 from pathlib import Path
 
-SAMPLE_NAME = "sample"
-
 
 def sample_path() -> Path:
     """Return the file of the sample vectors; `sample.json` beside it has their provenance."""

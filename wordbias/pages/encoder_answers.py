@@ -129,13 +129,8 @@ def model_subjects(rows: Iterable[Found]) -> list[str]:
     return list(dict.fromkeys(str(row["subject"]) for row in rows if is_of_model(row)))
 
 
-def model_answers(rows: Sequence[Found]) -> list[str]:
-    """Return what an audit of a model says, in a few sentences; empty without one."""
-    return [text for _, text in model_answer_parts(rows)]
-
-
 def model_answer_parts(rows: Sequence[Found]) -> list[tuple[str, str]]:
-    """Return the sentences, each with the question that it begins to answer, or none."""
+    """Return what an audit of a model says: sentences, the first of each question with it."""
     subjects = model_subjects(rows)
     found: list[tuple[str, str]] = []
     for subject in subjects:

@@ -111,14 +111,6 @@ class Sentences:
     seen: Mapping[str, int] = field(repr=False)
     lines: int
 
-    def fewer_than(self, count: int) -> dict[str, int]:
-        """Return words with fewer distinct sentences than `count` and their number, fewest first.
-
-        Words without any are included.
-        """
-        few = {word: len(found) for word, found in self.contexts.items() if len(found) < count}
-        return dict(sorted(few.items(), key=lambda item: item[1]))
-
 
 def find_sentences(
     texts: Iterable[str],
