@@ -28,9 +28,10 @@ def _full_sort(x: NDArray[np.float32], queries: Any, k: int) -> tuple[list[Any],
     return rows, cosines
 
 
-def _set(patch: pytest.MonkeyPatch, queries: int, tile: int, first: int) -> None:
+def _set(patch: pytest.MonkeyPatch, queries: int, tile: int, first: int, many: int = 1) -> None:
     # private: sizes of the blocks of a numerical kernel, which may change no value
-    for name, size in (("_QUERIES", queries), ("_TILE", tile), ("_FIRST", first)):
+    sizes = {"_QUERIES": queries, "_TILE": tile, "_FIRST": first, "_MANY": many}
+    for name, size in sizes.items():
         patch.setattr(module, name, size)
 
 
@@ -49,7 +50,8 @@ def test_it_is_the_full_sort(data: st.DataObject, seed: int) -> None:
     x = rng.integers(-2, 3, (n, d)).astype(np.float32)
     queries = rng.integers(n, size=data.draw(st.integers(1, 20)))
     with pytest.MonkeyPatch.context() as patch:
-        _set(patch, data.draw(SIZES), data.draw(SIZES), data.draw(SIZES))
+        sizes = [data.draw(SIZES) for _ in range(3)]
+        _set(patch, *sizes, data.draw(st.integers(1, 3)))
         devices.set_threads(data.draw(st.sampled_from([1, 2])))
         found = nearest(x, queries, k)
     rows, cosines = _full_sort(x, queries, k)

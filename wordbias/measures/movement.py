@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ from wordbias.progress import progress
 _QUERIES = 128
 _TILE = 8192
 _FIRST = 2 * _TILE
+_MANY = 8
+"""Hits for each neighbour from which on the bounds are computed again."""
 _EPS = float(np.finfo(np.float32).eps)
 
 
@@ -91,7 +93,8 @@ def nearest(unit_vectors: NDArray[np.float32], queries: NDArray[np.intp], k: int
     """Find the `k` nearest rows of each query row, the query itself left out.
 
     Exact: the k-th largest cosine among the first columns bounds the one among all, so that only
-    the few cosines above it are kept; the last of them are decided in float64.
+    the few cosines above it are kept, and the bound rises with them; the last of them are decided
+    in float64.
 
     Parameters
     ----------
@@ -124,41 +127,59 @@ def _block(
     q = x[queries]
     cosine = q @ x[:_FIRST].T
     slack = 4 * x.shape[1] * _EPS  # twice what rounding can do to each of two cosines
-    m = min(k + 1, cosine.shape[1])  # one more, for the query itself
-    bound = np.partition(cosine, -m, axis=1)[:, -m, None] - slack if m == k + 1 else -np.inf
-    hits = [_above(cosine, bound, 0)]
+    m = k + 1  # one more, for the query itself
+    bound = np.full(len(q), -np.inf, np.float32)
+    if m <= cosine.shape[1]:
+        bound = np.partition(cosine, -m, axis=1)[:, -m] - slack
+    hits = _above(cosine, bound, 0)
     buffer = np.empty((len(queries), _TILE), np.float32)
     for start in range(_FIRST, len(x), _TILE):
         tile = x[start : start + _TILE].T
-        hits.append(_above(np.matmul(q, tile, out=buffer[:, : tile.shape[1]]), bound, start))
-    row, column, value = (np.concatenate(part) for part in zip(*hits, strict=True))
-    other = column != queries[row]
-    row, column, value = row[other], column[other], value[other]
-    last = value[_first_of_each_row(row, -value, len(q), k)[:, -1]]
-    near = value >= last[row] - slack
-    row, column = row[near], column[near]
+        more = _above(np.matmul(q, tile, out=buffer[:, : tile.shape[1]]), bound, start)
+        hits = hits.with_more(more)
+        if len(hits.row) > _MANY * m * len(q):
+            bound = _largest(hits, len(q), m) - slack
+            hits = hits.chosen(hits.cosine >= bound[hits.row])
+    hits = hits.chosen(hits.column != queries[hits.row])
+    hits = hits.chosen(hits.cosine >= (_largest(hits, len(q), k) - slack)[hits.row])
     # equal vectors must have equal cosines, wherever in a tile they stand
+    row, column = hits.row, hits.column
     exact = np.einsum("nd,nd->n", q[row].astype(np.float64), x[column].astype(np.float64))
-    chosen = _first_of_each_row(row, -exact, len(q), k, column)
-    return column[chosen], exact[chosen].astype(np.float32)
+    order = np.lexsort((column, -exact, row))
+    places = order[_starts(row, len(q))[:, None] + np.arange(k)]
+    return column[places], exact[places].astype(np.float32)
 
 
-def _first_of_each_row(
-    row: NDArray[np.intp],
-    key: NDArray[Any],
-    rows: int,
-    k: int,
-    tie: NDArray[np.intp] | None = None,
-) -> NDArray[np.intp]:
-    """Find the `k` smallest keys of every row, shape ``(rows, k)``."""
-    order = np.lexsort((key, row) if tie is None else (tie, key, row))
-    first = np.searchsorted(row[order], np.arange(rows))
-    places: NDArray[np.intp] = order[first[:, None] + np.arange(k)]
-    return places
+class Hits(NamedTuple):
+    """Cosines above the bounds of their rows, each with its row and column."""
+
+    row: NDArray[np.intp]
+    column: NDArray[np.intp]
+    cosine: NDArray[np.float32]
+
+    def with_more(self, more: Hits) -> Hits:
+        """Return these hits and others behind them."""
+        row, column = np.append(self.row, more.row), np.append(self.column, more.column)
+        return Hits(row, column, np.append(self.cosine, more.cosine))
+
+    def chosen(self, where: NDArray[np.bool_]) -> Hits:
+        """Return the hits of a mask."""
+        return Hits(self.row[where], self.column[where], self.cosine[where])
 
 
-def _above(
-    cosine: NDArray[np.float32], bound: NDArray[np.float32] | float, offset: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float32]]:
-    row, column = np.nonzero(cosine >= bound)
-    return row, column + offset, cosine[row, column]
+def _above(cosine: NDArray[np.float32], bound: NDArray[np.float32], offset: int) -> Hits:
+    place = np.flatnonzero(cosine >= bound[:, None])  # ten times as fast as np.nonzero
+    row, column = np.divmod(place, cosine.shape[1])
+    return Hits(row, column + offset, cosine.reshape(-1)[place])
+
+
+def _largest(hits: Hits, rows: int, k: int) -> NDArray[np.float32]:
+    """Return the `k`-th largest cosine of each row, of at least `k`."""
+    apart = 1.0 + float(np.ptp(hits.cosine))
+    order = np.argsort(apart * hits.row - hits.cosine)  # quicker than by two keys
+    return hits.cosine[order[_starts(hits.row, rows) + k - 1]]
+
+
+def _starts(row: NDArray[np.intp], rows: int) -> NDArray[np.intp]:
+    """Return where each row begins, once they are sorted."""
+    return np.concatenate([[0], np.cumsum(np.bincount(row, minlength=rows))[:-1]])
