@@ -17,7 +17,9 @@ from wordbias.measures.sembias import SemBias
 
 pytest.importorskip("torch", reason="the study trains models")
 
+from wordbias.measures.evaluate import evaluate
 from wordbias.nli.study import Plan, study_rows
+from wordbias.workers import Workers
 
 Run = Callable[..., Any]
 
@@ -102,6 +104,37 @@ def test_cached_measures_depend_on_the_vectors(tmp_path: Path) -> None:
     assert about(_with_vectors(plan, "e0", 2), 1)["original"] != first["original"]
     found = [about(plan, 1, sembias=SemBias(questions)) for questions in ((), (None,))]
     assert found[0] != found[1] != first
+
+
+def test_each_measured_embedding_is_kept_and_no_other_is_measured_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vectors = Embedding.sample().vectors
+    plan = _plan(tmp_path / "one", [vectors[i : 400 + i] for i in range(3)])
+    rows = study_rows(plan, [])
+    both = replace(plan, folder=tmp_path / "both")
+    assert study_rows(both, [], Workers(2)) == rows
+    assert {path.read_bytes() for path in both.folder.iterdir()} == {
+        path.read_bytes() for path in plan.folder.iterdir()
+    }
+    measured: list[str] = []
+
+    def counted(panel: Any, *given: Any, **more: Any) -> Any:
+        if measured:
+            raise KeyboardInterrupt
+        measured.append(panel.embedding.name)
+        return evaluate(panel, *given, **more)
+
+    monkeypatch.setattr("wordbias.measures.evaluate.evaluate", counted)
+    for name in ("e0", "e2"):
+        (plan.folder / f"{name}.measures.json").unlink()
+    with pytest.raises(KeyboardInterrupt):
+        study_rows(plan, [])
+    assert measured == ["e0"]
+    assert sorted(path.name[:2] for path in plan.folder.iterdir()) == ["e0", "e1"]
+    measured.clear()
+    assert study_rows(plan, []) == rows
+    assert measured == ["e2"]
 
 
 def test_centred_and_not_centred_are_not_mixed_in_a_folder(tmp_path: Path) -> None:

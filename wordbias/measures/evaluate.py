@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from wordbias.measures.family import Family, Key, MeasureInputs
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import BY_KEY, SELECTABLE, STANDARD
 from wordbias.measures.sembias import SemBias
+from wordbias.progress import progress
 from wordbias.results import Row
 from wordbias.workers import Workers
 
@@ -78,6 +80,48 @@ def check_families(only: Collection[str]) -> None:
     for family in only:
         if family not in SELECTABLE:
             raise WordbiasError(f"measure {family!r}: expected some of {', '.join(SELECTABLE)}")
+
+
+def evaluate_each(
+    panels: Sequence[Panel],
+    only: Collection[str] = STANDARD,
+    *,
+    sembias: SemBias | None = None,
+    isolated: float = 1.0,
+    workers: Workers | None = None,
+) -> Iterator[tuple[int, list[Row]]]:
+    """Evaluate families of measures on several panels in parallel; see `evaluate`.
+
+    Yields
+    ------
+    int
+        Place of a panel, in the order in which they are finished.
+    list of Row
+        Its rows.
+
+    Raises
+    ------
+    WordbiasError
+        If a family is unknown, or a worker process died.
+    """
+    check_families(only)
+    run = partial(_rows_of, only=only, sembias=sembias, isolated=isolated)
+    found = (workers or Workers()).unordered(run, range(len(panels)), shared=(panels,))
+    with progress("measuring", len(panels), "embedding") as bar, closing(found):
+        for place, rows in found:
+            yield place, rows
+            bar.update(1)
+
+
+def _rows_of(
+    panels: Sequence[Panel],
+    place: int,
+    *,
+    only: Collection[str],
+    sembias: SemBias | None,
+    isolated: float,
+) -> list[Row]:
+    return evaluate(_aligned(panels[place]), only, sembias=sembias, isolated=isolated)
 
 
 class Job(NamedTuple):

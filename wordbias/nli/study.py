@@ -20,7 +20,7 @@ from wordbias.calls import note
 from wordbias.embedding import Embedding
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.files import locked, output_folder, replacing
-from wordbias.measures.evaluate import check_families, evaluate
+from wordbias.measures.evaluate import check_families, evaluate_each
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.registry import STANDARD
 from wordbias.measures.sembias import SemBias
@@ -241,7 +241,7 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
                 workers=workers,
                 finished=score,
             )
-            return study_rows(plan, jobs)
+            return study_rows(plan, jobs, workers)
         except Interrupted:  # of the training
             raise
         except KeyboardInterrupt:
@@ -263,7 +263,7 @@ def trained_anew(plan: Plan, jobs: Sequence[Job]) -> list[str]:
     return [f"{others[0]}; its model is not here either, and is trained anew{more}"]
 
 
-def study_rows(plan: Plan, jobs: Sequence[Job]) -> list[Row]:
+def study_rows(plan: Plan, jobs: Sequence[Job], workers: Workers | None = None) -> list[Row]:
     """Score and measure what is not cached: models, their means over seeds, embeddings."""
     known = {embedding.name: embedding for embedding in plan.embeddings}
     arm_of = {one.name: name for name, arm in plan.arms.items() for one in different(arm)}
@@ -288,10 +288,9 @@ def study_rows(plan: Plan, jobs: Sequence[Job]) -> list[Row]:
         name: {seed: (one, plan.originals[seed]) for seed, one in arm.items()}
         for name, arm in plan.arms.items()
     }
-    measured = {
-        (one, original): _measure_rows(plan, replace(panel_of[one], original=original))
-        for one, original in dict.fromkeys(pair for arm in pairs.values() for pair in arm.values())
-    }
+    distinct = dict.fromkeys(pair for arm in pairs.values() for pair in arm.values())
+    against = [replace(panel_of[one], original=original) for one, original in distinct]
+    measured = dict(zip(distinct, _measured(plan, against, workers), strict=True))
     solved = {embedding: _quality_rows(plan, embedding) for embedding in plan.embeddings}
     return [
         *scored,
@@ -455,8 +454,25 @@ def _undefined_rows(test: TestSet, subject: str, reason: str) -> Iterator[Row]:
             yield Row(subject, measure, None, {**details, "neutral": 0, "better": "lower"})
 
 
-def _measure_rows(plan: Plan, panel: Panel) -> list[Row]:
-    """Measure bias in the vectors of one embedding."""
+def _measured(plan: Plan, panels: Sequence[Panel], workers: Workers | None) -> list[list[Row]]:
+    """Measure bias in the vectors of embeddings, those together that are not cached."""
+    files = [_measures_file(plan, panel) for panel in panels]
+    found = [read_rows(path, about) for path, about in files]
+    left = [i for i, rows in enumerate(found) if rows is None]
+    for place, rows in evaluate_each(
+        [panels[i] for i in left],
+        plan.families,
+        sembias=plan.sembias,
+        isolated=0.0 if plan.as_published else 1.0,
+        workers=workers,
+    ):
+        found[left[place]] = rows
+        write_rows(*files[left[place]], rows)
+    return [rows for rows in found if rows is not None]
+
+
+def _measures_file(plan: Plan, panel: Panel) -> tuple[Path, dict[str, Any]]:
+    """Return the file of the measures of one embedding, and its key."""
     about = {
         "sha256": _embedding_hash(panel.embedding),
         "families": list(plan.families),
@@ -477,12 +493,7 @@ def _measure_rows(plan: Plan, panel: Panel) -> list[Row]:
             f"{path.parent}: its measures were taken {said[before]}, and these are "
             f"{said[plan.center]}; name another folder with -o, or go on as it was begun"
         )
-    isolated = 0.0 if plan.as_published else 1.0
-
-    def make() -> list[Row]:
-        return evaluate(panel, plan.families, sembias=plan.sembias, isolated=isolated)
-
-    return cached_rows(path, {**about, "centred": plan.center}, make)
+    return path, {**about, "centred": plan.center}
 
 
 def _quality_rows(plan: Plan, embedding: Embedding) -> list[Row]:
@@ -545,11 +556,16 @@ def cached_rows(path: Path, about: Mapping[str, Any], make: Callable[[], list[Ro
     if rows is not None:
         return rows
     rows = make()
+    write_rows(path, about, rows)
+    return rows
+
+
+def write_rows(path: Path, about: Mapping[str, Any], rows: Sequence[Row]) -> None:
+    """Write rows with their key."""
     text = json.dumps({"about": _key(about), "rows": [row.to_dict() for row in rows]})
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
         file.write(text.encode())
-    return rows
 
 
 def cached_about(path: Path) -> Mapping[str, Any]:
