@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -69,6 +70,51 @@ def test_a_container_bounds_the_threads(
     assert threads() == 8
     (tmp_path / "cpu.max").write_text(f"{limit}\n")
     assert threads() == expected
+
+
+_ENDS_WITH_BLAS = """
+import sys
+from threadpoolctl import threadpool_info
+from wordbias.cli import main
+try:
+    main()
+except SystemExit as end:
+    assert not end.code
+found = [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+print(*sorted(found), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("given", [["--threads", "1"], ["--threads=2"]])
+def test_threads_bound_blas_in_the_shell(given: list[str]) -> None:
+    measured = ["measure", "--only", "clustering", "--no-chance", "-q", *given]
+    bare = {key: one for key, one in os.environ.items() if not key.endswith("NUM_THREADS")}
+    done = subprocess.run(
+        [sys.executable, "-c", _ENDS_WITH_BLAS, *measured],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=bare,
+    )
+    found = list(map(int, done.stderr.split()))
+    assert found
+    assert max(found) == min(int(given[-1][-1]), os.cpu_count() or 1)
+
+
+def test_threads_bound_blas_that_is_loaded() -> None:
+    info = pytest.importorskip("threadpoolctl").threadpool_info
+
+    def blas() -> set[int]:
+        return {one["num_threads"] for one in info() if one["user_api"] == "blas"}
+
+    with devices.blas_threads(1):
+        assert blas() == {1}
+    try:
+        set_threads(2)
+        assert blas() == {2}
+    finally:
+        set_threads(1)
+    assert blas() == {1}
 
 
 def test_importing_it_loads_no_torch() -> None:

@@ -82,10 +82,26 @@ def torch_threads(count: int = 1) -> Iterator[None]:
 _requested: int | None = None
 
 
+_LIBRARIES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
+
+
 def set_threads(count: int | None) -> None:
-    """Set the number of threads for the whole process; None for all usable cores."""
+    """Set the number of threads for the whole process; None for all usable cores.
+
+    A number bounds BLAS, too: the libraries that are loaded and, by the environment, later ones.
+    """
     global _requested
     _requested = count
+    if count is None:
+        return
+    os.environ.update(dict.fromkeys(_LIBRARIES, str(count)))
+    if "numpy" in sys.modules:
+        _loaded_blas().limit(limits=count, user_api="blas")  # holds until it is set again
 
 
 def threads() -> int:
@@ -126,20 +142,24 @@ def _in_container(cores: int) -> int:
 @contextmanager
 def limited_threads(count: int = 1) -> Iterator[None]:
     """Use `count` threads inside the block, by default one: other processes have the cores."""
-    before = _requested
-    set_threads(count)
+    global _requested
+    before, _requested = _requested, count
     try:
         yield
     finally:
-        set_threads(before)
+        _requested = before
 
 
 _WITH_BLAS = ("scipy.linalg", "scipy.optimize", "sklearn", "torch")
 
 
+def _loaded_blas() -> Any:
+    """Find the BLAS libraries; again once a package with a BLAS of its own has been loaded."""
+    return _blas(tuple(name in sys.modules for name in _WITH_BLAS))
+
+
 @cache
 def _blas(loaded: tuple[bool, ...]) -> Any:
-    """Find the BLAS libraries; again once a package with a BLAS of its own has been loaded."""
     import numpy  # noqa: F401  the controller finds only loaded libraries
     from threadpoolctl import ThreadpoolController
 
@@ -153,8 +173,7 @@ def blas_threads(count: int | None = None) -> Iterator[None]:
     Use one for narrow products (a vocabulary times a few components): there, BLAS threads on a
     busy machine wait for each other longer than they compute.
     """
-    loaded = tuple(name in sys.modules for name in _WITH_BLAS)
-    with _blas(loaded).limit(limits=count or native_threads(), user_api="blas"):
+    with _loaded_blas().limit(limits=count or native_threads(), user_api="blas"):
         yield
 
 
@@ -165,8 +184,7 @@ def one_thread() -> Iterator[None]:
     For small problems of scikit-learn: on a busy machine its threads wait for each other many
     times longer than they compute.
     """
-    loaded = tuple(name in sys.modules for name in _WITH_BLAS)
-    with _blas(loaded).limit(limits=1):
+    with _loaded_blas().limit(limits=1):
         yield
 
 
