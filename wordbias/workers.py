@@ -31,7 +31,7 @@ from importlib import import_module
 from tempfile import TemporaryDirectory, mkstemp
 from typing import IO, Any, TextIO, TypeVar
 
-from wordbias.devices import native_threads, set_threads, threads
+from wordbias.devices import blas_threads, limited_threads, native_threads, threads
 from wordbias.errors import WordbiasError, need
 from wordbias.progress import progress, set_quiet
 
@@ -152,12 +152,12 @@ class _Call:
         if self.folder is not None:
             os.chdir(self.folder)
         set_quiet(True)
-        set_threads(self.threads)
-        try:
-            shared = [value for one in given for value in _read(one)]
-            return place, self.function(*shared)
-        except WordbiasError as error:
-            return place, _Refused(str(error))
+        with limited_threads(self.threads), blas_threads():  # a cluster's worker has other work
+            try:
+                shared = [value for one in given for value in _read(one)]
+                return place, self.function(*shared)
+            except WordbiasError as error:
+                return place, _Refused(str(error))
 
 
 # Shared arguments, for processes of this machine
