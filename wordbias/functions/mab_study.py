@@ -200,7 +200,8 @@ def mab_study(
     precision : str
         Precision of matrix products.
     jobs : int, optional
-        Number of models trained at once on a CPU.  [default: --threads; on a cluster all workers]
+        Number of models trained at once on a CPU, and of embeddings measured at once.  [default:
+        --threads for models, 1 for embeddings; on a cluster all workers]
     backend : str
         Where to run: here (loky), or on the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
     skip_bad : bool

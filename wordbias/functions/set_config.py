@@ -22,7 +22,8 @@ def set_config(
     Parameters
     ----------
     threads : int, optional
-        Number of threads.  [at the start: what the machine allows]
+        Number of threads, also of torch and BLAS, and in the environment (OMP_NUM_THREADS and its
+        like) for processes that are started later.  [at the start: what the machine allows]
     longest_line : str or int, optional
         Longest line of a table, a text or JSON lines, in bytes or as 500MB.  [at the start: 64MB]
     quiet : bool, optional
