@@ -130,7 +130,7 @@ def model_subjects(rows: Iterable[Found]) -> list[str]:
 
 
 def model_answer_parts(rows: Sequence[Found]) -> list[tuple[str, str]]:
-    """Return what an audit of a model says: sentences, the first of each question with it."""
+    """Return what an audit of a model says, each sentence with the question it begins, or none."""
     subjects = model_subjects(rows)
     found: list[tuple[str, str]] = []
     for subject in subjects:
