@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
+from dataclasses import dataclass, replace
 from functools import cache
 from math import ceil
 from pathlib import Path
@@ -17,30 +18,64 @@ from scipy import stats
 ROOT = Path(__file__).resolve().parents[2]
 STUDY = (ROOT / "docs" / "study.md").read_text(encoding="utf-8")
 SAID = " ".join(STUDY.split()).replace("−", "-")  # the minus sign
-ARMS = ("glove", "misp", "misp-published", "mhd-published", "hard", "inlp", "glove.null")
 E, D = "mab-error", "mab-distance"
 SEEDS = 12
+BASE, NULL = "glove", "glove.null"
 Values = dict[tuple[str, str, str, str], NDArray[np.float64]]
 
 
+@dataclass(frozen=True)
+class Study:
+    """A study of the page: the folder of its rows, its section, its arms after GloVe, its sets."""
+
+    folder: str
+    heading: str
+    arms: tuple[str, ...]  # the random removals last
+    sets: tuple[str, ...]
+
+    @property
+    def every_arm(self) -> tuple[str, ...]:
+        return BASE, *self.arms
+
+    def differences(
+        self, measure: str, setting: str, base: str = BASE
+    ) -> dict[str, NDArray[np.float64]]:
+        """Return the differences from an arm by seed."""
+        of = values(self.folder)
+        return {
+            arm: of[measure, setting, "", arm] - of[measure, setting, "", base]
+            for arm in self.arms
+            if arm != base
+        }
+
+    def table(self, first: str) -> dict[str, list[str]]:
+        """Return the cells of the section's first table with this heading, by arm."""
+        _, _, text = STUDY[STUDY.index(self.heading) :].partition(first)
+        lines = text[: text.index("\n\n")].splitlines()[2:]
+        rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
+        return {cells[0]: cells[1:] for cells in rows}
+
+
+GLOVE = Study(
+    "study-50d",
+    "## GloVe 6B 50d, twelve seeds",
+    ("misp", "misp-published", "mhd-published", "hard", "inlp", NULL),
+    ("nouns", "pronouns", "occupations", "names"),
+)
+each_study = pytest.mark.parametrize("study", [GLOVE], ids=lambda study: study.folder)
+
+
 @cache
-def values(folder: str = "study-50d") -> Values:
+def values(folder: str) -> Values:
     """Read each value of the models of an arm, by measure, setting, group and arm."""
     found: dict[tuple[str, str, str, str], dict[int, float]] = defaultdict(dict)
     for path in (ROOT / "benchmarks" / folder).glob("*.rows.json"):
         model = json.loads(path.read_text(encoding="utf-8"))
-        arm = "glove.null" if ".null-" in path.name else path.name.partition(".")[0]
+        arm = NULL if ".null-" in path.name else re.split(r"\d*\.seed", path.name)[0]
         for row in model["rows"]:
             about = row["measure"], row.get("setting", row["set"]), row.get("group", "")
             found[(*about, arm)][model["about"]["seed"]] = row["value"]
     return {key: np.array([by[seed] for seed in sorted(by)]) for key, by in found.items()}
-
-
-def table(first: str) -> dict[str, list[str]]:
-    """Return the cells of the first table that has this heading, by arm."""
-    _, _, text = STUDY.partition(first)
-    lines = text[: text.index("\n\n")].splitlines()[2:]
-    return {(cells := [c.strip() for c in line.split("|")[1:-1]])[0]: cells[1:] for line in lines}
 
 
 def short(value: float, digits: int = 3) -> str:
@@ -67,56 +102,64 @@ def interval(d: NDArray[np.float64]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def test_every_arm_has_a_model_of_every_seed() -> None:
-    files = list((ROOT / "benchmarks" / "study-50d").glob("*.rows.json"))
-    assert len(files) == len(ARMS) * SEEDS
-    assert {arm for *_, arm in values()} == set(ARMS)
-    assert {len(x) for x in values().values()} == {SEEDS}
+def excluded(d: NDArray[np.float64], base: float) -> int:
+    """Return the least effect that two one-sided t tests exclude, in percent of a base."""
+    half = float(stats.t.ppf(0.95, len(d) - 1) * stats.sem(d))
+    return ceil(100 * (abs(float(d.mean())) + half) / base)
 
 
-def test_the_tables_of_means() -> None:
-    accuracy = "snli-accuracy"
-    first = table("| | SNLI dev | SNLI test |")
-    second = table("| | occupations *E* |")
-    columns = [(accuracy, "dev"), (accuracy, "test")]
-    columns += [(measure, setting) for setting in ("nouns", "pronouns") for measure in (E, D)]
-    others = [(measure, setting) for setting in ("occupations", "names") for measure in (E, D)]
-    assert list(first) == list(second) == list(ARMS)
-    for arm in ARMS:
-        for shown, asked in ((first, columns), (second, others)):
-            made = [mean_and_spread(values()[measure, name, "", arm]) for measure, name in asked]
-            assert shown[arm] == made, arm
+@each_study
+def test_every_arm_has_a_model_of_every_seed(study: Study) -> None:
+    files = list((ROOT / "benchmarks" / study.folder).glob("*.rows.json"))
+    assert len(files) == len(study.every_arm) * SEEDS
+    of = values(study.folder)
+    assert {arm for *_, arm in of} == set(study.every_arm)
+    assert {setting for measure, setting, _, _ in of if measure == E} == set(study.sets)
+    assert {len(x) for x in of.values()} == {SEEDS}
 
 
-def test_table_1_of_the_nouns() -> None:
-    shown = table("| | M: N | E | C |")
+@each_study
+def test_the_tables_of_means(study: Study) -> None:
+    accuracy, of = "snli-accuracy", values(study.folder)
+    columns = [(measure, setting) for setting in study.sets for measure in (E, D)]
+    tables = {"| | SNLI dev | SNLI test |": [(accuracy, "dev"), (accuracy, "test"), *columns[:4]]}
+    if columns[4:]:
+        tables[f"| | {study.sets[2]} *E* |"] = columns[4:]
+    for heading, asked in tables.items():
+        shown = study.table(heading)
+        assert list(shown) == list(study.every_arm)
+        for arm, cells in shown.items():
+            assert cells == [mean_and_spread(of[measure, name, "", arm]) for measure, name in asked]
+
+
+@each_study
+def test_table_1_of_the_nouns(study: Study) -> None:
+    shown = study.table("| | M: N | E | C |")
+    assert list(shown) == list(study.every_arm)
     classes = ("mab-neutral", "mab-entailment", "mab-contradiction")
-    for arm in ARMS:
-        means = [
-            short(values()[measure, "nouns", group, arm].mean())
+    for arm, cells in shown.items():
+        assert cells == [
+            short(values(study.folder)[measure, "nouns", group, arm].mean())
             for group in ("male", "female")
             for measure in classes
-        ]
-        assert shown[arm] == means, arm
+        ], arm
 
 
-def test_the_outcome() -> None:
+@each_study
+def test_the_outcome(study: Study) -> None:
     """Each number of the first table of the command, and its reading."""
-    e = {arm: values()[E, "nouns", "", arm] for arm in ARMS}
-    arms, null = ARMS[1:], "glove.null"
-    corrected = dict(
-        zip(arms, holm([sign_flips(e[arm] - e["glove"]) for arm in arms]), strict=True)
-    )
-    beside = holm([sign_flips(e[arm] - e[null]) for arm in arms[:-1]])
-    against = dict(zip(arms, beside, strict=False))
-    shown = table("| | *E* change |")
-    assert list(shown) == list(arms)
-    for arm in arms:
-        d = e[arm] - e["glove"]
+    base = values(study.folder)[E, "nouns", "", BASE].mean()
+    apart = study.differences(E, "nouns")
+    corrected = dict(zip(apart, holm([*map(sign_flips, apart.values())]), strict=True))
+    from_null = study.differences(E, "nouns", NULL)
+    against = dict(zip(from_null, holm([*map(sign_flips, from_null.values())]), strict=True))
+    shown = study.table("| | *E* change |")
+    assert list(shown) == list(study.arms)
+    for arm, d in apart.items():
         low, high = map(short, interval(d))
         expected = [short(d.mean()), f"{low} … {high}", short(corrected[arm], 4)]
-        if arm != null:
-            expected += [short((e[arm] - e[null]).mean()), short(against[arm], 4)]
+        if arm != NULL:
+            expected += [short(from_null[arm].mean()), short(against[arm], 4)]
         assert [cell.replace("−", "-") for cell in shown[arm][: len(expected)]] == expected
         said = shown[arm][-1]
         if corrected[arm] < 0.05:
@@ -124,10 +167,8 @@ def test_the_outcome() -> None:
             beyond = d.mean() > 0 or against[arm] < 0.05
             assert ("not shown" in said) != beyond
         else:
-            excluded = abs(d.mean()) + stats.t.ppf(0.95, SEEDS - 1) * stats.sem(d)
-            share = ceil(100 * excluded / e["glove"].mean())
-            assert said == f"not shown, {share} % or more excluded"
-    assert f"changes *E* of the nouns from {short(e['glove'].mean())} by" in SAID
+            assert said == f"not shown, {excluded(d, base)} % or more excluded"
+    assert f"*E* of the nouns from {short(base)} by" in SAID
 
 
 @pytest.mark.parametrize(
@@ -142,69 +183,62 @@ def test_the_outcome() -> None:
     ],
 )
 def test_a_quoted_interval(arm: str, measure: str, setting: str) -> None:
-    d = values()[measure, setting, "", arm] - values()[measure, setting, "", "glove"]
+    d = GLOVE.differences(measure, setting)[arm]
     low, high = interval(d)
     quoted = f"({d.mean():+.3f}, {low:.3f} to {high:.3f})".replace("0.", ".")
     assert quoted in SAID
 
 
 def test_no_other_difference_stays_below_05() -> None:
-    settings = ("nouns", "pronouns", "occupations", "names")
     for measure, outcome, expected in (
         (E, "nouns", {("inlp", "pronouns"), ("inlp", "names")}),
         (D, "", {("inlp", "nouns"), ("inlp", "pronouns"), ("inlp", "names"), ("hard", "names")}),
     ):
-        tests = [(arm, one) for one in settings if one != outcome for arm in ARMS[1:]]
-        of = values()
-        found = [
-            sign_flips(of[measure, one, "", arm] - of[measure, one, "", "glove"])
-            for arm, one in tests
-        ]
-        below = {key for key, p in zip(tests, holm(found), strict=True) if p < 0.05}
+        tests = {
+            (arm, one): sign_flips(d)
+            for one in GLOVE.sets
+            if one != outcome
+            for arm, d in GLOVE.differences(measure, one).items()
+        }
+        below = {key for key, p in zip(tests, holm([*tests.values()]), strict=True) if p < 0.05}
         assert below == expected
         assert f"{len(tests)} " + ("tests of *E*" if measure == E else "of *d*") in SAID
 
 
 def test_shares_of_e() -> None:
-    e = {arm: values()[E, "nouns", "", arm] for arm in ("glove", "hard", "inlp")}
-    base = e["glove"].mean()
+    base = values("study-50d")[E, "nouns", "", BASE].mean()
     for arm, said in (
         ("hard", "by {:.1f} % ({:.1f} to {:.1f} %;"),
         ("inlp", "by {:.0f} %** ({:.0f} to {:.0f} %;"),
     ):
-        d = e[arm] - e["glove"]
+        d = GLOVE.differences(E, "nouns")[arm]
         ends = sorted(abs(100 * end / base) for end in interval(d))
         assert said.format(abs(100 * d.mean() / base), *ends) in SAID
 
 
 def test_the_check_by_the_best_epoch() -> None:
-    of = values("study-50d-best")
-    arms = ARMS[1:-1]
-    shown = table("| | *E* change | 95 % | p, Holm over 5 |")
-    base = of[E, "nouns", "", "glove"]
-    apart = {arm: of[E, "nouns", "", arm] - base for arm in arms}
+    best = replace(GLOVE, folder="study-50d-best", arms=GLOVE.arms[:-1])
+    base = values(best.folder)[E, "nouns", "", BASE].mean()
+    apart = best.differences(E, "nouns")
     assert {len(d) for d in apart.values()} == {10}
+    shown = best.table("| | *E* change | 95 % | p, Holm over 5 |")
     for (arm, d), p in zip(apart.items(), holm([*map(sign_flips, apart.values())]), strict=True):
         low, high = map(short, interval(d))
         made = [short(d.mean()), f"{low} … {high}", short(p, 4)]
         assert [cell.replace("−", "-") for cell in shown[arm]] == made
-    excluded = [
-        ceil(100 * (abs(d.mean()) + stats.t.ppf(0.95, 9) * stats.sem(d)) / base.mean())
-        for d in (apart["misp-published"], apart["misp"])
-    ]
-    assert "MISP of {} % or more is excluded ({} % of the default)".format(*excluded) in SAID
-    assert f"26 % (here {short(0.26 * base.mean())}) lies within its interval" in SAID
-    assert interval(apart["hard"])[0] < -0.26 * base.mean()
+    shares = [excluded(apart[arm], base) for arm in ("misp-published", "misp")]
+    assert "MISP of {} % or more is excluded ({} % of the default)".format(*shares) in SAID
+    assert f"26 % (here {short(0.26 * base)}) lies within its interval" in SAID
+    assert interval(apart["hard"])[0] < -0.26 * base
 
 
 def test_what_twelve_seeds_find() -> None:
-    of = values()
-    apart = [of[E, "nouns", "", arm] - of[E, "nouns", "", "glove"] for arm in ARMS[1:]]
-    spread = float(np.sqrt(np.mean([d.var(ddof=1) for d in apart])))
-    base = of[E, "nouns", "", "glove"].mean()
+    apart = GLOVE.differences(E, "nouns")
+    spread = float(np.sqrt(np.mean([d.var(ddof=1) for d in apart.values()])))
+    base = values("study-50d")[E, "nouns", "", BASE].mean()
     assert f"deviation of {short(spread)} ({len(apart) * (SEEDS - 1)} degrees of freedom)" in SAID
     assert f"here {short(0.26 * base)}" in SAID
-    by_arm = sorted(zip((short(d.std(ddof=1)) for d in apart), ARMS[1:], strict=True))
+    by_arm = sorted((short(d.std(ddof=1)), arm) for arm, d in apart.items())
     (least, one), (most, other) = by_arm[0], by_arm[-1]
     assert f"by arm it is {least} (`{one}`) to {most} (`{other}`)" in SAID
 
