@@ -361,6 +361,16 @@ def _encoder(path: Path, purpose: str, **options: Any) -> None:
     tiny_encoders.save(model, tokenizer, path)
 
 
+def adapter_of_peft(path: Path) -> None:
+    peft, transformers = pytest.importorskip("peft"), pytest.importorskip("transformers")
+    base = path.with_name("smollm2")
+    if not base.exists():
+        tiny_decoders.save_decoder(base)
+    model = transformers.AutoModelForCausalLM.from_pretrained(base)
+    config = peft.LoraConfig(task_type="CAUSAL_LM", target_modules=["q_proj"])
+    peft.get_peft_model(model, config).save_pretrained(path)
+
+
 def encoder(path: Path) -> None:
     _encoder(path, "Model")
 
@@ -474,6 +484,7 @@ STAND_INS: dict[str, Callable[[Path], None]] = {
     "roberta-base": encoder,
     "sentences.txt.gz": sentences,
     "smollm2": tiny_decoders.save_decoder,
+    "smollm2-lora": adapter_of_peft,
     "dev.jsonl": nli_lines,
     "test.jsonl": nli_lines,
     "train.jsonl": nli_lines,

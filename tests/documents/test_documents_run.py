@@ -79,8 +79,9 @@ class Reader:
             rf"^(import|from) ({'|'.join([*ENGINES, *TOOLKITS])})\b", block.text, re.MULTILINE
         ):
             return
-        if "import fairlearn" in block.text or "from fairlearn" in block.text:
-            pytest.importorskip("fairlearn")
+        for name in ("fairlearn", "peft"):
+            if re.search(rf"^(import|from) {name}\b", block.text, re.MULTILINE):
+                pytest.importorskip(name)
         at = f"{name_of(self.path)}, line {block.line}"
         self._prepare(re.findall(r'"([^"]+)"', block.text))
         code = compile("\n" * (block.line - 1) + block.text, at, "exec")
@@ -203,6 +204,7 @@ def reader(cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
 
 
 @pytest.mark.parametrize("path", RUN, ids=map(name_of, RUN))
+@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated:FutureWarning")
 def test_a_document_does_what_it_says(
     path: Path, reader: Callable[[Path], Reader], request: pytest.FixtureRequest
 ) -> None:

@@ -30,7 +30,7 @@ from wordbias.formats.stored import ADAPTER, ADAPTER_OF_LABELS, reading, write
 from wordbias.methods.leace import Erasure
 from wordbias.methods.null import random_step
 from wordbias.methods.transform import Projection
-from wordbias.pretrained import transformer_of
+from wordbias.pretrained import held_by, transformer_of
 from wordbias.probes.sentence_folder import modules_of, with_modules
 from wordbias.probes.sentence_transformers import is_sentence_transformer
 from wordbias.rendering import as_html, as_paragraph, how_many
@@ -350,7 +350,8 @@ class Adapter:
     ) -> Model:
         """Return a copy of a model with the removal in its weights, to be saved or published.
 
-        It predicts the same as the model in a block of `on`.
+        It predicts the same as the model in a block of `on`. Adapters of PEFT, such as LoRA, are
+        merged into its weights; of a ``PeftModel`` the model inside it is returned.
 
         Parameters
         ----------
@@ -385,7 +386,7 @@ class Adapter:
         if left:
             warnings.warn(f"not folded: {left}", WordbiasWarning, stacklevel=2)
         # copies the object around the encoder, with the folded model in its place
-        made = copy.deepcopy(model, {id(encoder): folded.model})
+        made = copy.deepcopy(model, {id(held_by(model)): folded.model})
         if not behind:
             return made
         modules = modules_of([one.step for one in behind], behind[0].width)

@@ -39,6 +39,7 @@ from wordbias.contextual.sites import (
 from wordbias.errors import WordbiasError, need
 from wordbias.formats.files import new_folder
 from wordbias.pretrained import need_transformers, silent
+from wordbias.pretrained.peft import merged
 from wordbias.probes.sentence_transformers import module_files
 from wordbias.resources.hub import may_be_on_hub
 
@@ -56,8 +57,8 @@ class Folded:
     Attributes
     ----------
     model
-        A copy of the original model. If a table of embeddings or the language-modelling head is
-        changed, they are no longer tied.
+        A copy of the original model, with its adapters of PEFT, such as LoRA, merged. If a table of
+        embeddings or the language-modelling head is changed, they are no longer tied.
     folded
         The interventions in its weights; its logits are those with hooks. (The hidden states that
         it returns are not changed at `cls` and behind the final norm of a decoder, only what its
@@ -90,7 +91,7 @@ def fold(model: Any, interventions: Iterable[Intervention]) -> Folded:
         adds = [site for site, steps in at.items() if _constant(model, site, steps).any()]
         order = [it.within(model).site for it in wanted]
         reasons = reasons_against(model, order, adds)
-        made = copy.deepcopy(model)
+        made = merged(model)
         folded = [site for site, reason in zip(order, reasons, strict=True) if not reason]
         for site in dict.fromkeys(folded):
             _fold_one(made, site, at[site])
@@ -294,7 +295,13 @@ def nothing_folded(
 
 
 def export(
-    folded: Folded, tokenizer: Any, folder: str | Path, setting: str, *, source: str = ""
+    folded: Folded,
+    tokenizer: Any,
+    folder: str | Path,
+    setting: str,
+    *,
+    source: str = "",
+    modules: str = "",
 ) -> None:
     """Write a folder for transformers, which takes its name only when it is complete.
 
@@ -304,8 +311,10 @@ def export(
     Parameters
     ----------
     source
-        Folder or name of the original model. If that is a sentence-transformers folder and the
-        model has no head, the new one is such a folder too, with the same modules.
+        Folder or name of the original model.
+    modules
+        Its folder or name where that is another one. If it is one of sentence-transformers and the
+        model has no head, the new folder is too, with the same modules.
 
     Raises
     ------
@@ -320,7 +329,7 @@ def export(
         "not_folded": {str(it): reason for it, reason in folded.left},
         **({"model": source} if may_be_on_hub(source) else {}),
     }
-    beside = {} if base_of(folded.model) is not folded.model else module_files(source)
+    beside = {} if base_of(folded.model) is not folded.model else module_files(modules or source)
     with new_folder(folder) as part, silent(need_transformers()):
         folded.model.save_pretrained(part)
         tokenizer.save_pretrained(part)

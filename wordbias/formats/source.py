@@ -218,7 +218,10 @@ def _readable(path: Path) -> Iterator[None]:
     try:
         yield
     except IsADirectoryError:
-        if any((path / name).exists() for name in ("config.json", "modules.json")):
+        if any(
+            (path / name).exists()
+            for name in ("config.json", "modules.json", "adapter_config.json")
+        ):
             raise WordbiasError(
                 f"{path}: is the folder of a model, which has no vectors of words; models are for "
                 "wordbias encode, audit, project, and erase with --model"

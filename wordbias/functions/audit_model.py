@@ -21,6 +21,7 @@ from wordbias.functions.inputs import path_of
 from wordbias.functions.report import FORMATS as PAGE_FORMATS
 from wordbias.functions.report import Page, check_output
 from wordbias.pretrained import LoadedModel, ModelLike, name_of
+from wordbias.pretrained.peft import check_no_adapter
 from wordbias.probes.sentence_transformers import is_sentence_transformer
 from wordbias.resources import catalogue, located
 from wordbias.resources.hub import is_address
@@ -81,6 +82,7 @@ def _is_model(source: object) -> bool:
         return is_sentence_transformer(one) or hasattr(one, "config") or hasattr(inner, "config")
     name = located(name) if is_address(name) else name
     if os.path.exists(name):
+        check_no_adapter(Path(name))
         files = ("config.json", "modules.json")
         if is_static_model(name):
             return False

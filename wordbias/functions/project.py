@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -73,6 +74,7 @@ from wordbias.probes.sentence_folder import (
     source_folder,
     write_modules,
 )
+from wordbias.probes.sentence_transformers import is_sentence_transformer
 from wordbias.probes.texts import TextsLike
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
@@ -279,7 +281,9 @@ def project(
             sequential=not simultaneous,
             batch=batch,
         )
-        return _with_label_report(target, adapter, given, setting, output, export, nulls, seed)
+        return _with_label_report(
+            target, model, adapter, given, setting, output, export, nulls, seed
+        )
     wanted = _component_sites(target, vectors, named)
     setting = _setting_of(target, vectors, wanted, setting, export)
     if setting is not None:
@@ -317,7 +321,7 @@ def project(
         effect = _with_module(model, target.name, vectors, adapter, export, tables)
         rows, tables = [*rows, *effect], [*tables, _effect_table(effect)]
     elif export is not None:
-        folded = _exported(target, adapter, export, output)
+        folded = _exported(target, model, adapter, export, output)
     report = Report(
         inputs={subject: {"path": target.name, **adapter.fingerprint.to_dict()}},
         rows=rows,
@@ -408,6 +412,7 @@ def _said_of(paths: Sequence[str], what: str) -> list[str]:
 
 def _with_label_report(
     target: Target,
+    model: ModelLike,
     adapter: Adapter,
     given: LabelledTexts | None,
     setting: str | None,
@@ -419,7 +424,7 @@ def _with_label_report(
     """Write what was fitted to labels, and add the report."""
     adapter = adapter if setting is None else adapter.setting(setting)
     _save(adapter, output, nulls, seed)  # first: it is stored even if the export fails
-    folded = None if export is None else _exported(target, adapter, export, output)
+    folded = None if export is None else _exported(target, model, adapter, export, output)
     report = label_report(target, adapter, Path(target.name).name, given, output)
     random = _said_of(nulls, "with random directions of the same weights")
     closing = [*_closing(adapter, folded, output, export), *random, *report.closing]
@@ -519,12 +524,19 @@ def _check_setting(
         note(f"{export}: {written(some)} will not be in its weights: {why}")
 
 
-def _exported(target: Target, adapter: Adapter, export: str, output: str | None) -> Folded:
+def _exported(
+    target: Target, model: ModelLike, adapter: Adapter, export: str, output: str | None
+) -> Folded:
     """Write the folder of the model with the setting folded in."""
     try:
         folded = fold(target.model, adapter.interventions())
         setting = str(adapter.chosen)
-        write_folder(folded, target.tokenizer, export, setting, source=target.name)
+        # a loaded SentenceTransformer need not have a folder with its modules
+        loaded = is_sentence_transformer(model)
+        with in_folder(model) if loaded else nullcontext("") as modules:
+            write_folder(
+                folded, target.tokenizer, export, setting, source=target.name, modules=modules
+            )
     except WordbiasError as error:
         kept = "" if output is None else f" (the adapter is written: {output})"
         raise WordbiasError(f"{error}{kept}") from None

@@ -32,6 +32,7 @@ from wordbias.pretrained.model_like import (
     silent,
     to_device,
 )
+from wordbias.pretrained.peft import check_no_adapter
 from wordbias.resources.hub import fetched
 
 HUB_SECONDS = 10
@@ -360,6 +361,7 @@ def check_name(name: str) -> None:
         raise WordbiasError(f"expected a model, found an empty name; {remedy}")
     if path.is_file():
         raise WordbiasError(f"{name}: is a file, and a model is a folder; {remedy}")
+    check_no_adapter(path)
     if path.is_dir() and not (path / "config.json").is_file():
         raise WordbiasError(f"{name}: is a folder without a config.json, so no model; {remedy}")
     if not path.is_dir() and not _HUB_NAME.fullmatch(name):

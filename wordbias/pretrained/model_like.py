@@ -6,16 +6,18 @@ and the register of the interventions in a model, below the encoders that must n
 
 from __future__ import annotations
 
+import copy
 import os
 import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 from wordbias.devices import find_device
 from wordbias.errors import WordbiasError, first_line, need
+from wordbias.pretrained.peft import adapters_in_name, has_adapters, inside_peft, merged
 from wordbias.resources.hub import fetched
 
 PURPOSE = "a Hugging Face model"
@@ -104,11 +106,16 @@ class HoldsTransformer(Protocol):
 
 
 ModelLike = str | os.PathLike[str] | tuple[Any, Any] | HoldsModel | HoldsTransformer
-"""A folder, a name on the hub, a pair (model, tokenizer), a pipeline, or a SentenceTransformer."""
+"""A folder, a name on the hub, a pair (model, tokenizer), a pipeline, or a SentenceTransformer.
+
+A model may be a ``PeftModel``, or have adapters of PEFT in its layers.
+"""
 
 
 def name_of(source: ModelLike) -> str:
     """Return the name of a model in messages and results; of a loaded one its source.
+
+    Adapters of PEFT are named after it, as in ``all-MiniLM-L6-v2+lora``.
 
     Raises
     ------
@@ -118,7 +125,7 @@ def name_of(source: ModelLike) -> str:
     if isinstance(source, (str, os.PathLike)):
         return os.fspath(source)
     model, _ = model_and_tokenizer(source)
-    return str(getattr(model, "name_or_path", "") or type(model).__name__)
+    return str(getattr(model, "name_or_path", "") or type(model).__name__) + adapters_in_name(model)
 
 
 def model_and_tokenizer(source: object) -> tuple[Any, Any]:
@@ -145,35 +152,53 @@ def model_and_tokenizer(source: object) -> tuple[Any, Any]:
     )
 
 
-def transformer_of(model: Any) -> Any:
-    """Return the transformers model in a ``SentenceTransformer``, or the model itself."""
+def held_by(model: Any) -> Any:
+    """Return the model in a ``SentenceTransformer``, or the model itself."""
     if hasattr(model, "transformers_model"):
         return model.transformers_model
     return model[0].auto_model if hasattr(model, "_first_module") else model
+
+
+def transformer_of(model: Any) -> Any:
+    """Return the model of transformers in a ``SentenceTransformer`` or a ``PeftModel``, or itself.
+
+    Raises
+    ------
+    WordbiasError
+        If it is a ``PeftModel`` with a trained prompt.
+    """
+    return inside_peft(held_by(model))
 
 
 @contextmanager
 def in_folder(source: ModelLike) -> Iterator[str]:
     """Yield the folder or name of a model; one that is loaded is written to a temporary folder.
 
-    Of an address on the hub it is the folder in the cache.
+    Of an address on the hub it is the folder in the cache. Adapters of PEFT are merged into the
+    weights that are written.
 
     Raises
     ------
     WordbiasError
-        If it is no model.
+        If it is no model, or an adapter cannot be merged.
     """
     if isinstance(source, (str, os.PathLike)):
         yield fetched(os.fspath(source))
         return
-    pair = model_and_tokenizer(source)
+    model, tokenizer = model_and_tokenizer(source)
+    whole: Any = source
+    if has_adapters(model):
+        plain = merged(model)
+        if hasattr(source, "encode"):
+            whole = copy.deepcopy(source, {id(held_by(source)): plain})
+        model = plain
     with tempfile.TemporaryDirectory(prefix="wordbias-") as made:
         with silent(need_transformers()):
             if hasattr(source, "encode"):  # a SentenceTransformer, with its other modules
-                cast("Any", source).save_pretrained(made, create_model_card=False)
+                whole.save_pretrained(made, create_model_card=False)
             else:
-                for part in pair:
-                    part.save_pretrained(made)
+                model.save_pretrained(made)
+                tokenizer.save_pretrained(made)
         yield made
 
 
