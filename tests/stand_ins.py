@@ -369,6 +369,7 @@ def adapter_of_peft(path: Path) -> None:
     model = transformers.AutoModelForCausalLM.from_pretrained(base)
     config = peft.LoraConfig(task_type="CAUSAL_LM", target_modules=["q_proj"])
     peft.get_peft_model(model, config).save_pretrained(path)
+    tiny_decoders.byte_tokenizer().save_pretrained(path)  # or PEFT asks the hub for one
 
 
 def encoder(path: Path) -> None:
