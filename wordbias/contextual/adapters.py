@@ -30,7 +30,7 @@ from wordbias.formats.stored import ADAPTER, ADAPTER_OF_LABELS, reading, write
 from wordbias.methods.leace import Erasure
 from wordbias.methods.null import random_step
 from wordbias.methods.transform import Projection
-from wordbias.pretrained import held_by, transformer_of
+from wordbias.pretrained import check_in_memory, held_by, transformer_of
 from wordbias.probes.sentence_folder import modules_of, with_modules
 from wordbias.probes.sentence_transformers import is_sentence_transformer
 from wordbias.rendering import as_html, as_paragraph, how_many
@@ -70,7 +70,14 @@ class Fingerprint:
 
     @classmethod
     def of(cls, model: Any) -> Fingerprint:
-        """Return the fingerprint of a model."""
+        """Return the fingerprint of a model.
+
+        Raises
+        ------
+        WordbiasError
+            If weights of it are offloaded.
+        """
+        check_in_memory(model, type(model).__name__)
         return cls(
             type(model).__name__,
             layer_count(model),

@@ -13,6 +13,7 @@ from wordbias.pretrained.loading import (
 from wordbias.pretrained.model_like import (
     PURPOSE,
     ModelLike,
+    check_in_memory,
     evaluating,
     held_by,
     in_folder,
@@ -29,6 +30,7 @@ __all__ = [
     "PURPOSE",
     "LoadedModel",
     "ModelLike",
+    "check_in_memory",
     "check_padding",
     "configured_length",
     "evaluating",

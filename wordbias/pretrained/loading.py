@@ -25,6 +25,7 @@ from wordbias.errors import WordbiasError, first_line, need
 from wordbias.pretrained.model_like import (
     PURPOSE,
     ModelLike,
+    check_in_memory,
     evaluating,
     model_and_tokenizer,
     name_of,
@@ -249,6 +250,8 @@ def load_pretrained(kind: str, source: ModelLike, what: str) -> LoadedModel:
         own = getattr(model, "_orig_mod", model)  # of one that torch has compiled
         if not any(cls.__name__.endswith(spelled) for cls in type(own).__mro__):
             raise WordbiasError(f"{name}: is a {type(model).__name__}, not {what}")
+        if model.device.type == "meta":  # no device to put texts on; later weights may be offloaded
+            check_in_memory(model, name)
         return _loaded(name, model, tokenizer, given=True)
 
     def load(folder: str, **where: Any) -> LoadedModel:

@@ -61,6 +61,22 @@ def to_float64(x: Any) -> Any:
     return (x.cpu() if x.device.type == "mps" else x).double()
 
 
+def check_in_memory(model: Any, name: str) -> None:
+    """Refuse a model of which weights are offloaded, so that they cannot be read.
+
+    Raises
+    ------
+    WordbiasError
+        Naming the first of them.
+    """
+    away = [one for one, weight in model.named_parameters() if weight.is_meta]
+    if away:
+        raise WordbiasError(
+            f"{name}: {len(away):,} of its weights are offloaded, not in memory (the first is "
+            f"{away[0]}); load the model whole, in bfloat16 or on a device with more memory"
+        )
+
+
 @contextmanager
 def evaluating(model: Any) -> Iterator[None]:
     """Set a model to evaluation mode, without dropout, and restore its mode afterwards."""

@@ -16,11 +16,13 @@ from wordbias.pretrained import (
     PURPOSE,
     LoadedModel,
     ModelLike,
+    check_in_memory,
     configured_length,
     evaluating,
     load_pretrained,
     load_untrained,
     model_and_tokenizer,
+    name_of,
     need_transformers,
     position_limit,
     usual_length,
@@ -121,6 +123,7 @@ class Encoder(LoadedModel):
             sentence = loaded_modules(source) if is_sentence_transformer(source) else None
             model, tokenizer = model_and_tokenizer(source)
             body = getattr(model, "base_model", model)
+            check_in_memory(body, name_of(source))
             loaded = load_pretrained("AutoModel", (body, tokenizer), "an encoder")
             if random_init is not None:
                 raise WordbiasError(
