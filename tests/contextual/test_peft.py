@@ -17,6 +17,7 @@ from wordbias.contextual.sites import sites
 from wordbias.errors import WordbiasError
 from wordbias.pretrained import in_folder, name_of, transformer_of
 from wordbias.pretrained.peft import has_adapters, merged
+from wordbias.probes.encoder import Encoder
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -153,6 +154,7 @@ def test_results_name_the_adapter() -> None:
     model, tokenizer = tuned("lora"), byte_tokenizer()
     model.get_base_model().name_or_path = "owner/base"
     assert name_of((model, tokenizer)) == "owner/base+lora"
+    assert Encoder.load((model.float(), byte_tokenizer())).name == "owner/base+lora"
     assert name_of((merged(model.get_base_model()), tokenizer)) == "owner/base"
 
 

@@ -168,7 +168,7 @@ def test_the_outcome(study: Study) -> None:
             assert ("not shown" in said) != beyond
         else:
             assert said == f"not shown, {excluded(d, base)} % or more excluded"
-    assert f"*E* of the nouns from {short(base)} by" in SAID
+    assert f"changes *E* of the nouns from {short(base)} by" in SAID
 
 
 @pytest.mark.parametrize(

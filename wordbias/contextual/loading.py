@@ -21,7 +21,6 @@ from wordbias.errors import UsageError, WordbiasError
 from wordbias.pretrained import (
     LoadedModel,
     ModelLike,
-    check_in_memory,
     load_pretrained,
     name_of,
     need_transformers,
@@ -95,7 +94,6 @@ def load_target(source: ModelLike, device: str | None = None, head: str | None =
             loaded = replace(_loaded(folder, head), name=name)
     elif head is None:
         loaded = load_pretrained("AutoModel", source, _WHAT)
-        check_in_memory(loaded.model, name)
     else:
         raise UsageError("--head goes with the name of a model; one that is loaded has its own")
     family, has_head = family_of(loaded.model), head_of(loaded.model) is not None

@@ -250,7 +250,9 @@ def load_pretrained(kind: str, source: ModelLike, what: str) -> LoadedModel:
         own = getattr(model, "_orig_mod", model)  # of one that torch has compiled
         if not any(cls.__name__.endswith(spelled) for cls in type(own).__mro__):
             raise WordbiasError(f"{name}: is a {type(model).__name__}, not {what}")
-        if model.device.type == "meta":  # no device to put texts on; later weights may be offloaded
+        if kind == "AutoModel" or model.device.type == "meta":
+            # layers are read and compared, or there is no device to put texts on; else accelerate
+            # fetches what it has offloaded
             check_in_memory(model, name)
         return _loaded(name, model, tokenizer, given=True)
 

@@ -68,20 +68,19 @@ def merged(model: Any) -> Any:
     made = copy.deepcopy(model)
     tied = Counter(id(one) for _, one in made.named_parameters(remove_duplicate=False))
     for name, module in [*_wrappers(made)]:
-        off = bool(getattr(module, "disable_adapters", False))
+        is_on = not getattr(module, "disable_adapters", False)
         weight = getattr(getattr(module, "base_layer", None), "weight", None)
-        if weight is not None and tied[id(weight)] > 1:  # of the head: only one of them changes
+        if is_on and weight is not None and tied[id(weight)] > 1:
+            # embeddings and head share it, and the adapter is of this one
             module.get_base_layer().weight = copy.deepcopy(weight)
             made.config.tie_word_embeddings = False
         try:
-            if hasattr(module, "unload_and_optionally_merge_module"):
-                plain = (
-                    module.original_module
-                    if off and hasattr(module, "original_module")
-                    else module.unload_and_optionally_merge_module(not off, True, None)
-                )
+            if not is_on and hasattr(module, "original_module"):
+                plain = module.original_module
+            elif hasattr(module, "unload_and_optionally_merge_module"):
+                plain = module.unload_and_optionally_merge_module(is_on, True, None)
             else:
-                if not off:
+                if is_on:
                     module.merge(safe_merge=True)
                 plain = module.get_base_layer()
         except Exception as error:  # whatever the kind of adapter raises

@@ -16,7 +16,6 @@ from wordbias.pretrained import (
     PURPOSE,
     LoadedModel,
     ModelLike,
-    check_in_memory,
     configured_length,
     evaluating,
     load_pretrained,
@@ -123,8 +122,8 @@ class Encoder(LoadedModel):
             sentence = loaded_modules(source) if is_sentence_transformer(source) else None
             model, tokenizer = model_and_tokenizer(source)
             body = getattr(model, "base_model", model)
-            check_in_memory(body, name_of(source))
             loaded = load_pretrained("AutoModel", (body, tokenizer), "an encoder")
+            loaded = replace(loaded, name=name_of(source))  # with the adapters around the body
             if random_init is not None:
                 raise WordbiasError(
                     f"{loaded.name}: is loaded, and keeps its weights; --random-init needs a name"
