@@ -301,7 +301,7 @@ def export(
     setting: str,
     *,
     source: str = "",
-    modules: str = "",
+    whole: Any = None,
 ) -> None:
     """Write a folder for transformers, which takes its name only when it is complete.
 
@@ -311,10 +311,10 @@ def export(
     Parameters
     ----------
     source
-        Folder or name of the original model.
-    modules
-        Its folder or name where that is another one. If it is one of sentence-transformers and the
-        model has no head, the new folder is too, with the same modules.
+        Folder or name of the original model. If that is a sentence-transformers folder and the
+        model has no head, the new one is such a folder too, with the same modules.
+    whole
+        The ``SentenceTransformer`` around the model, where the caller has loaded one.
 
     Raises
     ------
@@ -329,10 +329,14 @@ def export(
         "not_folded": {str(it): reason for it, reason in folded.left},
         **({"model": source} if may_be_on_hub(source) else {}),
     }
-    beside = {} if base_of(folded.model) is not folded.model else module_files(modules or source)
+    with_modules = whole is None and base_of(folded.model) is folded.model
+    beside = module_files(source) if with_modules else {}
     with new_folder(folder) as part, silent(need_transformers()):
-        folded.model.save_pretrained(part)
-        tokenizer.save_pretrained(part)
+        if whole is not None:
+            whole.save_pretrained(str(part), create_model_card=False)
+        else:
+            folded.model.save_pretrained(part)
+            tokenizer.save_pretrained(part)
         for name, file in beside.items():
             (part / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, part / name)

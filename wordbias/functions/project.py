@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -63,7 +63,7 @@ from wordbias.functions.project_labels import (
 )
 from wordbias.measures.registry import short_title
 from wordbias.pages.model_card import card_header, model_card
-from wordbias.pretrained import ModelLike, in_folder
+from wordbias.pretrained import ModelLike, held_by, in_folder
 from wordbias.probes.sentence_folder import (
     CARD,
     OLDEST,
@@ -531,12 +531,10 @@ def _exported(
     try:
         folded = fold(target.model, adapter.interventions())
         setting = str(adapter.chosen)
-        # a loaded SentenceTransformer need not have a folder with its modules
-        loaded = is_sentence_transformer(model)
-        with in_folder(model) if loaded else nullcontext("") as modules:
-            write_folder(
-                folded, target.tokenizer, export, setting, source=target.name, modules=modules
-            )
+        whole = None
+        if is_sentence_transformer(model):  # its modules need not be in a folder
+            whole = copy.deepcopy(model, {id(held_by(model)): folded.model})
+        write_folder(folded, target.tokenizer, export, setting, source=target.name, whole=whole)
     except WordbiasError as error:
         kept = "" if output is None else f" (the adapter is written: {output})"
         raise WordbiasError(f"{error}{kept}") from None
