@@ -55,7 +55,7 @@ def test_embeddings_in_memory(tmp_path: Path) -> None:
     }
     assert {subject for subject, _ in errors} == {"sample", "other"}
     assert errors["other", "names"].value is None
-    assert "the set is skipped for it." in report.closing[0]
+    assert "the set is skipped." in report.closing[0]
     stored = json.loads((tmp_path / "study" / "study.json").read_text())
     assert stored == json.loads(report.render("json"))
     models = {path: path.stat().st_mtime_ns for path in (tmp_path / "study").glob("*.safetensors")}

@@ -11,7 +11,7 @@ import pytest
 from wordbias import Embedding, __version__
 from wordbias.errors import WordbiasError
 from wordbias.nli.pairs import Pairs
-from wordbias.nli.study import Plan, cached_rows
+from wordbias.nli.study import Plan, cached_rows, skipped
 from wordbias.nli.study_means import (
     correlations_with_error,
     intrinsic_rows,
@@ -20,6 +20,7 @@ from wordbias.nli.study_means import (
     over_seeds,
 )
 from wordbias.results import Row
+from wordbias.wordlists import Templates
 
 
 def _error(subject: str, value: float, seed: int, **details: object) -> Row:
@@ -132,6 +133,21 @@ def test_embeddings_must_go_together(tmp_path: Path) -> None:
         Plan({"e2": {0: one}, "e3": {0: two}}, data, tmp_path)
     with pytest.raises(WordbiasError, match=r"found e2 2, e3 3$"):
         Plan({"e": {0: one, 1: one.renamed("f2"), 2: two}}, data, tmp_path)
+
+
+def test_embeddings_that_lack_the_same_words_share_a_note(tmp_path: Path) -> None:
+    none = Pairs([], [], np.zeros(0, np.int64))
+    whole = Embedding.sample().renamed("whole")
+    name = Templates.load().names[0][0]
+    few = whole.subset([word for word in whole.words if word not in (name, name.lower())])
+    arms = {one: {0: few.renamed(one)} for one in ("b", "c")}
+    some = {0: whole, 1: few.renamed("d1")}
+    data = {"train": none, "dev": none}
+    plan = Plan({"whole": {0: whole}, **arms, "d": some}, data, tmp_path, marked=("names",))
+    lacks = f"lacks 1 of 65 words that the set names asks about ({name}): the set is skipped"
+    assert skipped(plan) == [f"b, c, d1: each {lacks}"]
+    plan = Plan({"whole": {0: whole}, "d": some}, data, tmp_path, marked=("names",))
+    assert skipped(plan) == [f"d1 {lacks}"]
 
 
 def test_rows_of_another_version_are_made_again(

@@ -320,7 +320,7 @@ def marked_sets_for(plan: Plan, embedding: Embedding) -> list[tuple[TestSet, str
 
 def skipped(plan: Plan) -> list[str]:
     """Return notes on sets that are skipped for an embedding, and on words that are left out."""
-    notes = []
+    lacking: dict[str, list[str]] = {}
     sets = {test.name: test for test in plan.marked_sets()}
     for name, arm in plan.arms.items():
         if name in (plan.null, plan.redraws):  # with the words of the first arm
@@ -330,14 +330,18 @@ def skipped(plan: Plan) -> list[str]:
             for test, reason in marked_sets_for(plan, embedding):
                 missing = missing_words_reason(embedding, sets[test.name])
                 if reason:
-                    said.setdefault(f"{reason}: the set is skipped for it", []).append(
-                        embedding.name
-                    )
+                    text = f"{reason}: the set is skipped"
+                    said.setdefault(text, []).append(embedding.name)
                 elif missing:
                     said.setdefault(f"{missing}: they are left out", []).append(embedding.name)
         for text, names in said.items():
-            notes.append(f"{', '.join(names) if len(names) < len(different(arm)) else name} {text}")
-    return notes
+            lacking.setdefault(text, []).extend(
+                names if len(names) < len(different(arm)) else [name]
+            )
+    return [
+        f"{', '.join(names)}{': each' if len(names) > 1 else ''} {text}"
+        for text, names in lacking.items()
+    ]
 
 
 # Rows of one model or one embedding, cached in a file
