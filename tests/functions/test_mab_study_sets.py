@@ -144,7 +144,7 @@ def test_words_that_all_files_of_an_arm_lack_are_named_once(tmp_path: Path) -> N
     zero, one, whole = (v.renamed(f"g{i}") for i, v in enumerate((few, few, sample)))
     for arm, said in (
         ({0: zero, 1: one}, "g lacks 1"),
-        ({0: zero, 1: one, 2: whole}, "g0, g1 lacks 1"),
+        ({0: zero, 1: one, 2: whole}, "g0, g1: each lacks 1"),
     ):
         (line,) = skipped(Plan({"g": arm}, {}, tmp_path, marked=("names",)))
         assert line.startswith(said)
