@@ -354,15 +354,3 @@ def test_what_twelve_trainings_of_gn_glove_find() -> None:
     seeds = "{}, {} and {}".format(*needed(base, spread))
     said = f"from w_a have one of {short(spread)} ({freedom} degrees of freedom), for which {seeds}"
     assert said in SAID
-
-
-def test_the_interval_of_the_two_seeds() -> None:
-    """Unpaired, with one standard deviation pooled over the six embeddings."""
-    text = STUDY[STUDY.index("## Earlier: two seeds") :]
-    rows = [
-        [cell.strip() for cell in line.split("|")[1:-1]]
-        for line in text[text.index("| | SNLI dev") :].split("\n\n")[0].splitlines()[2:]
-    ]
-    spreads = [float(row[3].split("±")[1]) for row in rows]
-    half = stats.t.ppf(0.975, len(rows)) * np.sqrt(np.mean(np.square(spreads)))
-    assert f"± {short(half)} was the interval" in SAID
