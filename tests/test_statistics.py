@@ -461,16 +461,20 @@ def test_the_power_of_two_groups_is_cohens_too() -> None:
     assert t_power(0.5 * np.sqrt(64 / 2), 2 * 63) == pytest.approx(0.8015, abs=5e-5)
 
 
-@given(st.floats(0.01, 6), st.integers(2, 60))
+@given(st.floats(0.01, 6), st.integers(2, 60), st.sampled_from([0.05, 0.05 / 6, 0.01]))
 @settings(max_examples=60, deadline=None)
-def test_power_is_the_noncentral_t_beyond_both_critical_values(shift: float, df: int) -> None:
-    critical = stats.t.ppf(0.975, df)
+def test_power_is_the_noncentral_t_beyond_both_critical_values(
+    shift: float, df: int, level: float
+) -> None:
+    critical = stats.t.ppf(1 - level / 2, df)
     want = stats.nct.sf(critical, df, shift) + stats.nct.cdf(-critical, df, shift)
-    assert t_power(shift, df) == t_power(-shift, df) == pytest.approx(want, abs=1e-7)
+    found = t_power(shift, df, level)
+    assert found == t_power(-shift, df, level) == pytest.approx(want, abs=1e-7)
 
 
 def test_without_an_effect_power_is_the_level_and_with_a_large_one_it_is_full() -> None:
     assert t_power(0, 5) == pytest.approx(0.05)
+    assert t_power(0, 5, 0.01) == pytest.approx(0.01)
     for shift in (30, 60, 1000):
         assert t_power(shift, 5) == pytest.approx(1)
 

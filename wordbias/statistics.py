@@ -406,8 +406,8 @@ def seed_differences(differences: ArrayLike) -> dict[str, float]:
     }
 
 
-def t_power(shift: float, df: float) -> float:
-    r"""Return the power of a two-sided t test at .05, by the noncentral t distribution.
+def t_power(shift: float, df: float, level: float = 0.05) -> float:
+    r"""Return the power of a two-sided t test, by the noncentral t distribution.
 
     Parameters
     ----------
@@ -415,10 +415,12 @@ def t_power(shift: float, df: float) -> float:
         True effect in standard errors: :math:`\delta\sqrt n/\sigma` of paired differences.
     df
         Degrees of freedom: n − 1 of n paired differences.
+    level
+        Level of the test.
     """
     from scipy.special import ncfdtr, stdtrit
 
-    critical = float(stdtrit(df, 0.975))
+    critical = float(stdtrit(df, 1 - level / 2))
     missed = float(ncfdtr(1, df, shift**2, critical**2))  # F is t squared: both tails at once
     return 1.0 if math.isnan(missed) else 1 - missed  # scipy's nan: too small for a float
 
@@ -441,7 +443,7 @@ def detectable_effect(spread: float, n: int) -> float | None:
     return float(shift * spread / math.sqrt(n))
 
 
-def pairs_needed(effect: float, spread: float) -> int:
+def pairs_needed(effect: float, spread: float, level: float = 0.05) -> int:
     """Return the fewest differences of which a paired t test finds an effect with power .8.
 
     Parameters
@@ -450,6 +452,8 @@ def pairs_needed(effect: float, spread: float) -> int:
         True mean of the differences, not 0.
     spread
         Their standard deviation.
+    level
+        Level of the test.
 
     Raises
     ------
@@ -460,7 +464,7 @@ def pairs_needed(effect: float, spread: float) -> int:
         raise WordbiasError("no number of pairs finds an effect of 0; expected another one")
 
     def enough(n: int) -> bool:
-        return t_power(effect * math.sqrt(n) / spread, n - 1) >= POWER if spread else True
+        return t_power(effect * math.sqrt(n) / spread, n - 1, level) >= POWER if spread else True
 
     most = 2
     while not enough(most):

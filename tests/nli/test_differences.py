@@ -200,6 +200,7 @@ def test_too_few_seeds_are_said() -> None:
     assert said[0].startswith("p cannot reach .05: with 6 seeds the smallest is .031, after Holm")
     assert "over 5 tests .156. It takes 8 seeds" in said[0]
     assert said[1].startswith("Too few seeds: 6 seeds find a difference of 26 % in E of the nouns")
+    assert "with power 0, after Holm over 5 tests." in said[1]
     assert "standard deviation of .200 (25 degrees of freedom)." in said[1]
 
 
@@ -210,13 +211,33 @@ def test_enough_seeds_are_not_called_too_few() -> None:
 
 
 def test_the_power_is_that_of_simulated_seeds() -> None:
-    n, spread, error = 5, 0.1, 0.5
-    said = about_power(_changes(n, 2, spread), error)[-1]
-    power = float(said.split("with power ")[1].split(". Power")[0])
+    n, spread, error, arms = 8, 0.1, 0.5, 2
+    said = about_power(_changes(n, arms, spread), error)[-1]
+    power = float(said.split("with power ")[1].split(",")[0])
     rng = np.random.default_rng(0)
     drawn = 0.26 * error + spread * rng.normal(size=(20_000, n))
-    rejected = float((stats.ttest_1samp(drawn, 0, axis=1).pvalue < 0.05).mean())
+    rejected = float((stats.ttest_1samp(drawn, 0, axis=1).pvalue < 0.05 / arms).mean())
     assert abs(power - rejected) < 0.0005 + 4 * math.sqrt(power * (1 - power) / 20_000)
+
+
+@pytest.mark.parametrize(("spread", "arms"), [(0.02, 1), (0.02, 6), (0.1, 2), (0.1, 6)])
+def test_the_sign_flip_test_finds_the_effect_with_the_seeds_that_are_said(
+    spread: float, arms: int
+) -> None:
+    """Its power over simulated seeds, at the level that Holm asks of the smallest p."""
+    said = about_power(_changes(12, arms, spread), 0.5)[-1]
+    n = int(said.split("Power .8 takes ")[1].split(" seeds")[0])
+    rng = np.random.default_rng(1)
+
+    def found(n: int) -> float:
+        drawn = 0.26 * 0.5 + spread * rng.normal(size=(1000, n))
+        signs = 1 - 2 * (np.arange(2**n)[:, None] >> np.arange(n) & 1)
+        sums = np.abs(drawn @ signs.T)
+        p = (sums >= np.abs(drawn.sum(axis=1, keepdims=True)) - 1e-9).mean(axis=1)
+        return float((p <= 0.05 / arms).mean())
+
+    assert found(n) > 0.75  # .8 by the t test, whose power it nearly has
+    assert found(min(n, fewest_seeds(arms)) - 1) < 0.8
 
 
 def test_differences_without_spread_have_no_power_to_compute() -> None:

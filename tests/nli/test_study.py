@@ -108,6 +108,24 @@ def test_error_is_correlated_with_every_measure() -> None:
     }  # fmt: skip
 
 
+def test_a_measure_with_a_sign_is_correlated_by_its_size_and_as_published_with_its_sign() -> None:
+    e = {"a": 0.1, "b": 0.4, "c": 0.2, "d": 0.9}
+    rows = over_seeds([_error(name, value, 0) for name, value in e.items()])
+    about = {"neutral": 0, "better": "neutral"}
+    rows += [Row(name, "midb-unit", -value, about) for name, value in e.items()]
+    rows += [Row(name, "weat", value, {**about, "set": "weat6"}) for name, value in e.items()]
+    lower = {"neutral": 0.5, "better": "lower"}
+    rows += [Row(name, "recoverability-mlp", -value, lower) for name, value in e.items()]
+
+    def found(signed: bool) -> dict[str, float]:
+        made = correlations_with_error(rows, signed=signed)
+        return {row.details["x"]: round(row.value or 0, 9) for row in made}
+
+    others = {"recoverability-mlp": -1}
+    assert found(signed=False) == {"|midb-unit|": 1, "|weat (weat6)|": 1} | others
+    assert found(signed=True) == {"midb-unit": -1, "weat (weat6)": 1} | others
+
+
 def test_cached_rows_are_not_made_again(tmp_path: Path) -> None:
     made = []
 

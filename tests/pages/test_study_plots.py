@@ -75,7 +75,7 @@ def test_the_papers_effect_is_a_line_in_the_panel_of_the_outcome_alone(tmp_path:
     for outcome in (None, "nouns"):
         path = tmp_path / f"{outcome}.svg"
         save_study(path, [*rows, *paired_differences(rows, outcome=outcome)])
-        assert ("26 % of E" in path.read_text(encoding="utf-8")) == (outcome is not None)
+        assert ("26 % of glove's E" in path.read_text(encoding="utf-8")) == (outcome is not None)
 
 
 @pytest.mark.parametrize("kind", ["svg", "png", "pdf"])

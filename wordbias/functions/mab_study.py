@@ -99,14 +99,16 @@ def mab_study(
 
     For each embedding and seed an NLI model is trained and its marked attribute bias measured
     (Tables 1, 2, 4); each embedding's classic measures are taken (Table 6), with ``sets`` its
-    quality too (Table 3); and E of the gendered nouns is correlated with every measure (Table 5).
+    quality too (Table 3); and E of the gendered nouns is correlated with every measure (Table 5);
+    of a measure with a sign, such as MIDB, with its distance from the neutral value.
 
     E and d of each embedding are compared with those of the first, seed by seed: models of one
     seed begin with the same weights and read the pairs in the same order. The mean difference has
     a 95 % interval (Student's t) and a p (exact sign-flip test, corrected by Holm's method for all
     embeddings and sets). Beside them is the smallest effect that the data exclude: a difference at
     least as large, up or down, is rejected by two one-sided t tests at .05. If the seeds are too
-    few to find the paper's effect, 26 % of E, a line says so, and how many it takes.
+    few to find the paper's effect, 26 % of E, after Holm's correction, a line says so, and how many
+    it takes.
 
     ``outcome`` names the words, such as nouns, whose E you fixed as the outcome before any model
     was trained. Holm's method then corrects its tests for the number of arms only, and all others
@@ -179,8 +181,8 @@ def mab_study(
         Centre the differences, as the paper's one-sided PCA does; this removes their mean.
     as_published : bool
         Use the settings of the paper: for the measures as in wordbias measure, for MISP in
-        ``permute_weights``, ``null`` and ``seed_lists``, and "a" or "an" in the test sets by the
-        first letter only: a SUV.
+        ``permute_weights``, ``null`` and ``seed_lists``, signed values in the correlations, and
+        "a" or "an" in the test sets by the first letter only: a SUV.
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
     set : str, optional
@@ -297,7 +299,7 @@ def mab_study(
     for line in missing:
         note(line)
     rows = study.run(plan, device=device, workers=workers)
-    related = correlations_with_error(rows)
+    related = correlations_with_error(rows, signed=as_published)
     correlated = any(row.value is not None for row in related)
     closing = [f"Kept in {folder}: models, rows, {_STORED}."]
     closing += [f"Drawn: {figure}."] * (figure is not None)
@@ -558,7 +560,7 @@ def _correlation_table(rows: Sequence[Row]) -> Table:
         ["", "Pearson r", "95 %", "ρ", "changes most without", "then", "embeddings", "p"],
         cells,
         "p and the interval (Fisher) assume normal values, and are not corrected for the number of "
-        "measures.",
+        "measures. |…|: the distance from the neutral value.",
     )
 
 

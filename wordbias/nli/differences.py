@@ -200,7 +200,9 @@ def about_power(changes: Sequence[Row], error: float) -> list[str]:
     -------
     list of str
         Sentences about E of the outcome, without one of the first set: whether its tests can be
-        significant, and the power.
+        significant, and the power. It is that of a t test at .05 divided by the number of tests,
+        as Holm's method asks of the smallest p; with so few seeds that the sign-flip test has no
+        such p it is 0.
     """
     tested = [row for row in changes if row.measure == CHANGES["mab-error"] and "p" in row.details]
     tested = [row for row in tested if row.details.get("outcome")] or tested
@@ -222,20 +224,25 @@ def about_power(changes: Sequence[Row], error: float) -> list[str]:
     spread = math.sqrt(pooled)
     if not spread or not error:
         return said
-    effect = PUBLISHED_EFFECT * error
-    power = t_power(effect * math.sqrt(n) / spread, n - 1)
-    needed = [pairs_needed(share * error, spread) for share in (PUBLISHED_EFFECT, *SMALLER_EFFECTS)]
+    effect, level = PUBLISHED_EFFECT * error, LEVEL / tests
+    power = 0.0 if least > LEVEL else t_power(effect * math.sqrt(n) / spread, n - 1, level)
+    needed = [
+        max(pairs_needed(share * error, spread, level), fewest_seeds(tests))
+        for share in (PUBLISHED_EFFECT, *SMALLER_EFFECTS)
+    ]
     enough = "" if power >= POWER else "Too few seeds: "
     said.append(
         f"{enough}{n} seeds find a difference of {100 * PUBLISHED_EFFECT:g} % in E of the "
         f"{kind['setting']} ({effect:.3f}, the paper's effect of MISP) with power "
-        f"{_short(power)}. Power .8 takes {needed[0]} seeds; of 15 %, {needed[1]}; of 10 %, "
-        f"{needed[2]}. The paired differences have a standard deviation of {_short(spread)} "
-        f"({how_many(df, 'degree')} of freedom)."
+        f"{_short(power)}, after Holm over {how_many(tests, 'test')}. Power .8 takes {needed[0]} "
+        f"seeds; of 15 %, {needed[1]}; of 10 %, {needed[2]}. The paired differences have a "
+        f"standard deviation of {_short(spread)} ({how_many(df, 'degree')} of freedom)."
     )
     return said
 
 
 def _short(value: float) -> str:
-    """Write a number with three digits, as papers do: .031, 1, and .999 for what is nearly 1."""
-    return "1" if value == 1 else f"{min(value, 0.999) if value < 1 else value:.3f}".lstrip("0")
+    """Write a number with three digits, as papers do: .031, 0, 1, and .999 for what is nearly 1."""
+    if value in (0, 1):
+        return f"{value:g}"
+    return f"{min(value, 0.999) if value < 1 else value:.3f}".lstrip("0")

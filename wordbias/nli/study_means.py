@@ -143,14 +143,24 @@ def mean_errors(rows: Sequence[Row]) -> dict[str, float]:
     }
 
 
-def correlations_with_error(rows: Sequence[Row]) -> list[Row]:
-    """Correlate E with every measure over the embeddings that have both (Pearson, Table 5)."""
+def correlations_with_error(rows: Sequence[Row], *, signed: bool = False) -> list[Row]:
+    """Correlate E with every measure over the embeddings that have both (Pearson, Table 5).
+
+    Where a measure has a sign, and nearer to its neutral value is better, its size is correlated,
+    the distance from that value; `x` is then its name between bars. With negative values the
+    correlation of the signed ones has the opposite sign. Dawkins (2021) correlates signed MIDB:
+    `signed` does so.
+    """
     error = mean_errors(rows)
     columns: dict[str, dict[str, float]] = {}
     for row in intrinsic_rows(rows):
         variant = row.details.get(_VARIANTS.get(row.measure.split("-")[0], ""))
         name = f"{row.measure} ({variant})" if variant else row.measure
-        columns.setdefault(name, {})[row.subject] = np.nan if row.value is None else row.value
+        value = np.nan if row.value is None else row.value
+        neutral = row.details.get("neutral")
+        if not signed and row.details.get("better") == "neutral" and neutral is not None:
+            name, value = f"|{name}|", abs(value - neutral)
+        columns.setdefault(name, {})[row.subject] = value
     e = np.array(list(error.values()))
     made = []
     for name, values in columns.items():

@@ -62,10 +62,13 @@ def save_study(path: str | Path, rows: Sequence[Row]) -> None:
         change = next(iter(panels.values()))[0].change
         legend = (
             f"difference from {change.details['original']}, a point a seed; mean, 95 % interval; "
-            "left: less bias"
+            "left: lower"
         )
         if any(_is_outcome(arm) for arms in panels.values() for arm in arms):
-            legend += f"\ndashed: the paper's effect of MISP, {100 * PUBLISHED_EFFECT:g} % of E"
+            legend += (
+                f"\ndashed: {100 * PUBLISHED_EFFECT:g} % of {change.details['original']}'s E, "
+                "as much as MISP lowers E in Dawkins (2021)"
+            )
         figure.supxlabel(legend, fontsize=8, color=INK)
 
     width = _CHARACTER * max(map(len, names)) + _PANEL * len(measures) + 0.3
