@@ -313,16 +313,17 @@ def pooled(apart: dict[str, NDArray[np.float64]]) -> tuple[float, int]:
     return spread, len(apart) * (SEEDS - 1)
 
 
-def power(effect: float, spread: float, n: int) -> float:
-    noncentral = stats.nct(n - 1, effect * np.sqrt(n) / spread)
-    limit = stats.t.ppf(0.975, n - 1)
-    return float(noncentral.sf(limit) + noncentral.cdf(-limit))
+def power(effect: float, spread: float, n: int, tests: int) -> float:
+    """Return the power of a t test at the p that Holm's correction asks of the smallest."""
+    limit = stats.t.ppf(1 - 0.025 / tests, n - 1)
+    return float(stats.ncf.sf(limit**2, 1, n - 1, n * (effect / spread) ** 2))  # F is t squared
 
 
-def needed(base: float, spread: float) -> list[int]:
-    """Return the seeds that find each share of a base with power .8."""
+def needed(base: float, spread: float, tests: int) -> list[int]:
+    """Return the seeds that find each share of a base with power .8, and have such a p."""
+    possible = [n for n in range(2, 99) if 2 / 2**n <= 0.05 / tests]
     return [
-        next(n for n in range(2, 99) if power(share * base, spread, n) >= 0.8)
+        next(n for n in possible if power(share * base, spread, n, tests) >= 0.8)
         for share in (0.26, 0.15, 0.10)
     ]
 
@@ -331,26 +332,114 @@ def test_what_twelve_seeds_find() -> None:
     apart = GLOVE.differences(E, "nouns")
     spread, freedom = pooled(apart)
     base = values("study-50d")[E, "nouns", "", BASE].mean()
-    assert f"deviation of {short(spread)} ({freedom} degrees of freedom)" in SAID
+    assert f"deviation of {short(spread)} ({freedom} degrees of freedom; fewer" in SAID
     assert f"here {short(0.26 * base)}" in SAID
     by_arm = sorted((short(d.std(ddof=1)), arm) for arm, d in apart.items())
     (least, one), (most, other) = by_arm[0], by_arm[-1]
     assert f"by arm it is {least} (`{one}`) to {most} (`{other}`)" in SAID
-    assert power(0.26 * base, spread, SEEDS) > 0.99
-    shown = " | ".join(map(str, needed(base, spread)))
+    assert power(0.26 * base, spread, SEEDS, len(apart)) > 0.99
+    shown = " | ".join(map(str, needed(base, spread, len(apart))))
     assert f"| models of each embedding | {shown} |" in SAID
 
 
 def test_what_twelve_trainings_of_gn_glove_find() -> None:
-    spread, freedom = pooled(GN.differences(E, "nouns"))
+    apart = GN.differences(E, "nouns")
+    spread, freedom = pooled(apart)
     base = values(GN.folder)[E, "nouns", "", BASE].mean()
-    assert f"deviation of {short(spread)} ({freedom} degrees of freedom)" in SAID
+    by_arm = sorted(short(d.std(ddof=1)) for d in apart.values())
+    said = f"{freedom} degrees of freedom; by arm {by_arm[0]} to {by_arm[-1]}"
+    assert f"deviation of {short(spread)} ({said})" in SAID
     assert f"here {short(0.26 * base)}" in SAID
-    assert power(0.26 * base, spread, SEEDS) > 0.99
+    assert power(0.26 * base, spread, SEEDS, len(apart)) > 0.99
     shown = "takes {} models of each embedding, for 15 % {}, for 10 % {}"
-    assert shown.format(*needed(base, spread)) in SAID
+    assert shown.format(*needed(base, spread, len(apart))) in SAID
     spread, freedom = pooled(replace(GN, arms=OF_WA).differences(E, "nouns", "wa"))
     base = values(GN.folder)[E, "nouns", "", "wa"].mean()
-    seeds = "{}, {} and {}".format(*needed(base, spread))
-    said = f"from w_a have one of {short(spread)} ({freedom} degrees of freedom), for which {seeds}"
-    assert said in SAID
+    assert f"have one of {short(spread)} ({freedom} degrees of freedom)" in SAID
+    assert f"; at .05/2, {needed(base, spread, len(OF_WA))[-1]} find 10 %" in SAID
+
+
+def fall(d: NDArray[np.float64], base: float) -> int:
+    """Return the share of a base, in percent, from which on a fall is excluded (t test at .05)."""
+    low = stats.t.interval(0.9, len(d) - 1, d.mean(), stats.sem(d))[0]
+    return ceil(max(0.0, -100 * low / base))
+
+
+def test_the_falls_that_are_excluded() -> None:
+    of, apart = values(GN.folder), GN.differences(E, "nouns")
+    falls = {arm: fall(d, of[E, "nouns", "", BASE].mean()) for arm, d in apart.items()}
+    assert f"A fall of {max(falls.values())} % or more is excluded for every arm" in SAID
+    assert f"and falls of {max(falls['gn'], falls['wa'])} % or more" in SAID
+    from_wa = replace(GN, arms=OF_WA).differences(E, "nouns", "wa")
+    shares = [fall(d, of[E, "nouns", "", "wa"].mean()) for d in from_wa.values()]
+    said = "may still lower *E* by up to {} %, MISP as published by up to {} %"
+    assert said.format(*shares) in SAID
+
+
+def test_the_excluded_shares_of_d() -> None:
+    said = []
+    for one in ("nouns", "occupations"):
+        d = GLOVE.differences(D, one)["misp-published"]
+        base = values(GLOVE.folder)[D, one, "", BASE]
+        low, high = stats.t.interval(0.9, len(d) - 1, d.mean(), stats.sem(d))
+        said.append(f"of {short(max(-low, high))}")
+        said.append(f"({excluded(d, base.mean())} %")
+    first, share, second, other = said
+    assert f"nouns {first} or more is excluded {share}), in that of the" in SAID
+    assert f"occupations {second} {other}, so" in SAID
+
+
+def signed(d: NDArray[np.float64]) -> str:
+    low, high = (f"{end:+.3f}" if end < 0 else f"{end:.3f}" for end in interval(d))
+    return f"{d.mean():+.3f}, {low} to {high}".replace("0.", ".")
+
+
+def test_what_changes_for_the_pronouns() -> None:
+    of = values(GN.folder)
+    for word, group in (("she", "female"), ("he", "male")):
+        neutral = [of["mab-neutral", "pronouns", group, arm] for arm in ("wa", BASE)]
+        d = neutral[0] - neutral[1]
+        low, high = (f"{end:.3f}" for end in interval(d))
+        more = f"{d.mean():.3f} more ({low} to {high})".replace("0.", ".")
+        assert more in SAID, word
+    assert f"*E* {signed(replace(GN, arms=('wa',)).differences(E, 'pronouns', 'gn')['wa'])}" in SAID
+    of_wa = [*map(signed, replace(GN, arms=OF_WA).differences(E, "pronouns", "wa").values())]
+    assert "MISP of w_a ({}; as published {})".format(*of_wa) in SAID
+    best = replace(GN, folder="study-gn-best", arms=GN.arms[:4])
+    ends = []
+    for measure in (E, D):
+        means = sorted(d.mean() for d in best.differences(measure, "pronouns").values())
+        ends.append(f"{short(means[0])} to {short(means[-1])}")
+    assert "(*E* {}, *d* {})".format(*ends) in SAID
+    shown = [short(of[E, "pronouns", "", arm].mean()) for arm in (BASE, "gn", "wa")]
+    assert "*E* falls from {} to {} and {}".format(*shown) in SAID
+    shown = [short(of[D, "pronouns", "", arm].mean()) for arm in (BASE, "gn", "wa")]
+    assert "*d* rises from {} to {} and {}".format(*shown) in SAID
+
+
+@each_study
+def test_the_accuracies_that_fall(study: Study) -> None:
+    apart = {
+        (arm, one): d
+        for one in ("dev", "test")
+        for arm, d in study.differences("snli-accuracy", one).items()
+    }
+    found = dict(zip(apart, holm([*map(sign_flips, apart.values())]), strict=True))
+    below = {key: p for key, p in found.items() if p < 0.05}
+    if study is GLOVE:
+        assert set(below) == {("inlp", "dev"), ("inlp", "test")}
+        assert f"(p {short(max(below.values()))}, corrected over twelve" in SAID
+    else:
+        mhd = below.pop(("mhd", "dev"))
+        assert set(below) == {(arm, one) for arm in ("wa", *OF_WA) for one in ("dev", "test")}
+        assert f"with MHD on dev (p {short(mhd)})" in SAID
+        ends = " to ".join(short(end(below.values())) for end in (min, max))
+        assert f"(p {ends}, corrected over twelve" in SAID
+        means = [-apart[key].mean() for key in below]
+        least, most = (short(end(means)) for end in (min, max))
+        assert f"is {least} to {most} lower with w_a and both kinds of MISP" in SAID
+
+
+def test_midb_of_the_first_study_is_negative() -> None:
+    measures = GLOVE.table("| | MIDB of unit vectors |")
+    assert all(cells[0].startswith("−") for cells in measures.values())
