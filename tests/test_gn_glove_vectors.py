@@ -1,4 +1,4 @@
-"""The vectors of tools/gn_glove_vectors.py do not depend on what a processor can do."""
+"""The vectors of tools/gn_glove_vectors.py do not depend on what torch and numpy choose."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ python tools/gn_glove_vectors.py enwik8.txt vectors --seeds 12 --jobs 2
 For each seed s the folder gets glove{s}.txt, gn{s}.txt (GN-GloVe), wa{s}.txt (without its gendered
 coordinate), misp{s}.txt and misp-published{s}.txt (MISP of wa{s}.txt), and mhd{s}.txt (MHD of
 glove{s}.txt, as published). The same call resumes: files that are there are not made again. What
-torch and numpy choose by the processor is fixed, so that another x86-64 machine with AVX2 makes the
-same vectors, to the bit.
+torch and numpy choose by the processor is fixed, so that another AMD processor with AVX2 makes the
+same vectors, to the bit. Intel's differ in the last digits: MKL has another logarithm there.
 """
 
 from __future__ import annotations

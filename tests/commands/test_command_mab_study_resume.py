@@ -52,7 +52,7 @@ def call(cli: Run, files: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     pairs = ("--train", files / "pairs.tsv", "--dev", files / "pairs.tsv", "--epochs", 2)
     options = ("--seeds", "0,1", "--only", "direct-bias", "--format", "json")
 
-    def study(out: Path, *more: object, jobs: int = 1) -> Any:
+    def study(out: Path, *more: object, jobs: int = 1, vectors: list[Path] = vectors) -> Any:
         given = ("--jobs", jobs, "-o", out, *more)
         return cli("mab-study", *vectors, *pairs, *options, *given)
 
@@ -172,6 +172,85 @@ def test_rows_without_models_are_enough(
     assert _rows(call(out)) == _stored(straight)
     assert again == [MODELS[1]]
     assert _names(out, "*.safetensors") == {MODELS[1]}
+
+
+@pytest.fixture
+def elsewhere(straight: Path, files: Path, tmp_path: Path) -> tuple[Path, list[Path]]:
+    """Return a folder that has the rows alone, and the vectors with other last digits."""
+    out = tmp_path / "elsewhere"
+    out.mkdir()
+    for path in straight.glob("*.rows.json"):
+        shutil.copy(path, out)
+    vectors = []
+    for name in NAMES:
+        found = Embedding.load(files / f"{name}.safetensors")
+        vectors.append(out / f"{name}.safetensors")
+        found.with_vectors(np.nextafter(found.vectors, 9, dtype=np.float32)).save(vectors[-1])
+    return out, vectors
+
+
+def test_rows_of_vectors_with_other_last_digits_are_taken_if_they_are_trusted(
+    call: Run,
+    straight: Path,
+    elsewhere: tuple[Path, list[Path]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out, vectors = elsewhere
+    before = _stored(straight)
+    again = _trained(monkeypatch)
+    done = call(out, "--trust-rows", vectors=vectors)
+    (line,) = [line for line in done.err.splitlines() if "other values" in line]
+    assert (
+        line
+        == "note: 4 models read vectors with other values than those given: their rows are taken"
+    )
+    assert again == []
+    found = _rows(done)
+    models = [row for row in found if "seed" in row]
+    assert models
+    assert all(row.pop("trusted") for row in models)
+    assert models == [row for row in before if "seed" in row]
+    table = call(out, "--trust-rows", "--format", "table", vectors=vectors)
+    said = "4 models read vectors with other values than those given; their rows were taken"
+    assert said in " ".join(table.out.split())
+    assert "trusted" not in call(straight, "--trust-rows").out
+
+
+def test_without_trust_they_are_trained_anew_and_the_note_says_what_takes_them(
+    call: Run, elsewhere: tuple[Path, list[Path]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, vectors = elsewhere
+    again = _trained(monkeypatch)
+    (line,) = _about_files(call(out, vectors=vectors).err)
+    assert "its embedding.sha256 is '" in line
+    assert "(--trust-rows takes rows of vectors with other values); its model is not" in line
+    assert again == MODELS
+
+
+@pytest.mark.parametrize("what", ["words", "damaged", "epochs"])
+def test_trusted_rows_agree_in_all_but_the_values(
+    call: Run,
+    elsewhere: tuple[Path, list[Path]],
+    monkeypatch: pytest.MonkeyPatch,
+    what: str,
+) -> None:
+    out, vectors = elsewhere
+    path = out / f"{MODELS[1]}.rows.json"
+    stored = json.loads(path.read_text())
+    if what == "words":
+        stored["about"]["embedding"]["vocabulary"] = "0"
+    elif what == "epochs":
+        stored["about"]["recipe"]["epochs"] = 3
+    else:
+        stored["rows"] = [1]
+    path.write_text(json.dumps(stored))
+    again = _trained(monkeypatch)
+    rows = _rows(call(out, "--trust-rows", vectors=vectors))
+    assert again == [MODELS[1]]
+    kept = json.loads(path.read_text())["about"]
+    assert kept["embedding"]["vocabulary"] != "0"
+    trusted = {(row["subject"], row["seed"]) for row in rows if row.get("trusted")}
+    assert trusted == {("base", 0), ("base", 1), ("one", 1)}
 
 
 def test_models_are_trained_anew_for_other_rows_with_a_note(

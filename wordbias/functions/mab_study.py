@@ -85,6 +85,7 @@ def mab_study(
     lists: str | os.PathLike[str] | Templates | None = None,
     outcome: str | None = None,
     raw: bool = False,
+    trust_rows: bool = False,
     sembias: str | os.PathLike[str] | None = None,
     sets: Places = (),
     device: str | None = None,
@@ -193,6 +194,9 @@ def mab_study(
         Words whose E was fixed as the outcome beforehand: nouns, pronouns, occupations or names.
     raw : bool
         Leave the vectors that models read as they are, not scaled to length one.
+    trust_rows : bool
+        Take the rows of models in the folder also if these read vectors with other values, as
+        another kind of processor computes them; all else must agree.
     sembias : path or fetched name, optional
         The SemBias test set, which wordbias may not distribute.
     sets : path, fetched name, or several
@@ -222,7 +226,8 @@ def mab_study(
         ``mab-error-against-null``, ``mab-distance-against-null``, to MISP of redrawn names
         ``mab-error-against-lists``, ``mab-distance-against-lists``), the measures and the quality
         of every embedding, and the correlations with E. A set whose words an embedding lacks has
-        rows without a value but a ``reason``.
+        rows without a value but a ``reason``. Rows that were taken by ``trust_rows`` of a model
+        that read other values are ``trusted``.
 
     Raises
     ------
@@ -294,6 +299,7 @@ def mab_study(
         null=f"{first}.null" if null else "",
         redraws=f"{first}.misp-lists" if seed_lists else "",
         outcome=outcome,
+        trust_rows=trust_rows,
     )
     missing = study.skipped(plan)
     for line in missing:
@@ -305,7 +311,7 @@ def mab_study(
     closing += [f"Drawn: {figure}."] * (figure is not None)
     if not correlated:
         closing.insert(0, "Correlations with E (Table 5) need at least 3 embeddings.")
-    about = _about_seeds(rows, len(plan.arms), len(plan.seeds))
+    about = [*_trusted(rows), *_about_seeds(rows, len(plan.arms), len(plan.seeds))]
     if average_epochs:
         last = how_many(average_epochs, "epoch")
         about.insert(0, f"Values of a model are means over its last {last}.")
@@ -526,6 +532,20 @@ def _difference_tables(rows: Sequence[Row]) -> list[Table]:
             )
         )
     return tables
+
+
+def _trusted(rows: Sequence[Row]) -> list[str]:
+    """Say of how many models the rows were taken although they read vectors with other values."""
+    models = {
+        (row.details.get("draw", row.subject), row.details["seed"])
+        for row in rows
+        if row.details.get("trusted")
+    }
+    if not models:
+        return []
+    said = f"{how_many(len(models), 'model')} read vectors with other values than those given"
+    note(f"{said}: their rows are taken", reported=True)
+    return [f"{said}; their rows were taken as they are."]
 
 
 def _about_seeds(rows: Sequence[Row], embeddings: int, seeds: int) -> list[str]:

@@ -94,6 +94,9 @@ class Plan:
         are such; see `wordbias.nli.differences.paired_differences`.
     outcome
         Setting whose E is the outcome that was fixed beforehand, if there is one; see there.
+    trust_rows
+        Take the rows of a model in the folder also if it read vectors with other values, where all
+        else agrees: names, words, dimension, pairs, sentences and settings.
     """
 
     arms: Mapping[str, Arm]
@@ -116,6 +119,7 @@ class Plan:
     null: str = ""
     redraws: str = ""
     outcome: str | None = None
+    trust_rows: bool = False
 
     def __post_init__(self) -> None:
         if self.average_epochs > self.recipe.epochs:
@@ -175,8 +179,8 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
         Rows of every model (with its `seed`), their means over seeds (`seeds`, `spread`: standard
         deviation), the differences to the first embedding (see
         `wordbias.nli.differences.paired_differences`), the measures of every embedding, and its
-        quality. Where an embedding lacks
-        words of a marked set, the rows of this set have no value but a `reason`.
+        quality. Where an embedding lacks words of a marked set, the rows of this set have no value
+        but a `reason`. Those of a model that read vectors with other values are `trusted`.
 
     Raises
     ------
@@ -254,8 +258,10 @@ def trained_anew(plan: Plan, jobs: Sequence[Job]) -> list[str]:
     for job in jobs:
         path, about = _rows_file(plan, job)
         if path.exists():
-            known = cached_about(path)
-            said = difference(dict(known), _key(about)) if known else None
+            known, key = cached_about(path), _key(about)
+            said = difference(dict(known), key) if known else None
+            if said and _without_values(known) == _without_values(key):
+                said += " (--trust-rows takes rows of vectors with other values)"
             others.append(f"{path}: its {said}" if said else f"{path}: has no rows")
     if not others:
         return []
@@ -374,7 +380,10 @@ def _model_rows(plan: Plan, embedding: Embedding, job: Job) -> list[Row]:
                 {epoch: list(make(one)) for epoch, one in last_models(job, plan.average_epochs)}
             ),
         )
-    return [replace(row, details={**row.details, "seed": job.seed}) for row in rows]
+    more = {"seed": job.seed}
+    if about["vectors"] != job.about["vectors"]:
+        more["trusted"] = True
+    return [replace(row, details={**row.details, **more}) for row in rows]
 
 
 def _rows_file(plan: Plan, job: Job) -> tuple[Path, dict[str, Any]]:
@@ -388,7 +397,19 @@ def _rows_file(plan: Plan, job: Job) -> tuple[Path, dict[str, Any]]:
     }
     if plan.average_epochs:
         about["average_epochs"] = plan.average_epochs
+    if plan.trust_rows:
+        known = cached_about(path)
+        if _without_values(known) == _without_values(_key(about)) and read_rows(path, known):
+            return path, dict(known)
     return path, about
+
+
+def _without_values(about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the key of a model's rows without the hashes of the vectors that it read."""
+    rest = {name: value for name, value in about.items() if name != "vectors"}
+    if isinstance(rest.get("embedding"), dict):
+        rest["embedding"] = {**rest["embedding"], "sha256": None}
+    return rest
 
 
 def last_models(job: Job, count: int) -> Iterator[tuple[int, Model]]:
