@@ -43,6 +43,29 @@ def test_without_the_text_nothing_is_made(tmp_path: Path) -> None:
     assert not any(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("option", ["--seeds", "--dim", "--epochs", "--jobs"])
+def test_numbers_below_one_are_refused(tmp_path: Path, option: str) -> None:
+    (tmp_path / "text.txt").write_text("a text")
+    call = [sys.executable, str(TOOL), "text.txt", "vectors", option, "0"]
+    env = {**os.environ, "PYTHONPATH": str(TOOL.parents[1])}
+    done = subprocess.run(call, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, f"{option}: expected 1 or more, got 0\n")
+    assert not (tmp_path / "vectors").exists()
+
+
+def test_a_folder_with_other_settings_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("a text")
+    (tmp_path / "vectors").mkdir()
+    (tmp_path / "vectors" / "settings.json").write_text('{"sha256": "", "dim": 50, "epochs": 12}')
+    call = [sys.executable, str(TOOL), "text.txt", "vectors"]
+    env = {**os.environ, "PYTHONPATH": str(TOOL.parents[1])}
+    done = subprocess.run(call, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("vectors: has vectors of other settings, {'sha256': ''")
+    assert len(done.stderr.splitlines()) == 1
+    assert {path.name for path in (tmp_path / "vectors").iterdir()} == {"settings.json"}
+
+
 def test_two_processors_make_the_same_vectors(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     stand_ins.corpus(tmp_path / "enwik8.txt")

@@ -76,3 +76,40 @@ def test_without_a_dump_nothing_is_written(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stderr == f"{tmp_path / 'none.xml'}: there is no such file\n"
     assert not any(tmp_path.iterdir())
+
+
+def test_the_dump_is_not_written_over(tmp_path: Path) -> None:
+    dump = tmp_path / "dump.xml"
+    dump.write_text(DUMP)
+    (tmp_path / "same.xml").symlink_to(dump)
+    for text in (dump, tmp_path / "same.xml"):
+        done = taken(dump, text)
+        assert done.returncode == 1
+        assert done.stderr == f"{text}: is both the dump and the text; name two files\n"
+        assert dump.read_text() == DUMP
+
+
+@pytest.mark.parametrize("what", ["cut", "no gzip", "no folder", "folder", "empty"])
+def test_files_that_cannot_be_read_or_written_are_named_in_one_line(
+    tmp_path: Path, what: str
+) -> None:
+    dump, text = tmp_path / "dump.xml.gz", tmp_path / "text.txt"
+    packed = gzip.compress(DUMP.encode() * 40)
+    dump.write_bytes({"cut": packed[:-20], "no gzip": b"an", "empty": b""}.get(what, packed))
+    if what == "no folder":
+        text = tmp_path / "none" / "text.txt"
+    elif what == "folder":
+        text.mkdir()
+    done = taken(dump, text)
+    assert done.returncode == 1
+    (line,) = [part for part in done.stderr.splitlines() if "reading articles" not in part]
+    named = text if "folder" in what else dump
+    assert line.startswith(f"{named}: ")
+    assert not text.is_file()
+
+
+def test_compressed_data_is_known_without_its_suffix(tmp_path: Path) -> None:
+    dump, text = tmp_path / "dump", tmp_path / "text.txt"
+    dump.write_bytes(gzip.compress(DUMP.encode()))
+    assert taken(dump, text).returncode == 0
+    assert text.read_text() == TEXT

@@ -7,11 +7,13 @@ coordinate), misp{s}.txt and misp-published{s}.txt (MISP of wa{s}.txt), and mhd{
 glove{s}.txt, as published). The same call resumes: files that are there are not made again. What
 torch and numpy choose by the processor is fixed, so that another AMD processor with AVX2 makes the
 same vectors, to the bit. Intel's differ in the last digits: MKL has another logarithm there.
+The folder's settings.json has the text and the settings; a call with others is refused.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Callable
@@ -40,16 +42,43 @@ def main() -> None:
     given = parser.parse_args()
     if not Path(given.corpus).is_file():
         sys.exit(f"{given.corpus}: there is no such file")
+    for name in ("seeds", "jobs", "dim", "epochs"):
+        if getattr(given, name) < 1:
+            sys.exit(f"--{name}: expected 1 or more, got {getattr(given, name)}")
     os.environ.update(SAME_EVERYWHERE)
     from joblib import Parallel, delayed  # it loads numpy, which reads the settings
 
-    given.folder.mkdir(exist_ok=True)
-    calls = [
-        delayed(make_seed)(given.corpus, given.folder, seed, given.dim, given.epochs)
-        for seed in range(given.seeds)
-    ]
-    Parallel(1)(calls[:1])  # counts once, for all
-    Parallel(given.jobs)(calls[1:])
+    from wordbias.formats.files import output_folder
+
+    try:
+        with output_folder(given.folder):
+            check_settings(given.folder, given.corpus, given.dim, given.epochs)
+            calls = [
+                delayed(make_seed)(given.corpus, given.folder, seed, given.dim, given.epochs)
+                for seed in range(given.seeds)
+            ]
+            Parallel(1)(calls[:1])  # counts once, for all
+            Parallel(given.jobs)(calls[1:])
+    except wb.WordbiasError as error:
+        sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit("interrupted; the same call resumes")
+
+
+def check_settings(folder: Path, corpus: str, dim: int, epochs: int) -> None:
+    """Store text and settings in a folder, or refuse one that has vectors of others."""
+    from wordbias.formats.files import replacing
+    from wordbias.formats.source import sha256_of
+
+    file = folder / "settings.json"
+    settings = {"sha256": sha256_of(corpus), "dim": dim, "epochs": epochs}
+    if not file.exists():
+        with replacing(file) as new:
+            new.write(json.dumps(settings).encode())
+    elif (known := json.loads(file.read_text())) != settings:
+        raise wb.WordbiasError(
+            f"{folder}: has vectors of other settings, {known}, not {settings}; name another folder"
+        )
 
 
 def make_seed(corpus: str, folder: Path, seed: int, dim: int, epochs: int) -> None:

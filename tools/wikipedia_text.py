@@ -3,9 +3,11 @@
 python tools/wikipedia_text.py enwik8.gz enwik8.txt
 
 The dump is the XML of MediaWiki (pages-articles), also compressed (.gz, .bz2, .xz), of any size.
-Redirects, templates, pictures, categories, links to other languages, addresses and HTML are left
-out; of another link its text is kept. Everything except letters separates words, as in Matt
-Mahoney's text8; unlike there, digits are not spelled out, and lines are kept.
+Redirects, templates, links with a colon (pictures, categories, other languages), addresses and HTML
+are left out; of another link its text is kept. What is nested is not followed: of a template in a
+template the end is kept, and of a picture whose caption has a link words such as "thumb".
+Everything except letters separates words, as in Matt Mahoney's text8; unlike there, digits are not
+spelled out, and lines are kept.
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from wordbias.formats.files import compressing, replacing
-from wordbias.text_files import OPENERS
+from wordbias.errors import WordbiasError
+from wordbias.formats.files import compressing, refuse_same, replacing
+from wordbias.formats.source import Source
 
 _OPENED = re.compile(r"<text[^>]*(?<!/)>")
 _MARKS = re.compile(
@@ -39,19 +42,35 @@ def main() -> None:
     parser.add_argument("dump", help="XML of MediaWiki, perhaps .gz, .bz2 or .xz")
     parser.add_argument("text", help="the file to write, perhaps .gz, .bz2 or .xz")
     given = parser.parse_args()
-    if not Path(given.dump).is_file():
-        sys.exit(f"{given.dump}: there is no such file")
-    opener = OPENERS.get(f".{given.dump.rpartition('.')[2]}", open)
-    with (
-        opener(given.dump, "rt", encoding="utf-8", errors="replace") as dump,
-        replacing(given.text) as raw,
-        compressing(raw, given.text) as out,
-    ):
+    try:
+        write(given.dump, given.text)
+    except WordbiasError as error:
+        sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit("interrupted; no output was changed")
+
+
+def write(dump: str, text: str) -> None:
+    """Write the text of a dump to a file.
+
+    Raises
+    ------
+    WordbiasError
+        If the dump cannot be read or has no article, or the file cannot be written.
+    """
+    if not Path(dump).is_file():
+        raise WordbiasError(f"{dump}: there is no such file")
+    refuse_same({"the text": text}, {"the dump": dump})
+    lines = Source.find(dump).text_lines("reading articles")
+    with replacing(text) as raw, compressing(raw, text) as out:
         found = 0
-        for text in filter(None, map(plain, articles(dump))):
-            found += out.write(f"{text}\n".encode())
+        sources = articles(line.decode(errors="replace") for line in lines)
+        for article in filter(None, map(plain, sources)):
+            found += out.write(f"{article}\n".encode())
         if not found:
-            sys.exit(f"{given.dump}: has no article; expected a dump in XML, with <text> in it")
+            raise WordbiasError(
+                f"{dump}: has no article; expected a dump in XML, with <text> in it"
+            )
 
 
 def articles(lines: Iterable[str]) -> Iterator[str]:

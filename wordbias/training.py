@@ -470,7 +470,8 @@ def difference(known: Any, wanted: Any, name: str = "") -> str | None:
     if isinstance(known, list) and isinstance(wanted, list) and len(known) == len(wanted):
         known, wanted = (dict(enumerate(value, 1)) for value in (known, wanted))
     if isinstance(known, list) and isinstance(wanted, list):
-        return f"{name} has {len(known)} entries, not {len(wanted)}"
+        entries = "entry" if len(known) == 1 else "entries"
+        return f"{name} has {len(known)} {entries}, not {len(wanted)}"
     if known == wanted:
         return None
     if not (isinstance(known, dict) and isinstance(wanted, dict)):

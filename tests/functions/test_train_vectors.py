@@ -119,14 +119,125 @@ def test_counts_are_reused_by_the_next_call(
         wb.train_vectors(corpus, output=tmp_path / "c.txt", counts=tmp_path, **QUICK)
 
 
-def test_counts_are_not_kept_where_another_call_removes_its_own(
+def test_kept_counts_are_not_removed_by_a_call_of_its_own(
     cli: Callable[..., Any], corpus: Path, tmp_path: Path
 ) -> None:
-    given = options({**QUICK, "counts": tmp_path / "o.txt.counts"})
-    done = cli("train-vectors", corpus, "-o", tmp_path / "o.txt", *given)
+    """Whatever the folder is called: also as that of a call without --counts would be."""
+    kept = tmp_path / "o.txt.counts"
+    call = ("train-vectors", corpus, "-o", tmp_path / "o.txt", *options(QUICK))
+    assert cli(*call, "--counts", kept).code == 0
+    before = names(kept)
+    done = cli(*call)
     assert done.code == 1
-    assert "a later call without --counts uses" in done.err
-    assert names(tmp_path) == {"corpus.txt"}
+    assert "o.txt.counts: holds co-occurrences that are kept" in done.err
+    assert names(kept) == before
+    assert cli(*call, "--counts", kept).code == 0
+
+
+def test_counts_that_a_failed_call_left_are_made_anew(corpus: Path, tmp_path: Path) -> None:
+    given: dict[str, Any] = {**GN_GLOVE, "output": tmp_path / "gn.txt"}
+    text = corpus.read_text()
+    corpus.write_text("stone and sand and water\n" * 60)
+    with pytest.raises(wb.WordbiasError, match="0 of 64 pairs found"):
+        wb.train_vectors(corpus, **given)
+    assert (tmp_path / "gn.txt.counts").is_dir()
+    corpus.write_text(text)
+    again = wb.train_vectors(corpus, **given, min_count=40)
+    whole = wb.train_vectors(corpus, **{**given, "output": tmp_path / "b.txt"}, min_count=40)
+    np.testing.assert_array_equal(again.vectors, whole.vectors)
+    assert not (tmp_path / "gn.txt.counts").exists()
+
+
+def test_counts_of_a_renamed_corpus_are_reused(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {**QUICK, "counts": tmp_path / "counts"}
+    first = wb.train_vectors(corpus, output=tmp_path / "a.txt", **given)
+    monkeypatch.setattr("wordbias.functions.train_vectors.count", None)
+    other = corpus.rename(tmp_path / "other.txt")
+    again = wb.train_vectors(other, output=tmp_path / "b.txt", **given)
+    np.testing.assert_array_equal(first.vectors, again.vectors)
+
+
+def test_a_training_that_diverges_leaves_no_checkpoint(
+    cli: Callable[..., Any], corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the third epoch: a call with the remedy begins anew."""
+    call = ("train-vectors", corpus, "-o", tmp_path / "o.txt", "--objective", "gn-glove")
+    call = (*call, *options({**QUICK, "epochs": 4}))
+    original = GloVe.vectors
+
+    def vectors(self: GloVe) -> Any:
+        found = original(self)
+        return found * np.nan if (tmp_path / "o.txt.checkpoint").exists() else found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(GloVe, "vectors", vectors)
+        done = cli(*call)
+    assert done.code == 1
+    assert "diverged in epoch 2" in done.err
+    assert "a smaller --batch, or lower --lambda-d and --lambda-e" in done.err
+    assert not (tmp_path / "o.txt.checkpoint").exists()
+    assert cli(*call, "--rate", "0.01").code == 0
+
+
+def test_a_training_does_not_resume_on_counts_in_another_order(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {**QUICK, "output": tmp_path / "o.txt", "counts": tmp_path / "counts"}
+
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("wordbias.embedding.Embedding.save", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            wb.train_vectors(corpus, **given)
+    shutil.rmtree(tmp_path / "counts")
+    with pytest.raises(wb.WordbiasError, match="another training: its memory is 1000000000, not 2"):
+        wb.train_vectors(corpus, **given, memory="2MB")
+    assert not (tmp_path / "o.txt").exists()
+
+
+@pytest.mark.parametrize("what", ["log", "full", "checkpoint", "junk", "long"])
+def test_what_is_written_beside_the_output_is_checked_before_counting(
+    what: str, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wordbias.functions.train_vectors.count", None)
+    output, log = tmp_path / "o.txt", tmp_path / "o.txt.log.jsonl"
+    said = "log.jsonl: is a folder"
+    if what == "log":
+        log.mkdir()
+    elif what == "full":
+        log.symlink_to("/dev/full")
+        said = "log.jsonl: is not a regular file"
+    elif what == "checkpoint":
+        (tmp_path / "o.txt.checkpoint").mkdir()
+        said = "checkpoint: is a folder"
+    elif what == "junk":
+        (tmp_path / "o.txt.checkpoint").write_bytes(b"junk")
+        said = "o.txt.checkpoint: "
+    else:
+        output, said = tmp_path / f"{'x' * 230}.txt", "File name too long"
+    with pytest.raises(wb.WordbiasError, match=said):
+        wb.train_vectors(corpus, output=output, **QUICK)
+
+
+def test_an_interruption_after_the_vectors_are_written_says_so(
+    cli: Callable[..., Any], corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = shutil.rmtree
+
+    def stopped(folder: Path, **given: Any) -> None:
+        if folder.parent == tmp_path and not given:
+            raise KeyboardInterrupt
+        original(folder, **given)
+
+    monkeypatch.setattr("wordbias.functions.train_vectors.shutil.rmtree", stopped)
+    done = cli("train-vectors", corpus, "-o", tmp_path / "o.txt", *options(QUICK))
+    assert done.code == 130
+    assert f"interrupted; the vectors are complete: {tmp_path / 'o.txt'}\n" in done.err
+    assert len(wb.load(tmp_path / "o.txt"))
 
 
 def test_what_a_killed_count_left_is_removed_by_the_next(corpus: Path, tmp_path: Path) -> None:
@@ -197,7 +308,7 @@ def test_an_interrupted_call_resumes(
     assert left <= names(tmp_path)
     other = cli(*call, tmp_path / "made.txt", "--rate", "0.1")
     assert other.code == 1
-    assert "is of another training: its recipe.rate is 0.05, not 0.1" in other.err
+    assert "is of another training: its rate is 0.05, not 0.1" in other.err
     assert cli(*call, tmp_path / "made.txt").code == 0
     assert (tmp_path / "made.txt").read_bytes() == (tmp_path / "whole.txt").read_bytes()
     assert not {"made.txt.checkpoint", "made.txt.counts"} & names(tmp_path)
@@ -216,11 +327,14 @@ def test_an_interrupted_call_resumes(
         ({"objective": "gn-glove", "groups": "age"}, "pairs", 1),
         ({"objective": "skip-gram"}, "'skip-gram' is not one of 'glove', 'gn-glove'", 2),
         ({"memory": "much"}, "--memory: 'much': expected a size with its unit", 1),
+        ({"memory": "9000000TB"}, "--memory: 9,000,000,000,000,000,000 bytes are more than", 1),
+        ({"dim": "2000000000000"}, "--dim: there is not enough memory to train 71 words", 1),
+        ({"window": "1" + "0" * 17}, "give a smaller --window, a higher", 1),
         ({"memory": "9" * 400 + "GB"}, "expected a size of at most 9223372TB", 1),
         ({"min_count": "100000"}, "lower --min-count", 1),
         ({"rate": "0"}, "--rate", 2),
         ({"alpha": "2"}, "--alpha", 2),
-        ({"dim": "1"}, "cannot tell one dimension; write .vec", 1),
+        ({"dim": "1"}, "o.txt: GloVe text has no header and cannot tell one dimension", 1),
         ({"device": "abacus"}, "device 'abacus': torch cannot compute there", 1),
         ({"rate": "1e30"}, "training diverged", 1),
     ],
@@ -268,8 +382,15 @@ def test_lists_that_are_no_pairs_are_refused(corpus: Path, tmp_path: Path) -> No
     (tmp_path / "male_word_file.txt").write_text("he\nking\n")
     with pytest.raises(wb.WordbiasError, match=r"female_word_file\.txt: cannot be read"):
         wb.train_vectors(corpus, **given)
-    (tmp_path / "female_word_file.txt").write_text("she\n")
-    with pytest.raises(wb.WordbiasError, match=r"2 words in .* and 1 in .*a pair on each line"):
+    for theirs, line, has in (("she\n", 2, "male"), ("she\n\nqueen\n", 2, "male")):
+        (tmp_path / "female_word_file.txt").write_text(theirs)
+        with pytest.raises(
+            wb.WordbiasError,
+            match=rf"/{has}_word_file\.txt: line {line}: has a word, and that line of .* a pair on",
+        ):
+            wb.train_vectors(corpus, **given)
+    (tmp_path / "female_word_file.txt").write_text("\n \n")
+    with pytest.raises(wb.WordbiasError, match=r"female_word_file\.txt: has no words"):
         wb.train_vectors(corpus, **given)
     (tmp_path / "female_word_file.txt").write_text("she\n\nher queen\n")
     with pytest.raises(

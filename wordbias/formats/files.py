@@ -163,7 +163,9 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     _refuse_address(path)
     folder = Path(os.path.realpath(target)).parent
     try:
-        target.lstat()
+        os.lstat(
+            folder / f".{target.name}.{os.getpid()}.part"
+        )  # a longer name, while it is written
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             raise _write_error(error, target) from None
@@ -319,7 +321,13 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
     lock = Path(f"{os.fspath(path)}.lock")
     is_done = False
     while not is_done:
-        handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+        except PermissionError:
+            raise WordbiasError(
+                f"{lock}: may not be opened; if another user's killed process left it, have it "
+                "removed, or name another output"
+            ) from None
         try:
             if os.fstat(handle).st_size:
                 raise WordbiasError(

@@ -70,7 +70,9 @@ class Source:
             text, _, member = text.partition("::")
         path = Path(text)
         if os.path.exists(text) and not (path.is_file() or path.is_dir()):
-            raise WordbiasError(f"{path}: is not a regular file; vectors are read more than once")
+            raise WordbiasError(
+                f"{path}: is not a regular file, and is read more than once; write it to one first"
+            )
         with _readable(path), path.open("rb") as file:
             head = file.read(8)
         if not head:

@@ -16,9 +16,16 @@ from wordbias.arguments import check_choice, check_number
 from wordbias.calls import is_given, path_of, public
 from wordbias.devices import find_device
 from wordbias.embedding import Embedding
-from wordbias.errors import UsageError, WordbiasError, need
+from wordbias.errors import Interrupted, UsageError, WordbiasError, need
 from wordbias.formats import NO_TOKENIZER, check_output, output_format
-from wordbias.formats.files import check_new, locked, refuse_same, remove_abandoned, rename
+from wordbias.formats.files import (
+    check_new,
+    check_writable,
+    locked,
+    refuse_same,
+    remove_abandoned,
+    rename,
+)
 from wordbias.formats.source import Source, as_bytes
 from wordbias.formats.writing import check_rows
 from wordbias.glove.cooccurrence import Cooccurrences, count, counting_about
@@ -103,9 +110,9 @@ def train_vectors(
         Exponent of the weight of rarer pairs.
     rate : float
         Learning rate.
-    groups : name, path, mapping or Attribute, optional
+    groups : name, path or Attribute, optional
         gn-glove: two groups, whose definitional and equalising pairs are used: a built-in name or a
-        TOML file.  [default: gender]
+        TOML file with pairs.  [default: gender]
     lists : path or fetched name, optional
         gn-glove: folder with male_word_file.txt and female_word_file.txt, in place of ``groups``;
         the words on the same line of both are a pair.
@@ -122,9 +129,11 @@ def train_vectors(
         without AdaGrad, all coordinates bounded by 1 and -1, v_g added up over the epochs.
     counts : path, optional
         Folder for words and co-occurrences, which is kept; further calls on the same corpus reuse
-        it.  [default: a folder beside ``output``, removed at the end]
+        it.  [default: a folder beside ``output``, removed at the end; after an error the next call
+        uses it]
     memory : str
-        Memory for counting and shuffling, such as 8GB; the vectors need memory beside it.
+        Memory for counting and shuffling, such as 8GB; the vectors need memory beside it. Another
+        amount shuffles in another order.
     batch : int, optional
         Co-occurrences of a step.  [default: so many that the most frequent word is in it ten
         times, with ``as_published`` once]
@@ -160,8 +169,8 @@ def train_vectors(
 
     GloVe's code goes through the pairs of words one by one. Here a step is computed for a whole
     batch, from the values before it; with ``batch`` 1 the result is that of GloVe's loop. On a CPU
-    it is the same for the same seed, also after an interruption; a GPU sums in no fixed order, and
-    its last digits vary.
+    it is the same for the same seed and ``memory``, also after an interruption; processors of
+    another kind have other last digits, and a GPU, which sums in no fixed order, in every run.
 
     ``as_published`` does what the code of Zhao et al. does: AdaGrad is switched off, so that it is
     gradient descent at a constant rate; every coordinate is bounded by ±1 after each step; v_g is
@@ -192,16 +201,12 @@ def train_vectors(
         check_number(f"--{name}", value, 0, above=True)
     check_number("--alpha", alpha, 0, 1)
     target = Path(output)
-    own = Path(f"{target}.counts")
-    if counts is not None and Path(counts) == own:
-        raise WordbiasError(
-            f"--counts: a later call without --counts uses {own} and removes it; name another "
-            "folder"
-        )
-    folder = own if counts is None else Path(counts)
+    folder = Path(f"{target}.counts") if counts is None else Path(counts)
     checkpoint, log = (
         target.with_name(f"{target.name}.{suffix}") for suffix in ("checkpoint", "log.jsonl")
     )
+    for one in (checkpoint, log):
+        check_writable(one)
     beside = {"the checkpoint of -o": str(checkpoint), "the log of -o": str(log)}
     refuse_same(
         {"-o": str(target), **beside, "--counts": str(folder)},
@@ -218,8 +223,10 @@ def train_vectors(
     text = Corpus.open(paths, cased=cased)
     pairs = _pairs(groups, lists, as_published) if objective == "gn-glove" else []
     need("torch", extra="torch", purpose="Training word vectors")
+    import torch
+
     from wordbias.glove.objectives import Gendered, GloVe, GNGloVe, PublishedGNGloVe, Recipe
-    from wordbias.glove.training import train
+    from wordbias.glove.training import check_checkpoint, train
 
     chosen = find_device(device)
     recipe = Recipe(
@@ -233,21 +240,36 @@ def train_vectors(
         distance,
     )
     with locked(target):
-        found = _counted(text, folder, window, min_count, max_vocab, size)
+        check_checkpoint(checkpoint)
+        found = _counted(
+            text,
+            folder,
+            window,
+            min_count,
+            max_vocab,
+            size,
+            kept=counts is not None,
+            resumes=checkpoint.exists(),
+        )
         words = found.vocabulary.words
         check_rows([as_bytes(word) for word in words], np.zeros((len(words), 2), np.float32), kind)
         about: dict[str, Any] = {
             "counts": dict(found.about),
+            "memory": found.memory,
             "objective": objective,
             "as_published": as_published,
             "epochs": epochs,
-            "recipe": asdict(recipe),
+            **asdict(recipe),
             "device": chosen.type,
         }
         notes: list[str] = []
         if objective == "gn-glove":
             gendered = Gendered.find(
-                pairs, found.vocabulary.index, f"{text.name}: pairs", repeated=as_published
+                pairs,
+                found.vocabulary.index,
+                f"{text.name}: pairs",
+                repeated=as_published,
+                source="--groups FILE" if lists is None and not as_published else "--lists FOLDER",
             )
             about["gendered"] = asdict(gendered)
             kept = len(set(gendered.pairs))
@@ -256,10 +278,17 @@ def train_vectors(
                     f"{how_many(kept, 'pair')} found in the corpus; with fewer than {_FEW}, "
                     "wordbias debias gn-glove cannot check w_g"
                 )
-            model_of = PublishedGNGloVe if as_published else GNGloVe
-            model: GloVe = model_of(len(words), recipe, gendered, chosen)
-        else:
-            model = GloVe(len(words), recipe, chosen)
+        try:
+            if objective == "gn-glove":
+                model_of = PublishedGNGloVe if as_published else GNGloVe
+                model: GloVe = model_of(len(words), recipe, gendered, chosen)
+            else:
+                model = GloVe(len(words), recipe, chosen)
+        except (MemoryError, torch.OutOfMemoryError):
+            raise WordbiasError(
+                f"--dim: there is not enough memory to train {len(words):,} words × {dim:,}; give "
+                "a lower --dim or --max-vocab, or a higher --min-count"
+            ) from None
         history = train(
             model,
             found,
@@ -271,12 +300,7 @@ def train_vectors(
         )
         made = Embedding(words, model.vectors(), Source(target).stem)
         made.save(target, kind)
-        checkpoint.unlink(missing_ok=True)
-        if counts is None:
-            # what a killed process leaves of it is removed by the next call
-            gone = folder.with_name(f".{folder.name}.{os.getpid()}.part")
-            rename(folder, gone)
-            shutil.rmtree(gone)
+        _remove(checkpoint, folder if counts is None else None, target)
     rows = [_row(made.name, entry) for entry in history]
     facts = {
         "path": text.name,
@@ -342,7 +366,10 @@ def _check_options(
     if kind == "static-model":
         raise WordbiasError(f"{output}: {NO_TOKENIZER}")
     check_output(output, kind)
-    check_rows([], np.zeros((0, dim), np.float32), kind)
+    try:
+        check_rows([], np.zeros((0, dim), np.float32), kind)
+    except WordbiasError as error:
+        raise WordbiasError(f"{output}: {error}, or give a higher --dim") from None
     return kind
 
 
@@ -356,17 +383,21 @@ def _pairs(
         if not pairs:
             raise WordbiasError(
                 f"the attribute {attribute.name} has no pairs, by which its groups are told apart; "
-                'give it some: [pairs] definitional = [["a", "b"], …]'
+                'give it some, in a TOML file: [pairs] definitional = [["a", "b"], …]'
             )
         return pairs
     files = _list_files(GN_GLOVE if lists is None else lists)
-    words = [_listed_words(file) for file in files]
-    if len(words[0]) != len(words[1]) or not words[0]:
+    first, second = (_listed_words(file) for file in files)
+    if not first or not second:
+        raise WordbiasError(f"{files[bool(first)]}: has no words; expected one on each line")
+    alone = sorted(first.keys() ^ second.keys())
+    if alone:
+        has, lacks = files if alone[0] in first else files[::-1]
         raise WordbiasError(
-            f"{files[0].parent}: has {len(words[0])} words in {files[0].name} and {len(words[1])} "
-            f"in {files[1].name}; expected a pair on each line"
+            f"{has}: line {alone[0]}: has a word, and that line of {lacks.name} has none; expected "
+            "a pair on each line"
         )
-    return list(zip(*words, strict=True))
+    return [(word, second[line]) for line, word in first.items()]
 
 
 def _list_files(lists: PathLike | None) -> list[Path]:
@@ -377,9 +408,9 @@ def _list_files(lists: PathLike | None) -> list[Path]:
     return [folder / f"{group}_word_file.txt" for group in ("male", "female")]
 
 
-def _listed_words(file: Path) -> list[str]:
-    """Return the words of a list, one on each line; lines without any are left out."""
-    found = []
+def _listed_words(file: Path) -> dict[int, str]:
+    """Return the words of a list, one on each line, by their lines; some may have none."""
+    found = {}
     for i, line in enumerate(read_text(file).text.split("\n"), 1):
         words = line.split()
         if len(words) > 1:
@@ -387,7 +418,8 @@ def _listed_words(file: Path) -> list[str]:
                 f"{file}: line {i}: expected a word, found {len(words)}: {line.strip()!r}; put the "
                 "word of each pair on the same line of both files"
             )
-        found += words
+        if words:
+            found[i] = words[0]
     return found
 
 
@@ -398,14 +430,30 @@ def _counted(
     min_count: int,
     max_vocab: int | None,
     memory: int,
+    *,
+    kept: bool,
+    resumes: bool,
 ) -> Cooccurrences:
-    """Return the co-occurrences of the corpus: those in the folder, or counted into it."""
+    """Return the co-occurrences of the corpus: those in the folder, or counted into it.
+
+    Those of another corpus or other options are refused where they were to be kept, or where a
+    training resumes from them; what a call left that failed is counted anew.
+    """
     from wordbias.training import difference
 
+    about = counting_about(corpus, window=window, min_count=min_count, max_vocab=max_vocab)
+    if not kept and folder.exists():
+        left = Cooccurrences.load(folder)
+        if left.kept:
+            raise WordbiasError(
+                f"{folder}: holds co-occurrences that are kept, and a call without --counts "
+                "removes its own at the end; name that folder with --counts, or another output"
+            )
+        if not resumes and difference(dict(left.about), about) is not None:
+            shutil.rmtree(folder)
     is_new = not folder.exists()
     if is_new:
         check_new(folder)
-    about = counting_about(corpus, window=window, min_count=min_count, max_vocab=max_vocab)
     with locked(folder) if is_new else nullcontext():  # a complete one may be read-only
         if not folder.exists():
             remove_abandoned(folder.parent, folder.name, 0)
@@ -417,6 +465,7 @@ def _counted(
                 max_vocab=max_vocab,
                 memory=memory,
                 about=about,
+                kept=kept,
             )
     found = Cooccurrences.load(folder)
     different = difference(dict(found.about), about)
@@ -426,6 +475,19 @@ def _counted(
             "remove the folder, or name another one with --counts"
         )
     return found
+
+
+def _remove(checkpoint: Path, folder: Path | None, target: Path) -> None:
+    """Remove the checkpoint, and the folder of counts if it was not named, of complete vectors."""
+    try:
+        checkpoint.unlink(missing_ok=True)
+        if folder is not None:
+            # what a killed process leaves of it is removed by the next call
+            gone = folder.with_name(f".{folder.name}.{os.getpid()}.part")
+            rename(folder, gone)
+            shutil.rmtree(gone)
+    except KeyboardInterrupt:
+        raise Interrupted(f"the vectors are complete: {target}") from None
 
 
 def _row(name: str, entry: dict[str, Any]) -> Row:

@@ -44,7 +44,7 @@ _LEAST = 1 << 12
 """Least number of pairs in memory."""
 _UNKNOWN, _LINE_ENDS = -1, -2
 _FACTS, _WORDS = "counts.json", "vocabulary.txt"
-_VERSION = 1
+_VERSION = 2
 _ANEW = "remove the folder, and they are counted again"
 
 
@@ -72,6 +72,10 @@ class Cooccurrences:
         Number of cells in each file.
     most
         Greatest number of cells in a row.
+    memory
+        Bytes that they were counted in; the order of cells depends on it.
+    kept
+        Whether a user named the folder, to keep it.
     """
 
     folder: Path
@@ -79,6 +83,8 @@ class Cooccurrences:
     about: Mapping[str, Any] = field(repr=False)
     sizes: tuple[int, ...]
     most: int
+    memory: int
+    kept: bool
 
     @property
     def cells(self) -> int:
@@ -99,11 +105,16 @@ class Cooccurrences:
             facts = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
             lines = (folder / _WORDS).read_text(encoding="utf-8").split("\n")[:-1]
             words, counts = zip(*(line.rsplit(" ", 1) for line in lines), strict=True)
-            tokens, distinct, most, *sizes = map(
-                index, (facts["tokens"], facts["distinct"], facts["most"], *facts["sizes"])
+            tokens, distinct, most, memory, *sizes = map(
+                index,
+                (
+                    *(facts[key] for key in ("tokens", "distinct", "most", "memory")),
+                    *facts["sizes"],
+                ),
             )
             vocabulary = Vocabulary(words, tuple(map(int, counts)), tokens, distinct)
-            found = cls(folder, vocabulary, dict(facts["about"]), tuple(sizes), most)
+            about, kept = dict(facts["about"]), bool(facts["kept"])
+            found = cls(folder, vocabulary, about, tuple(sizes), most, memory, kept)
             right = len(set(words)) == len(words) == facts["words"] and 0 < most <= found.cells
         except OSError as error:
             raise WordbiasError(
@@ -194,6 +205,7 @@ def count(
     max_vocab: int | None = None,
     memory: int = 1 << 30,
     about: Mapping[str, Any] | None = None,
+    kept: bool = True,
 ) -> Cooccurrences:
     """Count the words of a corpus and their co-occurrences, and store both in a new folder.
 
@@ -211,6 +223,8 @@ def count(
         the last digit of a sum, and the order in which cells are shuffled.
     about
         What `counting_about` returns, if that is known.
+    kept
+        Whether a user named the folder, to keep it.
 
     Raises
     ------
@@ -247,6 +261,8 @@ def count(
             "distinct": vocabulary.distinct,
             "sizes": sizes,
             "most": most,
+            "memory": memory,
+            "kept": kept,
         }
         (part / _FACTS).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     return Cooccurrences.load(folder)
@@ -292,13 +308,18 @@ class _Runs:
     def __init__(self, folder: Path, words: int, window: int, memory: int) -> None:
         if words**2 * window >= 1 << 63:
             raise WordbiasError(
-                f"{words:,} words and a window of {window}: too many for 64 bits; give a higher "
-                "--min-count, or --max-vocab"
+                f"{words:,} words and a window of {window}: too many for 64 bits; give a smaller "
+                "--window, a higher --min-count, or --max-vocab"
             )
         self.folder, self.words, self.window = folder, words, window
         self.capacity = max(memory // _PAIR_BYTES, _LEAST)
         self.files = []
-        self._pairs = np.empty(self.capacity, np.int64)
+        try:
+            self._pairs = np.empty(self.capacity, np.int64)
+        except (MemoryError, ValueError):  # ValueError: more than an array can have
+            raise WordbiasError(
+                f"--memory: {memory:,} bytes are more than this machine has; give less"
+            ) from None
         self._held = self._written = 0
 
     def add(self, left: Ints, right: Ints, distance: int) -> None:

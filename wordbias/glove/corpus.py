@@ -16,6 +16,7 @@ from typing import Any
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import rename
 from wordbias.formats.source import Source, refuse_foreign, sha256_of
+from wordbias.rendering import how_many
 
 END = "\0"
 """Token for the end of a line; a text with this character is refused."""
@@ -81,10 +82,10 @@ class Corpus:
         return ", ".join(source.name for source in self.files)
 
     def about(self) -> list[dict[str, Any]]:
-        """Return name, size and hash of each file; this reads them."""
+        """Return size and hash of each file, and what is read of an archive; this reads them."""
         return [
             {
-                "file": Path(source.name).name,
+                "member": source.member,
                 "bytes": source.path.stat().st_size,
                 "sha256": sha256_of(source.path),
             }
@@ -208,8 +209,8 @@ def count_words(
         raise WordbiasError(f"{corpus.name}: has no words; expected text")
     if not frequent:
         raise WordbiasError(
-            f"{corpus.name}: no word occurs {min_count} times or more, the most frequent one "
-            f"{most} times; give more text, or a lower --min-count"
+            f"{corpus.name}: no word occurs {how_many(min_count, 'time')} or more, the most "
+            f"frequent one {how_many(most, 'time')}; give more text, or a lower --min-count"
         )
     frequent.sort(key=lambda item: (-item[1], item[0]))
     words, numbers = zip(*frequent[:max_vocab], strict=True)

@@ -269,6 +269,7 @@ class Gendered:
         what: str = "",
         *,
         repeated: bool = False,
+        source: str = "--groups FILE",
     ) -> Gendered:
         """Find pairs in a vocabulary, and each word of theirs, with its partner or without.
 
@@ -282,6 +283,8 @@ class Gendered:
             Name of the pairs in messages.
         repeated
             Count a pair that is listed twice as two.
+        source
+            Option that names the pairs, for messages.
 
         Raises
         ------
@@ -289,7 +292,7 @@ class Gendered:
             If no pair is found, or all words of a group are in the other one too.
         """
         found = resolve_pairs(pairs, index, what).at_least(
-            1, "give pairs that the corpus has with --groups FILE, more text or a lower --min-count"
+            1, f"give pairs that the corpus has with {source}, more text or a lower --min-count"
         )
         first, second = (
             tuple(index[word] for word in resolve(words, index).found)
@@ -302,7 +305,7 @@ class Gendered:
             )
         every = [pair for one in pairs for pair in resolve_pairs([one], index).found]
         rows = tuple((index[a], index[b]) for a, b in (every if repeated else found.found))
-        return cls(first, second, rows, len(pairs))
+        return cls(first, second, rows, len(pairs if repeated else set(pairs)))
 
 
 class GNGloVe(GloVe):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,10 @@ import torch
 
 from wordbias.devices import native_threads, torch_threads
 from wordbias.errors import Interrupted, WordbiasError
-from wordbias.formats.files import check_writable
+from wordbias.formats.files import check_writable, replacing
+from wordbias.formats.stored import CHECKPOINT, read_header
 from wordbias.glove.cooccurrence import Cooccurrences
-from wordbias.glove.objectives import GloVe
+from wordbias.glove.objectives import GloVe, GNGloVe
 from wordbias.progress import progress
 from wordbias.training import read_checkpoint, write_checkpoint
 
@@ -29,6 +30,16 @@ _SHOWN = 64
 _LARGEST = 1 << 18
 _PARALLEL = 1 << 21
 """Values in the vectors of a batch from which on several threads are faster than one."""
+
+
+class _Diverged(Exception):
+    """A loss or a vector is not finite."""
+
+
+def check_checkpoint(path: Path) -> None:
+    """Refuse a file in the place of a checkpoint that is none, before any work."""
+    if path.exists():
+        read_header(path, CHECKPOINT)
 
 
 def batch_size(model: GloVe, counts: Cooccurrences) -> int:
@@ -116,19 +127,34 @@ def train(
                 history.append(
                     {"epoch": len(history) + 1, "loss": loss, **terms, "seconds": seconds}
                 )
-                if log is not None:
-                    lines = "".join(f"{json.dumps(entry)}\n" for entry in history)
-                    log.write_text(lines, encoding="utf-8")
-                if checkpoint is not None:
-                    write_checkpoint(
-                        checkpoint, {"model": model.state()}, {"about": known, "history": history}
-                    )
+                _store(model, history, known, checkpoint, log)
+    except _Diverged as error:
+        if checkpoint is not None:  # the same call diverges again, another does not resume from it
+            checkpoint.unlink(missing_ok=True)
+        more = ", or lower --lambda-d and --lambda-e" if isinstance(model, GNGloVe) else ""
+        raise WordbiasError(f"{error}; give a lower --rate or a smaller --batch{more}") from None
     except KeyboardInterrupt:
         done = f"after epoch {len(history)}" if history else "at the first epoch"
         if checkpoint is None:
             raise
         raise Interrupted(f"the same call resumes {done}") from None
     return history
+
+
+def _store(
+    model: GloVe,
+    history: Sequence[dict[str, Any]],
+    known: Mapping[str, Any],
+    checkpoint: Path | None,
+    log: Path | None,
+) -> None:
+    """Write what an epoch changed: the log and the checkpoint."""
+    if log is not None:
+        with replacing(log) as file:
+            file.writelines(f"{json.dumps(entry)}\n".encode() for entry in history)
+    if checkpoint is not None:
+        known = {"about": known, "history": history}
+        write_checkpoint(checkpoint, {"model": model.state()}, known)
 
 
 def _resume(model: GloVe, path: Path, known: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -147,7 +173,7 @@ def _finite(loss: float, epoch: int) -> float:
     """Return the loss, or refuse one that is not finite: training diverged."""
     if loss == loss and abs(loss) != float("inf"):
         return loss
-    raise _diverged(epoch, f"the loss is {loss:g}")
+    raise _Diverged(f"training diverged in epoch {epoch}: the loss is {loss:g}")
 
 
 def _finite_terms(model: GloVe, epoch: int) -> dict[str, float]:
@@ -155,10 +181,4 @@ def _finite_terms(model: GloVe, epoch: int) -> dict[str, float]:
     terms = model.terms()
     if np.isfinite(model.vectors()).all() and np.isfinite([*terms.values()]).all():
         return terms
-    raise _diverged(epoch, "a vector is not finite, or too large")
-
-
-def _diverged(epoch: int, how: str) -> WordbiasError:
-    return WordbiasError(
-        f"training diverged in epoch {epoch}: {how}; give a lower --rate or a smaller --batch"
-    )
+    raise _Diverged(f"training diverged in epoch {epoch}: a vector is not finite, or too large")
