@@ -222,9 +222,7 @@ def train_vectors(
         raise WordbiasError(f"--memory: {error}") from None
     text = Corpus.open(paths, cased=cased)
     pairs = _pairs(groups, lists, as_published) if objective == "gn-glove" else []
-    need("torch", extra="torch", purpose="Training word vectors")
-    import torch
-
+    torch = need("torch", extra="torch", purpose="Training word vectors")
     from wordbias.glove.objectives import Gendered, GloVe, GNGloVe, PublishedGNGloVe, Recipe
     from wordbias.glove.training import check_checkpoint, train
 
