@@ -57,13 +57,17 @@ def test_a_folder_with_other_settings_is_refused(tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("a text")
     (tmp_path / "vectors").mkdir()
     (tmp_path / "vectors" / "settings.json").write_text('{"sha256": "", "dim": 50, "epochs": 12}')
+    (tmp_path / "vectors" / "glove0.txt").write_text("")
     call = [sys.executable, str(TOOL), "text.txt", "vectors"]
     env = {**os.environ, "PYTHONPATH": str(TOOL.parents[1])}
     done = subprocess.run(call, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith("vectors: has vectors of other settings, {'sha256': ''")
     assert len(done.stderr.splitlines()) == 1
-    assert {path.name for path in (tmp_path / "vectors").iterdir()} == {"settings.json"}
+    assert {path.name for path in (tmp_path / "vectors").iterdir()} == {
+        "settings.json",
+        "glove0.txt",
+    }
 
 
 def test_two_processors_make_the_same_vectors(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ python tools/gn_glove_vectors.py enwik8.txt vectors --seeds 12 --jobs 2
 For each seed s the folder gets glove{s}.txt, gn{s}.txt (GN-GloVe), wa{s}.txt (without its gendered
 coordinate), misp{s}.txt and misp-published{s}.txt (MISP of wa{s}.txt), and mhd{s}.txt (MHD of
 glove{s}.txt, as published). The same call resumes: files that are there are not made again. What
-torch and numpy choose by the processor is fixed, so that another AMD processor with AVX2 makes the
-same vectors, to the bit. Intel's differ in the last digits: MKL has another logarithm there.
+torch and numpy choose by the processor is fixed, so that the AMD processor of the study makes
+the same vectors, to the bit. Intel's differ in the last digits: MKL has another logarithm there.
 The folder's settings.json has the text and the settings; a call with others is refused.
 """
 
@@ -22,7 +22,7 @@ from typing import Literal
 
 import wordbias as wb
 
-SAME_EVERYWHERE = {
+FIXED = {
     "ATEN_CPU_CAPABILITY": "avx2",  # torch
     "MKL_CBWR": "COMPATIBLE",
     "OPENBLAS_CORETYPE": "Haswell",  # numpy
@@ -45,7 +45,7 @@ def main() -> None:
     for name in ("seeds", "jobs", "dim", "epochs"):
         if getattr(given, name) < 1:
             sys.exit(f"--{name}: expected 1 or more, got {getattr(given, name)}")
-    os.environ.update(SAME_EVERYWHERE)
+    os.environ.update(FIXED)
     from joblib import Parallel, delayed  # it loads numpy, which reads the settings
 
     from wordbias.formats.files import output_folder
@@ -62,7 +62,8 @@ def main() -> None:
     except wb.WordbiasError as error:
         sys.exit(str(error))
     except KeyboardInterrupt:
-        sys.exit("interrupted; the same call resumes")
+        print("interrupted; the same call resumes", file=sys.stderr)
+        sys.exit(130)
 
 
 def check_settings(folder: Path, corpus: str, dim: int, epochs: int) -> None:
@@ -72,13 +73,16 @@ def check_settings(folder: Path, corpus: str, dim: int, epochs: int) -> None:
 
     file = folder / "settings.json"
     settings = {"sha256": sha256_of(corpus), "dim": dim, "epochs": epochs}
-    if not file.exists():
+    known = json.loads(file.read_text()) if file.exists() else None
+    if (folder / "counts").exists() or any(folder.glob("*[0-9].txt")):
+        if known != settings:
+            found = "unknown settings" if known is None else f"other settings, {known}"
+            raise wb.WordbiasError(
+                f"{folder}: has vectors of {found}, not {settings}; name another folder"
+            )
+    else:
         with replacing(file) as new:
             new.write(json.dumps(settings).encode())
-    elif (known := json.loads(file.read_text())) != settings:
-        raise wb.WordbiasError(
-            f"{folder}: has vectors of other settings, {known}, not {settings}; name another folder"
-        )
 
 
 def make_seed(corpus: str, folder: Path, seed: int, dim: int, epochs: int) -> None:

@@ -47,7 +47,8 @@ def main() -> None:
     except WordbiasError as error:
         sys.exit(str(error))
     except KeyboardInterrupt:
-        sys.exit("interrupted; no output was changed")
+        print("interrupted; no output was changed", file=sys.stderr)
+        sys.exit(130)
 
 
 def write(dump: str, text: str) -> None:

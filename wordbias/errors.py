@@ -40,7 +40,7 @@ class UsageError(WordbiasError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """An interruption that the same call resumes; the message says from where."""
+    """An interruption whose message says what is complete, or where the same call resumes."""
 
 
 def need(module: str, *, extra: str, purpose: str) -> ModuleType:

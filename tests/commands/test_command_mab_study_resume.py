@@ -201,8 +201,7 @@ def test_rows_of_vectors_with_other_last_digits_are_taken_if_they_are_trusted(
     done = call(out, "--trust-rows", vectors=vectors)
     (line,) = [line for line in done.err.splitlines() if "other values" in line]
     assert (
-        line
-        == "note: 4 models read vectors with other values than those given: their rows are taken"
+        line == "note: 4 models read vectors with other values than those given: the rows are taken"
     )
     assert again == []
     found = _rows(done)
@@ -211,7 +210,7 @@ def test_rows_of_vectors_with_other_last_digits_are_taken_if_they_are_trusted(
     assert all(row.pop("trusted") for row in models)
     assert models == [row for row in before if "seed" in row]
     table = call(out, "--trust-rows", "--format", "table", vectors=vectors)
-    said = "4 models read vectors with other values than those given; their rows were taken"
+    said = "4 models read vectors with other values than those given; the rows were taken"
     assert said in " ".join(table.out.split())
     assert "trusted" not in call(straight, "--trust-rows").out
 
@@ -245,8 +244,12 @@ def test_trusted_rows_agree_in_all_but_the_values(
         stored["rows"] = [1]
     path.write_text(json.dumps(stored))
     again = _trained(monkeypatch)
-    rows = _rows(call(out, "--trust-rows", vectors=vectors))
+    done = call(out, "--trust-rows", vectors=vectors)
+    rows = _rows(done)
     assert again == [MODELS[1]]
+    (line,) = _about_files(done.err)
+    assert "--trust-rows" not in line
+    assert ("has no rows" in line) == (what == "damaged")
     kept = json.loads(path.read_text())["about"]
     assert kept["embedding"]["vocabulary"] != "0"
     trusted = {(row["subject"], row["seed"]) for row in rows if row.get("trusted")}

@@ -285,8 +285,8 @@ def test_gn_glove_by_the_best_epoch() -> None:
     corrected = holm([*map(sign_flips, from_wa.values())])
     (low, high), (lower, higher) = map(interval, from_wa.values())
     means = [short(d.mean()) for d in from_wa.values()]
-    said = f"MISP has {means[0]} here ({low:.3f} to {high:.3f}; p {corrected[0]:.3f} after Holm"
-    assert said.replace("0.", ".") in SAID
+    said = f"by {means[0]} here ({low:.3f} to {high:.3f}; p {corrected[0]:.3f} after Holm"
+    assert f"MISP changes *E* {said}".replace("0.", ".") in SAID
     said = f"and as published {means[1]} ({lower:.3f} to {higher:+.3f})".replace("0.", ".")
     assert said in SAID
     base = values(best.folder)[E, "nouns", "", "wa"].mean()
@@ -332,7 +332,7 @@ def test_what_twelve_seeds_find() -> None:
     apart = GLOVE.differences(E, "nouns")
     spread, freedom = pooled(apart)
     base = values("study-50d")[E, "nouns", "", BASE].mean()
-    assert f"deviation of {short(spread)} ({freedom} degrees of freedom; fewer" in SAID
+    assert f"deviation of {short(spread)} ({freedom} degrees of freedom, effectively fewer" in SAID
     assert f"here {short(0.26 * base)}" in SAID
     by_arm = sorted((short(d.std(ddof=1)), arm) for arm, d in apart.items())
     (least, one), (most, other) = by_arm[0], by_arm[-1]
@@ -355,8 +355,9 @@ def test_what_twelve_trainings_of_gn_glove_find() -> None:
     assert shown.format(*needed(base, spread, len(apart))) in SAID
     spread, freedom = pooled(replace(GN, arms=OF_WA).differences(E, "nouns", "wa"))
     base = values(GN.folder)[E, "nouns", "", "wa"].mean()
-    assert f"have one of {short(spread)} ({freedom} degrees of freedom)" in SAID
-    assert f"; at .05/2, {needed(base, spread, len(OF_WA))[-1]} find 10 %" in SAID
+    said = f"have one of {short(spread)} ({freedom} degrees of freedom): seven models of each find"
+    assert f"{said} 10 % with power .8 at .05/2" in SAID
+    assert needed(base, spread, len(OF_WA))[-1] == 7
 
 
 def fall(d: NDArray[np.float64], base: float) -> int:
@@ -369,10 +370,12 @@ def test_the_falls_that_are_excluded() -> None:
     of, apart = values(GN.folder), GN.differences(E, "nouns")
     falls = {arm: fall(d, of[E, "nouns", "", BASE].mean()) for arm, d in apart.items()}
     assert f"A fall of {max(falls.values())} % or more is excluded for every arm" in SAID
-    assert f"and falls of {max(falls['gn'], falls['wa'])} % or more" in SAID
+    assert f"and falls alone of {max(falls['gn'], falls['wa'])} % or more" in SAID
     from_wa = replace(GN, arms=OF_WA).differences(E, "nouns", "wa")
     shares = [fall(d, of[E, "nouns", "", "wa"].mean()) for d in from_wa.values()]
-    said = "may still lower *E* by up to {} %, MISP as published by up to {} %"
+    said = (
+        "up to {} % with the default is not excluded, nor one of up to {} % with MISP as published"
+    )
     assert said.format(*shares) in SAID
 
 
@@ -386,7 +389,7 @@ def test_the_excluded_shares_of_d() -> None:
         said.append(f"({excluded(d, base.mean())} %")
     first, share, second, other = said
     assert f"nouns {first} or more is excluded {share}), in that of the" in SAID
-    assert f"occupations {second} {other}, so" in SAID
+    assert f"occupations {second} {other} of a small" in SAID
 
 
 def signed(d: NDArray[np.float64]) -> str:
@@ -400,7 +403,8 @@ def test_what_changes_for_the_pronouns() -> None:
         neutral = [of["mab-neutral", "pronouns", group, arm] for arm in ("wa", BASE)]
         d = neutral[0] - neutral[1]
         low, high = (f"{end:.3f}" for end in interval(d))
-        more = f"{d.mean():.3f} more ({low} to {high})".replace("0.", ".")
+        more = f"{d.mean():.3f} higher {'than with GloVe ' * (word == 'she')}({low} to {high})"
+        more = more.replace("0.", ".")
         assert more in SAID, word
     assert f"*E* {signed(replace(GN, arms=('wa',)).differences(E, 'pronouns', 'gn')['wa'])}" in SAID
     of_wa = [*map(signed, replace(GN, arms=OF_WA).differences(E, "pronouns", "wa").values())]
@@ -441,5 +445,6 @@ def test_the_accuracies_that_fall(study: Study) -> None:
 
 
 def test_midb_of_the_first_study_is_negative() -> None:
+    """In the page's table, from which the sentence on its sign follows."""
     measures = GLOVE.table("| | MIDB of unit vectors |")
     assert all(cells[0].startswith("−") for cells in measures.values())

@@ -91,7 +91,7 @@ def test_error_is_correlated_with_every_measure() -> None:
     rows += [Row(name, "snli-accuracy", 0.7, {"set": "dev"}) for name in e]
     rows += [Row(name, "weat", value, {"set": "weat6"}) for name, value in e.items()]
     rows += [Row(name, "weat", -value, {"set": "weat7"}) for name, value in e.items()]
-    found = {row.details["x"]: row for row in correlations_with_error(rows)}
+    found = {row.details["x"]: row for row in correlations_with_error(rows, signed=True)}
     sembias = {"sembias-none (all)", "sembias-none (last 40)"}
     weat = {"weat (weat6)", "weat (weat7)"}
     assert set(found) == {"direct-bias", "gipe (θ=0.03)", "midb"} | sembias | weat
@@ -114,6 +114,7 @@ def test_a_measure_with_a_sign_is_correlated_by_its_size_and_as_published_with_i
     about = {"neutral": 0, "better": "neutral"}
     rows += [Row(name, "midb-unit", -value, about) for name, value in e.items()]
     rows += [Row(name, "weat", value, {**about, "set": "weat6"}) for name, value in e.items()]
+    rows.append(Row("e", "midb-unit", None, {"reason": "undefined: e lacks she"}))
     lower = {"neutral": 0.5, "better": "lower"}
     rows += [Row(name, "recoverability-mlp", -value, lower) for name, value in e.items()]
 

@@ -161,11 +161,10 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise an error now, before hours of work, for an output that cannot be written."""
     target = Path(named_file(path))
     _refuse_address(path)
-    folder = Path(os.path.realpath(target)).parent
+    real = Path(os.path.realpath(target))
+    folder = real.parent
     try:
-        os.lstat(
-            folder / f".{target.name}.{os.getpid()}.part"
-        )  # a longer name, while it is written
+        os.lstat(folder / f".{real.name}.{1 << 22}.part")  # the longest name while it is written
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             raise _write_error(error, target) from None
@@ -325,7 +324,7 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
             handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
         except PermissionError:
             raise WordbiasError(
-                f"{lock}: may not be opened; if another user's killed process left it, have it "
+                f"{lock}: may not be opened; if a killed process of another user left it, have it "
                 "removed, or name another output"
             ) from None
         try:

@@ -100,8 +100,8 @@ def mab_study(
 
     For each embedding and seed an NLI model is trained and its marked attribute bias measured
     (Tables 1, 2, 4); each embedding's classic measures are taken (Table 6), with ``sets`` its
-    quality too (Table 3); and E of the gendered nouns is correlated with every measure (Table 5);
-    of a measure with a sign, such as MIDB, with its distance from the neutral value.
+    quality too (Table 3); and E of the gendered nouns is correlated with every measure (Table 5). A
+    measure with a sign, such as MIDB, is taken by its distance from the neutral value.
 
     E and d of each embedding are compared with those of the first, seed by seed: models of one
     seed begin with the same weights and read the pairs in the same order. The mean difference has
@@ -329,7 +329,7 @@ def mab_study(
             *_difference_tables(rows),
             *quality_tables([row for row in rows if row.measure in QUALITY]),
             *measures_tables(intrinsic_rows(rows)),
-            *([_correlation_table(related)] if correlated else []),
+            *([_correlation_table(related, as_published)] if correlated else []),
         ],
         heading=[_heading(plan)],
         closing=[*(f"{line}." for line in missing), *about, *closing],
@@ -544,8 +544,8 @@ def _trusted(rows: Sequence[Row]) -> list[str]:
     if not models:
         return []
     said = f"{how_many(len(models), 'model')} read vectors with other values than those given"
-    note(f"{said}: their rows are taken", reported=True)
-    return [f"{said}; their rows were taken as they are."]
+    note(f"{said}: the rows are taken", reported=True)
+    return [f"{said}; the rows were taken as they are."]
 
 
 def _about_seeds(rows: Sequence[Row], embeddings: int, seeds: int) -> list[str]:
@@ -557,7 +557,7 @@ def _about_seeds(rows: Sequence[Row], embeddings: int, seeds: int) -> list[str]:
     return about_power(changes, error or 0.0)
 
 
-def _correlation_table(rows: Sequence[Row]) -> Table:
+def _correlation_table(rows: Sequence[Row], signed: bool) -> Table:
     """Tabulate the correlation of each measure with E, and how far it can be trusted."""
     cells = []
     for row in rows:
@@ -580,7 +580,7 @@ def _correlation_table(rows: Sequence[Row]) -> Table:
         ["", "Pearson r", "95 %", "ρ", "changes most without", "then", "embeddings", "p"],
         cells,
         "p and the interval (Fisher) assume normal values, and are not corrected for the number of "
-        "measures. |…|: the distance from the neutral value.",
+        "measures." + " |…|: the distance from the neutral value." * (not signed),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -42,6 +43,7 @@ Distance = Literal["l1", "l2"]
 PathLike = str | os.PathLike[str]
 
 _OF_GN_GLOVE = ("groups", "lists", "distance", "lambda_d", "lambda_e", "as_published")
+_GROUPS = "--groups FILE"
 _FEW = 8
 """Pairs below which wordbias debias gn-glove cannot check the last coordinate."""
 _SHOWN = 10
@@ -132,8 +134,8 @@ def train_vectors(
         it.  [default: a folder beside ``output``, removed at the end; after an error the next call
         uses it]
     memory : str
-        Memory for counting and shuffling, such as 8GB; the vectors need memory beside it. Another
-        amount shuffles in another order.
+        Memory for counting and shuffling, such as 8GB; the vectors need memory beside it. Counts
+        made with another amount are in another order; kept ones stay as they were made.
     batch : int, optional
         Co-occurrences of a step.  [default: so many that the most frequent word is in it ten
         times, with ``as_published`` once]
@@ -169,7 +171,7 @@ def train_vectors(
 
     GloVe's code goes through the pairs of words one by one. Here a step is computed for a whole
     batch, from the values before it; with ``batch`` 1 the result is that of GloVe's loop. On a CPU
-    it is the same for the same seed and ``memory``, also after an interruption; processors of
+    it is the same for the same seed and counts, also after an interruption; processors of
     another kind have other last digits, and a GPU, which sums in no fixed order, in every run.
 
     ``as_published`` does what the code of Zhao et al. does: AdaGrad is switched off, so that it is
@@ -201,7 +203,7 @@ def train_vectors(
         check_number(f"--{name}", value, 0, above=True)
     check_number("--alpha", alpha, 0, 1)
     target = Path(output)
-    folder = Path(f"{target}.counts") if counts is None else Path(counts)
+    folder = Path(os.path.realpath(f"{target}.counts")) if counts is None else Path(counts)
     checkpoint, log = (
         target.with_name(f"{target.name}.{suffix}") for suffix in ("checkpoint", "log.jsonl")
     )
@@ -222,7 +224,7 @@ def train_vectors(
         raise WordbiasError(f"--memory: {error}") from None
     text = Corpus.open(paths, cased=cased)
     pairs = _pairs(groups, lists, as_published) if objective == "gn-glove" else []
-    torch = need("torch", extra="torch", purpose="Training word vectors")
+    need("torch", extra="torch", purpose="Training word vectors")
     from wordbias.glove.objectives import Gendered, GloVe, GNGloVe, PublishedGNGloVe, Recipe
     from wordbias.glove.training import check_checkpoint, train
 
@@ -267,7 +269,7 @@ def train_vectors(
                 found.vocabulary.index,
                 f"{text.name}: pairs",
                 repeated=as_published,
-                source="--groups FILE" if lists is None and not as_published else "--lists FOLDER",
+                source="--lists FOLDER" if lists or (as_published and not groups) else _GROUPS,
             )
             about["gendered"] = asdict(gendered)
             kept = len(set(gendered.pairs))
@@ -282,7 +284,9 @@ def train_vectors(
                 model: GloVe = model_of(len(words), recipe, gendered, chosen)
             else:
                 model = GloVe(len(words), recipe, chosen)
-        except (MemoryError, torch.OutOfMemoryError):
+        except (MemoryError, RuntimeError, ValueError) as error:  # RuntimeError is that of torch
+            if not isinstance(error, MemoryError) and not re.search("memory|too big", str(error)):
+                raise
             raise WordbiasError(
                 f"--dim: there is not enough memory to train {len(words):,} words × {dim:,}; give "
                 "a lower --dim or --max-vocab, or a higher --min-count"
@@ -448,7 +452,7 @@ def _counted(
                 "removes its own at the end; name that folder with --counts, or another output"
             )
         if not resumes and difference(dict(left.about), about) is not None:
-            shutil.rmtree(folder)
+            _remove_counts(folder)
     is_new = not folder.exists()
     if is_new:
         check_new(folder)
@@ -466,7 +470,17 @@ def _counted(
                 kept=kept,
             )
     found = Cooccurrences.load(folder)
+    if kept and not found.kept:
+        raise WordbiasError(
+            f"{folder}: belongs to a call without --counts, which removes it at its end; name "
+            "another folder"
+        )
     different = difference(dict(found.about), about)
+    if different is not None and not kept:
+        raise WordbiasError(
+            f"{folder}: an interrupted training resumes from these co-occurrences, and their "
+            f"{different}; give its options, remove its checkpoint, or name another output"
+        )
     if different is not None:
         raise WordbiasError(
             f"{folder}: holds co-occurrences that were counted otherwise: their {different}; "
@@ -480,12 +494,16 @@ def _remove(checkpoint: Path, folder: Path | None, target: Path) -> None:
     try:
         checkpoint.unlink(missing_ok=True)
         if folder is not None:
-            # what a killed process leaves of it is removed by the next call
-            gone = folder.with_name(f".{folder.name}.{os.getpid()}.part")
-            rename(folder, gone)
-            shutil.rmtree(gone)
+            _remove_counts(folder)
     except KeyboardInterrupt:
         raise Interrupted(f"the vectors are complete: {target}") from None
+
+
+def _remove_counts(folder: Path) -> None:
+    """Remove a folder; what a killed process leaves of it is removed by the next call."""
+    gone = folder.with_name(f".{folder.name}.{os.getpid()}.part")
+    rename(folder, gone)
+    shutil.rmtree(gone)
 
 
 def _row(name: str, entry: dict[str, Any]) -> Row:

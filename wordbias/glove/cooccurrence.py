@@ -105,20 +105,18 @@ class Cooccurrences:
             facts = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
             lines = (folder / _WORDS).read_text(encoding="utf-8").split("\n")[:-1]
             words, counts = zip(*(line.rsplit(" ", 1) for line in lines), strict=True)
-            tokens, distinct, most, memory, *sizes = map(
-                index,
-                (
-                    *(facts[key] for key in ("tokens", "distinct", "most", "memory")),
-                    *facts["sizes"],
-                ),
+            tokens, distinct, most, *sizes = map(
+                index, (facts["tokens"], facts["distinct"], facts["most"], *facts["sizes"])
             )
             vocabulary = Vocabulary(words, tuple(map(int, counts)), tokens, distinct)
-            about, kept = dict(facts["about"]), bool(facts["kept"])
+            about, memory = dict(facts["about"]), index(facts.get("memory", 0))  # version 1: none
+            kept = bool(facts.get("kept", True))
             found = cls(folder, vocabulary, about, tuple(sizes), most, memory, kept)
             right = len(set(words)) == len(words) == facts["words"] and 0 < most <= found.cells
         except OSError as error:
             raise WordbiasError(
-                f"{folder}: holds no co-occurrences ({error.strerror or error}); name a new folder"
+                f"{folder}: holds no co-occurrences ({error.strerror or error}); rename it, or "
+                "name another folder"
             ) from None
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise WordbiasError(
@@ -161,8 +159,8 @@ class Cooccurrences:
     def batches(self, seed: int, epoch: int, size: int) -> Iterator[Batch]:
         """Yield all cells in random order, in batches of at most `size`.
 
-        Files come in random order, and the cells of each are shuffled. The order depends on seed
-        and epoch only, so that a resumed training continues as if it had not been interrupted.
+        Files come in random order, and the cells of each are shuffled. The order depends on seed,
+        epoch and files only, so that a resumed training continues as if it was not interrupted.
         """
         rng = np.random.default_rng([seed, epoch])
         for i in rng.permutation(len(self.sizes)).tolist():

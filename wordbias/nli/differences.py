@@ -235,7 +235,7 @@ def about_power(changes: Sequence[Row], error: float) -> list[str]:
         f"{enough}{n} seeds find a difference of {100 * PUBLISHED_EFFECT:g} % in E of the "
         f"{kind['setting']} ({effect:.3f}, the paper's effect of MISP) with power "
         f"{_short(power)}, after Holm over {how_many(tests, 'test')}. Power .8 takes {needed[0]} "
-        f"seeds; of 15 %, {needed[1]}; of 10 %, {needed[2]}. The paired differences have a "
+        f"seeds, for 15 % {needed[1]}, for 10 % {needed[2]}. The paired differences have a "
         f"standard deviation of {_short(spread)} ({how_many(df, 'degree')} of freedom)."
     )
     return said

@@ -180,7 +180,7 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
         deviation), the differences to the first embedding (see
         `wordbias.nli.differences.paired_differences`), the measures of every embedding, and its
         quality. Where an embedding lacks words of a marked set, the rows of this set have no value
-        but a `reason`. Those of a model that read vectors with other values are `trusted`.
+        but a `reason`. Those that `Plan.trust_rows` took of other vectors are `trusted`.
 
     Raises
     ------
@@ -261,7 +261,8 @@ def trained_anew(plan: Plan, jobs: Sequence[Job]) -> list[str]:
             known, key = cached_about(path), _key(about)
             said = difference(dict(known), key) if known else None
             if said and _without_values(known) == _without_values(key):
-                said += " (--trust-rows takes rows of vectors with other values)"
+                more = " (--trust-rows takes rows of vectors with other values)"
+                said = "" if plan.trust_rows else said + more  # trusted rows are damaged
             others.append(f"{path}: its {said}" if said else f"{path}: has no rows")
     if not others:
         return []

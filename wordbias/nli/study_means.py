@@ -11,6 +11,7 @@ import numpy as np
 from wordbias.comparison import correlation_row
 from wordbias.correlation import correlation
 from wordbias.measures.panel import SELF
+from wordbias.measures.registry import MEASURES
 from wordbias.nli.arms import Arm, is_one
 from wordbias.results import Row
 
@@ -157,9 +158,10 @@ def correlations_with_error(rows: Sequence[Row], *, signed: bool = False) -> lis
         variant = row.details.get(_VARIANTS.get(row.measure.split("-")[0], ""))
         name = f"{row.measure} ({variant})" if variant else row.measure
         value = np.nan if row.value is None else row.value
-        neutral = row.details.get("neutral")
-        if not signed and row.details.get("better") == "neutral" and neutral is not None:
-            name, value = f"|{name}|", abs(value - neutral)
+        known = MEASURES.get(row.measure)
+        ideal = {**(known.ideal if known else {}), **row.details}  # a row without a value has none
+        if not signed and ideal.get("better") == "neutral" and "neutral" in ideal:
+            name, value = f"|{name}|", abs(value - ideal["neutral"])
         columns.setdefault(name, {})[row.subject] = value
     e = np.array(list(error.values()))
     made = []
