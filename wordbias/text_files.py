@@ -47,7 +47,7 @@ def parse_size(text: str) -> int:
     size = float(match[1]) * _UNITS[match[2].removesuffix("B")]
     if size >= 1 << 63:
         raise WordbiasError(f"{text!r}: expected a size of at most 9223372TB")
-    return int(size)
+    return round(size)
 
 
 def set_longest_line(size: int | None) -> None:

@@ -22,6 +22,7 @@ from wordbias import progress
 from wordbias.functions import train_vectors as train_vectors_module
 from wordbias.functions.train_vectors import _pairs
 from wordbias.glove.objectives import GloVe, Recipe
+from wordbias.text_files import parse_size
 
 QUICK: dict[str, Any] = {"dim": 8, "epochs": 2}
 GN_GLOVE: dict[str, Any] = {**QUICK, "objective": "gn-glove"}
@@ -523,3 +524,8 @@ def test_progress_says_what_is_done(
     assert cli("train-vectors", corpus, "-o", tmp_path / "o.txt", *options(QUICK)).code == 0
     counting = ["counting words", "counting co-occurrences", "sorting co-occurrences"]
     assert shown[:4] == [*counting, "training"]
+
+
+def test_a_size_is_the_same_in_another_unit() -> None:
+    for one, other, size in (("8.2GB", "8200MB", 8_200_000_000), ("1.1K", "1100 b", 1100)):
+        assert parse_size(one) == parse_size(other) == size
