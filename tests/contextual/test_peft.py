@@ -133,7 +133,12 @@ def test_a_loaded_sentence_transformer_is_exported_with_its_modules(
     pytest.importorskip("sentence_transformers")
     model = load(sentence_folder(tmp_path / "tiny", "Normalize"))
     if adapted:
-        model.add_adapter(peft.LoraConfig(target_modules=["query"], init_lora_weights=False))
+        try:
+            model.add_adapter(peft.LoraConfig(target_modules=["query"], init_lora_weights=False))
+        except ValueError as error:
+            if "version of PEFT" not in str(error):
+                raise
+            pytest.skip(f"transformers takes no adapter: {error}")
     (tmp_path / "tiny").rename(tmp_path / "away")  # as if it came from no folder
     adapter = wb.project(
         model,

@@ -396,8 +396,12 @@ class CausalModel(LoadedModel):
         last = {self.keeps: 1} if self.keeps else {}
         ids = torch.tensor(contexts, device=self.device)
         out = self.model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=True, **last)
-        cache: Any = getattr(out, "past_key_values", None)
-        if type(cache).__name__ != "DynamicCache":
+        given = next((name for name in _CACHES if getattr(out, name, None) is not None), "")
+        cache: Any = getattr(out, given, None) if given else None
+        layers = getattr(cache, "layers", ())  # those of a state space cannot be chosen from
+        if type(cache).__name__ != "DynamicCache" or not all(
+            hasattr(layer, "batch_select_indices") for layer in layers
+        ):
             return None
         rows = torch.tensor([row for row, _ in batch])
         firsts = torch.tensor([one.ids[one.given] for _, one in batch])
@@ -421,14 +425,16 @@ class CausalModel(LoadedModel):
         logits = self.model(
             input_ids=more.to(self.device),
             attention_mask=mask.to(self.device),
-            past_key_values=cache,
             use_cache=True,
+            **{given: cache},
         ).logits
         values[longer] += _summed(logits, targets, torch)
         return values
 
 
 _UNSCORED = -100
+_CACHES = ("cache", "past_key_values")
+"""Names of the keys and values of a context: in transformers from 5.24 on, and before."""
 
 
 def _summed(logits: Any, targets: Any, torch: Any) -> Float:
