@@ -226,6 +226,22 @@ def test_without_trust_they_are_trained_anew_and_the_note_says_what_takes_them(
     assert again == MODELS
 
 
+@pytest.mark.parametrize("removed", ["vectors", "embedding"])
+def test_a_key_without_its_hashes_ends_in_no_error(
+    call: Run, elsewhere: tuple[Path, list[Path]], monkeypatch: pytest.MonkeyPatch, removed: str
+) -> None:
+    out, vectors = elsewhere
+    path = out / f"{MODELS[1]}.rows.json"
+    stored = json.loads(path.read_text())
+    del stored["about"][removed]
+    path.write_text(json.dumps(stored))
+    again = _trained(monkeypatch)
+    rows = _rows(call(out, "--trust-rows", vectors=vectors))
+    assert again == MODELS[1:2] * (removed == "embedding")  # words and dimension are not known
+    trusted = {(row["subject"], row["seed"]) for row in rows if row.get("trusted")}
+    assert len(trusted) == 4 - len(again)
+
+
 @pytest.mark.parametrize("what", ["words", "damaged", "epochs"])
 def test_trusted_rows_agree_in_all_but_the_values(
     call: Run,

@@ -382,7 +382,7 @@ def _model_rows(plan: Plan, embedding: Embedding, job: Job) -> list[Row]:
             ),
         )
     more = {"seed": job.seed}
-    if about["vectors"] != job.about["vectors"]:
+    if about.get("vectors") != job.about["vectors"]:
         more["trusted"] = True
     return [replace(row, details={**row.details, **more}) for row in rows]
 
