@@ -497,7 +497,7 @@ def test_gendered_words_that_the_corpus_lacks(tmp_path: Path) -> None:
 
 
 def test_published_lists_are_found_with_all_their_pairs(shared_data: Path) -> None:
-    pairs = _pairs(None, shared_data / "gn_glove", as_published=True)
+    pairs = _pairs(None, shared_data / "gn_glove")
     assert len(pairs) == 222
     assert {("he", "she"), ("king", "queen")} < set(pairs)
 

@@ -43,7 +43,6 @@ Distance = Literal["l1", "l2"]
 PathLike = str | os.PathLike[str]
 
 _OF_GN_GLOVE = ("groups", "lists", "distance", "lambda_d", "lambda_e", "as_published")
-_GROUPS = "--groups FILE"
 _FEW = 8
 """Pairs below which wordbias debias gn-glove cannot check the last coordinate."""
 _SHOWN = 10
@@ -199,6 +198,8 @@ def train_vectors(
     """
     paths = [corpus] if isinstance(corpus, (str, os.PathLike)) else list(corpus)
     kind = _check_options(output, objective, dim, distance, lists, groups, as_published)
+    if as_published and groups is None and lists is None:
+        lists = GN_GLOVE
     for name, value in (("x-max", x_max), ("rate", rate)):
         check_number(f"--{name}", value, 0, above=True)
     check_number("--alpha", alpha, 0, 1)
@@ -223,7 +224,7 @@ def train_vectors(
     except WordbiasError as error:
         raise WordbiasError(f"--memory: {error}") from None
     text = Corpus.open(paths, cased=cased)
-    pairs = _pairs(groups, lists, as_published) if objective == "gn-glove" else []
+    pairs = _pairs(groups, lists) if objective == "gn-glove" else []
     need("torch", extra="torch", purpose="Training word vectors")
     from wordbias.glove.objectives import Gendered, GloVe, GNGloVe, PublishedGNGloVe, Recipe
     from wordbias.glove.training import check_checkpoint, train
@@ -269,7 +270,7 @@ def train_vectors(
                 found.vocabulary.index,
                 f"{text.name}: pairs",
                 repeated=as_published,
-                source="--lists FOLDER" if lists or (as_published and not groups) else _GROUPS,
+                source="--groups FILE" if lists is None else "--lists FOLDER",
             )
             about["gendered"] = asdict(gendered)
             kept = len(set(gendered.pairs))
@@ -375,11 +376,9 @@ def _check_options(
     return kind
 
 
-def _pairs(
-    groups: GroupsLike | None, lists: PathLike | None, as_published: bool
-) -> list[tuple[str, str]]:
+def _pairs(groups: GroupsLike | None, lists: PathLike | None) -> list[tuple[str, str]]:
     """Return the pairs of gendered words, the word of the first group first."""
-    if lists is None and (groups is not None or not as_published):
+    if lists is None:
         attribute = Attribute.load(groups)
         pairs = [*attribute.pairs, *attribute.equalise]
         if not pairs:
@@ -388,7 +387,7 @@ def _pairs(
                 'give it some, in a TOML file: [pairs] definitional = [["a", "b"], …]'
             )
         return pairs
-    files = _list_files(GN_GLOVE if lists is None else lists)
+    files = _list_files(lists)
     first, second = (_listed_words(file) for file in files)
     if not first or not second:
         raise WordbiasError(f"{files[bool(first)]}: has no words; expected one on each line")
