@@ -73,7 +73,10 @@ def check_settings(folder: Path, corpus: str, dim: int, epochs: int) -> None:
 
     file = folder / "settings.json"
     settings = {"sha256": sha256_of(corpus), "dim": dim, "epochs": epochs}
-    known = json.loads(file.read_text()) if file.exists() else None
+    try:
+        known = json.loads(file.read_bytes()) if file.exists() else None
+    except ValueError:
+        known = None
     if (folder / "counts").exists() or any(folder.glob("*[0-9].txt")):
         if known != settings:
             found = "unknown settings" if known is None else f"other settings, {known}"
