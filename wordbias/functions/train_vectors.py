@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -37,6 +37,11 @@ from wordbias.results import Report, Row, number
 from wordbias.text_files import parse_size, read_text
 from wordbias.vocabulary import GN_GLOVE
 from wordbias.wordlists import Attribute, GroupsLike
+
+if TYPE_CHECKING:
+    import torch
+
+    from wordbias.glove.objectives import Gendered, GloVe, Recipe
 
 Objective = Literal["glove", "gn-glove"]
 Distance = Literal["l1", "l2"]
@@ -226,7 +231,7 @@ def train_vectors(
     text = Corpus.open(paths, cased=cased)
     pairs = _pairs(groups, lists) if objective == "gn-glove" else []
     need("torch", extra="torch", purpose="Training word vectors")
-    from wordbias.glove.objectives import Gendered, GloVe, GNGloVe, PublishedGNGloVe, Recipe
+    from wordbias.glove.objectives import Gendered, Recipe
     from wordbias.glove.training import check_checkpoint, train
 
     chosen = find_device(device)
@@ -264,6 +269,7 @@ def train_vectors(
             "device": chosen.type,
         }
         notes: list[str] = []
+        gendered = None
         if objective == "gn-glove":
             gendered = Gendered.find(
                 pairs,
@@ -279,19 +285,7 @@ def train_vectors(
                     f"{how_many(kept, 'pair')} found in the corpus; with fewer than {_FEW}, "
                     "wordbias debias gn-glove cannot check w_g"
                 )
-        try:
-            if objective == "gn-glove":
-                model_of = PublishedGNGloVe if as_published else GNGloVe
-                model: GloVe = model_of(len(words), recipe, gendered, chosen)
-            else:
-                model = GloVe(len(words), recipe, chosen)
-        except (MemoryError, RuntimeError, ValueError) as error:  # RuntimeError is that of torch
-            if not isinstance(error, MemoryError) and not re.search("memory|too big", str(error)):
-                raise
-            raise WordbiasError(
-                f"--dim: there is not enough memory to train {len(words):,} words × {dim:,}; give "
-                "a lower --dim or --max-vocab, or a higher --min-count"
-            ) from None
+        model = _untrained(len(words), recipe, gendered, as_published, chosen)
         history = train(
             model,
             found,
@@ -320,7 +314,7 @@ def train_vectors(
         f"{found.vocabulary.distinct:,} distinct words, {found.cells:,} pairs of frequent words "
         "that co-occur.",
     ]
-    if objective == "gn-glove":
+    if gendered is not None:
         heading.append(
             f"Gendered words found: {len(gendered.first)} and {len(gendered.second)}, in "
             f"{len(gendered.pairs)} of {gendered.listed} pairs."
@@ -486,6 +480,31 @@ def _counted(
             "remove the folder, or name another one with --counts"
         )
     return found
+
+
+def _untrained(
+    words: int, recipe: Recipe, gendered: Gendered | None, as_published: bool, device: torch.device
+) -> GloVe:
+    """Return a model with its initial values; that of GN-GloVe, if there are gendered words.
+
+    Raises
+    ------
+    WordbiasError
+        If it does not fit into memory.
+    """
+    from wordbias.glove.objectives import GloVe, GNGloVe, PublishedGNGloVe
+
+    try:
+        if gendered is None:
+            return GloVe(words, recipe, device)
+        return (PublishedGNGloVe if as_published else GNGloVe)(words, recipe, gendered, device)
+    except (MemoryError, RuntimeError, ValueError) as error:  # torch has a RuntimeError for it
+        if not isinstance(error, MemoryError) and not re.search("memory|too big", str(error)):
+            raise
+        raise WordbiasError(
+            f"--dim: there is not enough memory to train {words:,} words × {recipe.dim:,}; give a "
+            "lower --dim or --max-vocab, or a higher --min-count"
+        ) from None
 
 
 def _remove(checkpoint: Path, folder: Path | None, target: Path) -> None:
