@@ -116,14 +116,28 @@ def test_occupations_lean_if_the_interval_and_chance_are_left() -> None:
         assert "cannot be told" in said(rows)
 
 
-def test_seat_decides_on_associations_and_ceat_may_contradict() -> None:
-    for p, text in ((SIGNIFICANT - 0.001, "find gender in"), (SIGNIFICANT, "cannot tell in")):
-        assert f"Association tests {text} x/y × a/b (SEAT 1.20" in said(
-            [seat(1.2, p), ceat(0.5, 0.1, 0.9)]
-        )
-    for low, value in ((-0.1, 0.3), (-0.9, -0.5)):
-        rows = [seat(1.2, 0.01), ceat(value, low, value + 0.2)]
-        assert "Association tests contradict each other in" in said(rows)
+@pytest.mark.parametrize(
+    ("p", "low", "text"),
+    [
+        (SIGNIFICANT - 0.001, 0.1, "SEAT and CEAT show gender in"),
+        (SIGNIFICANT - 0.001, -0.1, "SEAT shows gender, CEAT does not, in"),
+        (SIGNIFICANT, 0.1, "SEAT does not show gender, CEAT does, in"),
+        (SIGNIFICANT, -0.1, "Neither SEAT nor CEAT shows gender in"),
+    ],
+)
+def test_each_association_test_says_what_it_shows(p: float, low: float, text: str) -> None:
+    found = said([seat(1.2, p), ceat(0.5, low, 0.9)])
+    ends = f"0.50 ({'−' * (low < 0)}0.10 to 0.90)"
+    assert f"{text} x/y × a/b (SEAT 1.20, p = {p:.2g}; CEAT {ends})." in found
+    assert ("other words would give as much" in found) is ((p < SIGNIFICANT) != (low > 0))
+    alone = said([seat(1.2, p)])
+    assert "CEAT" not in alone
+    assert ("SEAT shows gender in" in alone) is (p < SIGNIFICANT)
+
+
+def test_association_tests_of_other_signs_contradict_each_other() -> None:
+    rows = [seat(1.2, 0.01), ceat(-0.5, -0.9, -0.3)]
+    assert "SEAT and CEAT contradict each other in x/y × a/b" in said(rows)
 
 
 # After

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from wordbias.pages.lines import chance_range, interval, is_number, minus
+from wordbias.pages.lines import chance_range, interval, is_number, minus, value_text
 from wordbias.results import NO_PROOF
 from wordbias.rows import Found
 
@@ -255,30 +255,43 @@ def _one_pronoun(gap: Found | None) -> str:
     )
 
 
-def _associations(one: ModelRows) -> list[str]:
-    """Say what the association tests find, and where CEAT contradicts SEAT.
+_TESTS = {
+    (True, True): "SEAT and CEAT show gender in",
+    (True, False): "SEAT shows gender, CEAT does not, in",
+    (False, True): "SEAT does not show gender, CEAT does, in",
+    (False, False): "Neither SEAT nor CEAT shows gender in",
+    (True, None): "SEAT shows gender in",
+    (False, None): "SEAT does not show gender in",
+}
+"""Beginnings of a sentence, by what SEAT and CEAT show; None is not measured."""
+_WHY_TESTS_DIFFER = (
+    "They ask different things: the p of SEAT is whether other words would give as much; the "
+    "interval of CEAT takes the words as given, and that of a model with random weights often "
+    "leaves 0 out, too."
+)
 
-    SEAT decides, whose p asks whether other words would give as much. The interval of CEAT takes
-    the words as given; that of an encoder with random weights often leaves 0 out.
-    """
+
+def _associations(one: ModelRows) -> list[str]:
+    """Say what SEAT shows by its p, and CEAT by its interval, and why they differ."""
     found: dict[str, list[str]] = {}
+    differ = False
     for name in one.sets(SEAT):
         seat, ceat = one.get(SEAT, name=name), one.get(CEAT, name=name)
         if seat is None:
             continue
         p = seat.get("p_holm")
         clear = is_number(p) and p < SIGNIFICANT
-        key = "find gender in" if clear else "cannot tell in"
-        text = f"{query_text(seat)} (SEAT {_value(seat)}" + (
-            f", p = {p:.2g}" if is_number(p) else ""
-        )
-        if ceat is not None:
-            text += f"; CEAT {_value(ceat)}"
-            if clear and (not _is_clear(ceat) or ceat["value"] * seat["value"] < 0):
-                key = "contradict each other in"
+        shown = None if ceat is None else _is_clear(ceat)
+        text = f"{query_text(seat)} (SEAT {_value(seat)}"
+        text += f", p = {p:.2g}" if is_number(p) else ""
+        text += f"; CEAT {value_text(ceat, 2)}" if ceat is not None else ""
+        key = _TESTS[clear, shown]
+        if clear and shown and ceat is not None and ceat["value"] * seat["value"] < 0:
+            key = "SEAT and CEAT contradict each other in"
+        differ = differ or shown not in (None, clear)
         found.setdefault(key, []).append(f"{text})")
-    parts = [f"{key} {'; '.join(texts)}" for key, texts in found.items()]
-    return [f"Association tests {'. They '.join(parts)}."] if parts else []
+    said = [f"{key} {'; '.join(texts)}." for key, texts in found.items()]
+    return [" ".join([*said, *([_WHY_TESTS_DIFFER] if differ else [])])] if said else []
 
 
 # After a projection
