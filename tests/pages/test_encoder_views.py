@@ -87,13 +87,14 @@ def test_every_row_of_the_audit_is_in_these_sections() -> None:
 
 def test_the_first_table_has_a_column_for_each_projection_and_says_which_help() -> None:
     summary = model_sections(rows())[0].grids[0].table
-    assert summary.columns == ["measure", "before", *COLUMNS, "chance"]
+    assert summary.columns == ["measure", "before", "chance", *COLUMNS]
     by_name = {line[0]: line[1:] for line in summary.cells}
     assert by_name["Probing: compression"][0] == "2.67 (0.10 to 0.90)"
-    assert by_name["Probing: compression"][1].endswith("; Δ −1.00 (−0.90 to −0.10)")
+    assert by_name["Probing: compression"][1] == "−0.40 to 0.40"
+    assert by_name["Probing: compression"][2].endswith("; Δ −1.00 (−0.90 to −0.10)")
     assert by_name["accuracy of the probe"][0] == "0.90 (0.10 to 0.90)"
-    assert by_name["bias left, of that beyond chance"] == ["", *["20%"] * len(COLUMNS), ""]
-    assert by_name["does it help?"] == ["", *["helps"] * len(COLUMNS), ""]
+    assert by_name["bias left, of that beyond chance"] == ["", "", *["20%"] * len(COLUMNS)]
+    assert by_name["does it help?"] == ["", "", *["helps"] * len(COLUMNS)]
 
 
 def test_the_picture_of_the_layers_has_every_mark_once() -> None:
@@ -157,7 +158,7 @@ def test_a_decoder_has_what_it_expects_and_predicts() -> None:
     cells = {line[0]: line[1:] for line in found[0].grids[0].table.cells}
     assert cells["perplexity"][0].startswith("31.3")
     assert cells["bits per byte"][0].startswith("1.234")
-    assert cells["perplexity before ÷ after"] == ["", "0.97", ""]
+    assert cells["perplexity before ÷ after"] == ["", "", "0.97"]
     (figure,) = found[3].figures
     assert figure.picture.count("% women: ") == 2 * 5
     assert "Lean of people whose occupation is not said: −0.40" in (

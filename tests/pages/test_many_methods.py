@@ -55,9 +55,10 @@ def rows(methods: tuple[str, ...] = METHODS) -> list[dict[str, Any]]:
 def test_each_method_has_a_column_in_the_order_of_the_rows() -> None:
     glance = next(one for one in sections(rows()) if one.key == "glance")
     columns = glance.grids[0].table.columns
-    assert list(columns[1:7]) == ["before", *METHODS]
+    assert list(columns[1:8]) == ["before", "chance", *METHODS]
     text = render_markdown([Document(rows())])
-    assert "| measure | before | misp:dims=8 | hard | hard,misp | inlp:rounds=10 | leace |" in text
+    named = " | ".join(["measure", "before", "chance", *METHODS])
+    assert f"| {named} |" in text
     assert "0.050 to 0.250 (2)" in text
 
 
@@ -70,6 +71,22 @@ def test_methods_stand_side_by_side_with_their_verdict() -> None:
     assert cells["misp:dims=8"][1].startswith("no: no measure changed clearly")
     assert cells["ran"][1] == "cannot tell: too few words"
     assert "direct bias (0.300 → 0.260)*" in cells["hard"][2]  # lowered by construction
+
+
+def test_values_along_axes_that_were_fitted_anew_say_so() -> None:
+    own = {"midb-abs", "direct-bias"}
+    refitted = [
+        {**row, "reference": "self"} if row["measure"] in own and row.get("column") else row
+        for row in rows()
+    ]
+    glance = next(one for one in sections(refitted) if one.key == "glance").grids[0].table
+    for line in glance.cells:
+        texts = dict(zip(glance.columns, line, strict=True))
+        expected = any(title in texts["measure"] for title in ("MIDB", "direct bias"))
+        assert not texts["before"].endswith("refitted")
+        assert all(texts[name].endswith(") refitted") == expected for name in METHODS)
+    assert "refitted: along the axis" in glance.note
+    assert "refitted" not in str(sections(rows()))
 
 
 def test_marks_of_methods_differ_in_shape_and_colour() -> None:
@@ -138,6 +155,22 @@ def test_a_symbol_of_each_shape_is_drawn_around_its_point() -> None:
     points = re.findall(r"(-?[\d.]+),(-?[\d.]+)", mark(10, 20, "a", shape="up", size=4))
     assert {abs(float(x) - 10) <= 4 for x, _ in points} == {True}
     assert min(float(y) for _, y in points) < 20 < max(float(y) for _, y in points)
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_chance_is_in_sight_beside_the_value_before(tmp_path: Path, width: int) -> None:
+    path = tmp_path / "page.html"
+    path.write_text(render_page([Document(rows())]), encoding="utf-8")
+    with Browser() as browser:
+        browser.show(width)
+        browser.open(path)
+        places = "[...document.querySelectorAll('td[data-label=chance]')].map(one => {{{}}})"
+        ends = "const r = one.getBoundingClientRect(); return [r.left, r.right]"
+        found = browser.evaluate(places.format(ends))
+        assert len(found) == 2 * len(MAIN)  # at a glance, and in its own section
+        assert all(0 <= left < right <= width for left, right in found)
+        before = "return one.previousElementSibling.dataset.label"
+        assert set(browser.evaluate(places.format(before))) == {"before"}
 
 
 @pytest.mark.parametrize("width", [390, 1280])

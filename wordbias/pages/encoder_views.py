@@ -119,27 +119,29 @@ def _summary(one: ModelRows, prefix: str) -> Section | None:
         known = [one.get(measure, stage) for stage in stages]
         row = next((row for row in known if row is not None), None)
         if row is not None:
-            cells.append([_title(measure), *map(_changed_text, known), chance_range(row)])
+            texts = [*map(_changed_text, known)]
+            cells.append([_title(measure), texts[0], chance_range(row), *texts[1:]])
     for name in one.sets(SEAT):
         known = [one.get(SEAT, stage, name=name) for stage in stages]
         row = next((row for row in known if row is not None), None)
         if row is not None:
-            cells.append([f"SEAT, {query_text(row)}", *map(_changed_text, known), ""])
+            texts = [*map(_changed_text, known)]
+            cells.append([f"SEAT, {query_text(row)}", texts[0], "", *texts[1:]])
     if not cells:
         return None
     if len(stages) > 1:
         left = [one.get(LEFT, stage) for stage in stages]
         share = ["" if row is None else f"{row['value']:.0%}" for row in left]
-        cells.append(["bias left, of that beyond chance", *share, ""])
+        cells.append(["bias left, of that beyond chance", share[0], "", *share[1:]])
         said = [verdict(one, stage) for stage in stages[1:]]
-        cells.append(["does it help?", "", *said, ""])
+        cells.append(["does it help?", "", "", *said])
     note = (
         "In brackets the 95 % interval; after Δ the change since before and its interval, over the "
         "same draws. chance: the range of values where there is nothing to find."
     )
     table = Table(
         _titled(prefix, "The last layer, before and after each projection"),
-        ["measure", *stages, "chance"],
+        ["measure", BEFORE, "chance", *stages[1:]],
         cells,
         note,
     )

@@ -134,6 +134,11 @@ def is_column(row: Found) -> bool:
     return given(row, "column") and given(row, "stage") and row["stage"] != BEFORE
 
 
+def is_refitted(row: Found | None) -> bool:
+    """Return whether a value of a column is along axes that were fitted anew to its vectors."""
+    return row is not None and is_column(row) and row.get("reference") == "self"
+
+
 def stages_of(lines: Sequence[Line]) -> list[str]:
     """Return the stages that occur, in the order of the columns."""
     return _in_order(dict.fromkeys(stage for line in lines for stage in line.stages))
@@ -189,6 +194,7 @@ def value_text(row: Found | None, digits: int = 3) -> str:
     return f"{text} ({low} to {high})"
 
 
+REFITTED = "refitted: along the axis or subspace that was fitted anew to the vectors of the column"
 CHANCE = (
     "chance: the mean and range of the same measure on the vectors before, along axes that do not "
     "mean the attribute"

@@ -26,7 +26,7 @@ from wordbias.pages.views import sections
 from wordbias.results import LIMITS
 from wordbias.rows import Found, given
 
-_NUMERIC = re.compile(r"(?:[-−–.,%()+→ \d]|to|e[-+])*")
+_NUMERIC = re.compile(r"(?:[-−–.,%()+→ \d]|to|e[-+]|refitted)*")
 _NAMED = 3  # subjects in a title
 _LONGEST = 120  # characters of a fact
 

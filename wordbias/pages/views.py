@@ -17,11 +17,13 @@ from wordbias.pages.encoder_answers import is_of_model
 from wordbias.pages.forest import forest, strip, strip_legend
 from wordbias.pages.lines import (
     CHANCE,
+    REFITTED,
     Line,
     about,
     chance_text,
     ideal,
     is_number,
+    is_refitted,
     known_text,
     main_attribute,
     make_lines,
@@ -337,6 +339,7 @@ def line_grid(
     reasons = [row["reason"] for line in lines for row in line.stages.values() if "reason" in row]
     reasons += [row["reading"] for line in lines for row in _with_reading(line).values()]
     reasons += [CHANCE] if any(map(chance_text, lines)) else []
+    reasons += [REFITTED] if any(is_refitted(r) for ln in lines for r in ln.stages.values()) else []
     note = "; ".join(dict.fromkeys(map(str, reasons)))
     table = Table(title, [head for head, _ in columns], cells, note)
     stages = stages_of(lines)
@@ -349,9 +352,12 @@ def _columns(lines: Sequence[Line], details: bool, named: Callable[[str], str]) 
     compared = any(change(line, stage) != UNKNOWN for line in lines for stage in line.later)
     found: list[Column] = [("embedding", lambda line: line.subject)] if several else []
     found.append(("measure", lambda line: _with_variant(named(line.measure), line.variant)))
-    found += [(stage or "value", partial(_value, stage)) for stage in stages_of(lines)]
+    values: list[Column] = [
+        (stage or "value", partial(_value, stage)) for stage in stages_of(lines)
+    ]
+    chance: list[Column] = [("chance", chance_text)] if any(map(chance_text, lines)) else []
+    found += [*values[:1], *chance, *values[1:]]  # chance is in sight however many columns follow
     found += [("change", change_text)] if compared else []
-    found += [("chance", chance_text)] if any(map(chance_text, lines)) else []
     found += [("known embeddings", known_text)] if any(map(known_text, lines)) else []
     found.append(("ideal", lambda line: ideal(line.any)))
     found += [("about", about)] if len({*map(about, lines)} - {""}) > 1 else []
@@ -373,7 +379,8 @@ def _with_variant(name: str, variant: str) -> str:
 
 
 def _value(stage: str, line: Line) -> str:
-    return value_text(line.stages.get(stage))
+    row = line.stages.get(stage)
+    return f"{value_text(row)} refitted" if is_refitted(row) else value_text(row)
 
 
 def _size(line: Line) -> str:
