@@ -7,13 +7,16 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import cache
-from math import ceil
+from math import ceil, sqrt
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy import stats
+from scipy.spatial.distance import pdist
+
+from wordbias.wordlists.templates import Templates
 
 ROOT = Path(__file__).resolve().parents[2]
 STUDY = (ROOT / "docs" / "study.md").read_text(encoding="utf-8")
@@ -360,10 +363,11 @@ def test_what_twelve_trainings_of_gn_glove_find() -> None:
     assert needed(base, spread, len(OF_WA))[-1] == 7
 
 
-def fall(d: NDArray[np.float64], base: float) -> int:
+def fall(d: NDArray[np.float64], base: float, places: int = 0) -> float:
     """Return the share of a base, in percent, from which on a fall is excluded (t test at .05)."""
     low = stats.t.interval(0.9, len(d) - 1, d.mean(), stats.sem(d))[0]
-    return ceil(max(0.0, -100 * low / base))
+    share = ceil(10**places * max(0.0, -100 * low / base)) / 10**places
+    return share if places else int(share)
 
 
 def test_the_falls_that_are_excluded() -> None:
@@ -372,10 +376,9 @@ def test_the_falls_that_are_excluded() -> None:
     assert f"A fall of {max(falls.values())} % or more is excluded for every arm" in SAID
     assert f"and falls alone of {max(falls['gn'], falls['wa'])} % or more" in SAID
     from_wa = replace(GN, arms=OF_WA).differences(E, "nouns", "wa")
-    shares = [fall(d, of[E, "nouns", "", "wa"].mean()) for d in from_wa.values()]
-    said = (
-        "up to {} % with the default is not excluded, nor one of up to {} % with MISP as published"
-    )
+    base = of[E, "nouns", "", "wa"].mean()
+    shares = [fall(d, base, places=2) for d in from_wa.values()]
+    said = "from {:.2f} % on with the default, and from {:.2f} % on with MISP as published"
     assert said.format(*shares) in SAID
 
 
@@ -448,3 +451,101 @@ def test_midb_of_the_first_study_is_negative() -> None:
     """In the page's table, from which the sentence on its sign follows."""
     measures = GLOVE.table("| | MIDB of unit vectors |")
     assert all(cells[0].startswith("−") for cells in measures.values())
+
+
+def test_the_scale_of_the_study() -> None:
+    """The first paragraph: dimensions, pairs, accuracy and E of the arms of both studies."""
+    opening = SAID[: SAID.index(" In the paper MISP, a soft removal")]
+    accuracies, errors = {}, []
+    for study, arms in ((GLOVE, (BASE,)), (GN, (BASE, "gn", "wa"))):
+        of = values(study.folder)
+        each = [of["snli-accuracy", "dev", "", arm].mean() for arm in study.every_arm]
+        accuracies[study.folder] = each
+        errors += [of[E, "nouns", "", arm].mean() for arm in arms]
+        for path in (ROOT / "benchmarks" / study.folder).glob("*.rows.json"):
+            about = json.loads(path.read_text(encoding="utf-8"))["about"]
+            dim, pairs = about["embedding"]["dim"], about["data"]["train"]["pairs"]
+            assert f"word vectors of {dim} dimensions, {pairs:,} training pairs" in opening
+    first, second = (short(np.mean(each), 2) for each in accuracies.values())
+    assert f"{first} (GloVe 6B) or {second} (vectors trained here)" in opening
+    assert (
+        f"*E* is {short(min(errors), 2)} to {short(max(errors), 2)} with GloVe and GN-GloVe"
+        in opening
+    )
+    every = [value for each in accuracies.values() for value in each]
+    assert f"accuracy is {short(min(every))} to {short(max(every))} by arm" in SAID
+
+
+def test_the_table_and_the_lists_of_the_paper(shared_data: Path) -> None:
+    found = (shared_data / "published" / "paper1_table6.csv").read_text(encoding="utf-8")
+    sixth = {line.split(",")[0]: float(line.split(",")[-1]) for line in found.splitlines()[1:]}
+    found = (shared_data / "published" / "paper1_table1.csv").read_text(encoding="utf-8")
+    first = {
+        line.split(",")[0]: float(line.split(",")[-1])
+        for line in found.splitlines()
+        if ",nouns," in line
+    }
+    arms = "GN-GloVe", "GN-GloVe(w_a)"
+    shown = [100 * (table[arm] / table["GloVe"] - 1) for table in (sixth, first) for arm in arms]
+    said = (
+        "The paper has {:+.0f} % and {:+.0f} % by its Table 6, {:+.0f} % and {:+.0f} % by Table 1."
+    )
+    assert said.format(*shown) in SAID
+    ends = [short(sixth[arm], 2) for arm in reversed(arms)]
+    assert "where the paper has {} to {}.".format(*ends) in SAID
+    assert f"from {short(sixth['GN-GloVe(w_a)'])} to .1107: by .038, or 26 %." in SAID
+    assert (round(0.149 - 0.1107, 3), round(100 * (1 - 0.1107 / 0.149))) == (0.038, 26)
+    ours, theirs = Templates.load(), Templates.load(shared_data / "dev2020")
+    counted = []
+    for named in (lambda one: one.verbs, lambda one: {**one.objects, "": one.people}):
+        mine, other = (
+            {word for words in named(one).values() for word in words} for one in (ours, theirs)
+        )
+        counted += [len(mine & other), len(mine)]
+    assert "{} of its {} verbs and {} of its {} objects are among".format(*counted) in SAID
+
+
+APART = 0.038  # the fall of the paper, from E .149 to .1107
+APPENDIX_C = (
+    *(0.1574, 0.2331, 0.1919, 0.1330, 0.1487, 0.1273, 0.1565, 0.2289, 0.1963, 0.1639, 0.1287),
+    *(0.1951, 0.1694, 0.2813, 0.1602, 0.2110, 0.1732, 0.1945, 0.1764, 0.1879, 0.1363, 0.1241),
+    0.1435,
+)  # E of the 23 models with permuted weights, as the paper prints them
+
+
+def beyond(spread: float) -> float:
+    """Return the probability that normal noise of this standard deviation is beyond the fall."""
+    return 2 * float(stats.norm.sf(APART / spread))
+
+
+def test_what_one_model_of_each_can_say() -> None:
+    shown = GLOVE.table("| | power for .038, twelve seeds |")
+    limits, falls = [], []
+    for name, study, arm, arms in (("GloVe", GLOVE, BASE, GLOVE.arms), ("w_a", GN, "wa", OF_WA)):
+        apart = replace(study, arms=arms).differences(E, "nouns", arm)
+        spread, _ = pooled(apart)
+        alike = values(study.folder)[E, "nouns", "", arm]
+        one = float(alike.std(ddof=1))
+        pairs = pdist(alike[:, None])
+        made = [power(APART, spread, SEEDS, len(arms)), beyond(spread), beyond(one * sqrt(2))]
+        counted = f"{np.sum(pairs > APART)} of {len(pairs)}"
+        assert shown[name] == [*(short(value, 2) for value in made), counted]
+        variances = (SEEDS - 1) * one**2 / stats.chi2.ppf([0.975, 0.025], SEEDS - 1)
+        limits += [short(one), *(short(beyond(sqrt(2 * v)), 2) for v in variances)]
+        falls += [interval(apart[which])[0] < -APART for which in OF_WA]
+    said = "same arm, {0} and {3}, from which follow 95 % limits of {1} to {2} and of {4} to {5}."
+    assert said.format(*limits) in SAID
+    assert falls == [True, True, True, False]  # "in one of four cases: … as published on w_a"
+    powers, same, different = zip(*(shown[name][:3] for name in ("GloVe", "w_a")), strict=True)
+    assert "power to find it was {} on GloVe and {} on w_a".format(*powers) in SAID
+    assert "with probability {} on GloVe and {} on w_a".format(*same) in SAID
+    assert "models of different seeds with {} and {}".format(*different) in SAID
+    ends = (short(end(APPENDIX_C)) for end in (min, max))
+    said = (
+        "has {} more, with MISP's weights in other orders: their *E* is {} to {}, with a standard"
+    )
+    assert said.format(len(APPENDIX_C), *ends) in SAID
+    assert f"deviation of {short(np.std(APPENDIX_C, ddof=1))}. How much of that" in SAID
+    for page in ("papers/dawkins-2021.md", "../CHANGELOG.md"):
+        text = " ".join((ROOT / "docs" / page).read_text(encoding="utf-8").split())
+        assert "with probability {} (GloVe) and {} (w_a)".format(*same) in text
