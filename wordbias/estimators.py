@@ -672,12 +672,20 @@ class LEACE(Method):
     .. math:: x - W^{+} U U^\top W (x - \mathrm{E}[x]), \quad W = (\Sigma_{xx}^{1/2})^{+},
 
     where :math:`U U^\top` projects onto the columns of :math:`W \Sigma_{xz}`. It makes the
-    groups' means equal, and of all affine maps that do so it moves the rows least.
+    groups' means equal. With ``shrinkage=False`` it is the affine map that does so and moves the
+    fitted rows least; with the shrunk covariance they move further. One row far longer than all
+    others decides the shrinkage: leave it out.
+
+    Do not train on the rows that it was fitted on. Their means are equal over all of them, so that
+    those of one part differ against those of the rest: a classifier that is trained on one part
+    reads the other part's groups backwards (arXiv 2403.16142). ``erase`` has ``cross_fit``.
 
     Parameters
     ----------
     method : str
         ``leace``, or ``orth``: the orthogonal projection that makes the means equal.
+    shrinkage : bool
+        Shrink the covariance towards a multiple of the identity, as the authors do by default.
     random_state : int, RandomState or None
         Seed of the held-out words; no rows are held out.
     classes : int, optional
@@ -706,6 +714,7 @@ class LEACE(Method):
     _name = "leace"
     _takes_rows = True
     method: str = "leace"
+    shrinkage: bool = True
     random_state: Seed = 0
     classes: int | None = None
     per_class: int | None = None

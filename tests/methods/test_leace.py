@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from wordbias import Attribute, Embedding, WordbiasError
+from wordbias import LEACE, Attribute, Embedding, WordbiasError
 from wordbias.methods import inlp
 from wordbias.methods.classes import labelled_words
 from wordbias.methods.fitted import Fitted
@@ -124,10 +124,13 @@ def test_a_linear_classifier_learns_nothing_of_the_fitted_words(model: Any, clas
 
 
 @with_library
+@pytest.mark.parametrize("shrinkage", [True, False])
 @pytest.mark.parametrize("unbalanced", [False, True])
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("method", METHODS)
-def test_it_is_the_eraser_of_concept_erasure(method: str, classes: int, unbalanced: bool) -> None:
+def test_it_is_the_eraser_of_concept_erasure(
+    method: str, classes: int, unbalanced: bool, shrinkage: bool
+) -> None:
     import torch
 
     with warnings.catch_warnings():
@@ -135,8 +138,8 @@ def test_it_is_the_eraser_of_concept_erasure(method: str, classes: int, unbalanc
         from concept_erasure import LeaceEraser
     x, labels = _learned(classes, unbalanced)
     z = torch.nn.functional.one_hot(torch.tensor(labels)).double()
-    eraser = LeaceEraser.fit(torch.tensor(x), z, method=method)
-    found = fit_erasure(x, labels, method)
+    eraser = LeaceEraser.fit(torch.tensor(x), z, method=method, shrinkage=shrinkage)
+    found = fit_erasure(x, labels, method, shrinkage)
     rows = sample().vectors[:200].astype(float)
     expected = eraser(torch.tensor(rows)).numpy()
     np.testing.assert_allclose(found(rows), expected, rtol=0, atol=1e-7)
@@ -183,6 +186,57 @@ def test_it_moves_words_less_than_other_erasures(classes: int) -> None:
     iterated = inlp.fit(sample(), classes=classes)
     assert least * (1 - 1e-9) <= found["leace"] < found["orth"]
     assert found["leace"] < _change(x, iterated(x))
+    plain = _change(x, fit_erasure(x, labels, shrinkage=False)(x))
+    assert plain == pytest.approx(least, rel=1e-9)
+
+
+def _ill_conditioned(smallest: float = 1e-4) -> tuple[Matrix, Integers]:
+    """Rows whose standard deviations fall from 1 to the smallest."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(2, size=2000)
+    x = rng.normal(size=(2000, 40)) + 0.5 * np.outer(labels, rng.normal(size=40))
+    return x * np.geomspace(1, smallest, 40), labels
+
+
+def test_only_without_shrinkage_it_is_the_least_change() -> None:
+    """Of 50 other maps that make the means equal none moves the rows less; the shrunk one more."""
+    x, labels = _ill_conditioned()
+    plain = fit_erasure(x, labels, shrinkage=False)
+    means = np.stack([plain(x)[labels == label].mean(0) for label in range(2)])
+    np.testing.assert_allclose(means, [x.mean(0)] * 2, rtol=0, atol=_rounding(x))
+    least, rng = _change(x, plain(x)), np.random.default_rng(1)
+    apart = x[labels == 1].mean(0) - x[labels == 0].mean(0)
+    for _ in range(50):  # x − apart ⟨r, x − mean⟩ with ⟨r, apart⟩ = 1
+        free = rng.normal(size=40)
+        free -= apart * (free @ apart) / (apart @ apart)
+        size = rng.uniform(0, 0.1) * np.linalg.norm(plain.right) / np.linalg.norm(free)
+        other = x - np.outer((x - x.mean(0)) @ (plain.right[0] + size * free), plain.left[:, 0])
+        assert least < _change(x, other)
+    assert _change(x, fit_erasure(x, labels)(x)) > 1.2 * least
+
+
+def test_one_huge_row_decides_the_shrinkage() -> None:
+    """All others then move as under the orthogonal projection; without shrinkage they do not."""
+    x, labels = _ill_conditioned(0.01)
+    huge = np.zeros((2002, 41))  # a coordinate of its own, in two rows of one class
+    huge[:2000, :40], huge[2000:, :40] = x, x[labels == 0].mean(0)
+    huge[2000:, 40] = 1e5, -1e5
+    labels = np.append(labels, [0, 0])
+    orthogonal = fit_erasure(huge[:, :40], labels, "orth")(x)
+    shrunk, plain = (
+        fit_erasure(huge, labels, shrinkage=one)(huge)[:2000, :40] for one in (True, False)
+    )
+    assert _change(shrunk, orthogonal) < 1e-3 * _change(plain, orthogonal)
+
+
+def test_the_setting_of_the_estimator_and_of_words_is_that_of_the_function() -> None:
+    x, labels = _ill_conditioned()
+    expected = fit_erasure(x, labels, shrinkage=False)(x)
+    estimator = LEACE(shrinkage=False).fit(x, labels)
+    np.testing.assert_allclose(estimator.transform(x), expected, rtol=0, atol=_rounding(x))
+    (step,) = LEACE(shrinkage=False).fit(sample()).fitted_.steps
+    learned = fit_erasure(*_learned(2), shrinkage=False)
+    np.testing.assert_array_equal(step.right, learned.right)
 
 
 def test_the_length_of_the_vectors_does_not_matter() -> None:

@@ -58,7 +58,7 @@ def fit_moments(
     _check(name, listed)
     steps: tuple[Step, ...]
     if name == "leace":
-        steps = (erase(listed, given.get("method", "leace")),)
+        steps = (erase(listed, given.get("method", "leace"), given.get("shrinkage", True)),)
     elif name == "hard":
         steps = (means_removed(listed, given.get("direction", "means")), Normalise())
     else:
