@@ -82,12 +82,12 @@ def test_parquet_keeps_its_other_columns(tmp_path: Path, cli: Run) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     clean = tmp_path / "clean.parquet"
     done = cli(
-        "erase", source, "--labels", "gender", "--keep", "job", "--missing", "drop",
+        "erase", source, "--labels", "gender", "--also", "job", "--missing", "drop",
         "--split", "split", "-o", clean,
     )  # fmt: skip
     assert done.code == 0, done.err
     assert "2 rows without a label only mapped" in " ".join(done.out.split())
-    assert "job, to be kept" in done.out
+    assert "job, a task" in done.out
     before, after = parquet.read_table(source), parquet.read_table(clean)
     assert after.schema.equals(before.schema, check_metadata=True)
     for name in ("id", "gender", "job", "split"):
@@ -213,7 +213,7 @@ def test_biographies_as_bags_of_their_words(shared_data: Path, tmp_path: Path, c
     (tmp_path / "gender.txt").write_text("\n".join(rows[i]["gender"] for i in usable))
     (tmp_path / "job.txt").write_text("\n".join(rows[i]["profession"] for i in usable))
     done = cli(
-        "erase", tmp_path / "bios.npy", "--labels", tmp_path / "gender.txt", "--keep",
+        "erase", tmp_path / "bios.npy", "--labels", tmp_path / "gender.txt", "--also",
         tmp_path / "job.txt", "--format", "json", "-q",
     )  # fmt: skip
     assert done.code == 0, done.err

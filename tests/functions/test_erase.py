@@ -134,7 +134,7 @@ def test_a_class_of_one_row_is_trained_on() -> None:
 def test_several_labels_are_erased_together() -> None:
     x, y = rows(800)
     z = np.where(x[:, 3] > np.median(x[:, 3]), "high", "low")
-    made = wb.erase(x, {"gender": y, "height": z}, keep={"task": np.where(x[:, 4] > 0, 1, 0)})
+    made = wb.erase(x, {"gender": y, "height": z}, also={"task": np.where(x[:, 4] > 0, 1, 0)})
     for concept in ("gender", "height"):
         before = found(made.report, "linear-probe", "before", concept)
         after = found(made.report, "linear-probe", "after", concept)
@@ -211,7 +211,7 @@ def test_tables_and_representations_bring_their_labels() -> None:
 
 def test_the_report_is_json_with_the_rows_that_are_promised() -> None:
     x, y = rows()
-    report = wb.erase(x, y, keep=np.where(x[:, 4] > 0, "up", "down")).report
+    report = wb.erase(x, y, also=np.where(x[:, 4] > 0, "up", "down")).report
     names = [row.measure for row in report]
     assert set(names) == {
         "linear-probe", "mlp-probe", "compression", "neighbour-recall", "cosine", "task-accuracy"
@@ -328,7 +328,7 @@ def test_classes_that_are_none_are_refused() -> None:
         ("y", {"split": ["train"] * 300, "held_out": 0.3}, "split= and held_out=: choose one"),
         ("y", {"split": ["train"] * 300}, "split=: no row is test"),
         ("y", {"split": ["left", "right"] * 150}, "split=: 'left' is not train, dev or test"),
-        ("y", {"keep": "job"}, "keep=.*job.*: neither a column"),
+        ("y", {"also": "job"}, "also=.*job.*: neither a column"),
         ("y", {"sts": "sts.tsv"}, "sts= is for model="),
         ("y", {"device": "cpu"}, "device= is for model="),
         ("y", {"texts": "t.tsv"}, "model=, texts= and labels= go together"),

@@ -54,7 +54,7 @@ def erased(
 ) -> tuple[ErasedModel, Path]:
     made = tmp_path_factory.mktemp("made")
     found = erase_model(
-        folder, COLUMNS, "gender", keep="verb", sts=pairs,
+        folder, COLUMNS, "gender", also="verb", sts=pairs,
         output=made / "erased", save_transform=made / "map.safetensors",
     )  # fmt: skip
     return found, made
@@ -242,7 +242,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"labels": "gender,sex"}, "labels='sex': neither a column"),
     ({"labels": GENDER[:3]}, "labels=: 3 values for 120 rows"),
     ({"labels": ["f"] * 120}, "label needs two classes at least; all are 'f'"),
-    ({"keep": "sex"}, "keep='sex': neither a column"),
+    ({"also": "sex"}, "also='sex': neither a column"),
     ({"split": "sex"}, "split='sex': neither a column"),
     ({"method": "magic"}, "method=: expected one of leace"),
     ({"sts": {"a": ["x"], "b": ["y"]}}, "1 different second texts"),
@@ -268,7 +268,7 @@ def test_the_command_line_writes_the_same_folder(
     (tmp_path / "texts.tsv").write_text("\n".join(["text\tgender\tverb", *lines]))
     done = cli(
         "erase", "--model", folder, "--texts", tmp_path / "texts.tsv", "--labels", "gender",
-        "--keep", "verb", "--sts", pairs, "--device", "cpu", "-o", tmp_path / "erased",
+        "--also", "verb", "--sts", pairs, "--device", "cpu", "-o", tmp_path / "erased",
         "--format", "json",
     )  # fmt: skip
     assert done.code == 0, done.err

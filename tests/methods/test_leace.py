@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
+import wordbias as wb
 from wordbias import LEACE, Attribute, Embedding, WordbiasError
 from wordbias.methods import inlp
 from wordbias.methods.classes import labelled_words
@@ -237,6 +238,11 @@ def test_the_setting_of_the_estimator_and_of_words_is_that_of_the_function() -> 
     (step,) = LEACE(shrinkage=False).fit(sample()).fitted_.steps
     learned = fit_erasure(*_learned(2), shrinkage=False)
     np.testing.assert_array_equal(step.right, learned.right)
+    named = wb.debias(None, "leace:shrinkage=false")
+    np.testing.assert_array_equal(
+        named.vectors, LEACE(shrinkage=False).fit_transform(sample()).vectors
+    )
+    assert "method leace, shrinkage no" in str(named.report)
 
 
 def test_the_length_of_the_vectors_does_not_matter() -> None:

@@ -168,7 +168,7 @@ def test_neighbours_and_cosines_are_those_of_scikit_learn() -> None:
 
 def test_nothing_changed_means_nothing_lost() -> None:
     x, y, held_out = rows()
-    reported = held_out_rows("x", x, x, held_out, {"y": y}, keep={"task": y})
+    reported = held_out_rows("x", x, x, held_out, {"y": y}, also={"task": y})
     assert found(reported, "neighbour-recall").value == 1
     assert found(reported, "cosine").value == pytest.approx(1, abs=1e-6)
     for measure in ("linear-probe", "mlp-probe", "compression", "task-accuracy"):
@@ -201,7 +201,7 @@ def test_compression_is_not_above_chance_where_nothing_is_read(share: float) -> 
 def test_a_task_is_probed_on_the_rows_that_have_its_label() -> None:
     x, y, held_out = rows()
     task = np.where(np.arange(len(x)) % 5 == 0, "", np.where(x[:, 3] > 0, "up", "down"))
-    row = found(held_out_rows("x", x, x, held_out, {"y": y}, keep={"task": task}), "task-accuracy")
+    row = found(held_out_rows("x", x, x, held_out, {"y": y}, also={"task": task}), "task-accuracy")
     assert (row.details["column"], row.details["better"]) == ("task", "higher")
     assert row.details["n"] == (held_out & (task != "")).sum()
     assert row.value is not None
@@ -227,7 +227,7 @@ def test_what_cannot_be_measured_has_a_reason() -> None:
     x, y, _ = rows(n=12)
     y[:12] = list("aabb") * 3
     reported = held_out_rows(
-        "x", x, x, np.arange(12) >= 8, {"y": y}, keep={"one": np.full(12, "a")}
+        "x", x, x, np.arange(12) >= 8, {"y": y}, also={"one": np.full(12, "a")}
     )
     assert "20 held-out rows" in found(reported, "neighbour-recall").details["reason"]
     assert "too few" in found(reported, "compression").details["reason"]

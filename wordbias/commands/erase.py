@@ -16,7 +16,7 @@ command: click.Command = shell(
     option("method", type=click.Choice(ROW_METHODS)),
     option("iterations", type=COUNT),
     option("save_transform", metavar="FILE"),
-    option("keep", metavar="COLUMN|FILE"),
+    option("also", metavar="COLUMN|FILE"),
     option("missing", type=click.Choice(MISSING)),
     option("held_out", type=FiniteRange(0, 0.9, min_open=True)),
     option("split", metavar="COLUMN|FILE"),
@@ -26,7 +26,7 @@ command: click.Command = shell(
     option("text_column", metavar="COLUMN"),
     option("batch_tokens", type=COUNT),
     examples="""
-        wordbias erase s.parquet --labels gender --keep profession -o clean.parquet
+        wordbias erase s.parquet --labels gender --also profession -o clean.parquet
         wordbias erase s.npy --labels labels.txt --save-transform leace.safetensors
         wordbias erase shards/ --labels gender,race --missing drop -o clean/ --jobs 2
         wordbias erase --model all-minilm --texts bios.tsv --labels gender -o all-minilm-erased

@@ -38,6 +38,7 @@ from wordbias.methods.methods import (
     parse_methods,
     refuse_unused,
     seed_of,
+    settings_of,
     wanted_by,
 )
 from wordbias.methods.misp import DIMS
@@ -621,10 +622,11 @@ def _label(key: str) -> str:
 
 
 def _title(fitted: Fitted) -> str:
+    default = settings_of(fitted.name)
     settings = ", ".join(
-        f"{key} {_cell(value)}"
+        f"{key} {'no' if value is False else _cell(value)}"
         for key, value in fitted.settings.items()
-        if value is not None and value is not False
+        if value is not None and (value is not False or default.get(key))
     )
     return f"{fitted.name}: {settings}" if settings else fitted.name
 

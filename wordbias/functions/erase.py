@@ -75,7 +75,7 @@ def erase(
     iterations: int = inlp.ITERATIONS,
     output: str | os.PathLike[str] | None = None,
     save_transform: str | os.PathLike[str] | None = None,
-    keep: LabelsLike | None = None,
+    also: LabelsLike | None = None,
     missing: str = MISSING[0],
     held_out: float = HELD_OUT,
     split: CellsLike | None = None,
@@ -112,8 +112,8 @@ def erase(
         File or folder for the rows, in the format that they have.
     save_transform : path, optional
         File for the fitted method, for apply.
-    keep : str, path, sequence or mapping of names to these, optional
-        Labels of tasks, which should stay as readable as they are: columns.
+    also : str, path, sequence or mapping of names to these, optional
+        Labels of tasks, which are read before and after as well; nothing keeps them: columns.
     missing : str
         Rows without a label: refuse, or drop them from fit and report; they are still mapped.
     held_out : float
@@ -199,7 +199,7 @@ def erase(
 
         return erase_model(
             model, texts, labels, method=method, settings=settings, output=output,
-            save_transform=save_transform, keep=keep, missing=missing, held_out=held_out,
+            save_transform=save_transform, also=also, missing=missing, held_out=held_out,
             split=split, text_column=text_column, sts=sts, batch_tokens=batch_tokens,
             device=device, seed=seed,
         )  # fmt: skip
@@ -223,7 +223,7 @@ def erase(
             {"VECTORS": rows.path or None, "--labels": path_of(labels)},
         )
     labelled = Labelled.of(rows, labels, missing)
-    kept = {} if keep is None else columns_of("--keep", keep, rows)
+    tasks = {} if also is None else columns_of("--also", also, rows)
     part = labelled.divided(rows, held_out, split, seed)
     fitted, read = _fitted(rows, method, settings, labelled, part == 1, seed)
     places, tested = choose_rows(np.flatnonzero(part == 1), np.flatnonzero(part == 2), seed)
@@ -233,7 +233,7 @@ def erase(
     found = held_out_rows(
         rows.name, before, after, tested,
         {name: labelled.cells(name, places) for name in labelled.codes},
-        keep={name: np.array(one.cells())[places] for name, one in kept.items()},
+        also={name: np.array(one.cells())[places] for name, one in tasks.items()},
         seed=seed, rounding=float(np.finfo(dtype).eps),
     )  # fmt: skip
     origin = Origin(read, "", int((part == 1).sum()), rows.dim, (), np.zeros((0, rows.dim)))

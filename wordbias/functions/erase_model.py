@@ -109,7 +109,7 @@ def erase_model(
     settings: Mapping[str, Any] | None = None,
     output: str | os.PathLike[str] | None = None,
     save_transform: str | os.PathLike[str] | None = None,
-    keep: LabelsLike | None = None,
+    also: LabelsLike | None = None,
     missing: str = MISSING[0],
     held_out: float = HELD_OUT,
     split: CellsLike | None = None,
@@ -128,7 +128,7 @@ def erase_model(
         which is not changed.
     texts
         Texts with other columns.
-    labels, keep, missing, held_out, split
+    labels, also, missing, held_out, split
         See `wordbias.erase`; rows are texts.
     method, settings
         See `wordbias.methods.rows.fit_rows`.
@@ -169,7 +169,7 @@ def erase_model(
     given = _open_texts(texts, text_column)
     rows = _as_rows(given)
     labelled = Labelled.of(rows, labels, missing)
-    kept = {} if keep is None else columns_of("--keep", keep, rows)
+    columns = {} if also is None else columns_of("--also", also, rows)
     part = labelled.divided(rows, held_out, split, seed)
     training, tested = np.flatnonzero(part == 1), np.flatnonzero(part == 2)
 
@@ -184,13 +184,13 @@ def erase_model(
 
     places, is_tested = choose_rows(training, tested, seed)
     cells = {label: labelled.cells(label, places) for label in named}
-    tasks = {label: np.array(column.cells())[places] for label, column in kept.items()}
+    tasks = {label: np.array(column.cells())[places] for label, column in columns.items()}
     stages = {OUTPUT: vectors} | ({INSIDE: vectors.without_last()} if vectors.last.steps else {})
     found: dict[str, list[Row]] = {}
     for stage, ending in stages.items():
         before = ending.outputs(x[places])
         after = ending.outputs(np.asarray(fitted(x[places]), np.float32))
-        measured = held_out_rows(subject, before, after, is_tested, cells, keep=tasks, seed=seed)
+        measured = held_out_rows(subject, before, after, is_tested, cells, also=tasks, seed=seed)
         found[stage] = [replace(row, details={**row.details, "vectors": stage}) for row in measured]
     task = []
     if pairs is not None:

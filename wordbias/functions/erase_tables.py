@@ -43,7 +43,7 @@ def verdicts(rows: Sequence[Row]) -> list[str]:
         before, after = (_found(rows, TASK, stage, column) for stage in ("before", "after"))
         if before.value is not None and after.value is not None:
             lines.append(
-                f"{column}, to be kept: a linear probe was right for {_share(before.value)} before "
+                f"{column}, a task: a linear probe was right for {_share(before.value)} before "
                 f"and for {_share(after.value)} after; always guessing the most frequent one is "
                 f"right for {_share(after.details['neutral'])}."
             )

@@ -71,7 +71,7 @@ def held_out_rows(
     held_out: NDArray[np.bool_],
     labels: Mapping[str, Cells],
     *,
-    keep: Mapping[str, Cells] | None = None,
+    also: Mapping[str, Cells] | None = None,
     seed: int = 0,
     rounding: float = float(np.finfo(np.float32).eps),
 ) -> list[Row]:
@@ -87,7 +87,7 @@ def held_out_rows(
         Which of them are held out, shape ``(n,)``.
     labels
         Labels that the method removes by name, each of shape ``(n,)``.
-    keep
+    also
         Labels of tasks, which should be read as before; rows without one are left out.
     seed
         Seed of the probes and of draws.
@@ -104,7 +104,7 @@ def held_out_rows(
                 rows.append(Row(name, measure, found.pop("value"), {**details, **found}))
         rows += _coded(name, before[held_out], after[held_out], concept, cells[held_out], seed)
     rows += _kept(name, before[held_out], after[held_out], seed)
-    for column, cells in (keep or {}).items():
+    for column, cells in (also or {}).items():
         there = cells != ""
         for stage, x in stages.items():
             found = _probed(LINEAR, x[there], cells[there], held_out[there], seed, rounding)
