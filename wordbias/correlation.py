@@ -13,7 +13,6 @@ import numpy as np
 
 from wordbias.statistics import (
     LEAST_PAIRS,
-    SAMPLES,
     Z95,
     Array,
     Interval,
@@ -25,6 +24,9 @@ from wordbias.statistics import (
 )
 
 METHODS = ("pearson", "spearman")
+DRAWS = 40_000
+"""Number of bootstrap samples: over few embeddings r has long tails, whose ends need many."""
+_AT_A_TIME = 1000
 _EXACT_RANKS = 8  # number of pairs from which Spearman's p is approximate
 _ROUNDING = 1e-12  # spread of values of at most 1 that are equal but for rounding
 
@@ -140,8 +142,13 @@ def robustness(x: Array, y: Array, method: str, seed: int = 0) -> Robustness | N
         return None
     weighted = weighted_pearson if method == "pearson" else weighted_spearman
     a, b = _scaled(x), _scaled(y)
-    times = resampled_cells(np.ones(n, np.intp), np.random.default_rng(seed), SAMPLES)
-    drawn = weighted(a, b, times.astype(np.float64))
+    rng, once = np.random.default_rng(seed), np.ones(n, np.intp)
+    drawn = np.concatenate(
+        [
+            weighted(a, b, resampled_cells(once, rng, _AT_A_TIME).astype(np.float64))
+            for _ in range(DRAWS // _AT_A_TIME)
+        ]
+    )
     without = weighted(a, b, 1 - np.eye(n))
     moved = np.abs(without - weighted(a, b, np.ones((1, n))))
     return Robustness(
