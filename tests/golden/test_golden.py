@@ -139,7 +139,7 @@ def test_the_files_are_small() -> None:
     assert sum(sizes) < 3_000_000
 
 
-SAID = {"value": 0.5, "n": 100, "text": "n = 100, p = 0.0312 of 1,500"}
+SAID = {"value": 0.5, "change": 1e-3, "n": 100, "text": "n = 100, p = 0.0312 of 1,500"}
 
 
 @pytest.mark.parametrize(
@@ -151,6 +151,9 @@ SAID = {"value": 0.5, "n": 100, "text": "n = 100, p = 0.0312 of 1,500"}
         ({"value": 0.5001}, True, False),
         ({"value": 0.51}, True, True),
         ({"value": None}, True, True),
+        ({"change": 1e-3 + 4e-6}, False, False),
+        ({"change": 1e-3 + 6e-6}, False, True),
+        ({"change": 1e-3 + 6e-6}, True, False),
         ({"n": 101}, True, True),
         ({"n": True}, True, True),
         ({"text": "n = 101, p = 0.0312 of 1,500"}, True, True),
