@@ -305,6 +305,23 @@ def test_readings_of_planted_differences() -> None:
         assert row.details["original"] == "base.null"
 
 
+@pytest.mark.parametrize("n", range(2, 9))
+def test_where_p_cannot_reach_the_level_an_arm_has_no_reading(n: int) -> None:
+    """Two seeds that agree, as in a study of 2 seeds, once read "24 % or more excluded"."""
+    base = _drawn(0, n)
+    arms = {"base": base, "less": [one - 0.1 for one in base], "same": [one + 1e-3 for one in base]}
+    arms["same"][0] -= 2e-3
+    read = readings(_made(arms), float(np.mean(base)))
+    said = {one.change.subject: one.said for one in read}
+    holm = [one.change.details["p_holm"] for one in read]
+    assert min(holm) == min(1.0, 2 * sign_flip_p(np.ones(n)))  # less is lower with every seed
+    if min(holm) > 0.05:
+        assert set(said.values()) == {"too few seeds to tell"}
+    else:
+        assert said["less"] == "lower"
+        assert said["same"].startswith("not shown")
+
+
 def test_without_random_removals_or_an_outcome() -> None:
     base = _drawn(0, 12)
     arms = {"base": base, "less": [value - 0.2 - 0.01 * i for i, value in enumerate(base)]}

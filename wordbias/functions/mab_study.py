@@ -108,15 +108,15 @@ def mab_study(
     a 95 % interval (Student's t) and a p (exact sign-flip test, corrected by Holm's method for all
     embeddings and sets). Beside them is the smallest effect that the data exclude: a difference at
     least as large, up or down, is rejected by two one-sided t tests at .05. If the seeds are too
-    few to find the paper's effect, 26 % of E, after Holm's correction, a line says so, and how many
-    it takes.
+    few to find the paper's effect, 26 % of E, after Holm's correction, the report begins with that,
+    and how many it takes.
 
     ``outcome`` names the words, such as nouns, whose E you fixed as the outcome before any model
     was trained. Holm's method then corrects its tests for the number of arms only, and all others
-    for each other; the report begins with what the outcome shows of each arm: lower, higher, or
-    not shown, with the share of the first embedding's E that the data exclude. With ``null`` an arm
-    is lower only if it is so beside the random removals too. Chosen after a look at the results it
-    makes chance look like a finding.
+    for each other; the first table has what the outcome shows of each arm: lower, higher, or not
+    shown, with the share of the first embedding's E that the data exclude. With ``null`` an arm is
+    lower only if it is so beside the random removals too. Where p cannot reach .05, the seeds are
+    too few to tell. Chosen after a look at the results an outcome makes chance look like a finding.
 
     A name with ``{seed}`` stands for a file of each seed, with vectors that were trained anew:
     "glove{seed}.txt" (quoted, as shells differ) is glove0.txt for the model of seed 0. These files
@@ -311,7 +311,7 @@ def mab_study(
     closing += [f"Drawn: {figure}."] * (figure is not None)
     if not correlated:
         closing.insert(0, "Correlations with E (Table 5) need at least 3 embeddings.")
-    about = [*_trusted(rows), *_about_seeds(rows, len(plan.arms), len(plan.seeds))]
+    about = _trusted(rows)
     if average_epochs:
         last = how_many(average_epochs, "epoch")
         about.insert(0, f"Values of a model are means over its last {last}.")
@@ -331,7 +331,7 @@ def mab_study(
             *measures_tables(intrinsic_rows(rows)),
             *([_correlation_table(related, as_published)] if correlated else []),
         ],
-        heading=[_heading(plan)],
+        heading=[_heading(plan), *_about_seeds(rows, len(plan.arms), len(plan.seeds))],
         closing=[*(f"{line}." for line in missing), *about, *closing],
         notes=["Few embeddings and seeds: read correlations as descriptions, not as tests."],
     )

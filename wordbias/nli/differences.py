@@ -129,7 +129,7 @@ def readings(rows: Sequence[Row], error: float) -> list[Reading]:
     list of Reading
         Of each arm with a test. An arm lowers E if p is below .05 after Holm, for the first
         embedding and for the random removals. Otherwise the smallest effect that the data exclude
-        is what can be said.
+        is what can be said; with so few seeds that p cannot reach .05 it is nothing.
     """
     tested = [row for row in rows if row.details.get("outcome") and "p" in row.details]
     against = {row.subject: row for row in tested if row.measure == AGAINST_NULL["mab-error"]}
@@ -144,6 +144,8 @@ def readings(rows: Sequence[Row], error: float) -> list[Reading]:
                 said = "lower" if beyond else f"lower than {first}, not shown to be below {null}"
             elif row.details["p_holm"] < LEVEL:
                 said = "higher"
+            elif smallest_p(row.details["n"], row.details["tests"]) > LEVEL:
+                said = "too few seeds to tell"
             else:
                 share = math.ceil(100 * row.details["excluded"] / error) if error else 100
                 said = f"not shown, {share} % or more excluded" if share < 100 else "not shown"
