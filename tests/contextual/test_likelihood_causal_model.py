@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import log_softmax
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -186,6 +187,34 @@ def test_half_precision_is_summed_in_full(precision: str) -> None:
     expected = logits.log_softmax(-1)[range(len(logits)), list(tokens[0].ids[1:])].double().sum()
     assert half.score(tokens).total[0] == pytest.approx(float(expected), abs=1e-5)
     assert half.precision == precision
+
+
+def test_logarithms_are_taken_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the same logits scipy gives the same to rounding in float64, also of unlikely words."""
+    model = decoder()
+    with torch.no_grad():
+        model.model.get_output_embeddings().weight.mul_(50)
+    logits: list[Any] = []
+    forward = model.model.forward
+
+    def recorded(*args: Any, **kwargs: Any) -> Any:
+        found = forward(*args, **kwargs)
+        logits.append(found.logits.numpy().astype(float))
+        return found
+
+    monkeypatch.setattr(model.model, "forward", recorded)
+    monkeypatch.setattr(causal_model, "_IN_FLOAT64", 100, raising=False)
+    (text,) = model.texts(TEXTS[2:3])
+    (total,) = model.score([text]).total
+    scored = list(text.ids[text.given :])
+    log_p = log_softmax(logits.pop()[0, -len(scored) :], axis=-1)
+    assert total == pytest.approx(log_p[np.arange(len(scored)), scored].sum(), rel=1e-12)
+    assert total < -100
+
+    answers = model.continuations([(PAIRS[0][0], word) for word in (" He", " She", " slept")])
+    totals = model.score(answers).total
+    (log_p,) = log_softmax(logits.pop()[:, -1], axis=-1)
+    assert totals == pytest.approx(log_p[[one.ids[-1] for one in answers]], rel=1e-12)
 
 
 def test_a_long_context_is_cut_at_its_beginning_and_counted() -> None:

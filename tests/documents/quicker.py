@@ -69,8 +69,8 @@ SKIPPED: dict[str, str] = {
 ENGINES = ("datasets", "ray", "dask", "pyspark")
 """Packages whose recipes `test_engine_recipes.py` runs, each on its engine."""
 
-TOOLKITS = ("evaluate", "mteb")
-"""Packages whose blocks `tests/integrations` runs."""
+TOOLKITS = ("evaluate", "gguf", "mteb")
+"""Packages whose blocks `tests/integrations` runs, each with the package."""
 
 SHELL = ("gzip", "head")
 """Programs that a shell runs as they stand."""

@@ -149,6 +149,54 @@ def test_it_is_the_eraser_of_concept_erasure(
     np.testing.assert_allclose(whole, eraser.P.numpy(), rtol=0, atol=_rounding(x))
 
 
+@with_library
+@pytest.mark.parametrize("share", [0.1, 0.01])
+def test_a_rare_class_is_erased_which_the_library_leaves(share: float) -> None:
+    """Its `svd_tol` bounds a covariance, which is small where a class is rare."""
+    import torch
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        from concept_erasure import LeaceEraser
+    labels = (np.arange(20_000) < share * 20_000).astype(np.intp)
+    x = np.random.default_rng(0).normal(size=(20_000, 5))
+    x[:, 0] += labels / 2
+    z = torch.nn.functional.one_hot(torch.tensor(labels)).double()
+
+    def apart(rows: Matrix) -> float:
+        return float(np.linalg.norm(rows[labels == 1].mean(0) - rows[labels == 0].mean(0)))
+
+    assert apart(fit_erasure(x, labels)(x)) < 1e-12
+    rows = torch.tensor(x)
+    left = apart(LeaceEraser.fit(rows, z)(rows).numpy())
+    assert left == pytest.approx(0 if share == 0.1 else apart(x), abs=1e-12)
+    exact = LeaceEraser.fit(rows, z, svd_tol=1e-8)(rows).numpy()
+    np.testing.assert_allclose(fit_erasure(x, labels)(x), exact, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_it_never_raises_the_variance(classes: int) -> None:
+    """So that the library's `constrain_cov_trace` has nothing to do: tr Σ − tr(UᵀΣU) is left."""
+    rng = np.random.default_rng(classes)
+    for conditioned in (1.0, 1e-3, 1e-6):
+        x = (
+            rng.normal(size=(300, 12))
+            * np.geomspace(1, conditioned, 12)
+            @ rng.normal(size=(12, 12))
+        )
+        labels = np.arange(300) % classes
+        x += rng.normal(size=(classes, 12))[labels]
+        erasure = fit_erasure(x, labels, shrinkage=False)
+        values, v = np.linalg.eigh(_covariance(x))
+        w = v * values**-0.5 @ v.T
+        u = np.linalg.svd(
+            w @ np.stack([x[labels == k].mean(0) - x.mean(0) for k in range(classes)]).T
+        )
+        u = u[0][:, : classes - 1]
+        left = np.trace(_covariance(x)) - np.trace(u.T @ _covariance(x) @ u)
+        assert np.trace(_covariance(erasure(x))) == pytest.approx(left, rel=1e-6)
+
+
 def _by_the_formula(x: Matrix, labels: Integers) -> Matrix:
     """``I − W⁺ U Uᵀ W`` with a covariance shrunk towards tr(S)/p · I (Bodnar et al. 2014)."""
     (n, p), s = x.shape, _covariance(x)

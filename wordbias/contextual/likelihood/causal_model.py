@@ -41,6 +41,7 @@ from wordbias.pretrained import (
     load_pretrained,
     need_transformers,
     silent,
+    to_float64,
 )
 from wordbias.probes.tokenising import batched
 from wordbias.progress import Bar, progress
@@ -405,9 +406,9 @@ class CausalModel(LoadedModel):
             return None
         rows = torch.tensor([row for row, _ in batch])
         firsts = torch.tensor([one.ids[one.given] for _, one in batch])
-        log_p = out.logits[:, -1].float().log_softmax(-1)
+        log_p = to_float64(out.logits[:, -1]).log_softmax(-1)
         first = log_p[rows.to(log_p.device), firsts.to(log_p.device)]
-        values: Float = first.double().cpu().numpy()
+        values: Float = first.cpu().numpy()
         longer = [i for i, (_, one) in enumerate(batch) if len(one.ids) - one.given > 1]
         if not longer:
             return values
@@ -433,20 +434,23 @@ class CausalModel(LoadedModel):
 
 
 _UNSCORED = -100
+_IN_FLOAT64 = 1 << 22
+"""Maximum number of logits that are in float64 at a time."""
 _CACHES = ("cache", "past_key_values")
 """Names of the keys and values of a context: in transformers from 5.24 on, and before."""
 
 
 def _summed(logits: Any, targets: Any, torch: Any) -> Float:
-    """Sum the log-probabilities of targets, ``(B, T)``, in float32 whatever the model's type is."""
-    losses = torch.nn.functional.cross_entropy(
-        logits.flatten(0, 1).float(),
-        targets.flatten().to(logits.device),
-        ignore_index=_UNSCORED,
-        reduction="none",
-    )
-    found: Float = -losses.view(targets.shape).cpu().double().sum(-1).numpy()
-    return found
+    """Sum the log-probabilities of targets, ``(B, T)``, in float64 whatever the model's type is."""
+    found = torch.zeros(targets.shape, dtype=torch.float64)
+    scored = (targets != _UNSCORED).nonzero()  # (N, 2)
+    for places in scored.split(max(1, _IN_FLOAT64 // logits.shape[-1])):
+        row, column = places.unbind(1)
+        log_p = to_float64(logits[row.to(logits.device), column.to(logits.device)]).log_softmax(-1)
+        chosen = log_p.gather(1, targets[row, column].to(log_p.device)[:, None])
+        found[row, column] = chosen[:, 0].cpu()
+    summed: Float = found.sum(-1).numpy()
+    return summed
 
 
 def _alike(rows: Places, lengths: Places) -> Iterator[Places]:
