@@ -299,14 +299,15 @@ def word_lists(path: Path) -> None:
 
 
 def predictions(path: Path) -> None:
-    """Write what is true (y), what was predicted (r) and of whom (z)."""
+    """Write what is true (y), what was predicted (r), of which group (z) and of which person."""
     rng = np.random.default_rng(0)
     classes = np.array(["doctor", "nurse", "teacher"])
     rows = [
-        f"{true},{true if rng.random() < 0.7 else rng.choice(classes)},{rng.choice(['F', 'M'])}"
-        for true in rng.choice(classes, 300)
+        f"{true},{true if rng.random() < 0.7 else rng.choice(classes)},{rng.choice(['F', 'M'])},"
+        f"{i // 2}"
+        for i, true in enumerate(rng.choice(classes, 300))
     ]
-    path.write_text("\n".join(["y,r,z", *rows]) + "\n", encoding="utf-8")
+    path.write_text("\n".join(["y,r,z,person", *rows]) + "\n", encoding="utf-8")
 
 
 def winobias(path: Path) -> None:

@@ -18,7 +18,6 @@ from wordbias.statistics import (
     SAMPLES,
     SIGNS,
     _ranks,
-    basic_interval,
     bootstrap,
     detectable_effect,
     ends,
@@ -186,12 +185,6 @@ def test_wilsons_interval_is_scipys(n: int, data: st.DataObject) -> None:
 def test_the_normal_interval_and_tail_are_scipys(z: float) -> None:
     assert upper_tail(z) == pytest.approx(norm.sf(z), rel=1e-12)
     assert normal_interval(z, 2.0) == pytest.approx(norm.interval(0.95, z, 2.0), rel=1e-12)
-
-
-def test_the_basic_interval_mirrors_the_percentile_interval() -> None:
-    x = _rng().exponential(size=400)
-    low, high = percentile_interval(x)
-    assert basic_interval(1.5, x) == (3 - high, 3 - low)
 
 
 def test_the_majority_share_is_the_accuracy_of_the_commonest_label() -> None:

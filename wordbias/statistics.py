@@ -93,16 +93,6 @@ def paired_interval(before: Array | None, after: Array | None) -> Interval | Non
     return percentile_interval(differences)
 
 
-def basic_interval(value: float, samples: Array) -> Interval:
-    """Return ``2·value − quantile`` of bootstrap values (Davison and Hinkley 1997, §5.2.1).
-
-    Use it for a value that is biased upwards, such as a sum of absolute differences: its bootstrap
-    values lie as far above it as it lies above the truth.
-    """
-    low, high = percentile_interval(samples)
-    return Interval(2 * value - high, 2 * value - low)
-
-
 def mean_interval(values: ArrayLike) -> Interval | None:
     """Return the 95 % interval of the mean of a few independent values, by Student's t.
 

@@ -76,6 +76,35 @@ def test_arrays_lists_series_frames_and_files(
     assert _rows(fairness(frame["y"], frame["r"], frame["z"], draws=20)) == expected
 
 
+def test_rows_of_one_unit_are_drawn_together(
+    printed: Callable[..., list[dict[str, Any]]], file: Path
+) -> None:
+    """The same examples twice: as units they say what one copy says, as rows they say more."""
+    y, r, z = _examples()
+    unit = [str(i) for i in range(len(y))]
+    once = _rows(fairness(y, r, z, draws=20))
+    twice = fairness(y * 2, r * 2, z * 2, unit=unit * 2, draws=20)
+    lines = ["y,r,z,person", *map(",".join, zip(y * 2, r * 2, z * 2, unit * 2, strict=True))]
+    file.write_text("\n".join(lines) + "\n")
+    by_column = printed("--unit", "person")
+    for row, other, again in zip(once, _rows(twice), by_column, strict=True):
+        assert other["value"] == pytest.approx(row["value"])
+        assert (row["resampled"], other["resampled"]) == ("examples", "unit")
+        assert again == {**other, "resampled": "person"}
+    assert "exchanged within units" in str(twice)
+    accuracy = [
+        fairness(y * 2, r * 2, z * 2, **units)["accuracy"][0].details
+        for units in ({}, {"unit": unit * 2})
+    ]
+    widths = [one["high"] - one["low"] for one in accuracy]
+    # ends of 1,000 draws have an error of .09 σ, five of both ends are half the width's 1.96 σ
+    assert widths[1] / widths[0] == pytest.approx(2**0.5, rel=0.25)
+    with pytest.raises(UsageError, match="group=, and unit= are arrays too"):
+        fairness(y, r, z, unit="person")
+    with pytest.raises(UsageError, match="group= and unit= both name the column 'z'"):
+        fairness(file, "r", "z", label="y", unit="z")
+
+
 def test_classes_and_groups_that_are_numbers() -> None:
     y, r, z = ([names.index(one) for one in values] for names, values in _numbered())
     report = fairness(np.array(y), np.array(r), np.array(z), draws=0, groups=[1, 0])  # type: ignore[list-item]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import small_winobias
 from wordbias.errors import WordbiasError
 from wordbias.functions.winobias import winobias
 from wordbias.outcomes.winobias import load_winobias
+from wordbias.results import Report
 
 
 @pytest.fixture
@@ -60,3 +62,38 @@ def test_it_names_what_is_wrong_as_python_does(folder: Path, tmp_path: Path) -> 
         WordbiasError, match="spans=: expected one of characters, tokens, got 'words'"
     ):
         winobias(folder, clusters={}, spans="words")  # type: ignore[arg-type]
+
+
+def _scored(folder: Path, share: float) -> Report:
+    """Score a system that ignores the pronoun, but for a share of pairs, where it resolves pro."""
+    sentences, rng = load_winobias(folder), random.Random(0)
+    half, clusters = len(sentences) // 2, {}
+    for pair in zip(sentences[:half], sentences[half:], strict=True):
+        biased, able = rng.random() < share, rng.random() < 0.7
+        for one, right in zip(pair, (biased or able, able and not biased), strict=True):
+            clusters[one.text] = one.gold if right else ()
+    return winobias(folder, clusters=clusters)
+
+
+def test_bias_in_a_twentieth_of_the_pairs_is_found(shared_data: Path) -> None:
+    """Its sum is beyond what exchanging she and he within pairs gives, and in its interval."""
+    report = _scored(shared_data / "winobias", 0.05)
+    for name in ("tpr-gap", "f1-gap", "separation", "sufficiency", "independence"):
+        (row,) = [row for row in report[name] if row.details["set"] == "sum"]
+        assert row.details["resampled"] == "pairs"
+        assert row.details["p"] == 1 / 201
+        assert row.value > row.details["alike"]
+    (row,) = [row for row in report["tpr-gap"] if row.details["set"] == "sum"]
+    assert row.details["alike"] < row.details["low"] < row.value < row.details["high"]
+    for row in report:
+        low, high = row.details.get("low"), row.details.get("high")
+        assert low is None or low <= row.value <= high, row
+
+
+def test_a_system_that_ignores_the_pronoun_is_at_chance(shared_data: Path) -> None:
+    """Where the two sentences differ in the pronoun alone its sum is 0; in 19 pairs they do not."""
+    report = _scored(shared_data / "winobias", 0)
+    (row,) = [row for row in report["tpr-gap"] if row.details["set"] == "sum"]
+    assert row.value < 0.1
+    assert row.details["p"] > 0.5
+    assert "exchanged at random within pairs" in str(report)

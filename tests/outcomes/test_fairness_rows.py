@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import pytest
@@ -159,18 +160,48 @@ def test_the_interval_of_a_gap_is_as_wide_as_theory_says() -> None:
     assert width == pytest.approx(sd, rel=5 * (1 / np.sqrt(8000) * 2 + 1 / n))
 
 
-def test_sums_of_gaps_have_the_basic_interval() -> None:
+def test_a_sum_has_an_interval_only_where_resampling_does_not_change_it() -> None:
     samples = np.array([1.0, 2, 3, 4, 5, np.nan])
     low, high = np.percentile(samples[:5], [2.5, 97.5])
-    assert bootstrap_interval(2.5, samples, signed=True) == {"low": low, "high": high, "draws": 5}
-    found = bootstrap_interval(2.5, samples, signed=False)
-    assert found == {"low": pytest.approx(5 - high), "high": pytest.approx(5 - low), "draws": 5}
-    assert bootstrap_interval(1.0, samples, signed=False)["low"] == 0
-    assert bootstrap_interval(1.0, np.full(3, np.nan), signed=True) == {
+    interval = {"low": low, "high": high, "draws": 5}
+    sd = np.sqrt(2)
+    assert bootstrap_interval(0.0, samples, biased=False) == interval
+    assert bootstrap_interval(3 - 0.24 * sd, samples, biased=True) == interval
+    assert bootstrap_interval(3 - 0.26 * sd, samples, biased=True) == {
+        "low": None,
+        "high": None,
+        "interval_reason": "undefined: resampling itself changes the value, to 3 on average",
+        "draws": 5,
+    }
+    assert bootstrap_interval(1.0, np.full(3, np.nan), biased=False) == {
         "low": None,
         "high": None,
         "draws": 0,
     }
+
+
+def test_no_interval_excludes_its_own_value() -> None:
+    """Of forty classes whose true gaps are 0: both groups are predicted from the same P(r|y)."""
+    rng = np.random.default_rng(0)
+    p = 0.7 * np.eye(40) + 0.3 / 40
+    rows = fairness_rows(
+        Confusion(
+            tuple(map(str, range(40))),
+            tuple(map(str, range(40))),
+            ("F", "M"),
+            np.stack([rng.multinomial(40, p), rng.multinomial(40, p)]).astype(np.int64),
+        ),
+        "x",
+        shares=np.linspace(0, 1, 40),
+    )
+    for row in rows:
+        if row.details["low"] is not None:
+            assert row.details["low"] <= row.value <= row.details["high"], row
+    found = _by_key(rows)
+    for name in (*GAPS, *DIVERGENCES):
+        assert found[name, SUM].details["low"] is None
+        assert "resampling itself changes" in found[name, SUM].details["interval_reason"]
+        assert found[name, SUM].details["p"] > 0.01
 
 
 def test_the_p_value_counts_as_many_or_more() -> None:
@@ -206,8 +237,153 @@ def test_a_classifier_that_favours_a_group_is_found_out() -> None:
     counts = [[[90, 10], [10, 90]], [[60, 40], [10, 90]]]
     found = _by_key(fairness_rows(_made(counts), "x"))
     assert found["tpr-gap", SUM].details["p"] == 1 / 201
-    assert found["tpr-gap", SUM].details["low"] > 0
+    assert found["tpr-gap", "a"].details["low"] > 0
     assert found["tpr-gap", SUM].value > 3 * found["tpr-gap", SUM].details["alike"]
+
+
+# units: pairs, and persons with several rows
+
+
+def _pairs(n: int, kinds: int, seed: int) -> tuple[list[str], list[str], list[str], list[int]]:
+    """Return gold, prediction, group and pair of both members: most pairs have one prediction."""
+    rng = np.random.default_rng(seed)
+    gold = np.arange(n) % kinds
+    both = np.where(rng.random(n) < 0.6, gold, rng.integers(kinds, size=n))
+    member = np.where(rng.random(n) < 0.3, rng.integers(kinds, size=n), both)
+    first = rng.random(n) < 0.5 + 0.3 * (gold == 0)
+    women, men = np.where(first, both, member), np.where(first, member, both)
+    y = [*map(str, gold), *map(str, gold)]
+    return y, [*map(str, women), *map(str, men)], ["F"] * n + ["M"] * n, [*range(n), *range(n)]
+
+
+def _sum_of_tpr_gaps(women: Any, men: Any, gold: Any, kinds: int) -> float:
+    """Return S from predictions, without the table of counts."""
+    gaps = [
+        np.mean(women[gold == y] == y) - np.mean(men[gold == y] == y)
+        for y in range(kinds)
+        if (gold == y).any()
+    ]
+    return float(np.abs(gaps).sum())
+
+
+def test_the_chance_level_of_pairs_is_scipys() -> None:
+    """All 2¹² exchanges by scipy; our 200 differ from them by five standard errors at most."""
+    from scipy.stats import permutation_test
+
+    y, r, z, pair = _pairs(12, 2, 3)
+    gold, women, men = (np.array(one, int) for one in (y[:12], r[:12], r[12:]))
+    exact = permutation_test(
+        (women, men),
+        lambda a, b: _sum_of_tpr_gaps(a, b, gold, 2),
+        permutation_type="samples",
+        alternative="greater",
+        n_resamples=np.inf,
+    )
+    row = _by_key(fairness_rows(Confusion.of(y, r, z, units=pair), "x", resampled="pairs"))[
+        "tpr-gap", SUM
+    ]
+    null, p = exact.null_distribution, exact.pvalue
+    assert len(null) == 2**12
+    assert row.value == pytest.approx(exact.statistic)
+    assert row.details["resampled"] == "pairs"
+    assert abs(row.details["alike"] - null.mean()) <= 5 * null.std() / np.sqrt(200)
+    assert 0.01 < p < 0.99
+    assert abs(row.details["p"] - p) <= 5 * np.sqrt(p * (1 - p) / 200) + 1 / 201
+
+
+def test_the_interval_of_pairs_is_scipys() -> None:
+    """Ends are quantiles of samples, here 2,000 of ours and of scipy's, within five errors.
+
+    The error of the quantile q of B normal draws is σ √(q(1 − q)/B) / φ(z).
+    """
+    from scipy.stats import bootstrap, norm
+
+    y, r, z, pair = _pairs(600, 3, 1)
+    gold, women, men = (np.array(one, int) for one in (y[:600], r[:600], r[600:]))
+
+    def gap(a: Any, b: Any, of: Any) -> float:
+        return float(np.mean(a[of == 0] == 0) - np.mean(b[of == 0] == 0))
+
+    theirs = bootstrap(
+        (women, men, gold),
+        gap,
+        paired=True,
+        vectorized=False,
+        n_resamples=2000,
+        method="percentile",
+        rng=np.random.default_rng(0),
+    )
+    sd = theirs.standard_error
+    error = sd * np.sqrt(0.025 * 0.975 * 2 / 2000) / norm.pdf(norm.ppf(0.025))
+    settings = Settings(draws=2000)
+    ours, of_rows = (
+        _by_key(fairness_rows(Confusion.of(y, r, z, units=units), "x", settings))["tpr-gap", "0"]
+        for units in (pair, None)
+    )
+    assert ours.value == pytest.approx(gap(women, men, gold))
+    for end in ("low", "high"):
+        theirs_end = getattr(theirs.confidence_interval, end)
+        assert abs(ours.details[end] - theirs_end) <= 5 * error
+        assert abs(of_rows.details[end] - theirs_end) > 5 * error
+
+
+def test_a_system_that_ignores_the_group_is_rarely_suspected_within_pairs() -> None:
+    """Of 300 p-values no more are below .1 than a binomial allows with probability 1 − 1e-6."""
+    from scipy.stats import binom
+
+    low = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        y, r, z, pair = _pairs(40, 2, seed)
+        exchanged = rng.random(40) < 0.5
+        women, men = np.array(r[:40]), np.array(r[40:])
+        drawn = [*np.where(exchanged, men, women), *np.where(exchanged, women, men)]
+        table = Confusion.of(y, drawn, z, units=pair)
+        even = sampled(table.alike(99, rng), table.first_shares(), Settings(), total_variation)
+        found = metrics(table.counts[None], table.first_shares(), Settings(), total_variation)
+        value = float(found["tpr-gap"].total[0])
+        low += expected_alike(value, even["tpr-gap"][:, 0])["p"] <= 0.1
+    assert low <= binom.isf(1e-6, 300, 0.1)
+
+
+def test_persons_are_exchanged_as_wholes() -> None:
+    """Ten persons with three rows each; exact over the C(10, 5) groupings by scipy."""
+    from scipy.stats import permutation_test
+
+    right = np.array([3, 3, 2, 3, 0, 0, 3, 0, 1, 0])  # of the rows of each, women first
+    y, r, z, person = [], [], [], []
+    for i, count in enumerate(right):
+        y += ["a"] * 3
+        r += ["a"] * count + ["b"] * (3 - count)
+        z += ["FM"[i >= 5]] * 3
+        person += [i] * 3
+    y, r, z = [*y, "b", "b"], [*r, "b", "b"], [*z, "F", "M"]  # nothing to exchange: both right
+    person += [10, 11]
+    exact = permutation_test(
+        (right[:5] / 3, right[5:] / 3),
+        lambda a, b: abs(a.mean() - b.mean()),
+        permutation_type="independent",
+        alternative="greater",
+        n_resamples=np.inf,
+    )
+    null, p = exact.null_distribution, exact.pvalue
+    by_person, by_row = (
+        _by_key(fairness_rows(Confusion.of(y, r, z, units=units), "x"))["tpr-gap", SUM]
+        for units in (person, None)
+    )
+    assert by_person.value == pytest.approx(exact.statistic) == by_row.value
+    assert abs(by_person.details["alike"] - null.mean()) <= 5 * null.std() / np.sqrt(200)
+    assert abs(by_person.details["p"] - p) <= 5 * np.sqrt(p * (1 - p) / 200) + 1 / 201
+    assert by_row.details["alike"] < 0.75 * null.mean()  # thirty rows say more than ten persons
+
+
+def test_units_that_cannot_be_exchanged_have_no_chance_level() -> None:
+    """Each class is of one group: nothing that is exchanged would keep the classes of a group."""
+    table = Confusion.of(["a", "a", "b", "b"], ["a", "b", "b", "b"], "FFMM", units=[1, 1, 2, 2])
+    row = _by_key(fairness_rows(table, "x"))["independence", SUM]
+    assert not {"alike", "p"} & set(row.details)
+    with pytest.raises(WordbiasError, match="expected a unit of each of 2 examples, found 1"):
+        Confusion.of("ab", "ab", "FM", units=[1])
 
 
 def test_different_classes_make_an_expected_gap_of_precision() -> None:
@@ -333,7 +509,7 @@ def test_three_groups_where_the_definition_allows() -> None:
     found = _by_key(fairness_rows(table, "x", Settings(draws=20)))
     assert found["tpr-gap", SUM].details["difference"] == "largest − smallest"
     assert found["tpr-gap", "a"].details["better"] == "lower"
-    assert all(r.details["low"] >= 0 for r in found.values() if r.value is not None)
+    assert all((r.details["low"] or 0) >= 0 for r in found.values() if r.value is not None)
     assert "3 groups have no signed gap" in found["tpr-gap", CORRELATION].details["reason"]
     assert found["independence", "X"].value is not None
     with pytest.raises(WordbiasError, match="difference of two groups, found 3"):

@@ -13,6 +13,7 @@ command: click.Command = shell(
     fairness,
     argument("predictions", required=True),
     option("groups", type=NAMES, metavar="F,M"),
+    option("unit", metavar="COLUMN"),
     option("train", metavar="FILE"),
     option("shares", metavar="FILE"),
     option("share_column", metavar="COLUMN"),
@@ -23,6 +24,7 @@ command: click.Command = shell(
     examples="""
         wordbias fairness predictions.csv --label y --predicted r --group z
         wordbias fairness predictions.jsonl --groups F,M --train train.jsonl --classes
+        wordbias fairness predictions.csv --unit person
         wordbias fairness predictions.tsv --shares labour.csv --as-published
         wordbias fairness predictions.tsv --costs distances.csv --format json
     """,

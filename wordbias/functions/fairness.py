@@ -18,6 +18,7 @@ from wordbias.outcomes.fairness import (
     CORRELATION,
     DIVERGENCES,
     EVALUATED,
+    EXAMPLES,
     GAPS,
     SUM,
     fairness_rows,
@@ -44,6 +45,7 @@ LABELS = {
     "precision-gap": "precision gap",
     "f1-gap": "F1 gap",
 }
+NO_INTERVAL = "95 %: none where resampling itself changes the value."
 _DISTANCES = {
     "total-variation": "the total variation distance",
     "positions": "the Wasserstein distance over alphabetical positions",
@@ -59,6 +61,7 @@ def fairness(
     *,
     label: str = "label",
     groups: Sequence[Any] | None = None,
+    unit: str | ArrayLike | None = None,
     train: Examples | tuple[ArrayLike, ArrayLike] | None = None,
     shares: str | os.PathLike[str] | Mapping[str, float] | None = None,
     share_column: str | None = None,
@@ -91,6 +94,9 @@ def fairness(
         Column of the gold class.
     groups : sequence of str, optional
         Groups to compare: the first minus the second.  [default: all, sorted]
+    unit : str, or array-like of shape (n,), optional
+        Column of what several rows have in common, such as a person or a pair of texts. Its rows
+        are drawn together, and the chance level exchanges groups within a unit, or whole units.
     train : path, frame, or labels and groups, optional
         Training data to take the shares from; gold class and group in the same columns.
     shares : path or mapping, optional
@@ -145,10 +151,11 @@ def fairness(
         raise UsageError("--share-column is for --shares")
     if costs is not None and distance is not None:
         raise UsageError("choose one of --costs and --distance")
-    names, table = columns_of(predictions, label, predicted, group, groups)
+    names, table = columns_of(predictions, label, predicted, group, groups, unit)
     read = load_columns(table, names, skip_bad=skip_bad, what="predictions")
     order = None if groups is None else list(map(str, groups))
-    confusion = Confusion.of(*(read.cells[name] for name in names), order=order)
+    y, r, z, *units = (read.cells[name] for name in names)
+    confusion = Confusion.of(y, r, z, order=order, units=units[0] if units else None)
 
     inputs, notes, source, known = {"predictions": _facts(read)}, list[str](), EVALUATED, None
     if train is not None:
@@ -175,7 +182,12 @@ def fairness(
     settings = Settings(as_published, distance, square, draws=draws, seed=seed)
     path = path_of(predictions)
     rows = fairness_rows(
-        confusion, path or "predictions", settings, shares=known, shares_from=source
+        confusion,
+        path or "predictions",
+        settings,
+        shares=known,
+        shares_from=source,
+        resampled=names[3] if units else EXAMPLES,
     )
     values = {(row.measure, row.details["set"]): row for row in rows}
     tables = [sums_table(values, confusion.groups), accuracy_table(values, confusion.groups)]
@@ -202,27 +214,32 @@ def columns_of(
     predicted: str | ArrayLike,
     group: str | ArrayLike,
     groups: Sequence[str] | None,
+    unit: str | ArrayLike | None = None,
 ) -> tuple[list[str], Examples]:
-    """Return the columns of label, prediction and group, and the table that has them."""
+    """Return the columns of label, prediction, group and unit, and the table that has them."""
     if is_table(predictions):
-        if not (isinstance(predicted, str) and isinstance(group, str)):
-            raise UsageError("--predicted and --group name columns of the file or frame")
         named = {"--label": label, "--predicted": predicted, "--group": group}
+        named |= {} if unit is None else {"--unit": unit}
+        columns = [column for column in named.values() if isinstance(column, str)]
+        if len(columns) < len(named):
+            raise UsageError(f"{' and '.join([*named][1:])} name columns of the file or frame")
         for (one, column), (other, same) in combinations(named.items(), 2):
             if column == same:
                 raise UsageError(
                     f"{one} and {other} both name the column {column!r}; they are two columns"
                 )
-        return list(named.values()), predictions
-    if isinstance(predicted, str) or isinstance(group, str):
+        return columns, predictions
+    if any(isinstance(given, str) for given in (predicted, group, unit)):
         instead = "; --groups names those to compare" if groups is not None else ""
+        third = ", and --unit" if unit is not None else ""
         raise UsageError(
-            "with an array of gold classes, --predicted and --group are arrays too: the "
+            f"with an array of gold classes, --predicted and --group{third} are arrays too: the "
             f"prediction and the group of each{instead}"
         )
     if is_given("label"):
         raise UsageError("--label names a column, but the gold classes are an array")
     of = {"label": cast("ArrayLike", predictions), "predicted": predicted, "group": group}
+    of |= {} if unit is None else {"unit": unit}
     return list(of), of
 
 
@@ -256,15 +273,18 @@ def sums_table(found: Mapping[tuple[str, str], Row], groups: Sequence[str]) -> T
     cells = []
     for name in (*GAPS, *DIVERGENCES):
         total, r = found[name, SUM], found.get((name, CORRELATION))
-        p = total.details.get("p")
         cells.append(
             [
                 LABELS.get(name, name),
                 number(total.value),
                 _ends(total, 4),
                 number(total.details.get("alike")),
-                "–" if p is None else f"{p:.3f}",
-                *(["", ""] if r is None else [number(r.value, 3), _ends(r, 3)]),
+                number(total.details.get("p"), 3),
+                *(
+                    ["", "", ""]
+                    if r is None
+                    else [number(r.value, 3), _ends(r, 3), number(r.details.get("p"), 3)]
+                ),
             ]
         )
     undefined: dict[tuple[str, Any], list[str]] = {}
@@ -278,7 +298,7 @@ def sums_table(found: Mapping[tuple[str, str], Row], groups: Sequence[str]) -> T
         for (sign, reason), named in undefined.items()
     ]
     about = f"S: sum of absolute gaps. P: Pearson's r with the share of {groups[0]}. 0 is fair."
-    columns = ["", "S", "95 %", "alike", "p", "P", "95 %"]
+    columns = ["", "S", "95 %", "alike", "p", "P", "95 %", "p"]
     return Table("Gaps and distances", columns, cells, " ".join([about, *reasons]))
 
 
@@ -322,13 +342,18 @@ def _closing(confusion: Confusion, settings: Settings, source: str) -> list[str]
         if settings.as_published
         else "the sum over groups"
     )
+    alike = (
+        "of a classifier that treats the groups alike, with the classes that each group has"
+        if confusion.units is None
+        else "if the groups are exchanged within units, and among units of one group and the same "
+        "classes"
+    )
     lines = [
         f"Gaps are {gaps}; precision is {precision}. Shares for P are of {source}. "
         "Independence and separation are KL divergences in nats; sufficiency is "
         f"{_DISTANCES[settings.distance_name]}; separation and sufficiency are {how}.",
-        "alike: S of a classifier that treats the groups alike, with the classes that each group "
-        "has (chance level); p: how often its S is as large. By chance a sum is above 0; the 95 % "
-        "intervals allow for that (basic bootstrap) and may lie below S.",
+        f"alike: S {alike} (chance level); p: how often that S, or |P|, is as large. By chance a "
+        f"sum is above 0. {NO_INTERVAL}",
     ]
     if source == EVALUATED and signed and not settings.as_published:
         lines.append("P should use the shares of the training data: --train FILE, or --shares.")

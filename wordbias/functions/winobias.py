@@ -9,7 +9,7 @@ from pathlib import Path
 
 from wordbias.calls import path_of, public
 from wordbias.formats.files import check_writable, compressing, refuse_same, replacing
-from wordbias.functions.fairness import accuracy_table, sums_table
+from wordbias.functions.fairness import NO_INTERVAL, accuracy_table, sums_table
 from wordbias.outcomes.inputs import load_shares
 from wordbias.outcomes.metrics import Settings
 from wordbias.outcomes.winobias import (
@@ -257,6 +257,7 @@ def _closing(rows: Sequence[Row], as_published: bool) -> list[str]:
         f"As classification: the profession clustered with the pronoun; F − M by pronoun. In "
         f"{undecided.value or 0:.1%} of sentences there is none, or several: {left}. "
         f"Separation and sufficiency are {how}. Shares for P are of {shares}.",
-        "alike: S of a system that treats she and he alike (chance level); p: how often its S is "
-        "as large.",
+        "alike: S if she and he are exchanged at random within pairs, as of a system that ignores "
+        f"the pronoun (chance level); p: how often that S, or |P|, is as large. {NO_INTERVAL} "
+        "Intervals are over pairs of sentences about these professions, not over other ones.",
     ]

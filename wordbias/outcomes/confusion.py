@@ -1,11 +1,14 @@
 """Counts by group, gold class and prediction, from which all fairness metrics are computed.
 
 With 28 professions and two genders the table has 1,568 cells, however many predictions there are;
-so a thousand bootstrap samples are one multinomial draw over its filled cells.
+so a thousand bootstrap samples are one multinomial draw over its filled cells. Examples that belong
+together, such as the two sentences of a pair, are drawn together: then the draw is over the kinds
+of such units.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -42,6 +45,9 @@ class Confusion:
         Numbers of examples, shape ``(groups, classes, outcomes)``.
     left_out
         Number of examples in none of the groups.
+    units
+        Cell of `counts`, flattened, and unit of each example, shape ``(2, n)``; None if every
+        example is a unit of its own.
     """
 
     classes: tuple[str, ...]
@@ -49,6 +55,7 @@ class Confusion:
     groups: tuple[str, ...]
     counts: Counts
     left_out: int = 0
+    units: Places | None = None
 
     def __len__(self) -> int:
         return int(self.counts.sum())
@@ -63,6 +70,7 @@ class Confusion:
         order: Sequence[str] | None = None,
         classes: Iterable[str] = (),
         abstentions: Sequence[str] = (),
+        units: Iterable[Hashable] | None = None,
     ) -> Confusion:
         """Count examples.
 
@@ -77,11 +85,13 @@ class Confusion:
             Classes to include even if no example has them.
         abstentions
             Predictions that are no class. They are never right, and have no rates of their own.
+        units
+            Unit of each example, such as its person or its pair; by default each is its own.
 
         Raises
         ------
         WordbiasError
-            If the three differ in length, there are fewer than two groups or classes, a group of
+            If they differ in length, there are fewer than two groups or classes, a group of
             `order` is missing, or an abstention is a label.
         """
         y, r, z = (list(map(str, values)) for values in (labels, predicted, groups))
@@ -92,54 +102,86 @@ class Confusion:
             )
         chosen = _chosen(set(z), order)
         everyone = len(z)
+        of = None if units is None else list(units)
+        if of is not None and len(of) != everyone:
+            raise WordbiasError(
+                f"expected a unit of each of {everyone:,} examples, found {len(of):,}"
+            )
         if order is not None:
             kept = [i for i, group in enumerate(z) if group in chosen]
             y, r, z = ([values[i] for i in kept] for values in (y, r, z))
+            of = None if of is None else [of[i] for i in kept]
         known = _classes({*y, *r, *classes}, set(y), abstentions)
         outcomes = (*known, *abstentions)
         shape = (len(chosen), len(known), len(outcomes))
         places = (_codes(z, chosen), _codes(y, known), _codes(r, outcomes))
         cells = np.ravel_multi_index(places, shape)
         counts = np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape).astype(np.int64)
-        return cls(known, outcomes, chosen, counts, everyone - len(y))
+        paired = None if of is None else np.stack([cells, _codes(of, list(dict.fromkeys(of)))])
+        return cls(known, outcomes, chosen, counts, everyone - len(y), paired)
 
     def resampled(self, draws: int, rng: np.random.Generator) -> Iterator[Cells]:
-        """Yield bootstrap samples of the examples, in blocks."""
+        """Yield bootstrap samples of the units, in blocks."""
         cells = Cells.of(self.counts[None])
-        filled = np.flatnonzero(self.counts)
-        # the last cell takes what rounding leaves of the others' probabilities
-        drawn_of = np.union1d(filled, self.counts.size - 1)
-        group, pair = np.divmod(filled, self.counts[0].size)
-        known = cells.gold * cells.outcomes + cells.outcome
-        place = np.searchsorted(known, pair)
-        for size in _blocks(draws, cells):
-            found = resampled_cells(self.counts.ravel()[drawn_of], rng, size)
-            counts = np.zeros((size, *cells.counts.shape[1:]), np.int64)
-            counts[:, group, place] = found[:, : len(filled)]
-            yield replace(cells, counts=counts)
+        if self.units is None:
+            kind = column = np.flatnonzero(self.counts)
+            # the last cell takes what rounding leaves of the others' probabilities
+            drawn_of = np.union1d(kind, self.counts.size - 1)
+            times, kind = self.counts.ravel()[drawn_of], np.arange(len(kind))
+        else:
+            kinds = Counter(tuple(self.units[0, rows]) for rows in self._of_units())
+            times = np.array(list(kinds.values()))
+            kind = np.repeat(np.arange(len(kinds)), [len(one) for one in kinds])
+            column = np.concatenate(list(kinds))
+        group, pair = np.divmod(column, cells.whole)
+        place = group * len(cells.gold) + cells.place(pair)
+        order, (shape, number) = np.argsort(place), (cells.counts.shape, cells.counts.size)
+        for size in _blocks(draws, max(number, len(times), len(kind))):
+            found = resampled_cells(times, rng, size)[:, kind[order]]
+            yield replace(cells, counts=_sums(found, place[order], number).reshape(-1, *shape[1:]))
+
+    def _of_units(self) -> list[Places]:
+        """Return the examples of each unit, in the order of their cells."""
+        assert self.units is not None
+        cell, unit = self.units
+        order = np.lexsort((cell, unit))
+        return np.split(order, np.flatnonzero(np.diff(unit[order])) + 1)
 
     def alike(self, draws: int, rng: np.random.Generator) -> Iterator[Cells]:
         """Yield samples of a classifier that treats the groups alike, in blocks as `resampled`.
 
-        Every group has as many examples of each class as here, and their predictions are drawn
-        from P(r|y) of all groups.
+        The groups are permuted where they are exchangeable, so that every group has as many
+        examples of each class as here: among the examples of one class; with units among those of
+        one unit and class, such as the two sentences of a pair, and, of units of one group such as
+        persons, among whole units of the same classes. Nothing is yielded if that can change
+        nothing.
         """
         cells = Cells.of(self.counts[None])
-        n = self.counts.sum(axis=2)
-        of_pair = cells.counts.sum(axis=(0, 1))
-        p = of_pair / np.maximum(n.sum(axis=0), 1)[cells.gold]
-        parts = list(pieces(cells.gold, cells.classes, cells.outcomes))
-        rngs = [rng] if len(parts) == 1 else rng.spawn(len(parts))
-        for size in _blocks(draws, cells):
-            counts = np.zeros((size, *cells.counts.shape[1:]), np.int64)
-            for (rows, row, column, width), of_part in zip(parts, rngs, strict=True):
-                inside = np.isin(cells.gold, rows)
-                last = cells.outcome[inside] == cells.outcomes - 1
-                place = np.where(last, width, column)
-                shares = np.zeros((len(rows), width + 1))
-                shares[row, place] = p[inside]
-                found = of_part.multinomial(n[:, rows], shares, (size, len(n), len(rows)))
-                counts[:, :, inside] = found[:, :, row, place]
+        every = np.repeat(np.arange(self.counts.size), self.counts.ravel())
+        group, pair = np.divmod(every if self.units is None else self.units[0], cells.whole)
+        gold = pair // cells.outcomes
+        # what is exchanged, with its group, and among what: examples, or whole units of one group
+        exchanged, of_each, among = np.arange(len(gold)), group, gold
+        if self.units is not None:
+            of, blocks = list[int](), list[Hashable]()
+            for i, rows in enumerate(self._of_units()):
+                several = np.ptp(group[rows]) > 0
+                for part in rows[:, None] if several else rows[None]:
+                    exchanged[part] = len(of)
+                    of.append(int(group[part[0]]))
+                    blocks.append((i if several else None, *np.sort(gold[part]).tolist()))
+            of_each, among = np.array(of), _codes(blocks, list(dict.fromkeys(blocks)))
+        order = np.lexsort((of_each, among))
+        if not ((np.diff(among[order]) == 0) & (np.diff(of_each[order]) != 0)).any():
+            return
+        place, drawn = cells.place(pair), np.empty_like(of_each)
+        shape, n = cells.counts.shape[1:], len(order)
+        for size in _blocks(draws, max(cells.counts.size, n)):
+            counts = np.zeros((size, *shape), np.int64)
+            for i in range(size):
+                drawn[order] = of_each[np.argsort(among + rng.random(n))]
+                found = np.ravel_multi_index((drawn[exchanged], place), shape)
+                counts[i] = np.bincount(found, minlength=counts[i].size).reshape(shape)
             yield replace(cells, counts=counts)
 
     def empty(self) -> dict[str, list[str]]:
@@ -169,9 +211,9 @@ class Confusion:
         return shares
 
 
-def _blocks(draws: int, cells: Cells) -> Iterator[int]:
-    """Yield the numbers of samples to hold in memory at one time."""
-    step = max(1, _AT_ONCE // cells.counts.size)
+def _blocks(draws: int, each: int) -> Iterator[int]:
+    """Yield the numbers of samples, of so many numbers each, to hold in memory at one time."""
+    step = max(1, _AT_ONCE // each)
     for start in range(0, draws, step):
         yield min(step, draws - start)
 
@@ -202,7 +244,7 @@ def _classes(found: set[str], gold: set[str], abstentions: Sequence[str]) -> tup
     return known
 
 
-def _codes(values: Sequence[str], names: Sequence[str]) -> NDArray[np.intp]:
+def _codes(values: Sequence[Hashable], names: Sequence[Hashable]) -> Places:
     places = {name: i for i, name in enumerate(names)}
     return np.fromiter((places[value] for value in values), np.intp, len(values))
 
@@ -255,6 +297,15 @@ class Cells:
 
     def __len__(self) -> int:
         return len(self.counts)
+
+    @property
+    def whole(self) -> int:
+        """Number of cells of one group in a whole table."""
+        return self.classes * self.outcomes
+
+    def place(self, pair: Places) -> Places:
+        """Return the place here of pairs, numbered class · outcomes + outcome."""
+        return np.searchsorted(self.gold * self.outcomes + self.outcome, pair)
 
     def dense(self) -> Counts:
         """Return whole tables, shape ``(samples, groups, classes, outcomes)``."""

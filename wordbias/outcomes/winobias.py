@@ -409,6 +409,7 @@ def _reader(text: str, unit: Unit, inclusive: bool) -> Callable[[int, int], Span
 
 F1, DIFFERENCE, UNDECIDED = "conll-f1", "conll-f1-diff", "undecided"
 ALL = "all"
+PAIRS = "pairs"
 
 
 def f1_rows(
@@ -448,6 +449,7 @@ def f1_rows(
     for name, among in settings:
         rng = np.random.default_rng(seed)
         about = {"setting": name, "n": int(among.sum()), "unit": "percent", "seed": seed}
+        about |= {"resampled": PAIRS} if draws else {}
         rows += _f1_rows(subject, pairs[among], about, draws, rng)
     return rows
 
@@ -489,8 +491,13 @@ def classification_rows(
 ) -> list[Row]:
     """Measure group fairness of the predicted professions (Orgad et al. 2022, §A.4.2).
 
+    The two sentences of a pair are drawn together, and the chance level exchanges *she* and *he*
+    within pairs: a system that ignores the pronoun predicts the same for both.
+
     Parameters
     ----------
+    sentences
+        Sentences, all `pro` ones first, and the `anti` ones in the same order.
     shares
         Share of women in each profession, by any of its names; without shares there is no
         correlation, as half of the sentences of each profession are about women.
@@ -517,7 +524,9 @@ def classification_rows(
     about = {"set": ALL, "n": len(confusion), "neutral": 0, "better": "lower"}
     return [
         Row(subject, UNDECIDED, float(undecided), about),
-        *fairness_rows(confusion, subject, settings, shares=known, shares_from=shares_from),
+        *fairness_rows(
+            confusion, subject, settings, shares=known, shares_from=shares_from, resampled=PAIRS
+        ),
     ]
 
 
@@ -527,7 +536,7 @@ def as_classification(sentences: Sequence[Sentence], clusters: Sequence[Clusters
     Returns
     -------
     Confusion
-        Counts, women first; `NONE` can be predicted, but is no class.
+        Counts, women first, in units of pairs; `NONE` can be predicted, but is no class.
     """
     predicted = [
         predicted_profession(one, found) for one, found in zip(sentences, clusters, strict=True)
@@ -538,6 +547,7 @@ def as_classification(sentences: Sequence[Sentence], clusters: Sequence[Clusters
         [one.gender for one in sentences],
         order=(FEMALE, MALE),
         abstentions=(NONE,),
+        units=[one.pair for one in sentences],
     )
 
 
