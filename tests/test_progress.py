@@ -112,6 +112,8 @@ def test_a_real_kernel(tmp_path: Path) -> None:
     for screen in ("", "a.ipynb"):
         notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
         env = {**os.environ, "JPY_SESSION_NAME": screen}
-        nbclient.NotebookClient(notebook).execute(env=env)
+        # the default of 60 seconds is too short on a busy machine
+        client = nbclient.NotebookClient(notebook, startup_timeout=3600)
+        client.execute(env=env)
         said = str(notebook.cells[0].outputs)
         assert ("work" in said) == bool(screen)

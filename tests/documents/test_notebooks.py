@@ -60,7 +60,12 @@ def execute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Execute:
     where = {"metadata": {"path": str(tmp_path)}}
 
     def run(notebook: Any) -> Any:
-        client = nbclient.NotebookClient(notebook, kernel_name="python3", resources=where)
+        client = nbclient.NotebookClient(
+            notebook,
+            kernel_name="python3",
+            resources=where,
+            startup_timeout=3600,  # the default of 60 is too short on a busy machine
+        )
         return client.execute()
 
     return run
