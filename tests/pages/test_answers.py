@@ -15,11 +15,14 @@ from wordbias.pages.answers import (
     NEIGHBOURS_KEPT,
     QUALITY_KEPT,
     RULES,
-    Answer,
     answer_parts,
     answers,
     column_answers,
 )
+from wordbias.pages.methods import method_sections
+from wordbias.pages.section import Answer, answer_table
+from wordbias.pages.verdicts import ALMOST_ALL_LEFT, MUCH_LEFT
+from wordbias.pages.views import sections
 from wordbias.results import NO_PROOF
 
 MAIN = {family.key: family for family in SECTIONS}
@@ -69,8 +72,9 @@ def quality(before: float, after: float, measure: str = "similarity") -> list[Ro
 
 
 def asked(rows: list[Row], question: str) -> str:
-    """Return the answer to a question, empty if it is not answered."""
-    return next((one.text for one in answer_parts(rows) if question in one.question), "")
+    """Return the answer to a question and what explains it, empty if it is not answered."""
+    found = next((one for one in answer_parts(rows) if question in one.question), Answer(""))
+    return " ".join(found.lines).removeprefix(found.question).strip()
 
 
 # Is it biased?
@@ -118,13 +122,14 @@ def test_without_a_chance_level_an_interval_around_neutral_finds_nothing(
     about = {"low": low, "high": 1.5, "neutral": 0.0, "better": "neutral", "p": 0.0021}
     text = asked([row("weat", 1.0, **about)], "Is it biased?")
     assert text.startswith(said)
-    assert "(1.000, 0 without bias, p = 0.0021)" in text
+    assert f"1.000 ({'−' * (low < 0)}0.100 to 1.500); 0 without bias, p = 0.0021." in text
 
 
 def test_a_value_that_is_never_below_neutral_is_not_judged_by_its_interval() -> None:
     text = asked([row("mab", 0.6, low=0.59, high=0.61, **LOWER)], "Is it biased?")
     assert text.startswith("Cannot tell")
-    assert "Not judged, for want of a chance level: marked attribute bias" in text
+    both = asked([row("mab", 0.6, **LOWER), row("gipe", 0.2, **BEYOND)], "Is it biased?")
+    assert "Not judged, for want of a chance level: marked attribute bias" in both
 
 
 def test_measures_that_disagree_are_both_named_the_clearest_first() -> None:
@@ -161,29 +166,28 @@ def test_occupations_are_named_the_furthest_first_on_both_sides() -> None:
 
 def test_a_value_is_placed_among_those_that_people_know() -> None:
     known = {"GloVe": 0.1, "GoogleNews": 0.3, "fastText": 0.15}
-    text = asked([row("gipe", 0.2, **BEYOND, known_values=known)], "people know")
-    assert text.startswith(
-        "GIPE 0.200: 2 of 3 are nearer to no bias (GloVe 0.100 to GoogleNews 0.300)"
+    text = asked([row("gipe", 0.2, **BEYOND, known_values=known)], "Is it biased?")
+    assert (
+        "people know: GIPE 0.200: 2 of 3 are nearer to no bias (GloVe 0.100 to GoogleNews 0.300)"
+        in text
     )
-    same = asked([row("gipe", 0.2, **BEYOND, known_values={"a": 0.1999, "b": 0.198})], "people")
-    assert same.startswith("GIPE 0.200: 1 of 2 is nearer to no bias (b 0.198 to a 0.200)")
-    assert not asked([row("gipe", 0.2, **WITHIN, known_values=known)], "people know")
-    assert not asked([row("gipe", 0.2, **BEYOND)], "people know")
+    same = asked([row("gipe", 0.2, **BEYOND, known_values={"a": 0.1999, "b": 0.198})], "biased")
+    assert "GIPE 0.200: 1 of 2 is nearer to no bias (b 0.198 to a 0.200)" in same
+    for about in ({**WITHIN, "known_values": known}, BEYOND):
+        assert "people know" not in asked([row("gipe", 0.2, **about)], "Is it biased?")
 
 
 def test_of_a_two_sided_measure_the_distance_from_neutral_is_compared() -> None:
     about = {"neutral": 0.0, "better": "neutral", "low": 0.1, "high": 2.0}
     known = {"a": -1.5, "b": 0.5}
-    text = asked([row("weat", 1.0, **about, known_values=known)], "people know")
+    text = asked([row("weat", 1.0, **about, known_values=known)], "Is it biased?")
     assert "1.000: 1 of 2 is nearer to no bias (b 0.500 to a −1.500)" in text
 
 
 def test_known_values_that_are_no_numbers_are_left_out() -> None:
     for known in ({"a": "0.1", "b": 0.1, "c": None}, {"a": "0.1"}, ["a"], "a"):
-        text = asked([row("gipe", 0.2, **BEYOND, known_values=known)], "people know")
-        assert text.startswith("GIPE 0.200: 1 of 1 is nearer to no bias (b 0.100)") == (
-            "b" in known
-        )
+        text = asked([row("gipe", 0.2, **BEYOND, known_values=known)], "Is it biased?")
+        assert ("GIPE 0.200: 1 of 1 is nearer to no bias (b 0.100)" in text) == ("b" in known)
 
 
 # Does cleaning help?
@@ -261,10 +265,8 @@ def test_measures_that_contradict_each_other_are_both_named() -> None:
     rows = [*column("gipe", 0.2, 0.1, **BEYOND), *column("mab", 0.2, 0.3)]
     assert verdict(rows) == "cannot tell"
     text = asked(rows, "Does cleaning help?")
-    assert text.startswith(
-        "Cannot tell: hard (measures contradict each other: GIPE got better, marked attribute bias "
-    )
-    assert "It improves GIPE (0.200 → 0.100); it makes worse marked attribute bias" in text
+    assert text.startswith("Cannot tell: hard.")
+    assert "hard: measures contradict each other: GIPE got better, marked attribute bias" in text
 
 
 def raised(before: float, after: float, half: float = 0.01) -> list[Row]:
@@ -278,10 +280,10 @@ def test_bias_that_was_at_chance_and_no_longer_is_is_named() -> None:
     rows = [*helped, *raised(0.1, 0.2)]
     assert verdict(rows) == "yes"
     text = asked(rows, "Does cleaning help?")
-    assert text.startswith("Yes: hard (but direct bias, at chance before, is now beyond it).")
-    assert "it makes worse direct bias (0.100 → 0.200)" in text
+    assert text.startswith("Yes, but: hard.")
+    assert "hard: direct bias, at chance before, is now beyond it." in text
     (one,) = column_answers(rows)
-    assert [line.measure for line in one.worse] == ["direct-bias"]
+    assert [line.measure for line in one.raised] == ["direct-bias"]
     for nothing in (raised(0.1, 0.14), raised(0.2, 0.3), raised(0.14, 0.16, 0.03)):
         assert "at chance before" not in asked([*helped, *nothing], "Does cleaning help?")
     assert verdict(raised(0.1, 0.2)) == "no"
@@ -327,8 +329,8 @@ def test_a_column_that_failed_says_why_and_the_others_are_judged() -> None:
     failed = {"subject": "glove", "measure": "column", "value": None, "stage": "leace"}
     rows = [*column("gipe", 0.2, 0.1, **BEYOND), {**failed, "reason": "too few names."}]
     text = asked(rows, "Does cleaning help?")
-    assert text.startswith("Yes: hard.")
-    assert text.endswith("Not made: leace (too few names).")
+    assert text.startswith("Yes: hard. Not made: leace.")
+    assert "leace: too few names." in text
 
 
 @pytest.mark.parametrize("column_of", ["hard", "hard,misp", "misp,multi-hard", "gender-preserving"])
@@ -336,8 +338,7 @@ def test_values_that_grow_with_length_do_not_count_where_a_method_may_scale(colu
     rows = column("midb", 0.2, 0.1, stage=column_of, **BEYOND)
     (one,) = column_answers(rows)
     assert (one.verdict, one.better, one.built_in) == ("cannot tell", [], [])
-    assert one.reason == "only values that grow with the length of the vectors could change"
-    assert "MIDB (" not in asked(rows, "What did cleaning not change?")
+    assert one.reason == "only values that grow with the vectors’ length could change"
 
 
 @pytest.mark.parametrize("after", [0.1, 0.4])
@@ -359,10 +360,12 @@ def test_a_file_with_the_name_of_a_method_is_no_method() -> None:
 def test_where_nothing_finds_bias_no_method_is_said_to_remove_it() -> None:
     rows = column("gipe", 0.2, 0.1, **WITHIN)
     text = asked(rows, "Does cleaning help?")
-    assert text == "Cannot tell: hard (no measure finds bias that it could remove)."
+    assert text == "Cannot tell: hard. hard: no measure finds bias that it could remove."
     both = [*rows, *column("gipe", 0.2, 0.1, stage="misp", **WITHIN)[1:]]
     text = asked(both, "Does cleaning help?")
-    assert text == "Cannot tell: hard, misp (no measure finds bias that it could remove)."
+    assert (
+        text == "Cannot tell: hard, misp. hard, misp: no measure finds bias that it could remove."
+    )
     assert asked(rows, "What next?").startswith("No bias is shown here")
     unjudged = [*rows, *column("mab", 0.2, 0.2)]
     assert asked(unjudged, "What next?").startswith("No bias is shown here")
@@ -383,27 +386,104 @@ def two_methods(left: dict[str, float]) -> list[Row]:
     ]
 
 
+def left_of(*names: str, left: float = 0.1, stage: str = "hard") -> Row:
+    of = {"of": dict.fromkeys(names, left)} if names else {}
+    return {"subject": "glove", "measure": "bias-left", "value": left, "stage": stage, **of}
+
+
 def test_the_method_that_leaves_least_is_named() -> None:
     text = asked(two_methods({"hard": 0.4, "inlp": 0.1}), "Which method?")
-    assert text.startswith("inlp: 10% of the bias beyond chance is left, the least of those")
-    assert "It improves GIPE (0.200 → 0.150)." in text
-    of = [
-        {**one, "of": {"GIPE": 0.1, "WEAT": 0.1}} if one["measure"] == "bias-left" else one
-        for one in two_methods({"hard": 0.4, "inlp": 0.1})
-    ]
-    assert "beyond chance is left (measured by GIPE, WEAT), the least" in asked(of, "Which method?")
-    assert "Most is removed of GIPE by hard (0.200 → 0.100)" in text
-    assert asked(two_methods({"hard": 0.1, "inlp": 0.4}), "Which").startswith("hard:")
-    assert asked(two_methods({}), "Which").startswith("hard. It improves")
+    assert text.startswith("inlp leaves least. 10% of the bias is left; it has no interval")
+    assert "inlp improves GIPE (0.200 → 0.150)." in text
+    assert asked(two_methods({"hard": 0.1, "inlp": 0.4}), "Which").startswith("hard leaves least")
+    assert asked(two_methods({}), "Which").startswith("hard leaves least. hard improves")
+
+
+def test_bias_is_beyond_chance_only_where_a_measure_has_a_chance_level() -> None:
+    gipe = column("gipe", 0.2, 0.1, **BEYOND)
+    found = {"low": 0.9, "high": 1.9, "neutral": 0.0, "better": "neutral", "p": 0.001}
+    tested = column("weat", 1.7, 0.6, **found)
+    for rows, names, what in (
+        (gipe, ("GIPE",), "what GIPE finds beyond chance"),
+        (tested, ("WEAT",), "what WEAT finds"),
+        ([*gipe, *tested], ("GIPE", "WEAT"), "what GIPE, WEAT find"),
+    ):
+        (one,) = column_answers([*rows, left_of(*names)])
+        assert one.left == f"10% of {what} is left"
 
 
 @pytest.mark.parametrize(
-    ("left", "said"), [(0.5, "Yes: hard."), (0.51, "Yes: hard (a little: 51%")]
+    ("left", "verdict"),
+    [
+        (MUCH_LEFT, "yes"),
+        (MUCH_LEFT + 0.01, "a little"),
+        (ALMOST_ALL_LEFT, "a little"),
+        (ALMOST_ALL_LEFT + 0.01, "hardly"),
+        (0.95, "hardly"),
+    ],
 )
-def test_a_method_that_leaves_more_than_half_helps_a_little(left: float, said: str) -> None:
-    share = {"subject": "glove", "measure": "bias-left", "value": left, "stage": "hard"}
-    text = asked([*column("gipe", 0.2, 0.1, **BEYOND), share], "Does cleaning help?")
-    assert text.startswith(said)
+def test_how_much_a_method_helps_is_told_by_what_it_leaves(left: float, verdict: str) -> None:
+    rows = [*column("gipe", 0.2, 0.1, **BEYOND), left_of("GIPE", left=left)]
+    text = asked(rows, "Does cleaning help?")
+    assert text.startswith(f"{verdict.capitalize()}: hard.")
+    assert (f"{left:.0%} of what GIPE finds beyond chance is left" in text) == (verdict != "yes")
+    named = "wordbias debias hard EMBEDDING -o clean.txt" in asked(rows, "What next?")
+    assert named == (verdict != "hardly")  # what hardly helps is not recommended
+
+
+def test_no_method_is_recommended_without_what_it_makes_worse() -> None:
+    rows = [
+        *two_methods({"hard": 0.6, "inlp": 0.1}),
+        *({**one, "stage": "inlp"} if one["stage"] == "hard" else one for one in raised(0.1, 0.2)),
+    ]
+    worse = "direct bias (0.100 → 0.200)"
+    which = asked(rows, "Which method?")
+    assert which.startswith(f"inlp leaves least, but makes worse, beyond chance: {worse}.")
+    assert "hard makes no main measure worse beyond chance: 60% of the bias is left." in which
+    assert asked(rows, "What next?").startswith(
+        f"Write the cleaned vectors, though this makes worse, beyond chance, {worse}: "
+        "wordbias debias inlp EMBEDDING -o clean.txt"
+    )
+
+
+def test_the_table_of_methods_says_what_the_column_of_changes_says() -> None:
+    """A change within chance does not count, and is no dash beside a table that names it."""
+    rows = [
+        *column("gipe", 0.2, 0.1, **BEYOND),
+        *column("direct-bias", 0.1, 0.14, **WITHIN),
+        *column("clustering", 0.6, 0.55, **WITHIN),
+        *column("mab", 0.5, 0.52, 0.001),  # too small to count anywhere
+    ]
+    glance = next(one for one in sections(rows) if one.key == "glance").grids[0].table
+    change = glance.columns.index("change")
+    changes = {line[0].partition(" (")[0]: line[change] for line in glance.cells}
+    (section,) = method_sections(rows)
+    (cells,) = (
+        dict(zip(section.grids[0].table.columns, line, strict=True))
+        for line in section.grids[0].table.cells
+    )
+    assert cells["improves"] == "GIPE (0.200 → 0.100); within chance: clustering"
+    assert cells["makes worse"] == "within chance: direct bias"
+    worse = [name for name, text in changes.items() if text == "worse"]
+    assert len(worse) == 1
+    assert worse[0].startswith("direct bias")
+
+
+def test_in_short_is_a_table_of_five_questions() -> None:
+    rows = [*two_methods({"hard": 0.4, "inlp": 0.1}), kept(0.95), kept(0.94, "inlp")]
+    table = answer_table(answer_parts(rows))
+    assert table is not None
+    assert table.columns == ["question", "answer", "figure, 95 % interval", "how sure"]
+    assert [line[0] for line in table.cells] == [
+        "Is it biased?",
+        "Does cleaning help?",
+        "Which method?",
+        "At what cost?",
+        "What next?",
+    ]
+    assert table.cells[1][2] == "inlp: GIPE (0.200 → 0.150), change −0.050 (−0.060 to −0.040)"
+    assert table.cells[1][3] == "the interval of the change leaves 0 out"
+    assert answer_table([Answer("", below=["A note."])]) is None
 
 
 def test_of_methods_that_do_not_help_none_is_recommended() -> None:
@@ -416,32 +496,34 @@ def test_of_methods_that_do_not_help_none_is_recommended() -> None:
 def test_the_costs_are_named_and_what_was_not_measured() -> None:
     rows = [*column("gipe", 0.2, 0.1, **BEYOND), kept(0.95)]
     assert asked(rows, "At what cost?") == (
-        "Kept of the nearest neighbours: hard 95.0%. Not measured: similarity, analogies."
+        "Within the limits: hard. hard keeps of neighbours 95.0%; not measured: similarity, "
+        "analogies."
     )
     every = [*rows, *quality(0.8, 0.6), *quality(0.5, 0.5, "analogy")]
     assert asked(every, "At what cost?") == (
-        "Kept of the nearest neighbours: hard 95.0%. Kept of similarity: hard 75.0%. Kept of "
-        "analogies: hard 100.0%."
+        "Too much: hard. hard keeps of similarity 75.0%, analogies 100.0%, neighbours 95.0%."
     )
+    ends = {**kept(0.95), "low": 0.94, "high": 0.96}
+    assert "neighbours 95.0% (94.0% to 96.0%)" in asked([*rows[:2], ends], "At what cost?")
 
 
 @pytest.mark.parametrize(("accuracy", "said"), [(0.75, True), (0.74, False)])
 def test_words_that_still_cluster_are_a_finding(accuracy: float, said: bool) -> None:
     clusters = column("clustering", 0.9, accuracy, 0.5, **{**BEYOND, "neutral": 0.5})
-    text = asked([*column("gipe", 0.2, 0.1, **BEYOND), *clusters], "not change")
+    text = asked([*column("gipe", 0.2, 0.1, **BEYOND), *clusters], "Does cleaning")
     assert ("hidden from some measures, not gone" in text) == said
 
 
 def test_clusters_along_any_axis_show_nothing() -> None:
     clusters = column("clustering", 1.0, 1.0, 0.0, **{**WITHIN, "neutral": 0.5})
-    text = asked([*column("gipe", 0.2, 0.1, **BEYOND), *clusters], "not change")
-    assert text.startswith("Clustering can show nothing here")
+    text = asked([*column("gipe", 0.2, 0.1, **BEYOND), *clusters], "Does cleaning")
+    assert "Clustering can show nothing here" in text
     assert "not gone" not in text
 
 
 def test_the_next_command_names_the_file() -> None:
     rows = column("gipe", 0.2, 0.1, **BEYOND)
-    assert "wordbias debias hard 'my file.txt' -o clean.txt." in " ".join(
+    assert "wordbias debias hard 'my file.txt' -o clean.txt" in " ".join(
         answers(rows, {"glove": "my file.txt"})
     )
     (said,) = (text for text in answers(rows, {"glove": str(sample_path())}) if "next" in text)
@@ -527,12 +609,14 @@ def test_every_question_has_a_rule() -> None:
     ]
     rows[0]["known_values"] = {"GloVe": 0.1}
     found = {one.question for one in answer_parts(rows)} - {"", "What next?"}
-    assert found == {rule.question for rule in RULES}
+    assert found | {"What next?"} == {rule.question for rule in RULES}
 
 
 def test_an_answer_is_a_sentence_after_its_question() -> None:
-    assert str(Answer("Is it biased?", "Yes.")) == "Is it biased? Yes."
-    assert str(Answer("", "A note.")) == "A note."
+    one = Answer("Is it biased?", "Yes.", "WEAT 1.7 (1.5 to 1.9)", "p < 0.001", ["Also by GIPE."])
+    assert one.lines == ["Is it biased? Yes. WEAT 1.7 (1.5 to 1.9); p < 0.001.", "Also by GIPE."]
+    assert Answer("Which method?", "misp.").lines == ["Which method? misp."]
+    assert Answer("", below=["A note.", "Two."]).lines == ["A note.", "Two."]
 
 
 def weat(name: str, about: str, value: float | None = 1.0, **details: Any) -> Row:

@@ -11,7 +11,6 @@ from wordbias.contextual.audit.projections import Method
 from wordbias.pages.answers import answers
 from wordbias.pages.encoder_answers import (
     LIMITS,
-    MUCH_LEFT,
     NAMES,
     SIGNIFICANT,
     ModelRows,
@@ -20,6 +19,8 @@ from wordbias.pages.encoder_answers import (
     helps,
     model_answer_parts,
 )
+from wordbias.pages.section import answer_table
+from wordbias.pages.verdicts import ALMOST_ALL_LEFT, MUCH_LEFT
 from wordbias.pages.views import sections
 from wordbias.results import NO_PROOF
 
@@ -80,7 +81,7 @@ def column(
 
 
 def said(rows: Sequence[dict[str, Any]]) -> str:
-    return "\n".join(text for _, text in model_answer_parts(rows))
+    return "\n".join(text for one in model_answer_parts(rows) for text in one.lines)
 
 
 BEFORE = [compression(2.9), stereotype(0.6)]
@@ -181,8 +182,12 @@ def test_much_that_is_left_is_said() -> None:
     for left, text in (
         (MUCH_LEFT, "hard helps: 50%"),
         (MUCH_LEFT + 0.01, "hard helps a little: 51%"),
+        (ALMOST_ALL_LEFT, "hard helps a little: 90%"),
+        (ALMOST_ALL_LEFT + 0.01, "hard hardly helps: 91%"),
     ):
-        assert text in said([*BEFORE, *column(left=left)])
+        rows = [*BEFORE, *column(left=left)]
+        assert text in said(rows)
+        assert (best(one(rows)) is None) is (left > ALMOST_ALL_LEFT)
 
 
 def test_only_measures_that_were_beyond_chance_count() -> None:
@@ -304,11 +309,32 @@ def test_a_column_that_could_not_be_made_says_why() -> None:
 def test_the_answers_of_a_report_is_these_answers() -> None:
     rows = [*BEFORE, *column()]
     said = answers(rows)
-    assert said[0] == f"Is it biased? {model_answer_parts(rows)[0][1]}"
+    assert said[0] == model_answer_parts(rows)[0].lines[0]
     assert any(text.startswith("Does a projection help, and at what cost? ") for text in said)
     assert any(text.startswith("What next? ") for text in said)
     assert answers(rows)[-1] == NO_PROOF
     assert model_answer_parts([{"subject": "e", "measure": "midb", "value": 1.0}]) == []
+
+
+def test_in_short_is_a_table_of_five_questions() -> None:
+    rows = [*BEFORE, seat(1.2, 0.01), ceat(0.5, 0.1, 0.9), *column(left=0.2)]
+    table = answer_table(model_answer_parts(rows))
+    assert table is not None
+    assert [line[1:] for line in table.cells[:4]] == [
+        ["Yes.", "compression 2.90 (2.80 to 3.00)", "chance 1.00 to 1.00"],
+        ["Yes.", "correlation with the share of women 0.60 (0.40 to 0.80)", "chance −0.40 to 0.40"],
+        [
+            "SEAT shows it in 1 of 1 query, CEAT in 1 of 1.",
+            "x/y × a/b: SEAT 1.20",
+            "p = 0.01, corrected for their number",
+        ],
+        ["hard helps.", "hard: compression 2.90 → 1.00", "20% of the bias beyond chance is left"],
+    ]
+    assert table.cells[4][0] == "What next?"
+    inside = [compression(1.05), compression(1.8, layer=2), stereotype(0.39)]
+    cells = answer_table(model_answer_parts(inside))
+    assert cells is not None
+    assert [line[1] for line in cells.cells[:2]] == ["Inside, not in the last layer.", "Not shown."]
 
 
 def test_the_page_of_an_encoder_has_one_table_of_verdicts() -> None:
@@ -322,5 +348,5 @@ def test_two_encoders_are_answered_one_after_the_other() -> None:
     first, second = (
         next(text for text in answers(rows) if text.startswith(prefix)) for prefix in ("m: ", "n: ")
     )
-    assert "can be read" in first
-    assert "cannot be read" in second
+    assert first.startswith("m: Is gender read off it? Yes.")
+    assert second.startswith("n: Is gender read off it? Not shown.")

@@ -709,6 +709,7 @@ FAMILIES = (
         method=(
             "Mean over the families of max(0, (D after − C) / (D before − C)), with the distances "
             "D of their main measure from neutral, the worse way, and C that of the chance mean. "
+            "WEAT has a test and no chance level; its C is 0. "
             "Only measures that are beyond chance before count, and of these none that grows with "
             "the length of the vectors, as MIDB does. Quality kept is the smallest share "
             "kept of similarity, analogies and neighbours. A method is efficient if no other, nor "

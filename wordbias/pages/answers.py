@@ -9,23 +9,37 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from wordbias.data import sample_path
-from wordbias.measures.registry import FAMILY_OF, MEASURES, variant_of
+from wordbias.measures.registry import FAMILY_OF, MEASURES, short_title, variant_of
 from wordbias.methods.trade_off import NEIGHBOURS_TITLE, shares_kept
-from wordbias.pages.encoder_answers import MUCH_LEFT, is_of_model, model_answer_parts
-from wordbias.pages.lines import Line, is_number, known_values, minus
+from wordbias.pages.encoder_answers import is_of_model, model_answer_parts
+from wordbias.pages.lines import (
+    Line,
+    interval,
+    is_number,
+    is_refitted,
+    known_values,
+    minus,
+    value_text,
+    with_change,
+)
 from wordbias.pages.main_measures import main_lines, missing_query_notes
+from wordbias.pages.section import Answer
 from wordbias.pages.verdicts import (
+    ALMOST_ALL_LEFT,
     IMPROVED,
+    MUCH_LEFT,
     SAME,
+    SMALLEST_CHANGE,
     UNCLEAR,
     WORSE,
     badness,
     change,
+    degree,
     differs,
 )
 from wordbias.pages.words import by_word, claims_occupations, most_leaning, sides
@@ -37,11 +51,6 @@ NEIGHBOURS_KEPT = 0.9
 """Smallest share of the ten nearest neighbours that a method must keep to help."""
 QUALITY_KEPT = 0.98
 """Smallest share of similarity and of analogies that a method must keep to help."""
-SMALLEST_CHANGE = 0.05
-"""Smallest change that counts, as a share of the value's distance from chance, else from neutral.
-
-With many words the interval of a change is so narrow that it excludes 0 where nobody would notice.
-"""
 _SUBJECTS = 4
 _WORDS = 3
 _KNOWN = 3
@@ -66,7 +75,7 @@ _BY_CONSTRUCTION = {
 _LENGTH_KEPT = ("misp", "mhd", "inlp", "leace", "oscar", "half-sibling", "conceptor", "double-hard")
 """Methods that subtract or rotate; others may scale all vectors, as hard debiasing to length 1."""
 
-Verdict = Literal["yes", "no", "cannot tell"]
+Verdict = Literal["yes", "a little", "hardly", "no", "cannot tell"]
 
 
 class Rule(NamedTuple):
@@ -99,10 +108,10 @@ RULES = (
     Rule("Is it biased?", "some main measures can tell, and none finds bias", "Not shown"),
     Rule("Is it biased?", "no main measure has a chance level or such an interval", "Cannot tell"),
     Rule(
-        "Among embeddings that people know?",
+        "Is it biased?",
         "a main measure that is not within chance, with the same settings and word lists, is known "
-        "of them",
-        "the number of them that are nearer to neutral",
+        "of embeddings that people know",
+        "below: the number of them that are nearer to neutral",
     ),
     Rule(
         "Does cleaning help?",
@@ -116,14 +125,21 @@ RULES = (
     ),
     Rule(
         "Does cleaning help?",
-        f"the same, and more than {MUCH_LEFT:.0%} of the bias beyond chance is left",
-        "Yes, a little",
+        f"the same, and more than {MUCH_LEFT:.0%} of the bias is left, counted from chance, or "
+        "from neutral where a measure has a test and no chance level, as WEAT",
+        "A little",
     ),
     Rule(
         "Does cleaning help?",
-        "Yes by one of these two rules, and a main measure that found no bias before changed for "
-        "the worse, and finds bias after",
-        "Yes, but",
+        f"the same, and more than {ALMOST_ALL_LEFT:.0%} is left: the tenth that is gone at most is "
+        "less than the value before is uncertain by (WEAT of the sample, 1.72, from 1.51 to 1.85)",
+        "Hardly",
+    ),
+    Rule(
+        "Does cleaning help?",
+        "one of these three, and a main measure that found no bias before changed for the worse, "
+        "and finds bias after",
+        "…, but",
     ),
     Rule(
         "Does cleaning help?",
@@ -138,33 +154,24 @@ RULES = (
         "No",
     ),
     Rule(
+        "Does cleaning help?",
+        f"after a method that lowered another measure clustering is {_STILL:g} or more",
+        "below: the bias is still to be seen in the neighbours, if it was beyond chance before",
+    ),
+    Rule(
         "Which method?",
-        "of the methods that help the one that leaves the smallest share of bias; of equals the "
-        "one that keeps more",
-        "its name",
+        "of the methods that help, a little at least, the one that leaves the smallest share of "
+        "bias; of equals the one that keeps more",
+        "its name, and each main measure that it makes worse beyond chance",
     ),
     Rule("At what cost?", "neighbours, similarity or analogies were measured", "the shares kept"),
     Rule(
-        "What did cleaning not change?",
-        "no column changed a main measure for the better",
-        "their names and values",
-    ),
-    Rule(
-        "What did cleaning not change?",
-        f"after a method that lowered another measure clustering is {_STILL:g} or more",
-        "that the bias is still to be seen in the neighbours, if it was beyond chance before",
+        "What next?",
+        "a method helps, a little at least; else bias is found; else nothing is",
+        "the command that writes its vectors, with what it makes worse; that tries more methods; "
+        "that asks about other groups",
     ),
 )
-
-
-class Answer(NamedTuple):
-    """One question with its answer."""
-
-    question: str
-    text: str
-
-    def __str__(self) -> str:
-        return f"{self.question} {self.text}".strip()
 
 
 @dataclass(frozen=True)
@@ -179,15 +186,19 @@ class ColumnAnswer:
         Whether it helps.
     reason
         Reason of the verdict, a part of a sentence.
-    better, worse, unclear
-        Main lines of bias by the direction of their paired change; those that it lowers by
-        construction are in `built_in`. Those that were at chance and are now beyond it are worse.
+    better, worse
+        Main lines of bias that count, by the direction of their paired change; those that it
+        lowers by construction are in `built_in`.
+    raised
+        Those that found no bias before and find some now.
+    within
+        Those that changed for the better or the worse, and found no bias before or after.
     kept
         Share kept by what was measured of quality and neighbours.
-    bias_left
-        Share of the bias beyond chance that is left, if it is known.
-    left_by
-        Measures of which this share is the mean.
+    costly
+        Those of these shares that are below their limits, in words.
+    bias_left, left
+        Share of the bias that is left, if it is known, and in words.
     failed
         Reason why there is no such column.
     is_file
@@ -199,13 +210,20 @@ class ColumnAnswer:
     reason: str
     better: Sequence[Line] = ()
     worse: Sequence[Line] = ()
-    unclear: Sequence[Line] = ()
     built_in: Sequence[Line] = ()
-    kept: Mapping[str, float] | None = None
+    raised: Sequence[Line] = ()
+    within: Mapping[str, Sequence[Line]] = field(default_factory=dict)
+    kept: Mapping[str, float] = field(default_factory=dict)
+    costly: Sequence[str] = ()
     bias_left: float | None = None
-    left_by: Sequence[str] = ()
+    left: str = ""
     failed: str = ""
     is_file: bool = False
+
+    @property
+    def helps(self) -> bool:
+        """Whether it can be recommended: it helps, a little at least."""
+        return self.verdict in ("yes", "a little")
 
 
 def answers(
@@ -224,7 +242,7 @@ def answers(
     settings
         Arguments of the call that measured each subject, so that this command has the same groups.
     """
-    return [str(one) for one in answer_parts(rows, paths, settings)]
+    return [line for one in answer_parts(rows, paths, settings) for line in one.lines]
 
 
 def answer_parts(
@@ -234,9 +252,8 @@ def answer_parts(
 ) -> list[Answer]:
     """Answer the questions of a report; see `answers`."""
     if any(map(is_of_model, rows)):
-        return [Answer(*part) for part in model_answer_parts(rows)]
-    known = main_lines(rows)
-    bias = [line for line in known if FAMILY_OF[line.measure].kind == "bias"]
+        return model_answer_parts(rows)
+    bias = [line for line in main_lines(rows) if FAMILY_OF[line.measure].kind == "bias"]
     subjects = list(dict.fromkeys(line.subject for line in bias))
     found: list[Answer] = []
     for subject in subjects[:_SUBJECTS]:
@@ -244,19 +261,13 @@ def answer_parts(
         lines = [line for line in bias if line.subject == subject]
         prefix = f"{subject}: " if len(subjects) > 1 else ""
         call = Call((paths or {}).get(subject, ""), (settings or {}).get(subject, {}))
-        parts = [
-            is_it_biased(lines, own),
-            *among_known(lines),
-            *about_columns(own, lines, call),
-        ]
-        found += [Answer(prefix + part.question, part.text) for part in parts if part.text]
-    if len(subjects) > 1:
-        found += compared(bias)
+        parts = [is_it_biased(lines, own), *about_columns(own, lines, call)]
+        found += [replace(part, question=prefix + part.question) for part in parts]
+    found += compared(bias)
+    notes = [] if found else [_counts(rows)]
     if len(subjects) > _SUBJECTS:
-        rest = ", ".join(subjects[_SUBJECTS:])
-        found.append(Answer("", f"Not summed up here, but in the tables: {rest}."))
-    notes = [*missing_query_notes(rows), NO_PROOF]
-    return [*(found or [Answer("", _counts(rows))]), *(Answer("", note) for note in notes)]
+        notes.append(f"Not summed up here, but in the tables: {', '.join(subjects[_SUBJECTS:])}.")
+    return [*found, Answer("", below=[*notes, *missing_query_notes(rows), NO_PROOF])]
 
 
 # Is it biased?
@@ -292,19 +303,21 @@ def _p(row: Found) -> float | None:
 def is_it_biased(lines: Sequence[Line], rows: Sequence[Found]) -> Answer:
     """Answer whether the embedding is biased beyond chance, by which measures, and where most."""
     judged = [(line, row) for line in lines if (row := line.first) and is_number(row["value"])]
-    sorted_ = sorted(judged, key=lambda one: -_clearness(one[1]))
-    by = {
-        verdict: [_with_value(line, row) for line, row in sorted_ if finds(row) == verdict]
-        for verdict in (_YES, _NO, _UNJUDGED)
-    }
-    yes, no, others = by.values()
+    if not judged:
+        return Answer("Is it biased?", "Cannot tell: no measure has a value here.")
+    order = (_YES, _NO, _UNJUDGED)
+    judged.sort(key=lambda one: (order.index(finds(one[1])), -_clearness(one[1])))
+    yes, no, others = (
+        [_with_value(line, row) for line, row in judged if finds(row) == verdict]
+        for verdict in order
+    )
     n = len(yes) + len(no)
     if not n:
         text = "Cannot tell: no measure here has a chance level, or an interval that could tell."
     elif not yes:
         of = "the only measure that can tell finds no" if n == 1 else f"none of {n} measures finds"
         text = f"Not shown: {of} more than chance gives."
-    elif len(yes) == 1 < n and not _is_certain(sorted_, n):
+    elif len(yes) == 1 < n and not _is_certain(judged, n):
         text = (
             f"Perhaps: one of {n} measures finds more than chance gives; where there is no bias, "
             "about one measure in twenty does so by luck."
@@ -314,17 +327,17 @@ def is_it_biased(lines: Sequence[Line], rows: Sequence[Found]) -> Answer:
     else:
         text = f"Yes, by {len(yes)} of {n} measures that can tell."
     parts = [
-        ("The clearest come first: {}." if len(yes) > 1 else "It is {}.", yes),
-        ("No more than chance by {}.", no),
-        ("Not judged, for want of a chance level: {}.", others),
+        ("Also by {}.", yes[1:]),
+        ("No more than chance by {}.", no if yes else no[1:]),
+        ("Not judged, for want of a chance level: {}.", others if n else others[1:]),
     ]
     said = [form.format(", ".join(values)) for form, values in parts if values]
-    disagree = (
-        ["The measures disagree; each detects only the bias that it was made for."]
-        if yes and no
-        else []
-    )
-    return Answer("Is it biased?", " ".join([text, *said, *disagree, *_leaning(rows)]))
+    if yes and no:
+        said.append("The measures disagree; each detects only the bias that it was made for.")
+    line, row = judged[0]
+    below = [" ".join([*said, *_leaning(rows)]), *among_known(lines)]
+    figure = f"{_title(line)} {value_text(row)}"
+    return Answer("Is it biased?", text, figure, _null(row), list(filter(None, below)))
 
 
 def _is_certain(judged: Sequence[tuple[Line, Found]], n: int) -> bool:
@@ -361,7 +374,7 @@ def _leaning(rows: Sequence[Found]) -> list[str]:
     return [f"Of the occupations, most lean {'; '.join(text)}."]
 
 
-def among_known(lines: Sequence[Line]) -> list[Answer]:
+def among_known(lines: Sequence[Line]) -> list[str]:
     """Place the values among those of embeddings that people know; not values within chance."""
     placed = [
         (line, row, known)
@@ -376,7 +389,7 @@ def among_known(lines: Sequence[Line]) -> list[Answer]:
     if not said:
         return []
     limit = "Corpus, vocabulary and dimension differ, so that only large differences mean anything."
-    return [Answer("Among embeddings that people know?", f"{'; '.join(said)}. {limit}")]
+    return [f"Among embeddings that people know: {'; '.join(said)}. {limit}"]
 
 
 def _place(line: Line, row: Found, known: Mapping[str, float]) -> str:
@@ -387,7 +400,7 @@ def _place(line: Line, row: Found, known: Mapping[str, float]) -> str:
     named = " to ".join(f"{name} {_text(known[name])}" for name in ends)
     verb = "is" if nearer == 1 else "are"
     count = f"{nearer} of {len(known)} {verb} nearer to no bias"
-    return f"{_short(line)} {_number(row)}: {count} ({named})"
+    return f"{short(line)} {_number(row)}: {count} ({named})"
 
 
 def _distance(row: Found, value: float) -> float:
@@ -404,15 +417,16 @@ def _distance(row: Found, value: float) -> float:
 def about_columns(rows: Sequence[Found], lines: Sequence[Line], call: Call) -> list[Answer]:
     """Answer what the methods and cleaned files did, and what to do next."""
     columns = column_answers(rows, lines)
-    if not columns:
-        return [_next_without_columns(call)] if any(row.get("column") for row in rows) else []
-    return [
-        _does_it_help(columns),
-        _which(columns, lines),
-        _cost(columns),
-        _unchanged(columns, lines),
-        _next(columns, lines, call),
+    if not columns and not any(row.get("column") for row in rows):
+        return []
+    made = [one for one in columns if not one.failed]
+    best = _best(made)
+    parts = [
+        *([_does_it_help(columns, lines, best)] if columns else []),
+        *([_which(made, best)] if len(made) > 1 else []),
+        *([_cost(made, best, rows)] if made else []),
     ]
+    return [*parts, _next(columns, lines, call)]
 
 
 def column_answers(
@@ -440,61 +454,63 @@ def column_answers(
 def _column(name: str, rows: Sequence[Found], lines: Sequence[Line]) -> ColumnAnswer:
     judged = [line for line in lines if line.first and finds(line.first) != _NO]
     raised = [line for line in lines if line not in judged and _is_raised(line, name)]
-    counted = [line for line in judged if _comparable(line, name)]
+    comparable = [line for line in lines if _comparable(line, name)]
+    counted = [line for line in comparable if line in judged]
     changed: dict[str, list[Line]] = {}
-    for line in counted:
-        found = UNCLEAR if _is_tiny(line, name) else change(line, name)
-        changed.setdefault(found, []).append(line)
-    improved = changed.get(IMPROVED, [])
+    within: dict[str, list[Line]] = {}
+    for line in comparable:
+        if line not in raised:
+            of = changed if line in counted else within
+            of.setdefault(change(line, name), []).append(line)
+    improved, worse = changed.get(IMPROVED, []), changed.get(WORSE, [])
     built_in = [line for line in improved if _by_construction(line, name)]
     better = [line for line in improved if line not in built_in]
-    worse = changed.get(WORSE, [])
-    unclear = [*changed.get(UNCLEAR, []), *changed.get(SAME, [])]
     kept = kept_shares(rows, name)
     costly = [
-        f"{named} kept {kept[what]:.1%}, below {limit:.0%}"
+        f"{named} kept {kept[what]:.1%}, below {_limit(what):.0%}"
         for what, named in _KEPT.items()
-        if what in kept
-        and kept[what] < (limit := NEIGHBOURS_KEPT if what == NEIGHBOURS_TITLE else QUALITY_KEPT)
+        if what in kept and kept[what] < _limit(what)
     ]
-    left = [r for r in rows if r["measure"] == "bias-left" and r.get("stage") == name][:1]
-    bias_left = next((float(row["value"]) for row in left if is_number(row["value"])), None)
-    verdict: Verdict = "cannot tell"
-    if better and costly:
-        verdict, reason = "no", f"its cost is too high: {', '.join(costly)}"
-    elif better and worse:
-        both = [", ".join(map(_short, found)) for found in (better, worse)]
-        reason = f"measures contradict each other: {both[0]} got better, {both[1]} got worse"
-    elif better:
-        much = bias_left is not None and bias_left > MUCH_LEFT
-        little = f"a little: {bias_left:.0%} of the bias beyond chance is left" if much else ""
-        but = f"but {_now_beyond(raised)}" if raised else ""
-        verdict, reason = "yes", ", ".join(filter(None, [little, but]))
-    elif raised:
-        verdict, reason = "no", _now_beyond(raised)
-    elif built_in:
-        reason = "only what it removes by construction got better"
-    elif worse or unclear:
-        verdict, reason = "no", "no measure changed clearly for the better"
-    elif not judged:
-        reason = "no measure finds bias that it could remove"
-    elif not counted:
-        reason = "only values that grow with the length of the vectors could change"
-    else:
-        reason = "no change has an interval to judge by"
+    left = next((r for r in rows if r["measure"] == "bias-left" and r.get("stage") == name), None)
+    bias_left = float(left["value"]) if left and is_number(left["value"]) else None
+    little = _left_text(left, lines) if degree(bias_left) != "yes" else ""
+    both = [", ".join(map(short, one)) for one in (better, worse)]
+    contradict = f"measures contradict each other: {both[0]} got better, {both[1]} got worse"
+    moved = any(changed.get(one) for one in (WORSE, UNCLEAR, SAME))
+    cases: list[tuple[object, Verdict, str]] = [
+        (better and costly, "no", f"its cost is too high: {', '.join(costly)}"),
+        (better and worse, "cannot tell", contradict),
+        (better, degree(bias_left), ", but ".join(filter(None, [little, _now_beyond(raised)]))),
+        (raised, "no", _now_beyond(raised)),
+        (built_in, "cannot tell", "only what it removes by construction got better"),
+        (moved, "no", "no measure changed clearly for the better"),
+        (not judged, "cannot tell", "no measure finds bias that it could remove"),
+        (not counted, "cannot tell", "only values that grow with the vectors’ length could change"),
+        (True, "cannot tell", "no change has an interval to judge by"),
+    ]
+    verdict, reason = next((verdict, reason) for holds, verdict, reason in cases if holds)
+    is_file = any(row.get("column") == _FILE for row in rows if row.get("stage") == name)
+    about = [better, worse, built_in, raised, within, kept, costly]
     return ColumnAnswer(
-        name,
-        verdict,
-        reason,
-        better,
-        [*worse, *raised],
-        unclear,
-        built_in,
-        kept,
-        bias_left,
-        [str(title) for row in left if isinstance(of := row.get("of"), dict) for title in of],
-        is_file=any(row.get("column") == _FILE for row in rows if row.get("stage") == name),
+        name, verdict, reason, *about, bias_left, _left_text(left, lines), is_file=is_file
     )
+
+
+def _limit(what: str) -> float:
+    return NEIGHBOURS_KEPT if what == NEIGHBOURS_TITLE else QUALITY_KEPT
+
+
+def _left_text(row: Found | None, lines: Sequence[Line]) -> str:
+    """Say what share is left, beyond chance if all of what it is a share of has a chance level."""
+    if row is None or not is_number(row["value"]):
+        return ""
+    of = row.get("of")
+    names = list(map(str, of)) if isinstance(of, dict) else []
+    rows = [line.first or {} for line in lines if short_title(line.measure) in names]
+    level = rows and all(isinstance(one.get("beyond_chance"), bool) for one in rows)
+    find = f"find{'s' * (len(names) == 1)}{' beyond chance' if level else ''}"
+    what = f"what {', '.join(names)} {find}" if names else "the bias"
+    return f"{row['value']:.0%} of {what} is left"
 
 
 def _is_raised(line: Line, stage: str) -> bool:
@@ -505,24 +521,10 @@ def _is_raised(line: Line, stage: str) -> bool:
 
 
 def _now_beyond(lines: Sequence[Line]) -> str:
+    if not lines:
+        return ""
     is_now = "is now" if len(lines) == 1 else "are now"
-    return f"{', '.join(map(_short, lines))}, at chance before, {is_now} beyond it"
-
-
-def _is_tiny(line: Line, stage: str) -> bool:
-    """Return whether a value changed by less than `SMALLEST_CHANGE`."""
-    first, last = line.first, line.stages.get(stage)
-    if (
-        first is None
-        or last is None
-        or not (is_number(first["value"]) and is_number(last["value"]))
-    ):
-        return False
-    start = first.get("chance", first.get("neutral"))
-    if not is_number(start):
-        return False
-    moved = abs(float(last["value"]) - float(first["value"]))
-    return moved < SMALLEST_CHANGE * abs(float(first["value"]) - float(start))
+    return f"{', '.join(map(short, lines))}, at chance before, {is_now} beyond it"
 
 
 def kept_shares(rows: Sequence[Found], stage: str) -> dict[str, float]:
@@ -568,112 +570,85 @@ _DIMS = 4
 """Number of components of an audit and of MISP by default."""
 
 
-def _does_it_help(columns: Sequence[ColumnAnswer]) -> Answer:
-    """Name the columns by their verdict; of a single one say what it changed, too."""
-    titles = {"yes": "Yes", "no": "No", "cannot tell": "Cannot tell", "failed": "Not made"}
-    by: dict[str, dict[str, list[str]]] = {verdict: {} for verdict in titles}
+def _does_it_help(
+    columns: Sequence[ColumnAnswer], lines: Sequence[Line], best: ColumnAnswer | None
+) -> Answer:
+    """Name the columns by their verdict, with the change of the best as a figure."""
+    titles = ("yes", "a little", "hardly", "no", "cannot tell", "not made")
+    by: dict[str, list[str]] = {}
     for one in columns:
-        of = by["failed" if one.failed else one.verdict]
-        of.setdefault(one.failed.rstrip(".") or one.reason, []).append(one.name)
-    said = [
-        f"{titles[verdict]}: "
-        + "; ".join(", ".join(ns) + (f" ({why})" if why else "") for why, ns in of.items())
-        + "."
-        for verdict, of in by.items()
-        if of
-    ]
-    changes = [_changes_text(one) for one in columns] if len(columns) == 1 else []
-    better = [line.first for one in columns if one.verdict == "yes" for line in one.better]
-    unjudged = (
-        ["But what got better was not compared with chance: it may have been no bias at all."]
-        if better and not any(row and finds(row) == _YES for row in better)
-        else []
-    )
-    return Answer("Does cleaning help?", " ".join([*said, *filter(None, changes), *unjudged]))
-
-
-def _changes_text(one: ColumnAnswer) -> str:
-    groups = [
-        ("improves", one.better),
-        ("improves, by construction,", one.built_in),
-        ("makes worse", one.worse),
-        ("does not clearly change", one.unclear),
-    ]
-    said = [
-        f"{verb} {', '.join(step(line, one.name) for line in lines)}"
-        for verb, lines in groups
-        if lines
-    ]
-    return f"It {'; it '.join(said)}." if said else ""
-
-
-def _which(columns: Sequence[ColumnAnswer], lines: Sequence[Line]) -> Answer:
-    """Name the method that leaves least, and for each measure the one that removes most of it."""
-    if len([one for one in columns if not one.failed]) < 2:
-        return Answer("Which method?", "")
-    best = _best([one for one in columns if one.verdict == "yes"])
-    if best is None:
-        parts = ["None of these can be recommended on these values."]
-    elif best.bias_left is None:
-        parts = [f"{best.name}.", _changes_text(best)]
-    else:
-        left = (
-            f"{best.bias_left:.0%} of the bias beyond chance is left{_by(best.left_by)}, the least "
-            "of those that help"
+        but = ", but" if one.raised and one.better and not one.worse and not one.costly else ""
+        verdict = "not made" if one.failed else one.verdict
+        by.setdefault(verdict + but, []).append(one.name)
+    ordered = sorted(by, key=lambda verdict: titles.index(verdict.partition(",")[0]))
+    text = " ".join(f"{_capital(verdict)}: {', '.join(by[verdict])}." for verdict in ordered)
+    reasons: dict[str, list[str]] = {}
+    for one in columns:
+        if why := one.failed.rstrip(".") or one.reason:
+            reasons.setdefault(why, []).append(one.name)
+    below = ["; ".join(f"{', '.join(names)}: {why}" for why, names in reasons.items()) + "."]
+    below = [*(below if reasons else []), *_clusters(columns, lines)]
+    better = [line.first for one in columns if one.helps for line in one.better]
+    if better and not any(row and finds(row) == _YES for row in better):
+        below.append(
+            "What got better was not compared with chance: it may have been no bias at all."
         )
-        parts = [f"{best.name}: {left}.", _changes_text(best)]
-    most = [text for line in lines if (text := _most_removed(line, columns))]
-    if most:
-        parts.append(f"Most is removed of {'; of '.join(most)}.")
-    return Answer("Which method?", " ".join(filter(None, parts)))
+    if best is None:
+        return Answer("Does cleaning help?", text, below=below)
+    line = best.better[0]
+    figure = with_change(f"{best.name}: {step(line, best.name)}", line.stages[best.name])
+    sure = "the interval of the change leaves 0 out"
+    return Answer("Does cleaning help?", text, figure, sure, below)
 
 
-def _by(measures: Sequence[str]) -> str:
-    return f" (measured by {', '.join(measures)})" if measures else ""
+def _which(made: Sequence[ColumnAnswer], best: ColumnAnswer | None) -> Answer:
+    """Name the method that leaves least, with all that it makes worse beyond chance."""
+    if best is None:
+        text = "None of these can be recommended on these values."
+        return Answer("Which method?", text)
+    worse = f", but makes worse, beyond chance: {_steps(best.raised, best.name)}"
+    text = f"{best.name} leaves least{worse * bool(best.raised)}."
+    changes = {"improves": best.better, "improves, by construction,": best.built_in}
+    said = [f"{verb} {_steps(of, best.name)}" for verb, of in changes.items() if of]
+    below = [f"{best.name} {'; '.join(said)}."]
+    clean = _best([one for one in made if not one.raised]) if best.raised else None
+    if clean is not None:
+        left = f": {clean.left}" if clean.left else ""
+        below.append(f"{clean.name} makes no main measure worse beyond chance{left}.")
+    sure = "it has no interval of its own" if best.left else ""
+    return Answer("Which method?", text, best.left, sure, below)
 
 
-def _best(helping: Sequence[ColumnAnswer]) -> ColumnAnswer | None:
-    """Return the method that leaves the smallest share of bias; of equals, the one that keeps more.
+def _best(columns: Sequence[ColumnAnswer]) -> ColumnAnswer | None:
+    """Return of what helps what leaves the smallest share of bias; of equals, what keeps more.
 
-    Without shares of bias left, the one that lowers most measures.
+    Without shares of bias left, what lowers most measures.
     """
 
     def rank(one: ColumnAnswer) -> tuple[float, float, float]:
         left = float("inf") if one.bias_left is None else one.bias_left
-        return left, -len(one.better), -min((one.kept or {"": 1.0}).values())
+        return left, -len(one.better), -min(one.kept.values(), default=1.0)
 
-    return min(helping, key=rank, default=None)
-
-
-def _most_removed(line: Line, columns: Sequence[ColumnAnswer]) -> str:
-    """Name the column in which a line fell most, if it clearly fell in any."""
-    falling = [one.name for one in columns if line in [*one.better, *one.built_in]]
-    if not falling:
-        return ""
-    name = min(falling, key=lambda stage: _left(line, stage))
-    return f"{_short(line)} by {name} ({_number(line.first)} → {_number(line.stages[name])})"
+    return min((one for one in columns if one.helps), key=rank, default=None)
 
 
-def _left(line: Line, stage: str) -> float:
-    ends = badness(line.stages[stage])
-    return float("inf") if ends is None else sum(ends) / 2
-
-
-def _cost(columns: Sequence[ColumnAnswer]) -> Answer:
-    """Say what share of neighbours, similarity and analogies each column keeps."""
-    made = [one for one in columns if not one.failed]
-    parts, lacking = [], []
-    for what, named in _KEPT.items():
-        shares = [
-            f"{one.name} {one.kept[what]:.1%}" for one in made if one.kept and what in one.kept
-        ]
-        if shares:
-            parts.append(f"Kept of {named}: {', '.join(shares)}.")
-        else:
-            lacking.append(named)
-    if lacking:
-        parts.append(f"Not measured: {', '.join(lacking)}.")
-    return Answer("At what cost?", " ".join(parts))
+def _cost(made: Sequence[ColumnAnswer], best: ColumnAnswer | None, rows: Sequence[Found]) -> Answer:
+    """Say what share of neighbours, similarity and analogies is kept, of the best with interval."""
+    of = best or made[0]
+    parts = {
+        "Within the limits": [one.name for one in made if one.kept and not one.costly],
+        "Too much": [one.name for one in made if one.costly],
+    }
+    text = " ".join(f"{said}: {', '.join(names)}." for said, names in parts.items() if names)
+    shares = {what: f"{what} {share:.1%}" for what, share in of.kept.items()}
+    for row in rows:
+        about = (row["measure"], row.get("stage"), given(row, "word"))
+        if about == ("neighbours-preserved", of.name, False) and (ends := interval(row)):
+            shares[NEIGHBOURS_TITLE] += f" ({ends[0]:.1%} to {ends[1]:.1%})"
+    figure = f"{of.name} keeps of {', '.join(shares.values())}" if shares else ""
+    lacking = [named for what, named in _KEPT.items() if not any(what in one.kept for one in made)]
+    sure = f"not measured: {', '.join(lacking)}" if lacking else ""
+    return Answer("At what cost?", text or "Not measured.", figure, sure)
 
 
 _KEPT = {
@@ -683,63 +658,45 @@ _KEPT = {
 }
 
 
-def _unchanged(columns: Sequence[ColumnAnswer], lines: Sequence[Line]) -> Answer:
-    made = [one for one in columns if not one.failed]
-    improved = {id(line) for one in made for line in [*one.better, *one.built_in]}
-    names = [one.name for one in made]
-    stayed = [
-        f"{_short(line)} ({_range(line, own)})"
-        for line in lines
-        if id(line) not in improved
-        and line.first
-        and finds(line.first) != _NO
-        and (own := [name for name in names if name in line.stages and _comparable(line, name)])
-    ]
-    parts = [f"Nothing here clearly improved {', '.join(stayed)}."] if stayed else []
-    clustering = next((line for line in lines if FAMILY_OF[line.measure].key == "clustering"), None)
+def _clusters(columns: Sequence[ColumnAnswer], lines: Sequence[Line]) -> list[str]:
+    """Say whether the most biased words still cluster after what lowered other measures."""
+    line = next((one for one in lines if FAMILY_OF[one.measure].key == "clustering"), None)
     still = [
         one.name
-        for one in made
-        if clustering is not None
+        for one in columns
+        if line is not None
         and (one.better or one.built_in)
-        and (row := clustering.stages.get(one.name))
+        and (row := line.stages.get(one.name))
         and is_number(row["value"])
         and row["value"] >= _STILL
     ]
-    if clustering is not None and clustering.first and still:
-        if finds(clustering.first) == _YES:
-            parts.append(
-                f"After {', '.join(still)} the most biased words still fall into two clusters by "
-                "their former bias: it is hidden from some measures, not gone."
-            )
-        elif finds(clustering.first) == _NO:
-            parts.append(
-                "Clustering can show nothing here: these vectors cluster as well along axes that "
-                "have nothing to do with the groups."
-            )
-    return Answer("What did cleaning not change?", " ".join(parts))
-
-
-def _range(line: Line, stages: Sequence[str]) -> str:
-    after = [line.stages[stage] for stage in stages if stage in line.stages]
-    values = sorted(float(row["value"]) for row in after if is_number(row["value"]))
-    if not values:
-        return _number(line.first)
-    ends = list(dict.fromkeys(_text(value) for value in (values[0], values[-1])))
-    return f"{_number(line.first)} → {' to '.join(ends)}"
+    if line is None or not line.first or not still:
+        return []
+    if finds(line.first) == _NO:
+        return [
+            "Clustering can show nothing here: these vectors cluster as well along axes that have "
+            "nothing to do with the groups."
+        ]
+    return [
+        f"After {', '.join(still)} the most biased words still fall into two clusters by their "
+        "former bias: it is hidden from some measures, not gone."
+    ]
 
 
 def _next(columns: Sequence[ColumnAnswer], lines: Sequence[Line], call: Call) -> Answer:
     methods = [one for one in columns if _is_method(one)]
-    best = _best([one for one in methods if one.verdict == "yes"])
+    best = _best(methods)
     found = [line for line in lines if line.first and finds(line.first) == _YES]
     found.sort(key=lambda line: (line.measure == _MIDB, -_clearness(line.first or {})))
-    if best is not None:
-        text = (
-            f"Write the cleaned vectors: wordbias debias {shlex.quote(best.name)}"
-            f"{call.options(best.name)} -o clean.txt. Then train your model on both files and "
-            "compare: no value here shows what another model makes of them."
-        )
+    if not columns:
+        text = f"See what methods change: wordbias audit{call.options()}"
+    elif best is not None:
+        options = f"{shlex.quote(best.name)}{call.options(best.name)}"
+        worse = f", though this makes worse, beyond chance, {_steps(best.raised, best.name)}"
+        text = f"Write the cleaned vectors{worse * bool(best.raised)}: wordbias debias {options}"
+        below = "Train your model on both files and compare: no value here shows what another "
+        below += "model makes of them."
+        return Answer("What next?", f"{text} -o clean.txt", below=[below])
     elif not found:
         text = (
             "No bias is shown here that a method could remove. Ask about other groups: wordbias "
@@ -754,10 +711,6 @@ def _next(columns: Sequence[ColumnAnswer], lines: Sequence[Line], call: Call) ->
     else:
         text = f"Compare with the methods of wordbias: wordbias audit{call.options()}"
     return Answer("What next?", text)
-
-
-def _next_without_columns(call: Call) -> Answer:
-    return Answer("What next?", f"See what methods change: wordbias audit{call.options()}")
 
 
 def _is_method(one: ColumnAnswer) -> bool:
@@ -816,7 +769,7 @@ def compared(lines: Sequence[Line]) -> list[Answer]:
         if len(known) < 2:
             continue
         line, (one, other) = next(iter(both.values())), known
-        text = f"{_short(line)} ({_number(one)}, {_number(other)})"
+        text = f"{short(line)} ({_number(one)}, {_number(other)})"
         ends, others = badness(one), badness(other)
         if all(finds(row) == _NO for row in known):
             within.append(text)
@@ -861,7 +814,7 @@ def _title(line: Line) -> str:
     return f"{named} of {line.variant.split(', ')[family.names_variant]}"
 
 
-def _short(line: Line) -> str:
+def short(line: Line) -> str:
     """Return the short name of a measure, without its variant."""
     family = FAMILY_OF[line.measure]
     named = family.short if family.short in family.in_words else family.in_words or family.short
@@ -869,6 +822,11 @@ def _short(line: Line) -> str:
 
 
 def _with_value(line: Line, row: Found) -> str:
+    return f"{_title(line)} ({', '.join(filter(None, [_number(row), _null(row)]))})"
+
+
+def _null(row: Found) -> str:
+    """Say what a value is compared with: chance, or its value without bias, and its p."""
     about = []
     low, high = row.get("chance_low"), row.get("chance_high")
     if is_number(low) and is_number(high):
@@ -880,12 +838,22 @@ def _with_value(line: Line, row: Found) -> str:
             ("p < 0.001" if row["p"] < _SMALL_P else f"p = {row['p']:.2g}")
             + (" with the words as given" if row.get("reading") else "")
         )
-    return f"{_title(line)} ({', '.join([_number(row), *about])})"
+    return ", ".join(about)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def step(line: Line, stage: str) -> str:
     """Write a measure with its values before and after."""
-    return f"{_short(line)} ({_number(line.first)} → {_number(line.stages.get(stage))})"
+    row = line.stages.get(stage)
+    refitted = ", refitted" if is_refitted(row) else ""
+    return f"{short(line)} ({_number(line.first)} → {_number(row)}{refitted})"
+
+
+def _steps(lines: Sequence[Line], stage: str) -> str:
+    return ", ".join(step(line, stage) for line in lines)
 
 
 def _number(row: Found | None) -> str:

@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from wordbias.pages.lines import chance_range, interval, is_number, minus, value_text
+from wordbias.pages.lines import chance_range, interval, is_number, minus, value_text, with_change
+from wordbias.pages.section import Answer
+from wordbias.pages.verdicts import degree
+from wordbias.rendering import how_many
 from wordbias.results import NO_PROOF
 from wordbias.rows import Found
 
@@ -24,8 +28,6 @@ PERPLEXITY, PERPLEXITY_KEPT = "perplexity", "perplexity-kept"
 LEFT, COLUMN = "bias-left", "column"
 LIMITS = {ORDER: 0.95, NEIGHBOURS: 0.9, PERPLEXITY_KEPT: 0.95}
 """Smallest value of each cost of a projection that helps."""
-MUCH_LEFT = 0.5
-"""Share of the bias beyond chance above which a projection that helps leaves much."""
 SIGNIFICANT = 0.05
 """Largest p of SEAT, corrected for the number of queries, that counts as a finding."""
 MAIN = (COMPRESSION, STEREOTYPE, EXPECTED)
@@ -129,32 +131,90 @@ def model_subjects(rows: Iterable[Found]) -> list[str]:
     return list(dict.fromkeys(str(row["subject"]) for row in rows if is_of_model(row)))
 
 
-def model_answer_parts(rows: Sequence[Found]) -> list[tuple[str, str]]:
-    """Return what an audit of a model says, each sentence with the question it begins, or none."""
+def model_answer_parts(rows: Sequence[Found]) -> list[Answer]:
+    """Return what an audit of a model says, a question after the other."""
     subjects = model_subjects(rows)
-    found: list[tuple[str, str]] = []
+    found: list[Answer] = []
     for subject in subjects:
         one = ModelRows(subject, rows)
+        leans = EXPECTED if one.get(EXPECTED) else STEREOTYPE
+        texts, next_ = (
+            [text for label in one.columns() for text in _verdict(one, label)],
+            _next(one),
+        )
+        parts = [
+            Answer("Is gender read off it?", *_brief(one, MAIN[0]), _readable(one)),
+            Answer(
+                "Do occupations follow the share of women?",
+                *_brief(one, leans),
+                [*_occupations(one), *_expected(one)],
+            ),
+            Answer("Do association tests show gender?", *_tests(one), _associations(one)),
+            Answer(
+                "Does a projection help, and at what cost?",
+                *_help(one),
+                [*texts, *_failures(one)],
+            ),
+            Answer("What next?", *next_),
+        ]
         prefix = f"{subject}: " if len(subjects) > 1 else ""
-        groups = {
-            "Is it biased?": [
-                *_readable(one),
-                *_occupations(one),
-                *_expected(one),
-                *_associations(one),
-            ],
-            "Does a projection help, and at what cost?": [
-                *(text for label in one.columns() for text in _verdict(one, label)),
-                *_failures(one),
-            ],
-            "What next?": _next(one),
-        }
-        for question, texts in groups.items():
-            found += [
-                (f"{prefix}{question}" if i == 0 else "", text if i == 0 else prefix + text)
-                for i, text in enumerate(texts)
-            ]
-    return [*found, ("", NO_PROOF)] if found else []
+        found += [
+            replace(part, question=f"{prefix}{part.question}")
+            for part in parts
+            if part.text or part.below
+        ]
+    return [*found, Answer("", below=[NO_PROOF])] if found else []
+
+
+# In few words
+
+
+def _brief(one: ModelRows, measure: str) -> tuple[str, str, str]:
+    """Return whether a main measure finds gender, its value, and what it is compared with."""
+    row = one.get(measure)
+    if row is None:
+        return "", "", ""
+    inside = any((at := one.get(measure, layer=n)) and at.get("beyond_chance") for n in one.layers)
+    text = "Yes." if _finds(row) else "Inside, not in the last layer." if inside else "Not shown."
+    chance = chance_range(row)
+    sure = f"chance {chance}" if chance else ""
+    return text, f"{_WORDS[measure]} {value_text(row, 2)}", sure
+
+
+def _finds(row: Found) -> bool:
+    """Return whether a value is beyond chance and, of a correlation, its interval leaves 0 out."""
+    return bool(row.get("beyond_chance")) and (row.get("neutral") != 0 or _is_clear(row))
+
+
+def _tests(one: ModelRows) -> tuple[str, str, str]:
+    """Return how many association tests show gender, and the clearest of them."""
+    seats = [row for name in one.sets(SEAT) if (row := one.get(SEAT, name=name))]
+    ceats = [row for name in one.sets(CEAT) if (row := one.get(CEAT, name=name))]
+    ps = {id(row): p for row in seats if is_number(p := row.get("p_holm"))}
+    if not seats:
+        return "", "", ""
+    shown = sum(p < SIGNIFICANT for p in ps.values())
+    text = f"SEAT shows it in {shown} of {how_many(len(seats), 'query', 'queries')}"
+    text += f", CEAT in {sum(map(_is_clear, ceats))} of {len(ceats)}." if ceats else "."
+    first = min(seats, key=lambda row: ps.get(id(row), 2))
+    p = ps.get(id(first))
+    sure = "" if p is None else f"p = {p:.2g}, corrected for their number"
+    return text, f"{query_text(first)}: SEAT {value_text(first, 2)}", sure
+
+
+def _help(one: ModelRows) -> tuple[str, str, str]:
+    """Return what the projections do, and how the best, or else the first, changes a measure."""
+    said = [f"{label} {verdict(one, label)}" for label in one.columns()]
+    label = best(one) or next(iter(one.columns()), "")
+    measure = next(iter(changes(one, label)), "") if label else ""
+    before, after = one.get(measure), one.get(measure, label)
+    text = f"{'; '.join(said)}." if said else ""
+    if before is None or after is None:
+        return text, "", ""
+    figure = f"{label}: {_WORDS[measure]} {_value(before)} → {_value(after)}"
+    left = one.get(LEFT, label)
+    sure = "" if left is None else f"{left['value']:.0%} of the bias beyond chance is left"
+    return text, with_change(figure, after, 2), sure
 
 
 # Before
@@ -342,9 +402,10 @@ def helps(one: ModelRows, label: str) -> bool | None:
 def verdict(one: ModelRows, label: str) -> str:
     """Return in few words whether a projection helps."""
     found, left = helps(one, label), one.get(LEFT, label)
-    if found and left is not None and left["value"] > MUCH_LEFT:
-        return "helps a little"
-    return {True: "helps", False: "does not help", None: "may help"}[found]
+    if found:
+        of = {"yes": "helps", "a little": "helps a little", "hardly": "hardly helps"}
+        return of[degree(None if left is None else float(left["value"]))]
+    return "may help" if found is None else "does not help"
 
 
 def _verdict(one: ModelRows, label: str) -> list[str]:
@@ -426,11 +487,13 @@ def _failures(one: ModelRows) -> list[str]:
 
 
 def best(one: ModelRows) -> str | None:
-    """Return the projection that helps and leaves least; None if none helps."""
+    """Return the projection that helps, not hardly, and leaves least; None if none does."""
     known = {
         label: float(row["value"])
         for label in one.columns()
-        if helps(one, label) and (row := one.get(LEFT, label)) is not None
+        if helps(one, label)
+        and (row := one.get(LEFT, label)) is not None
+        and degree(float(row["value"])) != "hardly"
     }
     return min(known, key=lambda label: known[label]) if known else None
 

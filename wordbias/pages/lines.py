@@ -194,6 +194,14 @@ def value_text(row: Found | None, digits: int = 3) -> str:
     return f"{text} ({low} to {high})"
 
 
+def with_change(text: str, row: Found, digits: int = 3) -> str:
+    """Write after a text how a row changed, with the interval; nothing where it has none."""
+    value, low, high = (row.get(key) for key in ("change", "change_low", "change_high"))
+    if not (is_number(value) and is_number(low) and is_number(high)):
+        return text
+    return f"{text}, change {value_text({'value': value, 'low': low, 'high': high}, digits)}"
+
+
 REFITTED = "refitted: along the axis or subspace that was fitted anew to the vectors of the column"
 CHANCE = (
     "chance: the mean and range of the same measure on the vectors before, along axes that do not "

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from wordbias.errors import printable
-from wordbias.pages.answers import answers
+from wordbias.pages.answers import answer_parts
 from wordbias.pages.document import Document, notes_of, paths_of, rows_of, settings_of
 from wordbias.pages.page import page_title
-from wordbias.pages.section import Section
+from wordbias.pages.section import Section, answer_table
 from wordbias.pages.views import sections
 from wordbias.rendering import Table
 from wordbias.results import LIMITS
@@ -24,12 +24,13 @@ def render_markdown(documents: Sequence[Document]) -> str:
     """Write documents as one Markdown document with the tables of the page."""
     rows = rows_of(documents)
     notes = [note for one in documents for note in notes_of(one)]
+    found = answer_parts(rows, paths_of(documents), settings_of(documents))
+    table = answer_table(found)
+    below = [f"{one.question} {text}".strip() for one in found for text in one.below]
     parts = [
         f"# {_plain(page_title(documents))}",
-        "\n".join(
-            f"- {_plain(sentence)}"
-            for sentence in answers(rows, paths_of(documents), settings_of(documents))
-        ),
+        *([_table(table)] if table else []),
+        "\n".join(f"- {_plain(sentence)}" for sentence in below),
         *(part for one in sections(rows) for part in _section(one)),
         "## What these numbers cannot say",
         LIMITS,

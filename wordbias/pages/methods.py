@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wordbias.pages.answers import NEIGHBOURS_KEPT, QUALITY_KEPT, ColumnAnswer, column_answers, step
+from wordbias.pages.answers import (
+    NEIGHBOURS_KEPT,
+    QUALITY_KEPT,
+    ColumnAnswer,
+    column_answers,
+    short,
+    step,
+)
 from wordbias.pages.lines import Line
 from wordbias.pages.section import Grid, Section
+from wordbias.pages.verdicts import ALMOST_ALL_LEFT, IMPROVED, MUCH_LEFT, WORSE
 from wordbias.pages.words import subjects
 from wordbias.rendering import Table
 from wordbias.rows import Found, given
@@ -37,7 +45,8 @@ def method_sections(rows: Sequence[Found]) -> list[Section]:
         "A method helps if the 95 % interval of the paired change of at least one measure that it "
         "does not lower by construction excludes 0, none changed for the worse, and it keeps "
         f"{NEIGHBOURS_KEPT:.0%} of the ten nearest neighbours and {QUALITY_KEPT:.0%} of similarity "
-        "and analogies, where these were measured."
+        "and analogies, where these were measured. It helps a little if more than "
+        f"{MUCH_LEFT:.0%} is left, and hardly if more than {ALMOST_ALL_LEFT:.0%} is."
     )
     return [Section("methods", "Methods side by side", [lead], (), grids, [method])]
 
@@ -57,27 +66,27 @@ def _grid(subject: str, columns: Sequence[ColumnAnswer]) -> Grid:
         [
             one.name,
             one.verdict + (f": {one.failed or one.reason}" if one.reason else ""),
-            _lowered(one),
-            _steps(one.worse, one.name) or "–",
+            _changes(one, [*one.better, *one.built_in], IMPROVED),
+            _changes(one, [*one.worse, *one.raised], WORSE),
             *(_share((one.kept or {}).get(what)) for what in kept),
             *([_share(one.bias_left)] if left else []),
         ]
         for one in columns
     ]
     note = (
-        "bias left: the mean share of what main measures found beyond chance before; "
-        "* by construction"
+        "bias left: the mean share of what main measures found before, counted from chance; of a "
+        "measure with a test and no chance level, as WEAT, from its neutral value; within chance: "
+        "measures that found no bias before or after; * by construction"
     )
     return Grid(Table(f"What each does to {subject}", heads, cells, note))
 
 
-def _lowered(one: ColumnAnswer) -> str:
-    built_in = _steps(one.built_in, one.name, "*")
-    return ", ".join(filter(None, [_steps(one.better, one.name), built_in])) or "–"
-
-
-def _steps(lines: Sequence[Line], stage: str, mark: str = "") -> str:
-    return ", ".join(f"{step(line, stage)}{mark}" for line in lines)
+def _changes(one: ColumnAnswer, lines: Sequence[Line], way: str) -> str:
+    """List the measures that changed one way, and those of them that were and are within chance."""
+    parts = [f"{step(line, one.name)}{'*' * (line in one.built_in)}" for line in lines]
+    within = [short(line) for line in one.within.get(way, [])]
+    said = [", ".join(parts), f"within chance: {', '.join(within)}" if within else ""]
+    return "; ".join(filter(None, said)) or "–"
 
 
 def _share(value: float | None) -> str:

@@ -11,14 +11,16 @@ from importlib.resources import files
 from typing import Any
 
 from wordbias import __version__
-from wordbias.pages.answers import Answer, answer_parts
+from wordbias.pages.answers import answer_parts
 from wordbias.pages.document import DATA, Document, notes_of, paths_of, rows_of, settings_of
 from wordbias.pages.encoder_answers import is_of_model
 from wordbias.pages.section import (
+    Answer,
     Figure,
     Grid,
     Markup,
     Section,
+    answer_table,
     element,
     script_data,
 )
@@ -147,14 +149,19 @@ def _input_text(name: str, facts: dict[str, object]) -> str:
 
 
 def _short(found: Sequence[Answer]) -> Markup:
-    items = element("ul", *map(_answer, found))
-    return element("section", element("h2", "In short"), items, id="short", class_="short")
-
-
-def _answer(one: Answer) -> Markup:
-    """Write an answer with its question in bold; a sentence that answers none as it is."""
-    asked = [element("strong", one.question), " "] if one.question else []
-    return element("li", *asked, one.text)
+    """Write the answers as a table, what explains them folded below, and the caution in sight."""
+    table = answer_table(found)
+    *explained, caution = [(one.question, text) for one in found for text in one.below]
+    items = [
+        element("li", *([element("strong", question), " "] if question else []), text)
+        for question, text in explained
+    ]
+    notes = Markup(element("ul", *items))
+    if table:
+        notes = element("details", element("summary", "What the answers rest on"), notes)
+    parts = [_grid(Grid(table)) if table else Markup(""), notes if items else Markup("")]
+    last = element("p", caution[1])
+    return element("section", element("h2", "In short"), *parts, last, id="short", class_="short")
 
 
 def _contents(found: Sequence[Section]) -> Markup:

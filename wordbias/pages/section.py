@@ -69,6 +69,44 @@ def _plain(value: Any) -> str:
 
 
 @dataclass(frozen=True)
+class Answer:
+    """One question of “In short”, a line of its table, and sentences below the table.
+
+    Attributes
+    ----------
+    question
+        The question; empty for sentences that answer none.
+    text
+        The answer in a few words; without one there is no line of the table.
+    figure, sure
+        The value that it rests on, with its interval, and how sure it is.
+    below
+        Sentences that explain it.
+    """
+
+    question: str
+    text: str = ""
+    figure: str = ""
+    sure: str = ""
+    below: Sequence[str] = ()
+
+    @property
+    def lines(self) -> list[str]:
+        """The answer as sentences, the first of them after the question."""
+        figure = "; ".join(filter(None, [self.figure, self.sure]))
+        said = [self.text, *([f"{figure}."] if figure else [])] if self.text else []
+        first, *others = [" ".join(said), *self.below] if said else [*self.below, ""]
+        return [f"{self.question} {first}".strip(), *filter(None, others)]
+
+
+def answer_table(found: Sequence[Answer]) -> Table | None:
+    """Return the lines of “In short”; None without any."""
+    cells = [[one.question, one.text, one.figure, one.sure] for one in found if one.text]
+    heads = ["question", "answer", "figure, 95 % interval", "how sure"]
+    return Table("Each question with the figure that answers it", heads, cells) if cells else None
+
+
+@dataclass(frozen=True)
 class Figure:
     """A picture, with a sentence on what it shows and one on what it does not show."""
 

@@ -12,12 +12,24 @@ UNCLEAR = "no clear change"
 SAME = "unchanged"
 UNJUDGED = "no interval to judge by"
 UNKNOWN = "–"
+SMALLEST_CHANGE = 0.05
+"""Smallest change that counts, as a share of the value's distance from chance, else from neutral.
+
+With many words the interval of a change is so narrow that it excludes 0 where nobody would notice.
+"""
+MUCH_LEFT, ALMOST_ALL_LEFT = 0.5, 0.9
+"""Shares of the bias above which what leaves them helps a little, and hardly.
+
+The tenth that is removed at most is less than the value before is uncertain by: WEAT of the sample
+is 1.72, with an interval from 1.51 to 1.85 over its words.
+"""
 _ROUNDING = 1e-6
 """Values that are closer are equal: float32 vectors are not more exact than that."""
 _MEANING = {
     IMPROVED: "the value moved the better way, and the interval of the change does not contain 0",
     WORSE: "it moved the other way, and the interval of the change does not contain 0",
-    UNCLEAR: "the interval of the change contains 0",
+    UNCLEAR: "the interval of the change contains 0, or the change is less than "
+    f"{SMALLEST_CHANGE:.0%} of the distance from chance, else from neutral",
     SAME: "the value is the same",
 }
 
@@ -40,13 +52,19 @@ def change(line: Line, stage: str | None = None) -> str:
 def change_between(first: Found | None, last: Found | None) -> str:
     """Compare a row with the one before.
 
-    By the interval of the paired change, where the row has one, else by both intervals. Without
-    intervals, or without knowing which way is better, a change is not judged.
+    By the interval of the paired change, where the row has one, else by both intervals; a change
+    below `SMALLEST_CHANGE` is none. Without intervals, or without knowing which way is better, a
+    change is not judged.
     """
     if first is None or last is None or first["value"] is None or last["value"] is None:
         return UNKNOWN
     if abs(float(first["value"]) - float(last["value"])) < _ROUNDING:
         return SAME
+    start = first.get("chance", first.get("neutral"))
+    if is_number(start):
+        moved = abs(float(last["value"]) - float(first["value"]))
+        if moved < SMALLEST_CHANGE * abs(float(first["value"]) - float(start)):
+            return UNCLEAR
     if is_number(last.get("change_low")) and is_number(last.get("change_high")):
         return _paired(first, float(last["change_low"]), float(last["change_high"]))
     old, new = badness(first), badness(last)
@@ -73,6 +91,13 @@ def _paired(first: Found, low: float, high: float) -> str:
     else:
         return UNKNOWN
     return IMPROVED if nearer else WORSE if further else UNCLEAR
+
+
+def degree(left: float | None) -> str:
+    """Return how much helps what leaves a share of the bias: ``yes``, ``a little``, ``hardly``."""
+    if left is None or left <= MUCH_LEFT:
+        return "yes"
+    return "a little" if left <= ALMOST_ALL_LEFT else "hardly"
 
 
 def change_text(line: Line) -> str:
