@@ -71,9 +71,9 @@ def test_planted_gender_is_found_in_every_layer(page: Page) -> None:
     (row,) = of(page, "pronoun-stereotype", stage="before", layer=3)
     assert row.details["low"] > 0.5
     assert row.details["beyond_chance"] is True
-    assert "can be read off sentences that do not state it" in page.heading[0]
-    assert "training put it there" in page.heading[0]
-    assert "lie nearer to “she …” the more women work in them" in page.heading[1]
+    assert "can be read off sentences that do not state it" in page.heading[1]
+    assert "training put it there" in page.heading[1]
+    assert "lie nearer to “she …” the more women work in them" in page.heading[3]
 
 
 def test_a_projection_removes_it_and_the_change_is_paired(page: Page) -> None:
