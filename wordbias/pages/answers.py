@@ -37,6 +37,7 @@ from wordbias.pages.verdicts import (
     SMALLEST_CHANGE,
     UNCLEAR,
     WORSE,
+    Degree,
     badness,
     change,
     degree,
@@ -75,7 +76,7 @@ _BY_CONSTRUCTION = {
 _LENGTH_KEPT = ("misp", "mhd", "inlp", "leace", "oscar", "half-sibling", "conceptor", "double-hard")
 """Methods that subtract or rotate; others may scale all vectors, as hard debiasing to length 1."""
 
-Verdict = Literal["yes", "a little", "hardly", "no", "cannot tell"]
+Verdict = Degree | Literal["no", "cannot tell"]
 
 
 class Rule(NamedTuple):
@@ -490,9 +491,20 @@ def _column(name: str, rows: Sequence[Found], lines: Sequence[Line]) -> ColumnAn
     ]
     verdict, reason = next((verdict, reason) for holds, verdict, reason in cases if holds)
     is_file = any(row.get("column") == _FILE for row in rows if row.get("stage") == name)
-    about = [better, worse, built_in, raised, within, kept, costly]
     return ColumnAnswer(
-        name, verdict, reason, *about, bias_left, _left_text(left, lines), is_file=is_file
+        name,
+        verdict,
+        reason,
+        better,
+        worse,
+        built_in,
+        raised,
+        within,
+        kept,
+        costly,
+        bias_left,
+        _left_text(left, lines),
+        is_file=is_file,
     )
 
 

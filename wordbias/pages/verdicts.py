@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from wordbias.measures.registry import MEASURES
 from wordbias.pages.lines import Line, interval, is_number
 from wordbias.rows import Found
@@ -23,6 +25,7 @@ MUCH_LEFT, ALMOST_ALL_LEFT = 0.5, 0.9
 The tenth that is removed at most is less than the value before is uncertain by: WEAT of the sample
 is 1.72, with an interval from 1.51 to 1.85 over its words.
 """
+Degree = Literal["yes", "a little", "hardly"]
 _ROUNDING = 1e-6
 """Values that are closer are equal: float32 vectors are not more exact than that."""
 _MEANING = {
@@ -93,8 +96,8 @@ def _paired(first: Found, low: float, high: float) -> str:
     return IMPROVED if nearer else WORSE if further else UNCLEAR
 
 
-def degree(left: float | None) -> str:
-    """Return how much helps what leaves a share of the bias: ``yes``, ``a little``, ``hardly``."""
+def degree(left: float | None) -> Degree:
+    """Return how much helps what leaves a share of the bias."""
     if left is None or left <= MUCH_LEFT:
         return "yes"
     return "a little" if left <= ALMOST_ALL_LEFT else "hardly"
