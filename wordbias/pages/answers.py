@@ -659,7 +659,8 @@ def _cost(made: Sequence[ColumnAnswer], best: ColumnAnswer | None, rows: Sequenc
             shares[NEIGHBOURS_TITLE] += f" ({ends[0]:.1%} to {ends[1]:.1%})"
     figure = f"{of.name} keeps of {', '.join(shares.values())}" if shares else ""
     lacking = [named for what, named in _KEPT.items() if not any(what in one.kept for one in made)]
-    sure = f"not measured: {', '.join(lacking)}" if lacking else ""
+    sure = f"limits: {NEIGHBOURS_KEPT:.0%} of neighbours, {QUALITY_KEPT:.0%} of the others"
+    sure = f"not measured: {', '.join(lacking)}" if lacking else sure
     return Answer("At what cost?", text or "Not measured.", figure, sure)
 
 
