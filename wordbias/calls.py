@@ -21,7 +21,7 @@ from functools import wraps
 from typing import ParamSpec, TypeVar, cast
 
 from wordbias.arguments import accepted
-from wordbias.errors import WordbiasError
+from wordbias.errors import WordbiasError, without_secrets
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -148,7 +148,7 @@ def note(text: str, *, reported: bool = False) -> None:
     reported
         True if the report has the message too; then there is no warning in Python.
     """
-    call = _call.get()
+    call, text = _call.get(), without_secrets(text)
     if call.note is not None:
         call.note(text)
     elif call.command and not reported:
@@ -243,7 +243,10 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
         token = _call.set(
             Call(
                 function.__name__.replace("_", "-"),
-                {name: plain(value) for name, value in found.items()},
+                {
+                    name: without_secrets(value) if isinstance(value, str) else plain(value)
+                    for name, value in found.items()
+                },
                 changed if line is None else line.given,
                 outer.note if line is None else line.note,
                 frozenset(name for name, value in defaults.items() if isinstance(value, bool)),

@@ -11,7 +11,8 @@ class WordbiasError(ValueError):
     The message is one line: which file, line, word or shape; what was expected and what was
     received; what to do about it. The command line prints it and exits with status 1. A damaged
     file can bring line breaks and very long texts into a message: line breaks are removed, and
-    names of more than 200 characters and very long messages lose their middle.
+    names of more than 200 characters and very long messages lose their middle. Addresses are
+    without user names, passwords and queries.
 
     Parameters
     ----------
@@ -29,7 +30,7 @@ class WordbiasError(ValueError):
     """
 
     def __init__(self, message: object = "") -> None:
-        super().__init__(_one_line(str(message)))
+        super().__init__(_one_line(without_secrets(str(message))))
 
 
 class UsageError(WordbiasError):
@@ -110,6 +111,19 @@ def _one_line(message: str) -> str:
     if len(line) <= _LONGEST:
         return line
     return f"{line[: _LONGEST - _END - 3]} … {line[-_END:]}"
+
+
+_ADDRESS = re.compile(
+    r"\b(https?://|ftp://)(?:[^\s/?#'\"]*@)?([^\s?'\"]*)(?:\?[^\s'\"]*)?", re.IGNORECASE
+)
+
+
+def without_secrets(text: str) -> str:
+    """Remove user names, passwords and queries from the addresses in a text.
+
+    Every address that is shown or recorded goes through here.
+    """
+    return _ADDRESS.sub(r"\1\2", text)
 
 
 def first_line(error: BaseException) -> str:

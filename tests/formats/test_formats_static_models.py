@@ -265,10 +265,19 @@ def test_files_that_hold_the_vectors_before_are_left_out(tmp_path: Path) -> None
         (made / name).write_text("x")
     notes = write(made, tmp_path / "new", lambda x: 2 * x)
     assert notes == [
-        "not copied, because they hold the original vectors: pytorch_model.bin, model.onnx"
+        f"{made}: not copied, as no part of the model: pytorch_model.bin, onnx/model.onnx, "
+        "onnx/notes.txt"
     ]
-    assert not list((tmp_path / "new").rglob("*.onnx"))
-    assert (tmp_path / "new" / "onnx" / "notes.txt").read_text() == "x"
+    assert not (tmp_path / "new" / "onnx").exists()
+
+
+def test_links_out_of_the_folder_are_refused_before_work(tmp_path: Path) -> None:
+    made = model2vec_folder(tmp_path / "m")
+    (tmp_path / "token").write_text("secret")
+    (made / "NOTES.md").symlink_to(tmp_path / "token")
+    with pytest.raises(WordbiasError, match=r"NOTES\.md: is a link to .*token, outside"):
+        wb.debias(str(made), "hard", output=str(tmp_path / "new"))
+    assert not (tmp_path / "new").exists()
 
 
 def test_values_too_large_for_the_type_are_refused(tmp_path: Path) -> None:

@@ -110,16 +110,18 @@ def test_a_cut_of_the_vectors_comes_after_the_map(tmp_path: Path) -> None:
     same(encoded(written), model.outputs(erasure(x)))
 
 
-def test_all_files_are_kept(tmp_path: Path) -> None:
+def test_the_files_of_the_model_are_kept(tmp_path: Path) -> None:
     folder = sentence_folder(tmp_path / "tiny", "Normalize", prompts={"query": "Q: "})
-    (folder / "onnx").mkdir()
-    (folder / "onnx" / "model.onnx").write_bytes(b"\0weights")
-    (folder / ".gitattributes").write_text("*.bin filter=lfs\n")
+    (folder / "LICENSE").write_text("MIT")
     before = {
         str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest()
         for file in folder.rglob("*") if file.is_file()
     }  # fmt: skip
     steps = (Linear(np.eye(16)),)
+    (folder / "onnx").mkdir()
+    for other in (".gitattributes", "license_key.pem", "secret.model", "onnx/model.onnx", "a.txt"):
+        (folder / other).write_text("secret")
+    (folder / "loop").symlink_to(".")
     written = added(folder, tmp_path / "written", steps)
     after = {
         str(file.relative_to(written)): hashlib.sha256(file.read_bytes()).hexdigest()

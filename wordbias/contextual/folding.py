@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import json
-import shutil
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +37,7 @@ from wordbias.contextual.sites import (
 )
 from wordbias.errors import WordbiasError, need
 from wordbias.formats.files import new_folder
+from wordbias.model_folder import copy_files
 from wordbias.pretrained import need_transformers, silent
 from wordbias.pretrained.peft import merged
 from wordbias.probes.sentence_transformers import module_files
@@ -337,7 +337,5 @@ def export(
         else:
             folded.model.save_pretrained(part)
             tokenizer.save_pretrained(part)
-        for name, file in beside.items():
-            (part / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(file, part / name)
+        copy_files(beside, part)
         (part / NOTE).write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n", "utf-8")

@@ -37,6 +37,7 @@ from wordbias.formats.files import check_new, new_folder, refuse_inside
 from wordbias.formats.source import hash_of
 from wordbias.formats.tensors import map_tensors
 from wordbias.formats.tokens import Tokens, read_json, read_tokens
+from wordbias.model_folder import copy_files, others_text, own_files
 
 KIND: Final = "static-model"
 """Name of the format in results."""
@@ -52,9 +53,6 @@ _NESTED = "0_StaticEmbedding"
 _TYPES = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "I8": np.int8}
 _ROWS = 4096
 _PICKLE = "pytorch_model.bin"
-_EXPORTS = ("*.onnx", "*.onnx_data", "openvino_*")
-"""Files that hold the same vectors again, and would keep the original ones."""
-_NOT_COPIED = (".git", ".cache", "__pycache__")
 Rows = NDArray[Any]
 Change = Callable[[Sequence[str], NDArray[np.float32]], NDArray[np.float32]]
 """Function from the words of tokens, empty for what is no word, and their rows to new rows."""
@@ -260,8 +258,9 @@ class StaticModel:
     ) -> list[str]:
         """Write a folder like this one, with the vectors of all tokens changed.
 
-        All other files are copied, except those that hold the vectors again (ONNX). The type of
-        the numbers is kept, except int8, whose values become float32.
+        The model's other files are copied; a note names the rest, such as exports to ONNX, which
+        hold the original vectors. The type of the numbers is kept, except int8, whose values become
+        float32.
 
         Parameters
         ----------
@@ -305,16 +304,17 @@ class StaticModel:
             arrays = {key: x for key, x in arrays.items() if key not in ("mapping", "weights")}
             if self.mapping is not None and self.count != len(self.tokens.names):
                 arrays["mapping"] = np.arange(self.count, dtype=np.int64)  # tokens without names
-        left: list[str] = []
+        files, others = own_files(self.folder, self.place)
+        del files[(self.place / WEIGHTS).as_posix()]
         with new_folder(output) as folder:
-            ignore = _leaving_out(self.folder / self.place, left)
-            shutil.copytree(self.folder, folder, ignore=ignore, dirs_exist_ok=True)
+            copy_files(files, folder)
             weights = folder / self.place / WEIGHTS
             _save(weights, {self.name: made, **arrays}, self.metadata)
             shutil.copymode(self.folder / self.place / WEIGHTS, weights)
             self._write_config(folder / CONFIG, made, apart=apart)
             self._write_readme(folder / "README.md", method)
-        return [*self._notes(kind, apart=apart, keep_lengths=keep_lengths), *_about_left(left)]
+        left = [others_text(self.folder, others, "copied")] if others else []
+        return [*self._notes(kind, apart=apart, keep_lengths=keep_lengths), *left]
 
     def _changed(
         self,
@@ -396,10 +396,12 @@ def check_static_output(folder: Path, output: str | os.PathLike[str]) -> None:
     Raises
     ------
     WordbiasError
-        If it exists, cannot be made, or is inside of the folder that is read.
+        If it exists, cannot be made, or is inside of the folder that is read, or a link leads out
+        of that.
     """
     check_new(output)
     refuse_inside(output, folder)
+    own_files(folder)
 
 
 def _read(file: Path) -> tuple[dict[str, Rows], dict[str, str]]:
@@ -427,22 +429,3 @@ def _save(file: Path, arrays: Mapping[str, Rows], metadata: Mapping[str, str]) -
 
     ready = {name: np.ascontiguousarray(x) for name, x in arrays.items()}
     save_file(ready, file, dict(metadata) or None)
-
-
-def _leaving_out(weights: Path, left: list[str]) -> Callable[[Any, list[str]], set[str]]:
-    """Return the function that names the files that are not copied, and notes some of them."""
-    exports = shutil.ignore_patterns(*_EXPORTS)
-
-    def ignored(folder: Any, names: list[str]) -> set[str]:
-        of_weights = {WEIGHTS, _PICKLE} if Path(folder) == weights else set()
-        again = {*exports(folder, names), *of_weights.intersection(names)}
-        left.extend(sorted(again - {WEIGHTS}))
-        return again.union(_NOT_COPIED)
-
-    return ignored
-
-
-def _about_left(left: Sequence[str]) -> list[str]:
-    if not left:
-        return []
-    return [f"not copied, because they hold the original vectors: {', '.join(left)[:200]}"]

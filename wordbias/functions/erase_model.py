@@ -35,13 +35,13 @@ from wordbias.measures.registry import short_title
 from wordbias.methods.fitted import Chain
 from wordbias.methods.rows import fit_rows
 from wordbias.methods.storage import Origin, save_chain
+from wordbias.model_folder import CARD
 from wordbias.pages.model_card import card_header, model_card
 from wordbias.pretrained import ModelLike, in_folder
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.encoding import BATCH_TOKENS, EncodingJob
 from wordbias.probes.held_out import choose_rows, held_out_rows
 from wordbias.probes.sentence_folder import (
-    CARD,
     OLDEST,
     ORIGINAL_CARD,
     Normalize,

@@ -62,10 +62,10 @@ from wordbias.functions.project_labels import (
     label_report,
 )
 from wordbias.measures.registry import short_title
+from wordbias.model_folder import CARD
 from wordbias.pages.model_card import card_header, model_card
 from wordbias.pretrained import ModelLike, held_by, in_folder
 from wordbias.probes.sentence_folder import (
-    CARD,
     OLDEST,
     ORIGINAL_CARD,
     SentenceVectors,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -27,19 +26,17 @@ from wordbias.formats.tensors import map_tensors
 from wordbias.functions.inputs import path_of
 from wordbias.methods.fitted import Chain, Fitted
 from wordbias.methods.storage import Origin, load_chain, save_chain
+from wordbias.model_folder import CARD, MODULES, others_text, own_files
 from wordbias.pages.document import read_documents
 from wordbias.pages.lines import make_lines
 from wordbias.rendering import Table, as_markdown
 from wordbias.resources.hub import (
     ADAPTER_FILE,
-    CARD,
     METHOD_FILE,
     Address,
     is_address,
     library,
-    model_files,
     model_on_hub,
-    module_folders,
     publish,
 )
 from wordbias.results import LIMITS, NO_PROOF, Report, Row, number
@@ -52,19 +49,6 @@ DATA_SETS = (".parquet", ".arrow", ".feather")
 """Suffixes of tables, which the hub keeps in data sets."""
 ROWS = (*DATA_SETS, ".npy", ".npz", ".csv", ".tsv")
 """Suffixes of vectors that are rows, not words."""
-_IN_MODEL = re.compile(
-    r"(config|modules|wordbias|(generation|tokenizer|(pre)?processor|sentence_\w+)_config"
-    r"|config_sentence_transformers|tokenizer|special_tokens_map|added_tokens|vocab)\.json"
-    r"|(vocab|merges|dict)\.txt|bpe\.codes|[\w.-]+\.(model|jinja)"
-    r"|(model|pytorch_model).*\.(safetensors|bin)(\.index\.json)?"
-)
-"""Names of the files of a model beside its modules, as transformers and others write them."""
-_ABOUT = re.compile(
-    r"(.*/)?([^/]*\.md|(LICEN[CS]E|NOTICE|CITATION|ATTRIBUTION)[^/]*|[^/]*\.(png|jpe?g|svg))",
-    re.IGNORECASE,
-)
-"""Paths of the card, the licence, and pictures of the card."""
-_NAMED = 12
 _TOLD_APART = ("concept", "column", "classifier", "layer")
 """Details of a row that tell it from others of its measure, besides those of its variant."""
 
@@ -78,15 +62,17 @@ def push(
     revision: str | None = None,
     message: str | None = None,
     report: str | os.PathLike[str] | Report | None = None,
+    dry_run: bool = False,
 ) -> Report:
     """Publish ``source``, a file or folder, in the repository ``repo`` of the Hugging Face hub.
 
     ``source`` is what debias --save-transform, project, debias or another command wrote: a method,
     an adapter, the folder of a model, or vectors. The repository is created if it does not
     exist. A README.md says what it is, how to load it, its bias before and after, and its limits,
-    unless the folder or the repository has one. Other files in the folder of a model, such as the
-    state of an optimizer, are not uploaded; a note names them. All files go into one commit;
-    unchanged files are not uploaded again. Log in first with: hf auth login, or set HF_TOKEN.
+    unless the folder or the repository has one. Only files of a model by their usual names, its
+    card and its licence are uploaded; notes name them first, and those that are not. All files go
+    into one commit; unchanged files are not uploaded again. Log in first with: hf auth login, or
+    set HF_TOKEN.
 
     Parameters
     ----------
@@ -102,11 +88,14 @@ def push(
         Message of the commit.
     report : path or Report, optional
         Results for the README.md, as --format json prints them; by default an object's own.
+    dry_run : bool
+        List the files, and upload nothing.
 
     Returns
     -------
     Report
-        Rows ``bytes-published`` of each file, with the commit and the address that loads it.
+        Rows ``bytes-published`` of each file, with the commit and the address that loads it; of
+        ``dry_run``, ``bytes-to-publish``.
 
     Raises
     ------
@@ -125,6 +114,8 @@ def push(
     rows, inputs = _results(getattr(source, "report", None) if report is None else report)
     with _published(source) as (files, card):
         _check_files(files, place)
+        if dry_run:
+            return _planned(files, place)
         text = card.text(place, rows, inputs)
         what = card.title
         done = publish(
@@ -138,15 +129,23 @@ def push(
     state = f"Published: {done.url}, {with_card}" if done.new else f"Nothing new for {done.url}"
     return Report(
         rows=[Row(name, "bytes-published", size, at) for name, size in done.files.items()],
-        tables=[
-            Table(
-                f"{done.url}, commit {done.commit[:12]}",
-                ["file", "bytes"],
-                [[name, f"{size:,}"] for name, size in done.files.items()],
-            )
-        ],
+        tables=[_sizes_table(f"{done.url}, commit {done.commit[:12]}", done.files)],
         closing=[state, f"Load it: {card.loading(place)[0]}"],
     )
+
+
+def _planned(files: Mapping[str, Path], place: Address) -> Report:
+    """Return the report of a call that uploads nothing."""
+    sizes = {name: file.stat().st_size for name, file in files.items()}
+    return Report(
+        rows=[Row(name, "bytes-to-publish", size, {}) for name, size in sizes.items()],
+        tables=[_sizes_table(f"{place.text}: nothing is published yet", sizes)],
+        closing=[f"Publish these files by the same call without --dry-run, to {place.to('')}."],
+    )
+
+
+def _sizes_table(title: str, sizes: Mapping[str, int]) -> Table:
+    return Table(title, ["file", "bytes"], [[name, f"{size:,}"] for name, size in sizes.items()])
 
 
 def _place(repo: str, revision: str | None) -> Address:
@@ -353,53 +352,25 @@ def _files_of(folder: Path) -> dict[str, Path]:
     ------
     WordbiasError
         If there are no files, there is neither a model nor a card, a file without a model is
-        nothing that is published, or one is a link to a file elsewhere, which nobody sees in the
-        folder.
+        nothing that is published, or a link leads elsewhere.
     """
-    found = {
-        file.relative_to(folder).as_posix(): file
-        for file in sorted(folder.rglob("*"))
-        if file.is_file()
-    }
-    visible = {name: file for name, file in found.items() if not f"/{name}".count("/.")}
-    if not visible:
+    files, others = own_files(folder)
+    if not files and not others:
         raise WordbiasError(f"{folder}: is an empty folder; give one with files to publish")
-    if visible.keys() & {"config.json", "modules.json"}:
-        modules = module_folders(folder / "modules.json")
-        of_model = {
-            name
-            for name in model_files(list(visible), modules)
-            if "/" in name or _IN_MODEL.fullmatch(name)
-        }
-        kept = {n: file for n, file in visible.items() if n in of_model or _ABOUT.fullmatch(n)}
-        if others := [name for name in visible if name not in kept]:
-            more = f", … and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
-            note(
-                f"{folder}: not published, as no part of the model: {', '.join(others[:_NAMED])}"
-                f"{more}; upload what is needed with: hf upload"
-            )
-    elif CARD not in visible:
+    if files.keys() & {"config.json", MODULES}:
+        if others:
+            said = others_text(folder, others, "published")
+            note(f"{said}; upload what is needed with: hf upload")
+        return files
+    if CARD not in files:
         raise WordbiasError(
-            f"{folder}: is no folder of a model (no config.json or modules.json) and has no "
+            f"{folder}: is no folder of a model (no config.json or {MODULES}) and has no "
             f"{CARD}; give one file, or write a {CARD} that says what it is"
         )
-    else:
-        kept = visible
-        for name, file in visible.items():
-            if not _ABOUT.fullmatch(name):
-                _file_card(file)
-    inside = folder.resolve()
-    homes = [inside]
-    if inside.parent.name == "snapshots":  # of the hub's cache, whose files are links to blobs
-        homes.append(inside.parent.parent / "blobs")
-    for file in kept.values():
-        real = file.resolve()
-        if not any(real.is_relative_to(home) for home in homes):
-            raise WordbiasError(
-                f"{file}: is a link to {real}, outside of the folder; put a copy in its place if "
-                "it is to be published"
-            )
-    return kept
+    for name in others:
+        _file_card(folder / name)
+        files[name] = folder / name
+    return files
 
 
 def _file_card(path: Path) -> tuple[str, Card]:

@@ -11,7 +11,6 @@ import copy
 import importlib
 import json
 import re
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,9 +19,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.calls import note
 from wordbias.errors import WordbiasError, need
 from wordbias.formats.files import check_new, refuse_inside
 from wordbias.methods.transform import Step as MethodStep
+from wordbias.model_folder import CARD, copy_files, others_text, own_files
 from wordbias.pretrained import PURPOSE
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.encoding import BATCH_TOKENS, EncodingJob, Settings
@@ -31,7 +32,6 @@ from wordbias.resources.hub import SCHEME, Address, fetched, is_address
 
 OLDEST = "3.1"
 """First version of sentence-transformers that reads the weights of Dense from safetensors."""
-CARD = "README.md"
 ORIGINAL_CARD = "README.original.md"
 _OF_LIBRARY = "sentence_transformers.models."
 """Where every version of the library finds its modules."""
@@ -228,19 +228,21 @@ def check_output(name: str, folder: str) -> None:
     Raises
     ------
     WordbiasError
-        If it does, or cannot be made.
+        If it does, or cannot be made, or a link leads out of the model's own folder.
     """
     check_new(folder)
     if name.strip() and Path(name).is_dir():
         refuse_inside(folder, name)
+        own_files(name)
 
 
 def write_modules(
     source: Path, part: Path, modules: Sequence[Module], place: int | None = None
 ) -> None:
-    """Fill an empty folder with all files of a model and further modules.
+    """Fill an empty folder with the files of a model and further modules.
 
-    The card of the original, which describes another model now, gets another name.
+    The card of the original, which describes another model now, gets another name. A note names the
+    files that are not copied.
 
     Parameters
     ----------
@@ -250,9 +252,10 @@ def write_modules(
         Number of modules before the new ones; by default these stand before a Normalize that
         is last.
     """
-    shutil.copytree(
-        source, part, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".git", ".cache")
-    )
+    files, others = own_files(source)
+    copy_files(files, part)
+    if others:
+        note(others_text(source, others, "copied"))
     if (part / CARD).is_file():
         (part / CARD).replace(part / ORIGINAL_CARD)
     listed = json.loads((part / MODULES).read_text("utf-8"))

@@ -17,10 +17,10 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeGuard
 
 from wordbias.errors import WordbiasError, first_line, need
+from wordbias.model_folder import MODULES, own_files
 from wordbias.pretrained import PURPOSE
 from wordbias.resources.hub import fetched
 
-MODULES = "modules.json"
 LIBRARY_CONFIG = "config_sentence_transformers.json"
 _POOLINGS = {
     "cls": "first",
@@ -195,7 +195,7 @@ def read_modules(
     Raises
     ------
     WordbiasError
-        If a file is damaged, or a module is not understood.
+        If a file is damaged, a module is not understood, or a link leads out of the folder.
     """
     name = fetched(name)
     folder = Path(name)
@@ -287,17 +287,16 @@ def module_files(name: str) -> dict[str, Path]:
     Raises
     ------
     WordbiasError
-        If a file is damaged, or a module is not understood.
+        If a file is damaged, a module is not understood, or a link leads out of the folder.
     """
     name = fetched(name)
     folder = Path(name) if name.strip() and Path(name).is_dir() else _cached(name)
     if folder is None or not (folder / MODULES).is_file():
         return {}
-    found = [folder / file for file in (MODULES, LIBRARY_CONFIG, *_TRANSFORMER_CONFIGS)]
-    for _, path in _listed(folder):
-        if path != PurePosixPath():
-            found += sorted((folder / path).rglob("*"))
-    return {str(file.relative_to(folder)): file for file in found if file.is_file()}
+    _listed(folder)  # refuses modules of which nothing is known
+    files, _ = own_files(folder)
+    top = (MODULES, LIBRARY_CONFIG, *_TRANSFORMER_CONFIGS)
+    return {name: file for name, file in files.items() if "/" in name or name in top}
 
 
 def _cached(name: str) -> Path | None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, cast
 from urllib.parse import urlsplit
 
-from wordbias.errors import WordbiasError, need
+from wordbias.errors import WordbiasError, need, without_secrets
 from wordbias.formats.files import locked
 from wordbias.formats.source import hash_of, sha256_of
 from wordbias.progress import progress
@@ -161,7 +161,7 @@ def _store(resource: Resource, downloads: Sequence[Download]) -> Record:
                 raise
         record = Record(
             url=resource.urls[0],
-            origin=downloads[0].origin,
+            origin=without_secrets(downloads[0].origin),
             sha256=tuple(download.sha256 for download in downloads),
             fetched=datetime.datetime.now(datetime.UTC).date().isoformat(),
             files={file: (new / file).stat().st_size for file in resource.files},

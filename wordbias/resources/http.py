@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from wordbias import __version__
-from wordbias.errors import Interrupted, WordbiasError, need
+from wordbias.errors import Interrupted, WordbiasError, need, without_secrets
 from wordbias.formats.files import rename, sync_file
 from wordbias.formats.source import is_web_page
 from wordbias.progress import progress
@@ -278,4 +278,4 @@ def _reason(error: BaseException) -> str:
 
 def _host_of(url: str) -> str:
     """Return the host of a URL, for messages."""
-    return urlsplit(url).netloc or url
+    return urlsplit(without_secrets(url)).netloc or url

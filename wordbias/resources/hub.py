@@ -7,7 +7,6 @@ the files that are needed are fetched.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -21,12 +20,12 @@ from typing import Any
 from urllib.parse import unquote
 
 from wordbias.calls import note
-from wordbias.errors import WordbiasError, first_line, need
+from wordbias.errors import WordbiasError, first_line, need, without_secrets
+from wordbias.model_folder import CARD, MODULES, PICKLED, WEIGHTS, module_folders
 from wordbias.progress import has_screen, in_notebook, is_quiet
 
 SCHEME = "hf://"
 _SCHEME = re.compile("hf://?")
-CARD = "README.md"
 METHOD_FILE = "method.safetensors"
 ADAPTER_FILE = "adapter.safetensors"
 SECONDS = 10
@@ -40,8 +39,6 @@ _OTHER_KINDS = ("spaces", "buckets", "kernels", "models", "datasets")
 _NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 _MODEL = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 _SUFFIX = re.compile(r"\.[A-Za-z]\w*$")
-_WEIGHTS = re.compile(r"model(-\d+-of-\d+)?\.safetensors(\.index\.json)?")
-_PICKLED = re.compile(r"pytorch_model(-\d+-of-\d+)?\.bin(\.index\.json)?")
 _MODEL_SUFFIXES = (".json", ".txt", ".model", ".jinja", ".codes")
 """Configs and tokenizers."""
 _NO_DATA = re.compile(
@@ -210,7 +207,7 @@ def _is_model(files: Sequence[str]) -> bool:
 def _the_file(place: Address, files: Sequence[str], wanted: str) -> str:
     """Return the file of the usual name, or else the only one of its suffix."""
     suffix = PurePosixPath(wanted).suffix
-    alike = [file for file in files if file.endswith(suffix) and not _WEIGHTS.fullmatch(file)]
+    alike = [file for file in files if file.endswith(suffix) and not WEIGHTS.fullmatch(file)]
     if wanted in files or len(alike) == 1:
         return wanted if wanted in files else alike[0]
     if not alike:
@@ -237,8 +234,8 @@ def _at(place: Address) -> str:
 def _model_folder(repository: _Repository, below: str, files: Sequence[str]) -> Path:
     """Fetch the files of a model, those of `model_files`."""
     folders: set[str] = set()
-    if "modules.json" in files:
-        folders = module_folders(repository.get([f"{below}modules.json"]) / below / "modules.json")
+    if MODULES in files:
+        folders = module_folders(repository.get([below + MODULES]) / below / MODULES)
     return repository.get([below + file for file in model_files(files, folders)]) / below
 
 
@@ -260,8 +257,8 @@ def model_files(files: Sequence[str], folders: Collection[str] = ()) -> list[str
     for folder in sorted({"", *folders}):
         names = [file for file in files if file.rpartition("/")[0] == folder.rstrip("/")]
         names = [name.removeprefix(folder) for name in names]
-        weights = [name for name in names if _WEIGHTS.fullmatch(name)]
-        weights = weights or [name for name in names if _PICKLED.fullmatch(name)]
+        weights = [name for name in names if WEIGHTS.fullmatch(name)]
+        weights = weights or [name for name in names if PICKLED.fullmatch(name)]
         others = [
             name
             for name in names
@@ -270,19 +267,6 @@ def model_files(files: Sequence[str], folders: Collection[str] = ()) -> list[str
         ]
         wanted += [folder + name for name in (*weights, *others)]
     return wanted
-
-
-def module_folders(file: Path) -> set[str]:
-    """Return the folders that a ``modules.json`` names; a damaged one is reported where it is read.
-
-    An odd one among them is harmless, for only files that are listed elsewhere are chosen.
-    """
-    try:
-        listed = json.loads(file.read_text("utf-8"))
-        paths = {PurePosixPath(str(module["path"])) for module in listed}
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
-        return set()
-    return {f"{path}/" for path in paths if path.parts}
 
 
 class _Repository:
@@ -535,6 +519,7 @@ def publish(
             if make_card:
                 added[CARD] = card.encode()
             operations = [hub.CommitOperationAdd(name, content) for name, content in added.items()]
+            note(f"{place.text}: to publish: {', '.join(added)}", reported=True)
             done = api.create_commit(place.repo, operations, commit_message=message, **about)
     except WordbiasError:
         raise
@@ -544,7 +529,9 @@ def publish(
         name: len(content) if isinstance(content, bytes) else content.stat().st_size
         for name, content in added.items()
     }
-    return Published(place, str(made), str(done.oid), sizes, done.oid != before.sha, make_card)
+    return Published(
+        place, without_secrets(str(made)), str(done.oid), sizes, done.oid != before.sha, make_card
+    )
 
 
 def _repository_info(hub: Any, api: Any, place: Address) -> Any:
