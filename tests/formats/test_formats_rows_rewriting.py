@@ -328,7 +328,7 @@ def test_a_folder_is_written_side_by_side_and_resumed(tmp_path: Path) -> None:
     shards(tmp_path / "in", 5)  # the first three are touched, with the content they had
     (output / "2.npy").unlink()
     for file in files[:2]:
-        os.utime(file, ns=(0, json.loads(_line(output, file.name))["input"][1]))
+        os.utime(file, ns=(0, json.loads(_line(output, file.name))["input"][2]))
     more = rewrite_rows(open_rows(tmp_path / "in"), output, twice, fingerprint="m")
     assert (more.rows, more.skipped) == (300, 2)
     np.testing.assert_array_equal(open_rows(output).vectors(), 2 * X[:500])

@@ -3,12 +3,16 @@
 An entry holds a checksum of each of its blocks. They are verified once for each state of the entry
 (inode, size, times of modification and change); a file beside the entry, ``….verified``, records
 the state that was verified. Damage that changes none of these is not detected.
+
+Others may write to the folder. Entries and notes count only if they are regular files, no links, of
+a trusted owner, whom `wordbias.formats.files.is_trusted` knows, and writable by nobody else.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import sys
 import time
 import zlib
@@ -18,7 +22,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +30,7 @@ from numpy.typing import NDArray
 from wordbias.devices import ordered_map
 from wordbias.errors import WordbiasError
 from wordbias.formats import tensors
-from wordbias.formats.files import remove_abandoned, replacing
+from wordbias.formats.files import is_trusted, remove_abandoned, replacing
 from wordbias.formats.source import Source
 
 _FORMAT = "2"  # version of the entries; raise it when parsing changes, so that no old one is used
@@ -54,14 +58,14 @@ class Key:
         path = Path(os.path.realpath(source.path))
         ends = hashlib.sha256()
         with path.open("rb") as file:
-            stat = os.fstat(file.fileno())
+            found = os.fstat(file.fileno())
             ends.update(file.read(_ENDS))
-            file.seek(max(0, stat.st_size - _ENDS))
+            file.seek(max(0, found.st_size - _ENDS))
             ends.update(file.read(_ENDS))
         options = f"{_FORMAT} {source.member} {'skip-bad' if skip_bad else ''}"
         # the change time, where the system has one, also changes when the other times are reset
-        changed = stat.st_ctime_ns if sys.platform != "win32" else 0
-        return cls(str(path), options, stat.st_size, stat.st_mtime_ns, changed, ends.hexdigest())
+        changed = found.st_ctime_ns if sys.platform != "win32" else 0
+        return cls(str(path), options, found.st_size, found.st_mtime_ns, changed, ends.hexdigest())
 
     @property
     def entry(self) -> Path:
@@ -130,12 +134,13 @@ def put(
     if size > limit():
         return
     try:
-        folder().mkdir(parents=True, exist_ok=True)
+        _make_folder()
         _remove(key.entry)
         shrink(limit() - size)
-        with replacing(key.entry) as file:
+        with replacing(key.entry, follow=False) as file:
             tensors.write(file, words, vectors, described)
             file.flush()
+            _only_ours(file)
             written = os.fstat(file.fileno())
         with suppress(FileNotFoundError):  # another process removes it, to store its own
             state = _state(key.entry)  # naming the file has changed its change time
@@ -153,15 +158,15 @@ def entries() -> list[Entry]:
     for path in folder().glob("*.safetensors"):
         try:
             source = tensors.metadata(path).get("key.name", "?")
-            stat = path.stat()
+            at = path.lstat()
         except (OSError, WordbiasError):
             if not path.exists():  # another process has removed it
                 continue
-            source, stat = "(damaged)", path.lstat()
-        used = stat.st_mtime
+            source, at = "(damaged)", path.lstat()
+        used = at.st_mtime
         with suppress(OSError):  # not verified yet
             used = max(used, _note(path).stat().st_mtime)
-        found.append(Entry(path, stat.st_size, source, used))
+        found.append(Entry(path, at.st_size, source, used))
     return sorted(found, key=lambda entry: -entry.used)
 
 
@@ -194,8 +199,8 @@ def limit() -> int:
 
 def set_limit(size: int) -> list[Entry]:
     """Set the largest size of the cache permanently; return the entries removed for it."""
-    folder().mkdir(parents=True, exist_ok=True)
-    with replacing(folder() / "limit") as file:
+    _make_folder()
+    with replacing(folder() / "limit", follow=False) as file:
         file.write(str(size).encode())
     return shrink(size)
 
@@ -230,6 +235,7 @@ def _note(entry: Path) -> Path:
 def _verified(entry: Path) -> str:
     """Return the verified state of an entry; empty if there is none."""
     try:
+        _state(_note(entry))  # refuses a link and a file of others
         return _note(entry).read_text("ascii")
     except (OSError, ValueError):
         return ""
@@ -237,17 +243,49 @@ def _verified(entry: Path) -> str:
 
 def _mark_verified(entry: Path, state: str) -> None:
     """Record the verified state of an entry."""
-    with replacing(_note(entry)) as file:
+    with replacing(_note(entry), follow=False) as file:
         file.write(state.encode("ascii"))
+        _only_ours(file)
 
 
 def _state(entry: Path) -> str:
-    return _state_of(entry.stat())
+    """Return the state of a file of the cache that is trusted."""
+    found = entry.lstat()
+    writable = hasattr(os, "geteuid") and found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if not stat.S_ISREG(found.st_mode) or writable or not is_trusted(found):
+        raise PermissionError(f"{entry}: is not used")
+    return _state_of(found)
 
 
-def _state_of(stat: os.stat_result, *, change: bool = True) -> str:
-    changed = f"{stat.st_ctime_ns}" if change else ""
-    return f"{stat.st_ino} {stat.st_size} {stat.st_mtime_ns} {changed}"
+def _only_ours(file: IO[bytes]) -> None:
+    """Let nobody else write to a file of the cache."""
+    if os.chmod in os.supports_fd:
+        os.chmod(file.fileno(), 0o644)
+
+
+def _make_folder() -> None:
+    """Make the folder for this user alone; say once that others may write to one that is there."""
+    place = folder()
+    if not place.exists():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.mkdir(mode=0o700, exist_ok=True)
+    elif hasattr(os, "geteuid") and place.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        _say_loose(place)
+
+
+@cache
+def _say_loose(place: Path) -> None:
+    import click
+
+    click.echo(
+        f"{place}: others may write to this cache; their entries are not used (see SECURITY.md)",
+        err=True,
+    )
+
+
+def _state_of(found: os.stat_result, *, change: bool = True) -> str:
+    changed = f"{found.st_ctime_ns}" if change else ""
+    return f"{found.st_ino} {found.st_size} {found.st_mtime_ns} {changed}"
 
 
 def _remove(entry: Path) -> None:

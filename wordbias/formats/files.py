@@ -8,6 +8,7 @@ import glob
 import gzip
 import lzma
 import os
+import secrets
 import shutil
 import time
 import tomllib
@@ -23,7 +24,7 @@ from wordbias.errors import WordbiasError
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+def replacing(path: str | os.PathLike[str], *, follow: bool = True) -> Iterator[IO[bytes]]:
     """Write a file atomically: it takes its name only when it is complete.
 
     Where the system can, the file has no name at all while it is written, so that not even a
@@ -32,17 +33,25 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     end. The bytes are on the disk before the file gets its name, and the name is on the disk when
     the block has ended.
 
+    Parameters
+    ----------
+    follow
+        Replace the file that a link names; otherwise the link itself.
+
     Raises
     ------
     WordbiasError
         If the folder is missing or may not be written to, or the disk is full.
     """
-    target = Path(os.path.realpath(named_file(path)))
+    target = Path(named_file(path))
+    folder = Path(os.path.realpath(target.parent))
+    target = Path(os.path.realpath(target)) if follow else folder / target.name
     check_writable(target)
-    hidden = target.with_name(f".{target.name}.{os.getpid()}.part")
+    hidden = _unfinished(target)
     try:
         with _nameless(target.parent, hidden) as file:
-            if target.exists() and os.chmod in os.supports_fd:  # else Windows, where folders rule
+            # on Windows, where a handle has no permissions, folders rule
+            if follow and target.exists() and os.chmod in os.supports_fd:
                 os.chmod(file.fileno(), target.stat().st_mode & 0o7777)
             yield file
         rename(hidden, target)
@@ -52,13 +61,19 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         hidden.unlink(missing_ok=True)
 
 
+def _unfinished(target: Path) -> Path:
+    """Return a hidden name for what becomes `target`, which nobody can know before."""
+    return target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
+
+
 @contextmanager
 def _nameless(folder: Path, name: Path) -> Iterator[IO[bytes]]:
     """Open a file in `folder` that gets its `name` if the block ends without an error."""
     try:
         handle = os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666)
     except (AttributeError, OSError):  # not Linux, or a file system without nameless files
-        with name.open("w+b") as file:
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_LINK
+        with os.fdopen(os.open(name, flags, 0o666), "w+b") as file:
             yield file
             sync_file(file)
         return
@@ -67,6 +82,9 @@ def _nameless(folder: Path, name: Path) -> Iterator[IO[bytes]]:
         sync_file(file)
         # naming a folder makes Python call linkat, which alone can follow this link
         os.link(f"/proc/self/fd/{handle}", name, src_dir_fd=handle)
+
+
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
 def _write_error(error: OSError, target: Path) -> WordbiasError:
@@ -113,7 +131,7 @@ def new_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
     """
     check_new(folder)
     target = Path(os.path.realpath(folder))
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    part = _unfinished(target)
     remove_abandoned(target.parent, target.name)
     try:
         part.mkdir()
@@ -164,7 +182,9 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     real = Path(os.path.realpath(target))
     folder = real.parent
     try:
-        os.lstat(folder / f".{real.name}.{1 << 22}.part")  # the longest name while it is written
+        os.lstat(
+            folder / f".{real.name}.{1 << 22}.{0:08}.part"
+        )  # the longest name while it is written
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             raise _write_error(error, target) from None
@@ -299,6 +319,24 @@ def _texts(tables: Any) -> Iterator[str]:
             yield value
         elif isinstance(value, dict):
             remaining += reversed(value.values())
+
+
+# Owners
+
+
+def is_trusted(found: os.stat_result) -> bool:
+    """Return whether a file's owner is this user, root, or named in ``WORDBIAS_TRUSTED_OWNERS``.
+
+    That variable holds names or numbers of users, separated by commas. Systems without owners
+    trust every file.
+    """
+    if not hasattr(os, "geteuid") or found.st_uid in (0, os.geteuid()):
+        return True
+    owner = str(found.st_uid)
+    with suppress(ImportError, KeyError):
+        owner = import_module("pwd").getpwuid(found.st_uid).pw_name
+    named = [one.strip() for one in os.environ.get("WORDBIAS_TRUSTED_OWNERS", "").split(",")]
+    return bool({owner, str(found.st_uid)} & set(named))
 
 
 # Locks

@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import overload
 
@@ -84,12 +85,41 @@ def available(resource: Resource) -> Record | None:
     if record is None or not record.files:
         return None
     target = folder() / resource.name
-    whole = all(_size(target / name) == size for name, size in record.files.items())
+    whole = all(
+        _size(target / name) == size and _is_usable(target / name, resource)
+        for name, size in record.files.items()
+    )
     return record if whole else None
 
 
 def _size(path: Path) -> int | None:
     return path.stat().st_size if path.is_file() else None
+
+
+def _is_usable(path: Path, resource: Resource) -> bool:
+    """Return whether a file is this user's, of an owner who is trusted, or has its published hash.
+
+    Files that were taken out of an archive have no published hash.
+    """
+    found = path.stat()
+    if not hasattr(os, "geteuid") or found.st_uid in (0, os.geteuid()):
+        return True
+    from wordbias.formats.files import is_trusted  # needs numpy; completion does not
+
+    if is_trusted(found):
+        return True
+    state = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    is_download = not (resource.member or resource.gunzip) and len(resource.urls) == 1
+    return bool(is_download and resource.hash) and _has_hash(path, resource.hash, state)
+
+
+@cache
+def _has_hash(path: Path, expected: str, state: tuple[int, ...]) -> bool:
+    """Return whether a file in this state has a hash."""
+    from wordbias.formats.source import hash_of
+
+    algorithm, _, digest = expected.partition(":")
+    return hash_of(path, algorithm) == digest
 
 
 @overload

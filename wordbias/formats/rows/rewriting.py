@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ from wordbias.formats.files import (
 )
 from wordbias.formats.rows.opening import Rows, open_rows
 from wordbias.formats.rows.source import Map
+from wordbias.formats.source import sha256_of
 from wordbias.formats.tables import kind_of
 from wordbias.progress import progress
 from wordbias.rendering import how_many
@@ -104,8 +106,8 @@ def rewrite_rows(
     """Write the same file, or folder of shards, with other vectors.
 
     Other columns, types, order and metadata stay as they are. A file gets its name when it is
-    complete. In a folder, shards that an earlier call wrote are skipped, if their input and the
-    method are still the same.
+    complete. In a folder, shards that an earlier call wrote are skipped, if the method and their
+    input are still the same: its path, size and times, or else the digest of its content.
 
     Parameters
     ----------
@@ -129,7 +131,7 @@ def rewrite_rows(
     check_rewritable(rows, target)
     if not rows.folder:
         with _progress(rows) as written:
-            n = _rewrite_one(transform, (rows.path, rows.array, target), written)
+            n, _ = _rewrite_one(transform, (rows.path, rows.array, target), written)
         return Rewritten((target,), n, 0, time.perf_counter() - begin)
     with locked(target), output_folder(target) as folder:
         names = [Path(one.path).name for one in rows.shards]
@@ -142,14 +144,15 @@ def rewrite_rows(
                 if not _is_done(kept.get(name), one.path, folder / name)
             ]
 
-        todo, total = missing(), 0
+        todo, total, fresh = missing(), 0, 0
         try:
             with _progress(rows) as written:
-                for path, n in _in_processes(transform, todo, jobs, written):
+                for item, (n, read) in _in_processes(transform, todo, jobs, written):
                     total += n
-                    _keep(folder, path)
+                    _keep(folder, item, read)
+                    fresh += 1
         except KeyboardInterrupt:
-            done = len(names) - len(missing())  # on record, which the next call goes by
+            done = len(names) - len(todo) + fresh
             raise Interrupted(
                 f"{done} of {how_many(len(names), 'shard')} are in {target}; the same call resumes"
             ) from None
@@ -163,23 +166,30 @@ Item = tuple[str, str | None, str]
 
 def _in_processes(
     transform: Map, todo: list[Item], jobs: int | None, written: Callable[[int], None]
-) -> Iterator[tuple[Item, int]]:
-    """Yield each item when it is written, and its number of rows."""
+) -> Iterator[tuple[Item, tuple[int, Mapping[str, Any]]]]:
+    """Yield each item when it is written, with its number of rows and what its input was."""
     if jobs in (None, 1) or len(todo) < 2:
         for item in todo:
             yield item, _rewrite_one(transform, item, written)
         return
     lost = "the same call resumes"
-    for place, n in Workers(jobs).unordered(_rewrite_one, todo, shared=(transform,), lost=lost):
-        written(n)
-        yield todo[place], n
+    for place, done in Workers(jobs).unordered(_rewrite_one, todo, shared=(transform,), lost=lost):
+        written(done[0])
+        yield todo[place], done
 
 
 def _rewrite_one(
     transform: Map, item: Item, written: Callable[[int], None] = lambda n: None
-) -> int:
-    """Write one file, and return its number of rows."""
+) -> tuple[int, Mapping[str, Any]]:
+    """Write one file; return its number of rows, and state and digest of its input.
+
+    Raises
+    ------
+    WordbiasError
+        If the input changes meanwhile.
+    """
     path, array, target = item
+    before = _input(path)
     (source,) = open_rows(path, array=array).shards
     total = 0
 
@@ -188,11 +198,15 @@ def _rewrite_one(
         total += n
         written(n)
 
-    with replacing(target) as file:
+    with ThreadPoolExecutor(1) as thread, replacing(target) as file:
+        digest = thread.submit(sha256_of, path)  # beside the reading, from the system's cache
         packed = source.kind in ("csv", "tsv")
         with compressing(file, target) if packed else nullcontext(file) as stream:
             source.rewrite(stream, transform, count)
-    return total
+        read = {"input": before, "sha256": digest.result()}
+        if _input(path) != before:
+            raise WordbiasError(f"{path}: was changed while it was read; repeat the call")
+    return total, read
 
 
 @contextmanager
@@ -251,9 +265,15 @@ def _kept(folder: Path, names: list[str], fingerprint: str) -> dict[str, Mapping
 
 
 def _stamp(path: str | Path) -> list[int]:
-    """Return size and time of change of a file, by which it is known to be the same."""
+    """Return size and time of change of a file, by which an output is known to be the same."""
     found = os.stat(path)
     return [found.st_size, found.st_mtime_ns]
+
+
+def _input(path: str) -> list[Any]:
+    """Return path, size and times of an input, by which it need not be read to be the same."""
+    found = os.stat(path)
+    return [os.path.realpath(path), found.st_size, found.st_mtime_ns, found.st_ctime_ns]
 
 
 def _is_done(kept: Mapping[str, Any] | None, path: str, target: Path) -> bool:
@@ -261,14 +281,14 @@ def _is_done(kept: Mapping[str, Any] | None, path: str, target: Path) -> bool:
     return (
         kept is not None
         and target.exists()
-        and kept.get("input") == _stamp(path)
         and kept.get("output") == _stamp(target)
+        and (kept.get("input") == _input(path) or kept.get("sha256") == sha256_of(path))
     )
 
 
-def _keep(folder: Path, item: Item) -> None:
-    path, _, target = item
-    line = {"shard": Path(target).name, "input": _stamp(path), "output": _stamp(target)}
+def _keep(folder: Path, item: Item, read: Mapping[str, Any]) -> None:
+    target = item[2]
+    line = {"shard": Path(target).name, **read, "output": _stamp(target)}
     with (folder / _DONE).open("ab") as file:
         file.write(_as_line(line))
         file.flush()
