@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from sklearn.neighbors import NearestNeighbors
 
-from wordbias.measures import displacement, neighbours, neighbours_preserved
+from wordbias.arrays import unit
+from wordbias.measures import displacement, movement, neighbours, neighbours_preserved
 
 
 def _random(seed: int, n: int, d: int = 8) -> Any:
@@ -46,6 +47,48 @@ def test_a_word_is_not_its_own_neighbour_even_among_duplicates() -> None:
     queries = np.arange(5)
     for query, row in zip(queries, neighbours(vectors, queries, 4), strict=True):
         assert set(row.tolist()) == set(range(5)) - {query}
+
+
+def _nearest_by_loop(vectors: Any, queries: Any, k: int) -> Any:
+    """Return the rows of largest cosine, equal ones by number, all in float64."""
+    x = unit(vectors).astype(float)
+    found = []
+    for query in queries:
+        order = np.lexsort((np.arange(len(x)), -np.einsum("nd,d->n", x, x[query])))
+        found.append(order[order != query][:k])
+    return np.array(found)
+
+
+@pytest.mark.parametrize("copies", [12, 13, 14, 6_000])
+def test_of_many_equal_rows_the_first_are_nearest(copies: int) -> None:
+    vectors = _random(6, 20_000)
+    vectors[4_000 : 4_000 + copies] = vectors[4_000]
+    vectors[300] = -vectors[4_000]
+    queries = np.r_[0:20, 4_000:4_013, 3_999 + copies, 300]
+    expected = _nearest_by_loop(vectors, queries, 12)
+    assert neighbours(vectors, queries, 12).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("rank", [1, 2])
+def test_where_all_cosines_are_alike_the_block_stays_small(
+    rank: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Vectors on a line, of which all cosines are 1 or -1 within rounding, or near one."""
+    lines = np.random.default_rng(0).standard_normal((rank, 8)) * 1e-4 ** np.arange(rank)[:, None]
+    vectors = (np.random.default_rng(1).standard_normal((20_000, rank)) @ lines).astype(np.float32)
+    most = 0
+    with_more = movement.Hits.with_more
+
+    def counted(hits: movement.Hits, more: movement.Hits) -> movement.Hits:
+        nonlocal most
+        most = max(most, len(hits.row) + len(more.row))
+        return with_more(hits, more)
+
+    monkeypatch.setattr(movement.Hits, "with_more", counted)
+    queries = np.arange(128)
+    expected = _nearest_by_loop(vectors, queries, 10)
+    assert neighbours(vectors, queries, 10).tolist() == expected.tolist()
+    assert most < 128 * 20_000 / 8
 
 
 def test_preserved_neighbours_are_counted_word_by_word() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ _TILE = 8192
 _FIRST = 2 * _TILE
 _MANY = 8
 """Hits for each neighbour from which on the bounds are computed again."""
+_CROWDED = 1 / 8
+"""Share of the cosines of a tile from which on it is computed again in float64."""
+_PAIRS = 1 << 15
 _EPS = float(np.finfo(np.float32).eps)
 
 
@@ -94,7 +97,8 @@ def nearest(unit_vectors: NDArray[np.float32], queries: NDArray[np.intp], k: int
 
     Exact: the k-th largest cosine among the first columns bounds the one among all, so that only
     the few cosines above it are kept, and the bound rises with them; the last of them are decided
-    in float64.
+    in float64. Of more than k + 1 equal rows, the first k + 1 are enough. Where nearly all cosines
+    of a tile are equal within rounding, as in vectors along one line, the tile is in float64.
 
     Parameters
     ----------
@@ -109,10 +113,14 @@ def nearest(unit_vectors: NDArray[np.float32], queries: NDArray[np.intp], k: int
         np.empty((len(queries), k), np.int32), np.empty((len(queries), k), np.float32)
     )
 
+    columns = _first_of_equal(unit_vectors, k + 1)
+    among = unit_vectors if columns is None else unit_vectors[columns]
+
     def work(start: int) -> int:
         part = slice(start, start + _QUERIES)
-        found.rows[part], found.cosine[part] = _block(unit_vectors, queries[part], k)
-        return len(queries[part])
+        own = queries[part]
+        found.rows[part], found.cosine[part] = _block(among, columns, unit_vectors[own], own, k)
+        return len(own)
 
     starts = range(0, len(queries), _QUERIES)
     with blas_threads(1), progress("neighbours", len(queries), "word") as bar:
@@ -121,33 +129,56 @@ def nearest(unit_vectors: NDArray[np.float32], queries: NDArray[np.intp], k: int
     return found
 
 
+def _first_of_equal(x: NDArray[np.float32], most: int) -> NDArray[np.intp] | None:
+    """Return the rows without those that more than `most` - 1 equal rows precede; None for all."""
+    if np.unique(x[:, 0], return_counts=True)[1].max(initial=0) <= most:  # the usual case
+        return None
+    _, code, counts = np.unique(x, axis=0, return_inverse=True, return_counts=True)
+    if counts.max() <= most:
+        return None
+    order = np.argsort(code, kind="stable")
+    place = np.arange(len(x)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.sort(order[place < most])
+
+
 def _block(
-    x: NDArray[np.float32], queries: NDArray[np.intp], k: int
+    x: NDArray[np.float32],
+    columns: NDArray[np.intp] | None,
+    q: NDArray[np.float32],
+    queries: NDArray[np.intp],
+    k: int,
 ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-    q = x[queries]
+    """Find the nearest rows of `x`, whose row numbers are `columns`, to some queries `q`."""
     cosine = q @ x[:_FIRST].T
     slack = 4 * x.shape[1] * _EPS  # twice what rounding can do to each of two cosines
     m = k + 1  # one more, for the query itself
     bound = np.full(len(q), -np.inf, np.float32)
     if m <= cosine.shape[1]:
         bound = np.partition(cosine, -m, axis=1)[:, -m] - slack
-    hits = _above(cosine, bound, 0)
+    hits = _few(_above(cosine, bound, 0), q, x[:_FIRST], 0, m)
     buffer = np.empty((len(queries), _TILE), np.float32)
     for start in range(_FIRST, len(x), _TILE):
-        tile = x[start : start + _TILE].T
-        more = _above(np.matmul(q, tile, out=buffer[:, : tile.shape[1]]), bound, start)
+        tile = x[start : start + _TILE]
+        more = _above(np.matmul(q, tile.T, out=buffer[:, : len(tile)]), bound, start)
+        more = _few(more, q, tile, start, m)
         hits = hits.with_more(more)
         if len(hits.row) > _MANY * m * len(q):
             bound = _largest(hits, len(q), m) - slack
             hits = hits.chosen(hits.cosine >= bound[hits.row])
-    hits = hits.chosen(hits.column != queries[hits.row])
+    number = hits.column if columns is None else columns[hits.column]
+    hits = hits.chosen(number != queries[hits.row])
     hits = hits.chosen(hits.cosine >= (_largest(hits, len(q), k) - slack)[hits.row])
     # equal vectors must have equal cosines, wherever in a tile they stand
     row, column = hits.row, hits.column
-    exact = np.einsum("nd,nd->n", q[row].astype(np.float64), x[column].astype(np.float64))
+    exact = np.empty(len(row))
+    for start in range(0, len(row), _PAIRS):
+        part = slice(start, start + _PAIRS)
+        pairs = (q[row[part]].astype(np.float64), x[column[part]].astype(np.float64))
+        exact[part] = np.einsum("nd,nd->n", *pairs)
     order = np.lexsort((column, -exact, row))
     places = order[_starts(row, len(q))[:, None] + np.arange(k)]
-    return column[places], exact[places].astype(np.float32)
+    chosen = column[places] if columns is None else columns[column[places]]
+    return chosen, exact[places].astype(np.float32)
 
 
 class Hits(NamedTuple):
@@ -155,25 +186,41 @@ class Hits(NamedTuple):
 
     row: NDArray[np.intp]
     column: NDArray[np.intp]
-    cosine: NDArray[np.float32]
+    cosine: NDArray[np.floating[Any]]
 
     def with_more(self, more: Hits) -> Hits:
         """Return these hits and others behind them."""
         row, column = np.append(self.row, more.row), np.append(self.column, more.column)
         return Hits(row, column, np.append(self.cosine, more.cosine))
 
-    def chosen(self, where: NDArray[np.bool_]) -> Hits:
-        """Return the hits of a mask."""
+    def chosen(self, where: NDArray[np.bool_ | np.intp]) -> Hits:
+        """Return the hits of a mask, or of places."""
         return Hits(self.row[where], self.column[where], self.cosine[where])
 
 
-def _above(cosine: NDArray[np.float32], bound: NDArray[np.float32], offset: int) -> Hits:
+def _few(
+    hits: Hits, q: NDArray[np.float32], tile: NDArray[np.float32], offset: int, m: int
+) -> Hits:
+    """Return the `m` largest of each row by float64, where too many cosines of a tile are alike."""
+    if len(hits.row) <= _CROWDED * len(q) * len(tile) or len(tile) <= m:
+        return hits
+    exact = q.astype(np.float64) @ tile.astype(np.float64).T
+    found = _above(exact, np.partition(exact, -m, axis=1)[:, -m], offset)
+    order = np.lexsort((found.column, -found.cosine, found.row))
+    places = order[_starts(found.row, len(q))[:, None] + np.arange(m)].ravel()
+    few = found.chosen(places)
+    return few._replace(cosine=few.cosine.astype(np.float32))
+
+
+def _above(
+    cosine: NDArray[np.floating[Any]], bound: NDArray[np.floating[Any]], offset: int
+) -> Hits:
     place = np.flatnonzero(cosine >= bound[:, None])  # ten times as fast as np.nonzero
     row, column = np.divmod(place, cosine.shape[1])
     return Hits(row, column + offset, cosine.reshape(-1)[place])
 
 
-def _largest(hits: Hits, rows: int, k: int) -> NDArray[np.float32]:
+def _largest(hits: Hits, rows: int, k: int) -> NDArray[np.floating[Any]]:
     """Return the `k`-th largest cosine of each row, of at least `k`."""
     apart = 1.0 + float(np.ptp(hits.cosine))
     order = np.argsort(apart * hits.row - hits.cosine)  # quicker than by two keys
