@@ -7,6 +7,12 @@ INTERRUPTED = 130
 
 def main() -> None:
     """Load and run the command line; exit with 130 on an interruption."""
+    if sys.flags.optimize > 1:
+        sys.stderr.write(
+            "wordbias: python -OO and PYTHONOPTIMIZE=2 leave out the docstrings, which are the help "
+            "and the options of every command; use -O, or PYTHONOPTIMIZE=1\n"
+        )
+        sys.exit(1)
     try:
         from wordbias.cli import main as run_command_line
 

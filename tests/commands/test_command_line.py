@@ -30,6 +30,15 @@ ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = [name for section in SECTIONS.values() for name in section]
 
 
+def test_without_docstrings_one_line_says_why() -> None:
+    call = [sys.executable, "-OO", "-m", "wordbias", "lists"]
+    done = subprocess.run(call, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert "use -O" in done.stderr
+    call[1] = "-O"
+    assert subprocess.run(call, capture_output=True, check=False).returncode == 0
+
+
 @pytest.mark.parametrize("flag", ["--help", "-h"])
 def test_help_lists_every_command_by_section(cli: Run, flag: str) -> None:
     done = cli(flag)
