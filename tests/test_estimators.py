@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
@@ -602,6 +603,39 @@ def test_in_a_pipeline_the_concept_is_erased_and_not_the_target() -> None:
     assert (LEACE.__doc__ or "").startswith(
         "In a pipeline give ``leace__concept=``, or the task's own label is erased."
     )
+
+
+def test_a_loaded_method_is_kept_in_pipelines_and_cross_validation(tmp_path: Path) -> None:
+    """Fitted anew in each fold it would erase the target, and accuracy would be the majority's."""
+    rng = np.random.default_rng(0)
+    y, z = rng.integers(2, size=(2, 400))
+    x = (
+        rng.standard_normal((400, 6))
+        + 2 * np.outer(y, np.eye(6)[0])
+        + 2 * np.outer(z, np.eye(6)[1])
+    )
+    LEACE().fit(x[:100], z[:100]).save(tmp_path / "z.safetensors")
+    loaded = load_method(tmp_path / "z.safetensors")
+    expected = loaded.transform(x)
+    assert clone(loaded) is loaded
+    assert repr(loaded).endswith("(fitted, frozen)")
+    for held in (loaded, FrozenEstimator(loaded)):
+        pipeline = make_pipeline(held, LogisticRegression()).fit(x, y)
+        np.testing.assert_array_equal(pipeline[0].transform(x), expected)
+        by_hand = cross_val_score(LogisticRegression(), expected, y)
+        np.testing.assert_array_equal(cross_val_score(pipeline, x, y), by_hand)
+        assert by_hand.mean() > 0.75
+    np.testing.assert_array_equal(loaded.fit_transform(x, y), expected)
+    for call in (
+        lambda: loaded.fit(x, concept=z),
+        lambda: loaded.fit(few()),
+        lambda: loaded.set_params(method="orth"),
+    ):
+        with pytest.raises(WordbiasError, match=r"frozen.*wb\.LEACE\(…\)\.fit"):
+            call()
+    again = pickle.loads(pickle.dumps(loaded))
+    np.testing.assert_array_equal(again.fit(x, y).transform(x), expected)
+    assert not hasattr(clone(LEACE().fit(x, z)), "fitted_")
 
 
 @pytest.mark.parametrize("cls", ON_ROWS, ids=lambda cls: cls.__name__)

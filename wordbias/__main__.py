@@ -9,8 +9,8 @@ def main() -> None:
     """Load and run the command line; exit with 130 on an interruption."""
     if sys.flags.optimize > 1:
         sys.stderr.write(
-            "wordbias: python -OO and PYTHONOPTIMIZE=2 leave out the docstrings, which are the help "
-            "and the options of every command; use -O, or PYTHONOPTIMIZE=1\n"
+            "wordbias: python -OO and PYTHONOPTIMIZE=2 leave out the docstrings, from which the "
+            "help and the options are made; use -O, or PYTHONOPTIMIZE=1\n"
         )
         sys.exit(1)
     try:

@@ -91,6 +91,8 @@ if TYPE_CHECKING:
 
         def __getstate__(self) -> dict[str, Any]: ...
 
+        def __sklearn_clone__(self) -> Any: ...
+
         def __sklearn_tags__(self) -> Any: ...
 
     class _Pipeline:
@@ -192,6 +194,7 @@ class Method(_Words, _Rows):
     origin_: Origin
     classes_: NDArray[Any]
     n_features_in_: int
+    _frozen: bool = False
 
     def fit(
         self,
@@ -201,6 +204,9 @@ class Method(_Words, _Rows):
         concept: ArrayLike | None = None,
     ) -> Self:
         """Fit the method.
+
+        A method that was loaded, or that `erase` returned, is frozen: ``fit(X, y)``, as a pipeline
+        calls it, changes nothing, and `clone` keeps what was fitted.
 
         Parameters
         ----------
@@ -221,11 +227,16 @@ class Method(_Words, _Rows):
         Raises
         ------
         WordbiasError
-            If the method cannot be fitted: too few words or rows, no groups, no difference.
+            If the method cannot be fitted: too few words or rows, no groups, no difference; or is
+            frozen and gets a concept, words or moments.
         """
         moments = _moments_of(X)
         labelled = y is not None or concept is not None
         words = None if moments else _words_of(X, rows=labelled)
+        if self._frozen:
+            if concept is not None or moments or words is not None:
+                raise self._refused()
+            return self
         with python_messages():
             for one in fields(cast("Any", self)):
                 accepted(one.name, str(one.type), getattr(self, one.name), globals())
@@ -245,6 +256,25 @@ class Method(_Words, _Rows):
         self._keep(chain.parts[0], Origin.of(words))
         self._embedding = words
         return self
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name; a frozen method has none to set."""
+        if self._frozen and params:
+            raise self._refused()
+        return super().set_params(**params)
+
+    def __sklearn_clone__(self) -> Self:
+        if self._frozen:
+            return self
+        made: Self = super().__sklearn_clone__()
+        return made
+
+    def _refused(self) -> WordbiasError:
+        name = type(self).__name__
+        return WordbiasError(
+            f"{name}: is fitted and frozen, as it was loaded or returned by erase; fit a new one: "
+            f"wb.{name}(…).fit(…)"
+        )
 
     def _fit_rows(self, X: Any, groups: Any) -> Self:
         name = type(self).__name__
@@ -412,7 +442,8 @@ class Method(_Words, _Rows):
         return push(self, repo, private=private, revision=revision, message=message)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        return on_a_line(super().__repr__(N_CHAR_MAX))
+        text = on_a_line(super().__repr__(N_CHAR_MAX))
+        return f"{text} (fitted, frozen)" if self._frozen else text
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
@@ -1001,8 +1032,9 @@ def load_method(path: str | os.PathLike[str]) -> Method | Pipeline:
     -------
     estimator or Pipeline
         Fitted estimator with the settings in the file as parameters; the groups are among them if
-        an estimator wrote it. A scikit-learn ``Pipeline`` if the file holds several methods. Either
-        maps batches of rows: see ``on``.
+        an estimator wrote it. It is frozen: `clone`, cross-validation and ``fit(X, y)`` of a
+        pipeline keep what was fitted, and ``set_params`` refuses. A scikit-learn ``Pipeline`` if
+        the file holds several methods. Either maps batches of rows: see ``on``.
 
     Raises
     ------
@@ -1059,6 +1091,7 @@ def estimator_of(fitted: Fitted, origin: Origin, report: Report | None = None) -
     named = {_RENAMED.get(key, key): key for key in made.get_params(deep=False)}
     made.set_params(**{named[key]: value for key, value in fitted.settings.items() if key in named})
     made._keep(fitted, origin)
+    made._frozen = True
     if report is not None:
         made._report = report
     return made
