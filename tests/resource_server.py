@@ -17,7 +17,7 @@ class Answer:
 
     `stop` cuts the body there although all of it was announced, `hang` stops sending there but
     holds the connection; `ranges` is whether Range is understood; `headers` come on top; `length`
-    is whether the size is announced; `pause` is a rest in seconds before every 64 kB.
+    is whether the size is announced; `pause` is a rest in seconds before every `chunk` of bytes.
     """
 
     body: bytes = b""
@@ -29,6 +29,7 @@ class Answer:
     hang: int | None = None
     length: bool = True
     pause: float = 0
+    chunk: int = 1 << 16
 
 
 class Server:
@@ -114,9 +115,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _write(self, answer: Answer, body: bytes, begin: int) -> None:
         cut = answer.stop if answer.hang is None else answer.hang
         body = body if cut is None else body[: max(0, cut - begin)]
-        for i in range(0, len(body), 1 << 16):
+        for i in range(0, len(body), answer.chunk):
             time.sleep(answer.pause)
-            self.wfile.write(body[i : i + (1 << 16)])
+            self.wfile.write(body[i : i + answer.chunk])
             self.wfile.flush()
         if answer.hang is not None:
             self.told.free.wait(30)

@@ -19,7 +19,7 @@ from resource_server import Answer, Server
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import locked
 from wordbias.resources import Fetched, FetchOptions, Resource, available, fetch
-from wordbias.resources.catalogue import read_group
+from wordbias.resources.catalogue import catalogue, read_group
 
 TEXT = b"he:she\tdog:cat\n" * 40
 ABOUT = {"title": "a set", "licence": "MIT", "citation": "Someone (2020)"}
@@ -407,3 +407,31 @@ def test_an_interrupted_download_is_no_resource(server: Server, data: Path) -> N
     server.put("/d/set.txt", Answer(TEXT, etag='"1"'))
     assert _fetch(resource)[0].path.read_bytes() == TEXT
     assert server.ranges()[-1] == "bytes=100-"
+
+
+def test_every_resource_that_is_downloaded_has_a_size() -> None:
+    assert [one.name for one in catalogue().values() if one.urls and not one.size] == []
+
+
+@pytest.mark.parametrize("kind", ["zip", "gz"])
+def test_an_archive_that_unpacks_to_far_too_much_is_refused(
+    server: Server, data: Path, kind: str
+) -> None:
+    bomb = b"0" * (1 << 24)
+    if kind == "zip":
+        server.put("/d/set.zip", _zipped({"a.txt": bomb}))
+        table = {**ABOUT, "url": f"{server.url}/d/set.zip", "members": {"set": "a.txt"}}
+        message = _refused(*read_group("set", table))
+    else:
+        server.put("/d/set.gz", gzip.compress(bomb))
+        message = _refused(_resource(server, url=f"{server.url}/d/set.gz", gunzip=True, keep="a"))
+    assert "100 times its size" in message
+    assert _tree(data) == set()
+
+
+def test_without_a_hash_the_first_bytes_tell(server: Server, data: Path) -> None:
+    server.put("/d/set.txt", b"\x7fELF\0\0")
+    assert "is no .txt file, as its first bytes show" in _refused(_resource(server))
+    assert _tree(data) == set()
+    server.put("/d/set.parquet", b"she 1")
+    assert "no .parquet file" in _refused(_resource(server, url=f"{server.url}/d/set.parquet"))

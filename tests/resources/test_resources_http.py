@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from resource_server import Answer, Server
 
 from wordbias.errors import WordbiasError
+from wordbias.resources import http
 from wordbias.resources.http import ResumingDownloader
 
 BODY = hashlib.shake_128(b"any bytes").digest(700_000)
@@ -225,6 +226,28 @@ def test_a_redirect_is_followed(server: Server, tmp_path: Path) -> None:
 def test_silence_has_an_end(server: Server, tmp_path: Path) -> None:
     server.put(PATH, Answer(BODY, hang=0))
     assert "broke off 3 times" in _refused(server, tmp_path, timeout=0.2)
+
+
+def test_a_trickle_of_bytes_has_an_end(server: Server, tmp_path: Path) -> None:
+    """Each byte is an answer in time, but the whole file would take a day."""
+    server.put(PATH, Answer(BODY, etag='"v1"', pause=0.02, chunk=1))
+    message = _refused(server, tmp_path, timeout=0.3)
+    assert "bytes arrived in 0.3 seconds" in message
+    assert "are kept" in message
+
+
+def test_without_a_known_size_a_download_has_an_end(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http, "_UNKNOWN", 1000)
+    server.put(PATH, Answer(BODY, length=False))
+    assert "sends more than 1,000 bytes" in _refused(server, tmp_path)
+    assert not (tmp_path / "data.part").exists()
+
+
+def test_a_size_of_thousands_of_digits_is_none(server: Server, tmp_path: Path) -> None:
+    server.put(PATH, Answer(BODY, length=False, headers={"Content-Length": "9" * 5000}))
+    assert _get(server, tmp_path) == BODY
 
 
 def test_a_hanging_server_leaves_what_it_sent(server: Server, tmp_path: Path) -> None:

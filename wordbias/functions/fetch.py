@@ -61,7 +61,7 @@ def fetch(
     keep : bool
         Keep archives, to extract other files from them later.
     timeout : float
-        Timeout in seconds without an answer.
+        Timeout in seconds in which less than 1 kB arrives.
 
     Returns
     -------

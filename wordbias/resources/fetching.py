@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import gzip
 import logging
+import math
 import os
 import re
 import shutil
@@ -44,7 +45,7 @@ class FetchOptions:
     keep
         Keep archives, to take other members out of them later.
     timeout
-        Seconds without any data after which a connection counts as broken.
+        Seconds in which less than 1 kB arrives after which a connection counts as broken.
 
     Raises
     ------
@@ -259,7 +260,25 @@ def _download(resource: Resource, i: int, downloads: Path, options: FetchOptions
             raise
         match = re.search(r"got (\w+)", str(error))
         raise _mismatch(what, origin, known, match[1] if match else "another", why) from None
+    if not (known or resource.member or resource.gunzip):  # unpacking tells
+        _check_beginning(path, base, what, origin)
     return Download(path, sha256_of(path), origin, False)
+
+
+_BEGINNINGS = {".zip": b"PK", ".gz": b"\x1f\x8b", ".parquet": b"PAR1", ".bin": b""}
+
+
+def _check_beginning(path: Path, name: str, what: str, origin: str) -> None:
+    """Refuse, and remove, what cannot be a file of its name; where there is no hash to tell."""
+    with path.open("rb") as file:
+        data = file.read(1 << 16)
+    expected = _BEGINNINGS.get(Path(name).suffix)
+    if not data.startswith(expected) if expected is not None else b"\0" in data:
+        path.unlink()
+        raise WordbiasError(
+            f"{what}: {origin} is no {Path(name).suffix or 'text'} file, as its first bytes show; "
+            "nothing was kept, try another --mirror"
+        )
 
 
 def expected_hash(resource: Resource, i: int = 0) -> tuple[str, str]:
@@ -297,6 +316,8 @@ def _mismatch(what: str, origin: str, known: str, found: str, why: str) -> Wordb
 # Unpacking, in bounded memory
 
 _CHUNK = 1 << 20
+_RATIO = 100
+"""Most times that an archive is unpacked to; texts of vectors are three times as large."""
 
 
 def _unpack(resource: Resource, download: Download, target: Path) -> None:
@@ -323,6 +344,11 @@ def _unzip(archive: Path, member: str, to: Path, what: str) -> None:
     """
     with _intact(archive, what), zipfile.ZipFile(archive) as file:
         info = _find_member(file, member, what)
+        if info.file_size > _RATIO * archive.stat().st_size + _CHUNK:
+            raise DamagedArchive(
+                f"{what}: {archive.name} unpacks to {info.file_size:,} bytes, more than {_RATIO} "
+                "times its size; fetch it again"
+            )
         _check_room(to, what, info.file_size)
         with file.open(info) as source:
             _copy(source, to, what, info.file_size)
@@ -353,7 +379,7 @@ def _gunzip(archive: Path, to: Path, what: str) -> None:
         If the file is damaged or cut off.
     """
     with _intact(archive, what), gzip.open(archive, "rb") as source:
-        _copy(cast(IO[bytes], source), to, what, None)
+        _copy(cast(IO[bytes], source), to, what, None, _RATIO * archive.stat().st_size + _CHUNK)
 
 
 def _copy_file(file: Path, to: Path, what: str) -> None:
@@ -363,9 +389,15 @@ def _copy_file(file: Path, to: Path, what: str) -> None:
         _copy(source, to, what, file.stat().st_size)
 
 
-def _copy(source: IO[bytes], to: Path, what: str, size: int | None) -> None:
+def _copy(source: IO[bytes], to: Path, what: str, size: int | None, most: float = math.inf) -> None:
+    done = 0
     with to.open("xb") as target, progress(f"{what}: unpacking", size) as bar:
         while chunk := source.read(_CHUNK):
+            done += len(chunk)
+            if done > most:
+                raise DamagedArchive(
+                    f"{what}: unpacks to more than {_RATIO} times its size; fetch it again"
+                )
             target.write(chunk)
             bar.update(len(chunk))
 

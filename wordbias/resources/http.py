@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +27,12 @@ from wordbias.progress import progress
 _CHUNK = 1 << 16  # the most that a killed process loses
 _ATTEMPTS = 3
 _MARGIN = 1 << 20
+_UNKNOWN = 1 << 30
+"""Most bytes of a download of unknown size."""
+_SLOWEST = 1 << 10
+"""Bytes that must arrive within the time in which a connection counts as broken."""
+_DIGITS = 15
+"""Most digits of a size that a server states."""
 
 
 class _Broken(Exception):
@@ -53,7 +60,7 @@ class ResumingDownloader:
         True if the hash of the file is known. If it is not, and the server sends neither an ETag
         nor a date, parts of two versions could be joined: then the download begins again.
     timeout
-        Seconds without any data after which the connection counts as broken.
+        Seconds in which less than 1 kB arrives after which the connection counts as broken.
     size
         Expected bytes, where known. A server that sends far more is stopped; a little more is
         allowed, as files without a fixed version grow, and the hash decides.
@@ -127,7 +134,7 @@ class ResumingDownloader:
     def _receive(self, answer: Any, url: str, begins: int, total: int | None) -> None:
         """Append the body to the partial download."""
         done = begins
-        chunks = _body(answer)
+        chunks = _body(answer, self.timeout)
         with (
             self.part.open("ab") as file,
             progress(self.what, total) as bar,
@@ -154,11 +161,13 @@ class ResumingDownloader:
             )
 
     def _check_size(self, done: int, url: str) -> None:
-        if self.size is not None and done > 2 * self.size + _MARGIN:
+        most = _UNKNOWN if self.size is None else 2 * self.size + _MARGIN
+        if done > most:
             self.part.unlink(missing_ok=True)
+            known = "no known size" if self.size is None else f"{self.size:,}"
             raise WordbiasError(
-                f"{self.what}: {_host_of(url)} sends more than {done:,} bytes, but the file has "
-                f"{self.size:,}; nothing was kept, try another --mirror"
+                f"{self.what}: {_host_of(url)} sends more than {most:,} bytes, but the file has "
+                f"{known}; nothing was kept, try another --mirror"
             )
 
     @property
@@ -196,7 +205,8 @@ def _offset(answer: Any, offset: int, size: int | None) -> int | None:
         return None
     if answer.status_code != 206:
         return 0
-    match = re.fullmatch(r"bytes (\d+)-\d+/(\d+)", answer.headers.get("Content-Range", ""))
+    number = rf"(\d{{1,{_DIGITS}}})"
+    match = re.fullmatch(rf"bytes {number}-\d+/{number}", answer.headers.get("Content-Range", ""))
     fits = match and int(match[1]) == offset and size in (None, int(match[2]))
     return offset if fits else None
 
@@ -204,7 +214,7 @@ def _offset(answer: Any, offset: int, size: int | None) -> int | None:
 def _size_of(answer: Any, begins: int) -> int | None:
     """Return the size of the whole file, if the answer has it."""
     length = answer.headers.get("Content-Length", "")
-    return begins + int(length) if length.isdecimal() else None
+    return begins + int(length) if length.isdecimal() and len(length) <= _DIGITS else None
 
 
 def _version(answer: Any) -> str:
@@ -214,11 +224,19 @@ def _version(answer: Any) -> str:
     return tag if tag.startswith('"') else date
 
 
-def _body(answer: Any) -> Iterator[bytes]:
-    """Yield the body, not decompressed."""
+def _body(answer: Any, timeout: float) -> Iterator[bytes]:
+    """Yield the body, not decompressed, as it arrives; break off where it arrives too slowly."""
     exceptions = need("urllib3.exceptions", extra="data", purpose="Downloading")
+    read = getattr(answer.raw, "read1", answer.raw.read)  # urllib3 1 waits for a whole chunk
+    begin, arrived = time.monotonic(), 0
     try:
-        yield from answer.raw.stream(_CHUNK, decode_content=False)
+        while chunk := read(_CHUNK, decode_content=False):
+            yield chunk
+            arrived += len(chunk)
+            if time.monotonic() - begin > timeout:
+                if arrived < _SLOWEST:
+                    raise _Broken(f"{arrived:,} bytes arrived in {timeout:g} seconds")
+                begin, arrived = time.monotonic(), 0
     except (exceptions.HTTPError, ConnectionError, TimeoutError) as error:
         raise _Broken(_reason(error)) from None
 
