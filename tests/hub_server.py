@@ -65,6 +65,7 @@ class Hub:
         self.requests: list[tuple[str, str]] = []
         self.ranges: list[str] = []
         self.stops: dict[str, list[int]] = {}
+        self.replaced: dict[str, bytes] = {}
         self.broken: int | None = None
         self.blobs: Files = {}
         self.url = ""
@@ -273,6 +274,7 @@ class _Handler(BaseHTTPRequestHandler):
             begin, status = int(asked.removeprefix("bytes=").partition("-")[0]), 206
             headers["Content-Range"] = f"bytes {begin}-{len(content) - 1}/{len(content)}"
         stops = self.hub.stops.get(parts["file"], []) if self.command == "GET" else []
+        content = self.hub.replaced.get(parts["file"], content)
         self._send_bytes(status, content[begin:], headers, stops.pop(0) if stops else None)
 
     # writing

@@ -373,6 +373,17 @@ def test_a_download_that_never_ends_is_an_error_and_the_next_call_fetches_the_re
     assert len(hub.asked("GET", "d/a.txt")) == before == 1
 
 
+@pytest.mark.parametrize("size", [20, 2000])
+def test_content_of_another_hash_than_the_hub_states_is_refused(hub: Hub, size: int) -> None:
+    """Small files have the hash of git, large ones SHA-256."""
+    hub.put("me/v", {"v.txt": b"a" * size})
+    hub.replaced["v.txt"] = b"b" * size
+    with pytest.raises(WordbiasError, match=r"v\.txt: is not the file that the hub states"):
+        fetched("hf://me/v/v.txt")
+    hub.replaced.clear()
+    assert Path(fetched("hf://me/v/v.txt")).read_bytes() == b"a" * size
+
+
 def test_a_cache_that_cannot_be_written_is_named(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,9 +7,11 @@ the files that are needed are fetched.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import sys
+import time
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -310,14 +312,23 @@ class _Repository:
             return None
 
     def get(self, files: Sequence[str]) -> Path:
-        """Fetch files that are not in the cache yet; return the folder that they are in."""
+        """Fetch files that are not in the cache yet; return the folder that they are in.
+
+        New ones are compared with the hash that the hub states, by which the cache names them.
+        """
         if self._cached is not None:
             return self._cached
+        begin = time.time()
         try:
             with _quietly(self._hub):
-                return Path(self._snapshot([escape(file) for file in files]))
+                folder = Path(self._snapshot([escape(file) for file in files]))
         except Exception as error:  # of httpx, requests, the disk, or huggingface_hub's own
             raise refused(self._hub, self._place, error, " while fetching") from None
+        for file in files:
+            real = (folder / file).resolve()
+            if real.parent.name == "blobs" and real.stat().st_mtime >= begin - 1:
+                _check_stated(real, self._place.to(file))
+        return folder
 
     def _snapshot(self, patterns: Sequence[str], **how: Any) -> str:
         place = self._place
@@ -329,6 +340,22 @@ class _Repository:
             **how,
         )
         return found
+
+
+def _check_stated(blob: Path, address: str) -> None:
+    """Refuse, and remove, a file whose content has another hash than its name in the cache."""
+    with blob.open("rb") as file:
+        if len(blob.name) == 64:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        else:  # git's hash of a file
+            head = b"blob %d\0" % blob.stat().st_size
+            digest = hashlib.sha1(head + file.read(), usedforsecurity=False).hexdigest()
+    if digest != blob.name:
+        blob.unlink()
+        raise WordbiasError(
+            f"{address}: is not the file that the hub states: expected the hash "
+            f"{blob.name[:16]}…, found {digest[:16]}…; repeat the call to fetch it again"
+        )
 
 
 @contextmanager
