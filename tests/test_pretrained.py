@@ -65,6 +65,29 @@ def test_a_config_with_more_layers_than_the_weights_is_refused(
     assert message in str(error.value)
 
 
+@pytest.mark.parametrize("load", [load_pretrained, partial(load_untrained, seed=0)])
+@pytest.mark.parametrize(
+    ("file", "settings"),
+    [
+        ("config.json", {"num_labels": 10**9}),
+        ("config.json", {"intermediate_size": 10**9}),
+        ("config.json", {"max_position_embeddings": 10**9}),
+        ("config.json", {"text_config": {"vocab_size": 10**9}}),
+        ("adapter_config.json", {"peft_type": "LORA", "r": 10**9}),
+    ],
+)
+def test_a_size_that_no_weight_has_is_refused_before_anything_is_made(
+    file: str, settings: dict[str, Any], load: Any, tmp_path: Path
+) -> None:
+    """A label of each that a config claims would be made: gigabytes, and no end."""
+    folder = save(tmp_path / "model")
+    if file != "config.json":
+        (folder / file).write_text("{}")
+    change(folder / file, **settings)
+    with pytest.raises(WordbiasError, match=r"says that .* is 1,000,000,000, its weights have"):
+        load("AutoModel", str(folder), "an encoder")
+
+
 @pytest.mark.parametrize("shards", ["1GB", "1KB"])
 def test_weights_in_several_files_are_compared(shards: str, tmp_path: Path) -> None:
     folder = save(tmp_path / "model")

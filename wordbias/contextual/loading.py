@@ -26,6 +26,7 @@ from wordbias.pretrained import (
     need_transformers,
     silent,
 )
+from wordbias.pretrained.loading import check_sizes
 from wordbias.resources.hub import local
 
 _WHAT = "an encoder or a decoder"
@@ -152,6 +153,7 @@ def _config(name: str) -> Any:
     with silent(transformers):
         for where in ({"local_files_only": True}, {}):
             try:
+                check_sizes(name, **where)
                 return transformers.AutoConfig.from_pretrained(
                     name, trust_remote_code=False, **where
                 )

@@ -304,6 +304,7 @@ def _loaded(
 
 
 def _tokenizer(transformers: Any, name: str, **where: Any) -> Any:
+    check_sizes(name, **where)  # a tokenizer may read the config
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             name, trust_remote_code=False, **where
@@ -430,7 +431,7 @@ def check_layers(name: str, config: Any, **where: Any) -> None:
             f"its config.json says that it has {layers} layers; expected at least 1; give a folder "
             "whose files belong together"
         )
-    names = _weight_names(name, **where)
+    names = _weight_shapes(name, **where)
     places = [(weight, found.end()) for weight in names for found in _NUMBER.finditer(weight)]
     numbered = len({weight[:end] for weight, end in places})
     if names and getattr(config, "num_hidden_groups", layers) > numbered:
@@ -440,25 +441,101 @@ def check_layers(name: str, config: Any, **where: Any) -> None:
         )
 
 
-def _weight_names(name: str, **where: Any) -> Sequence[str]:
-    """Return the names of the weights in a model's files, none where no file can be read."""
-    hub = need("transformers.utils.hub", extra="contextual", purpose=PURPOSE)
-    for file in _FILES:
+_SIZES = (
+    "num_labels", "r", "hidden_size", "intermediate_size", "embedding_size", "vocab_size",
+    "type_vocab_size", "num_attention_heads", "num_key_value_heads", "d_model", "d_ff", "ffn_dim",
+    "dim", "hidden_dim", "n_embd", "n_inner", "n_head", "n_heads",
+)  # fmt: skip
+"""Settings that are dimensions of weights, or of a head, or as small."""
+_FEW = 1 << 10
+"""A size that costs nothing, whatever the weights."""
+_LARGEST = 1 << 20
+"""Largest dimension where there are no weights to compare with."""
+
+
+def check_sizes(name: str, **where: Any) -> None:
+    """Compare the sizes in a config, and of an adapter beside it, with the weights' dimensions.
+
+    Labels are made for each that a config claims, before a weight is read.
+
+    Raises
+    ------
+    WordbiasError
+        If a size is larger than every dimension of the weights.
+    """
+    shapes = _weight_shapes(name, **where)
+    dimensions = [n for shape in shapes.values() for n in shape]
+    largest = max(_FEW, *dimensions) if dimensions else _LARGEST
+    rows = [shape[0] for key, shape in shapes.items() if key.split(".")[-2:-1] and shape
+            and key.split(".")[-2].endswith(_POSITIONS)]  # fmt: skip
+    limits = dict.fromkeys(_SIZES, largest)
+    if rows or not shapes:
+        limits |= dict.fromkeys(_LENGTHS, max(_FEW, *rows) if rows else _LARGEST)
+    for file in ("config.json", "adapter_config.json"):
+        path = _cached_file(name, file, **where)
         try:
-            path = hub.cached_file(name, file, _raise_exceptions_for_missing_entries=False, **where)
-            if path is None:
-                continue
-            if file.endswith(".json"):
-                with open(path, encoding="utf-8") as stream:
-                    return list(json.load(stream)["weight_map"])
-            if file.endswith(".safetensors"):
-                with safe_open(path, "np") as tensors:
-                    return list(tensors.keys())
-            torch = need("torch", extra="contextual", purpose=PURPOSE)
-            return list(torch.load(path, map_location="meta", weights_only=True, mmap=True))
+            settings = None if path is None else json.loads(Path(path).read_bytes())
+        except (OSError, ValueError, RecursionError):  # loading the model raises an error
+            continue
+        for key, value in _integers(settings):
+            if value > limits.get(key, value):
+                raise WordbiasError(
+                    f"its {file} says that {key} is {value:,}, its weights have {limits[key]:,} at "
+                    "most; give a folder whose files belong together"
+                )
+
+
+def _integers(settings: Any) -> Iterator[tuple[str, int]]:
+    """Yield the whole numbers of nested settings by their names."""
+    remaining = [settings]
+    while remaining:
+        one = remaining.pop()
+        for key, value in one.items() if isinstance(one, dict) else ():
+            if isinstance(value, dict):
+                remaining.append(value)
+            elif isinstance(value, int):
+                yield key, value
+
+
+def _cached_file(name: str, file: str, **where: Any) -> str | None:
+    """Return the path of a file of a model; None if there is none, or it cannot be had."""
+    hub = need("transformers.utils.hub", extra="contextual", purpose=PURPOSE)
+    try:
+        found: str | None = hub.cached_file(
+            name, file, _raise_exceptions_for_missing_entries=False, **where
+        )
+    except Exception:  # loading the model raises an error with the reason
+        return None
+    return found
+
+
+def _weight_shapes(name: str, **where: Any) -> dict[str, Sequence[int]]:
+    """Return the shapes of the weights in a model's files by name, none where none can be read."""
+    for file in _FILES:
+        path = _cached_file(name, file, **where)
+        if path is None:
+            continue
+        try:
+            if not file.endswith(".json"):
+                return _shapes_in(path)
+            listed = json.loads(Path(path).read_bytes())["weight_map"]
+            shapes: dict[str, Sequence[int]] = dict.fromkeys(listed, ())
+            for shard in sorted(set(listed.values())):
+                part = _cached_file(name, shard, **where)
+                shapes |= {} if part is None else _shapes_in(part)
+            return shapes
         except Exception:  # loading the model raises an error with the reason
-            return ()
-    return ()
+            return {}
+    return {}
+
+
+def _shapes_in(path: str) -> dict[str, Sequence[int]]:
+    if path.endswith(".safetensors"):
+        with safe_open(path, "np") as tensors:
+            return {key: tensors.get_slice(key).get_shape() for key in tensors.keys()}  # noqa: SIM118
+    torch = need("torch", extra="contextual", purpose=PURPOSE)
+    found = torch.load(path, map_location="meta", weights_only=True, mmap=True)
+    return {key: tuple(value.shape) for key, value in found.items()}
 
 
 def of_other_layers(model: Any, unused: Iterable[str]) -> str | None:
