@@ -23,11 +23,11 @@ from wordbias.calls import note
 from wordbias.errors import WordbiasError, need
 from wordbias.formats.files import check_new, refuse_inside
 from wordbias.methods.transform import Step as MethodStep
-from wordbias.model_folder import CARD, copy_files, others_text, own_files
+from wordbias.model_folder import CARD, MODULES, copy_files, others_text, own_files
 from wordbias.pretrained import PURPOSE
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.encoding import BATCH_TOKENS, EncodingJob, Settings
-from wordbias.probes.sentence_transformers import MODULES, SentenceModules
+from wordbias.probes.sentence_transformers import SentenceModules
 from wordbias.resources.hub import SCHEME, Address, fetched, is_address
 
 OLDEST = "3.1"
