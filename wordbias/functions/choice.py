@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from wordbias.calls import note
+from wordbias.functions.tables import length_notes
 from wordbias.measures.registry import MEASURES, short_title
 from wordbias.methods.choice import (
     CHOOSE,
@@ -132,6 +133,7 @@ def _tried_table(choice: Choice) -> Table:
     reasons = [
         f"{one.candidate}: {reason}" for one in ordered if (reason := one.row.details.get("reason"))
     ]
+    reasons += length_notes([replace(one.row, subject=one.candidate) for one in ordered])
     columns = ["", short_title(task.metric), "change", *costs, "chosen"]
     shares = f"{' and '.join(costs)}: share kept" if costs else ""
     notes = [f"before: {before}", "change: with its 95 % interval", shares, *reasons]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -34,6 +35,7 @@ from wordbias.functions.report import report_of
 from wordbias.measures.evaluate import evaluate_panels
 from wordbias.measures.known import with_known_values
 from wordbias.measures.panel import make_panels
+from wordbias.measures.registry import BY_KEY
 from wordbias.pages.compare_plots import SYMBOLS, save_comparison
 from wordbias.pages.plots import check_plot
 from wordbias.rendering import Table, how_many
@@ -44,6 +46,9 @@ from wordbias.workers import Workers
 
 _DETAILED = 10  # pairs of which the intervals are shown
 _CELL = 8  # "-0.166" and two spaces
+_MIDB = BY_KEY["midb"]
+_BY_LENGTH = {one.name for one in _MIDB.measures if one.by_length}
+_AFTER_MEASURE = re.compile(r"[\[ ]")
 Inputs = Mapping[str, Mapping[str, Any]]
 
 
@@ -82,7 +87,7 @@ def compare(
     method : str
         Correlation coefficient.
     only : str or sequence of str
-        Measures to compare, separated by commas.  [default: all]
+        Measures to compare, separated by commas.  [default: all, MIDB on unit length]
     plot : path, optional
         Draw the matrix and the scatter of one pair: .png, .pdf or .svg.
     x : str, optional
@@ -160,7 +165,9 @@ def compare(
     axes = [table.name(name) for name in (x, y) if name is not None]
     if len(axes) == 2 and axes[0] == axes[1]:
         raise UsageError(f"--x and --y are both {axes[0]}; name two measures")
-    table, notes = _varying(table, axes) if measure and not only else (table, [])
+    notes: list[str] = []
+    if not only:
+        table, notes = _comparable(table, axes, constant=not measure)
     found = correlations(table, method)
     pair = found.strongest(*axes)
     if axes and (pair.y if x is None else pair.x) != axes[0]:
@@ -242,13 +249,32 @@ def _read(rows: Sequence[object]) -> tuple[list[Source], Inputs]:
     return sources, inputs
 
 
-def _varying(table: Comparison, axes: Sequence[str]) -> tuple[Comparison, list[str]]:
-    """Leave out constant measures that were not chosen by name, with a note."""
-    same = {name: text for name, text in constants(table).items() if name not in axes}
-    notes = [f"{text}: left out, as nothing correlates with a constant" for text in same.values()]
+def _comparable(
+    table: Comparison, axes: Sequence[str], *, constant: bool
+) -> tuple[Comparison, list[str]]:
+    """Leave out what was not chosen by name and does not compare, with a note.
+
+    That is MIDB of vectors as they are, beside MIDB of unit length; and constant measures, unless
+    `constant`.
+    """
+    notes, left_out = [], set[str]()
+    if not constant:
+        same = {name: text for name, text in constants(table).items() if name not in axes}
+        left_out |= same.keys()
+        notes += [
+            f"{one}: left out, as nothing correlates with a constant" for one in same.values()
+        ]
+    measures = {name: _AFTER_MEASURE.split(name)[0] for name in table.measures}
+    raw = [name for name, of in measures.items() if of in _BY_LENGTH and name not in axes]
+    if raw and _MIDB.main in measures.values():
+        left_out |= {*raw}
+        notes.append(
+            f"{', '.join(raw)}: left out, as they grow with the length of the vectors, in which "
+            f"embeddings differ; --only {raw[0]},… takes them"
+        )
     for line in notes:
         note(line, reported=True)
-    return table.only([name for name in table.measures if name not in same]), notes
+    return table.only([name for name in table.measures if name not in left_out]), notes
 
 
 def _names(given: str, table: Comparison) -> list[str]:

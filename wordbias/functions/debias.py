@@ -168,8 +168,8 @@ def debias(
         with the same weights. For misp, mhd, double-hard, inlp, leace, half-sibling, conceptor, and
         hard and multi-hard without ``equalise``.
     choose : str, optional
-        Measure to improve: midb-abs, direct-bias, clustering-accuracy, gipe, sembias-stereotype,
-        weat, lean or another; an unknown name lists all.
+        Measure to improve: midb-unit-abs, direct-bias, clustering-accuracy, gipe,
+        sembias-stereotype, weat, lean or another; an unknown name lists all.
     keep : float, optional
         With ``choose``: share to keep of the neighbours of neutral words, and of ``sets``.
         [default: 0.95]
@@ -264,8 +264,8 @@ def debias(
     <Embedding 'sample.hard.misp': 21,791 words × 100>
     >>> clean.report["words-changed"][0].value > 20_000
     True
-    >>> clean = wb.debias(None, "misp:dims=1 hard", choose="midb-abs", keep=0.9)
-    >>> clean.report["midb-abs"][1].details["half"]
+    >>> clean = wb.debias(None, "misp:dims=1 hard", choose="midb-unit-abs", keep=0.9)
+    >>> clean.report["midb-unit-abs"][1].details["half"]
     'choose'
     """
     settings: dict[str, Any] = {

@@ -87,7 +87,8 @@ def effect_table(measured: Effect, attribute: Attribute | None, chance: Values) 
         cells = [[*line[:-2], line[-1]] for line in cells]
     firsts = [row for row in measured.rows if row.details.get("stage") == "before"]
     note = "after: along the directions fitted before; refitted: along those of the result"
-    notes = [note, *chance_notes(with_chance(firsts, chance)), *dict.fromkeys(reasons)]
+    notes = [note, *length_notes(measured.rows), *chance_notes(with_chance(firsts, chance))]
+    notes += dict.fromkeys(reasons)
     return Table("Bias and change", columns, cells, "; ".join(notes))
 
 
@@ -198,7 +199,9 @@ def _measures_table(rows: list[Row]) -> Table:
     if any("chance" in row.details for row in rows):
         columns.insert(-1, "chance")
         for line, key in zip(cells, lines, strict=True):
-            line.insert(-1, _chance([found.get((key, subject)) for subject in subjects]))
+            across = [found.get((key, subject)) for subject in subjects]
+            changed = any(row and "length_ratio" in row.details for row in across)
+            line.insert(-1, "" if changed else _chance(across))
     known = known_notes(rows) if len(subjects) == 1 else []
     if known:
         columns.insert(-1, "above")
@@ -209,8 +212,23 @@ def _measures_table(rows: list[Row]) -> Table:
         + ("" if len(subjects) == 1 else " (± half its width)"),
         columns,
         cells,
-        "; ".join(dict.fromkeys([*chance_notes(rows), *known, *reasons])),
+        "; ".join(dict.fromkeys([*length_notes(rows), *chance_notes(rows), *known, *reasons])),
     )
+
+
+def length_notes(rows: Sequence[Row]) -> list[str]:
+    """Name the embeddings whose lengths changed, and the values that do not compare for it."""
+    changed = {r.subject: r.details["length_ratio"] for r in rows if "length_ratio" in r.details}
+    if not changed:
+        return []
+    titles = dict.fromkeys(
+        short_title(row.measure) for row in rows if "length_ratio" in row.details
+    )
+    how = ", ".join(f"{number(ratio, 2)} times in {name}" for name, ratio in changed.items())
+    return [
+        f"the vectors' length changed by more than what was projected out ({how}): "
+        f"{', '.join(titles)} grow with it and do not compare; compare MIDB of unit length"
+    ]
 
 
 def lists_tables(rows: Sequence[Row]) -> list[Table]:

@@ -200,9 +200,15 @@ def with_chance(rows: Sequence[Row], values: Values) -> list[Row]:
 
     A value is beyond chance if it lies outside the range of all draws; where lower is better, if it
     lies above it. MIDB along centred differences has no verdict: the published subspace is
-    variation within the groups, as the nulls are.
+    variation within the groups, as the nulls are. Values of vectors whose lengths were changed have
+    no chance level where they grow with length: it was measured at other lengths.
     """
-    return [_row(row, values[key]) if (key := key_of(row)) in values else row for row in rows]
+    return [
+        _row(row, values[key])
+        if (key := key_of(row)) in values and "length_ratio" not in row.details
+        else row
+        for row in rows
+    ]
 
 
 def key_of(row: Row) -> Key:

@@ -30,7 +30,8 @@ from wordbias.wordlists import Attribute, resolve_groups
 Float = NDArray[np.float64]
 T = TypeVar("T")
 
-MIDB = ("midb", "midb-abs", "midb-rms", "midb-unit")
+UNIT = ("midb-unit", "midb-unit-abs", "midb-unit-rms")
+MIDB = ("midb", "midb-abs", "midb-rms", *UNIT)
 DIRECT = ("direct-bias", "direct-bias-pca")
 _NO_OTHER = (
     ", and direct bias is taken along nothing else, whatever the direction of other measures"
@@ -250,10 +251,10 @@ def values_along(x: Float, on_unit: Float, fits: Sequence[BiasDirections]) -> di
         [one.subspace for one in fits],
         (2, len(x)),
     )
-    on_length_one = _where_fitted(
-        lambda subspaces: signed_sums(on_unit, subspaces),
+    signed_unit, squares_unit = _where_fitted(
+        lambda subspaces: np.stack(sums_of_contributions(on_unit, subspaces)),
         [one.unit_subspace for one in fits],
-        (len(x),),
+        (2, len(x)),
     )
     direct = _where_fitted(
         lambda axes: np.abs(projections_of_unit(x, np.stack(axes, axis=1))),
@@ -267,7 +268,9 @@ def values_along(x: Float, on_unit: Float, fits: Sequence[BiasDirections]) -> di
         "midb": signed,
         "midb-abs": np.abs(signed),
         "midb-rms": squares,
-        "midb-unit": on_length_one,
+        "midb-unit": signed_unit,
+        "midb-unit-abs": np.abs(signed_unit),
+        "midb-unit-rms": squares_unit,
         "direct-bias": direct[:, : len(fits)],
         "direct-bias-pca": direct[:, len(fits) :],
     }
@@ -296,8 +299,8 @@ def values_of_words(vectors: NDArray[np.float32], fitted: BiasDirections) -> dic
 
 
 def of_mean(measure: str, mean: Float) -> Float:
-    """Return the measure of a mean over words: for `midb-rms` the root of mean squares."""
-    return np.sqrt(mean) if measure == "midb-rms" else mean
+    """Return the measure of a mean over words: for MIDB's RMS the root of mean squares."""
+    return np.sqrt(mean) if measure.endswith("-rms") else mean
 
 
 # Rows and chance

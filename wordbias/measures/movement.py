@@ -19,6 +19,8 @@ _MANY = 8
 _CROWDED = 1 / 8
 """Share of the cosines of a tile from which on it is computed again in float64."""
 _PAIRS = 1 << 15
+_ROUNDING = 1e-6
+"""Change of a length that rounding to float32 can make."""
 _EPS = float(np.finfo(np.float32).eps)
 
 
@@ -30,6 +32,24 @@ def displacement(before: NDArray[np.float32], after: NDArray[np.float32]) -> NDA
         norm = np.linalg.norm(x, axis=1)
         parts.append(np.divide(moved, norm, out=np.zeros_like(moved), where=norm > 0))
     return np.concatenate(parts)
+
+
+def length_ratio(before: NDArray[np.float32], after: NDArray[np.float32]) -> float | None:
+    """Return the mean ratio of lengths after to before, if lengths changed more than directions.
+
+    A projection cannot do that: at length one it moves a word further than it shortens it, for
+    ``1 − cos θ ≤ 2 sin(θ/2)``. Scaling does. None where the lengths changed no more than that.
+
+    Parameters
+    ----------
+    before, after
+        Shape ``(n, d)`` each.
+    """
+    old, new = lengths(before), lengths(after)
+    ratio = new[old > 0] / old[old > 0]
+    turned = displacement(unit(before), unit(after))[old > 0]
+    changed = len(ratio) > 0 and np.abs(ratio - 1).mean() > turned.mean() + _ROUNDING
+    return float(ratio.mean()) if changed else None
 
 
 def neighbours(

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError, on_a_line
 from wordbias.measures.direction import Biased, Direction, find_direction, most_biased, projections
+from wordbias.measures.movement import length_ratio
+from wordbias.measures.registry import MEASURES
 from wordbias.rendering import how_many
 from wordbias.results import Row
 from wordbias.statistics import ends
@@ -89,6 +91,13 @@ class Panel:
         """Row numbers of the vocabulary in the original, in its order, by frequency."""
         return np.sort(self.original.rows(self.vocabulary)[0])
 
+    @cached_property
+    def length_ratio(self) -> float | None:
+        """Mean length over that in the original, where a projection would not change it so."""
+        if self.is_own or self.embedding.dim != self.original.dim:
+            return None
+        return length_ratio(self.original_vectors, self.vectors)
+
     @property
     def is_own(self) -> bool:
         """True if the embedding is its own original."""
@@ -121,6 +130,8 @@ class Panel:
     ) -> Row:
         """Make a row about this embedding; details that are None are left out.
 
+        A value that grows with the length of the vectors has their `length_ratio`.
+
         Parameters
         ----------
         measure, value
@@ -130,6 +141,8 @@ class Panel:
         details
             Other details.
         """
+        if measure in MEASURES and MEASURES[measure].by_length:
+            details["length_ratio"] = self.length_ratio
         known = {key: item for key, item in details.items() if item is not None}
         return Row(self.embedding.name, measure, value, {**ends(samples), **known}, samples)
 

@@ -220,6 +220,24 @@ FAMILIES = (
                 caution="as `midb`",
                 by_length=False,
             ),
+            replace(
+                _MIDB_ABS,
+                name="midb-unit-abs",
+                title="MIDB, unit length, mean of |·|",
+                short="MIDB (unit, mean of |·|)",
+                question="the same on vectors of length one",
+                caution="as `midb-abs`",
+                by_length=False,
+            ),
+            replace(
+                _MIDB_ABS,
+                name="midb-unit-rms",
+                title="MIDB, unit length, RMS",
+                short="MIDB (unit, RMS)",
+                question="the same on vectors of length one",
+                caution="as `midb-abs`",
+                by_length=False,
+            ),
             Measure(
                 name="midb-component",
                 title="contribution of a component",
@@ -250,7 +268,8 @@ FAMILIES = (
         limits=(
             "MIDB is measured along the kind of directions that MISP attenuates: it falls after "
             "MISP by construction, which shows nothing about bias elsewhere. The values grow with "
-            "the length of the vectors; between embeddings compare only those on unit length."
+            "the length of the vectors; between embeddings, and before and after a method, compare "
+            "only those on unit length."
         ),
         method=(
             "MIDB(x) = Σ aᵢ⟨gᵢ, x⟩ over the principal components gᵢ of all pairwise differences "
@@ -261,7 +280,7 @@ FAMILIES = (
             "Dawkins (2021), “Marked Attribute Bias in Natural Language Inference”, section 4, "
             "eq. 3."
         ),
-        main="midb-abs",
+        main="midb-unit-abs",
         evaluator=_midb,
         standard=True,
         options=("dims", "center"),
@@ -710,9 +729,9 @@ FAMILIES = (
             "Mean over the families of max(0, (D after − C) / (D before − C)), with the distances "
             "D of their main measure from neutral, the worse way, and C that of the chance mean. "
             "WEAT has a test and no chance level; its C is 0. "
-            "Only measures that are beyond chance before count, and of these none that grows with "
-            "the length of the vectors, as MIDB does. Quality kept is the smallest share "
-            "kept of similarity, analogies and neighbours. A method is efficient if no other, nor "
+            "Only measures that are beyond chance before count; not MIDB, which misp, mhd and "
+            "leace lower by construction. Quality kept is the smallest share kept of "
+            "similarity, analogies and neighbours. A method is efficient if no other, nor "
             "doing nothing, leaves as little and keeps as much, and more of one."
         ),
         source="Bias is set against quality in papers on debiasing; this mean is of wordbias.",

@@ -521,7 +521,12 @@ class Tried:
 
     @property
     def improves(self) -> bool:
-        """True if the interval of the change lies on the better side of 0."""
+        """True if the interval of the change lies on the better side of 0.
+
+        Not of a value that grows with the length of the vectors, where this was changed.
+        """
+        if "length_ratio" in self.row.details:
+            return False
         low, high = (self.row.details.get(key) for key in ("change_low", "change_high"))
         if low is None or high is None:
             return False

@@ -24,9 +24,9 @@ from wordbias.measures.midb import (
     directions_of,
     fit_directions,
 )
-from wordbias.measures.movement import displacement, neighbours_preserved
+from wordbias.measures.movement import displacement, length_ratio, neighbours_preserved
 from wordbias.measures.panel import Panel
-from wordbias.measures.registry import BY_KEY, ideal, short_title
+from wordbias.measures.registry import BY_KEY, MEASURES, ideal, short_title
 from wordbias.measures.word_lists import redrawn, redraws
 from wordbias.methods.diagnosis import Diagnosis, about_removal
 from wordbias.methods.fitted import Chain
@@ -126,10 +126,9 @@ def effect(
         frozen, anew = along or (fitted(before), fitted(after))
         name, n = before.name, len(old)
         rows += _bias_rows(name, frozen.measure(old), center, n=n, stage="before")
-        rows += _bias_rows(
-            name, frozen.measure(new), center, n=n, stage="after", reference="before"
-        )
-        rows += _bias_rows(name, anew.measure(new), center, n=n, stage="after", reference="self")
+        after_it = {"n": n, "stage": "after", "length_ratio": length_ratio(old, new)}
+        rows += _bias_rows(name, frozen.measure(new), center, reference="before", **after_it)
+        rows += _bias_rows(name, anew.measure(new), center, reference="self", **after_it)
     moved = displacement(old, new)
     furthest = np.argsort(-moved, kind="stable")[:MOST_MOVED].tolist()
     most_moved = [
@@ -143,8 +142,11 @@ def effect(
 def _bias_rows(
     subject: str, values: dict[str, Value], center: bool, **details: Any
 ) -> Iterator[Row]:
+    ratio = details.pop("length_ratio", None)
     for measure, (value, reason) in values.items():
         more: dict[str, Any] = {"reason": reason} if reason else {}
+        if ratio is not None and MEASURES[measure].by_length:
+            more["length_ratio"] = ratio
         if measure.startswith("midb"):
             more["centred"] = center
         yield Row(subject, measure, value, {**details, **ideal(measure), **more})

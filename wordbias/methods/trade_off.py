@@ -43,8 +43,8 @@ def trade_off_rows(rows: Sequence[Row]) -> list[Row]:
     list of Row
         Their value is the mean share that is left, see `share_left`, over the main measures that
         are beyond chance before: beyond their chance level, or as WEAT, which has a test of its
-        own, with p < .05 and an interval without the neutral value. MIDB is not among them: it
-        grows with the length of the vectors, which methods change. ``of`` has the share of each,
+        own, with p < .05 and an interval without the neutral value. MIDB is not among them: misp,
+        mhd and leace lower it by construction. ``of`` has the share of each,
         and ``unmeasured`` those among them that have no value after. ``kept`` is the smallest
         share kept of similarity, analogies and neighbours, ``costs`` has each. ``pareto`` is true
         if neither another column nor the embedding as it was leaves as little bias and keeps as
@@ -128,7 +128,11 @@ def _point(row: Row) -> tuple[float, float] | None:
 def _main_rows(before: Sequence[Row]) -> list[Row]:
     """Return the rows of the families' main measures whose values are worse than by chance."""
     families = [family for family in FAMILIES if family.kind == "bias"]
-    families = [family for family in families if not MEASURES[family.main].by_length]
+    families = [
+        family
+        for family in families
+        if family.key != "midb" and not MEASURES[family.main].by_length
+    ]
     chosen = (_main_row(family, before) for family in families)
     return [row for row in chosen if row is not None and _is_beyond(row)]
 

@@ -577,7 +577,7 @@ def _methods(line: Line, column: str) -> list[str]:
 
 
 _FILE = "file"
-_MIDB = "midb-abs"
+_MIDB = "midb-unit-abs"
 _DIMS = 4
 """Number of components of an audit and of MISP by default."""
 

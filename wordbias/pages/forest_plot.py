@@ -58,7 +58,8 @@ def forest_plot(report: Report, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     report
-        Report to draw; rows without a value and rows of single words are left out.
+        Report to draw. Left out are rows without a value, rows of single words, and values that
+        grow with the length of the vectors where this was changed.
     ax
         Axes to draw on; by default those of a new figure. Panels are inset into them.
 
@@ -69,7 +70,11 @@ def forest_plot(report: Report, ax: Axes | None = None) -> Axes:
     """
     matplotlib = load_matplotlib()
     rows = [row.to_dict() for row in report.rows]
-    rows = [row for row in rows if is_number(row["value"]) and not given(row, "word")]
+    rows = [
+        row
+        for row in rows
+        if is_number(row["value"]) and not given(row, "word") and not given(row, "length_ratio")
+    ]
     if not rows:
         raise WordbiasError("no value to draw in this report")
     marks = _marks(rows)

@@ -6,12 +6,13 @@ from typing import Literal
 
 from wordbias.measures.registry import MEASURES
 from wordbias.pages.lines import Line, interval, is_number
-from wordbias.rows import Found
+from wordbias.rows import Found, given
 
 IMPROVED = "improved"
 WORSE = "worse"
 UNCLEAR = "no clear change"
 SAME = "unchanged"
+RESCALED = "lengths changed"
 UNJUDGED = "no interval to judge by"
 UNKNOWN = "–"
 SMALLEST_CHANGE = 0.05
@@ -34,6 +35,8 @@ _MEANING = {
     UNCLEAR: "the interval of the change contains 0, or the change is less than "
     f"{SMALLEST_CHANGE:.0%} of the distance from chance, else from neutral",
     SAME: "the value is the same",
+    RESCALED: "the value grows with the length of the vectors, and this was changed by more than "
+    "what was projected out",
 }
 
 
@@ -61,6 +64,8 @@ def change_between(first: Found | None, last: Found | None) -> str:
     """
     if first is None or last is None or first["value"] is None or last["value"] is None:
         return UNKNOWN
+    if given(last, "length_ratio"):
+        return RESCALED
     if abs(float(first["value"]) - float(last["value"])) < _ROUNDING:
         return SAME
     start = first.get("chance", first.get("neutral"))
@@ -110,7 +115,7 @@ def change_text(line: Line) -> str:
         found.setdefault(change_between(line.first, row), []).append(stage)
     if len(line.later) < 2:
         return next(iter(found), UNKNOWN)
-    order = (IMPROVED, WORSE, UNCLEAR, SAME, UNJUDGED)
+    order = (IMPROVED, WORSE, UNCLEAR, SAME, RESCALED, UNJUDGED)
     told = [f"{name}: {', '.join(found[name])}" for name in order if name in found]
     return "; ".join(told) or UNKNOWN
 
