@@ -9,7 +9,7 @@ import numpy as np
 from wordbias.measures.chance import DRAWS, key_of, with_chance
 from wordbias.measures.family import Values
 from wordbias.measures.known import Place, place, place_less_chance
-from wordbias.measures.registry import FAMILY_OF, short_title, staged_title
+from wordbias.measures.registry import BY_KEY, FAMILY_OF, short_title, staged_title
 from wordbias.methods.diagnosis import removed_shares
 from wordbias.methods.effect import Effect, Study, with_lists
 from wordbias.rendering import Table, how_many
@@ -60,6 +60,36 @@ def _by_chance(study: Study) -> str:
 def axis_name(attribute: Attribute) -> str:
     """Return the name of the difference that direct bias is measured along."""
     return " − ".join(attribute.direction) if attribute.direction else "no axis"
+
+
+def summary_table(study: Study, attribute: Attribute) -> Table:
+    """Make five lines: the distance of the groups' means, two measures, and two costs."""
+    rows = with_chance(study.measured.rows, study.chance)
+    by_key = {
+        (row.measure, row.details["stage"]): row
+        for row in reversed(rows)
+        if "word" not in row.details and row.details.get("reference") != "self"
+    }
+    first, second = study.diagnosis.vectors
+    delta = first.mean(0, np.float64) - second.mean(0, np.float64)
+    distances = [number(float(np.linalg.norm(one)), 3) for one in (delta, study.projection(delta))]
+    titles = {
+        BY_KEY["midb"].main: "lean of neutral words (MIDB, unit length)",
+        "direct-bias": f"direct bias ({axis_name(attribute)})",
+        "displacement": "cost: movement of words, of their length",
+        "neighbours-preserved": "cost: nearest words kept ({k})",
+    }
+    cells = [["distance between the groups' means", *distances, ""]]
+    for measure, title in titles.items():
+        before, after = (by_key.get((measure, stage)) for stage in ("before", "after"))
+        setting = "" if after is None else str(after.details.get("setting", ""))
+        values = ["" if row is None else short(row.value) for row in (before, after)]
+        cells.append([title.format(k=setting), *values, _chance([before])])
+    note = (
+        "after: along the directions fitted before; by chance: mean and range along axes that do "
+        "not mean the attribute"
+    )
+    return Table("Before and after", ["", "before", "after", "by chance"], cells, note)
 
 
 def effect_table(measured: Effect, attribute: Attribute | None, chance: Values) -> Table:

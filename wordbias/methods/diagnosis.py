@@ -257,11 +257,17 @@ class Diagnosis:
         return [*rows, Row(self.subject, "difference-in-span", found.share, in_span)]
 
     def removed_row(self, projection: Projection) -> Row:
-        """Return how much of the groups' difference a fit removes, beside the published fit."""
+        """Return how much of the groups' difference a fit removes, beside the published fit.
+
+        The value is the share of the squared distance of their means; `nearer` is that of the
+        distance.
+        """
         details: dict[str, Any] = {"centred": self.center, "n": sum(map(len, self.vectors))}
         share = difference_removed(projection, *self.vectors)
         if share is None:
             details["reason"] = "undefined: the groups' means are the same"
+        else:
+            details["nearer"] = nearer(share)
         try:
             centred = Subspace.from_groups(*self.vectors, projection.subspace.dims, center=True)
         except WordbiasError:  # centred differences of few words span fewer components
@@ -269,8 +275,8 @@ class Diagnosis:
         published = difference_removed(replace(projection, subspace=centred), *self.vectors)
         return Row(self.subject, REMOVED, share, {"published": published, **details})
 
-    def cautions(self) -> list[str]:
-        """Return warnings on few words, a missing difference, and components that are noise."""
+    def cautions(self, *, signs: bool = True) -> list[str]:
+        """Return warnings on few words, a missing difference, and `signs` that are noise."""
         found, attribute = self.components, self.attribute
         notes = _about_missing(attribute.groups, self.groups, first_names=attribute.first_names)
         if found.first_stability is not None and found.first_stability < ALIKE:
@@ -285,10 +291,10 @@ class Diagnosis:
                 "difference; without --center or --as-published they contain it"
             )
         noisy = ", ".join(f"g{i + 1}" for i, share in enumerate(found.stability) if share < STABLE)
-        if noisy:
+        if noisy and signs:
             notes.append(
                 f"the sign of {noisy} is noise (bootstrap stability below {STABLE}), and signed "
-                "MIDB with it; midb-rms does not depend on signs"
+                "MIDB with it; the RMS of MIDB does not depend on signs"
             )
         return notes
 
@@ -321,20 +327,23 @@ def difference_removed(
     return float(1 - left @ left / (delta @ delta)) if delta.any() else None
 
 
+def nearer(share: float) -> float:
+    """Return the share of a distance that goes with a share of its square."""
+    return 1 - float(np.sqrt(1 - share))
+
+
 def about_removal(row: Row) -> list[str]:
     """Write a `Diagnosis.removed_row` as one sentence; none where it is undefined."""
     share, published = row.value, row.details.get("published")
     if share is None:
         return []
-    beside = "" if published is None else f"; the published variant {_percent(published)}"
+    beside = "" if published is None else f"; by the published variant {nearer(published):.1%}"
     if row.details["centred"] and share == published:
         beside = ", as published: the differences are centred"
-    return [f"Removed {_percent(share)} of the difference between the groups{beside}."]
-
-
-def _percent(share: float) -> str:
-    """Write a share; one that is nearly all of it with one more digit."""
-    return f"{share:.1%}" if 0.99 < share < 1 else f"{share:.0%}"
+    return [
+        f"The means of the groups come {row.details['nearer']:.1%} nearer to each other "
+        f"({share:.1%} of the squared distance){beside}."
+    ]
 
 
 def _mean_rows(

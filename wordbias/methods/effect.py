@@ -26,7 +26,7 @@ from wordbias.measures.midb import (
 )
 from wordbias.measures.movement import displacement, length_ratio, neighbours_preserved
 from wordbias.measures.panel import Panel
-from wordbias.measures.registry import BY_KEY, MEASURES, ideal, short_title
+from wordbias.measures.registry import BY_KEY, MEASURES, ideal
 from wordbias.measures.word_lists import redrawn, redraws
 from wordbias.methods.diagnosis import Diagnosis, about_removal
 from wordbias.methods.fitted import Chain
@@ -50,16 +50,6 @@ LEFT_OUT = "left-out"
 NEIGHBOURS = 10
 QUERIES = 1000
 MOST_MOVED = 10
-
-_STAGES = (("before", None), ("after", "before"))
-_SHOULD_FALL = tuple(
-    one.name
-    for key in ("midb", "direct-bias")
-    for one in BY_KEY[key].measures
-    if one.listed and one.better == "lower"
-)
-_LEAST = 0.01
-"""Part of its value that a measure must lose to be called fallen."""
 
 
 @dataclass(frozen=True)
@@ -429,29 +419,34 @@ class Study:
 
     @property
     def summary(self) -> list[str]:
-        """Sentences on what was removed, what fell, what did not, and what it cost."""
-        return [*about_removal(self.removal), *self._about_change(), self._about_cost()]
+        """Sentences on what was removed, what is left, how words lean, and what it cost."""
+        sentences = about_removal(self.removal)
+        if sentences and not self.projection.hard:
+            left = 1 - self.removal.details["nearer"]
+            sentences.append(
+                f"MISP is soft: {left:.1%} of the distance stays; --hard removes more."
+            )
+        return [*sentences, *self._about_lean(), self._about_cost()]
 
-    def _about_change(self) -> list[str]:
-        """Separate what fell, as it should, along the directions fitted before, from the rest."""
-        values = {
-            (row.measure, row.details.get("stage"), row.details.get("reference")): row.value
-            for row in self.measured.rows
-        }
-        fell: list[str] = []
-        stayed: list[str] = []
-        for measure in _SHOULD_FALL:
-            before, after = (values.get((measure, *stage)) for stage in _STAGES)
-            if before is not None and after is not None:
-                changes = fell if after < (1 - _LEAST) * before else stayed
-                changes.append(f"{short_title(measure)} {before:.3f} → {after:.3f}")
-        lists = (("Fell", fell), (f"Did not fall by {_LEAST:.0%}", stayed))
-        return [f"{what}: {', '.join(changes)}." for what, changes in lists if changes]
+    def _about_lean(self) -> list[str]:
+        """Say whether neutral words leaned more than chance along the directions of the groups."""
+        row = next(
+            row
+            for row in with_chance(self.measured.rows, self.chance)
+            if row.measure == BY_KEY["midb"].main and row.details["stage"] == "before"
+        )
+        if "beyond_chance" not in row.details:
+            return []
+        more = "more than" if row.details["beyond_chance"] else "no more than"
+        return [
+            f"Before, neutral words lean along the directions of the groups {more} along others "
+            "that mean nothing."
+        ]
 
     def _about_cost(self) -> str:
         cost = {row.measure: row for row in self.measured.rows if "word" not in row.details}
         moved, kept = cost["displacement"], cost["neighbours-preserved"]
-        sentence = f"Cost: words moved by {moved.value:.1%} of their length on average"
+        sentence = f"Cost: words move by {moved.value:.1%} of their length on average"
         if kept.value is None:
             return f"{sentence}."
         k = str(kept.details["setting"]).removeprefix("k=")
