@@ -269,7 +269,7 @@ def _notes(panels: Sequence[Panel]) -> list[str]:
 def _about_chance(rows: Sequence[Row]) -> list[str]:
     """Return a note on why MIDB has no chance level, if it has none."""
     known = (row for row in rows if row.measure.startswith("midb") and row.value is not None)
-    if all("chance" in row.details for row in known):
+    if all("chance" in row.details or "length_ratio" in row.details for row in known):
         return []
     return [
         "MIDB has no chance level here: there are too few words to form other groups of the same "

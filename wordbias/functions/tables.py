@@ -380,28 +380,48 @@ def words_tables(rows: list[Row], attribute: Attribute) -> list[Table]:
 
 
 def _words_table(rows: Sequence[Row], attribute: Attribute) -> Table:
+    """Make a line for each word, from one side to the other."""
     found: dict[str, dict[str, Row]] = {}
     for row in rows:
-        found.setdefault(row.details["word"], {})[row.measure] = row
-    cells = []
-    for word, of in found.items():
-        lean = of["lean"]
-        values = (_cell(of["midb"]), _cell(of["direct-bias"]))
-        cells.append([word, _cell(lean), lean.details.get("towards", ""), *values])
-    columns = ["", "lean", "towards", "MIDB", f"cos, {axis_name(attribute)}"]
-    notes = [_about_lean(rows[0], attribute)] if "mean" in rows[0].details else []
+        found.setdefault(row.details.get("word", ""), {})[row.measure] = row
+    told = found.pop("", {}).get("lean-told")
+    lines = sorted(found.items(), key=lambda one: -(one[1]["lean"].value or 0.0))
+    cells = [
+        [
+            word,
+            short(of["lean"].value),
+            _middle(of["lean"], "lists"),
+            of["lean"].details.get("towards", ""),
+            short(of["direct-bias"].value),
+            short(of["midb"].value),
+        ]
+        for word, of in lines
+    ]
+    columns = ["", "lean", "95 %", "leans to", f"cos, {axis_name(attribute)}", "MIDB"]
+    first = lines[0][1]["lean"]
+    notes = _about_lean(first, told) if first.value is not None else []
     notes += [row.details["reason"] for row in rows if "reason" in row.details]
-    return Table(f"Words of {rows[0].subject}", columns, cells, "; ".join(dict.fromkeys(notes)))
+    return Table(f"Words of {rows[0].subject}", columns, cells, ". ".join(dict.fromkeys(notes)))
 
 
-def _about_lean(row: Row, attribute: Attribute) -> str:
-    first, second = attribute.groups
-    mean = number(row.details["mean"], 3)
-    low, high = (number(end, 3) for end in row.details["middle"])
-    return (
-        f"Lean: MIDB minus {mean}, its mean over the neutral words. The middle 95% of these lie "
-        f"between {low} and {high}; only words outside lean towards {first} or {second}."
-    )
+def _about_lean(row: Row, told: Row | None) -> list[str]:
+    low, high = (short(end) for end in row.details["middle"])
+    notes = [
+        f"lean: cosine with {row.details['setting']}, less its mean over the neutral words; 95 %: "
+        "over redrawn pairs",
+        f"Blank: not told here, as it lies between {low} and {high}, the middle 95 % of the "
+        "original's neutral words, or its interval holds 0",
+    ]
+    if told is not None and told.value is not None:
+        untold, n = told.details["untold"], told.details["n"]
+        also = f" ({', '.join(untold[:3])}{', …' if untold[3:] else ''} are not told either)"
+        right = n - len(untold) - len(told.details["wrong"])
+        notes[-1] += also if untold else ""
+        notes.append(
+            f"Of {n} words of pairs, each off its own axis, {right} are told right "
+            f"({told.value:.0%}), {len(told.details['wrong'])} wrong, {len(untold)} not told"
+        )
+    return notes
 
 
 def _with_interval(row: Row | None) -> str:

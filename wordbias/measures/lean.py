@@ -1,116 +1,143 @@
-"""Lean of single words: MIDB of a word against that of the neutral words."""
+"""Lean of single words: the coordinate of a word along the axis of the pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.measures.direction import most_biased, projections
-from wordbias.measures.midb import Float, direct_bias_of_words, fit_directions, midb_of_words
+from wordbias.arrays import unit
+from wordbias.errors import WordbiasError
+from wordbias.measures.direction import find_direction, most_biased, pair_component
+from wordbias.measures.midb import direct_bias_of_words, fit_directions, midb_of_words
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
+from wordbias.measures.word_lists import redrawn, redraws
 from wordbias.results import Row
-from wordbias.subspace import Subspace
+from wordbias.statistics import ends
+from wordbias.wordlists import resolve_pairs
+
+Float = NDArray[np.float64]
+
+MIDDLE = 0.95
+"""Share of the neutral words of which no lean is claimed."""
+REDRAWS = 200
+"""Number of redraws of the pairs for the interval of a word's lean."""
+TOLD = "lean-told"
 
 
-class Lean(NamedTuple):
-    """Subspace and neutral range against which single words are compared.
+@dataclass(frozen=True, eq=False)
+class Lean:
+    """Axis along which words lean, and the range of neutral words, both of the original.
 
     Attributes
     ----------
-    subspace
-        Subspace of MIDB.
-    mean
-        Mean over the vocabulary, which all words share and which says nothing about any of them.
+    axis
+        Axis of length one, ``(d,)``, positive towards the first group.
+    along
+        Name of the axis.
+    drawn
+        Axes of redrawn pairs, ``(draws, d)``; none without pairs.
     low, high
-        Bounds of the middle 95 % of the vocabulary, less the mean.
+        Ends of the middle 95 % of the neutral words.
     """
 
-    subspace: Subspace
-    mean: float
+    axis: Float
+    along: str
+    drawn: Float
     low: float
     high: float
 
-    def of(self, vectors: NDArray[np.float32]) -> Float:
-        """Return MIDB of words less its mean over the vocabulary, shape ``(n,)``."""
-        found: Float = midb_of_words(vectors, self.subspace) - self.mean
-        return found
+    def side(self, value: float, over: Float) -> int | None:
+        """Return 0 or 1, the group to which a word leans more than 95 % of neutral words do.
 
-    def claimed(self, value: float) -> int | None:
-        """Return 0 or 1, the group towards which a word leans more than 95 % of neutral words."""
-        if self.low <= value <= self.high:
+        None also where the interval over redrawn pairs, with values `over`, holds 0.
+        """
+        between = ends(over)
+        if self.low <= value <= self.high or (between and between["low"] <= 0 <= between["high"]):
             return None
         return 0 if value > self.high else 1
 
 
-MIDDLE = 0.95
-"""Share of the neutral words of which no lean is claimed."""
-CENTRED = (
-    "no lean is claimed: centred differences describe how words vary within the groups, and the "
-    "difference between the groups is not among them"
-)
-
-
 def find_lean(panel: Panel) -> tuple[Lean | None, str]:
-    """Return the lean of words, or None and the reason."""
-    fitted = fit_directions(panel.embedding, panel.attribute, dims=panel.dims, center=panel.center)
-    if fitted.subspace is None:
-        return None, fitted.subspace_reason
-    if panel.center:
-        return None, CENTRED
-    values = midb_of_words(panel.vectors, fitted.subspace)
-    mean = float(values.mean())
-    low, high = np.quantile(values - mean, [(1 - MIDDLE) / 2, (1 + MIDDLE) / 2]).tolist()
-    return Lean(fitted.subspace, mean, low, high), ""
+    """Return axis and range of neutral words in the panel's original, or None and the reason.
+
+    The axis is the first principal component of the definitional pairs; without pairs, the
+    difference of the groups' means.
+    """
+    original, attribute = panel.original, panel.attribute
+    if panel.embedding.dim != original.dim:
+        return None, f"undefined: {original.name} has {original.dim} dimensions, these others"
+    try:
+        found = find_direction(original, attribute, "pca" if attribute.pairs else "means")
+    except WordbiasError as error:
+        return None, f"undefined: {error}"
+    if found.subspace is None:
+        return None, found.reason
+    axis = found.subspace.basis[0]
+    drawn: list[Float] = []
+    if attribute.pairs:
+        nulls = redrawn(panel, redraws(attribute, REDRAWS, panel.seed))
+        drawn = [null.component for null in nulls if null.component is not None]
+    low, high = _middle(_centred(panel.original_vectors) @ axis)
+    axes = np.array(drawn).reshape(-1, len(axis))
+    return Lean(axis, found.recipe, axes, low, high), ""
+
+
+def _centred(vectors: NDArray[np.float32], by: NDArray[np.float32] | None = None) -> Float:
+    """Return vectors at length one, less the mean of those of neutral words."""
+    mean = unit(vectors if by is None else by).mean(0, np.float64)
+    return unit(vectors).astype(np.float64) - mean
+
+
+def _middle(values: Float) -> tuple[float, float]:
+    low, high = np.quantile(values, [(1 - MIDDLE) / 2, (1 + MIDDLE) / 2]).tolist()
+    return low, high
+
+
+def leans(panel: Panel, lean: Lean, words: Sequence[str]) -> tuple[Float, Float]:
+    """Return the lean of words of the panel's embedding, ``(n,)``, and over redraws, ``(n, r)``."""
+    x = _centred(panel.embedding.take(words), panel.vectors)
+    return x @ lean.axis, x @ lean.drawn.T
 
 
 def leaning_words(panel: Panel, count: int) -> list[str]:
     """Return the `count` words of the vocabulary that lean most to each group.
 
-    The order is that of their lean or, where none is claimed, of their projection on the panel's
-    direction.
-
     Raises
     ------
     WordbiasError
-        If fewer words lean to a side.
+        If there is no axis, or fewer words lean to a side.
     """
-    lean = find_lean(panel)[0]
+    lean, reason = find_lean(panel)
     if lean is None:
-        values = projections(panel.vectors, panel.own_direction.defined())
-    else:
-        values = lean.of(panel.vectors)
+        raise WordbiasError(reason.removeprefix("undefined: "))
+    values = leans(panel, lean, panel.vocabulary)[0]
     return [panel.vocabulary[i] for i in most_biased(values, count).rows.tolist()]
 
 
 def word_rows(panel: Panel, words: Sequence[str]) -> list[Row]:
-    """Measure lean, MIDB and signed direct bias of single words.
+    """Measure lean, MIDB and signed direct bias of single words, and what the lean tells.
 
-    MIDB of a word contains a part that all words share, and an axis such as she − he is nearer to
-    most words at one of its ends: the sign of neither says to which group a word leans. The lean
-    is MIDB less its mean over the vocabulary, and is claimed, as ``towards``, only of a word that
-    lies outside the middle 95 % of the neutral words.
+    The lean of a word is the cosine with the axis less its mean over the neutral words, which all
+    words share. It is claimed, as ``towards``, only of a word outside the middle 95 % of the
+    neutral words in the original, with an interval without 0. This interval, ``lists_low`` to
+    ``lists_high``, is over redrawn pairs. A last row has the share of words of known group of which
+    it is claimed, and rightly.
     """
-    x = panel.embedding.take(words)
-    fitted = fit_directions(panel.embedding, panel.attribute, dims=panel.dims, center=panel.center)
+    if not words:
+        return []
     lean, reason = find_lean(panel)
+    rows = lean_rows(panel, lean, reason, words)
+    x, better = panel.embedding.take(words), ideal("lean")
+    fitted = fit_directions(panel.embedding, panel.attribute, dims=panel.dims, center=panel.center)
     undefined: list[float | None] = [None] * len(words)
-    leans = undefined if lean is None else lean.of(x).tolist()
     midb = undefined if fitted.subspace is None else midb_of_words(x, fitted.subspace).tolist()
     direct = undefined
     if fitted.direction is not None:
         direct = direct_bias_of_words(x, fitted.direction).tolist()
-    better = ideal("lean")  # has a sign, unlike the means of absolute values
-    about = {} if lean is None else {"mean": lean.mean, "middle": [lean.low, lean.high]}
-    rows = []
-    for word, value in zip(words, leans, strict=True):
-        side = None if lean is None or value is None else lean.claimed(value)
-        towards = None if side is None else panel.attribute.groups[side]
-        details = {"word": word, "towards": towards, "centred": panel.center, **about, **better}
-        rows.append(panel.row("lean", value, reason=reason or None, **details))
     for measure, values, why in (
         ("midb", midb, fitted.subspace_reason),
         ("direct-bias", direct, fitted.direction_reason),
@@ -120,4 +147,58 @@ def word_rows(panel: Panel, words: Sequence[str]) -> list[Row]:
             panel.row(measure, value, reason=why or None, word=word, centred=centred, **better)
             for word, value in zip(words, values, strict=True)
         ]
+    return [*rows, *([] if lean is None else told_rows(panel, lean))]
+
+
+def lean_rows(panel: Panel, lean: Lean | None, reason: str, words: Sequence[str]) -> list[Row]:
+    """Return a row for the lean of each word."""
+    if lean is None:
+        return [
+            panel.row("lean", None, reason=reason, word=word, **ideal("lean")) for word in words
+        ]
+    values, drawn = leans(panel, lean, words)
+    rows = []
+    for word, value, over in zip(words, values.tolist(), drawn, strict=True):
+        side = lean.side(value, over)
+        rows.append(
+            panel.row(
+                "lean",
+                value,
+                word=word,
+                setting=lean.along,
+                towards=None if side is None else panel.attribute.groups[side],
+                middle=[lean.low, lean.high],
+                **ends(over, "lists"),
+                **ideal("lean"),
+            )
+        )
     return rows
+
+
+def told_rows(panel: Panel, lean: Lean) -> list[Row]:
+    """Return the share of words of pairs whose group the lean tells, and tells right.
+
+    A definitional pair is measured along the axis of the others, so that it is no judge of itself.
+    """
+    attribute, fitted = panel.attribute, tuple(dict.fromkeys(panel.attribute.pairs))
+    said: dict[str, tuple[int | None, int]] = {}
+    for pair in dict.fromkeys([*fitted, *attribute.equalise]):
+        own = lean
+        if pair in fitted:
+            others = tuple(one for one in fitted if one != pair)
+            axis = pair_component(panel.original, replace(attribute, pairs=others))[0]
+            if axis is None:
+                continue
+            low, high = _middle(_centred(panel.original_vectors) @ axis)
+            own = replace(lean, axis=axis, low=low, high=high)
+        for words in resolve_pairs([pair], panel.embedding).found:
+            for i, (word, value, over) in enumerate(
+                zip(words, *leans(panel, own, words), strict=True)
+            ):
+                said[word] = own.side(float(value), over), i
+    if not said:
+        return []
+    untold = [word for word, (side, _) in said.items() if side is None]
+    wrong = [word for word, (side, own) in said.items() if side not in (None, own)]
+    share = 1 - (len(untold) + len(wrong)) / len(said)
+    return [panel.row(TOLD, share, n=len(said), untold=untold, wrong=wrong, **ideal(TOLD))]

@@ -178,7 +178,8 @@ FAMILIES = (
                 name="lean",
                 title="lean",
                 question=(
-                    "to which group does a word lean: its MIDB minus the mean of neutral words"
+                    "to which group does a word lean: its cosine with the axis of the pairs minus "
+                    "the mean of neutral words"
                 ),
                 scale="any",
                 neutral=0.0,
@@ -186,14 +187,29 @@ FAMILIES = (
                 caution="that the word is neutral: only that many neutral words lie as far out",
                 listed=False,
             ),
+            Measure(
+                name="lean-told",
+                title="words told and right",
+                question="of what share of the words of pairs does the lean name the group?",
+                scale="0 … 1",
+                neutral=None,
+                better="higher",
+                caution="that words lean to no side: only that this lean cannot tell",
+                listed=False,
+            ),
         ),
         area=VECTORS,
         section=False,
         question="To which group does a word lean, more than nearly all neutral words do?",
-        limits="A single word has no interval: its vector is fixed.",
+        limits=(
+            "The interval is over redrawn pairs: which words the axis was fitted to. The vector of "
+            "the word is fixed."
+        ),
         method=(
-            "MIDB of the word, or in an audit its cosine with the axis, minus the mean over the "
-            "neutral words; a lean is reported only outside the middle 95 % of these."
+            "Cosine of the word with the first component of the definitional pairs (without pairs, "
+            "with the difference of the groups’ means), minus the mean over the neutral words; a "
+            "lean is reported only outside the middle 95 % of the neutral words, with an interval "
+            "without 0. Axis and this range are those of the original."
         ),
         source="After Bolukbasi et al. (2016), section 5.1.",
         main="lean",

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
-from wordbias.measures.direction import projections
-from wordbias.measures.lean import MIDDLE
+from wordbias.measures.lean import Lean, find_lean, lean_rows, leans
 from wordbias.measures.movement import displacement, neighbours, neighbours_preserved
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
@@ -24,38 +23,26 @@ _PER_SIDE = 3
 
 
 def occupation_rows(stage: Stage, plan: Plan) -> list[Row]:
-    """Measure how occupations lean along the axis of the vectors before.
-
-    The lean is the cosine with the axis less its mean over the neutral words. A word outside the
-    middle 95 % of these gets its side as ``towards``.
+    """Measure how occupations lean along the axis of the vectors before; see `Lean`.
 
     Raises
     ------
     WordbiasError
-        If the vectors have other dimensions than those before.
+        If the vectors have other dimensions than those before, or there is no axis.
     """
     stage.of_one_space("they are measured")
-    panel, groups = stage.panel, stage.before.attribute.groups
-    occupations = _occupations(stage.before)
-    lean, low, high = _leans(panel, occupations)
-    rows = []
-    for word, value in zip(occupations, lean.tolist(), strict=True):
-        outside = not low <= value <= high
-        rows.append(
-            stage.row(
-                words.LEAN,
-                value,
-                word=word,
-                set=words.OCCUPATIONS,
-                setting=stage.before.original_direction.recipe,
-                reference="before",
-                **ideal("lean"),
-                middle=[low, high],
-                groups=list(groups),
-                towards=groups[0 if value > high else 1] if outside else None,
-            )
+    lean = _lean(stage.before)
+    return [
+        stage.row(
+            row.measure,
+            row.value,
+            set=words.OCCUPATIONS,
+            reference="before",
+            groups=list(stage.before.attribute.groups),
+            **row.details,
         )
-    return rows
+        for row in lean_rows(stage.panel, lean, "", _occupations(stage.before))
+    ]
 
 
 def map_rows(stage: Stage, plan: Plan) -> list[Row]:
@@ -149,7 +136,7 @@ def change_rows(stage: Stage, plan: Plan) -> list[Row]:
 def _extremes(panel: Panel) -> list[str]:
     try:
         occupations = _occupations(panel)
-        lean = _leans(panel, occupations)[0]
+        lean = leans(panel, _lean(panel), occupations)[0]
     except WordbiasError:
         return []
     order = np.argsort(lean, kind="stable").tolist()
@@ -162,10 +149,8 @@ def _occupations(panel: Panel) -> list[str]:
     return list(found.found)
 
 
-def _leans(panel: Panel, words: list[str]) -> tuple[NDArray[np.float64], float, float]:
-    """Return the lean of each word, and the ends of the middle 95 % of the neutral words."""
-    along = panel.original_direction.defined()
-    neutral = projections(panel.vectors, along)
-    mean = neutral.mean()
-    ends = np.quantile(neutral - mean, [(1 - MIDDLE) / 2, (1 + MIDDLE) / 2]).tolist()
-    return projections(panel.embedding.take(words), along) - mean, ends[0], ends[1]
+def _lean(panel: Panel) -> Lean:
+    lean, reason = find_lean(panel)
+    if lean is None:
+        raise WordbiasError(reason.removeprefix("undefined: "))
+    return lean

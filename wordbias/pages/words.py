@@ -63,8 +63,8 @@ LEAN = "lean"
 _SHOWN = 12  # occupations of each side in the picture
 _STEP, _NAMES, _TOP = 17.0, 104.0, 42.0
 _NOT_SHOWN_BY_OCCUPATIONS = (
-    "It is one axis: an occupation in the middle can still be near stereotyped words, and the "
-    "axis is taken from two words. Single words have no interval: their vectors are what they are."
+    "It is one axis: an occupation in the middle can still be near stereotyped words. Intervals "
+    "over redrawn pairs are in the rows."
 )
 
 
@@ -88,10 +88,10 @@ def occupation_sections(rows: Sequence[Found]) -> list[Section]:
         "put them; the axis stays that of the vectors before."
     )
     method = (
-        "Cosine of the word with the axis of the attribute, such as she − he, less the mean of it "
+        "Cosine of the word with the axis of the pairs, such as she and he, less the mean of it "
         "over the neutral words: most words are nearer to one end of an axis, which says "
         "nothing of any of them. A side is named for words outside the middle 95 % of the neutral "
-        "ones. After Bolukbasi et al. (2016), section 5.1."
+        "ones before, in every column. After Bolukbasi et al. (2016), section 5.1."
     )
     title = "The occupations that lean most"
     return [Section("occupations", title, [lead], figures, grids, [method])]
