@@ -61,7 +61,7 @@ def test_a_method_with_a_seed_and_a_chain_are_written_as_alone_too(
 ) -> None:
     for metric, named, alone in (
         ("lean", "inlp:rounds=2:per-class=100", ["inlp", "--iterations", 2, "--per-class", 100]),
-        ("midb-abs", "hard,misp:dims=1", ["hard,misp", "--dims", 1]),
+        ("midb-unit-rms", "hard,misp:dims=1", ["hard,misp", "--dims", 1]),
     ):
         chosen, expected = tmp_path / "chosen.txt", tmp_path / "alone.txt"
         call = ["--choose", metric, "--keep", 0.3, "--seed", 3, "-q"]
@@ -74,7 +74,7 @@ def test_a_method_with_a_seed_and_a_chain_are_written_as_alone_too(
 def test_rows_say_what_was_tried_on_one_half_and_reported_on_the_other(
     cli: Run, text: Path
 ) -> None:
-    rows = rows_of(cli, METHODS, text, "--choose", "midb-abs", "--keep", 0.9)
+    rows = rows_of(cli, METHODS, text, "--choose", "midb-unit-rms", "--keep", 0.9)
     tried = [row for row in rows if row.get("half") == "choose"]
     reported = [row for row in rows if row.get("half") == "report"]
     assert [row["stage"] for row in tried] == ["before", "misp:dims=1", "hard", "misp:dims=2"]
@@ -86,7 +86,7 @@ def test_rows_say_what_was_tried_on_one_half_and_reported_on_the_other(
         assert row["change_low"] < row["change"] < row["change_high"] < 0
         assert row["kept"] == row["costs"]["neighbours"] > 0.9
     before, after, kept = reported
-    assert [row["measure"] for row in reported] == [*["midb-abs"] * 2, "neighbours-preserved"]
+    assert [row["measure"] for row in reported] == [*["midb-unit-rms"] * 2, "neighbours-preserved"]
     assert (before["stage"], after["stage"], after["debiased"]) == ("before", "after", "hard")
     assert after["change_high"] < 0
     assert after["kept"] == kept["value"]

@@ -19,6 +19,7 @@ from wordbias import Attribute, Embedding
 from wordbias.devices import blas_threads
 from wordbias.measures import direct_bias, midb
 from wordbias.measures.clustering import clustering
+from wordbias.measures.midb import MIDB
 from wordbias.measures.registry import STANDARD
 from wordbias.subspace import Subspace
 
@@ -34,7 +35,7 @@ definitional = [["young", "old"], ["junior", "senior"]]
 """
 WORDS = ["doctor", "nurse", "engineer", "teacher", "boss", "maid", "table", "water"]
 MEASURES = {
-    "midb": {"midb", "midb-abs", "midb-rms", "midb-unit"},
+    "midb": {*MIDB},
     "direct-bias": {"direct-bias", "direct-bias-pca"},
     "clustering": {"clustering-accuracy", "clustering-v"},
     "recoverability": {
@@ -461,7 +462,12 @@ def test_every_format_carries_the_values(cli: Run, file: Path, questions: Path, 
         to, "-q",
     )  # fmt: skip
     assert (done.code, done.err) == (0, "")
-    expected = MEASURES["midb"] | MEASURES["direct-bias"] | MEASURES["sembias"] | {"gipe", "lean"}
+    expected = (
+        MEASURES["midb"]
+        | MEASURES["direct-bias"]
+        | MEASURES["sembias"]
+        | {"gipe", "lean", "lean-told"}
+    )
     if to == "json":
         assert {row["measure"] for row in json.loads(done.out)["rows"]} == expected
     elif to == "jsonl":

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from wordbias import Attribute, Embedding
+from wordbias.measures.midb import MIDB
 from wordbias.methods.misp import fit
 
 Run = Callable[..., Any]
@@ -31,10 +32,7 @@ MEASURES = {
     "difference-removed",
     "explained-variance",
     "difference-in-span",
-    "midb",
-    "midb-abs",
-    "midb-rms",
-    "midb-unit",
+    *MIDB,
     "direct-bias",
     "direct-bias-pca",
     "displacement",
@@ -70,6 +68,10 @@ def found(cli: Run, vocab: Path) -> Callable[..., dict[str, Any]]:
         return result
 
     return call
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _weights(found: dict[str, Any]) -> list[float]:
@@ -137,25 +139,60 @@ def test_the_first_line_says_what_was_removed(once: Run, found: Callable[..., An
     assert row["measure"] == "difference-removed"
     assert row["value"] == pytest.approx(1 - left(), rel=1e-9)
     assert row["published"] == pytest.approx(1 - left(as_published=True), rel=1e-9)
-    first = once("misp").out.splitlines()[0]
-    assert first.startswith(f"Removed {1 - left():.0%} of the difference between the groups; ")
-    assert first.endswith(f"; the published variant {1 - left(center=True):.0%}.")
-    assert first.startswith("Removed 37% ")
-    assert re.match(
-        "Removed 4% .*, as published: the differences are", once("misp", "--center").out
+    assert row["nearer"] == pytest.approx(1 - left() ** 0.5, rel=1e-9)
+    first = _one_line(once("misp").out)
+    assert first.startswith(
+        f"The means of the groups come {1 - left() ** 0.5:.1%} nearer to each other "
+        f"({1 - left():.1%} of the squared distance); by the published variant "
+        f"{1 - left(center=True) ** 0.5:.1%}. MISP is soft: {left() ** 0.5:.1%} of the distance"
     )
+    centred = _one_line(once("misp", "--center").out)
+    assert "nearer to each other (4.0% of the squared distance), as published: the" in centred
 
 
 def test_as_published_is_the_centred_fit(found: Callable[..., Any]) -> None:
     assert found("--as-published")["rows"] == found("--center")["rows"] != found()["rows"]
 
 
-def test_what_fell_what_did_not_and_what_it_cost(once: Run) -> None:
-    text = " ".join(once("misp", "--as-published").out.split())
-    assert "Fell: MIDB (mean of |·|) 0.154 → 0.138" in text
-    assert "Did not fall by 1%: direct bias 0.096 → 0.096" in text
-    assert "Cost: words moved by 2.6% of their length on average and keep 97.3% of" in text
-    assert "Did not fall" not in once("misp").out
+def test_the_first_screen_is_a_few_sentences_and_five_rows(once: Run) -> None:
+    """The rest is printed with --details; the table is that of the rows."""
+    short, long = once("misp").out, once("misp", "--details").out
+    sentences, text = short.split("\n\n")[0], _one_line(short)
+    assert 3 <= _one_line(sentences + " ").count(". ") + 1 <= 5
+    assert "Cost: words move by 3.6% of their length on average and keep 96.4% of" in text
+    assert "lean along the directions of the groups no more than along others" in text
+    table = short[short.index("Before and after") :].splitlines()
+    rows = [line for line in table[2:] if line[:3] != "  a" and line.startswith("  ")]
+    assert len(rows) == 5 + 1  # and the rest of the note
+    assert "-o FILE writes the result" in text
+    assert "--details" in text
+    for word in ("cos(g, Δ)", "sign stability", "MIDB (RMS of components)", "Most moved words"):
+        assert word not in short
+        assert word in long
+    assert "Before and after" not in long
+
+
+def test_the_table_of_the_first_screen_has_the_values_of_the_rows(once: Run, cli: Run) -> None:
+    rows = json.loads(cli("misp", "--format", "json").out)
+    sample, shown = Embedding.sample(), once("misp").out
+    groups = [[word.lower() for word in words] for words in Attribute.load().members]
+    delta = np.subtract(*(sample.take(words).astype(float).mean(0) for words in groups))
+    distances = [np.linalg.norm(one) for one in (delta, fit(sample)(delta))]
+    line = re.search(r"distance between the groups' means +(\S+) +(\S+)\n", shown)
+    assert line is not None
+    assert [float(x) for x in line.groups()] == pytest.approx(distances, abs=5e-4)
+    for title, measure in (("lean of neutral", "midb-unit-abs"), ("direct bias", "direct-bias")):
+        line = re.search(rf"  {title}.*\) +(\S+) +(\S+) +(\S+) \((\S+) to (\S+)\)", shown)
+        assert line is not None
+        before = next(
+            row for row in rows["rows"] if (row["measure"], row.get("stage")) == (measure, "before")
+        )
+        expected = [
+            before["value"],
+            _value(rows, measure, "after", "before"),
+            *(before[key] for key in ("chance", "chance_low", "chance_high")),
+        ]
+        assert [float(x) for x in line.groups()] == pytest.approx(expected, abs=6e-4)
 
 
 def test_hard_leaves_nothing_along_the_components(found: Callable[..., Any]) -> None:
@@ -263,7 +300,8 @@ def test_every_format_carries_the_values(cli: Run, vocab: Path, to: str) -> None
     elif to == "csv":
         assert {row["measure"] for row in csv.DictReader(io.StringIO(done.out))} == MEASURES
     else:
-        assert {"md": "| g1 |", "latex": "g1 &", "table": "  g1 "}[to] in done.out
+        cost = "cost: nearest words kept (k=7)"
+        assert {"md": f"| {cost} |", "latex": f"{cost} &", "table": f"  {cost} "}[to] in done.out
 
 
 def test_latex_holds_no_character_that_pdflatex_refuses(cli: Run, vocab: Path) -> None:
@@ -284,7 +322,7 @@ def test_tables_fit_the_terminal(
 
 
 def test_what_needs_saying_is_said_on_stderr(once: Run) -> None:
-    done = once("misp", "--center")
+    done = once("misp", "--center", "--details")
     assert re.search(r"^note: these components hold 22% of the difference", done.err, re.M)
     assert re.search(r"^note: the sign of g3 is noise", done.err, re.M)
     assert "note:" not in done.out
@@ -474,8 +512,8 @@ def test_documents_say_what_was_measured(cli: Any, to: str) -> None:
     out = cli("misp", "--format", to).out
     assert "21,791 words × 100" in out
     assert "100 of 100 female + 100 of 100 male words found" in out
-    assert "Removed 37" in out
-    assert "Cost: words moved by 3.6" in out
+    assert "20.3" in out
+    assert "Cost: words move by 3.6" in out
 
 
 def test_random_removals_stand_beside_misp(

@@ -16,7 +16,9 @@ from wordbias.errors import UsageError
 from wordbias.functions.audit import audit
 from wordbias.functions.report import report
 from wordbias.methods.words import listed_words
+from wordbias.pages.lines import make_lines
 from wordbias.pages.stages import PARTS
+from wordbias.pages.verdicts import IMPROVED, RESCALED, change
 from wordbias.wordlists import Attribute
 
 Run = Callable[..., Any]
@@ -82,6 +84,29 @@ def test_means_are_over_the_given_words(small: Embedding) -> None:
         audit(other, strict_vocab=one, **given)["midb-abs"][0] for one in (False, True)
     )
     assert strict.details["n"] == plain.details["n"] - 2
+
+
+def test_vectors_that_only_got_shorter_are_not_called_improved(small: Embedding) -> None:
+    """Scaling all vectors lowers MIDB of vectors as they are, and removes no bias."""
+    scaled = small.with_vectors(small.vectors * np.float32(0.2)).renamed("scaled")
+    page = audit(small, methods="hard", after=[scaled], skip=SKIP)
+    for name in ("midb", "midb-abs", "midb-rms"):
+        before, hard, after = page[name]
+        assert after.value == pytest.approx(0.2 * before.value, rel=1e-5)
+        assert after.details["length_ratio"] == pytest.approx(0.2)
+        assert "chance" in before.details
+        for row in (hard, after):
+            assert "length_ratio" in row.details
+            assert "chance" not in row.details  # it was measured at other lengths
+    for name in ("midb-unit", "midb-unit-abs", "midb-unit-rms", "direct-bias"):
+        before, _, after = page[name]
+        assert after.value == pytest.approx(before.value, rel=1e-5)
+        assert "length_ratio" not in after.details
+    lines = {line.measure: line for line in make_lines([row.to_dict() for row in page])}
+    verdicts = {name: change(line, "scaled") for name, line in lines.items() if line.later}
+    assert verdicts["midb-abs"] == verdicts["midb-rms"] == RESCALED
+    assert IMPROVED not in verdicts.values()
+    assert change(lines["midb-abs"], "hard") == RESCALED
 
 
 def test_embeddings_of_one_name_get_different_names(small: Embedding) -> None:

@@ -86,13 +86,25 @@ def test_only_takes_a_text_or_several(reports: list[Report]) -> None:
     assert len(one) == 1
 
 
+def test_midb_of_vectors_as_they_are_is_compared_on_request_only(reports: list[Report]) -> None:
+    """It grows with the length of the vectors, in which embeddings differ."""
+    columns = (row.details[end] for row in compare(*reports) for end in ("x", "y"))
+    compared = {column.partition("[")[0] for column in columns}
+    assert {"midb-unit", "midb-unit-abs", "midb-unit-rms", "direct-bias"} <= compared
+    assert compared.isdisjoint({"midb", "midb-abs", "midb-rms"})
+    (said,) = (note for note in compare(*reports).notes if "grow with the length" in note)
+    assert said.startswith("midb, midb-abs, midb-rms: left out")
+    found = compare(*reports, x="midb-abs", y="direct-bias").closing[0]
+    assert found.startswith("Chosen pair: midb-abs")
+
+
 def test_a_wide_matrix_is_whole_but_on_a_terminal(reports: list[Report]) -> None:
     found = compare(*reports)
     assert len(found.tables) == 1
     assert found.render("table", 60).startswith("Pearson")
     assert "Measures\n" in found.render("table", 60)
     assert "Measures\n" not in found.render("table", 1000)
-    assert found.render("md").count("\n| midb") == 4
+    assert found.render("md").count("\n| midb") == 3
     assert found._repr_html_().count("<table>") == 1
 
 

@@ -15,7 +15,7 @@ from wordbias.measures.chance import DRAWS, chance, draw_nulls, key_of, with_cha
 from wordbias.measures.clustering import WORDS, clustering
 from wordbias.measures.direction import most_biased, projections
 from wordbias.measures.evaluate import evaluate, evaluate_panels
-from wordbias.measures.midb import direct_bias, midb
+from wordbias.measures.midb import MIDB, direct_bias, midb
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.recoverability import recoverability
 from wordbias.measures.registry import BY_KEY, STANDARD
@@ -77,6 +77,8 @@ def test_midb_along_a_null_is_midb_along_its_subspace(panel: Panel) -> None:
             ("midb-abs", raw.absolute),
             ("midb-rms", raw.rms),
             ("midb-unit", on_unit.signed),
+            ("midb-unit-abs", on_unit.absolute),
+            ("midb-unit-rms", on_unit.rms),
         ):
             assert values[name, ""][i] == pytest.approx(value, rel=1e-5)
 
@@ -219,8 +221,6 @@ def test_without_groups_or_pairs_the_rest_is_still_measured() -> None:
     emb = Embedding(words, np.random.default_rng(0).normal(size=(len(words), 8)), "e")
     bare = Attribute("x", ("f", "m"), (FIRST, SECOND))
     (panel,) = make_panels([emb], None, bare)
-    assert {key[0] for key in chance(panel, STANDARD)} == {
-        "midb", "midb-abs", "midb-rms", "midb-unit", "difference-in-span"
-    }  # fmt: skip
+    assert {key[0] for key in chance(panel, STANDARD)} == {*MIDB, "difference-in-span"}
     lone = replace(panel, attribute=Attribute("x", ("f", "m"), (("zz",), ("yy",)), (("w1", "w2"),)))
     assert {key[0] for key in chance(lone, QUICK)} == {"direct-bias-pca"}

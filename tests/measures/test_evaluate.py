@@ -11,6 +11,7 @@ from wordbias import Attribute, Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures import clustering, gipe, recoverability
 from wordbias.measures.evaluate import evaluate
+from wordbias.measures.midb import MIDB
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import STANDARD
 from wordbias.measures.sembias import SemBias
@@ -19,7 +20,7 @@ PAIRS = (("she", "he"), ("her", "his"))
 GENDER = Attribute("gender", ("f", "m"), (tuple("abcd"), tuple("efgh")), PAIRS, direction=PAIRS[0])
 QUESTIONS = SemBias(((("he", "she"), ("w1", "w2"), ("w3", "w4"), ("w5", "w6")),) * 3)
 MEASURES = {
-    "midb": ["midb", "midb-abs", "midb-rms", "midb-unit"],
+    "midb": list(MIDB),
     "direct-bias": ["direct-bias", "direct-bias-pca"],
     "clustering": ["clustering-accuracy", "clustering-v"],
     "recoverability": [f"recoverability-{name}" for name in recoverability.CLASSIFIERS],

@@ -47,6 +47,8 @@ def test_the_values_are_those_of_the_measures(panel: Panel, center: bool) -> Non
         "midb-abs": raw.absolute,
         "midb-rms": raw.rms,
         "midb-unit": on_unit.signed,
+        "midb-unit-abs": on_unit.absolute,
+        "midb-unit-rms": on_unit.rms,
         "direct-bias": direct_bias(x, emb["she"].astype(float) - emb["he"]),
         "direct-bias-pca": direct_bias(x, Subspace.from_pairs(*halves).basis[0]),
     }
@@ -106,7 +108,7 @@ def test_groups_without_words_leave_direct_bias(panel: Panel) -> None:
     rows = _by_name(Panel(panel.embedding, panel.embedding, WORDS, bare, dims=2))
     assert {name for name, row in rows.items() if row.value is None} == set(MIDB)
     assert all(rows[name].details["reason"].startswith("undefined: ") for name in MIDB)
-    assert len(rows) == 6
+    assert len(rows) == 8
 
 
 def test_values_of_single_words_are_those_of_the_measures(panel: Panel) -> None:
@@ -114,23 +116,22 @@ def test_values_of_single_words_are_those_of_the_measures(panel: Panel) -> None:
     emb = panel.embedding
     subspace = Subspace.from_groups(*(emb.take(group) for group in GROUPS), 2)
     delta = emb["she"].astype(float) - emb["he"]
-    for row in rows:
+    for row in (row for row in rows if row.measure in ("midb", "direct-bias")):
         x = emb[row.details["word"]].astype(float)
         raw = sum(subspace.weights[i] * subspace.basis[i] @ x for i in range(2))
         expected = {
-            "lean": raw - row.details.get("mean", 0),
             "midb": raw,
             "direct-bias": x @ delta / np.linalg.norm(x) / np.linalg.norm(delta),
         }[row.measure]
         assert row.value == pytest.approx(expected, abs=1e-13)
-    assert len(rows) == 3 * 5
+    assert len(rows) == 3 * 5 + 1
 
 
 def test_a_word_of_no_length_leans_to_neither_group(panel: Panel) -> None:
     vectors = panel.embedding.vectors.copy()
     vectors[panel.embedding.index["w0"]] = 0
     emb = panel.embedding.with_vectors(vectors)
-    lean, *others = word_rows(Panel(emb, emb, WORDS, GENDER, dims=2), ["w0"])
+    lean, *others, _ = word_rows(Panel(emb, emb, WORDS, GENDER, dims=2), ["w0"])
     assert "towards" not in lean.details
     assert [row.value for row in others] == [0, 0]
 
@@ -141,6 +142,6 @@ def test_a_word_whose_measure_is_undefined_has_a_row_with_the_reason(panel: Pane
     emb = panel.embedding.with_vectors(vectors)
     rows = word_rows(Panel(emb, emb, WORDS, GENDER, dims=2), ["w0"])
     found = {row.measure: row for row in rows}
-    assert set(found) == {"lean", "midb", "direct-bias"}
+    assert set(found) == {"lean", "midb", "direct-bias", "lean-told"}
     assert found["direct-bias"].value is None
     assert found["direct-bias"].details["reason"].startswith("undefined: ")

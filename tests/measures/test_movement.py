@@ -10,6 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from wordbias.arrays import unit
 from wordbias.measures import displacement, movement, neighbours, neighbours_preserved
+from wordbias.measures.movement import length_ratio
 
 
 def _random(seed: int, n: int, d: int = 8) -> Any:
@@ -29,6 +30,21 @@ def test_displacement_of_many_words_is_that_of_each() -> None:
         x, y = before[i].astype(float), after[i].astype(float)
         expected = np.linalg.norm(y - x) / np.linalg.norm(x)
         assert got[i] == pytest.approx(expected, rel=32 * np.finfo(float).eps)
+
+
+@pytest.mark.parametrize("dims", [1, 3, 7])
+def test_no_projection_changes_lengths_more_than_directions(dims: int) -> None:
+    before = _random(5, 500)
+    q = np.linalg.qr(_random(6, 8)[:, :dims].astype(float))[0]
+    after = (before - before @ q @ q.T).astype(np.float32)
+    assert length_ratio(before, after) is None
+    assert length_ratio(before, before) is None
+
+
+@pytest.mark.parametrize("scale", [0.2, 0.999, 5])
+def test_scaling_changes_lengths_more_than_directions(scale: float) -> None:
+    before = _random(5, 500)
+    assert length_ratio(before, before * np.float32(scale)) == pytest.approx(scale, rel=1e-5)
 
 
 @pytest.mark.parametrize("k", [1, 10])

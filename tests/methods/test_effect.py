@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from wordbias import Attribute, Embedding
+from wordbias.measures.midb import MIDB
 from wordbias.measures.word_lists import Redraw, redraws
 from wordbias.methods.effect import Effect, Study, changes, effect, study, with_lists, with_null
 from wordbias.methods.misp import fit
@@ -24,7 +25,6 @@ FIRST = [f"f{i}" for i in range(6)]
 SECOND = [f"m{i}" for i in range(5)]
 NEUTRAL = [f"w{i}" for i in range(25)]
 PAIRS = (("she", "he"), ("her", "his"), ("woman", "man"))
-MIDB = ("midb", "midb-abs", "midb-rms", "midb-unit")
 ALONG = (*MIDB, "direct-bias", "direct-bias-pca")
 CENTER = [True, False]
 ROUNDING = 1e3 * np.finfo(float).eps  # sums of fewer than 1000 terms in float64
@@ -99,6 +99,8 @@ def _by_hand(
         "midb-abs": np.abs(plain.sum(1)).mean(),
         "midb-rms": np.sqrt((plain**2).sum(1).mean()),
         "midb-unit": on_unit.sum(1).mean(),
+        "midb-unit-abs": np.abs(on_unit.sum(1)).mean(),
+        "midb-unit-rms": np.sqrt((on_unit**2).sum(1).mean()),
         "direct-bias": mean_cosine(fitted_on["she"].astype(float) - fitted_on["he"]),
         "direct-bias-pca": mean_cosine(np.linalg.eigh(halves.T @ halves)[1][:, -1]),
     }
@@ -117,8 +119,8 @@ def _values(rows: list[Row], **details: str) -> dict[str, float | None]:
 def _assert_equal(got: dict[str, float | None], expected: dict[str, float], slack: float) -> None:
     assert list(got) == list(ALONG)
     for name, value in expected.items():
-        # midb-unit is measured on vectors of unit length that are rounded to float32
-        bound = 8 * 2**-24 if name == "midb-unit" else slack
+        # these are measured on vectors of unit length that are rounded to float32
+        bound = 8 * 2**-24 if name.startswith("midb-unit") else slack
         assert got[name] == pytest.approx(value, abs=bound, rel=0), name
 
 
@@ -149,7 +151,7 @@ def test_every_row_has_its_keys(measured: Effect) -> None:
     common = {"subject", "measure", "value", "stage", "neutral", "better", "n"}
     for row in measured.rows:
         found = row.to_dict()
-        extra = set(found) - common - {"centred"}
+        extra = set(found) - common - {"centred", "length_ratio"}
         assert ("centred" in found) == row.measure.startswith("midb")
         assert common <= set(found)
         if row.measure == "neighbours-preserved":
@@ -162,7 +164,7 @@ def test_every_row_has_its_keys(measured: Effect) -> None:
             assert extra == {"reference"}
         assert found["subject"] == "small"
         assert found["n"] == (1 if "word" in extra else 25)
-    assert len(measured.rows) == 3 * 6 + 2 + 10
+    assert len(measured.rows) == 3 * 8 + 2 + 10
 
 
 @pytest.mark.parametrize(

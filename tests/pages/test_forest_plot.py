@@ -56,6 +56,11 @@ def test_one_value() -> None:
     assert axes.figure.get_figheight() < 1.5
 
 
+def test_values_of_changed_lengths_are_not_drawn_beside_others() -> None:
+    raw = _row("hard", "midb-abs", 0.02, length_ratio=0.2)
+    assert _points(_plot(_row("glove", "midb-abs", 0.1), raw)) == [0.1]
+
+
 def test_measures_of_one_size_share_an_axis_and_others_have_their_own() -> None:
     values = {"midb-abs": 0.1, "midb-unit": 0.001, "clustering": 1.0, "gipe": 0.2, "steps": 900.0}
     rows = [_row(name, measure, x) for measure, x in values.items() for name in ("a", "b")]

@@ -81,7 +81,7 @@ def test_the_section_has_the_queries_of_its_attribute_first_and_the_others_apart
 
 
 def test_the_glance_says_where_no_query_of_gender_has_a_value() -> None:
-    rows = [row("a", measure) for measure in ("midb-abs", "direct-bias", "gipe")]
+    rows = [row("a", measure) for measure in ("midb-unit-abs", "direct-bias", "gipe")]
     rows += [query("weat1", "control"), {**query("weat6", "gender"), "value": None}]
     (section,) = views.glance_sections(rows)
     assert "No WEAT query about gender has a value here (weat6)." in section.lead
