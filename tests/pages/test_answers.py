@@ -19,6 +19,7 @@ from wordbias.pages.answers import (
     answers,
     column_answers,
 )
+from wordbias.pages.main_measures import main_lines
 from wordbias.pages.methods import method_sections
 from wordbias.pages.section import Answer, answer_table
 from wordbias.pages.verdicts import ALMOST_ALL_LEFT, MUCH_LEFT
@@ -333,19 +334,15 @@ def test_a_column_that_failed_says_why_and_the_others_are_judged() -> None:
     assert "leace: too few names." in text
 
 
-@pytest.mark.parametrize("column_of", ["hard", "hard,misp", "misp,multi-hard", "gender-preserving"])
-def test_values_that_grow_with_length_do_not_count_where_a_method_may_scale(column_of: str) -> None:
-    rows = column("midb", 0.2, 0.1, stage=column_of, **BEYOND)
-    (one,) = column_answers(rows)
-    assert (one.verdict, one.better, one.built_in) == ("cannot tell", [], [])
-    assert one.reason == "only values that grow with the vectors’ length could change"
-
-
-@pytest.mark.parametrize("after", [0.1, 0.4])
-def test_values_that_grow_with_length_do_not_count_for_a_file(after: float) -> None:
-    rows = column("midb", 0.2, after, stage="inlp", **BEYOND)
-    assert verdict(rows) == ("yes" if after < 0.2 else "no")
-    assert verdict([{**one, "column": "file"} for one in rows]) == "cannot tell"
+@pytest.mark.parametrize(("stage", "better"), [("hard", ["midb-unit-abs"]), ("misp", [])])
+def test_midb_of_unit_length_counts_also_after_a_method_that_scales(
+    stage: str, better: list[str]
+) -> None:
+    """Of vectors as they are it would fall with their length; misp lowers it by construction."""
+    (one,) = column_answers(column("midb", 0.2, 0.1, stage=stage, **BEYOND))
+    assert [line.measure for line in one.better] == better
+    raw = [row | {"measure": "midb-abs"} for row in column("midb", 0.2, 0.1, **BEYOND)]
+    assert main_lines(raw) == []
 
 
 def test_a_file_with_the_name_of_a_method_is_no_method() -> None:
@@ -570,8 +567,6 @@ def test_two_embeddings_are_compared_where_their_intervals_do_not_overlap() -> N
     )
     chance = [row("gipe", value, name, **WITHIN) for name, value in (("a", 0.2), ("b", 0.1))]
     assert asked(chance, "Which is more") == "Within chance in both: GIPE (0.200, 0.100)."
-    lengths = [row("midb", 0.2, "a", **BEYOND), row("midb", 0.1, "b", **BEYOND)]
-    assert not asked(lengths, "Which is more biased?")  # of vectors of any length
 
 
 def test_several_embeddings_are_named_and_many_are_not_summed_up() -> None:

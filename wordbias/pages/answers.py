@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from wordbias.data import sample_path
-from wordbias.measures.registry import FAMILY_OF, MEASURES, short_title, variant_of
+from wordbias.measures.registry import FAMILY_OF, short_title, variant_of
 from wordbias.methods.trade_off import NEIGHBOURS_TITLE, shares_kept
 from wordbias.pages.encoder_answers import is_of_model, model_answer_parts
 from wordbias.pages.lines import (
@@ -72,9 +72,6 @@ _BY_CONSTRUCTION = {
     "inlp": ("recoverability",),
 }
 """Families that a method lowers because it removes what they are measured along."""
-
-_LENGTH_KEPT = ("misp", "mhd", "inlp", "leace", "oscar", "half-sibling", "conceptor", "double-hard")
-"""Methods that subtract or rotate; others may scale all vectors, as hard debiasing to length 1."""
 
 Verdict = Degree | Literal["no", "cannot tell"]
 
@@ -455,13 +452,11 @@ def column_answers(
 def _column(name: str, rows: Sequence[Found], lines: Sequence[Line]) -> ColumnAnswer:
     judged = [line for line in lines if line.first and finds(line.first) != _NO]
     raised = [line for line in lines if line not in judged and _is_raised(line, name)]
-    comparable = [line for line in lines if _comparable(line, name)]
-    counted = [line for line in comparable if line in judged]
     changed: dict[str, list[Line]] = {}
     within: dict[str, list[Line]] = {}
-    for line in comparable:
+    for line in lines:
         if line not in raised:
-            of = changed if line in counted else within
+            of = changed if line in judged else within
             of.setdefault(change(line, name), []).append(line)
     improved, worse = changed.get(IMPROVED, []), changed.get(WORSE, [])
     built_in = [line for line in improved if _by_construction(line, name)]
@@ -486,7 +481,6 @@ def _column(name: str, rows: Sequence[Found], lines: Sequence[Line]) -> ColumnAn
         (built_in, "cannot tell", "only what it removes by construction got better"),
         (moved, "no", "no measure changed clearly for the better"),
         (not judged, "cannot tell", "no measure finds bias that it could remove"),
-        (not counted, "cannot tell", "only values that grow with the vectors’ length could change"),
         (True, "cannot tell", "no change has an interval to judge by"),
     ]
     verdict, reason = next((verdict, reason) for holds, verdict, reason in cases if holds)
@@ -529,7 +523,7 @@ def _is_raised(line: Line, stage: str) -> bool:
     """Return whether a value that was not beyond chance changed for the worse, to beyond it."""
     if line.first is None or stage not in line.stages or finds(line.stages[stage]) != _YES:
         return False
-    return _comparable(line, stage) and change(line, stage) == WORSE
+    return change(line, stage) == WORSE
 
 
 def _now_beyond(lines: Sequence[Line]) -> str:
@@ -555,14 +549,6 @@ def kept_shares(rows: Sequence[Found], stage: str) -> dict[str, float]:
 def _by_construction(line: Line, column: str) -> bool:
     key = FAMILY_OF[line.measure].key
     return any(key in _BY_CONSTRUCTION.get(method, ()) for method in _methods(line, column))
-
-
-def _comparable(line: Line, column: str) -> bool:
-    """Return whether the vectors of a column have lengths that a measure can compare."""
-    if not MEASURES[line.measure].by_length or column not in line.stages:
-        return True
-    methods = _methods(line, column)
-    return bool(methods) and all(method in _LENGTH_KEPT for method in methods)
 
 
 def _methods(line: Line, column: str) -> list[str]:
@@ -772,8 +758,7 @@ def compared(lines: Sequence[Line]) -> list[Answer]:
         return []
     pairs: dict[tuple[str, str], dict[str, Line]] = {}
     for line in lines:
-        if not MEASURES[line.measure].by_length:  # vectors may have other lengths
-            pairs.setdefault((line.measure, line.variant), {})[line.subject] = line
+        pairs.setdefault((line.measure, line.variant), {})[line.subject] = line
     nearer: dict[str, list[str]] = {subject: [] for subject in subjects}
     unclear, within = [], []
     for both in pairs.values():
