@@ -78,7 +78,7 @@ def test_rows_say_what_was_tried_on_one_half_and_reported_on_the_other(
     tried = [row for row in rows if row.get("half") == "choose"]
     reported = [row for row in rows if row.get("half") == "report"]
     assert [row["stage"] for row in tried] == ["before", "misp:dims=1", "hard", "misp:dims=2"]
-    assert [row["stage"] for row in tried if row.get("chosen")] == ["hard"]
+    assert [row["stage"] for row in tried if row.get("chosen")] == ["misp:dims=2"]
     best = min(tried[1:], key=lambda row: row["value"])
     assert best["chosen"]
     for row in tried[1:]:
@@ -87,11 +87,24 @@ def test_rows_say_what_was_tried_on_one_half_and_reported_on_the_other(
         assert row["kept"] == row["costs"]["neighbours"] > 0.9
     before, after, kept = reported
     assert [row["measure"] for row in reported] == [*["midb-unit-rms"] * 2, "neighbours-preserved"]
-    assert (before["stage"], after["stage"], after["debiased"]) == ("before", "after", "hard")
+    assert (before["stage"], after["stage"], after["debiased"]) == (
+        "before",
+        "after",
+        "misp:dims=2",
+    )
     assert after["change_high"] < 0
     assert after["kept"] == kept["value"]
     n = {row["n"] for row in (*tried, before, after)}
     assert max(n) - min(n) <= 1  # halves
+
+
+def test_vectors_that_got_shorter_are_not_chosen_for_it(cli: Run, text: Path) -> None:
+    """MIDB of vectors as they are falls most after hard, which scales all vectors to length one."""
+    rows = rows_of(cli, METHODS, text, "--choose", "midb-abs", "--keep", 0.9)
+    tried = {row["stage"]: row for row in rows if row.get("half") == "choose"}
+    assert min(tried.values(), key=lambda row: row["value"]) is tried["hard"]
+    assert tried["hard"]["length_ratio"] < 0.5
+    assert [stage for stage, row in tried.items() if row.get("chosen")] == ["misp:dims=2"]
 
 
 def test_similarity_is_a_cost_on_each_half(cli: Run, text: Path, shared_data: Path) -> None:

@@ -268,9 +268,10 @@ def _comparable(
     raw = [name for name, of in measures.items() if of in _BY_LENGTH and name not in axes]
     if raw and _MIDB.main in measures.values():
         left_out |= {*raw}
+        names = ", ".join(dict.fromkeys(measures[name] for name in raw))
         notes.append(
-            f"{', '.join(raw)}: left out, as they grow with the length of the vectors, in which "
-            f"embeddings differ; --only {raw[0]},… takes them"
+            f"{names}: left out, as they grow with the length of the vectors, in which embeddings "
+            "differ; --only takes them"
         )
     for line in notes:
         note(line, reported=True)
