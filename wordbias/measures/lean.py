@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,13 +51,13 @@ class Lean:
     low: float
     high: float
 
-    def side(self, value: float, over: Float) -> int | None:
+    def side(self, value: float, interval: Mapping[str, float]) -> int | None:
         """Return 0 or 1, the group to which a word leans more than 95 % of neutral words do.
 
-        None also where the interval over redrawn pairs, with values `over`, holds 0.
+        None also where its interval over redrawn pairs, as in a row, holds 0.
         """
-        between = ends(over)
-        if self.low <= value <= self.high or (between and between["low"] <= 0 <= between["high"]):
+        unsure = interval and interval["lists_low"] <= 0 <= interval["lists_high"]
+        if self.low <= value <= self.high or unsure:
             return None
         return 0 if value > self.high else 1
 
@@ -89,7 +90,8 @@ def find_lean(panel: Panel) -> tuple[Lean | None, str]:
 def _centred(vectors: NDArray[np.float32], by: NDArray[np.float32] | None = None) -> Float:
     """Return vectors at length one, less the mean of those of neutral words."""
     mean = unit(vectors if by is None else by).mean(0, np.float64)
-    return unit(vectors).astype(np.float64) - mean
+    centred: Float = unit(vectors).astype(np.float64) - mean
+    return centred
 
 
 def _middle(values: Float) -> tuple[float, float]:
@@ -159,7 +161,8 @@ def lean_rows(panel: Panel, lean: Lean | None, reason: str, words: Sequence[str]
     values, drawn = leans(panel, lean, words)
     rows = []
     for word, value, over in zip(words, values.tolist(), drawn, strict=True):
-        side = lean.side(value, over)
+        interval: dict[str, Any] = ends(over, "lists")
+        side = lean.side(value, interval)
         rows.append(
             panel.row(
                 "lean",
@@ -168,7 +171,7 @@ def lean_rows(panel: Panel, lean: Lean | None, reason: str, words: Sequence[str]
                 setting=lean.along,
                 towards=None if side is None else panel.attribute.groups[side],
                 middle=[lean.low, lean.high],
-                **ends(over, "lists"),
+                **interval,
                 **ideal("lean"),
             )
         )
@@ -195,7 +198,7 @@ def told_rows(panel: Panel, lean: Lean) -> list[Row]:
             for i, (word, value, over) in enumerate(
                 zip(words, *leans(panel, own, words), strict=True)
             ):
-                said[word] = own.side(float(value), over), i
+                said[word] = own.side(float(value), ends(over, "lists")), i
     if not said:
         return []
     untold = [word for word, (side, _) in said.items() if side is None]
