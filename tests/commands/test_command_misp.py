@@ -520,9 +520,9 @@ def test_random_removals_stand_beside_misp(
     cli: Run, found: Callable[..., dict[str, Any]], vocab: Path
 ) -> None:
     alone, with_draws = found("--no-chance"), found("--no-chance", "--null", 9)
-    own = ("change", "null", "null_low", "null_high", "null_draws", "null_less", "null_p")
     assert [
-        {key: value for key, value in row.items() if key not in own} for row in with_draws["rows"]
+        {key: value for key, value in row.items() if not key.startswith(("change", "null"))}
+        for row in with_draws["rows"]
     ] == alone["rows"]
     rows = [row for row in with_draws["rows"] if "null" in row]
     assert {row["null_draws"] for row in rows} == {9}
@@ -530,17 +530,19 @@ def test_random_removals_stand_beside_misp(
     for row in rows:
         if row["measure"] in before:
             assert row["change"] == pytest.approx(row["value"] - before[row["measure"]])
-        assert row["null_p"] == pytest.approx((10 - row["null_less"]) / 10)
+        for null in ("null", "null_as_far", "null_covariance"):
+            assert row[f"{null}_p"] == pytest.approx((10 - row[f"{null}_less"]) / 10)
+            assert row[f"{null}_low"] <= row[null] <= row[f"{null}_high"]
     # along the subspace that is removed, no random removal of as much changes more
     (fell,) = (r for r in rows if (r["measure"], r.get("reference")) == ("midb-rms", "before"))
     assert (fell["null_less"], fell["change"] < fell["null_low"]) == (9, True)
     table = cli("misp", "--vocab", vocab, "--null", 9, "--hard", "-q")
-    assert "Change, beside that of 9 random removals with the same weights" in table.out
-    assert "9 of 9  0.1000" in table.out
+    assert "Change, beside that of 9 random removals of each kind" in table.out
+    assert "change  weights       p  as far       p  covariance       p" in table.out
     assert max(map(len, table.out.splitlines())) <= 100
     one = cli("misp", "--vocab", vocab, "--null", 1, "--seed-lists", 1, "--no-chance", "-q")
     assert one.code == 0, one.err  # one draw has no interval
-    assert re.search(r"displacement.* –  +[01] of 1", one.out)
+    assert "beside that of 1 random removal of each kind" in one.out
     refused = cli("misp", "--null", 0)
     assert (refused.code, "--null" in refused.err) == (2, True)
 

@@ -281,8 +281,9 @@ class Adapter:
         """Return the adapter with random directions in place of those that were fitted.
 
         There are as many at each site, with the same weights and settings. What its removal changes
-        in a measure, any removal of that size changes: compare several seeds with the fitted
-        adapter. A removal that was fitted to labels by LEACE becomes an orthogonal projection.
+        in a measure, any removal of these weights changes: compare several seeds with the fitted
+        adapter. A random direction has less of the vectors than a fitted one, so that they move
+        less. A removal that was fitted to labels by LEACE becomes an orthogonal projection.
 
         Parameters
         ----------

@@ -163,10 +163,11 @@ def debias(
     chance : bool
         Give the chance level of each value: along axes unrelated to the attribute.
     null : int, optional
-        Number of random removals. MIDB, direct bias and cost are measured before and after, and
-        each change stands beside those of the same methods along random directions, as many and
-        with the same weights. For misp, mhd, double-hard, inlp, leace, half-sibling, conceptor, and
-        hard and multi-hard without ``equalise``.
+        Number of random removals of each kind. MIDB, direct bias and cost are measured before and
+        after, and each change stands beside those of the same methods along random directions: as
+        many and with the same weights, which moves words less; and as many as move words as far,
+        also drawn by the words' covariance. For misp, mhd, double-hard, inlp, leace, half-sibling,
+        conceptor, and hard and multi-hard without ``equalise``.
     choose : str, optional
         Measure to improve: midb-unit-abs, direct-bias, clustering-accuracy, gipe,
         sembias-stereotype, weat, lean or another; an unknown name lists all.

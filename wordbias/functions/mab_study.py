@@ -129,7 +129,8 @@ def mab_study(
     braces is one file.
 
     ``null`` adds one arm to ask whether it matters which directions a method removes: the weights
-    of MISP on the first embedding, along random directions, as many draws as asked. The model of
+    of MISP on the first embedding, along random directions, as many draws as asked. They move words
+    less than MISP (the null *weights* of wordbias misp, not *as far*). The model of
     seed s is trained on draw s modulo their number, so that the arm costs what any other does, and
     its differences vary over draws and seeds together. Each other embedding is also compared with
     this arm, seed by seed. Take as many draws as seeds: models that share a draw are not

@@ -62,8 +62,11 @@ def misp(
     say, it centres. ``as_published`` is that variant.
 
     A value may also fall because anything was removed. With ``null`` a table has the change of each
-    value, that of random removals with the same weights, and p: of all these removals, MISP among
-    them, the share that changes the value at least as much as MISP does.
+    value, those of random removals, and p: of all these removals, MISP among them, the share that
+    changes the value at least as much as MISP does. Random removals with MISP's weights move words
+    less than MISP, as a random direction has less of them. So there are also removals that move
+    words as far, at length one, along uniform directions and along those drawn by the covariance of
+    the words.
 
     ``seed_lists`` says how far the values depend on which names and pairs were listed: these are
     drawn again, as many, with replacement, and the axis is one of the pairs. MISP is fitted to each
@@ -94,8 +97,8 @@ def misp(
     chance : bool
         Give the chance level of each value: along axes unrelated to the attribute.
     null : int, optional
-        Number of removals with the same weights along random directions, whose changes stand beside
-        those of MISP.
+        Number of random removals of each kind, whose changes stand beside those of MISP: with its
+        weights, and as far as it moves words.
     seed_lists : int, optional
         Number of redraws of the attribute's word lists, for 95 % intervals over them.
     groups : name, path or mapping, optional

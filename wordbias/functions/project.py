@@ -193,7 +193,7 @@ def project(
         Folder for the model with the setting folded into its weights, or removed by a module.
     null : int, optional
         Write as many null adapters beside ``output``: ADAPTER.null, with random directions of the
-        same weights. Measures change with them as by any removal of that size.
+        same weights, which change vectors less. Measures change with them as by any such removal.
     seed_lists : int, optional
         Write as many adapters beside ``output``: ADAPTER.lists, whose components are fitted to the
         pairs drawn again, as many, with replacement. Measures differ with them as far as they

@@ -113,7 +113,7 @@ def sweep(
     interrupted one.
 
     The best settings of each level are compared with the base on the same triples and occupations;
-    with ``null`` also with removals of the same size in random directions; with ``seeds`` over
+    with ``null`` also with removals of the same weights in random directions; with ``seeds`` over
     several heads. With ``seed_lists`` the changes of S, D and η have an interval over the pairs of
     sentences that settings are fitted to, beside that over items.
 

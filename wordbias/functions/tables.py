@@ -16,6 +16,13 @@ from wordbias.rendering import Table, how_many
 from wordbias.results import Row, number
 from wordbias.wordlists import Attribute
 
+_NULLS = {
+    "null": ("weights", "random directions, as many and with the same weights"),
+    "null_as_far": ("as far", "as many random directions as move words as far, at length one"),
+    "null_covariance": ("covariance", "the same, drawn by the covariance of the words"),
+}
+"""Kinds of random removals by their keys, each with its column and what it is."""
+
 
 def components_table(study: Study, attribute: Attribute) -> Table:
     """Make a line for each component."""
@@ -123,31 +130,31 @@ def effect_table(measured: Effect, attribute: Attribute | None, chance: Values) 
 
 
 def null_table(rows: Sequence[Row], attribute: Attribute) -> Table:
-    """Make a line for each row of `with_null`: its change, and that of random removals."""
+    """Make a line for each row of `with_null`: its change, and those of random removals."""
     axis, cells, draws = axis_name(attribute), [], 0
+    notes = dict(_NULLS.values())
     for row in rows:
         about = row.details
         if "null" not in about:
             continue
-        title = staged_title(row.measure, axis=axis, k=str(about.get("setting", "")))
         draws = about["null_draws"]
-        cells.append(
-            [
-                f"{title}, refitted" if about.get("reference") == "self" else title,
-                short(about["change"]),
-                short(about["null"]),
-                _middle(row, "null"),
-                f"{about['null_less']} of {draws}",
-                p_value(about["null_p"]),
-            ]
-        )
+        title = staged_title(row.measure, axis=axis, k=str(about.get("setting", "")))
+        title += ", refitted" if about.get("reference") == "self" else ""
+        cells.append([title, short(about["change"])])
+        for name, (column, what) in _NULLS.items():
+            known = name in about
+            cells[-1] += [short(about[name]), p_value(about[f"{name}_p"])] if known else ["–", "–"]
+            if f"{name}_directions" in about:
+                notes[column] = f"{what} ({number(about[f'{name}_directions'], 2)} on average)"
+            elif f"{name}_reason" in about:
+                notes[column] = f"there are none: {about[f'{name}_reason']}"
     return Table(
-        f"Change, beside that of {how_many(draws, 'random removal')} with the same weights",
-        ["", "change", "random", "95 %", "changed less", "p"],
+        f"Change, beside that of {how_many(draws, 'random removal')} of each kind",
+        ["", "change", *(name for column in notes for name in (column, "p"))],
         cells,
-        "random: mean and middle 95 % of the changes along random directions; changed less: those "
-        "of smaller size; p: the share that changes as much or more, the fitted one among them. A "
-        "random direction usually holds less of the words than a fitted one: compare displacement",
+        "; ".join(f"{column}: {what}" for column, what in notes.items())
+        + ". Each with its mean, and p: the share that changes as much or more, the fitted one "
+        "among them",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,13 +86,25 @@ def neighbours_preserved(
     Words whose vector is zero before have no neighbours and are not drawn; those that have become
     zero after are left out, so that the draw does not depend on what was done to the vectors.
     """
+    return neighbours_kept_by(before, rng, sample=sample, k=k)(after)
+
+
+def neighbours_kept_by(
+    before: NDArray[np.float32], rng: np.random.Generator, *, sample: int = 1000, k: int = 10
+) -> Callable[[NDArray[np.float32]], NDArray[np.float64]]:
+    """Return `neighbours_preserved` of the same words as a function of the vectors after."""
     usable = np.flatnonzero(lengths(before) > 0)
     queries = np.sort(rng.choice(usable, min(sample, len(usable)), replace=False))
-    queries = queries[lengths(after[queries]) > 0]
     k = min(k, len(before) - 1)
-    old, new = (neighbours(vectors, queries, k) for vectors in (before, after))
-    kept = [len(np.intersect1d(a, b)) / k for a, b in zip(old, new, strict=True)]
-    return np.array(kept)
+    old = neighbours(before, queries, k)
+
+    def preserved(after: NDArray[np.float32]) -> NDArray[np.float64]:
+        there = lengths(after[queries]) > 0
+        new = neighbours(after, queries[there], k)
+        kept: NDArray[np.float64] = (old[there, :, None] == new[:, None]).any(axis=2).mean(axis=1)
+        return kept
+
+    return preserved
 
 
 # Exact nearest neighbours

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -24,14 +25,14 @@ from wordbias.measures.midb import (
     directions_of,
     fit_directions,
 )
-from wordbias.measures.movement import displacement, length_ratio, neighbours_preserved
+from wordbias.measures.movement import displacement, length_ratio, neighbours_kept_by
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import BY_KEY, MEASURES, ideal
 from wordbias.measures.word_lists import redrawn, redraws
 from wordbias.methods.diagnosis import Diagnosis, about_removal
-from wordbias.methods.fitted import Chain
+from wordbias.methods.fitted import Chain, Fitted
 from wordbias.methods.misp import reweighted
-from wordbias.methods.null import random_chains, random_removals
+from wordbias.methods.null import chains_as_far, random_chains
 from wordbias.methods.transform import Projection, transformed
 from wordbias.methods.words import listed_words
 from wordbias.results import Row
@@ -44,6 +45,9 @@ Change = tuple[str, str]
 """Measure, and the directions along which it was taken after: those before, or self."""
 Stage = tuple[str, str, str]
 """Measure, before or after, and the directions along which it was taken."""
+Null = Mapping[Change, Float] | str
+"""Changes by random removals, shape ``(draws,)`` each, and under ``("directions", "")`` the sum of
+the weights of each; or why there is none."""
 LEFT_OUT = "left-out"
 """Directions of the names that a redraw of the word lists leaves out."""
 
@@ -102,31 +106,53 @@ def effect(
         Rows with ``reference="before"`` are measured along the directions fitted before; those
         with ``reference="self"``, as in the papers' tables, along directions fitted anew.
     """
+    options: dict[str, Any] = {"dims": dims, "center": center, "seed": seed, "along": along}
+    return next(effects(before, [after], vocabulary, attribute, **options))
+
+
+def effects(
+    before: Embedding,
+    afters: Iterable[Embedding],
+    vocabulary: Sequence[str],
+    attribute: Attribute | None,
+    *,
+    dims: int = 4,
+    center: bool = False,
+    seed: int = 0,
+    along: tuple[BiasDirections, BiasDirections] | None = None,
+) -> Iterator[Effect]:
+    """Yield `effect` of several results, for which what was before is measured once."""
     chosen = before.rows(vocabulary)[0]
-    finite = np.isfinite(after.vectors).all(axis=1)
-    if not finite.all():
-        word = after.words[int(finite.argmin())]
-        raise WordbiasError(f"{after.name}: the vector of {word!r} leaves the range of float32")
     in_order = np.array_equal(chosen, np.arange(len(chosen)))
     places = slice(len(chosen)) if in_order else chosen  # a slice copies nothing
-    old, new = before.vectors[places], after.vectors[places]
-    rows: list[Row] = []
+    name, n, old = before.name, len(chosen), before.vectors[places]
+    first: list[Row] = []
     if attribute is not None:
         fitted = partial(fit_directions, attribute=attribute, dims=dims, center=center)
-        frozen, anew = along or (fitted(before), fitted(after))
-        name, n = before.name, len(old)
-        rows += _bias_rows(name, frozen.measure(old), center, n=n, stage="before")
-        after_it = {"n": n, "stage": "after", "length_ratio": length_ratio(old, new)}
-        rows += _bias_rows(name, frozen.measure(new), center, reference="before", **after_it)
-        rows += _bias_rows(name, anew.measure(new), center, reference="self", **after_it)
-    moved = displacement(old, new)
-    furthest = np.argsort(-moved, kind="stable")[:MOST_MOVED].tolist()
-    most_moved = [
-        _displacement_row(before.name, moved[[i]], word=before.words[chosen[i]]) for i in furthest
-    ]
-    rows += [_displacement_row(before.name, moved), *most_moved]
-    rows += _neighbour_rows(before.name, old, new, seed)
-    return Effect(rows, most_moved)
+        frozen = along[0] if along else fitted(before)
+        first += _bias_rows(name, frozen.measure(old), center, n=n, stage="before")
+    k = min(NEIGHBOURS, n - 1)
+    rng = np.random.default_rng(seed)
+    kept_by = neighbours_kept_by(old, rng, sample=QUERIES, k=k) if k else None
+    for after in afters:
+        finite = np.isfinite(after.vectors).all(axis=1)
+        if not finite.all():
+            word = after.words[int(finite.argmin())]
+            raise WordbiasError(f"{after.name}: the vector of {word!r} leaves the range of float32")
+        rows, new = [*first], after.vectors[places]
+        if attribute is not None:
+            anew = along[1] if along else fitted(after)
+            after_it = {"n": n, "stage": "after", "length_ratio": length_ratio(old, new)}
+            rows += _bias_rows(name, frozen.measure(new), center, reference="before", **after_it)
+            rows += _bias_rows(name, anew.measure(new), center, reference="self", **after_it)
+        moved = displacement(old, new)
+        furthest = np.argsort(-moved, kind="stable")[:MOST_MOVED].tolist()
+        most_moved = [
+            _displacement_row(name, moved[[i]], word=before.words[chosen[i]]) for i in furthest
+        ]
+        rows += [_displacement_row(name, moved), *most_moved]
+        rows.append(_neighbour_row(name, k, None if kept_by is None else kept_by(new)))
+        yield Effect(rows, most_moved)
 
 
 def _bias_rows(
@@ -147,21 +173,17 @@ def _displacement_row(subject: str, moved: NDArray[np.float64], **details: Any) 
     return Row(subject, "displacement", float(moved.mean()), details)
 
 
-def _neighbour_rows(
-    subject: str, old: NDArray[np.float32], new: NDArray[np.float32], seed: int
-) -> Iterator[Row]:
-    k = min(NEIGHBOURS, len(old) - 1)
+def _neighbour_row(subject: str, k: int, kept: Float | None) -> Row:
     details = {"stage": "after", "setting": f"k={k}", **ideal("neighbours-preserved")}
-    if k < 1:
-        reason = "undefined: the vocabulary has a single word"
-        yield Row(subject, "neighbours-preserved", None, {**details, "reason": reason})
-        return
-    kept = neighbours_preserved(old, new, np.random.default_rng(seed), sample=QUERIES, k=k)
-    if len(kept) == 0:
-        reason = "undefined: every vector is zero before or after"
-        yield Row(subject, "neighbours-preserved", None, {**details, "n": 0, "reason": reason})
-        return
-    yield Row(subject, "neighbours-preserved", float(kept.mean()), {**details, "n": len(kept)})
+    if kept is None:
+        undefined = "undefined: the vocabulary has a single word"
+    else:
+        details["n"] = len(kept)
+        undefined = "" if len(kept) else "undefined: every vector is zero before or after"
+    if undefined:
+        details["reason"] = undefined
+    value = None if kept is None or undefined else float(kept.mean())
+    return Row(subject, "neighbours-preserved", value, details)
 
 
 # random removals
@@ -190,13 +212,6 @@ def _change_of(row: Row) -> Change | None:
     return row.measure, str(row.details.get("reference", ""))
 
 
-def drawn_changes(rows: Sequence[Row], drawn: Iterable[Sequence[Row]]) -> dict[Change, Float]:
-    """Return the changes by random removals, shape ``(draws,)`` each, of those in `rows`."""
-    found = [changes(one) for one in drawn]
-    known = {key: [one[key] for one in found if key in one] for key in changes(rows)}
-    return {key: np.array(values) for key, values in known.items() if values}
-
-
 def beside_null(
     before: Embedding,
     chain: Chain,
@@ -220,52 +235,104 @@ def beside_null(
     """
     part = before.subset([*vocabulary, *sorted(listed_words(attribute))])
 
-    def rows_of(one: Chain) -> list[Row]:
-        return effect(part, one(part), vocabulary, attribute, seed=seed).rows
-
-    rows = rows_of(chain)
-    return with_null(
-        rows, drawn_changes(rows, map(rows_of, random_chains(chain, draws, seed=seed)))
-    )
+    measured, nulls = beside_random(part, chain, vocabulary, attribute, draws, seed=seed)
+    return with_null(measured.rows, nulls)
 
 
-def with_null(rows: Sequence[Row], null: Mapping[Change, Float]) -> list[Row]:
+def beside_random(
+    part: Embedding,
+    chain: Chain,
+    vocabulary: Sequence[str],
+    attribute: Attribute,
+    draws: int,
+    *,
+    dims: int = 4,
+    center: bool = False,
+    seed: int = 0,
+) -> tuple[Effect, dict[str, Null]]:
+    """Measure a chain, and chains of random directions in its place.
+
+    Parameters
+    ----------
+    part
+        At least the vocabulary and the `listed_words`.
+
+    Returns
+    -------
+    Effect, dict
+        The effect of the chain, and the changes by random removals. ``null``: with the same
+        weights; ``null_as_far``: of as many directions as move words as far as the chain, see
+        `chains_as_far`; ``null_covariance``: the same, with directions drawn by the words'
+        covariance. Empty without draws.
+    """
+    drawn = {"null": list(random_chains(chain, draws, seed=seed))} if draws else {}
+    nulls: dict[str, Null] = {}
+    directions: dict[str, Float] = {}
+    for name, by_covariance in (("null_as_far", False), ("null_covariance", True)) * bool(draws):
+        try:
+            drawn[name], directions[name] = chains_as_far(
+                chain, part, vocabulary, draws, by_covariance=by_covariance, seed=seed
+            )
+        except WordbiasError as error:
+            nulls[name] = str(error)
+    results = (one(part) for chains in ([chain], *drawn.values()) for one in chains)
+    measured = effects(part, results, vocabulary, attribute, dims=dims, center=center, seed=seed)
+    own = next(measured)
+    for name, chains in drawn.items():
+        found = [changes(one.rows) for one in islice(measured, len(chains))]
+        known = {key: [one[key] for one in found if key in one] for key in changes(own.rows)}
+        changed = {key: np.array(values) for key, values in known.items() if values}
+        if name in directions:
+            changed["directions", ""] = directions[name]
+        nulls[name] = changed
+    return own, nulls
+
+
+def with_null(rows: Sequence[Row], nulls: Mapping[str, Null]) -> list[Row]:
     """Add to rows after a removal their change, and what random removals changed.
 
     Parameters
     ----------
     rows
         Rows of `effect`.
-    null
-        Changes by random removals, shape ``(draws,)`` each.
+    nulls
+        See `beside_random`.
 
     Returns
     -------
     list of Row
-        With `change`; of the random changes their mean `null`, the middle 95 % (`null_low`,
-        `null_high`) and number `null_draws`; `null_less`, how many are smaller in size; and the
-        two-sided `null_p`, (1 + those that are not smaller) / (1 + draws).
+        With `change`; for each name of `nulls`, such as `null`, the mean of the random changes
+        (`null`), the middle 95 % (`null_low`, `null_high`) and number (`null_draws`); `null_less`,
+        how many are smaller in size; and the two-sided `null_p`, (1 + those that are not smaller) /
+        (1 + draws). The row of displacement also has the mean number of directions,
+        `null_as_far_directions`, or the reason why there is no such null, `null_as_far_reason`.
     """
     real = changes(rows)
     made = []
     for row in rows:
         key = _change_of(row)
-        if key in null and key in real:
-            drawn = null[key]
-            size, sizes = abs(real[key]), np.abs(drawn)
-            row = replace(
-                row,
-                details={
-                    **row.details,
+        if key is None or key not in real:
+            made.append(row)
+            continue
+        details = dict(row.details)
+        for name, null in nulls.items():
+            about = {} if isinstance(null, str) else null
+            if key in about:
+                size, drawn = abs(real[key]), about[key]
+                sizes = np.abs(drawn)
+                details |= {
                     "change": real[key],
-                    "null": float(drawn.mean()),
-                    **ends(drawn, "null"),
-                    "null_draws": len(drawn),
-                    "null_less": int((sizes < size).sum()),
-                    "null_p": p_of_null(sizes, size),
-                },
-            )
-        made.append(row)
+                    name: float(drawn.mean()),
+                    **ends(drawn, name),
+                    f"{name}_draws": len(drawn),
+                    f"{name}_less": int((sizes < size).sum()),
+                    f"{name}_p": p_of_null(sizes, size),
+                }
+            if row.measure == "displacement" and isinstance(null, str):
+                details[f"{name}_reason"] = null
+            elif row.measure == "displacement" and ("directions", "") in about:
+                details[f"{name}_directions"] = float(about["directions", ""].mean())
+        made.append(replace(row, details=details))
     return made
 
 
@@ -392,7 +459,7 @@ class Study:
     chance
         Values by chance, by measure.
     null
-        Changes by random removals; see `with_null`.
+        Changes by random removals; see `beside_random`.
     lists
         Values over redrawn word lists; see `over_lists`.
     """
@@ -402,7 +469,7 @@ class Study:
     diagnosis: Diagnosis
     measured: Effect
     chance: Values
-    null: Mapping[Change, Float]
+    null: Mapping[str, Null]
     lists: Mapping[Stage, Float]
 
     @cached_property
@@ -485,7 +552,7 @@ def study(
     chance
         Values by chance; see `chance_levels`.
     null
-        Number of removals with the same weights along random directions.
+        Number of random removals of each kind; see `beside_random`.
     lists
         Number of redraws of the word lists.
     """
@@ -496,14 +563,9 @@ def study(
     def removal(subspace: Subspace) -> Projection:
         return Projection(reweighted(subspace, weights), hard)
 
-    def effect_of(removal: Projection) -> Effect:
-        return effect(part, transformed(part, removal), vocabulary, attribute, **options)
-
     projection = removal(diagnosis.subspace)
-
-    measured = effect_of(projection)
-    removals = random_removals(projection, null, seed=seed)
-    by_chance = drawn_changes(measured.rows, (effect_of(one).rows for one in removals))
+    chain = Chain((Fitted(projection.name, (projection,)),))
+    measured, by_chance = beside_random(part, chain, vocabulary, attribute, null, **options)
     redrawn_lists = over_lists(part, vocabulary, attribute, removal, lists, **options)
     return Study(
         projection, vocabulary, diagnosis, measured, chance or {}, by_chance, redrawn_lists

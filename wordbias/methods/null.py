@@ -1,21 +1,30 @@
-"""Random directions in place of fitted ones: what a removal of the same weights does by itself.
+"""Random directions in place of fitted ones: what a removal does by itself.
+
+A random direction has less of the words than a fitted one: the same weights move words less. The
+second null moves them as far.
 
 A file of its own because three packages import it: methods, encoders, and the study of NLI models.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
+from wordbias.arrays import unit
+from wordbias.embedding import Embedding
 from wordbias.errors import UsageError, WordbiasError
+from wordbias.measures.movement import displacement
 from wordbias.methods.fitted import Chain
 from wordbias.methods.leace import Erasure
 from wordbias.methods.transform import Normalise, Projection, Shift, Step
 from wordbias.subspace import Subspace, random_frame
 
+Float = NDArray[np.float64]
 NO_PROJECTION = {
     "bam": "averages vectors with their image under an alignment",
     "oscar": "rotates",
@@ -24,8 +33,10 @@ NO_PROJECTION = {
     "gn-glove": "sets a coordinate of the vectors to 0",
 }
 """Methods without directions that random ones could replace, and what they do."""
-_DRAWS = 1
-"""Key of the random numbers of removals, where `wordbias.measures.chance` has none."""
+_NOTHING = 1e-24
+"""Share of a squared length that rounding leaves of nothing."""
+_DRAWS, _AS_FAR, _BY_COVARIANCE = 1, 2, 3
+"""Keys of the random numbers of removals, where `wordbias.measures.chance` has none."""
 
 
 def random_step(step: Projection | Erasure, rng: np.random.Generator) -> Projection | Erasure:
@@ -67,6 +78,138 @@ def random_chains(chain: Chain, draws: int, *, seed: int = 0) -> Iterator[Chain]
     WordbiasError
         If a method is not made of projections, or gives words new vectors.
     """
+    _check(chain)
+    for draw in range(draws):
+        rng = _generator(seed, draw)
+        parts = [
+            replace(part, steps=tuple(_drawn(step, rng) for step in part.steps))
+            for part in chain.parts
+        ]
+        yield Chain(tuple(parts))
+
+
+def chains_as_far(
+    chain: Chain,
+    embedding: Embedding,
+    words: Sequence[str],
+    draws: int,
+    *,
+    by_covariance: bool = False,
+    seed: int = 0,
+) -> tuple[list[Chain], Float]:
+    r"""Draw chains with one removal of random directions, which moves words as far.
+
+    It stands in place of the last removal of `chain`; all others are left out. Its weights are 1,
+    for as many directions as are needed, and less for the last, so that the displacement is that of
+    `chain`. Displacement is the mean of :math:`\|w' / \|w'\| - w / \|w\|\|` over the words, where w
+    is the word after the chain without its removals: what only scales or shifts vectors, as in
+    `hard` and `double-hard`, is no removal, and both sides do it.
+
+    Parameters
+    ----------
+    embedding, words
+        The words that displacement is counted over.
+    by_covariance
+        Draw directions from the normal distribution with the covariance of the words, so that they
+        have as much of them as the words' own differences. By default they are uniform.
+
+    Returns
+    -------
+    list of Chain, ndarray
+        The chains, and the number of directions of each, its weights added up, shape ``(draws,)``.
+
+    Raises
+    ------
+    WordbiasError
+        If a method is not made of projections, or gives words new vectors; or if the removal of all
+        directions but one does not move the words as far.
+    """
+    _check(chain)
+    part = embedding.subset(words)
+    i, j = max(
+        (i, j)
+        for i, one in enumerate(chain.parts)
+        for j, step in enumerate(one.steps)
+        if isinstance(step, (Projection, Erasure))
+    )
+    own, last = chain.parts[i], chain.parts[i].steps[j]
+    bias = last.bias if isinstance(last, Erasure) else np.zeros(part.dim)
+    head, tail = _kept(own.steps[:j]), _kept(own.steps[j + 1 :])
+    others = [replace(one, steps=_kept(one.steps)) for one in chain.parts]
+    moves = [word not in own.exempt for word in part.words]
+    x = Chain((*others[:i], replace(own, steps=head)))(part).vectors[moves].astype(float)
+    start, end = (unit(one(part).vectors) for one in (Chain(tuple(others)), chain))
+    target = float(displacement(start, end).mean())
+
+    root = _root_of_covariance(x) if by_covariance else np.eye(part.dim)
+    made, directions = [], np.zeros(draws)
+    for draw in range(draws):
+        rng = np.random.default_rng((seed, draw, _BY_COVARIANCE if by_covariance else _AS_FAR))
+        frame = np.linalg.qr(root @ rng.standard_normal((root.shape[1], root.shape[1])))[0].T
+        weights, most = _weights_as_far(x, bias, frame, target * len(part))
+        if weights is None:
+            raise WordbiasError(
+                f"{chain.name} moves words by {target:.3f} at length one, on average; the removal "
+                f"of all random directions but one moves them by {most / len(part):.3f} at most"
+            )
+        removal: Step = Projection(Subspace(drawn := frame[: len(weights)], weights))
+        if isinstance(last, Erasure):
+            removal = Erasure(drawn.T * weights, drawn, bias)
+        directions[draw] = weights.sum()
+        parts = [*others[:i], replace(own, steps=(*head, removal, *tail)), *others[i + 1 :]]
+        made.append(Chain(tuple(parts)))
+    return made, directions
+
+
+def _weights_as_far(
+    x: Float, bias: Float, frame: Float, target: float
+) -> tuple[Float | None, float]:
+    """Return the weights, of the first rows of a frame, that turn rows by `target` in sum.
+
+    None, and the largest sum, where all directions but one do not turn them as far.
+    """
+    from scipy.optimize import brentq
+
+    along = frame @ x.T
+    less = along - (frame @ bias)[:, None]  # what a weight of 1 removes
+    square, product, less_square = np.einsum("nd,nd->n", x, x), along * less, less**2
+
+    def turned(weights: Float) -> float:
+        """Sum the distances of rows before and after, both at length one."""
+        k = len(weights)
+        first = weights @ product[:k]
+        dot, after = square - first, square - 2 * first + weights**2 @ less_square[:k]
+        cosine = np.where(square > 0, 0.5, 1)  # a row that nothing is left of moves by its length
+        where = after > _NOTHING * square
+        np.divide(dot, np.sqrt(square * np.maximum(after, 0)), out=cosine, where=where)
+        return float(np.sqrt(np.maximum(2 - 2 * cosine, 0)).sum())
+
+    most = min(len(frame), x.shape[1] - 1)
+    few = 1
+    while few < most and turned(np.ones(few)) < target:
+        few = min(2 * few, most)
+    k = bisect_left(range(1, few + 1), target, key=lambda k: turned(np.ones(k))) + 1
+    if k > few:
+        return None, turned(np.ones(most))
+    whole = np.ones(k - 1)
+
+    def missed(weight: float) -> float:
+        return turned(np.append(whole, weight)) - target
+
+    last = 0.0 if missed(0) >= 0 else float(brentq(missed, 0, 1, xtol=1e-12))
+    return np.append(whole, last), target
+
+
+def _root_of_covariance(x: Float) -> Float:
+    """Return R with R Rᵀ the covariance of rows, shape ``(d, rank)``."""
+    values, vectors = np.linalg.eigh(np.cov(x.T, bias=True))
+    kept = values > values[-1] * len(values) * np.finfo(float).eps
+    root: Float = vectors[:, kept] * np.sqrt(values[kept])
+    return root
+
+
+def _check(chain: Chain) -> None:
+    """Refuse a chain that does more than to remove directions, scale and shift."""
     for part in chain.parts:
         if len(part.replaced):
             raise WordbiasError(
@@ -76,13 +219,6 @@ def random_chains(chain: Chain, draws: int, *, seed: int = 0) -> Iterator[Chain]
         for step in part.steps:
             if not isinstance(step, (Projection, Erasure, Normalise, Shift)):
                 raise WordbiasError(_refusal(part.name, f"has a step {step.kind}"))
-    for draw in range(draws):
-        rng = _generator(seed, draw)
-        parts = [
-            replace(part, steps=tuple(_drawn(step, rng) for step in part.steps))
-            for part in chain.parts
-        ]
-        yield Chain(tuple(parts))
 
 
 def refuse_no_projection(names: Sequence[str]) -> None:
@@ -97,6 +233,11 @@ def _refusal(name: str, what: str) -> str:
         f"--null puts random directions in place of those that a method projects out, and {name} "
         f"{what}: leave it out, or --null"
     )
+
+
+def _kept(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Return the steps that remove nothing."""
+    return tuple(step for step in steps if not isinstance(step, (Projection, Erasure)))
 
 
 def _drawn(step: Step, rng: np.random.Generator) -> Step:
