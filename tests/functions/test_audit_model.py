@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import planted_encoder
 import pytest
 import small_word_lists
@@ -27,6 +26,7 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.usefixtures("one_thread", "few_names")
 Cli = Callable[..., Any]
 NAMES = 40
+PROBED = ("best-probe", "ridge-probe", "rbf-probe")
 ALL = "probe,untrained,seat,ceat,pronouns"
 
 
@@ -77,16 +77,19 @@ def test_planted_gender_is_found_in_every_layer(page: Page) -> None:
 
 
 def test_a_projection_removes_it_and_the_change_is_paired(page: Page) -> None:
-    for measure, name in (("compression", "first names"), ("pronoun-stereotype", None)):
+    probes = [(measure, "first names") for measure in ("compression", *PROBED)]
+    for measure, name in (*probes, ("pronoun-stereotype", None)):
         (before,) = of(page, measure, stage="before", layer=3, set=name)
         (after,) = of(page, measure, stage="hard", layer=3, set=name)
         assert after.details["change"] == pytest.approx(after.value - before.value)
         assert after.details["change_high"] < 0
-        assert after.details["chance"] == before.details["chance"]
-        assert after.details["beyond_chance"] is False
+        if measure not in PROBED:  # of these each stage has its own permutations
+            assert after.details["chance"] == before.details["chance"]
+        # of the direction that the pairs show, a code of 80 names reads no rest, but probes do
+        assert after.details["beyond_chance"] is (measure in PROBED)
     rows = [row.to_dict() for row in page.rows]
     assert helps(ModelRows("planted", rows), "hard") is True
-    assert any("hard helps: " in line for line in page.heading)
+    assert any("hard helps a little: " in line for line in page.heading)
 
 
 def test_rows_follow_the_contract(page: Page) -> None:
@@ -110,21 +113,18 @@ def test_rows_follow_the_contract(page: Page) -> None:
 def test_what_is_left_is_the_share_beyond_chance(page: Page) -> None:
     for label in ("hard", "mhd:dims=2"):
         (left,) = of(page, "bias-left", stage=label)
-        shares = []
-        for measure, name, neutral in (
-            ("compression", "first names", 1),
-            ("pronoun-stereotype", None, 0),
-        ):
-            (before,) = of(page, measure, stage="before", layer=3, set=name)
-            (after,) = of(page, measure, stage=label, layer=3, set=name)
-            d0, d1 = (
-                abs(max(row.value, neutral) - neutral) if neutral else abs(row.value)
-                for row in (before, after)
+        shares = {}
+        for measure in (*PROBED, "pronoun-stereotype"):
+            (before,), (after,) = (
+                of(page, measure, stage=one, layer=3) for one in ("before", label)
             )
-            chance = abs(before.details["chance"] - neutral)
-            shares.append(max(0, d1 - chance) / (d0 - chance))
-        assert left.value == pytest.approx(np.mean(shares))
-        assert list(left.details["of"].values()) == pytest.approx(shares)
+            chance = [abs(one.details["chance"]) for one in (before, after)]
+            if measure not in PROBED:
+                chance[1] = chance[0]
+            beyond = abs(before.value) - chance[0]
+            shares[measure] = max(0, abs(after.value) - chance[1]) / beyond
+        assert left.value == pytest.approx(max(shares.values()))
+        assert left.details["of"] == pytest.approx(shares)
         costs = [of(page, name, stage=label)[0].value for name in left.details["costs"]]
         assert left.details["kept"] == pytest.approx(min(costs))
     assert any(row.details["pareto"] for row in of(page, "bias-left"))

@@ -49,6 +49,8 @@ def rows_of_stage(stage: str, shift: float) -> Rows:
             found.append(row("compression", 1.0, stage, set=f"{NAMES}, untrained encoder", **about))
         found.append(row("seat", 1.2 - shift, stage, set="weat6", n=sizes, p_holm=0.01, **about))
         found.append(row("ceat", 0.6, stage, set="weat6", n=sizes, **about))
+    for measure in ("best-probe", "ridge-probe", "rbf-probe"):
+        found.append(row(measure, 0.9 - shift / 3, stage, set=NAMES, **about))
     about = {"neutral": 0.0, "better": "neutral", **ends, **chance}
     found.append(row("pronoun-stereotype", 0.6 - shift / 2, stage, **about))
     found.append(row("pronoun-gap", -0.03, stage, **about))
@@ -93,6 +95,8 @@ def test_the_first_table_has_a_column_for_each_projection_and_says_which_help() 
     assert by_name["Probing: compression"][1] == "−0.40 to 0.40"
     assert by_name["Probing: compression"][2].endswith("; Δ −1.00 (−0.90 to −0.10)")
     assert by_name["accuracy of the probe"][0] == "0.90 (0.10 to 0.90)"
+    for probe in ("best probe", "linear ridge probe", "RBF ridge probe"):
+        assert by_name[f"gender of unseen names, {probe}"][0] == "0.90 (0.10 to 0.90)"
     assert by_name["bias left, of that beyond chance"] == ["", "", *["20%"] * len(COLUMNS)]
     assert by_name["does it help?"] == ["", "", *["helps"] * len(COLUMNS)]
 

@@ -95,7 +95,9 @@ def audit(
     GPT-2 or Llama, is audited on sentences that come with wordbias: how easily the gender of first
     names is read off each layer, association tests (SEAT and CEAT), occupations between she and he,
     and the pronoun that a decoder expects; before and after projections of the vectors that its
-    head or pooling reads, and inside it, with what each costs.
+    head or pooling reads, and inside it, with what each costs. What a projection leaves is judged
+    by the best of several tuned probes on names that these have not seen, which takes about a fifth
+    of the time.
 
     Parameters
     ----------

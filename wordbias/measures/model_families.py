@@ -60,6 +60,16 @@ _INDEPENDENCE = Measure(
     better="lower",
     caution="that predictions are right: a perfect classifier has more if true classes differ",
 )
+_BEST = Measure(
+    name="best-probe",
+    title="balanced accuracy of the best probe",
+    question="how often does the best of several tuned probes predict the label of a new group?",
+    scale="0 … 1",
+    neutral="1 over the number of classes",
+    better="lower",
+    caution="that it is gone: another classifier, or more rows, may find it",
+    short="best probe",
+)
 _PROBED = Measure(
     name="linear-probe",
     title="accuracy of a linear probe",
@@ -168,6 +178,44 @@ MODEL_FAMILIES = (
         method="Online codes of a probe over growing blocks; random labels as a control.",
         source="Voita and Titov (2020); control: Hewitt and Liang (2019); Orgad et al. (2022).",
         main="compression",
+    ),
+    Family(
+        key="best-probe",
+        title="The best of several probes: what is left to read?",
+        measures=(
+            _BEST,
+            replace(
+                _BEST,
+                name="ridge-probe",
+                title="balanced accuracy of the linear probe",
+                question="the same, of a linear ridge classifier alone",
+                short="linear ridge probe",
+            ),
+            replace(
+                _BEST,
+                name="rbf-probe",
+                title="balanced accuracy of the RBF probe",
+                question="the same, of a ridge classifier with a Gaussian kernel alone",
+                short="RBF ridge probe",
+            ),
+        ),
+        area=ENCODERS,
+        section=False,
+        question="Does any of several tuned probes read a label off groups that it has not seen?",
+        limits=(
+            "Two kinds of probe on at most 1,500 rows: a larger one, or more rows, may read more. "
+            "What is correlated with the label is read too."
+        ),
+        method=(
+            "Kernel ridge classifiers. Penalty, width and probe are chosen on inner folds by group "
+            "and tested on an outer fold. Chance: labels permuted over groups, with tuning and "
+            "choice repeated for each."
+        ),
+        source=(
+            "Nested cross-validation: Varma and Simon (2006); permutations: Ojala and Garriga "
+            "(2010)."
+        ),
+        main="best-probe",
     ),
     Family(
         key="scrub",

@@ -11,6 +11,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from wordbias.measures.held_out_probes import BEST, NOT_CODED, PROBES
+from wordbias.measures.registry import short_title
 from wordbias.pages.lines import chance_range, interval, is_number, minus, value_text, with_change
 from wordbias.pages.section import Answer
 from wordbias.pages.verdicts import degree
@@ -30,10 +32,10 @@ LIMITS = {ORDER: 0.95, NEIGHBOURS: 0.9, PERPLEXITY_KEPT: 0.95}
 """Smallest value of each cost of a projection that helps."""
 SIGNIFICANT = 0.05
 """Largest p of SEAT, corrected for the number of queries, that counts as a finding."""
-MAIN = (COMPRESSION, STEREOTYPE, EXPECTED)
+MAIN = (BEST, STEREOTYPE, EXPECTED)
 _COSTS = {ORDER: "the order of similarities", NEIGHBOURS: "the nearest sentences"}
 _WORDS = {
-    COMPRESSION: "compression",
+    BEST: "accuracy of the best probe on unseen names",
     STEREOTYPE: "correlation with the share of women",
     EXPECTED: "correlation of the expected pronoun with the share of women",
 }
@@ -95,7 +97,7 @@ class ModelRows:
     ) -> Found | None:
         """Return the row of a measure with a value, at the last layer by default."""
         wanted = self.last if layer is None else layer
-        if not name and measure in (COMPRESSION, ACCURACY, "selectivity"):
+        if not name and measure in (COMPRESSION, ACCURACY, "selectivity", BEST, *PROBES):
             name = NAMES
         return next(
             (
@@ -225,20 +227,28 @@ def _readable(one: ModelRows) -> list[str]:
     by_layer = {
         layer: row for layer in one.layers if (row := one.get(COMPRESSION, layer=layer)) is not None
     }
-    output = by_layer.get(one.last)
+    output, read = by_layer.get(one.last), one.get(BEST)
     if output is None:
         return []
     shown = (
         f"compression is {_value(output)} in the last layer, {output.get('neutral', 1):.3g} where "
         "nothing is read"
     )
-    if not any(row.get("beyond_chance") for row in by_layer.values()):
+    is_read = read is not None and bool(read.get("beyond_chance"))
+    if read is not None:
+        shown = (
+            f"the best probe is right for {_value(read)} of unseen names in the last layer (chance "
+            f"{chance_range(read)}), and {shown}"
+        )
+        if is_read and not output.get("beyond_chance"):
+            shown += f" ({NOT_CODED})"
+    if not is_read and not any(row.get("beyond_chance") for row in by_layer.values()):
         return [
             "The gender of a first name cannot be read off sentences that do not state it, as far "
-            f"as a linear probe can tell: {shown}, and no layer is beyond chance."
+            f"as these probes can tell: {shown}, and no layer is beyond chance."
         ]
     most = max(by_layer, key=lambda layer: float(by_layer[layer]["value"]))
-    if not output.get("beyond_chance"):
+    if not is_read and not output.get("beyond_chance"):
         return [
             "The gender of a first name cannot be read off the vectors of sentences that do not "
             f"state it: {shown}, which is at chance. Inside the {one.kind} it can, most in layer "
@@ -419,7 +429,7 @@ def _verdict(one: ModelRows, label: str) -> list[str]:
     if costs:
         over = "; ".join(_cost(one, label, m, row) for m, row in costs.items())
         text += f", for it costs too much ({over})"
-    share = "" if left is None else f"{left['value']:.0%} of the bias beyond chance is left, "
+    share = "" if left is None else f"{left['value']:.0%} of {_worst(left)} is left, "
     moved = "; ".join(_step(one, measure, label, steps[measure]) for measure in steps)
     kept = [
         f"{_value(row)} of {_COSTS[m]}"
@@ -430,6 +440,17 @@ def _verdict(one: ModelRows, label: str) -> list[str]:
     if PERPLEXITY_KEPT not in costs and (after := _perplexity(one, label)):
         cost += f" {after[0].upper()}{after[1:]}."
     return [f"{text}: {share}{moved}.{cost}{_contradictions(one, label)}"]
+
+
+def _worst(left: Found) -> str:
+    """Name the measure of which most is left."""
+    of = left.get("of")
+    worst = max(of, key=of.__getitem__) if isinstance(of, dict) and of else None
+    if worst is None:
+        return "the bias beyond chance"
+    if worst in (BEST, *PROBES):
+        return f"what the {short_title(worst)} reads beyond chance"
+    return f"the {_WORDS.get(worst, worst)} beyond chance"
 
 
 def _cost(one: ModelRows, label: str, measure: str, row: Found) -> str:
@@ -461,13 +482,10 @@ def _step(one: ModelRows, measure: str, label: str, direction: str) -> str:
 def _contradictions(one: ModelRows, label: str) -> str:
     """Name the measures that say something else than the main ones."""
     texts = []
-    compression, accuracy = one.get(COMPRESSION, label), one.get(ACCURACY, label)
+    compression, read = one.get(COMPRESSION, label), one.get(BEST, label)
     hidden = compression is not None and not compression.get("beyond_chance")
-    if hidden and accuracy is not None and accuracy.get("beyond_chance"):
-        texts.append(
-            f"a probe still guesses more names than at chance (accuracy {_value(accuracy)}, chance "
-            f"{chance_range(accuracy)})"
-        )
+    if compression is not None and hidden and read is not None and read.get("beyond_chance"):
+        texts.append(f"compression, {_value(compression)}, is {NOT_CODED}")
     for name in one.sets(SEAT):
         before, after = one.get(SEAT, name=name), one.get(SEAT, label, name=name)
         if before is not None and after is not None and _direction(before, after) == "worse":

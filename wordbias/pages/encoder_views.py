@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from wordbias.measures.registry import BY_KEY, FAMILY_OF, measure_title
+from wordbias.measures.held_out_probes import BEST, PROBES
+from wordbias.measures.registry import BY_KEY, FAMILY_OF, measure_title, short_title
 from wordbias.pages.encoder_answers import (
     ACCURACY,
     BEFORE,
@@ -60,7 +61,19 @@ MOVED, GAP, LEAN, SIMILARITY, SELECTIVITY = (
 EXPECTED_LEAN, BITS = "expected-pronoun-lean", "bits-per-byte"
 _OWN = (
     *(EXPECTED, EXPECTED_GAP, EXPECTED_LEAN, PERPLEXITY, BITS, PERPLEXITY_KEPT),
-    *(COMPRESSION, ACCURACY, SELECTIVITY, SEAT, CEAT, STEREOTYPE, GAP, LEAN, SIMILARITY),
+    *(
+        BEST,
+        *PROBES,
+        COMPRESSION,
+        ACCURACY,
+        SELECTIVITY,
+        SEAT,
+        CEAT,
+        STEREOTYPE,
+        GAP,
+        LEAN,
+        SIMILARITY,
+    ),
     *(ORDER, NEIGHBOURS, MOVED, LEFT, COLUMN),
 )
 _LOOKS = (("after", "circle"), ("refitted", "diamond"), ("first", "square"), ("second", "circle"))
@@ -112,7 +125,7 @@ def model_sections(rows: Sequence[Found]) -> list[Section]:
 def _summary(one: ModelRows, prefix: str) -> Section | None:
     """Show the main measures and the costs, a column for each projection."""
     stages = [BEFORE, *one.columns()]
-    measures = [COMPRESSION, ACCURACY, STEREOTYPE, EXPECTED, EXPECTED_GAP]
+    measures = [BEST, *PROBES, COMPRESSION, ACCURACY, STEREOTYPE, EXPECTED, EXPECTED_GAP]
     measures += [ORDER, NEIGHBOURS, MOVED, PERPLEXITY, BITS, PERPLEXITY_KEPT]
     cells = []
     for measure in measures:
@@ -137,7 +150,8 @@ def _summary(one: ModelRows, prefix: str) -> Section | None:
         cells.append(["does it help?", "", "", *said])
     note = (
         "In brackets the 95 % interval; after Δ the change since before and its interval, over the "
-        "same draws. chance: the range of values where there is nothing to find."
+        "same draws. chance: the range of values where there is nothing to find; of probes the "
+        "middle 90 % of permuted labels, above which p is at most .05."
     )
     table = Table(
         _titled(prefix, "The last layer, before and after each projection"),
@@ -151,7 +165,8 @@ def _summary(one: ModelRows, prefix: str) -> Section | None:
         "A projection helps if the interval of the change of a main measure "
         f"({' or '.join(map(measure_title, MAIN))}) that was beyond chance excludes 0 the better "
         "way, that of none the worse way, and no cost is beyond its limit, at least: "
-        f"{limits}. Bias left: the mean over these measures of the part beyond chance that is left."
+        f"{limits}. Bias left: the part beyond chance that is left of that one of these measures, "
+        "and of each probe, of which most is left."
     )
     return Section("projections", "Projections side by side", [lead], (), [Grid(table)], [method])
 
@@ -162,6 +177,8 @@ def _titled(prefix: str, title: str) -> str:
 
 
 def _title(measure: str) -> str:
+    if measure in (BEST, *PROBES):
+        return f"gender of unseen names, {short_title(measure)}"
     family = FAMILY_OF[measure].short
     return (
         f"{family}: {measure_title(measure)}" if measure == COMPRESSION else measure_title(measure)

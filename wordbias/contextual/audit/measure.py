@@ -20,6 +20,7 @@ from wordbias.contextual.audit.texts import Reader, TextVectors
 from wordbias.contextual.hooks import applied
 from wordbias.contextual.likelihood.causal_model import CausalModel
 from wordbias.errors import WordbiasError
+from wordbias.measures.held_out_probes import BEST, PROBES, HeldOut, read_groups
 from wordbias.probes.ceat.measure import Settings as CeatSettings
 from wordbias.probes.ceat.measure import ceat
 from wordbias.probes.encoder import Encoder
@@ -38,7 +39,7 @@ PARTS = ("probe", "untrained", "seat", "ceat", "pronouns", "likelihood")
 """Parts that can be left out."""
 OF_DECODERS = ("likelihood",)
 """Parts that only a decoder has."""
-MAIN = (COMPRESSION, STEREOTYPE, expected.STEREOTYPE)
+MAIN = (BEST, *PROBES, STEREOTYPE, expected.STEREOTYPE)
 """Measures whose values beyond chance a projection should lower."""
 COSTS = (ORDER, NEIGHBOURS, expected.KEPT)
 """Shares that a projection keeps."""
@@ -73,6 +74,8 @@ class Stage:
         The projection; None before.
     readings, pronouns, seats, ceats
         Results by layer, and by layer and query, which the stages after are compared with.
+    held_out
+        What the best probe reads of the names in the last layer.
     expected, predicted
         Pronouns that a decoder expects, and how well it predicts sentences.
     """
@@ -82,6 +85,7 @@ class Stage:
     kind: str
     projection: Fitted | None = None
     readings: dict[int, Reading] = field(default_factory=dict)
+    held_out: HeldOut | None = None
     pronouns: dict[int, Pronouns] = field(default_factory=dict)
     seats: dict[tuple[int, str], Seat] = field(default_factory=dict)
     ceats: dict[tuple[int, str], Row] = field(default_factory=dict)
@@ -246,7 +250,11 @@ class Measuring:
     # Parts
 
     def probe(self, stage: Stage, before: Stage | None) -> list[Row]:
-        """Read the gender of first names off their sentences, at every layer that differs."""
+        """Read the gender of first names off their sentences, at every layer that differs.
+
+        An online code is made of each layer. Several probes read the last one, which the verdict
+        on a projection is about.
+        """
         names = self.reader.texts.names
         texts, gender = [one.text for one in names], [one.gender for one in names]
         by_width: dict[int, list[int]] = {}
@@ -262,7 +270,11 @@ class Measuring:
             old = None if before is None else before.readings[layer]
             about = {**stage.about, "layer": layer}
             rows += reading.rows(self.subject, about, before=old, chance=old)
-        return rows
+        last = stage.vectors.take(self.reader.last, texts)
+        stage.held_out = read_groups(last, gender, [one.name for one in names], seed=self.seed)
+        about = {**stage.about, "layer": self.reader.last, "set": NAMES}
+        first = None if before is None else before.held_out
+        return [*rows, *stage.held_out.rows(self.subject, about, before=first)]
 
     def _untrained(self, load: Callable[[], Encoder], before: Stage) -> list[Row]:
         """Read the same off a model with random weights."""
@@ -459,12 +471,12 @@ def left_rows(
 ) -> list[Row]:
     """Return a row for each column: the share of the bias beyond chance that is left.
 
-    It is the mean over the main measures that are beyond chance before of
+    Of each main measure that is beyond chance before it is
     ``max(0, D_after − C) / (D_before − C)``, D being the distance from neutral the worse way and C
-    that of the chance level. ``kept`` is the smallest of the shares that were kept: the order of
-    similarities, nearest sentences, and of a decoder perplexity before divided by that after.
-    ``pareto`` marks columns of which no other leaves less bias and keeps as much, or keeps more and
-    leaves no more.
+    that of the chance level; of a probe, C is that of each stage. The value is the largest of them.
+    ``kept`` is the smallest of the shares that were kept: the order of similarities, nearest
+    sentences, and of a decoder perplexity before divided by that after. ``pareto`` marks columns of
+    which no other leaves less bias and keeps as much, or keeps more and leaves no more.
     """
     found = []
     for label in columns:
@@ -473,11 +485,11 @@ def left_rows(
             before, after = (_row(rows, measure, stage, layer) for stage in (BEFORE, label))
             if before is None or after is None or not before.details.get("beyond_chance"):
                 continue
-            neutral = float(before.details["neutral"])
-            chance = _distance(measure, before.details["chance"], neutral)
-            start, end = (
-                _distance(measure, float(one.value or 0), neutral) for one in (before, after)
-            )
+            if "left" in after.details:
+                of[measure] = after.details["left"]
+                continue
+            chance = abs(before.details["chance"])
+            start, end = (abs(float(one.value or 0)) for one in (before, after))
             if start > chance:
                 of[measure] = max(0.0, end - chance) / (start - chance)
         costs = {
@@ -488,7 +500,7 @@ def left_rows(
         about: dict[str, Any] = {"audit": kind, **stage_details(label), "layer": layer}
         about |= {"of": of, "costs": costs}
         about["kept"] = min(costs.values()) if costs else None
-        value = float(np.mean(list(of.values()))) if of else None
+        value = max(of.values(), default=None)
         if value is None:
             about["reason"] = "no main measure is beyond chance before"
         found.append(Row(subject, LEFT, value, about))
@@ -509,12 +521,6 @@ def _row(rows: Sequence[Row], measure: str, stage: str, layer: int) -> Row | Non
         ),
         None,
     )
-
-
-def _distance(measure: str, value: float, neutral: float) -> float:
-    """Return the distance from neutral, the worse way."""
-    away = value - neutral
-    return max(0.0, away) if measure == COMPRESSION else abs(away)
 
 
 def _pareto(row: Row, rows: Sequence[Row]) -> bool:

@@ -1,0 +1,398 @@
+"""What the best of several tuned probes reads of a label, on groups that it has not seen.
+
+A probe is a kernel ridge classifier, linear or with a Gaussian kernel. Its penalty and width, and
+the probe that counts as the best, are chosen on inner folds and tested on an outer fold. A group,
+such as a name or a person, is never divided between folds. Chance is the same with permuted labels:
+those of whole groups, and tuning and choice are repeated for each permutation, so that the best of
+several probes is compared with the best of as many.
+
+Ridge regression makes this cheap. With :math:`G = (K + λI)^{-1}`, the residuals of rows B of a fit
+that leaves them out are :math:`G_{BB}^{-1} (Gy)_B`: one inverse serves all folds, outer and inner,
+and each permuted label is one more column of y.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from wordbias.devices import one_thread
+from wordbias.errors import WordbiasError
+from wordbias.measures.registry import ideal
+from wordbias.results import Row
+from wordbias.statistics import Z95, normal_interval, p_of_null
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.intp]
+
+BEST, LINEAR, RBF = "best-probe", "ridge-probe", "rbf-probe"
+PROBES = (LINEAR, RBF)
+"""The probes, of which the best is chosen."""
+FOLDS = 5
+"""Outer folds. All but one of them are the inner ones."""
+DRAWS, FEWEST_DRAWS = 99, 19
+"""Permutations of the labels of two classes, and fewest of more classes."""
+ROWS = 1500
+"""Most rows that are read."""
+PENALTIES = (10.0, 1.0, 0.1, 0.01)
+"""Penalties, in units of the mean eigenvalue of the kernel."""
+WIDTHS = (1.0, 0.25)
+"""Widths of the Gaussian kernel, in units of the median squared distance."""
+LEVEL = 0.05
+"""Largest p of a value that is beyond chance."""
+NOT_CODED = "at chance: nothing there, or too few examples for this many dimensions"
+"""What a code at chance says where a probe is beyond it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Probed:
+    """One probe, or the best of several.
+
+    Attributes
+    ----------
+    measure
+        One of `PROBES`, or `BEST`.
+    value
+        Balanced accuracy: the mean over the classes, of the mean over their groups, of the share
+        of rows that is right.
+    shares
+        Share of the rows of each group that is right, shape ``(G,)``.
+    null
+        Values with permuted labels, shape ``(P,)``.
+    """
+
+    measure: str
+    value: float
+    shares: Array = field(repr=False)
+    null: Array = field(repr=False)
+
+    @property
+    def p(self) -> float:
+        """Return how often permuted labels are read as well."""
+        return p_of_null(self.null, self.value - 1e-9)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """What probes read of a label on groups that they have not seen.
+
+    Attributes
+    ----------
+    probes
+        The best, and each of `PROBES`.
+    classes
+        Class of each group, shape ``(G,)``.
+    n
+        Number of rows that were read.
+    notes
+        What was left out: rows beyond `ROWS`, and classes of fewer groups than `FOLDS`.
+    """
+
+    probes: tuple[Probed, ...]
+    classes: Integers = field(repr=False)
+    n: int
+    notes: tuple[str, ...] = ()
+
+    def rows(
+        self, subject: str, about: Mapping[str, Any], *, before: HeldOut | None = None
+    ) -> list[Row]:
+        """Return a row for each probe, with its interval over groups and its chance level.
+
+        A value is beyond chance if its p is at most `LEVEL`; ``chance_low`` and ``chance_high`` are
+        the ends between which permuted labels lie otherwise.
+
+        Parameters
+        ----------
+        before
+            The same groups before a method. The details have the change, and ``left``, the share of
+            what was beyond chance before.
+        """
+        k, rows = int(self.classes.max()) + 1, []
+        for i, probe in enumerate(self.probes):
+            null = np.sort(probe.null)
+            rank = int(LEVEL * (len(null) + 1))
+            ends = normal_interval(probe.value, _error(probe.shares, self.classes, Z95**2 / 2))
+            details: dict[str, Any] = {
+                **about,
+                "n": self.n,
+                "groups": len(self.classes),
+                **ideal(probe.measure),
+                "neutral": 1 / k,
+                "low": max(0.0, ends.low),
+                "high": min(1.0, ends.high),
+                "p": probe.p,
+                "chance": float(null.mean()),
+                "chance_low": float(null[rank - 1]),
+                "chance_high": float(null[-rank]),
+                "chance_draws": len(null),
+                "beyond_chance": probe.p <= LEVEL,
+            }
+            if before is not None:
+                details |= self._since(probe, before.probes[i])
+            rows.append(Row(subject, probe.measure, probe.value, details))
+        return rows
+
+    def _since(self, probe: Probed, old: Probed) -> dict[str, float]:
+        """Return the change of a probe and the share left, with their intervals over groups."""
+        details = {"change": probe.value - old.value}
+        error = _error(probe.shares - old.shares, self.classes)
+        details["change_low"], details["change_high"] = normal_interval(details["change"], error)
+        beyond = old.value - float(old.null.mean())
+        if old.p <= LEVEL and beyond > 0:
+            left = details["left"] = max(0.0, probe.value - float(probe.null.mean())) / beyond
+            error = _error(probe.shares - left * old.shares, self.classes) / beyond
+            ends = normal_interval(left, error)
+            details |= {"left_low": max(0.0, ends.low), "left_high": ends.high}
+        return details
+
+
+def read_groups(
+    x: ArrayLike,
+    labels: ArrayLike,
+    groups: ArrayLike | None = None,
+    *,
+    seed: int = 0,
+    rounding: float = float(np.finfo(np.float32).eps),
+) -> HeldOut:
+    """Read a label off vectors with several probes, on groups that these have not seen.
+
+    Parameters
+    ----------
+    x
+        Vectors, shape ``(n, d)``. No method may have been fitted to these rows.
+    labels
+        Label of each, shape ``(n,)``.
+    groups
+        Group of each, such as a name or a person, which has one label; by default each is a group
+        of its own.
+    seed
+        Seed of the folds and of the permutations.
+    rounding
+        Relative error of a value; see `scaled`.
+
+    Raises
+    ------
+    WordbiasError
+        If a group has two labels, or fewer than two classes have `FOLDS` groups.
+    """
+    x, names = np.asarray(x), np.asarray(labels)
+    units = np.arange(len(x)) if groups is None else np.unique(groups, return_inverse=True)[1]
+    rng, notes = np.random.default_rng(seed), []
+    label_names, codes = np.unique(names, return_inverse=True)
+    _check_groups(codes, units, label_names)
+    counts = np.bincount(codes[np.unique(units, return_index=True)[1]])
+    many = counts >= FOLDS
+    if many.sum() < 2:
+        raise WordbiasError(
+            f"probes on held-out groups need {FOLDS} groups in each of two classes at least; "
+            f"{int(many.sum())} of {len(many)} have as many: give more examples"
+        )
+    if not many.all():
+        few = ", ".join(f"{name:.40}" for name in label_names[~many][:FOLDS].astype(str))
+        notes.append(f"classes of fewer than {FOLDS} groups are not read: {few}")
+    rows = np.flatnonzero(many[codes])
+    if len(rows) > ROWS:
+        rows = _drawn(rows, codes, units, rng)
+        notes.append(f"{len(rows):,} of {len(x):,} rows are read, drawn by group")
+    x = scaled(x[rows].astype(np.float32), np.zeros((0, x.shape[1]), np.float32), rounding)[0]
+    _, first, units = np.unique(units[rows], return_index=True, return_inverse=True)
+    classes = np.unique(codes[rows][first], return_inverse=True)[1].astype(np.intp)
+    with one_thread():
+        probes = _probed(x.astype(np.float64), classes, units.astype(np.intp), rng)
+    return HeldOut(probes, classes, len(rows), tuple(notes))
+
+
+def scaled(
+    training: NDArray[np.floating[Any]], tested: NDArray[np.floating[Any]], rounding: float
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Centre coordinates and bring them to one spread, by the training rows, in place.
+
+    A coordinate that varies only by rounding is set to zero: scaled up, what rounding left of a
+    label could be read again. Values are rounded one by one, so that a large coordinate does not
+    make others constant; only float32 arithmetic mixes them.
+    """
+    x = training.astype(np.float32, copy=False)
+    n, finest = len(x), float(np.finfo(np.float32).eps)
+    sizes = np.sqrt(np.einsum("nd,nd->d", x, x, dtype=np.float64) / n)
+    mixed = finest * np.sqrt((sizes**2).mean())
+    mean = x.mean(0, dtype=np.float64).astype(np.float32)
+    x -= mean
+    spread = np.sqrt(np.einsum("nd,nd->d", x, x, dtype=np.float64) / n)
+    constant = spread <= 10 * np.maximum(max(rounding, finest) * sizes, mixed)
+    scale = np.where(constant, 0, 1 / np.where(constant, 1, spread)).astype(np.float32)
+    x *= scale
+    y = tested.astype(np.float32, copy=False)
+    y -= mean
+    y *= scale
+    return x, y
+
+
+def _check_groups(codes: Integers, units: Integers, names: NDArray[Any]) -> None:
+    """Refuse a group with two labels."""
+    pairs = np.unique(np.stack([units, codes]), axis=1)
+    same = np.flatnonzero(np.diff(pairs[0]) == 0)
+    if len(same):
+        one, other = (str(name) for name in names[pairs[1, same[0] : same[0] + 2]])
+        raise WordbiasError(
+            f"a group has the labels {one!r:.40} and {other!r:.40}; labels are permuted over "
+            "groups, so that each needs one label"
+        )
+
+
+def _drawn(rows: Integers, codes: Integers, units: Integers, rng: np.random.Generator) -> Integers:
+    """Draw groups until there are `ROWS` rows, as many of each class as it has."""
+    order = rng.permutation(len(rows))
+    _, place, sizes = np.unique(units[rows][order], return_index=True, return_counts=True)
+    classes = codes[rows][order][place]
+    rank = np.empty(len(place), np.intp)
+    for one in np.unique(classes):
+        of = np.flatnonzero(classes == one)
+        rank[of[np.argsort(place[of])]] = np.arange(len(of))
+    by_rank = np.lexsort((place, rank))
+    chosen = by_rank[np.cumsum(sizes[by_rank]) <= ROWS]
+    some = np.unique(units[rows])[chosen]
+    drawn: Integers = rows[np.isin(units[rows], some)]
+    return drawn
+
+
+# Probes
+
+
+def _kernels(x: Array) -> Iterator[tuple[str, Array]]:
+    """Yield the kernel matrices of the probes, centred, of mean diagonal 1, with an intercept."""
+    inner = x @ x.T
+    norms = np.diag(inner)
+    squares = np.maximum(norms[:, None] + norms - 2 * inner, 0)
+    median = float(np.median(squares[np.triu_indices(len(x), 1)])) or float(squares.max()) or 1.0
+    kernels = [(LINEAR, inner), *((RBF, np.exp(-squares / (w * median))) for w in WIDTHS)]
+    for name, kernel in kernels:
+        centred = kernel - kernel.mean(0)
+        centred -= centred.mean(1)[:, None]
+        size = np.trace(centred) / len(x)
+        yield name, centred / (size if size > 0 else 1) + 1
+
+
+def _left_out(
+    kernel: Array, penalty: float, y: Array, folds: Sequence[Integers]
+) -> tuple[Array, Array]:
+    """Return what ridge regression predicts for rows that its fit leaves out.
+
+    Returns
+    -------
+    outer, inner
+        Of each row without its fold, shape ``(n, m)``; and without a second fold too, by the number
+        of that fold, shape ``(J, n, m)``.
+    """
+    from scipy.linalg import cho_factor, cho_solve, lapack
+
+    factor, _ = lapack.dpotrf(kernel + penalty * np.eye(len(kernel)), lower=1, overwrite_a=1)
+    inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
+    inverse = np.tril(inverse)
+    inverse += np.tril(inverse, -1).T
+    given = inverse @ y
+    outer, inner = np.empty_like(y), np.zeros((len(folds), *y.shape))
+    for rows in folds:
+        factor = cho_factor(inverse[np.ix_(rows, rows)], lower=True)
+        outer[rows] = y[rows] - cho_solve(factor, given[rows])
+    for j, k in combinations(range(len(folds)), 2):
+        rows, n = np.concatenate([folds[j], folds[k]]), len(folds[j])
+        factor = cho_factor(inverse[np.ix_(rows, rows)], lower=True)
+        both = y[rows] - cho_solve(factor, given[rows])
+        inner[k, folds[j]], inner[j, folds[k]] = both[:n], both[n:]
+    return outer, inner
+
+
+def _probed(
+    x: Array, classes: Integers, units: Integers, rng: np.random.Generator
+) -> tuple[Probed, ...]:
+    """Tune, choose and test the probes, on the labels and on each permutation of them.
+
+    Labels are permuted within outer folds, so that each fold has as many groups of each class.
+    """
+    k, sizes = int(classes.max()) + 1, np.bincount(units)
+    draws = DRAWS if k == 2 else max(FEWEST_DRAWS, DRAWS // k)
+    order = rng.permutation(len(classes))
+    order = order[np.argsort(classes[order], kind="stable")]
+    fold_of = np.empty(len(classes), np.intp)
+    fold_of[order] = np.arange(len(classes)) % FOLDS
+    permuted = np.repeat(classes[:, None], draws + 1, axis=1)
+    for draw in range(1, draws + 1):
+        for fold in range(FOLDS):
+            some = np.flatnonzero(fold_of == fold)
+            permuted[some, draw] = classes[rng.permutation(some)]
+    folds = [np.flatnonzero(fold_of[units] == fold) for fold in range(FOLDS)]
+    counts = np.array([np.bincount(classes[fold_of != f], minlength=k) for f in range(FOLDS)])
+    labels = permuted[units]
+    # the label of two classes is one column: the other would be its negative
+    shown = range(1, 2) if k == 2 else range(k)
+    y = np.stack([(labels == c) / (labels == c).mean(0) - 1 for c in shown], axis=2)
+
+    candidates: list[str] = []
+    tuned, right = [], []
+    for name, kernel in _kernels(x):
+        for penalty in PENALTIES:
+            outer, inner = _left_out(kernel, penalty, y.reshape(len(x), -1), folds)
+            outer, inner = outer.reshape(y.shape), inner.reshape(FOLDS, *y.shape)
+            accuracies = np.empty((FOLDS, draws + 1))
+            correct = np.empty(labels.shape, bool)
+            for f, tested in enumerate(folds):
+                rest = np.flatnonzero(fold_of[units] != f)
+                weights = 1 / (k * counts[f][labels[rest]] * sizes[units[rest], None])
+                # where the classes weigh alike, the middle between them is nobody's
+                middle = np.einsum("nl,nlc->lc", weights, inner[f, rest])
+                guessed = _guessed(inner[f, rest] - middle)
+                accuracies[f] = (weights * (guessed == labels[rest])).sum(0)
+                correct[tested] = _guessed(outer[tested] - middle) == labels[tested]
+            candidates.append(name)
+            tuned.append(accuracies)
+            right.append(correct)
+
+    weights = 1 / (k * np.bincount(classes)[labels] * sizes[units, None])
+    found = []
+    for measure in (BEST, *PROBES):
+        own = [i for i, name in enumerate(candidates) if measure in (BEST, name)]
+        chosen = np.stack([tuned[i] for i in own]).argmax(0)
+        correct = np.empty(labels.shape, bool)
+        for f, tested in enumerate(folds):
+            of_fold = np.stack([right[i][tested] for i in own])
+            correct[tested] = np.take_along_axis(of_fold, chosen[f][None, None], 0)[0]
+        values = (weights * correct).sum(0).round(12)
+        shares = np.bincount(units, correct[:, 0]) / sizes
+        found.append(Probed(measure, float(values[0]), shares, values[1:]))
+    return tuple(found)
+
+
+def _guessed(scores: Array) -> Integers:
+    """Return the class of the largest score, shape ``(n, l)``; of one column by its sign.
+
+    Scores that differ only by rounding are equal.
+    """
+    if scores.shape[2] == 1:
+        return (scores[:, :, 0] > 1e-9).astype(np.intp)
+    found: Integers = scores.round(9).argmax(2)
+    return found
+
+
+def _error(values: Array, classes: Integers, added: float = 0.0) -> float:
+    """Return the standard error of a mean over classes of means over groups.
+
+    Parameters
+    ----------
+    added
+        Number of zeros and of ones that are added to each class for its variance, as in the
+        interval of Agresti and Coull (1998): a class that is right throughout could be wrong.
+    """
+    total, k = 0.0, int(classes.max()) + 1
+    for one in range(k):
+        of = values[classes == one]
+        n = len(of) + 2 * added
+        mean = (of.sum() + added) / n
+        squares = ((of - mean) ** 2).sum() + added * (mean**2 + (1 - mean) ** 2)
+        total += float(squares) / (n - 1) / len(of)
+    return math.sqrt(total) / k
