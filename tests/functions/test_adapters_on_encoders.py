@@ -34,6 +34,7 @@ TEXTS = [text for pair in PAIRS for text in (pair.first, pair.second)]
 GENDER = ["F", "M"] * len(PAIRS)
 SENTENCES = [text for pair in sentence_pairs() for text in (pair.first, pair.second)]
 EXTRA = "tokens@1,tokens@2,attention@2"
+JUDGED = ("best-probe", "ridge-probe", "rbf-probe")
 QUICK: dict[str, Any] = {"seeds": [0, 1], "epochs": 3, "rate": 0.02, "fractions": [10, 50, 100]}
 TYPED = ("--seeds", "0,1", "--epochs", 3, "--rate", 0.02, "--fractions", "10,50,100")
 
@@ -299,7 +300,10 @@ def test_one_command_probes_what_encode_and_probe_do(
     plain = encode(folder, table)
     subjects = list(dict.fromkeys(row.subject for row in report.rows))
     assert subjects == ["tiny", "tiny tokens@2", "tiny attention@2"]
-    found = {name: [row for row in rows(report) if row["subject"] == name] for name in subjects}
+    judged = [row for row in rows(report) if row["measure"] in JUDGED]
+    assert {(row["subject"], row["layer"]) for row in judged} == {(one, 3) for one in subjects}
+    coded = [row for row in rows(report) if row not in judged]
+    found = {name: [row for row in coded if row["subject"] == name] for name in subjects}
     assert found["tiny"] == rows(probe(plain, "gender", **QUICK))
     for setting in ("tokens@2", "attention@2"):
         after = encode(folder, table, adapter=stored, setting=setting)
@@ -348,7 +352,8 @@ def test_after_an_adapter_vectors_are_scaled_as_before_it(
     sizes[sizes < 1e-6] = 1  # the first token has the same vector in every text
     by_hand = replace(after, vectors=((after.vectors - centre) / sizes).astype(np.float32))
     expected = probe({"x": by_hand}, "gender", **QUICK)
-    values = [row.value for row in report.rows if row.subject == "tiny tokens@2"]
+    coded = [row for row in report.rows if row.measure not in JUDGED]
+    values = [row.value for row in coded if row.subject == "tiny tokens@2"]
     np.testing.assert_allclose(values, [row.value for row in expected.rows], rtol=1e-4, atol=1e-6)
 
 
@@ -373,6 +378,33 @@ def plain_encoder(tokenizer: Any, words: dict[str, float]) -> Any:
     return model.eval(), u
 
 
+def test_the_answer_is_yes_where_only_a_non_linear_probe_reads_it(
+    tokenizer: Any, tmp_path: Path
+) -> None:
+    """The label is the product of two signs; a third direction has it too, and is removed."""
+    words = [word for word in tokenizer.get_vocab() if word.isalpha()]
+    model, u = plain_encoder(tokenizer, {})
+    one, two = (torch.zeros(16) for _ in range(2))
+    for vector, place in ((one, 4), (two, 8)):
+        vector[place], vector[place + 1] = 2**-0.5, -(2**-0.5)
+    signs = np.random.default_rng(0).choice([-1, 1], (len(words), 2))
+    with torch.no_grad():
+        embeddings = model.get_input_embeddings().weight
+        for word, (a, b) in zip(words, signs.tolist(), strict=True):
+            embeddings[tokenizer.get_vocab()[word]] = 3 * (a * one + b * two + a * b * u)
+    exact = Subspace(u.double().numpy()[None], np.ones(1))
+    adapter = Adapter({Site("tokens", 3): exact}, Fingerprint.of(model))
+    labels = ["same" if a == b else "other" for a, b in signs.tolist()]
+    report = probe(
+        (model, tokenizer), labels, texts=words, pooling="mean", seeds=0, rate=0.05, epochs=20,
+        adapter=adapter, setting="tokens@3",
+    )  # fmt: skip
+    said = report.closing[0]
+    assert said.startswith("Yes: the label is still readable after tokens@3: the best of several")
+    assert "of what the RBF ridge probe read is left" in said or "best probe read is left" in said
+    assert "at chance: nothing there, or too few examples for this many dimensions" in said
+
+
 @pytest.mark.parametrize("mdl", [True, False])
 def test_the_answer_is_no_where_nothing_is_left(tokenizer: Any, tmp_path: Path, mdl: bool) -> None:
     rng = np.random.default_rng(0)
@@ -388,7 +420,13 @@ def test_the_answer_is_no_where_nothing_is_left(tokenizer: Any, tmp_path: Path, 
     given |= {"epochs": 20, "mdl": mdl, "adapter": adapter, "setting": ["tokens@3", "tokens@2"]}
     report = probe((model, tokenizer), labels, **given)
     first, second = report.closing[:2]
-    assert first.startswith("No: this probe no longer reads the label after tokens@3: ")
+    assert first.startswith(
+        "No: no probe of these reads the label after tokens@3: the best of several probes is right "
+    )
+    (best,) = [row for row in report["best-probe"] if row.subject.endswith("tokens@3")]
+    assert best.details["p"] > 0.05
+    assert best.details["left"] < 0.2
+    assert best.details["layer"] == 3
     assert first.endswith("Removed at tokens@3. Changed: layer 3. Unchanged: layers 0, 1, 2.")
     assert second.startswith("Yes: the label is still readable after tokens@2: ")
     drawn = ["ab"[i] for i in rng.integers(0, 2, len(texts))]

@@ -214,6 +214,7 @@ def test_the_report_is_json_with_the_rows_that_are_promised() -> None:
     report = wb.erase(x, y, also=np.where(x[:, 4] > 0, "up", "down")).report
     names = [row.measure for row in report]
     assert set(names) == {
+        "best-probe", "ridge-probe", "rbf-probe",
         "linear-probe", "mlp-probe", "compression", "neighbour-recall", "cosine", "task-accuracy"
     }  # fmt: skip
     assert {row.details["stage"] for row in report["linear-probe"]} == {"before", "after"}
@@ -248,6 +249,34 @@ def test_a_readable_label_is_called_readable() -> None:
                         row("mlp-probe", 1, 0.995, neutral=0.9932)])  # fmt: skip
     assert "for 99.6 % after; always guessing the most frequent label is right for 99.3 %." in text
     assert text.endswith("A non-linear probe still reads it: it is right for 100 %.")
+
+
+def test_the_share_left_is_that_of_the_worst_probe_and_nothing_left_needs_all_at_chance() -> None:
+    from wordbias.functions.erase_tables import verdicts
+
+    def rows_of(measure: str, **after: Any) -> list[Row]:
+        known: dict[str, Any] = {"concept": "g", "neutral": 0.5, "balanced_neutral": 0.5}
+        known |= {"balanced": 0.9, "balanced_low": 0.85, "chance_low": 0.46, "chance_high": 0.54}
+        known |= {"low": 0.85, "beyond_chance": True}
+        stages = [{**known, "stage": "before"}, {**known, "stage": "after", **after}]
+        return [Row("x", measure, one["balanced"], one) for one in stages]
+
+    gone: dict[str, Any] = {"balanced": 0.5, "balanced_low": 0.45, "low": 0.45, "left": 0.0}
+    gone |= {"beyond_chance": False}
+    names = ("best-probe", "ridge-probe", "rbf-probe", "linear-probe", "mlp-probe")
+    code = Row("x", "compression", 0.99, {"concept": "g", "stage": "after", "neutral": 1.0})
+    texts = {}
+    for name in ("none", *names):
+        left = {"left": 0.75, "balanced": 0.8, "balanced_low": 0.7, "beyond_chance": True}
+        made = [row for one in names for row in rows_of(one, **(left if one == name else gone))]
+        texts[name] = verdicts([*made, code])[0]
+    assert texts["none"].endswith("(every class counts alike; permuted labels: 46 % to 54 %). No "
+                                  "probe reads it beyond chance.")  # fmt: skip
+    for name, title in (("rbf-probe", "RBF ridge probe"), ("mlp-probe", "non-linear probe")):
+        assert (
+            f"75% of what the {title} read beyond chance is left. Compression, 0.99, is at"
+            in (texts[name])
+        )
 
 
 @pytest.mark.parametrize(("n", "said"), [(300, True), (600, False)])

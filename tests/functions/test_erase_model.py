@@ -89,8 +89,8 @@ def test_the_rows_are_of_three_kinds_of_vectors(erased: tuple[ErasedModel, Path]
     assert inside < before - 0.1
     measures = {row.measure for row in erased[0].report}
     assert measures == {
-        "linear-probe", "mlp-probe", "compression", "neighbour-recall", "cosine", "task-accuracy",
-        "sts",
+        "best-probe", "ridge-probe", "rbf-probe", "linear-probe", "mlp-probe", "compression",
+        "neighbour-recall", "cosine", "task-accuracy", "sts",
     }  # fmt: skip
     assert erased[0].report.inputs["texts"]["held_out"] == 24
     assert erased[0].report.inputs["texts"]["training"] == len(TEXTS) - 24

@@ -12,6 +12,8 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
+import wordbias as wb
+from wordbias.measures.held_out_probes import read_groups
 from wordbias.probes import held_out as module
 from wordbias.probes.held_out import _balanced, choose_rows, held_out_rows
 from wordbias.probes.mdl import online_code
@@ -94,6 +96,36 @@ def test_with_few_of_a_class_the_balanced_accuracy_shows_what_the_accuracy_hides
     row = found(reported, "linear-probe")
     assert row.details["low"] <= row.details["neutral"]
     assert row.details["balanced_low"] > 0.55
+
+
+def test_what_is_left_is_read_by_probes_that_saw_no_row_of_the_fit() -> None:
+    """LEACE leaves the means of its own rows equal, so that probes of them read nothing linear."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(2, size=600)
+    x = rng.normal(size=(600, 300)) + 0.35 * codes[:, None] * (np.arange(300) < 60)
+    held_out = np.arange(600) % 2 == 0
+    y = np.array(["f", "m"])[codes]
+    after = wb.LEACE().fit(x[~held_out], y[~held_out]).transform(x)
+    reported = held_out_rows("x", x, after, held_out, {"gender": y})
+    assert found(reported, "linear-probe").details["low"] <= 0.5
+    row = found(reported, "best-probe")
+    assert row.details["beyond_chance"] is True
+    assert row.details["n"] == 300
+    assert row.details["left"] > 0.2
+    expected = read_groups(after[held_out], y[held_out]).probes[0]
+    assert row.value == pytest.approx(expected.value, abs=0.02)
+
+
+def test_what_only_a_non_linear_probe_reads_is_left() -> None:
+    rng = np.random.default_rng(0)
+    signs = rng.choice([-1.0, 1.0], (600, 2))
+    x = np.column_stack([signs, 2 * signs.prod(1)]) + rng.normal(size=(600, 3)) / 5
+    y = np.where(signs.prod(1) > 0, "same", "other")
+    reported = held_out_rows("x", x, x * [1, 1, 0], np.arange(600) % 2 == 0, {"y": y})
+    ridge, rbf = (found(reported, one) for one in ("ridge-probe", "rbf-probe"))
+    assert ridge.value is not None
+    assert ridge.value < 0.85  # no line is right for more than .75 of an exclusive or
+    assert rbf.details["left"] > 0.9
 
 
 def test_rounding_is_no_label() -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wordbias.calls import note
 from wordbias.errors import UsageError, WordbiasError
@@ -25,6 +26,8 @@ from wordbias.functions.encode import encoding_notes
 from wordbias.functions.encode_static import encode_static, static_folder
 from wordbias.functions.inputs import ReadOptions, path_of
 from wordbias.functions.labelled_vectors import CellsLike, Labelled, open_labelled
+from wordbias.measures.held_out_probes import BEST, NOT_CODED, read_groups
+from wordbias.measures.registry import short_title
 from wordbias.pretrained import ModelLike
 from wordbias.probes.encoding import EncodingJob, Settings
 from wordbias.probes.mdl import ACCURACY, COMPRESSION, CONTROL
@@ -179,6 +182,65 @@ def _changed(before: Labelled, after: Labelled, removal: Removal) -> After:
 # the answer: is the label still readable?
 
 
+def best_probes(
+    before: Labelled, after: Sequence[After], groups: NDArray[np.intp] | None, seed: int
+) -> list[Row]:
+    """Return what the best of several probes, and each, reads before and after each setting.
+
+    It is read in the last layer that a setting changes; where it cannot be, a note says why.
+    """
+    found: dict[tuple[str, int], list[Row]] = {}
+    try:
+        for one in after:
+            x, y = before.examples, one.labelled.examples
+            layer = y.layers[-1]
+            first, second = (
+                read_groups(some.vectors[some.layers.index(layer)], x.labels, groups, seed=seed)
+                for some in (x, y)
+            )
+            found[x.name, layer] = first.rows(x.name, {"layer": layer})
+            found[y.name, layer] = second.rows(y.name, {"layer": layer}, before=first)
+            for line in first.notes:
+                note(line)
+    except WordbiasError as error:
+        note(f"what several probes read was not measured: {error}")
+    return [row for rows in found.values() for row in rows]
+
+
+def best_table(rows: Sequence[Row]) -> Table:
+    """Return a line for each kind of probe and input."""
+    cells = [
+        [
+            row.subject,
+            str(row.details["layer"]),
+            short_title(row.measure),
+            *(number(one, 3) for one in (row.value, row.details["low"], row.details["high"])),
+            " … ".join(number(row.details[end], 3) for end in ("chance_low", "chance_high")),
+            number(row.details["p"], 2),
+            f"{row.details['left']:.0%}" if "left" in row.details else "",
+        ]
+        for row in rows
+    ]
+    columns = [
+        "vectors",
+        "layer",
+        "probe",
+        "balanced accuracy",
+        "low",
+        "high",
+        "chance",
+        "p",
+        "left",
+    ]
+    return Table(
+        "The best of several probes, on held-out groups",
+        columns,
+        cells,
+        "Low and high: 95 % over groups. Chance: the middle 90 % of permuted labels. Left: of what "
+        "the probe read beyond chance before.",
+    )
+
+
 def comparison_table(rows: Sequence[Row], before: Labelled, after: Sequence[After]) -> Table:
     """Return a line for each layer: the value before, and after each setting."""
     found = _by_layer(rows)
@@ -207,8 +269,9 @@ def answers(
 ) -> list[str]:
     """Say for each setting whether the label is still readable after it, and in which layers.
 
-    It counts as readable if the value is beyond the neutral one and that of random labels: a
-    compression under every seed, an accuracy by the end of its interval.
+    It counts as readable in the last layer if any of `best_probes` is beyond chance; in others, and
+    without them, if the value is beyond the neutral one and that of random labels: a compression
+    under every seed, an accuracy by the end of its interval.
     """
     what = "the label" if labels is None else Path(labels).stem
     found = _by_layer(rows)
@@ -226,6 +289,14 @@ def answers(
         )
         if control is not None:
             shown += f", {number(control.value, 2)} with random labels"
+        probes = {row.measure: row for row in rows if row.subject == name and "p" in row.details}
+        if probes:
+            coded = last in readable
+            readable = [layer for layer in readable if layer != last]
+            if any(row.details["beyond_chance"] for row in probes.values()):
+                readable.append(last)
+                shown += "" if coded or _measure(rows) != COMPRESSION else f" ({NOT_CODED})"
+            shown = f"{_probes_text(probes)}; {shown}"
         if last in readable:
             said = f"Yes: {what} is still readable after {one.removal.setting}: {shown}."
         elif readable:
@@ -237,7 +308,7 @@ def answers(
             said = f"No: {what} was not readable before {one.removal.setting} either: {shown}."
         else:
             said = (
-                f"No: this probe no longer reads {what} after {one.removal.setting}: {shown}. "
+                f"No: no probe of these reads {what} after {one.removal.setting}: {shown}. "
                 "Another probe may."
             )
         if last in readable and len(readable) < len(pairs):
@@ -245,6 +316,21 @@ def answers(
             said += f" No longer readable in {_listed(rest)}."
         lines.append(f"{said} {_placed(one)}")
     return lines
+
+
+def _probes_text(probes: Mapping[str, Row]) -> str:
+    """Say what the best of several probes reads, and how much the worst one has left."""
+    best = probes[BEST]
+    low, high = (number(best.details[end], 2) for end in ("chance_low", "chance_high"))
+    text = (
+        f"the best of several probes is right for {number(best.value, 2)}, "
+        f"{number((best.value or 0) - best.details['change'], 2)} before (chance {low} to {high})"
+    )
+    left = {one: row.details["left"] for one, row in probes.items() if "left" in row.details}
+    if not left:
+        return text
+    worst = max(left, key=left.__getitem__)
+    return f"{text}, and {left[worst]:.0%} of what the {short_title(worst)} read is left"
 
 
 def _placed(one: After) -> str:

@@ -92,9 +92,10 @@ def erase(
     """Erase ``labels``, such as gender, from ``vectors``; measure on held-out rows what is left.
 
     ``vectors`` are rows, such as embeddings of texts: .npy, .npz, Parquet, Arrow, Feather, CSV, TSV
-    or safetensors, or a folder of such files. The method is fitted on a training part. Fresh
-    probes are trained on this part, before and after, and tested on the held-out rows. All rows are
-    written, also held-out ones and those without a label, by the method that the report describes.
+    or safetensors, or a folder of such files. The method is fitted on a training part. What is left
+    is judged on the held-out rows alone, by the best of several tuned probes. Two further probes
+    are trained on the training part, before and after, and tested on the held-out rows. All rows
+    are written, held-out ones and those without a label too, by the method that is reported on.
 
     Parameters
     ----------
@@ -162,7 +163,8 @@ def erase(
     differences between the class means of each, and misp, mhd and inlp are fitted to one after the
     other. The rows are read in one pass to fit, and memory does not grow with them; for
     inlp a sample is drawn, of as many rows as the report says. The report uses at most
-    20,000 training and 5,000 held-out rows, 2,000 of these for the online code, drawn at random.
+    20,000 training and 5,000 held-out rows, drawn at random: 2,000 of these for the online code,
+    1,500 for the best of several probes.
 
     References
     ----------

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from wordbias.measures.held_out_probes import BEST, NOT_CODED, PROBES
+from wordbias.measures.registry import short_title
 from wordbias.probes.held_out import COSINE, LINEAR, MLP, RECALL, TASK
 from wordbias.probes.mdl import COMPRESSION
 from wordbias.rendering import Table
@@ -26,7 +28,12 @@ _OF_METHODS = {
     "misp": "MISP weakens directions and removes none: a probe that scales them up reads them as "
     "before; the label affects cosines, and searches by cosine, less.",
 }
-_NAMES = {LINEAR: "linear probe", MLP: "non-linear probe", COMPRESSION: "compression"}
+_NAMES = {
+    **{one: short_title(one) for one in (BEST, *PROBES)},
+    LINEAR: "linear probe",
+    MLP: "non-linear probe",
+    COMPRESSION: "compression",
+}
 _COST = {RECALL: "nearest ten kept", COSINE: "cosine with the original"}
 
 
@@ -38,7 +45,7 @@ def limits(method: str) -> list[str]:
 def verdicts(rows: Sequence[Row]) -> list[str]:
     """Say of each label what probes read before and after, and what the method cost."""
     concepts = dict.fromkeys(row.details["concept"] for row in rows if row.measure == LINEAR)
-    lines = [_verdict(rows, concept) for concept in concepts]
+    lines = [line for one in concepts for line in (_left(rows, one), _verdict(rows, one)) if line]
     for column in dict.fromkeys(row.details["column"] for row in rows if row.measure == TASK):
         before, after = (_found(rows, TASK, stage, column) for stage in ("before", "after"))
         if before.value is not None and after.value is not None:
@@ -54,6 +61,43 @@ def verdicts(rows: Sequence[Row]) -> list[str]:
             f"cosine of {cosine.value:.3f} with its original, on average."
         )
     return lines
+
+
+def _left(rows: Sequence[Row], concept: str) -> str:
+    """Say what the best of several probes reads after, and how much the worst one has left."""
+    before, after = (_found(rows, BEST, stage, concept) for stage in ("before", "after"))
+    if before.value is None or after.value is None:
+        reason = after.details.get("reason")
+        return f"{concept}: what is left was not judged: {reason}." if reason else ""
+    known = after.details
+    ends = [_share(known[end]) for end in ("chance_low", "chance_high")]
+    text = (
+        f"{concept}: the best of several probes, trained on other held-out rows, was right for "
+        f"{_share(before.value)} before and for {_share(after.value)} after (every class counts "
+        f"alike; permuted labels: {' to '.join(ends)})."
+    )
+    left: dict[str, float] = {}
+    is_read = False
+    for measure in (BEST, *PROBES, LINEAR, MLP):
+        old, new = (_found(rows, measure, stage, concept).details for stage in ("before", "after"))
+        if measure in (LINEAR, MLP):  # trained on more rows, such a probe may read more
+            if new.get("balanced") is None or old["balanced_low"] <= old["balanced_neutral"]:
+                continue
+            chance = new["balanced_neutral"]
+            left[measure] = max(0.0, new["balanced"] - chance) / (old["balanced"] - chance)
+            is_read |= new["balanced_low"] > chance
+        else:
+            left |= {measure: new["left"]} if "left" in new else {}
+            is_read |= new["beyond_chance"]
+    if not is_read:
+        return f"{text} No probe reads it beyond chance."
+    if left:
+        worst = max(left, key=left.__getitem__)
+        text += f" {left[worst]:.0%} of what the {_NAMES[worst]} read beyond chance is left."
+    code = _found(rows, COMPRESSION, "after", concept)
+    if code.value is not None and code.value <= code.details["neutral"]:
+        text += f" Compression, {code.value:.2f}, is {NOT_CODED}."
+    return text
 
 
 def _verdict(rows: Sequence[Row], concept: str) -> str:
@@ -93,8 +137,10 @@ def held_out_tables(rows: Sequence[Row]) -> list[Table]:
     ]
     chance = (
         "Accuracy: chance is the share of the most frequent label. Balanced: the mean over the "
-        "classes, after. Compression by an online code in bits: chance is what the shares of the "
-        "classes alone give, 1 if they are equal."
+        "classes, after. The best probe and the two ridge probes are tuned, trained and tested on "
+        "held-out rows, and their accuracy is balanced; the others are trained on the training "
+        "rows, to which the method was fitted. Compression by an online code in bits: chance is "
+        "what the shares of the classes alone give, 1 if they are equal."
     )
     undefined = (row for row in rows if row.measure in _NAMES and row.value is None)
     for reason in dict.fromkeys(row.details["reason"] for row in undefined):

@@ -98,7 +98,9 @@ def probe(
 
     With ``texts``, ``vectors`` is a model, a folder or a name on the hub, whose vectors of the
     texts are probed. With ``adapter`` they are probed without it and with a setting of it removed:
-    the answer says whether the label is still readable, and which layers are unchanged.
+    the answer says whether the label is still readable, and which layers are unchanged. In the last
+    layer that changes, the best of several tuned probes decides: it is trained and tested on the
+    texts given, which the adapter must not have been fitted to.
 
     Parameters
     ----------
@@ -295,7 +297,7 @@ def probe(
     of_first = [row for row in rows if row.subject == inputs[0].examples.name]
     for found in after:
         rows += found.with_unchanged(of_first, measured(found.labelled, inputs[0]))
-    said, beside = _compared(rows, inputs[0], after, labels) if after else ([], [])
+    said, beside, judged = _compared(rows, inputs[0], after, labels, groups, order[0])
     inputs += [found.labelled for found in after]
     if plot is not None:
         from wordbias.pages.probe_plots import save_codes
@@ -304,7 +306,7 @@ def probe(
     closing = _code_closing(rows, dev is not None, as_published) if mdl else [_ACCURACY_CLOSING]
     return Report(
         inputs={one.examples.name: one.info for one in inputs},
-        rows=rows,
+        rows=[*rows, *judged],
         tables=[*beside, _code_table(rows) if mdl else _accuracy_table(rows)],
         heading=_heading(inputs, probe, scale),
         closing=[*said, *closing, *([] if plot is None else [f"Drawn: {plot}."])],
@@ -386,12 +388,21 @@ def _shares(fractions: str | Sequence[float] | None) -> str | Sequence[float]:
 
 
 def _compared(
-    rows: Sequence[Row], before: Labelled, after: Sequence[After], labels: object
-) -> tuple[list[str], list[Table]]:
-    """Return the answers for each setting, and the table of before and after."""
-    from wordbias.functions.encoded_texts import answers, comparison_table
+    rows: Sequence[Row],
+    before: Labelled,
+    after: Sequence[After],
+    labels: object,
+    groups: CellsLike | None,
+    seed: int,
+) -> tuple[list[str], list[Table], list[Row]]:
+    """Return the answers for each setting, tables of before and after, and further rows."""
+    if not after:
+        return [], [], []
+    from wordbias.functions.encoded_texts import answers, best_probes, best_table, comparison_table
 
-    return answers(rows, before, after, path_of(labels)), [comparison_table(rows, before, after)]
+    judged = best_probes(before, after, before.codes("--groups", groups), seed)
+    tables = [comparison_table(rows, before, after), *([best_table(judged)] if judged else [])]
+    return answers([*rows, *judged], before, after, path_of(labels)), tables, judged
 
 
 def _picture(report: Report, ax: Axes | None) -> Axes:

@@ -1,7 +1,12 @@
 """What fresh probes read from held-out rows before and after a method, and what it cost.
 
-Probes are trained on training rows and tested on held-out rows, on both before and after the
-method. A linear probe is a logistic regression, a non-linear one a perceptron with one hidden
+Two probes are trained on training rows and tested on held-out rows, on both before and after the
+method. But training rows are those that the method was fitted on: LEACE leaves them no difference
+between the means of the classes, which held-out rows still have. So what is left is judged by the
+best of several probes, which `wordbias.measures.held_out_probes` trains and tests on held-out rows
+alone.
+
+A linear probe is a logistic regression, a non-linear one a perceptron with one hidden
 layer; coordinates are scaled to one spread for both. Each predicts the likeliest class, which
 counts for the accuracy; for the balanced accuracy, the mean over the classes of the share that is
 right, the probability of a class is divided by its share of the training rows.
@@ -18,6 +23,7 @@ from numpy.typing import NDArray
 
 from wordbias.devices import one_thread
 from wordbias.errors import WordbiasError
+from wordbias.measures.held_out_probes import BEST, PROBES, read_groups, scaled
 from wordbias.measures.movement import neighbours_preserved
 from wordbias.measures.registry import ideal
 from wordbias.probes.inputs import Examples
@@ -102,6 +108,9 @@ def held_out_rows(
                 details = {"stage": stage, "concept": concept}
                 found = _probed(measure, x, cells, held_out, seed, rounding)
                 rows.append(Row(name, measure, found.pop("value"), {**details, **found}))
+        rows += _best(
+            name, before[held_out], after[held_out], concept, cells[held_out], seed, rounding
+        )
         rows += _coded(name, before[held_out], after[held_out], concept, cells[held_out], seed)
     rows += _kept(name, before[held_out], after[held_out], seed)
     for column, cells in (also or {}).items():
@@ -130,7 +139,7 @@ def _probed(
     y, true = codes[~held_out], codes[held_out]
     if not len(true) or len(np.unique(y)) < 2:
         return {"value": None, "reason": "needs two classes to train on, and held-out rows"}
-    training, tested = _scaled(x[~held_out], x[held_out], rounding)
+    training, tested = scaled(x[~held_out], x[held_out], rounding)
     chances = _chances(measure, training, y, tested, len(classes), seed)
     right = chances.argmax(1) == true
     share = np.bincount(y, minlength=len(classes)) / len(y)
@@ -147,29 +156,6 @@ def _probed(
         "trained_on": len(y),
         "classes": len(classes),
     }
-
-
-def _scaled(training: Floats, tested: Floats, rounding: float) -> tuple[Floats, Floats]:
-    """Centre coordinates and bring them to one spread, by the training rows, in place.
-
-    A coordinate that varies only by rounding is set to zero: scaled up, what rounding left of a
-    label could be read again. Values are rounded one by one, so that a large coordinate does not
-    make others constant; only float32 arithmetic mixes them.
-    """
-    x = training.astype(np.float32, copy=False)
-    n, finest = len(x), float(np.finfo(np.float32).eps)
-    sizes = np.sqrt(np.einsum("nd,nd->d", x, x, dtype=np.float64) / n)
-    mixed = finest * np.sqrt((sizes**2).mean())
-    mean = x.mean(0, dtype=np.float64).astype(np.float32)
-    x -= mean
-    spread = np.sqrt(np.einsum("nd,nd->d", x, x, dtype=np.float64) / n)
-    constant = spread <= 10 * np.maximum(max(rounding, finest) * sizes, mixed)
-    scale = np.where(constant, 0, 1 / np.where(constant, 1, spread)).astype(np.float32)
-    x *= scale
-    y = tested.astype(np.float32, copy=False)
-    y -= mean
-    y *= scale
-    return x, y
 
 
 def _chances(
@@ -215,6 +201,27 @@ def _balanced(right: NDArray[np.bool_], true: Integers) -> dict[str, float]:
         "balanced_high": min(1.0, ends.high),
         "balanced_neutral": 1 / len(counts),
     }
+
+
+def _best(
+    name: str,
+    before: Floats,
+    after: Floats,
+    concept: str,
+    cells: Cells,
+    seed: int,
+    rounding: float,
+) -> list[Row]:
+    """Return what the best of several probes, and each, reads of held-out rows."""
+    stages = [{"stage": stage, "concept": concept} for stage in ("before", "after")]
+    try:
+        first, second = (
+            read_groups(x, cells, seed=seed, rounding=rounding) for x in (before, after)
+        )
+    except WordbiasError as error:  # too few rows
+        about = [{**one, **ideal(BEST), "reason": str(error)} for one in stages]
+        return [Row(name, one, None, given) for one in (BEST, *PROBES) for given in about]
+    return [*first.rows(name, stages[0]), *second.rows(name, stages[1], before=first)]
 
 
 def _coded(
