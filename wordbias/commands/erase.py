@@ -6,7 +6,8 @@ import click
 
 from wordbias.commands.shell import argument, option, shell
 from wordbias.commands.types import COUNT, FiniteRange
-from wordbias.functions.erase import MISSING, erase
+from wordbias.functions.erase import erase
+from wordbias.functions.erase_labels import MISSING
 from wordbias.methods.rows import ROW_METHODS
 
 command: click.Command = shell(

@@ -21,14 +21,13 @@ from wordbias.errors import UsageError, WordbiasError, on_a_line
 from wordbias.formats import is_static_model
 from wordbias.formats.files import check_writable, new_folder, refuse_same
 from wordbias.formats.rows import Rows, open_rows
-from wordbias.functions.erase import (
-    HELD_OUT,
+from wordbias.functions.erase import HELD_OUT, refuse_nothing
+from wordbias.functions.erase_labels import (
     MISSING,
     CellsLike,
     Labelled,
     LabelsLike,
     columns_of,
-    refuse_nothing,
 )
 from wordbias.functions.erase_tables import held_out_tables, limits, verdicts
 from wordbias.measures.registry import short_title
