@@ -279,6 +279,7 @@ def rows_of_texts(path: Path) -> None:
         "gender": np.where(women, "F", "M"),
         "profession": np.where(nurses, "nurse", "surgeon"),
         "split": np.where(rng.random(400) < 0.8, "train", "test"),
+        "person": np.char.add("p", (np.arange(400) // 4).astype(str)),
     }
     parquet.write_table(pa.table(columns), path)
 

@@ -183,6 +183,8 @@ class Method(_Words, _Rows):
         Vectors that it was fitted on.
     classes_ : array
         Groups of the rows, if it was fitted on rows.
+    cross_fitted_ : same kind as the rows
+        The rows in memory that ``erase`` mapped, if it was called with ``cross_fit``.
     """
 
     _name: ClassVar[str]
@@ -193,6 +195,7 @@ class Method(_Words, _Rows):
     fitted_: Fitted
     origin_: Origin
     classes_: NDArray[Any]
+    cross_fitted_: Any
     n_features_in_: int
     _frozen: bool = False
 
@@ -331,7 +334,7 @@ class Method(_Words, _Rows):
 
     def _keep(self, fitted: Fitted, origin: Origin) -> None:
         of_words = ("feature_names_in_",) if origin.words else ()
-        for name in ("_embedding", "_report", "classes_", *of_words):
+        for name in ("_embedding", "_report", "classes_", "cross_fitted_", *of_words):
             self.__dict__.pop(name, None)
         self.fitted_, self.origin_, self.n_features_in_ = fitted, origin, origin.dim
 

@@ -214,8 +214,8 @@ def test_the_report_is_json_with_the_rows_that_are_promised() -> None:
     report = wb.erase(x, y, also=np.where(x[:, 4] > 0, "up", "down")).report
     names = [row.measure for row in report]
     assert set(names) == {
-        "best-probe", "ridge-probe", "rbf-probe",
-        "linear-probe", "mlp-probe", "compression", "neighbour-recall", "cosine", "task-accuracy"
+        "best-probe", "ridge-probe", "rbf-probe", "linear-probe", "mlp-probe",
+        "training-rows-probe", "compression", "neighbour-recall", "cosine", "task-accuracy",
     }  # fmt: skip
     assert {row.details["stage"] for row in report["linear-probe"]} == {"before", "after"}
     assert report.to_dict()["command"] == "erase"

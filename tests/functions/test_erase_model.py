@@ -89,11 +89,29 @@ def test_the_rows_are_of_three_kinds_of_vectors(erased: tuple[ErasedModel, Path]
     assert inside < before - 0.1
     measures = {row.measure for row in erased[0].report}
     assert measures == {
-        "best-probe", "ridge-probe", "rbf-probe", "linear-probe", "mlp-probe", "compression",
-        "neighbour-recall", "cosine", "task-accuracy", "sts",
+        "best-probe", "ridge-probe", "rbf-probe", "linear-probe", "mlp-probe",
+        "training-rows-probe", "compression", "neighbour-recall", "cosine", "task-accuracy", "sts",
     }  # fmt: skip
     assert erased[0].report.inputs["texts"]["held_out"] == 24
     assert erased[0].report.inputs["texts"]["training"] == len(TEXTS) - 24
+
+
+def test_texts_are_balanced_and_groups_are_held_out_whole(folder: Path, tmp_path: Path) -> None:
+    """The map is that of as many texts of each gender within each verb, and so says the card."""
+    people = [f"p{i // 4}" for i in range(len(TEXTS))]
+    found = erase_model(
+        folder, {**COLUMNS, "person": people}, "gender", also="verb", balance=True,
+        groups="person", output=tmp_path / "erased",
+    )  # fmt: skip
+    about = found.report.inputs["texts"]
+    assert about["held_out"] % 4 == 0
+    assert about["fitted"] == found.method.origin_.size <= about["training"]
+    assert about["fitted"] % 2 == 0
+    said = " ".join(str(found.report).split())
+    assert f"fitted on {about['fitted']} training texts, as many of each gender within each" in said
+    card = (tmp_path / "erased" / "README.md").read_text("utf-8")
+    assert f"Fitted on {about['fitted']} texts" in card
+    assert f"f ({about['fitted'] // 2}), m ({about['fitted'] // 2})" in card
 
 
 def test_the_map_is_fitted_on_the_training_part_alone(folder: Path) -> None:

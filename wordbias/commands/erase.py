@@ -6,7 +6,7 @@ import click
 
 from wordbias.commands.shell import argument, option, shell
 from wordbias.commands.types import COUNT, FiniteRange
-from wordbias.functions.erase import erase
+from wordbias.functions.erase import FOLDS, erase
 from wordbias.functions.erase_labels import MISSING
 from wordbias.methods.rows import ROW_METHODS
 
@@ -18,6 +18,9 @@ command: click.Command = shell(
     option("iterations", type=COUNT),
     option("save_transform", metavar="FILE"),
     option("also", metavar="COLUMN|FILE"),
+    option("balance", is_flag=True),
+    option("cross_fit", type=click.IntRange(2, FOLDS)),
+    option("groups", metavar="COLUMN|FILE"),
     option("missing", type=click.Choice(MISSING)),
     option("held_out", type=FiniteRange(0, 0.9, min_open=True)),
     option("split", metavar="COLUMN|FILE"),
@@ -29,6 +32,7 @@ command: click.Command = shell(
     examples="""
         wordbias erase s.parquet --labels gender --also profession -o clean.parquet
         wordbias erase s.npy --labels labels.txt --save-transform leace.safetensors
+        wordbias erase s.parquet --labels gender --cross-fit 5 --groups person -o train.parquet
         wordbias erase shards/ --labels gender,race --missing drop -o clean/ --jobs 2
         wordbias erase --model all-minilm --texts bios.tsv --labels gender -o all-minilm-erased
     """,

@@ -127,7 +127,7 @@ def apply_to_rows(
             "removes is not there; are they debiased already?"
         )
     if output is None:
-        return cast("Made", _in_memory(vectors, rows, transform, chain))
+        return cast("Made", in_memory(vectors, rows, transform, chain))
     found = rewrite_rows(
         rows, output, transform, fingerprint=fingerprint_of(chain, origin, file, array), jobs=jobs
     )
@@ -135,7 +135,7 @@ def apply_to_rows(
     return Written(output, report, found.files if rows.folder else ())
 
 
-def _in_memory(vectors: Any, rows: Rows, transform: Any, chain: Chain) -> Any:
+def in_memory(vectors: Any, rows: Rows, transform: Any, chain: Chain) -> Any:
     """Return what is in memory with other vectors, as an object of the same kind."""
     (source,) = rows.shards
     changed = source.changed(transform)  # type: ignore[attr-defined]

@@ -5,8 +5,10 @@ Rows are those of a file, or texts of a model: the functions for both are in two
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,22 +49,22 @@ def columns_of(option: str, given: Any, rows: Rows) -> dict[str, Column]:
         these.
     """
     if isinstance(given, Mapping):
-        return {str(name): _column(option, one, rows) for name, one in given.items()}
+        return {str(name): column_of(option, one, rows) for name, one in given.items()}
     text = path_of(given)
     if text is not None:
         whole = text in rows.columns or Path(text).exists()
         names = [text] if whole else [one.strip() for one in text.split(",") if one.strip()]
         named = {name if name in rows.columns else Path(name).stem: name for name in names}
-        return {name: _column(option, one, rows) for name, one in named.items()}
+        return {name: column_of(option, one, rows) for name, one in named.items()}
     listed = list(given) if isinstance(given, (list, tuple)) else []
     if listed and all(isinstance(one, str) and one in rows.columns for one in listed):
         return {name: rows.column(name) for name in listed}
     own = getattr(given, "name", None)  # of a column of pandas
     name = own if isinstance(own, str) and own else option.strip("-").removesuffix("s")
-    return {name: _column(option, given, rows)}
+    return {name: column_of(option, given, rows)}
 
 
-def _column(option: str, given: Any, rows: Rows) -> Column:
+def column_of(option: str, given: Any, rows: Rows) -> Column:
     """Return the values of a column, of the lines of a file, or of a sequence."""
     spec, what = path_of(given), option
     if spec is not None and spec in rows.columns:
@@ -122,7 +124,7 @@ class Labelled:
                 f"(one a line); its columns: {known:.200}"
             )
         columns = columns_of("--labels", labels, rows)
-        blank = {name: _blank(one) for name, one in columns.items()}
+        blank = {name: blank_cells(one) for name, one in columns.items()}
         there = ~np.any(list(blank.values()), axis=0)
         if missing == MISSING[0] and not there.all():
             name, without = next((name, one) for name, one in blank.items() if one.any())
@@ -149,29 +151,58 @@ class Labelled:
         """Return the labels of some rows as text."""
         return np.array(self.classes[name])[self.codes[name][places]]
 
-    def divided(self, rows: Rows, share: float, split: Any, seed: int) -> NDArray[np.int8]:
+    def divided(
+        self, rows: Rows, share: float, split: Any, seed: int, groups: Column | None = None
+    ) -> NDArray[np.int8]:
         """Divide the rows: 1 is training, 2 held out, 0 neither.
 
         Of each class, or combination of classes of several labels, the share is held out, rounded,
-        but one row at least is for training.
+        but one row at least is for training. Groups are held out whole, drawn until they are the
+        share of all rows.
         """
         part = np.zeros(rows.n, np.int8)
+        rng = np.random.default_rng(seed)
         if split is not None:
             part[self.there] = _by_column(split, rows)[self.there]
+        elif groups is not None:
+            _, group, counts = np.unique(
+                groups.codes[self.there], return_inverse=True, return_counts=True
+            )
+            order = rng.permutation(len(counts))
+            before = np.cumsum(counts[order]) - counts[order]
+            held = order[before < share * len(group)]
+            part[self.there] = np.where(np.isin(group, held), 2, 1)
         else:
-            rng = np.random.default_rng(seed)
-            every = np.stack(list(self.codes.values()))[:, self.there]
-            _, group = np.unique(every, axis=1, return_inverse=True)
-            order = rng.permutation(len(group))
-            order = order[np.argsort(group[order], kind="stable")]
+            group = _combined([one[self.there] for one in self.codes.values()])
             counts = np.bincount(group)
-            rank = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
             held = np.minimum(np.round(share * counts), counts - 1)
-            among = np.ones(len(order), np.int8)
-            among[order[rank < np.repeat(held, counts)]] = 2
-            part[self.there] = among
+            part[self.there] = np.where(_ranks(group, rng) < held[group], 2, 1)
         self._check_parts(rows, part)
         return part
+
+    def balanced(
+        self, rows: Rows, training: Places, tasks: Mapping[str, Column], seed: int
+    ) -> Places:
+        """Draw training rows: within each class of the tasks as many of every class of the labels.
+
+        What is read of the task then says nothing of the labels.
+        """
+        named = ~np.any([blank_cells(one) for one in tasks.values()], axis=0)
+        places = np.flatnonzero(training & named)
+        task = _combined([one.codes[places].astype(np.intp) for one in tasks.values()])
+        label = _combined([one[places] for one in self.codes.values()])
+        cell = task * (label.max(initial=0) + 1) + label
+        counts = np.bincount(cell, minlength=(task.max(initial=0) + 1) * (label.max(initial=0) + 1))
+        fewest = counts.reshape(-1, label.max(initial=0) + 1).min(1)
+        chosen = np.zeros(rows.n, bool)
+        chosen[places[_ranks(cell, np.random.default_rng(seed)) < fewest[task]]] = True
+        if not chosen.any():
+            raise WordbiasError(
+                f"{rows.name}: no class of {' and '.join(tasks)} has training rows of every class "
+                f"of {' and '.join(self.codes)}, so that there are none to balance; leave out "
+                "--balance, or name another --also"
+            )
+        return chosen
 
     def _check_parts(self, rows: Rows, part: NDArray[np.int8]) -> None:
         if not (part == 2).any():
@@ -210,7 +241,96 @@ class Labelled:
         return notes
 
 
-def _blank(column: Column) -> Places:
+def _combined(codes: Sequence[Integers]) -> Integers:
+    """Return the combination of several codes of each row, as a number from 0 on."""
+    found: Integers = np.unique(np.stack(codes), axis=1, return_inverse=True)[1].reshape(-1)
+    return found
+
+
+def _ranks(codes: Integers, rng: np.random.Generator) -> Integers:
+    """Return the place of each row among those of its code, in a random order."""
+    order = rng.permutation(len(codes))
+    order = order[np.argsort(codes[order], kind="stable")]
+    counts = np.bincount(codes)
+    ranks = np.empty(len(codes), np.intp)
+    ranks[order] = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return ranks
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """Folds of the rows that a method is fitted on.
+
+    Attributes
+    ----------
+    k
+        Number of folds; 0 without cross-fitting.
+    numbers
+        Fold of each row, from 1 on, shape ``(n,)``; 0 for a row that is not fitted on.
+    groups
+        Fold of each row by its group, shape ``(n,)``; by default a row's values decide.
+    """
+
+    k: int
+    numbers: NDArray[np.int8]
+    groups: NDArray[np.int8] | None
+
+    @classmethod
+    def of(cls, n: int, k: int, groups: Column | None) -> Folds:
+        """Return folds of n rows, which no row has entered yet."""
+        by_group = None
+        if groups is not None and k:
+            by_group = _fold_of((one.encode() for one in groups.values), k)[groups.codes]
+        return cls(k, np.zeros(n, np.int8), by_group)
+
+    def enter(self, x: NDArray[Any], places: Integers) -> NDArray[np.int8]:
+        """Store and return the folds of rows, of which the places are given."""
+        if self.groups is not None:
+            self.numbers[places] = self.groups[places]
+        elif self.k:
+            self.numbers[places] = _fold_of(np.ascontiguousarray(x, np.float64), self.k)
+        return self.numbers[places]
+
+    @contextmanager
+    def without(self, name: str, fold: int) -> Iterator[None]:
+        """Say in the error of a fit which fold it was without."""
+        try:
+            yield
+        except WordbiasError as error:
+            if not fold:
+                raise
+            raise WordbiasError(
+                f"{name}: without fold {fold} of {self.k} (--cross-fit): {error}; choose another "
+                "number of folds, or more --groups than folds"
+            ) from None
+
+
+def _fold_of(keys: Iterable[Any], k: int) -> NDArray[np.int8]:
+    """Return the fold of each key by a hash of its bytes, whatever stands beside it."""
+    hashes = (hashlib.blake2b(key, digest_size=8).digest() for key in keys)
+    return np.array([int.from_bytes(one, "big") % k + 1 for one in hashes], np.int8)
+
+
+def alike_in(labelled: Labelled, tasks: Collection[str]) -> str:
+    """Say that rows are balanced over tasks; nothing if there are none."""
+    if not tasks:
+        return ""
+    return f", as many of each {' and '.join(labelled.codes)} within each {' and '.join(tasks)}"
+
+
+def groups_of(given: Any, rows: Rows, labelled: Labelled) -> Column:
+    """Return the group of each row, such as a person; refuse labelled rows without one."""
+    column = column_of("--groups", given, rows)
+    without = blank_cells(column) & labelled.there
+    if without.any():
+        raise WordbiasError(
+            f"{rows.name}: {without.sum():,} of {rows.n:,} rows have no group, the first is row "
+            f"{int(without.argmax()) + 1:,}; name it, or leave them out"
+        )
+    return column
+
+
+def blank_cells(column: Column) -> Places:
     """Return which cells are blank."""
     found: Places = np.array([not value.strip() for value in column.values], bool)[column.codes]
     return found
@@ -229,7 +349,7 @@ def _check_classes(rows: Rows, name: str, classes: Sequence[str], n: int) -> Non
 
 def _by_column(split: Any, rows: Rows) -> NDArray[np.int8]:
     """Return the parts that a column names: 1 for train, 2 for test, 0 for others."""
-    column = _column("--split", split, rows)
+    column = column_of("--split", split, rows)
     unknown = [one for one in column.values if one.strip() and one.lower() not in _ROLES]
     if unknown:
         raise WordbiasError(

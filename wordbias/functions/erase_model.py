@@ -27,7 +27,9 @@ from wordbias.functions.erase_labels import (
     CellsLike,
     Labelled,
     LabelsLike,
+    alike_in,
     columns_of,
+    groups_of,
 )
 from wordbias.functions.erase_tables import held_out_tables, limits, verdicts
 from wordbias.measures.registry import short_title
@@ -109,6 +111,8 @@ def erase_model(
     output: str | os.PathLike[str] | None = None,
     save_transform: str | os.PathLike[str] | None = None,
     also: LabelsLike | None = None,
+    balance: bool = False,
+    groups: CellsLike | None = None,
     missing: str = MISSING[0],
     held_out: float = HELD_OUT,
     split: CellsLike | None = None,
@@ -127,7 +131,7 @@ def erase_model(
         which is not changed.
     texts
         Texts with other columns.
-    labels, also, missing, held_out, split
+    labels, also, balance, groups, missing, held_out, split
         See `wordbias.erase`; rows are texts.
     method, settings
         See `wordbias.methods.rows.fit_rows`.
@@ -169,27 +173,36 @@ def erase_model(
     rows = _as_rows(given)
     labelled = Labelled.of(rows, labels, missing)
     columns = {} if also is None else columns_of("--also", also, rows)
-    part = labelled.divided(rows, held_out, split, seed)
+    belongs = None if groups is None else groups_of(groups, rows, labelled)
+    part = labelled.divided(rows, held_out, split, seed, belongs)
     training, tested = np.flatnonzero(part == 1), np.flatnonzero(part == 2)
+    balanced = labelled.balanced(rows, part == 1, columns, seed) if balance else part == 1
+    fitting = np.flatnonzero(balanced)
 
     vectors = SentenceVectors.of(Encoder.load(model, device=device))
     subject = Path(vectors.encoder.name).name
     job = vectors.job(given.texts)
     x: Float32 = job.vectors(batch_tokens)[0]
     named = {label: list(classes) for label, classes in labelled.classes.items()}
-    codes = [np.unique(one[training], return_inverse=True)[1] for one in labelled.codes.values()]
-    fitted = fit_rows(method, x[training], codes, {**(settings or {}), "labels": named})
+    codes = [np.unique(one[fitting], return_inverse=True)[1] for one in labelled.codes.values()]
+    fitted = fit_rows(method, x[fitting], codes, {**(settings or {}), "labels": named})
     refuse_nothing(given.name, fitted)
+    fitted_on = how_many(len(fitting), "training text") + alike_in(
+        labelled, columns if balance else ()
+    )
 
     places, is_tested = choose_rows(training, tested, seed)
     cells = {label: labelled.cells(label, places) for label in named}
     tasks = {label: np.array(column.cells())[places] for label, column in columns.items()}
+    people = None if belongs is None else belongs.codes[places].astype(np.intp)
     stages = {OUTPUT: vectors} | ({INSIDE: vectors.without_last()} if vectors.last.steps else {})
     found: dict[str, list[Row]] = {}
     for stage, ending in stages.items():
         before = ending.outputs(x[places])
         after = ending.outputs(np.asarray(fitted(x[places]), np.float32))
-        measured = held_out_rows(subject, before, after, is_tested, cells, also=tasks, seed=seed)
+        measured = held_out_rows(
+            subject, before, after, is_tested, cells, also=tasks, groups=people, seed=seed
+        )
         found[stage] = [replace(row, details={**row.details, "vectors": stage}) for row in measured]
     task = []
     if pairs is not None:
@@ -215,6 +228,7 @@ def erase_model(
                 "sha256": given.sha256(),
                 "n": len(given),
                 "training": len(training),
+                **({"fitted": len(fitting)} if balance else {}),
                 "held_out": len(tested),
                 "missing": labelled.missing,
                 "labels": named,
@@ -223,7 +237,7 @@ def erase_model(
         },
         rows=[*(row for several in found.values() for row in several), *task],
         tables=[*_bias_tables(found), *_task_tables(task)],
-        heading=[_heading(vectors, method, named, len(training), len(tested)),
+        heading=[_heading(vectors, method, named, fitted_on, len(tested)),
                  *verdicts(found[OUTPUT])],
         closing=[*_closing(vectors, output, save_transform), *said],
         seed=seed,
@@ -234,10 +248,10 @@ def erase_model(
         with new_folder(output) as made, in_folder(model) as source:
             write_modules(source_folder(source), made, modules)
             base = None if name is None else hub_name(name)
-            card = _card(output, base, made, vectors, method, labelled, part, report)
+            card = _card(output, base, made, vectors, method, labelled, fitting, report)
             (made / CARD).write_text(card, "utf-8")
     origin = Origin(
-        f"{how_many(len(training), 'text')} through {subject}", "", len(training), vectors.width,
+        f"{how_many(len(fitting), 'text')} through {subject}", "", len(fitting), vectors.width,
         (), np.zeros((0, vectors.width)),
     )  # fmt: skip
     if save_transform is not None:
@@ -270,14 +284,14 @@ def _heading(
     vectors: SentenceVectors,
     method: str,
     labels: Mapping[str, Sequence[str]],
-    training: int,
+    fitted_on: str,
     tested: int,
 ) -> str:
     """Say what was fitted on what."""
     where = ", before its last Normalize" if vectors.last.steps else ""
     return (
         f"{vectors.encoder.name}: {method} of {' and '.join(labels)}{where}, fitted on "
-        f"{how_many(training, 'training text')}, tested on {how_many(tested, 'held-out text')}."
+        f"{fitted_on}, tested on {how_many(tested, 'held-out text')}."
     )
 
 
@@ -344,7 +358,7 @@ def _card(
     vectors: SentenceVectors,
     method: str,
     labelled: Labelled,
-    part: NDArray[np.int8],
+    fitting: NDArray[np.intp],
     report: Report,
 ) -> str:
     """Return the card of a folder that was filled."""
@@ -352,12 +366,12 @@ def _card(
     where = "before the last Normalize" if vectors.last.steps else "after all other modules"
     lines = [f"Removed: {', '.join(labelled.classes)}, by {method}, as a Dense module {where}."]
     for label, classes in labelled.classes.items():
-        counts = np.bincount(labelled.codes[label][part == 1], minlength=len(classes))
+        counts = np.bincount(labelled.codes[label][fitting], minlength=len(classes))
         shown = [f"{one} ({n:,})" for one, n in zip(classes, counts.tolist(), strict=True)]
         more = " …" * (len(shown) > _SHOWN)
         lines.append(f"Texts of each class of {label}: {', '.join(shown[:_SHOWN])}{more}.")
     lines += [
-        f"Fitted on {about['training']:,} texts, measured on {about['held_out']:,} others; SHA-256 "
+        f"Fitted on {len(fitting):,} texts, measured on {about['held_out']:,} others; SHA-256 "
         f"of all texts: {about['sha256']}.",
         f"SHA-256 of the original's weights: {report.inputs[original]['sha256']}.",
     ]

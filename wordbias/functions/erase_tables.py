@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from wordbias.measures.held_out_probes import BEST, NOT_CODED, PROBES
 from wordbias.measures.registry import short_title
-from wordbias.probes.held_out import COSINE, LINEAR, MLP, RECALL, TASK
+from wordbias.probes.held_out import COSINE, FOLDS, LINEAR, MLP, RECALL, TASK, TRAINING
 from wordbias.probes.mdl import COMPRESSION
 from wordbias.rendering import Table
 from wordbias.results import Row, number
@@ -21,6 +21,12 @@ _NON_LINEAR = (
 _CORRELATED = (
     "What is correlated with a label is read less well afterwards, and predicts the label wherever "
     "it is known: if most nurses are women, an occupation predicts gender."
+)
+_TRAINED = (
+    "Do not train on the rows that the method was fitted on, and do not judge by them. The classes "
+    "are alike in all of them together, so that one part differs against the rest: what is trained "
+    "on one part reads the label of the other backwards. Train on rows that it was not fitted on, "
+    "such as those of a larger --held-out; --cross-fit lessens it."
 )
 _OF_METHODS = {
     "leace": "LEACE makes the means of the classes equal in the training part only: held-out rows, "
@@ -34,18 +40,25 @@ _NAMES = {
     MLP: "non-linear probe",
     COMPRESSION: "compression",
 }
+_STAGE_OF = {"after": "", "cross-fit": ", cross-fit"}
+_STAGES = {"after": "the saved method", "cross-fit": "cross-fitting"}
 _COST = {RECALL: "nearest ten kept", COSINE: "cosine with the original"}
 
 
 def limits(method: str) -> list[str]:
     """Return what the figures do not show, in general and for a method."""
-    return [_NON_LINEAR, _CORRELATED, *filter(None, [_OF_METHODS.get(method)])]
+    return [_NON_LINEAR, _CORRELATED, _TRAINED, *filter(None, [_OF_METHODS.get(method)])]
 
 
 def verdicts(rows: Sequence[Row]) -> list[str]:
     """Say of each label what probes read before and after, and what the method cost."""
     concepts = dict.fromkeys(row.details["concept"] for row in rows if row.measure == LINEAR)
-    lines = [line for one in concepts for line in (_left(rows, one), _verdict(rows, one)) if line]
+    lines = [
+        line
+        for concept in concepts
+        for line in (_left(rows, concept), *_verdict(rows, concept))
+        if line
+    ]
     for column in dict.fromkeys(row.details["column"] for row in rows if row.measure == TASK):
         before, after = (_found(rows, TASK, stage, column) for stage in ("before", "after"))
         if before.value is not None and after.value is not None:
@@ -100,11 +113,11 @@ def _left(rows: Sequence[Row], concept: str) -> str:
     return text
 
 
-def _verdict(rows: Sequence[Row], concept: str) -> str:
+def _verdict(rows: Sequence[Row], concept: str) -> list[str]:
     before, after = (_found(rows, LINEAR, stage, concept) for stage in ("before", "after"))
     mlp = _found(rows, MLP, "after", concept)
     if before.value is None or after.value is None or mlp.value is None:
-        return f"{concept}: not probed: {after.details.get('reason', 'undefined')}."
+        return [f"{concept}: not probed: {after.details.get('reason', 'undefined')}."]
     text = (
         f"{concept}: a linear probe was right for {_share(before.value)} of the held-out rows "
         f"before and for {_share(after.value)} after; always guessing the most frequent label is "
@@ -112,14 +125,42 @@ def _verdict(rows: Sequence[Row], concept: str) -> str:
     )
     text += _alike(after, "linear")
     if mlp.details["low"] > mlp.details["neutral"]:
-        return f"{text} A non-linear probe still reads it: it is right for {_share(mlp.value)}."
-    return f"{text} A non-linear probe is right for {_share(mlp.value)}.{_alike(mlp, 'non-linear')}"
+        text += f" A non-linear probe still reads it: it is right for {_share(mlp.value)}."
+    else:
+        text += f" A non-linear probe is right for {_share(mlp.value)}.{_alike(mlp, 'non-linear')}"
+    return [text, *_training(rows, concept)]
+
+
+def _training(rows: Sequence[Row], concept: str) -> list[str]:
+    """Say what is read of a label from training rows, after the method and with cross-fitting."""
+    saved, crossed = (_found(rows, TRAINING, stage, concept) for stage in ("after", "cross-fit"))
+    if saved.value is None:
+        return []
+    text = (
+        f"{concept}, in the training rows after: a logistic regression cross-validated on them is "
+        f"right for {_share(saved.value)}.{_alike(saved, 'linear')}"
+    )
+    probe = _found(rows, LINEAR, "cross-fit", concept)
+    if crossed.value is not None and probe.value is not None:
+        text += (
+            f" With cross-fitting it is right for {_share(crossed.value)}."
+            f"{_alike(crossed, 'linear')} A linear probe that is trained on the cross-fitted rows "
+            f"is right for {_share(probe.value)} of the held-out rows.{_alike(probe, 'linear')}"
+        )
+    return [text]
 
 
 def _alike(row: Row, probe: str) -> str:
-    """Say that a label is read where only the balanced accuracy shows it."""
+    """Say that a label is read backwards, or where only the balanced accuracy shows it.
+
+    Of two classes, a probe that is wrong more often than right tells them by its opposite answers.
+    """
     known = row.details
-    if known["low"] > known["neutral"] or known["balanced_low"] <= known["balanced_neutral"]:
+    if known.get("classes") == 2 and 1 - known["high"] > known["neutral"]:
+        return f" Read backwards it is right for {_share(1 - (row.value or 0))}."
+    if known["low"] > known["neutral"] or "balanced" not in known:
+        return ""
+    if known["balanced_low"] <= known["balanced_neutral"]:
         return ""
     return (
         f" With every class counted alike, the {probe} probe is right for "
@@ -130,10 +171,13 @@ def _alike(row: Row, probe: str) -> str:
 def held_out_tables(rows: Sequence[Row]) -> list[Table]:
     """Return the tables of `wordbias.probes.held_out.held_out_rows`."""
     columns = ["label", "read by", "before", "after", "95 %", "balanced", "chance"]
+    concepts = dict.fromkeys(row.details["concept"] for row in rows if row.measure == MLP)
     cells = [
-        _cells(rows, measure, concept)
-        for concept in dict.fromkeys(row.details["concept"] for row in rows if row.measure == MLP)
+        _cells(rows, measure, concept, stage)
+        for concept in concepts
         for measure in _NAMES
+        for stage in ("after", "cross-fit")
+        if stage == "after" or _found(rows, measure, stage, concept).details.get("n")
     ]
     chance = (
         "Accuracy: chance is the share of the most frequent label. Balanced: the mean over the "
@@ -146,11 +190,25 @@ def held_out_tables(rows: Sequence[Row]) -> list[Table]:
     for reason in dict.fromkeys(row.details["reason"] for row in undefined):
         chance += f" –: {reason}."
     tables = [Table("Read from held-out rows", columns, cells, chance)]
-    kept = [
-        [str(row.details["column"]), "linear probe", *_both(rows, TASK, row.details["column"])]
+    trained = [
+        [str(row.details["concept"]), _STAGES[row.details["stage"]], number(row.value, 3),
+         _ends(row), _backwards(row), number(row.details.get("neutral"), 3)]
         for row in rows
-        if row.measure == TASK and row.details["stage"] == "after"
-    ]
+        if row.measure == TRAINING
+    ]  # fmt: skip
+    columns = ["label", "rows of", "right", "95 %", "backwards", "chance"]
+    note = (
+        f"A logistic regression, cross-validated in {FOLDS} parts. Backwards: the share of its "
+        "opposite answers that is right, of two classes. Far from chance on either side, the rows "
+        "tell the label."
+    )
+    tables.append(Table("Read from the training rows", columns, trained, note))
+    kept = [
+        [str(row.details["column"]), f"linear probe{_STAGE_OF[row.details['stage']]}",
+         *_both(rows, TASK, row.details["column"], row.details["stage"])]
+        for row in rows
+        if row.measure == TASK and row.details["stage"] != "before"
+    ]  # fmt: skip
     for measure, title in _COST.items():
         row = _found(rows, measure, "after")
         kept.append(["all", title, number(1, 3), number(row.value, 3), _ends(row), ""])
@@ -158,15 +216,21 @@ def held_out_tables(rows: Sequence[Row]) -> list[Table]:
     return [*tables, Table("Cost on held-out rows", columns, kept)]
 
 
-def _cells(rows: Sequence[Row], measure: str, concept: str) -> list[str]:
-    before, after, ends, chance = _both(rows, measure, concept)
-    balanced = _found(rows, measure, "after", concept).details.get("balanced")
-    return [concept, _NAMES[measure], before, after, ends,
+def _backwards(row: Row) -> str:
+    if row.value is None or row.details["classes"] != 2:
+        return ""
+    return number(1 - row.value, 3)
+
+
+def _cells(rows: Sequence[Row], measure: str, concept: str, stage: str) -> list[str]:
+    before, after, ends, chance = _both(rows, measure, concept, stage)
+    balanced = _found(rows, measure, stage, concept).details.get("balanced")
+    return [concept, _NAMES[measure] + _STAGE_OF[stage], before, after, ends,
             "" if balanced is None else number(balanced, 3), chance]  # fmt: skip
 
 
-def _both(rows: Sequence[Row], measure: str, of: str) -> list[str]:
-    before, after = (_found(rows, measure, stage, of) for stage in ("before", "after"))
+def _both(rows: Sequence[Row], measure: str, of: str, stage: str) -> list[str]:
+    before, after = (_found(rows, measure, one, of) for one in ("before", stage))
     neutral = after.details.get("neutral")
     return [number(before.value, 3), number(after.value, 3), _ends(after),
             "" if neutral is None else number(neutral, 3)]  # fmt: skip

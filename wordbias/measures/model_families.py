@@ -76,7 +76,7 @@ _PROBED = Measure(
     question="how often does a logistic regression predict the label?",
     scale="0 … 1",
     neutral="the share of the most frequent class",
-    better="lower",
+    better="neutral",
     caution="that it is gone: a non-linear classifier may find it",
 )
 
@@ -256,6 +256,16 @@ MODEL_FAMILIES = (
                 title="accuracy of a non-linear probe",
                 question="how often does a perceptron with one hidden layer predict the label?",
                 caution="that no classifier finds it: a larger one, or more rows, may",
+            ),
+            replace(
+                _PROBED,
+                name="training-rows-probe",
+                title="accuracy on the training rows",
+                question=(
+                    "how often does a logistic regression, cross-validated on the rows that the "
+                    "method is fitted on, predict the label?"
+                ),
+                caution="anything about other rows: these are alike only all together",
             ),
             Measure(
                 name="task-accuracy",

@@ -36,12 +36,15 @@ Integers = NDArray[np.intp]
 Cells = NDArray[np.str_]
 
 LINEAR, MLP, TASK = "linear-probe", "mlp-probe", "task-accuracy"
+TRAINING = "training-rows-probe"
 RECALL, COSINE = "neighbour-recall", "cosine"
 TRAINING_ROWS, HELD_OUT_ROWS, CODED_ROWS = 20_000, 5_000, 2_000
 """Most training rows of a probe, most held-out rows, and most of these that are coded."""
 QUERIES, NEIGHBOURS = 1000, 10
 HIDDEN = 100
 """Units of the hidden layer of the non-linear probe."""
+FOLDS = 5
+"""Number of parts of the training rows in their cross-validation."""
 FEW = 30
 """Number of held-out rows below which the figures of a class say little."""
 _STEPS, _EPOCHS, _PATIENCE, _BATCHES = 1000, 100, 10, 10
@@ -78,6 +81,8 @@ def held_out_rows(
     labels: Mapping[str, Cells],
     *,
     also: Mapping[str, Cells] | None = None,
+    crossed: Floats | None = None,
+    groups: Integers | None = None,
     seed: int = 0,
     rounding: float = float(np.finfo(np.float32).eps),
 ) -> list[Row]:
@@ -95,12 +100,17 @@ def held_out_rows(
         Labels that the method removes by name, each of shape ``(n,)``.
     also
         Labels of tasks, which should be read as before; rows without one are left out.
+    crossed
+        The rows after the method with cross-fitting, as `after`.
+    groups
+        Groups of the rows, which the cross-validation of the training rows does not divide.
     seed
         Seed of the probes and of draws.
     rounding
         Relative error of a value. A coordinate that differs by less is constant to a probe.
     """
     stages = {"before": before, "after": after}
+    stages |= {} if crossed is None else {"cross-fit": crossed}
     rows: list[Row] = []
     for concept, cells in labels.items():
         for measure in (LINEAR, MLP):
@@ -111,6 +121,11 @@ def held_out_rows(
         rows += _best(
             name, before[held_out], after[held_out], concept, cells[held_out], seed, rounding
         )
+        belong = None if groups is None else groups[~held_out]
+        for stage, x in list(stages.items())[1:]:
+            found = _in_training(x[~held_out], cells[~held_out], belong, seed, rounding)
+            details = {"stage": stage, "concept": concept}
+            rows.append(Row(name, TRAINING, found.pop("value"), {**details, **found}))
         rows += _coded(name, before[held_out], after[held_out], concept, cells[held_out], seed)
     rows += _kept(name, before[held_out], after[held_out], seed)
     for column, cells in (also or {}).items():
@@ -150,10 +165,40 @@ def _probed(
         "low": low,
         "high": high,
         "neutral": majority_share(true),
-        "better": "lower",
+        "better": "neutral",
         **_balanced(weighted, true),
         "n": len(true),
         "trained_on": len(y),
+        "classes": len(classes),
+    }
+
+
+def _in_training(
+    x: Floats, cells: Cells, groups: Integers | None, seed: int, rounding: float
+) -> dict[str, Any]:
+    """Cross-validate a logistic regression on training rows, and return its accuracy."""
+    classes, y = np.unique(cells, return_inverse=True)
+    rng, part = np.random.default_rng(seed), np.zeros(len(y), np.intp)
+    part[np.lexsort((rng.random(len(y)), y))] = np.arange(len(y)) % FOLDS  # of each class alike
+    if groups is not None:
+        of = np.unique(groups, return_inverse=True)[1]
+        part = (rng.permutation(of.max() + 1) % FOLDS)[of]
+    right = np.zeros(len(y), bool)
+    for one in np.unique(part):
+        tested = part == one
+        if len(np.unique(y[~tested])) < 2:
+            return {"value": None, "reason": "needs two classes in every part of the rows"}
+        training, rest = scaled(x[~tested], x[tested], rounding)
+        chances = _chances(LINEAR, training, y[~tested], rest, len(classes), seed)
+        right[tested] = chances.argmax(1) == y[tested]
+    low, high = wilson(float(right.mean()), len(y))
+    return {
+        "value": float(right.mean()),
+        "low": low,
+        "high": high,
+        "neutral": majority_share(y),
+        "better": "neutral",
+        "n": len(y),
         "classes": len(classes),
     }
 

@@ -13,9 +13,10 @@ from wordbias.formats.rows.opening import (
     open_rows,
 )
 from wordbias.formats.rows.rewriting import Rewritten, check_rewritable, rewrite_rows
-from wordbias.formats.rows.source import RowBlock
+from wordbias.formats.rows.source import MapByRow, RowBlock
 
 __all__ = [
+    "MapByRow",
     "Rewritten",
     "RowBlock",
     "Rows",

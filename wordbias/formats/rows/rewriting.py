@@ -8,8 +8,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.files import (
@@ -23,7 +26,7 @@ from wordbias.formats.files import (
     replacing,
 )
 from wordbias.formats.rows.opening import Rows, open_rows
-from wordbias.formats.rows.source import Map
+from wordbias.formats.rows.source import Map, MapByRow
 from wordbias.formats.source import sha256_of
 from wordbias.formats.tables import kind_of
 from wordbias.progress import progress
@@ -116,7 +119,7 @@ def rewrite_rows(
     output
         The file or folder.
     transform
-        Map of rows, shape ``(n, d)``; with several jobs it is pickled.
+        Map of rows, shape ``(n, d)``, or one for each row; with several jobs it is pickled.
     fingerprint
         Hash of the method, by which shards are known again.
     jobs
@@ -131,16 +134,18 @@ def rewrite_rows(
     check_rewritable(rows, target)
     if not rows.folder:
         with _progress(rows) as written:
-            n, _ = _rewrite_one(transform, (rows.path, rows.array, target), written)
+            n, _ = _rewrite_one(transform, (rows.path, rows.array, target, 0), written)
         return Rewritten((target,), n, 0, time.perf_counter() - begin)
     with locked(target), output_folder(target) as folder:
         names = [Path(one.path).name for one in rows.shards]
+        by_row = isinstance(transform, MapByRow)  # else rows need not be counted
+        firsts = np.cumsum([0, *(one.n if by_row else 0 for one in rows.shards)]).tolist()
 
         def missing() -> list[Item]:
             kept = _kept(folder, names, fingerprint)
             return [
-                (one.path, rows.array, str(folder / name))
-                for name, one in zip(names, rows.shards, strict=True)
+                (one.path, rows.array, str(folder / name), first)
+                for name, one, first in zip(names, rows.shards, firsts[:-1], strict=True)
                 if not _is_done(kept.get(name), one.path, folder / name)
             ]
 
@@ -160,8 +165,8 @@ def rewrite_rows(
     return Rewritten(files, total, len(names) - len(todo), time.perf_counter() - begin)
 
 
-Item = tuple[str, str | None, str]
-"""Path of a shard, name of its array of vectors, path to write."""
+Item = tuple[str, str | None, str, int]
+"""Path of a shard, name of its array of vectors, path to write, number of its first row."""
 
 
 def _in_processes(
@@ -188,8 +193,10 @@ def _rewrite_one(
     WordbiasError
         If the input changes meanwhile.
     """
-    path, array, target = item
+    path, array, target, first = item
     before = _input(path)
+    if isinstance(transform, MapByRow):
+        transform = replace(transform, codes=transform.codes[first:])
     (source,) = open_rows(path, array=array).shards
     total = 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import IO, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -18,6 +19,30 @@ Floats = NDArray[np.floating[Any]]
 Cells = Sequence[str | None]
 Map = Callable[[Floats], Floats]
 """Map of rows, shape ``(n, d)``, which keeps their shape and type."""
+
+
+@dataclass(frozen=True, eq=False)
+class MapByRow:
+    """Several maps of rows, of which each row has one.
+
+    Attributes
+    ----------
+    maps
+        Maps of rows.
+    codes
+        Number of the map of each row, shape ``(n,)``: of all rows, or of those of a file.
+    """
+
+    maps: tuple[Map, ...]
+    codes: NDArray[np.int8]
+
+    def __call__(self, x: Floats, start: int = 0) -> Floats:
+        """Map rows of which `start` is the number of the first."""
+        codes, out = self.codes[start : start + len(x)], np.empty_like(x)
+        for code in np.unique(codes):
+            out[codes == code] = self.maps[code](x[codes == code])
+        return out
+
 
 BLOCK = 1 << 25
 """Bytes of vectors that are read at once."""
@@ -128,7 +153,8 @@ def mapped(transform: Map, x: Floats, path: str, start: int) -> Floats:
     """
     check_finite(x, path, start)
     with np.errstate(all="ignore"):
-        y = transform(computed(x))
+        y = computed(x)
+        y = transform(y, start) if isinstance(transform, MapByRow) else transform(y)
         if y.shape != x.shape:
             raise WordbiasError(
                 f"{path}: the method maps rows of {x.shape[1]} values to shape {y.shape[1:]}; one "
