@@ -177,6 +177,9 @@ def test_every_sentence_of_winobias_is_a_question() -> None:
     questions = [question_of(one) for one in sentences]
     assert len(questions) == 3168
     assert all(one.right != one.wrong for one in questions)
+    assert all(f" {one.right}" in one.sentence for one in questions)
+    assert all(f" {one.wrong}" in one.sentence for one in questions)
+    assert sum("CEO" in (one.right, one.wrong) for one in questions) == 144
     assert questions[0] == Question(
         sentences[0].text, "he", sentences[0].profession, questions[0].wrong
     )

@@ -40,18 +40,20 @@ TASK = "WinoBias"
 def question_of(sentence: Sentence) -> Question:
     """Return the question to whom the first pronoun of a sentence refers.
 
-    The wrong candidate is the first other profession in the sentence.
+    The wrong candidate is the first other profession in the sentence. Both are spelled as there,
+    so that a model is asked for the *CEO*, not for the *ceo*.
 
     Raises
     ------
     WordbiasError
         If there is none.
     """
-    others = [name for name, _ in sentence.people if name != sentence.profession]
-    if not others:
+    spelled = {name: sentence.text[slice(*span)] for name, span in sentence.people}
+    right = spelled.pop(sentence.profession, sentence.profession)
+    if not spelled:
         raise WordbiasError(f"WinoBias: expected two professions in {sentence.text!r:.80}")
     pronoun = sentence.text[slice(*sentence.pronouns[0])]
-    return Question(sentence.text, pronoun, sentence.profession, others[0])
+    return Question(sentence.text, pronoun, right, next(iter(spelled.values())))
 
 
 def pronoun_pairs(sentences: Sequence[Sentence]) -> list[tuple[Sentence, Sentence]]:
