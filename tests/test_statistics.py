@@ -19,6 +19,7 @@ from wordbias.statistics import (
     SIGNS,
     _ranks,
     bootstrap,
+    crossed_means,
     detectable_effect,
     ends,
     excluded_effect,
@@ -185,6 +186,39 @@ def test_wilsons_interval_is_scipys(n: int, data: st.DataObject) -> None:
 def test_the_normal_interval_and_tail_are_scipys(z: float) -> None:
     assert upper_tail(z) == pytest.approx(norm.sf(z), rel=1e-12)
     assert normal_interval(z, 2.0) == pytest.approx(norm.interval(0.95, z, 2.0), rel=1e-12)
+
+
+@pytest.mark.parametrize("factor", [0, 1])
+def test_means_over_crossed_factors_are_scipys_over_one_if_the_other_changes_nothing(
+    factor: int,
+) -> None:
+    """Rows are every two of 22 and 20 levels; standard errors within five of their own errors.
+
+    The standard deviation of B draws, here 4,000, has a relative error of 1/√(2B).
+    """
+    from scipy.stats import bootstrap
+
+    sizes = (22, 20)
+    levels = np.divmod(np.arange(22 * 20), 20)
+    effects = _rng().normal(size=sizes[factor])
+    values = effects[levels[factor]]
+    ours = crossed_means(values[:, None], levels, _rng(1), 4000)[:, 0]
+    theirs = bootstrap((effects,), np.mean, n_resamples=4000, method="percentile", rng=_rng(2))
+    error = np.hypot(*[1 / np.sqrt(2 * 4000)] * 2)
+    assert ours.std() == pytest.approx(theirs.standard_error, rel=5 * error)
+    assert ours.std() > 2 * resampled_means(values[:, None], _rng(3)).std()
+
+
+def test_a_row_of_two_levels_of_one_factor_counts_as_often_as_both() -> None:
+    """Of the pairs of three words, of which one draw in 27 has the same word thrice: no row."""
+    pairs = np.array([[0, 1], [0, 2], [1, 2]])
+    values = np.eye(3)
+    drawn = crossed_means(values, [pairs], _rng(), 5000)
+    times = _rng().multinomial(3, np.full(3, 1 / 3), 5000)  # the draws of that seed
+    weights = times[:, pairs].prod(axis=2)
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_allclose(drawn, weights / weights.sum(axis=1, keepdims=True))
+    assert np.isnan(drawn[:, 0]).any()
 
 
 def test_the_majority_share_is_the_accuracy_of_the_commonest_label() -> None:

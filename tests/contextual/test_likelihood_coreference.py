@@ -100,8 +100,36 @@ def test_a_model_of_stereotypes_has_a_gap_of_one_and_follows_the_shares() -> Non
     assert values(opposite, "coreference-gap", **about) == -1
     assert values(opposite, "coreference-correlation", **about) == pytest.approx(-1)
     row = next(row for row in rows if row.details["subset"] == "neutral")
-    assert (row.details["low"], row.details["high"]) == wilson(0.5, 240)
+    # every occupation is at ½ in all of its sentences: Wilson's of 60 occupations, not of 240
+    assert (row.details["low"], row.details["high"]) == wilson(0.5, 60)
     assert row.details["ties"] == 240
+
+
+@real
+def test_the_accuracy_of_winogender_is_drawn_over_occupations() -> None:
+    """A model that is right on thirty of the sixty occupations; scipy draws occupations again."""
+    from scipy.stats import bootstrap
+
+    data = load_winogender(DATA / "winogender")
+    names = list(dict.fromkeys(one.occupation for one in data.sentences))
+    right = np.array([1.0 if names.index(s.occupation) % 2 else -1.0 for s in data.sentences])
+    rows = winogender_rows(data, scored(right, np.zeros(720)), "model")
+    (row,) = [
+        row
+        for row in rows
+        if row.measure == "coreference-accuracy"
+        and (row.details["subset"], row.details["score"]) == ("all", "likelihood")
+    ]
+    shares = np.arange(60) % 2
+    theirs = bootstrap(
+        (shares,), np.mean, n_resamples=4000, method="percentile", rng=np.random.default_rng(0)
+    )
+    assert row.value == 0.5
+    assert row.details["resampled"] == "occupations"
+    # an end of 1,000 draws is a quantile with an error of .09 standard errors
+    for ours, of in zip(("low", "high"), theirs.confidence_interval, strict=True):
+        assert abs(row.details[ours] - of) < 5 * 0.09 * theirs.standard_error
+    assert row.details["high"] - row.details["low"] > 2 * (wilson(0.5, 720)[1] - 0.5) * 1.5
 
 
 @real

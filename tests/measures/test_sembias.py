@@ -21,6 +21,7 @@ from wordbias.measures.sembias import (
     SemBias,
     category_counts,
     choices,
+    resampled_shares,
     sembias_rows,
     usable_questions,
 )
@@ -180,10 +181,29 @@ def test_the_interval_is_of_shares_that_add_up() -> None:
     for row in rows:
         assert 0 <= row.details["low"] <= row.value <= row.details["high"] <= 1
         n, p = row.details["n"], row.value
-        # within a factor of the normal approximation, p ± 1.96 sqrt(p(1−p)/n)
+        # of pairs that hardly repeat at most √3 times p ± 1.96 sqrt(p(1−p)/n) (Owen 2007)
         width = (row.details["high"] - row.details["low"]) / (2 * 1.96 * np.sqrt(p * (1 - p) / n))
-        assert 0.75 < width < 1.25
+        assert 0.75 < width < 1.25 * np.sqrt(3)
     assert sum(row.value for row in rows[:3]) == pytest.approx(1, abs=1e-15)
+
+
+def test_questions_that_cross_few_pairs_are_no_independent_ones() -> None:
+    """The choice depends on the definition pair alone: the interval is scipy's over these pairs."""
+    from scipy.stats import bootstrap
+
+    questions = [
+        ((f"d{i}", f"D{i}"), ("n", "N"), ("o", "O"), (f"s{j}", f"S{j}"))
+        for i in range(22)
+        for j in range(20)
+    ]
+    right = np.arange(22) % 3 == 0
+    best = np.repeat(np.where(right, 0, 3), 20)
+    drawn = resampled_shares(questions, best, np.random.default_rng(0))
+    theirs = bootstrap((right,), np.mean, n_resamples=4000, rng=np.random.default_rng(1))
+    # the standard deviation of B draws has a relative error of 1/√(2B)
+    error = np.hypot(1 / np.sqrt(2000), 1 / np.sqrt(8000))
+    assert drawn[:, 0].std() == pytest.approx(theirs.standard_error, rel=5 * error)
+    np.testing.assert_allclose(drawn.sum(axis=1), 1)
 
 
 @pytest.mark.parametrize("ending", ["", "\n", "\n\n", "\r\n"])

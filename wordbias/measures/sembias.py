@@ -16,7 +16,7 @@ from wordbias.measures.family import Key
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
-from wordbias.statistics import resampled_means
+from wordbias.statistics import crossed_means
 from wordbias.subspace import Subspace
 from wordbias.wordlists import resolve_pairs
 
@@ -110,6 +110,22 @@ def category_counts(best: NDArray[np.intp]) -> NDArray[np.intp]:
     return np.bincount(np.array(COLUMNS)[best], minlength=len(CATEGORIES))
 
 
+def resampled_shares(
+    questions: Sequence[Sequence[tuple[str, str]]],
+    best: NDArray[np.intp],
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    """Return bootstrap shares of the categories, ``(b, 3)``, over the pairs that questions cross.
+
+    The published 440 questions are every two of 22 definition and 20 stereotype pairs; the other
+    two pairs of a question hardly repeat.
+    """
+    chosen = np.array(COLUMNS)[best][:, None] == np.arange(len(CATEGORIES))
+    pairs = [[question[column] for question in questions] for column in (0, -1)]
+    factors = [np.unique(column, axis=0, return_inverse=True)[1].ravel() for column in pairs]
+    return crossed_means(chosen.astype(np.float64), factors, rng)
+
+
 def sembias_rows(panel: Panel, sembias: SemBias | None) -> list[Row]:
     """Compute the shares of all questions, and of the last 40, that go to each category."""
     name = panel.attribute.name
@@ -138,8 +154,8 @@ def _set_rows(panel: Panel, questions: Sequence[Question], name: str) -> list[Ro
         return panel.undefined(MEASURES, reason, **about)
     best = choices(_differences(panel.embedding, usable), subspace)
     counts = category_counts(best)
-    chosen = np.array(COLUMNS)[best][:, None] == np.arange(len(CATEGORIES))
-    drawn = resampled_means(chosen.astype(np.float64), panel.rng())
+    drawn = resampled_shares(usable, best, panel.rng())
+    about["resampled"] = "definition and stereotype pairs"
     return [
         panel.row(
             measure,

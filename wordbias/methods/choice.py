@@ -29,7 +29,14 @@ from wordbias.measures.midb import fit_directions, of_mean, values_of_words
 from wordbias.measures.movement import displacement, neighbours
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import BY_KEY, FAMILIES, FAMILY_OF, ideal, short_title, variant_of
-from wordbias.measures.sembias import CATEGORIES, COLUMNS, SemBias, choices, usable_questions
+from wordbias.measures.sembias import (
+    CATEGORIES,
+    COLUMNS,
+    SemBias,
+    choices,
+    resampled_shares,
+    usable_questions,
+)
 from wordbias.measures.weat import cosines, effect_size, resampled_effect_sizes
 from wordbias.methods.methods import METHODS, fit_chain, parse_columns, parse_methods, seed_of
 from wordbias.methods.trade_off import badness, shares_kept, values_of
@@ -399,8 +406,7 @@ def _samples(inputs: MeasureInputs, metric: str, half: Half) -> Array | None:
         )
         best = choices(difference, panel.own_direction.defined())
         category = CATEGORIES.index(metric.removeprefix("sembias-"))
-        hits = (np.array(COLUMNS)[best] == category)[:, None]
-        return resampled_means(hits.astype(float), panel.rng())[:, 0]
+        return resampled_shares(usable, best, panel.rng())[:, category]
     return None
 
 

@@ -42,12 +42,12 @@ from typing import Any
 import numpy as np
 
 from wordbias.contextual.likelihood.causal_model import CausalModel, Float, Likelihoods
-from wordbias.contextual.likelihood.pairs import Record, scores_of
+from wordbias.contextual.likelihood.pairs import Record, scores_of, share_interval, unit_sums
 from wordbias.contextual.stereoset.scores import ALL
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
-from wordbias.statistics import ends, resampled_means, wilson
+from wordbias.statistics import ends, resampled_means
 from wordbias.text_files import Source, read_text
 
 AMBIGUOUS, DISAMBIGUATED = "ambig", "disambig"
@@ -293,9 +293,9 @@ def bbq_rows(data: BBQ, found: Scored, subject: str, *, seed: int = 0) -> list[R
     Returns
     -------
     list of Row
-        ``bbq-accuracy``, with Wilson's interval and the accuracy of chance; and ``bbq-bias``, the
-        bias score of `condition`, neutral 0, with a bootstrap interval over templates, of which the
-        questions are variants; it is None where every answer is unknown.
+        ``bbq-accuracy``, with the accuracy of chance; and ``bbq-bias``, the bias score of
+        `condition`, neutral 0; it is None where every answer is unknown. Intervals are a bootstrap
+        over templates, of which the questions are variants; of one template over its questions.
     """
     rows: list[Row] = []
     categories = np.array([one.category for one in data.questions])
@@ -347,15 +347,15 @@ def _rows(
 ) -> Iterator[Row]:
     n = len(counts)
     accuracy = float(counts[:, 0].mean())
-    interval = wilson(accuracy, n)._asdict()
     chance = 1 / 3 if about["answers"] == OWN else (10 if ambiguous else 1) / 12
-    _, numbers = np.unique(templates, return_inverse=True)
-    sums = np.zeros((numbers.max() + 1, 4))
-    np.add.at(sums, numbers, counts)
+    sums = unit_sums(counts, templates)
     unit = sums if len(sums) > 1 else counts
     drawn = resampled_means(unit, np.random.default_rng(seed))
-    known = {**about, "n": n, "chance": chance, **ideal("bbq-accuracy"), **interval}
-    yield Row(subject, "bbq-accuracy", accuracy, known, drawn[:, 0] / drawn[:, 1])
+    about = {**about, "n": n, "templates": len(sums)}
+    about["resampled"] = "templates" if len(sums) > 1 else "questions"
+    right = drawn[:, 0] / drawn[:, 1]
+    known = {**ideal("bbq-accuracy"), **share_interval(accuracy, right, len(unit))}
+    yield Row(subject, "bbq-accuracy", accuracy, {**about, "chance": chance, **known}, right)
 
     def bias(of: Float) -> Float:
         with np.errstate(invalid="ignore"):
@@ -364,8 +364,7 @@ def _rows(
         return found
 
     value = float(bias(sums.sum(0)))
-    details = {**about, "n": n, "not unknown": int(counts[:, 3].sum()), "templates": len(sums)}
-    details |= {"seed": seed}
+    details = {**about, "not unknown": int(counts[:, 3].sum()), "seed": seed}
     if np.isnan(value):
         reason = "undefined: every answer is unknown"
         yield Row(subject, "bbq-bias", None, {**details, "reason": reason})

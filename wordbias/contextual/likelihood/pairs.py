@@ -21,7 +21,7 @@ from wordbias.contextual.stereoset.crows_pairs import CrowsPairs, subsets
 from wordbias.contextual.stereoset.scores import ALL, preferred
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
-from wordbias.statistics import ends, resampled_means, wilson
+from wordbias.statistics import ends, is_constant, resampled_means, wilson
 
 SUM, PER_TOKEN = "likelihood", "per-token"
 """The two scores of a text: its log-likelihood, and its mean over the tokens."""
@@ -39,15 +39,48 @@ def tie_value(as_published: bool) -> float:
 
 
 def share_row(
-    subject: str, measure: str, values: Float, about: Mapping[str, Any], ties: int, seed: int = 0
+    subject: str,
+    measure: str,
+    values: Float,
+    about: Mapping[str, Any],
+    ties: int,
+    seed: int = 0,
+    *,
+    units: NDArray[Any] | None = None,
 ) -> Row:
-    """Return the share of items, of which each is 1, 0 or a tie, with Wilson's interval.
+    """Return the share of items, of which each is 1, 0 or a tie, with its interval.
 
-    Its samples are a bootstrap over the items, for changes of them; one item has none.
+    It is Wilson's, or `share_interval` if items share units, ``(n,)``. The samples are a bootstrap
+    over items or units, for changes of them; one item has none.
     """
-    share, drawn = float(values.mean()), _drawn(values, seed)
-    details = {**about, "n": len(values), "ties": ties, **ideal(measure)}
-    return Row(subject, measure, share, {**details, **wilson(share, len(values))._asdict()}, drawn)
+    share, n = float(values.mean()), len(values)
+    details = {**about, "n": n, "ties": ties, **ideal(measure)}
+    if units is None:
+        known = wilson(share, n)._asdict()
+        return Row(subject, measure, share, {**details, **known}, _drawn(values, seed))
+    sums = unit_sums(np.stack([values, np.ones(n)], axis=1), units)
+    right, total = resampled_means(sums, np.random.default_rng(seed)).T
+    drawn = right / total
+    return Row(
+        subject, measure, share, {**details, **share_interval(share, drawn, len(sums))}, drawn
+    )
+
+
+def unit_sums(values: Float, units: NDArray[Any]) -> Float:
+    """Return the sums of rows ``(n, m)`` over each unit, shape ``(u, m)``."""
+    numbers = np.unique(units, return_inverse=True)[1]
+    sums = np.zeros((numbers.max() + 1, values.shape[1]))
+    np.add.at(sums, numbers, values)
+    return sums
+
+
+def share_interval(share: float, drawn: Float, units: int) -> dict[str, float]:
+    """Return the interval of a share of items in units: variants of one template, say.
+
+    It is that of the bootstrap over units; where all units have the same share, which no draw can
+    change, Wilson's of so many units.
+    """
+    return wilson(share, units)._asdict() if is_constant(drawn) else ends(drawn)
 
 
 def mean_row(subject: str, measure: str, values: Float, about: Mapping[str, Any], seed: int) -> Row:

@@ -28,7 +28,7 @@ from wordbias.contextual.likelihood.coreference import (
     resolved,
     score_questions,
 )
-from wordbias.contextual.likelihood.pairs import Record, scores_of, share_row
+from wordbias.contextual.likelihood.pairs import Record, scores_of, share_row, unit_sums
 from wordbias.contextual.stereoset.scores import ALL
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
@@ -49,6 +49,7 @@ _GENDERS = (FEMALE, MALE, NEUTRAL)
 _ID = re.compile(rf"(.+)\.(.+)\.([01])\.({'|'.join(_GENDERS)})\.txt")
 _PRONOUN = re.compile(r"\b(he|she|they|him|her|them|his|their)\b", re.IGNORECASE)
 TASK = "Winogender"
+OCCUPATIONS = "occupations"
 
 
 @dataclass(frozen=True)
@@ -186,12 +187,13 @@ def winogender_rows(
         are, neutral 0; and ``coreference-correlation``, Spearman's correlation over occupations of
         the share of women with the lean to resolve *she* rather than *he* to the occupation,
         neutral 0.
-        The last two need the shares of women. Intervals of differences and correlations are a
-        bootstrap over occupations.
+        The last two need the shares of women. Intervals are a bootstrap over occupations, of which
+        each has twelve sentences.
     """
     rows: list[Row] = []
     gotcha = np.array([data.is_gotcha(one) for one in data.sentences], object)
     genders = np.array([one.gender for one in data.sentences])
+    occupations = np.array([one.occupation for one in data.sentences])
     subsets = {ALL: np.ones(len(genders), bool)}
     subsets |= {gender: genders == gender for gender in _GENDERS}
     subsets |= {GOTCHA: gotcha == True, NOT_GOTCHA: gotcha == False}  # noqa: E712 (None is neither)
@@ -200,11 +202,13 @@ def winogender_rows(
         for subset, chosen in subsets.items():
             if chosen.any():
                 about = {"task": TASK, "subset": subset, "score": name, "chance": 0.5}
+                about["resampled"] = OCCUPATIONS
                 ties = int((values[chosen] == 0.5).sum())
-                of = values[chosen]
-                rows.append(share_row(subject, "coreference-accuracy", of, about, ties, seed))
+                of = subject, "coreference-accuracy", values[chosen]
+                rows.append(share_row(*of, about, ties, seed, units=occupations[chosen]))
         if subsets[GOTCHA].any() and subsets[NOT_GOTCHA].any():
             about = {"task": TASK, "subset": f"{NOT_GOTCHA} − {GOTCHA}", "score": name}
+            about["resampled"] = OCCUPATIONS
             rows.append(_gap(data, values, subsets, subject, about, seed))
         if data.shares:
             rows.append(_correlation(data, scores, subject, {"task": TASK, "score": name}, seed))
@@ -219,17 +223,9 @@ def _gap(
     about: Mapping[str, Any],
     seed: int,
 ) -> Row:
-    occupations = np.array([one.occupation for one in data.sentences])
-    sums = np.array(
-        [
-            [
-                part
-                for mask in (subsets[NOT_GOTCHA], subsets[GOTCHA])
-                for part in _sum(values, mask & (occupations == one))
-            ]
-            for one in dict.fromkeys(occupations.tolist())
-        ]
-    )
+    masks = subsets[NOT_GOTCHA], subsets[GOTCHA]
+    parts = np.stack([part for mask in masks for part in (values * mask, mask)], axis=1)
+    sums = unit_sums(parts, np.array([one.occupation for one in data.sentences]))
 
     def gap(of: Float) -> Float:
         with np.errstate(invalid="ignore"):
@@ -243,10 +239,6 @@ def _gap(
     return Row(subject, "coreference-gap", float(gap(sums.sum(0))), {**details, **interval}, drawn)
 
 
-def _sum(values: Float, mask: Any) -> tuple[float, float]:
-    return float(values[mask].sum()), float(mask.sum())
-
-
 def _correlation(
     data: Winogender, scores: Float, subject: str, about: Mapping[str, Any], seed: int
 ) -> Row:
@@ -257,6 +249,7 @@ def _correlation(
     y = np.array([data.shares[name] for name in names])
     value = spearman(x, y)
     details = {**about, "subset": "occupations", "n": len(names), "seed": seed}
+    details["resampled"] = OCCUPATIONS
     if np.isnan(value):
         reason = "undefined: fewer than two occupations with different shares and leans"
         return Row(subject, "coreference-correlation", None, {**details, "reason": reason})
