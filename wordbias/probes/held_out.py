@@ -119,8 +119,9 @@ def held_out_rows(
                 found = _probed(measure, x, cells, held_out, seed, rounding)
                 rows.append(Row(name, measure, found.pop("value"), {**details, **found}))
         rows += _best(
-            name, before[held_out], after[held_out], concept, cells[held_out], seed, rounding
-        )
+            name, before[held_out], after[held_out], concept, cells[held_out],
+            None if groups is None else groups[held_out], seed, rounding,
+        )  # fmt: skip
         belong = None if groups is None else groups[~held_out]
         for stage, x in list(stages.items())[1:]:
             found = _in_training(x[~held_out], cells[~held_out], belong, seed, rounding)
@@ -254,6 +255,7 @@ def _best(
     after: Floats,
     concept: str,
     cells: Cells,
+    groups: Integers | None,
     seed: int,
     rounding: float,
 ) -> list[Row]:
@@ -261,7 +263,7 @@ def _best(
     stages = [{"stage": stage, "concept": concept} for stage in ("before", "after")]
     try:
         first, second = (
-            read_groups(x, cells, seed=seed, rounding=rounding) for x in (before, after)
+            read_groups(x, cells, groups, seed=seed, rounding=rounding) for x in (before, after)
         )
     except WordbiasError as error:  # too few rows
         about = [{**one, **ideal(BEST), "reason": str(error)} for one in stages]
