@@ -103,7 +103,7 @@ def draw_compression_fairness(axes: Axes, found: Summary, metric: Metric) -> Axe
     for stage, line in ((BEFORE, ":"), (AFTER, "-")):
         _draw_fit(axes, found.runs, found.association(COMPRESSED, metric, stage), line)
     axes.axvline(1, color=_FAINT, lw=0.6, ls=(0, (1, 3)))
-    axes.set(xlabel="compression of gender (1: none shows)", ylabel=metric.title)
+    axes.set(xlabel="compression of gender (about 1: none shows)", ylabel=metric.title)
     axes.set_title(_title(found, metric), color=INK, fontsize=9)
     axes.margins(0.08)
     return axes

@@ -176,7 +176,8 @@ def _brief(one: ModelRows, measure: str) -> tuple[str, str, str]:
     row = one.get(measure)
     if row is None:
         return "", "", ""
-    inside = any((at := one.get(measure, layer=n)) and at.get("beyond_chance") for n in one.layers)
+    by_layer = COMPRESSION if measure == BEST else measure  # probes are tuned in the last layer
+    inside = any((at := one.get(by_layer, layer=n)) and at.get("beyond_chance") for n in one.layers)
     text = "Yes." if _finds(row) else "Inside, not in the last layer." if inside else "Not shown."
     chance = chance_range(row)
     sure = f"chance {chance}" if chance else ""
@@ -215,7 +216,7 @@ def _help(one: ModelRows) -> tuple[str, str, str]:
         return text, "", ""
     figure = f"{label}: {_WORDS[measure]} {_value(before)} → {_value(after)}"
     left = one.get(LEFT, label)
-    sure = "" if left is None else f"{left['value']:.0%} of the bias beyond chance is left"
+    sure = "" if left is None else f"{left['value']:.0%} of {_worst(left)} is left"
     return text, with_change(figure, after, 2), sure
 
 
