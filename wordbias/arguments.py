@@ -69,6 +69,49 @@ def accepted(
     return found
 
 
+def refuse_odd(called: str, value: object) -> None:
+    """Refuse an argument that no function can use, whatever its annotation.
+
+    Parameters
+    ----------
+    called
+        Name of the argument in a message.
+
+    Raises
+    ------
+    UsageError
+        For an array with hidden values or without a dimension, an empty mapping, and a list or
+        mapping that contains itself.
+    """
+    few = value if isinstance(value, (list, tuple)) and len(value) <= _FEW else ()
+    for one in (value, *few):
+        if hasattr(one, "mask") and hasattr(one, "filled"):
+            raise UsageError(
+                f"{called}: is a masked array, whose hidden values would be used; leave these rows "
+                "out, or fill them with array.filled(value)"
+            )
+        if type(one).__name__ == "ndarray" and getattr(one, "ndim", 1) == 0:
+            raise UsageError(f"{called}: expected a list or an array, got one of no dimension")
+    if type(value) is dict and not value:
+        raise UsageError(f"{called}: is an empty mapping; give what it holds, or leave it out")
+    if isinstance(value, (list, tuple, dict)) and _contains_itself(value, ()):
+        raise UsageError(f"{called}: contains itself; give values that end")
+
+
+_FEW = 10
+_DEEPEST = 100
+
+
+def _contains_itself(value: Any, above: tuple[int, ...]) -> bool:
+    if id(value) in above or len(above) > _DEEPEST:
+        return True
+    return any(
+        _contains_itself(one, (*above, id(value)))
+        for one in (value.values() if isinstance(value, dict) else value)
+        if isinstance(one, (list, tuple, dict))
+    )
+
+
 def named_file(path: object) -> str:
     """Return the text of a path.
 

@@ -20,7 +20,7 @@ from difflib import get_close_matches
 from functools import wraps
 from typing import ParamSpec, TypeVar, cast
 
-from wordbias.arguments import accepted
+from wordbias.arguments import accepted, refuse_odd
 from wordbias.errors import WordbiasError, without_secrets
 
 P = ParamSpec("P")
@@ -239,6 +239,7 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
         spelled = {} if line is None else line.spelled
         _refuse_empty(found, changed, spelled)
         for name in changed:
+            refuse_odd(spelled.get(name, f"{name}="), found[name])
             found[name] = checked(name, found[name], spelled.get(name, ""))
         token = _call.set(
             Call(

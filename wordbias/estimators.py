@@ -24,7 +24,7 @@ from sklearn.utils import check_array, check_consistent_length, check_random_sta
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from wordbias.arguments import accepted
+from wordbias.arguments import accepted, refuse_odd
 from wordbias.batches import BatchMap
 from wordbias.calls import WordbiasWarning, plain, python_messages
 from wordbias.embedding import Embedding, EmbeddingLike, as_embedding, is_words_and_vectors
@@ -1149,7 +1149,8 @@ def _words_of(X: Any, *, rows: bool) -> Embedding | None:
 
 
 def _refuse_table(method: Any, X: Any) -> None:
-    """Refuse what has a vector in each cell, and say how tables are mapped and fitted."""
+    """Refuse hidden values, and what has a vector in each cell; say how tables are mapped."""
+    refuse_odd("X", X)
     first = X.iloc[:1].to_numpy().ravel() if hasattr(X, "iloc") else ()
     held = any(isinstance(cell, (list, tuple, np.ndarray)) for cell in first)
     if held or hasattr(X, "column_names"):
@@ -1162,7 +1163,8 @@ def _refuse_table(method: Any, X: Any) -> None:
 
 
 def _refuse_missing(method: Any, groups: Any) -> None:
-    """Refuse labels that are missing, such as None, with their number."""
+    """Refuse labels that are hidden, or missing, such as None, with their number."""
+    refuse_odd("y", groups)
     cells = np.asarray(groups)
     if cells.dtype != object or cells.ndim != 1:
         return

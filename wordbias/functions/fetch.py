@@ -87,6 +87,8 @@ def fetch(
         raise WordbiasError(f"--{'about' if about else 'where'}: give a name")
     if source is not None and not names:
         raise WordbiasError(f"--from={source}: give the names to take from there")
+    if mirror is not None and not names:
+        raise WordbiasError("--mirror: give the names to fetch from there")
     if about and where:
         raise WordbiasError("choose one of --about and --where")
     if source is not None and not os.path.isdir(source):

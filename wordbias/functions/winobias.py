@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from wordbias.calls import path_of, public
+from wordbias.errors import WordbiasError
 from wordbias.formats.files import check_writable, compressing, refuse_same, replacing
 from wordbias.functions.fairness import NO_INTERVAL, accuracy_table, sums_table
 from wordbias.outcomes.inputs import load_shares
@@ -122,6 +123,8 @@ def winobias(
     >>> report.inputs["sentences"]["sentences"]
     2
     """
+    if shares is not None and clusters is None:
+        raise WordbiasError("--shares: is for the scores of a system; give --clusters too")
     outputs = {"--sentences": path_of(sentences), "--masked": path_of(masked)}
     refuse_same(outputs, {"--clusters": path_of(clusters), "--shares": path_of(shares)})
     for path in outputs.values():
