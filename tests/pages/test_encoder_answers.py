@@ -348,14 +348,22 @@ def test_in_short_is_a_table_of_five_questions() -> None:
     table = answer_table(model_answer_parts(rows))
     assert table is not None
     assert [line[1:] for line in table.cells[:4]] == [
-        ["Yes.", "compression 2.90 (2.80 to 3.00)", "chance 1.00 to 1.00"],
+        [
+            "Yes.",
+            "accuracy of the best probe on unseen names 0.93 (0.88 to 0.98)",
+            "chance 0.40 to 0.60",
+        ],
         ["Yes.", "correlation with the share of women 0.60 (0.40 to 0.80)", "chance −0.40 to 0.40"],
         [
             "SEAT shows it in 1 of 1 query, CEAT in 1 of 1.",
             "x/y × a/b: SEAT 1.20",
             "p = 0.01, corrected for their number",
         ],
-        ["hard helps.", "hard: compression 2.90 → 1.00", "20% of the bias beyond chance is left"],
+        [
+            "hard helps.",
+            "hard: accuracy of the best probe on unseen names 0.93 → 0.55",
+            "20% of what the RBF ridge probe reads beyond chance is left",
+        ],
     ]
     assert table.cells[4][0] == "What next?"
     inside = [compression(1.05), compression(1.8, layer=2), stereotype(0.39)]

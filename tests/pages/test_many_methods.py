@@ -22,7 +22,7 @@ from wordbias.pages.views import sections
 
 METHODS = ("misp:dims=8", "hard", "hard,misp", "inlp:rounds=10", "leace")
 KNOWN = {"GloVe": 0.25, "GoogleNews": 0.05}
-MAIN = ("midb-abs", "direct-bias", "gipe", "clustering-accuracy")
+MAIN = ("midb-unit-abs", "direct-bias", "gipe", "clustering-accuracy")
 
 
 def rows(methods: tuple[str, ...] = METHODS) -> list[dict[str, Any]]:
@@ -74,7 +74,7 @@ def test_methods_stand_side_by_side_with_their_verdict() -> None:
 
 
 def test_values_along_axes_that_were_fitted_anew_say_so() -> None:
-    own = {"midb-abs", "direct-bias"}
+    own = {"midb-unit-abs", "direct-bias"}
     refitted = [
         {**row, "reference": "self"} if row["measure"] in own and row.get("column") else row
         for row in rows()

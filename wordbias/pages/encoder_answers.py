@@ -36,6 +36,7 @@ MAIN = (BEST, STEREOTYPE, EXPECTED)
 _COSTS = {ORDER: "the order of similarities", NEIGHBOURS: "the nearest sentences"}
 _WORDS = {
     BEST: "accuracy of the best probe on unseen names",
+    COMPRESSION: "compression",
     STEREOTYPE: "correlation with the share of women",
     EXPECTED: "correlation of the expected pronoun with the share of women",
 }
@@ -139,13 +140,14 @@ def model_answer_parts(rows: Sequence[Found]) -> list[Answer]:
     found: list[Answer] = []
     for subject in subjects:
         one = ModelRows(subject, rows)
+        read = BEST if one.get(BEST) else COMPRESSION
         leans = EXPECTED if one.get(EXPECTED) else STEREOTYPE
         texts, next_ = (
             [text for label in one.columns() for text in _verdict(one, label)],
             _next(one),
         )
         parts = [
-            Answer("Is gender read off it?", *_brief(one, MAIN[0]), _readable(one)),
+            Answer("Is gender read off it?", *_brief(one, read), _readable(one)),
             Answer(
                 "Do occupations follow the share of women?",
                 *_brief(one, leans),
