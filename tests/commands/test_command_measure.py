@@ -305,7 +305,9 @@ def test_dims_and_centring_are_those_of_names(rows: Run, file: Path, vocab: Path
 
 
 def test_single_words_come_alone(rows: Run, file: Path, few: Embedding) -> None:
-    got = rows(file, "--words", "nurse, doctor,")
+    *got, told = rows(file, "--words", "nurse, doctor,")
+    assert told["measure"] == "lean-told"  # of all words of pairs
+    assert "word" not in told
     assert [(row["measure"], row["word"]) for row in got] == [
         (measure, word)
         for measure in ("lean", "midb", "direct-bias")
@@ -345,21 +347,38 @@ def test_of_single_words_no_lean_is_claimed_as_published(cli: Run, file: Path) -
         done = cli("measure", file, "--words", "she,he,jessica,nurse", option)
         assert "no lean is claimed: centred differences describe how words vary" in done.out
         assert not re.search(r"\b(female|male)\b", done.out.partition("Words of")[2])
+        assert "told" not in done.out
+
+
+def _sides(out: str) -> dict[str, str]:
+    """Read the column `leans to` of the table of words."""
+    lines = out.partition("Words of")[2].splitlines()[1:]
+    start = lines[0].index("leans to")
+    end = start + len("leans to")
+    words = [line for line in lines[1:] if re.match(r"  \w+ +-?\.\d{3} ", line)]
+    return {line.split()[0]: line[start:end].strip() for line in words}
 
 
 def test_the_words_of_the_sample_are_labelled_rightly(cli: Run) -> None:
     out = cli("measure", "--words", "she,he,jessica,nurse").out
     assert "positive leans" not in out
-    told = {line.split()[0]: line.split()[2] for line in out.splitlines() if "male  " in line}
-    assert told == {"she": "female", "jessica": "female", "nurse": "female"}
+    assert _sides(out) == {"she": "female", "he": "", "jessica": "female", "nurse": "female"}
+    text = " ".join(out.split())
+    assert "Blank: not told here, as it lies between" in text  # why he has no side
+    assert "the middle 95 % of the original's neutral words, or its interval holds 0" in text
+    assert re.search(r"\d+ are told right \(\d+%\), 0 wrong, \d+ not told", text)
 
 
 def test_measure_says_of_components_what_misp_says(cli: Run) -> None:
     for option in ([], ["--center"]):
         notes = [
-            cli(*command, *option).err for command in (("misp",), ("measure", "--only", "midb"))
+            cli(*command, *option).err
+            for command in (("misp", "--details"), ("measure", "--only", "midb"))
         ]
         assert notes[0] == notes[1] != ""
+        brief = cli("misp", *option).err  # without --details no note on noisy signs
+        noisy = "is noise (bootstrap stability below"
+        assert brief.splitlines() == [one for one in notes[0].splitlines() if noisy not in one]
     assert "note:" not in cli("measure", "--only", "direct-bias").err
     assert "these components hold 22%" in cli("measure", "--words", "nurse", "--center").err
 
@@ -376,7 +395,8 @@ def test_chance_stands_beside_each_value_and_can_be_left_out(rows: Run, file: Pa
 
 def test_single_words_and_families_together(rows: Run, file: Path) -> None:
     got = rows(file, "--words", "nurse", "--only", "direct-bias")
-    assert [row.get("word") for row in got] == [None, None, "nurse", "nurse", "nurse"]
+    assert [row.get("word") for row in got] == [None, None, *["nurse"] * 3, None]
+    assert got[-1]["measure"] == "lean-told"
 
 
 def test_a_word_nobody_has_is_refused(cli: Run, file: Path) -> None:
@@ -451,7 +471,12 @@ def test_another_attribute(rows: Run, cli: Run, file: Path, age: Path) -> None:
     got = rows(file, "--attribute", age, "--dims", 2, "--only", "midb,direct-bias,gipe")
     assert {row["direction"] for row in got if "direction" in row} == {"young−old"}
     done = cli("measure", file, "--attribute", age, "--words", "nurse", "--dims", 2)
-    assert "only words outside lean towards young or old" in " ".join(done.out.split())
+    assert "Blank: not told here, as it lies between" in " ".join(done.out.split())
+    assert _sides(done.out) == {"nurse": ""}
+    told = cli(
+        "measure", file, "--attribute", age, "--words", "nurse,youth,maintained", "--dims", 2
+    )
+    assert _sides(told.out) == {"youth": "young", "nurse": "", "maintained": "old"}
     assert not re.search(r"\b(she|he|female|male|gender)\b", done.out)
 
 

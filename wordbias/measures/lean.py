@@ -27,6 +27,10 @@ MIDDLE = 0.95
 REDRAWS = 200
 """Number of redraws of the pairs for the interval of a word's lean."""
 TOLD = "lean-told"
+CENTRED = (
+    "no lean is claimed: centred differences describe how words vary within the groups, and the "
+    "difference between the groups is not among them"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,11 +131,11 @@ def word_rows(panel: Panel, words: Sequence[str]) -> list[Row]:
     words share. It is claimed, as ``towards``, only of a word outside the middle 95 % of the
     neutral words in the original, with an interval without 0. This interval, ``lists_low`` to
     ``lists_high``, is over redrawn pairs. A last row has the share of words of known group of which
-    it is claimed, and rightly.
+    it is claimed, and rightly. With centred differences no lean is claimed.
     """
     if not words:
         return []
-    lean, reason = find_lean(panel)
+    lean, reason = (None, CENTRED) if panel.center else find_lean(panel)
     rows = lean_rows(panel, lean, reason, words)
     x, better = panel.embedding.take(words), ideal("lean")
     fitted = fit_directions(panel.embedding, panel.attribute, dims=panel.dims, center=panel.center)
