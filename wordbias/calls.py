@@ -239,7 +239,8 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
         spelled = {} if line is None else line.spelled
         _refuse_empty(found, changed, spelled)
         for name in changed:
-            refuse_odd(spelled.get(name, f"{name}="), found[name])
+            if line is None:
+                refuse_odd(f"{name}=", found[name])
             found[name] = checked(name, found[name], spelled.get(name, ""))
         token = _call.set(
             Call(

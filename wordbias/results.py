@@ -139,7 +139,7 @@ class Report:
     >>> import wordbias as wb
     >>> report = wb.measure(only=["midb"])
     >>> report
-    <Report of measure: 4 values of 1 subject>
+    <Report of measure: 6 values of 1 subject>
     >>> report["midb"][0].measure
     'midb'
     >>> report.save("midb.csv")  # doctest: +SKIP

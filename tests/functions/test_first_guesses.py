@@ -158,6 +158,6 @@ def test_groups_of_three_words_have_no_chance_level_and_four_have_one() -> None:
         groups = {"female": FEMALE[:n], "male": MALE[:n]}
         report = wb.measure(only=["midb"], groups=groups)
         known = ["chance" in row.details for row in report.rows]
-        assert (known, said in " ".join(report.notes)) == ([n == 4] * 4, n == 3)
+        assert (known, said in " ".join(report.notes)) == ([n == 4] * 6, n == 3)
         quiet = wb.measure(only=["midb"], groups=groups, chance=False)
         assert said not in " ".join(quiet.notes)

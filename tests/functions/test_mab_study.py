@@ -131,7 +131,7 @@ def test_the_outcome_comes_first_and_its_tests_stand_for_themselves(tmp_path: Pa
     assert [cells[0] for cells in table.cells] == ["same", "sample.null"]
     assert table.cells[0][1] == "0.000"
     assert "the outcome for 2." in " ".join(one.note for one in report.tables)
-    said = " ".join(report.closing)
+    said = " ".join(report.heading)
     assert "2 seeds the smallest is .500, after Holm over 2 tests 1" in said
 
 
@@ -139,7 +139,7 @@ def test_one_seed_is_said_to_have_no_intervals(tmp_path: Path, few: None) -> Non
     sample = Embedding.sample()
     given = {**CALL, "only": ["direct-bias"], "output": tmp_path / "study"}
     report = mab_study([sample, sample.renamed("same")], **given)
-    assert "give more seeds=" in " ".join(report.closing)
+    assert "give more seeds=" in " ".join(report.heading)
     assert {row.value for row in report["mab-error-change"]} == {0}
     assert not [table for table in report.tables if table.title.startswith("Difference")]
 

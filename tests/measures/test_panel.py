@@ -117,13 +117,13 @@ def test_extremes_lean_most_the_first_group_first() -> None:
     panel = Panel(emb, emb, words[2:], GENDER)
     assert leaning_words(panel, 1) == ["c", "d"]
     assert leaning_words(panel, 2) == ["c", "a", "d", "b"]
-    with pytest.raises(WordbiasError, match="3 words a side needed, but only 2 and 2"):
+    with pytest.raises(WordbiasError, match="3 words a side needed, but only 2 and 3"):
         leaning_words(panel, 3)
 
 
 def test_extremes_without_a_direction_are_refused() -> None:
     emb = Embedding(["she", "he", "a"], [[1, 0], [1, 0.01], [1, 1]])
-    with pytest.raises(WordbiasError, match="direction she−he: undefined: ‖she − he‖"):
+    with pytest.raises(WordbiasError, match="definitional pairs differ by"):
         leaning_words(Panel(emb, emb, ["a"], GENDER), 1)
 
 

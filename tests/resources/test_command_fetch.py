@@ -380,7 +380,7 @@ def test_the_lock_of_a_killed_fetch_is_gone_with_the_next(
         process.wait()
     (data / ".downloads" / "nothing").mkdir()
     (data / ".downloads" / "nothing.lock").touch()
-    _serve(server, "simlex-999", _archive("SimLex-999.txt", b"word1\tword2\nking\tqueen\n"))
+    _serve(server, "simlex-999", b"word1\tword2\nking\tqueen\n")
     fetched("simlex-999")
     assert {path.name for path in (data / ".downloads").iterdir()} == {"rg-65"}
 

@@ -231,8 +231,8 @@ def test_silence_has_an_end(server: Server, tmp_path: Path) -> None:
 def test_a_trickle_of_bytes_has_an_end(server: Server, tmp_path: Path) -> None:
     """Each byte is an answer in time, but the whole file would take a day."""
     server.put(PATH, Answer(BODY, etag='"v1"', pause=0.02, chunk=1))
-    message = _refused(server, tmp_path, timeout=0.3)
-    assert "bytes arrived in 0.3 seconds" in message
+    message = _refused(server, tmp_path, timeout=0.2)
+    assert "bytes arrived in 0.2 seconds" in message
     assert "are kept" in message
 
 
