@@ -236,8 +236,8 @@ def best_table(rows: Sequence[Row]) -> Table:
         "The best of several probes, on held-out groups",
         columns,
         cells,
-        "Low and high: 95 % over groups. Chance: the middle 90 % of permuted labels. Left: of what "
-        "the probe read beyond chance before.",
+        "Low and high: 95 % over groups. Chance: permuted labels, of which 5 % give any probe more "
+        "than the upper end. Left: of what the probe read beyond chance before.",
     )
 
 

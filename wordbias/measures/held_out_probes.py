@@ -72,11 +72,6 @@ class Probed:
     shares: Array = field(repr=False)
     null: Array = field(repr=False)
 
-    @property
-    def p(self) -> float:
-        """Return how often permuted labels are read as well."""
-        return p_of_null(self.null, self.value - 1e-9)
-
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
@@ -104,8 +99,10 @@ class HeldOut:
     ) -> list[Row]:
         """Return a row for each probe, with its interval over groups and its chance level.
 
-        A value is beyond chance if its p is at most `LEVEL`; ``chance_low`` and ``chance_high`` are
-        the ends between which permuted labels lie otherwise.
+        Each probe is compared with the largest value of all of them in each permutation (Westfall
+        and Young 1993), so that any of them is beyond chance by accident in a share `LEVEL` of
+        cases and no more. ``chance_high`` is the end of those largest values, ``chance_low`` that
+        of the probe's own.
 
         Parameters
         ----------
@@ -114,9 +111,10 @@ class HeldOut:
             what was beyond chance before.
         """
         k, rows = int(self.classes.max()) + 1, []
+        largest = np.sort(self.largest)
+        rank = int(LEVEL * (len(largest) + 1))
         for i, probe in enumerate(self.probes):
-            null = np.sort(probe.null)
-            rank = int(LEVEL * (len(null) + 1))
+            p = self.p(probe)
             ends = normal_interval(probe.value, _error(probe.shares, self.classes, Z95**2 / 2))
             details: dict[str, Any] = {
                 **about,
@@ -126,25 +124,34 @@ class HeldOut:
                 "neutral": 1 / k,
                 "low": max(0.0, ends.low),
                 "high": min(1.0, ends.high),
-                "p": probe.p,
-                "chance": float(null.mean()),
-                "chance_low": float(null[rank - 1]),
-                "chance_high": float(null[-rank]),
-                "chance_draws": len(null),
-                "beyond_chance": probe.p <= LEVEL,
+                "p": p,
+                "chance": float(probe.null.mean()),
+                "chance_low": float(np.sort(probe.null)[rank - 1]),
+                "chance_high": float(largest[-rank]),
+                "chance_draws": len(largest),
+                "beyond_chance": p <= LEVEL,
             }
             if before is not None:
-                details |= self._since(probe, before.probes[i])
+                details |= self._since(probe, before.probes[i], before.p(before.probes[i]))
             rows.append(Row(subject, probe.measure, probe.value, details))
         return rows
 
-    def _since(self, probe: Probed, old: Probed) -> dict[str, float]:
+    @property
+    def largest(self) -> Array:
+        """Return the largest value of all probes in each permutation of the labels."""
+        return np.max([probe.null for probe in self.probes], axis=0)
+
+    def p(self, probe: Probed) -> float:
+        """Return how often any probe reads permuted labels as well as this one the true ones."""
+        return p_of_null(self.largest, probe.value - 1e-9)
+
+    def _since(self, probe: Probed, old: Probed, p: float) -> dict[str, float]:
         """Return the change of a probe and the share left, with their intervals over groups."""
         details = {"change": probe.value - old.value}
         error = _error(probe.shares - old.shares, self.classes)
         details["change_low"], details["change_high"] = normal_interval(details["change"], error)
         beyond = old.value - float(old.null.mean())
-        if old.p <= LEVEL and beyond > 0:
+        if p <= LEVEL and beyond > 0:
             left = details["left"] = max(0.0, probe.value - float(probe.null.mean())) / beyond
             error = _error(probe.shares - left * old.shares, self.classes) / beyond
             ends = normal_interval(left, error)

@@ -150,8 +150,8 @@ def _summary(one: ModelRows, prefix: str) -> Section | None:
         cells.append(["does it help?", "", "", *said])
     note = (
         "In brackets the 95 % interval; after Δ the change since before and its interval, over the "
-        "same draws. chance: the range of values where there is nothing to find; of probes the "
-        "middle 90 % of permuted labels, above which p is at most .05."
+        "same draws. chance: the range of values where there is nothing to find; of probes that "
+        "of permuted labels, of which 5 % give any probe more than the upper end."
     )
     table = Table(
         _titled(prefix, "The last layer, before and after each projection"),
