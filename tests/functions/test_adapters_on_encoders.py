@@ -294,8 +294,9 @@ def test_an_adapter_of_an_earlier_version(
 def test_one_command_probes_what_encode_and_probe_do(
     cli: Callable[..., Any], folder: Path, stored: Path, table: Path
 ) -> None:
+    given = {**QUICK, "scale": False}  # by the numbers before the adapter otherwise
     report = probe(
-        folder, "gender", texts=table, adapter=stored, setting=["tokens@2", "attention@2"], **QUICK
+        folder, "gender", texts=table, adapter=stored, setting=["tokens@2", "attention@2"], **given
     )
     plain = encode(folder, table)
     subjects = list(dict.fromkeys(row.subject for row in report.rows))
@@ -304,10 +305,10 @@ def test_one_command_probes_what_encode_and_probe_do(
     assert {(row["subject"], row["layer"]) for row in judged} == {(one, 3) for one in subjects}
     coded = [row for row in rows(report) if row not in judged]
     found = {name: [row for row in coded if row["subject"] == name] for name in subjects}
-    assert found["tiny"] == rows(probe(plain, "gender", **QUICK))
+    assert found["tiny"] == rows(probe(plain, "gender", **given))
     for setting in ("tokens@2", "attention@2"):
         after = encode(folder, table, adapter=stored, setting=setting)
-        expected = rows(probe({f"tiny {setting}": after}, "gender", **QUICK))
+        expected = rows(probe({f"tiny {setting}": after}, "gender", **given))
         same = [row.pop("unchanged", False) for row in found[f"tiny {setting}"]]
         assert found[f"tiny {setting}"] == expected
         assert same == [row["layer"] < 2 for row in expected]
@@ -318,7 +319,8 @@ def test_one_command_probes_what_encode_and_probe_do(
         assert line.endswith(f"Removed at {site}. Changed: layers 2, 3. Unchanged: layers 0, 1.")
     typed = cli(
         "probe", folder, "--texts", table, "--labels", "gender", "--adapter", stored,
-        "--setting", "tokens@2", "--setting", "attention@2", *TYPED, "--format", "json",
+        "--setting", "tokens@2", "--setting", "attention@2", *TYPED, "--no-scale",
+        "--format", "json",
     )  # fmt: skip
     assert typed.code == 0, typed.err
     assert json.loads(typed.out)["rows"] == rows(report)
@@ -342,7 +344,7 @@ def test_after_an_adapter_vectors_are_scaled_as_before_it(
     folder: Path, stored: Path, table: Path
 ) -> None:
     given: dict[str, Any] = {"adapter": stored, "setting": "tokens@2"}
-    report = probe(folder, "gender", texts=table, scale=True, **given, **QUICK)
+    report = probe(folder, "gender", texts=table, **given, **QUICK)
     before, after = encode(folder, table), encode(folder, table, **given)
     x, centre = (
         before.vectors.astype(np.float64),
@@ -351,7 +353,7 @@ def test_after_an_adapter_vectors_are_scaled_as_before_it(
     sizes = np.sqrt(((x - centre) ** 2).mean((1, 2)))[:, None, None]
     sizes[sizes < 1e-6] = 1  # the first token has the same vector in every text
     by_hand = replace(after, vectors=((after.vectors - centre) / sizes).astype(np.float32))
-    expected = probe({"x": by_hand}, "gender", **QUICK)
+    expected = probe({"x": by_hand}, "gender", scale=False, **QUICK)
     coded = [row for row in report.rows if row.measure not in JUDGED]
     values = [row.value for row in coded if row.subject == "tiny tokens@2"]
     np.testing.assert_allclose(values, [row.value for row in expected.rows], rtol=1e-4, atol=1e-6)

@@ -77,7 +77,7 @@ def probe(
     epochs: int = 50,
     batch: int = 16,
     rate: float = 1e-3,
-    scale: bool = False,
+    scale: bool = True,
     as_published: bool = False,
     device: str | None = None,
     plot: str | os.PathLike[str] | None = None,
@@ -160,10 +160,11 @@ def probe(
         Learning rate.
     scale : bool
         Centre the vectors of each layer and divide them by one number, so that their mean square is
-        1 and the learning rate suits all layers; after an adapter by the numbers before it.
+        1 and the learning rate suits all layers and models; after an adapter by the numbers before
+        it. Without it, or with ``--as-published``, compression depends on the length of vectors.
     as_published : bool
-        Use the last weights, not the best, as the released code does. Both compressions are always
-        printed.
+        Use the last weights, not the best, and vectors as they are, as the released code does. Both
+        compressions are always printed.
     device : str, optional
         For a model or an MLP probe: auto, cpu, cuda or mps.  [default: auto, the first available of
         cuda, mps, cpu]
@@ -231,6 +232,7 @@ def probe(
         plot = os.fspath(plot)
         check_plot(plot)
     recipe = Recipe(probe, epochs, batch, rate, last=as_published)
+    scale = scale and not as_published
     order = seeds_of(seeds)
     shares = _shares(fractions)
     read_options = ReadOptions(cache, skip_bad, allow_pickle)
@@ -547,8 +549,8 @@ def _uneven(one: Labelled) -> list[str]:
         return []
     return [
         f"{one.examples.name}: the vectors of layer {most} are {ratio:,.0f} times as large as "
-        f"those of layer {least}, and a probe learns both with one learning rate; --scale makes "
-        "the layers comparable"
+        f"those of layer {least}, and a probe learns both with one learning rate; scaled, the "
+        "layers are comparable"
     ]
 
 
@@ -569,7 +571,7 @@ def _apart(inputs: Sequence[Labelled]) -> list[str]:
     return [
         f"{more} and {less}: the vectors of the first are {ratio:,.1f} times as far from their "
         f"mean as those of the second (layer {layer}), and a probe learns both with one learning "
-        "rate; --scale makes them comparable"
+        "rate; scaled, they are comparable"
     ]
 
 

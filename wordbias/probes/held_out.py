@@ -276,18 +276,22 @@ def _coded(
 ) -> list[Row]:
     """Return the compression of the labels by an online code, before and after.
 
-    Neutral is what the shares of the classes alone give.
+    Neutral is what the shares of the classes alone give. Both are scaled as the rows before are,
+    like those of `wordbias.probe`.
     """
     chosen = np.arange(len(cells))
     if len(cells) > CODED_ROWS:
         chosen = np.random.default_rng(seed).choice(len(cells), CODED_ROWS, replace=False)
     details = {"concept": concept, "n": len(chosen), "seeds": [seed], **ideal(COMPRESSION)}
     stages = {"before": before[chosen], "after": after[chosen]}
-    rows = []
+    rows: list[Row] = []
+    spread = None
     for stage, x in stages.items():
         about = {"stage": stage, **details}
         try:
             examples = Examples.of(x, cells[chosen], name=name)
+            spread = spread or examples.spread()
+            examples = examples.scaled(*spread)
             (coded,) = online_codes(examples, seeds=[seed], control=False)
         except WordbiasError as error:  # too few rows, or too many classes
             reason = str(error).partition(";")[0]  # without the remedy, which is for `probe`
