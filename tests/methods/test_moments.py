@@ -6,6 +6,7 @@ import copy
 import importlib.util
 import pickle
 import warnings
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -430,3 +431,16 @@ def test_a_batch_without_the_label_or_with_a_missing_one_is_refused() -> None:
         Moments.of_batch(batch, "label")
     with pytest.raises(WordbiasError, match="choose with array=NAME"):
         Moments.of_batch({"v": x, "w": x, "label": y}, "label")
+
+
+@pytest.mark.parametrize(
+    ("method", "constant"),
+    [*product([wb.LEACE, wb.MHD, wb.MISP, wb.INLP], [0.0, 0.037]), (wb.Hard, 0.0)],
+)
+def test_a_constant_coordinate_stays_constant(method: Any, constant: float) -> None:
+    """Two of all-MiniLM-L6-v2 are: if 1e-19 of the label reached them, a scaled probe read it."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 300)
+    x = (rng.normal(size=(600, 12)) + y[:, None] * rng.normal(size=12)).astype(np.float32)
+    x[:, [2, 7]] = np.float32(constant)
+    assert (method().fit(x, y).transform(x)[:, [2, 7]] == np.float32(constant)).all()

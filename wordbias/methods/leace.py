@@ -186,6 +186,7 @@ def erase(moments: Sequence[Moments], method: str = "leace", shrinkage: bool = T
     covariance /= scale**2
     estimate = shrunk_covariance(covariance, first.n) if shrinkage else covariance
     left, right = _eraser(moments, estimate, scale, method)
+    left[first.constant] = 0
     erasure = Erasure(left, right, first.mean)
     if not _gap([erasure(one) for one in means]) <= _SMALLEST * scale:
         raise WordbiasError(

@@ -31,6 +31,8 @@ _NUMBERS = 1 << 20
 """Numbers that are float64 at one time, in each thread."""
 _APART = 2
 """Number of classes up to which second moments are kept apart: only pairs are compared by them."""
+_ROUNDING = 1e-10
+"""Standard deviation of a constant coordinate, in units of its mean; float32 has 6e-8."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,6 +227,16 @@ class Moments:
         apart = self.means - self.mean
         within = self.within.sum(0) if self.within.ndim == 3 else self.within
         found: Floats = (within + (apart * self.counts[:, None]).T @ apart) / self.n
+        return found
+
+    @property
+    def constant(self) -> NDArray[np.bool_]:
+        """Return which coordinates do not vary, but for rounding, shape ``(d,)``.
+
+        No method may change them: 1e-19 that follow a label give it away to a probe that scales
+        coordinates to one spread.
+        """
+        found: NDArray[np.bool_] = np.diag(self.covariance()) <= (_ROUNDING * self.mean) ** 2
         return found
 
     def __repr__(self) -> str:

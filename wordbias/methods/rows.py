@@ -209,14 +209,19 @@ def _components(
     rows: Floats, towards: Floats, dims: int | None, most: int, moments: Moments, what: str
 ) -> Subspace:
     """Return the components of rows, by default as many as there are, `most` at the most."""
-    d, noise = moments.dim, moments.noise
+    d, constant = moments.dim, moments.constant
+
+    def fitted(k: int) -> Subspace:
+        basis, shares = principal(rows, towards, k, moments.noise, what)
+        return Subspace(np.where(constant, 0, basis), shares)
+
     if dims is not None:
         misp.check_dims(dims, d)
-        return Subspace(*principal(rows, towards, dims, noise, what))
+        return fitted(dims)
     for k in range(min(most, d - 1), 1, -1):
         with suppress(WordbiasError):
-            return Subspace(*principal(rows, towards, k, noise, what))
-    return Subspace(*principal(rows, towards, 1, noise, what))
+            return fitted(k)
+    return fitted(1)
 
 
 def _root(c: Floats) -> Floats:
