@@ -89,23 +89,15 @@ def test_every_row_is_of_a_known_measure(content: dict[str, Any]) -> None:
             assert 0 < row.get("coverage", 1) <= 1
 
 
-NOT_YET = {"midb-unit-abs", "midb-unit-rms"}
-"""Measures that no embedding of the file has yet; the tool measures them the next time it runs."""
-
-
 def test_an_embedding_with_all_words_has_every_measure(content: dict[str, Any]) -> None:
     """A new measure of word vectors fails here: measure again."""
     families = [*MEASURED, "weat", "associations", "quality"]
-    expected = (
-        {
-            one.name
-            for key in families
-            for one in BY_KEY[key].measures
-            if one.name in LISTED or key == "associations"
-        }
-        - {"midb-component", "explained-variance"}
-        - NOT_YET
-    )
+    expected = {
+        one.name
+        for key in families
+        for one in BY_KEY[key].measures
+        if one.name in LISTED or key == "associations"
+    } - {"midb-component", "explained-variance"}
     assert expected > {"gipe", "ripa", "analogy"}
     whole = [one for one in computed(content) if one["name"] in ("GloVe 6B 100d", "GloVe 6B 50d")]
     assert len(whole) == 2
@@ -124,8 +116,7 @@ def test_the_sample_has_these_values(content: dict[str, Any], shared_data: Path)
     report = measure(sample, only=families, sembias=sembias)
     sets = [shared_data / "wordsim" / name for name in SETS]
     rows = [*report.rows, *quality(sample, sets=sets).rows]
-    rows = [row for row in rows if row.measure not in NOT_YET]
-    assert_equal([row.to_dict() for row in rows], known["rows"], 31)
+    assert_equal([row.to_dict() for row in rows], known["rows"], 33)
 
 
 def test_glove_has_these_values(content: dict[str, Any], shared_data: Path) -> None:
@@ -137,8 +128,7 @@ def test_glove_has_these_values(content: dict[str, Any], shared_data: Path) -> N
     assert (known["words"], known["dim"]) == (len(glove), glove.dim)
     sembias = shared_data / "sembias" / "SemBias.tsv"
     report = measure(glove, only=["midb", "direct-bias", "sembias", "weat"], sembias=sembias)
-    rows = [row for row in report.rows if row.measure not in NOT_YET]
-    assert_equal([row.to_dict() for row in rows], known["rows"], 22)
+    assert_equal([row.to_dict() for row in report.rows], known["rows"], 24)
 
 
 def assert_equal(rows: list[dict[str, Any]], known: list[dict[str, Any]], count: int) -> None:
@@ -152,10 +142,7 @@ def assert_equal(rows: list[dict[str, Any]], known: list[dict[str, Any]], count:
         at = by_key[comparable(row["measure"], row)]
         for name in ("value", "low", "high", "chance", "chance_low", "chance_high"):
             assert (name in row) == (name in at)
-            # intervals of SemBias are over its pairs now, those of the file over its questions
-            if name in row and not (
-                row["measure"].startswith("sembias") and name in ("low", "high")
-            ):
+            if name in row:
                 assert row[name] == pytest.approx(at[name], rel=2e-3, abs=2e-5), (row, name)
         found += 1
     assert found == count

@@ -205,3 +205,39 @@ def test_nothing_is_left_in_the_cache(
     audit(small, methods="misp", skip=SKIP, chance=False)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
     audit(small, methods="none", skip=SKIP, chance=False, cache=False)
+
+
+def test_what_is_left_is_read_off_words_that_no_method_was_fitted_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By scikit-learn: on these words its probe reads less than all and more than nothing."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import cross_val_score
+
+    from wordbias import debias
+    from wordbias.measures import held_out_probes
+    from wordbias.measures.panel import make_panels
+    from wordbias.methods.classes import labelled_words
+    from wordbias.pages.audit_parts import _unfitted
+
+    monkeypatch.setattr(held_out_probes, "DRAWS", 19)
+    sample, attribute = Embedding.sample(), Attribute.load()
+    [panel] = make_panels([sample], None, attribute)
+    chosen, _ = _unfitted(panel)
+    words = [panel.vocabulary[row] for row in chosen.rows.tolist()]
+    learned = labelled_words(sample, attribute)
+    assert not {learned.words[i] for i in learned.learned.tolist()} & set(words)
+    assert not set(words) & listed_words(attribute)
+    page = audit(methods="leace", skip=[part for part in PARTS if part != "recoverability"])
+    before, after = page["best-probe"]
+    assert (before.details["stage"], after.details["stage"]) == ("before", "leace")
+    assert before.value is not None
+    assert before.value > 0.98, "the label is a side of a plane"
+    cleaned = debias(sample, "leace")
+    x = np.array([cleaned[word] for word in words])
+    read = cross_val_score(LogisticRegression(max_iter=2000), x, chosen.labels, cv=5).mean()
+    assert after.value is not None
+    assert read - 0.05 < after.value < before.value
+    assert 0.5 < after.details["left"] < 1
+    (left,) = page["bias-left"]
+    assert left.value == pytest.approx(after.details["left"], abs=0.01)  # chance is drawn again

@@ -400,13 +400,15 @@ def test_bias_is_beyond_chance_only_where_a_measure_has_a_chance_level() -> None
     gipe = column("gipe", 0.2, 0.1, **BEYOND)
     found = {"low": 0.9, "high": 1.9, "neutral": 0.0, "better": "neutral", "p": 0.001}
     tested = column("weat", 1.7, 0.6, **found)
-    for rows, names, what in (
-        (gipe, ("GIPE",), "what GIPE finds beyond chance"),
-        (tested, ("WEAT",), "what WEAT finds"),
-        ([*gipe, *tested], ("GIPE", "WEAT"), "what GIPE, WEAT find"),
-    ):
+    for rows, names, said in (
+        (gipe, ("GIPE",), "what GIPE finds beyond chance is left"),
+        (tested, ("WEAT",), "what WEAT finds is left"),
+        ([*gipe, *tested], ("GIPE", "WEAT"), "what GIPE finds beyond chance is left (WEAT 10%)"),
+        (gipe, ("best probe",), "what the best of several probes reads of words that no method "
+         "was fitted to is left"),
+    ):  # fmt: skip
         (one,) = column_answers([*rows, left_of(*names)])
-        assert one.left == f"10% of {what} is left"
+        assert one.left == f"10% of {said}"
 
 
 @pytest.mark.parametrize(

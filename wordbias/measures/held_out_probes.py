@@ -139,7 +139,8 @@ class HeldOut:
     @property
     def largest(self) -> Array:
         """Return the largest value of all probes in each permutation of the labels."""
-        return np.max([probe.null for probe in self.probes], axis=0)
+        found: Array = np.max([probe.null for probe in self.probes], axis=0)
+        return found
 
     def p(self, probe: Probed) -> float:
         """Return how often any probe reads permuted labels as well as this one the true ones."""

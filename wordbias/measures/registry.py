@@ -721,7 +721,7 @@ FAMILIES = (
             Measure(
                 name="bias-left",
                 title="bias left",
-                question="what share of the bias beyond chance does a method leave, on average?",
+                question="what share of the bias beyond chance does a method leave, at most?",
                 scale="≥ 0",
                 neutral=0.0,
                 better="lower",
@@ -738,19 +738,20 @@ FAMILIES = (
             "keep?"
         ),
         limits=(
-            "It is a mean over measures that do not measure the same thing: look at each. Quality "
+            "The measures do not measure the same thing: look at each. Quality "
             "is what was measured of it: neighbours, and the test sets that were given."
         ),
         method=(
-            "Mean over the families of max(0, (D after − C) / (D before − C)), with the distances "
-            "D of their main measure from neutral, the worse way, and C that of the chance mean. "
+            "Largest over the families of max(0, (D after − C) / (D before − C)), with the "
+            "distances D of their main measure from neutral, the worse way, and C that of the "
+            "chance mean. "
             "WEAT has a test and no chance level; its C is 0. "
             "Only measures that are beyond chance before count; not MIDB, which misp, mhd and "
             "leace lower by construction. Quality kept is the smallest share kept of "
             "similarity, analogies and neighbours. A method is efficient if no other, nor "
             "doing nothing, leaves as little and keeps as much, and more of one."
         ),
-        source="Bias is set against quality in papers on debiasing; this mean is of wordbias.",
+        source="Bias is set against quality in papers on debiasing; this share is of wordbias.",
         main="bias-left",
     ),
     Family(

@@ -41,7 +41,7 @@ def trade_off_rows(rows: Sequence[Row]) -> list[Row]:
     Returns
     -------
     list of Row
-        Their value is the mean share that is left, see `share_left`, over the main measures that
+        Their value is the largest share that is left, see `share_left`, of the main measures that
         are beyond chance before: beyond their chance level, or as WEAT, which has a test of its
         own, with p < .05 and an interval without the neutral value. MIDB is not among them: misp,
         mhd and leace lower it by construction. ``of`` has the share of each,
@@ -197,8 +197,7 @@ def _column_row(firsts: Sequence[Row], before: Values, stage: str, rows: Sequenc
     }
     if not shares:
         details["reason"] = _reason(unmeasured)
-    value = sum(shares.values()) / len(shares) if shares else None
-    return Row(rows[0].subject, BIAS_LEFT, value, details)
+    return Row(rows[0].subject, BIAS_LEFT, max(shares.values(), default=None), details)
 
 
 def _reason(unmeasured: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from wordbias.data import sample_path
+from wordbias.measures.held_out_probes import BEST
 from wordbias.measures.registry import FAMILY_OF, short_title, variant_of
 from wordbias.methods.trade_off import NEIGHBOURS_TITLE, shares_kept
 from wordbias.pages.encoder_answers import is_of_model, model_answer_parts
@@ -511,12 +512,16 @@ def _left_text(row: Found | None, lines: Sequence[Line]) -> str:
     if row is None or not is_number(row["value"]):
         return ""
     of = row.get("of")
-    names = list(map(str, of)) if isinstance(of, dict) else []
-    rows = [line.first or {} for line in lines if short_title(line.measure) in names]
-    level = rows and all(isinstance(one.get("beyond_chance"), bool) for one in rows)
-    find = f"find{'s' * (len(names) == 1)}{' beyond chance' if level else ''}"
-    what = f"what {', '.join(names)} {find}" if names else "the bias"
-    return f"{row['value']:.0%} of {what} is left"
+    shares = {str(name): float(one) for name, one in of.items()} if isinstance(of, dict) else {}
+    if not shares:
+        return f"{row['value']:.0%} of the bias is left"
+    worst = max(shares, key=shares.__getitem__)
+    first = next((line.first for line in lines if short_title(line.measure) == worst), None) or {}
+    what = f"{worst} finds{' beyond chance' * isinstance(first.get('beyond_chance'), bool)}"
+    if worst == short_title(BEST):
+        what = "the best of several probes reads of words that no method was fitted to"
+    others = ", ".join(f"{name} {one:.0%}" for name, one in shares.items() if name != worst)
+    return f"{row['value']:.0%} of what {what} is left{f' ({others})' * bool(others)}"
 
 
 def _is_raised(line: Line, stage: str) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,17 @@ from wordbias.arrays import blocks
 from wordbias.errors import WordbiasError
 from wordbias.measures.associations import query_rows
 from wordbias.measures.chance import chance_of
+from wordbias.measures.direction import Biased
 from wordbias.measures.evaluate import evaluate_inputs, families_together
 from wordbias.measures.family import MeasureInputs, Values
+from wordbias.measures.held_out_probes import HeldOut, read_groups
 from wordbias.measures.midb import contributions
 from wordbias.measures.panel import Panel
+from wordbias.measures.recoverability import WORDS
 from wordbias.measures.registry import BY_KEY, FAMILY_OF, STANDARD, ideal
+from wordbias.methods.classes import labelled_words
 from wordbias.methods.diagnosis import REMOVED, Diagnosis
+from wordbias.methods.words import listed_words
 from wordbias.nli.files import Model
 from wordbias.nli.mab import Settings, mab_rows
 from wordbias.nli.scoring import score_set
@@ -80,10 +86,14 @@ def parts_of(plan: Plan, *, is_first: bool = False) -> list[str]:
 
 
 def is_measured(name: str, plan: Plan) -> bool:
-    """Return whether a part is included and has the data it needs; components belong to MIDB."""
+    """Return whether a part is included and has the data it needs.
+
+    Components belong to MIDB, probes on words that no method was fitted to to recoverability.
+    """
     needs = {"quality": bool(plan.sets), "mab": plan.model is not None}
     needs["sembias"] = plan.sembias is not None
-    included = plan.includes("midb" if name == "components" else name)
+    within = {"components": "midb", "held-out": "recoverability"}
+    included = plan.includes(within.get(name, name))
     return included and needs.get(name, True)
 
 
@@ -152,6 +162,40 @@ def _removed_rows(stage: Stage) -> list[Row]:
     return [row for row in stage.chain.parts[0].found if row.measure == REMOVED]
 
 
+def _held_out(stage: Stage, plan: Plan) -> list[Row]:
+    """Read the lean of words in the original off words that no method was fitted to.
+
+    Raises
+    ------
+    WordbiasError
+        If the attribute has no axis, or too few words are left.
+    """
+    chosen, first = _unfitted(stage.before)
+    if stage.is_first:
+        return first.rows(stage.name, {})
+    vectors = stage.panel.vectors[chosen.rows]
+    found = read_groups(vectors, chosen.labels, seed=stage.before.seed)
+    return found.rows(stage.name, {}, before=first)
+
+
+@lru_cache(maxsize=1)
+def _unfitted(before: Panel) -> tuple[Biased, HeldOut]:
+    """Return words that lean most and that no method was fitted to, and what probes read of them.
+
+    INLP and LEACE learn from the words that lean most, but for the 30 % that they hold out, and the
+    other methods from words of the attribute. Of these and of all that carry it by definition, some
+    of which methods do not change, none is read.
+    """
+    chosen = before.most_biased(WORDS)
+    learned = labelled_words(before.embedding, before.attribute, seed=before.seed)
+    fitted = {learned.words[i] for i in learned.learned.tolist()}
+    fitted |= listed_words(before.attribute)
+    kept = [before.vocabulary[row] not in fitted for row in chosen.rows.tolist()]
+    chosen = Biased(chosen.rows[kept], chosen.labels[kept])
+    vectors = before.vectors[chosen.rows]
+    return chosen, read_groups(vectors, chosen.labels, seed=before.seed)
+
+
 _PARTITIONS = 10_000  # of the larger queries of WEAT; `wordbias weat` draws more
 
 
@@ -198,6 +242,7 @@ def _tests(panel: Panel, model: Model) -> list[TestSet]:
 
 _PARTS: dict[str, Part] = {
     "components": _components,
+    "held-out": _held_out,
     "weat": _weat,
     "occupations": occupation_rows,
     "map": map_rows,
