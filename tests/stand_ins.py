@@ -107,6 +107,12 @@ def debiased_vectors(path: Path) -> None:
     fit(small())(small()).save(path)
 
 
+def cut_vectors(path: Path) -> None:
+    """Copy vectors to a folder in the one where they are."""
+    path.parent.mkdir(exist_ok=True)
+    shutil.copy(path.parents[1] / path.name, path)
+
+
 def word2vec_text(path: Path) -> None:
     small().save(path, "word2vec-text")
 
@@ -450,6 +456,7 @@ STAND_INS: dict[str, Callable[[Path], None]] = {
     "bios_train.txt": running_text,
     "crows_pairs.csv": small_likelihood.crows_pairs,
     "crows_pairs_gender.csv": small_likelihood.crows_pairs,
+    **{f"cut/{name}.safetensors": cut_vectors for name in ("glove", "misp-published", "hard")},
     "debiased.txt": debiased_vectors,
     "docs.jsonl": documents_with_names,
     "found.jsonl": no_clusters,

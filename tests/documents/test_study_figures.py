@@ -35,6 +35,7 @@ class Study:
     heading: str
     arms: tuple[str, ...]  # the random removals last
     sets: tuple[str, ...]
+    seeds: int = SEEDS
 
     @property
     def every_arm(self) -> tuple[str, ...]:
@@ -71,7 +72,14 @@ GN = Study(
     ("gn", "wa", "misp", "misp-published", "mhd", NULL),
     ("nouns", "pronouns"),
 )
-each_study = pytest.mark.parametrize("study", [GLOVE, GN], ids=lambda study: study.folder)
+CARD = Study(
+    "study-card",
+    "## GloVe 6B 50d on the words of Dev et al., new seeds",
+    ("misp-published", "hard", NULL),
+    ("nouns", "pronouns"),
+    seeds=20,
+)
+each_study = pytest.mark.parametrize("study", [GLOVE, GN, CARD], ids=lambda study: study.folder)
 
 
 @cache
@@ -99,7 +107,10 @@ def mean_and_spread(x: NDArray[np.float64]) -> str:
 
 def sign_flips(d: NDArray[np.float64]) -> float:
     """Return the exact two-sided p of the mean over all signs."""
-    return float(stats.permutation_test((d,), np.mean, permutation_type="samples").pvalue)
+    sums = np.zeros(1)
+    for one in d:
+        sums = np.concatenate([sums + one, sums - one])
+    return float(np.mean(np.abs(sums) >= (1 - 1e-9) * abs(d.sum())))
 
 
 def holm(ps: list[float]) -> list[float]:
@@ -119,14 +130,20 @@ def excluded(d: NDArray[np.float64], base: float) -> int:
     return ceil(100 * (abs(float(d.mean())) + half) / base)
 
 
+def test_all_signs_are_counted_as_scipy_does() -> None:
+    for d in GLOVE.differences(E, "nouns").values():
+        test = stats.permutation_test((d,), np.mean, permutation_type="samples")
+        assert sign_flips(d) == pytest.approx(test.pvalue, rel=1e-12)
+
+
 @each_study
 def test_every_arm_has_a_model_of_every_seed(study: Study) -> None:
     files = list((ROOT / "benchmarks" / study.folder).glob("*.rows.json"))
-    assert len(files) == len(study.every_arm) * SEEDS
+    assert len(files) == len(study.every_arm) * study.seeds
     of = values(study.folder)
     assert {arm for *_, arm in of} == set(study.every_arm)
     assert {setting for measure, setting, _, _ in of if measure == E} == set(study.sets)
-    assert {len(x) for x in of.values()} == {SEEDS}
+    assert {len(x) for x in of.values()} == {study.seeds}
 
 
 @each_study
@@ -201,6 +218,8 @@ def test_the_outcome(study: Study) -> None:
         (GN, "gn", E, "pronouns"),
         (GN, "wa", E, "pronouns"),
         (GN, "gn", D, "nouns"),
+        (CARD, "hard", D, "nouns"),
+        (CARD, "hard", D, "pronouns"),
     ],
 )
 def test_a_quoted_interval(study: Study, arm: str, measure: str, setting: str) -> None:
@@ -215,8 +234,10 @@ BELOW = {  # what the page says of the tests beside the outcome
     (GLOVE, D): {*(("inlp", one) for one in GLOVE.sets if one != "occupations"), ("hard", "names")},
     (GN, E): {(arm, "pronouns") for arm in GN.arms[:4]},
     (GN, D): {*((arm, "pronouns") for arm in GN.arms[:4]), ("gn", "nouns")},
+    (CARD, E): set(),
+    (CARD, D): {("hard", "nouns"), ("hard", "pronouns")},
 }
-ONLY_FROM_NULL = {(GLOVE, E): {("inlp", "occupations")}}
+ONLY_FROM_NULL = {(GLOVE, E): {("inlp", "occupations")}, (CARD, E): {("hard", "pronouns")}}
 NOT_FROM_NULL = {(GN, D): {("gn", "nouns")}}
 
 
@@ -313,7 +334,7 @@ def test_misp_from_wa() -> None:
 def pooled(apart: dict[str, NDArray[np.float64]]) -> tuple[float, int]:
     """Return the standard deviation of the differences and its degrees of freedom."""
     spread = float(np.sqrt(np.mean([d.var(ddof=1) for d in apart.values()])))
-    return spread, len(apart) * (SEEDS - 1)
+    return spread, sum(len(d) - 1 for d in apart.values())
 
 
 def power(effect: float, spread: float, n: int, tests: int) -> float:
@@ -361,6 +382,52 @@ def test_what_twelve_trainings_of_gn_glove_find() -> None:
     said = f"have one of {short(spread)} ({freedom} degrees of freedom): seven models of each find"
     assert f"{said} 10 % with power .8 at .05/2" in SAID
     assert needed(base, spread, len(OF_WA))[-1] == 7
+
+
+def test_what_the_third_study_says() -> None:
+    apart, of = CARD.differences(E, "nouns"), values(CARD.folder)
+    spread, freedom = pooled(apart)
+    base = of[E, "nouns", "", BASE].mean()
+    assert f"Of GloVe's {short(base)} the paper's 26 % is excluded for both" in SAID
+    for arm in ("misp-published", "hard"):
+        assert APART / base < fall(apart[arm], base) / 100 < 0.26
+    assert f"deviation of {short(spread)} ({freedom} degrees of freedom), so that power .8" in SAID
+    shown = "takes {} models of each embedding for 26 %, for 15 % {}, for 10 % {}."
+    assert shown.format(*needed(base, spread, len(apart))) in SAID
+    tests = CARD.differences(E, "pronouns"), CARD.differences(E, "pronouns", NULL)
+    ps = [dict(zip(one, holm([*map(sign_flips, one.values())]), strict=True)) for one in tests]
+    said = f"({signed(tests[1]['hard'])}; p {short(ps[1]['hard'])}), but not shown to be higher"
+    assert f"{said} than with GloVe (p {short(ps[0]['hard'], 2)})" in SAID
+    p = holm([*map(sign_flips, apart.values())])[list(apart).index("hard")]
+    assert f"do not show a fall: {short(apart['hard'].mean())} (p {short(p, 2)})." in SAID
+
+
+def test_the_words_of_the_sentences() -> None:
+    """GloVe's models of the third study on both lists, and those of the first."""
+    folders = f"{CARD.folder}-built-in", CARD.folder
+    ours, theirs = (values(folder)[E, "nouns", "", BASE] for folder in folders)
+    first = values(GLOVE.folder)[E, "nouns", "", BASE]
+    correlation = short(np.corrcoef(ours, theirs)[0, 1], 2)
+    said = f"have an *E* of {mean_and_spread(ours)} (correlation by seed {correlation})"
+    assert f"{said}, and the twelve of that study" in SAID
+    assert f"trained on CPUs, {mean_and_spread(first)}." in SAID
+    assert len(ours) == len(theirs) == CARD.seeds
+
+
+def test_models_read_what_they_would_of_whole_files() -> None:
+    """The tables of vectors of both studies are the same, draw by draw."""
+    found: list[dict[str, str]] = []
+    for study in (GLOVE, CARD):
+        abouts = [
+            json.loads(path.read_text(encoding="utf-8"))["about"]
+            for path in (ROOT / "benchmarks" / study.folder).glob("*.rows.json")
+        ]
+        found.append({about["embedding"]["name"]: about["vectors"] for about in abouts})
+        words = {about["embedding"]["words"] for about in abouts}
+    assert f"Vectors were cut to {words.pop():,} words" in SAID
+    both = found[0].keys() & found[1].keys()
+    assert len(both) == 3 + SEEDS
+    assert all(found[0][name] == found[1][name] for name in both)
 
 
 def fall(d: NDArray[np.float64], base: float, places: int = 0) -> float:
@@ -461,6 +528,8 @@ def test_the_accuracies_that_fall(study: Study) -> None:
     if study is GLOVE:
         assert set(below) == {("inlp", "dev"), ("inlp", "test")}
         assert f"(p {short(max(below.values()))}, corrected over twelve" in SAID
+    elif study is CARD:
+        assert not below
     else:
         mhd = below.pop(("mhd", "dev"))
         assert set(below) == {(arm, one) for arm in ("wa", *OF_WA) for one in ("dev", "test")}

@@ -254,6 +254,7 @@ def test_waits_are_noticed() -> None:
 
 
 @cuda
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")
 @pytest.mark.parametrize("name", list(RECIPES))
 def test_no_step_waits_for_the_card(name: str, snli: Pairs, request: pytest.FixtureRequest) -> None:
     task = learning(snli, recipe(name), (0, 1, 2), torch.device("cuda"), torch.float32)
