@@ -516,5 +516,22 @@ STAND_INS: dict[str, Callable[[Path], None]] = {
 }
 """What is made where a command reads a name that is not there."""
 
+
+def placed(store: Path, folder: Path) -> Callable[[str], str]:
+    """Return a function that puts a stand-in, made once in a store, into a folder.
+
+    It returns the name there.
+    """
+
+    def put(name: str) -> str:
+        made = store / name.rstrip("/")
+        if not made.exists():
+            STAND_INS[name](made)
+        (shutil.copytree if made.is_dir() else shutil.copy)(made, folder / made.name)
+        return made.name
+
+    return put
+
+
 ON_THE_HUB = {"sentence-transformers/all-MiniLM-L6-v2": sentence_encoder}
 """What the hub of the tests has where a document names it."""

@@ -10,7 +10,6 @@ import os
 import pkgutil
 import pydoc
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -463,15 +462,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def file(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> File:
     """Put a stand-in into the folder where the test runs, and return its name."""
     monkeypatch.chdir(tmp_path)
-
-    def put(name: str) -> str:
-        made = store / name.rstrip("/")
-        if not made.exists():
-            stand_ins.STAND_INS[name](made)
-        (shutil.copytree if made.is_dir() else shutil.copy)(made, tmp_path / made.name)
-        return made.name
-
-    return put
+    return stand_ins.placed(store, tmp_path)
 
 
 def test_every_public_name_has_a_call() -> None:

@@ -56,7 +56,8 @@ def accepted(
     text = os.fspath(value) if isinstance(value, os.PathLike) else value
     fine = not isinstance(text, str) or _can_be_written(text)
     found = _matched(value, kinds, least) if fine else _REFUSED
-    if isinstance(found, Mapping) and [one for one in kinds if one is not NoneType] == kinds[:1]:
+    only = [one for one in kinds if one is not NoneType] == kinds[:1]
+    if isinstance(found, Mapping) and only and len(get_args(kinds[0])) == 2:
         found = _mapped(found, kinds[0], least)
     if found is _REFUSED:
         too_large = isinstance(value, Integral) and int(value) > _MOST

@@ -18,7 +18,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import wraps
-from typing import ParamSpec, TypeVar, cast
+from typing import NoReturn, ParamSpec, TypeVar, cast
 
 from wordbias.arguments import accepted, refuse_odd
 from wordbias.errors import WordbiasError, without_secrets
@@ -190,6 +190,8 @@ def python_messages(*flags: str) -> Iterator[None]:
         if _call.get().note is None:
             error.args = (in_python(str(error), flags),)
         raise
+    except OSError as error:
+        _refuse_of_system(error)
 
 
 def public(function: Callable[P, R]) -> Callable[P, R]:
@@ -212,15 +214,14 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
         for name, one in signature.parameters.items()
     }
     annotations = {name: str(one.annotation) for name, one in signature.parameters.items()}
+    several = {n for n, one in signature.parameters.items() if one.kind is one.VAR_POSITIONAL}
 
     def checked(name: str, value: object, called: str) -> object:
-        one = signature.parameters[name]
-        several = one.kind is one.VAR_POSITIONAL
         found = [
             accepted(name, annotations[name], each, function.__globals__, called)
-            for each in (cast("Sequence[object]", value) if several else [value])
+            for each in (cast("Sequence[object]", value) if name in several else [value])
         ]
-        return tuple(found) if several else found[0]
+        return tuple(found) if name in several else found[0]
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -237,7 +238,7 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
         line, outer = _typed.get(), _call.get()
         changed = frozenset(n for n, value in found.items() if not _same(value, defaults[n]))
         spelled = {} if line is None else line.spelled
-        _refuse_empty(found, changed, spelled)
+        _refuse_empty(found, changed, spelled, several)
         for name in changed:
             if line is None:
                 refuse_odd(f"{name}=", found[name])
@@ -262,15 +263,20 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
             error.args = (_call.get().spelled(str(error)),)
             raise
         except OSError as error:
-            if error.filename is None:
-                raise
-            raise WordbiasError(f"{error.filename}: {error.strerror}") from error
+            _refuse_of_system(error)
         finally:
             _typed.reset(nested)
             _call.reset(token)
 
     vars(call)["__signature__"] = _readable(signature)
     return call
+
+
+def _refuse_of_system(error: OSError) -> NoReturn:
+    """Raise an error of the system about a file as one of ours; another as it is."""
+    if error.filename is None:
+        raise error
+    raise WordbiasError(f"{error.filename}: {error.strerror}") from error
 
 
 def _readable(signature: inspect.Signature) -> inspect.Signature:
@@ -308,12 +314,16 @@ def _split(value: object) -> object:
 
 
 def _refuse_empty(
-    found: Mapping[str, object], changed: frozenset[str], spelled: Mapping[str, str]
+    found: Mapping[str, object],
+    changed: frozenset[str],
+    spelled: Mapping[str, str],
+    several: Collection[str],
 ) -> None:
     for name in sorted(changed, key=list(found).index):
         value = found[name]
-        # in Python a list may be data, with empty texts
-        values = value if spelled and isinstance(value, (tuple, list)) else (value,)
+        # in Python a list may be data, with empty texts; not one of several arguments
+        apart = bool(spelled) or name in several
+        values = value if apart and isinstance(value, (tuple, list)) else (value,)
         if name not in _MAY_BE_EMPTY and any(isinstance(one, str) and not one for one in values):
             raise WordbiasError(
                 f"{spelled.get(name, f'{name}=')}: is empty; give a value, or leave it out"

@@ -374,6 +374,7 @@ EmbeddingLike = (
 def _texts(words: Any, name: str) -> tuple[str, ...]:
     """Return words as a tuple of str, also those of numpy."""
     several = isinstance(words, Iterable) and not isinstance(words, (str, bytes))
+    several = several and getattr(words, "ndim", 1) > 0
     found = tuple(words) if several else (words,)
     if not several or not all(issubclass(kind, str) for kind in set(map(type, found))):
         other = next((word for word in found if not several or not isinstance(word, str)), words)

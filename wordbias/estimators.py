@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 from warnings import warn
@@ -24,7 +25,7 @@ from sklearn.utils import check_array, check_consistent_length, check_random_sta
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from wordbias.arguments import accepted, refuse_odd
+from wordbias.arguments import accepted, path_named, refuse_odd
 from wordbias.batches import BatchMap
 from wordbias.calls import WordbiasWarning, plain, python_messages
 from wordbias.embedding import Embedding, EmbeddingLike, as_embedding, is_words_and_vectors
@@ -242,7 +243,9 @@ class Method(_Words, _Rows):
             return self
         with python_messages():
             for one in fields(cast("Any", self)):
-                accepted(one.name, str(one.type), getattr(self, one.name), globals())
+                value = getattr(self, one.name)
+                refuse_odd(f"{one.name}=", value)
+                accepted(one.name, str(one.type), value, globals())
             if moments:
                 if labelled:
                     raise WordbiasError(f"{type(self).__name__}: moments have their labels already")
@@ -325,8 +328,9 @@ class Method(_Words, _Rows):
                 f"{name} needs words, which the rows of an array do not name: give an Embedding, "
                 "or (words, vectors)"
             )
-        changed = {key: value for key, value in self.get_params(deep=False).items()
-                   if key in self._of_words and value != getattr(type(self), key)}  # fmt: skip
+        given = {key: getattr(self, key) for key in self.get_params(deep=False)}
+        changed = [key for key, value in given.items() if key in self._of_words
+                   and (hasattr(value, "shape") or value != getattr(type(self), key))]  # fmt: skip
         if changed:
             raise WordbiasError(
                 f"{name}: {'=, '.join(changed)}= is for words; rows have labels instead"
@@ -341,7 +345,11 @@ class Method(_Words, _Rows):
     def _settings(self) -> dict[str, Any]:
         """Return the parameters under the names of the method's settings."""
         given = self.get_params(deep=False).items()
-        found = {_RENAMED.get(key, key): value for key, value in given if key != "groups"}
+        found = {
+            _RENAMED.get(key, key): float(value) if isinstance(value, Fraction) else value
+            for key, value in given
+            if key != "groups"
+        }
         seed = found.get("seed", 0)
         if not isinstance(seed, (int, np.integer)) or seed < 0:
             found["seed"] = _drawn(seed)
@@ -1054,7 +1062,7 @@ def load_method(path: str | os.PathLike[str]) -> Method | Pipeline:
     ...     load_method(os.path.join(folder, "mhd.safetensors")).transform([[1.0, 3]]).tolist()
     [[0.0, 3.0]]
     """
-    chain, origin = load_chain(path)
+    chain, origin = load_chain(path_named("path=", path))
     found: list[Method] = []
     for part in chain.parts:
         if part.name not in _METHODS:

@@ -223,7 +223,9 @@ def _partners(words: Sequence[tuple[str, str]]) -> dict[str, tuple[str, bool]]:
 def _all_pairs(
     lines: Iterable[str], partner: dict[str, tuple[str, bool]]
 ) -> Iterator[SentencePair]:
-    for line in lines:
+    for i, line in enumerate(lines, 1):
+        if not isinstance(line, str):
+            raise WordbiasError(f"sentence {i}: expected a text, got {type(line).__name__}")
         for word in dict.fromkeys(word.lower() for word in _WORD.findall(line)):
             if word in partner:
                 other, is_first = partner[word]

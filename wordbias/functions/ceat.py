@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -304,7 +304,13 @@ def _queries(stimuli: QueriesLike) -> tuple[Query, ...]:
     """Return the queries of a file or of WEAT, or queries of given words."""
     if isinstance(stimuli, (str, os.PathLike)):
         return choose_stimuli(os.fspath(stimuli))
+    if not isinstance(stimuli, (int, Query, Mapping, Iterable)) or isinstance(stimuli, bytes):
+        raise UsageError(
+            f"--stimuli: expected a file, names or queries, got {type(stimuli).__name__}"
+        )
     several = [stimuli] if isinstance(stimuli, (int, Query, Mapping)) else list(stimuli)
+    if not several:
+        raise UsageError("--stimuli: expected one query at least, got none")
     return tuple(query for one in several for query in as_queries(one))
 
 

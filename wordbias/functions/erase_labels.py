@@ -54,6 +54,8 @@ def columns_of(option: str, given: Any, rows: Rows) -> dict[str, Column]:
     if text is not None:
         whole = text in rows.columns or Path(text).exists()
         names = [text] if whole else [one.strip() for one in text.split(",") if one.strip()]
+        if not names:
+            raise UsageError(f"{option}: expected a column or a file, got {text!r}")
         named = {name if name in rows.columns else Path(name).stem: name for name in names}
         return {name: column_of(option, one, rows) for name, one in named.items()}
     listed = list(given) if isinstance(given, (list, tuple)) else []

@@ -335,7 +335,7 @@ def _refuse_model_options(
             raise UsageError("--names and --array are for vectors, --texts is for a model")
         return
     for name, value in of_texts.items():
-        if value:
+        if hasattr(value, "shape") or value:
             raise UsageError(f"--{name} is for a model with --texts")
     for one in vectors if isinstance(vectors, (list, tuple)) else [vectors]:
         path = path_of(one)

@@ -174,8 +174,10 @@ def _results(given: object) -> tuple[list[Found], list[str]]:
         documents = [given.to_dict()]
     elif (path := path_of(given)) is not None:
         documents = [one.to_dict() for one in read_documents(path)]
-    else:
+    elif given is None:
         return [], []
+    else:
+        raise WordbiasError(f"--report: expected a report or a file, got {type(given).__name__}")
     rows = [row for one in documents for row in one["rows"]]
     inputs = [about for one in documents for about in one.get("inputs", {}).values()]
     return rows, [str(about["path"]) for about in inputs if about.get("path")]

@@ -142,6 +142,8 @@ def split_by_set(probabilities: ArrayLike, tests: Sequence[TestSet]) -> list[Flo
         If the shape is not ``(n, 3)``, or a row is no three probabilities that add up to 1.
     """
     try:
+        if np.iscomplexobj(probabilities):
+            raise TypeError
         found = np.asarray(probabilities, np.float32)
     except (TypeError, ValueError):
         raise WordbiasError(

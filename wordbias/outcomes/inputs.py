@@ -399,6 +399,8 @@ def _cost(text: str, place: str) -> float:
 
 def _checked(what: str, given: ArrayLike, classes: Sequence[str]) -> NDArray[np.float64]:
     try:
+        if np.iscomplexobj(given):
+            raise TypeError
         costs = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
         raise WordbiasError(f"{what}: expected numbers, found {given!r:.80}") from None

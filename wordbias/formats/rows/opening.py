@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import reprlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -386,6 +386,8 @@ def matrix_of(given: Any) -> NDArray[Any]:
         x = np.asarray(given)
     except ValueError:  # lists of several lengths
         x = np.fromiter(given, object)
+    if x.dtype == object and not x.ndim:
+        raise WordbiasError(f"vectors: expected an array of rows, got {type(given).__name__}")
     if x.dtype == object and x.size:
         found = [np.asarray(row) for row in x]
         for i, row in enumerate(found):
@@ -410,6 +412,10 @@ def _of_columns(given: Mapping[str, Any], array: str | None) -> RowSource:
     columns: dict[str, NDArray[Any]] = {}
     lists: dict[str, NDArray[Any]] = {}
     for name, given_cells in given.items():
+        if not isinstance(given_cells, Iterable):
+            raise WordbiasError(
+                f"column {name!r}: expected a list or an array, got {type(given_cells).__name__}"
+            )
         cells = list(given_cells)
         try:
             one = np.stack([np.asarray(cell) for cell in cells]) if cells else np.zeros(0)
