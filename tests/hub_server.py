@@ -67,6 +67,10 @@ class Hub:
         self.stops: dict[str, list[int]] = {}
         self.replaced: dict[str, bytes] = {}
         self.broken: int | None = None
+        self.told: dict[str, tuple[int, bytes]] = {}
+        """Status and body of what is answered to paths that have a text in them."""
+        self.headers: dict[str, str] = {}
+        """Headers of files, in place of the true ones."""
         self.blobs: Files = {}
         self.url = ""
 
@@ -184,6 +188,10 @@ class _Handler(BaseHTTPRequestHandler):
         if self.hub.broken is not None:
             self._send(self.hub.broken, {"error": "out of order"})
             return
+        for part, (status, body) in self.hub.told.items():
+            if part in path:
+                self._send_bytes(status, body, {"Content-Type": "application/json"})
+                return
         for verb, pattern, name in self.routes:
             found = re.fullmatch(pattern, path)
             if verb == method and found:
@@ -267,7 +275,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         large = len(content) >= LARGE
         oid = hashlib.sha256(content).hexdigest() if large else _git_oid(content)
-        headers |= {"ETag": f'"{oid}"', "Accept-Ranges": "bytes"}
+        headers |= {"ETag": f'"{oid}"', "Accept-Ranges": "bytes", **self.hub.headers}
         begin, status = 0, 200
         if (asked := self.headers.get("Range")) and self.command == "GET":
             self.hub.ranges.append(asked)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
 
@@ -120,6 +121,12 @@ def _header(path: Path) -> tuple[dict[str, Any], int]:
             raise WordbiasError(f"{path}: its safetensors header is damaged: {error}") from None
     if not isinstance(header, dict) or not isinstance(header.get("__metadata__", {}), dict):
         raise WordbiasError(f"{path}: its safetensors header is no table")
+    spans = [one.get("data_offsets") for one in header.values() if isinstance(one, dict)]
+    known = sorted(
+        one for one in spans if isinstance(one, list) and list(map(type, one)) == [int] * 2
+    )
+    if any(before[1] > after[0] for before, after in pairwise(known) if before[0] < before[1]):
+        raise WordbiasError(f"{path}: its safetensors header is damaged: two tensors overlap")
     return header, 8 + length
 
 

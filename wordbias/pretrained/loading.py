@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -521,9 +521,16 @@ def _weight_shapes(name: str, **where: Any) -> dict[str, Sequence[int]]:
             listed = json.loads(Path(path).read_bytes())["weight_map"]
             shapes: dict[str, Sequence[int]] = dict.fromkeys(listed, ())
             for shard in sorted(set(listed.values())):
+                if not (shard and shard == PurePath(shard).name):
+                    raise WordbiasError(
+                        f"its {file} names weights outside its folder, {shard!r}; expected names "
+                        "of files in it"
+                    )
                 part = _cached_file(name, shard, **where)
                 shapes |= {} if part is None else _shapes_in(part)
             return shapes
+        except WordbiasError:
+            raise
         except Exception:  # loading the model raises an error with the reason
             return {}
     return {}

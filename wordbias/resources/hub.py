@@ -303,6 +303,8 @@ class _Repository:
             )
         else:
             self.files = [file.rfilename for file in info.siblings or ()]
+            if not all(isinstance(file, str) for file in self.files):
+                raise WordbiasError(f"{place.text}: the hub lists files without names")
 
     def _in_cache(self) -> Path | None:
         """Return the folder in the cache, whatever files it has; None if there is none."""
@@ -326,6 +328,11 @@ class _Repository:
             raise refused(self._hub, self._place, error, " while fetching") from None
         for file in files:
             real = (folder / file).resolve()
+            if folder.resolve().parents[1] not in real.parents:
+                raise WordbiasError(
+                    f"{self._place.to(file)}: the hub names a place outside the cache, {real}; "
+                    "remove that file, and use no such hub"
+                )
             if real.parent.name == "blobs" and real.stat().st_mtime >= begin - 1:
                 _check_stated(real, self._place.to(file))
         return folder
