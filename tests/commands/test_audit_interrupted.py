@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from wordbias import Embedding
+from wordbias.formats import tensors
 from wordbias.formats.files import locked
 from wordbias.methods.words import listed_words
 from wordbias.pages import audit as parts
@@ -166,6 +167,29 @@ def test_a_damaged_result_is_measured_again(
     for path in finished(cache_folder):
         path.write_bytes(path.read_bytes()[:100])
     assert cli("audit", small, *none).out == whole
+
+
+def test_an_audit_that_is_killed_while_it_clears_up_does_not_disturb_the_next(
+    cli: Run, small: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The results of fits without what was fitted would make every later call fail."""
+    removed: list[Path] = []
+
+    def killed(folder: Path, **how: object) -> None:
+        for path in folder.iterdir():
+            if "transform" in tensors.metadata(path):
+                removed.append(path)
+                path.unlink()
+        raise KeyboardInterrupt
+
+    call = ("audit", small, "--methods", "misp", *ARGUMENTS[2:])
+    with monkeypatch.context() as patched:
+        patched.setattr("wordbias.pages.unfinished.shutil.rmtree", killed)
+        assert cli(*call).code == 130
+    assert removed
+    again, whole = cli(*call), cli(*call, "--no-cache")
+    assert again.code == 0
+    assert json.loads(again.out)["rows"] == json.loads(whole.out)["rows"]
 
 
 def test_a_folder_that_cannot_be_written_is_done_without(

@@ -74,9 +74,12 @@ def test_tests_run_on_every_version_that_the_package_names() -> None:
 def test_a_promise_names_tests_that_exist() -> None:
     text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
     promises = text.partition("## What is promised")[2].partition("\n## ")[0]
-    named = re.findall(r"`(tests/[\w/]+\.py)`", promises)
-    assert len(named) > 5
-    assert [name for name in named if not (ROOT / name).is_file()] == []
+    named = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", text)
+    assert len(named) == text.count("`tests/"), "one names a file and no test"
+    there = {file: (ROOT / file).read_text(encoding="utf-8") for file, _ in named}
+    assert [test for file, test in named if f"\ndef {test}(" not in there[file]] == []
+    bare = [one for one in re.split(r"\n- ", promises)[1:] if "`tests/" not in one]
+    assert bare == [], "a promise that no test holds"
     option = "--longest-line"
     assert option in promises
     assert option in (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")

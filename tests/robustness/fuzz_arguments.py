@@ -249,7 +249,7 @@ def attempt(
     if fine and state(arguments) != before:
         return "changes an argument"
     changed = left & files.keys() or (left if ended == "refused" else set())
-    if fine and (changed or any(path.name.endswith(".part") for path in left)):
+    if fine and (changed or any(path.match(".*.part") for path in left)):
         return f"{ended}, and leaves {sorted(map(str, left))}"
     return f"taken: {expected}" if ended == "taken" and expected == REFUSED else ended
 
@@ -293,10 +293,10 @@ def refusal(error: Exception, parameters: Iterable[str], odd: object) -> str:
 
 
 def texts_in(odd: object) -> list[str]:
-    """Return the beginnings of the texts of an argument, as a message shows them."""
-    texts = [odd] if isinstance(odd, (str, Path)) else odd if isinstance(odd, list) else []
-    shown = (" ".join(str(one).split("\n")) for one in texts if isinstance(one, (str, Path)))
-    return [repr(one)[1:-1][:50] for one in shown]
+    """Return how a message may show the texts and numbers of an argument, or their beginnings."""
+    values = odd if isinstance(odd, list) else [odd]
+    texts = [str(one) for one in values if isinstance(one, (str, Path, int))]
+    return [repr(shown)[1:-1][:50] for one in texts for shown in (one, " ".join(one.split("\n")))]
 
 
 def is_odd(category: type[Warning]) -> bool:

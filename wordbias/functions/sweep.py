@@ -402,6 +402,8 @@ def _heads(
 ) -> list[ModelLike]:
     """Return the heads of a model: those of a list, or one for each seed in its name."""
     if isinstance(source, list):
+        if not source:
+            raise UsageError(f"{option}: expected a model, got an empty list")
         if len(source) != len(seeds):
             raise UsageError(
                 f"{option}: expected a model for each of {how_many(len(seeds), 'seed')} in "

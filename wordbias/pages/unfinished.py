@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -147,7 +148,10 @@ def results_of(digest: str | None) -> Iterator[Results]:
             yield Results(Path(stack.enter_context(TemporaryDirectory(prefix="wordbias-"))))
             return
         yield Results(folder, is_kept=True)
-        shutil.rmtree(folder, ignore_errors=True)
+        done = folder.with_name(f"{folder.name}.{os.getpid()}.done")
+        with suppress(OSError):  # at once: half of the results would not do for the next call
+            folder.rename(done)
+        shutil.rmtree(done, ignore_errors=True)
 
 
 def _locked_folder(stack: ExitStack, digest: str) -> Path | None:

@@ -152,6 +152,8 @@ def find_sentences(
     lines = 0
     for text in texts:
         lines += 1
+        if not isinstance(text, str):
+            raise WordbiasError(f"{what}: {lines:,}: expected a text, got {type(text).__name__}")
         for found in scan(text):
             kept[found.word].offer(text, found)
     if not any(sample.seen for sample in kept.values()):
