@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -295,7 +296,7 @@ def refusal(error: Exception, parameters: Iterable[str], odd: object) -> str:
 def texts_in(odd: object) -> list[str]:
     """Return how a message may show the texts and numbers of an argument, or their beginnings."""
     values = odd if isinstance(odd, list) else [odd]
-    texts = [str(one) for one in values if isinstance(one, (str, Path, int))]
+    texts = [str(one) for one in values if isinstance(one, (str, Path, Integral))]
     return [repr(shown)[1:-1][:50] for one in texts for shown in (one, " ".join(one.split("\n")))]
 
 

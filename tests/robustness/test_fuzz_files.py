@@ -489,7 +489,7 @@ def test_a_mirror(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     with resource_server.serving() as server, fuzz_guard.bounded(60):
         server.put("/set.txt", answer)
         try:
-            (found,) = fetch([resource], FetchOptions(mirror=server.url, timeout=5))
+            (found,) = fetch([resource], FetchOptions(mirror=server.url))
         except WordbiasError as error:
             said = str(error)
             assert isinstance(expected, str), said

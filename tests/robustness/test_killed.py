@@ -1,5 +1,7 @@
 """A command that was killed at any moment, called again, ends as if it had not been.
 
+Commands of many files, killed at each of some, are in `test_kills.py`.
+
 Nothing half-written ever has the output's name. What may remain of a killed process: the file it
 goes on from, which the same call removes in the end; and, if it is hit in the instant between
 naming a complete file and putting it in place, that file under a hidden name (``.NAME.PID.part``).
@@ -14,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import sweep_files
 from killing import Moment, finished, killed, replaced, written
 
 from wordbias.formats import save
@@ -112,33 +113,3 @@ def test_nli_train(cli: Any, tmp_path: Path) -> None:
     assert finished(call) == printed
     assert (folder / "m").read_bytes() == (whole / "m").read_bytes()
     assert names(folder) == names(whole) == {"m", "m.log.jsonl"}
-
-
-def test_sweep(cli: Any, tmp_path: Path) -> None:
-    pytest.importorskip("transformers")
-    rng = random.Random(2)
-    files = sweep_files.write(tmp_path)
-    options = (*sweep_files.arguments(files), "--threads", 1, "-q", "--format", "jsonl", "-o")
-    whole, folder = tmp_path / "whole", tmp_path / "outputs"
-    whole.mkdir()
-    folder.mkdir()
-    often = "import wordbias.contextual.sweep.run as k; k.SECONDS = 0"
-    printed = undisturbed(cli, *options, whole / "t.csv")
-    call = [*options, folder / "t.csv"]
-    parts = {what: folder / f"t.csv.{what}.part" for what in ("next-sentence", "inference")}
-    moments = [
-        replaced(parts["next-sentence"], 1 + rng.randrange(2)),
-        replaced(parts["inference"], 1 + rng.randrange(3)),
-    ]
-    target, expected = folder / "t.csv", whole / "t.csv"
-    landed = [
-        killed_before_its_end(call, moment, 0.05 * rng.random(), target, expected, before=often)
-        for moment in moments
-    ]
-    assert any(landed), "none of them was killed before its end"
-    if all(landed):
-        assert any(part.exists() for part in parts.values())
-    assert finished(call) == printed
-    assert (folder / "t.csv").read_bytes() == (whole / "t.csv").read_bytes()
-    assert names(folder) == {"t.csv"}
-    assert not [part for part in parts.values() if part.exists()]

@@ -158,7 +158,7 @@ class RecordsInMemory(RecordFile):
             column = _text_column(name, "frame", known, text, asked)
             cells = [data[one].tolist() for one in (column, *asked)]
         else:
-            if isinstance(data, bytes) or not isinstance(data, Iterable):
+            if isinstance(data, (bytes, Mapping)) or not isinstance(data, Iterable):
                 raise WordbiasError(
                     f"DATA: expected a file, texts or a frame, found {type(data).__name__}"
                 )
