@@ -444,3 +444,19 @@ def test_a_constant_coordinate_stays_constant(method: Any, constant: float) -> N
     x = (rng.normal(size=(600, 12)) + y[:, None] * rng.normal(size=12)).astype(np.float32)
     x[:, [2, 7]] = np.float32(constant)
     assert (method().fit(x, y).transform(x)[:, [2, 7]] == np.float32(constant)).all()
+
+
+def test_coordinates_of_rounding_tell_nothing_after_leace() -> None:
+    """As those of all-MiniLM-L6-v2 that are 1e-33 and vary with the label."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 300)
+    x = rng.normal(size=(600, 12)) + y[:, None] * rng.normal(size=12)
+    x[:, [2, 7]] *= 1e-33
+    x = x.astype(np.float32)
+    z = wb.LEACE().fit(x, y).transform(x)
+    assert (z[:, [2, 7]] == 0).all()
+    kept = np.delete(np.arange(12), [2, 7])
+    without = wb.LEACE().fit(x[:, kept], y)
+    np.testing.assert_allclose(z[:, kept], without.transform(x[:, kept]), atol=1e-2)
+    for method in (wb.MHD, wb.MISP):
+        assert (method().fit(x, y).transform(x)[:, [2, 7]] == x[:, [2, 7]]).all()

@@ -232,13 +232,13 @@ def label_report(
 ) -> Report:
     """Return the report of a fit: shares of the label, and what they do not show."""
     inputs: dict[str, Any] = {subject: {"path": target.name, **adapter.fingerprint.to_dict()}}
-    source, column = "FILE", "COLUMN"
+    column = "COLUMN"
     facts = adapter.facts
     if given is not None:
         texts = given.texts
-        source, column = texts.name, given.name or column
+        column = given.name or column
         inputs["texts"] = {
-            "path": source,
+            "path": texts.name,
             "sha256": texts.sha256(),
             "n": len(texts),
             "cut": facts["cut"],
@@ -253,9 +253,9 @@ def label_report(
         ]
     )
     lines += [
-        f"These are shares on the fitted texts{_by_construction(facts)}. Measure others, before "
-        f"and after, with: wordbias probe {target.name} --texts {source} --labels {column} "
-        f"--adapter {output or 'ADAPTER'}"
+        f"These are shares on the fitted texts{_by_construction(facts)}. What the best of several "
+        f"probes reads of other texts, before and after, says: wordbias probe {target.name} "
+        f"--texts OTHERS --labels {column} --adapter {output or 'ADAPTER'}"
     ]
     return Report(
         inputs=inputs,

@@ -186,14 +186,26 @@ def erase(moments: Sequence[Moments], method: str = "leace", shrinkage: bool = T
     covariance /= scale**2
     estimate = shrunk_covariance(covariance, first.n) if shrinkage else covariance
     left, right = _eraser(moments, estimate, scale, method)
-    left[first.constant] = 0
-    erasure = Erasure(left, right, first.mean)
+    erasure = Erasure(*_without_rounding(left, right, first))
     if not _gap([erasure(one) for one in means]) <= _SMALLEST * scale:
         raise WordbiasError(
             f"the means of the classes of {first.n} vectors stay apart, by rounding: some of their "
             "coordinates are many orders of magnitude larger than others; bring them to one scale"
         )
     return erasure
+
+
+def _without_rounding(left: Matrix, right: Matrix, moments: Moments) -> tuple[Matrix, ...]:
+    """Return an eraser that leaves constant coordinates alone; those of rounding become zero.
+
+    Some of all-MiniLM-L6-v2 are 1e-33, and tell the label to whom scales them.
+    """
+    constant, variance = moments.constant, np.diag(moments.covariance())
+    left, right, bias = left.copy(), right.copy(), moments.mean.copy()
+    left[constant], right[:, constant] = 0, 0
+    silent = np.eye(len(bias))[constant & (variance > 0) & (bias**2 < variance.mean() * 1e-28)]
+    bias[silent.any(0)] = 0
+    return np.hstack([left, silent.T]), np.vstack([right, silent]), bias
 
 
 def _eraser(

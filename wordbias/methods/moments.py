@@ -31,8 +31,8 @@ _NUMBERS = 1 << 20
 """Numbers that are float64 at one time, in each thread."""
 _APART = 2
 """Number of classes up to which second moments are kept apart: only pairs are compared by them."""
-_ROUNDING = 1e-10
-"""Standard deviation of a constant coordinate, in units of its mean; float32 has 6e-8."""
+_OF_MEAN, _OF_ALL = 1e-10, 1e-14
+"""Standard deviation of a constant coordinate, in units of its mean and of all coordinates."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,10 +233,12 @@ class Moments:
     def constant(self) -> NDArray[np.bool_]:
         """Return which coordinates do not vary, but for rounding, shape ``(d,)``.
 
-        No method may change them: 1e-19 that follow a label give it away to a probe that scales
-        coordinates to one spread.
+        A probe that scales coordinates to one spread would read a label off 1e-19 of it, so that no
+        method may bring it there from others.
         """
-        found: NDArray[np.bool_] = np.diag(self.covariance()) <= (_ROUNDING * self.mean) ** 2
+        variance = np.diag(self.covariance())
+        finest = np.maximum(_OF_MEAN * np.abs(self.mean), _OF_ALL * np.sqrt(variance.mean()))
+        found: NDArray[np.bool_] = variance <= finest**2
         return found
 
     def __repr__(self) -> str:

@@ -597,7 +597,10 @@ def _does_it_help(
             "What got better was not compared with chance: it may have been no bias at all."
         )
     if best is None:
-        return Answer("Does cleaning help?", text, below=below)
+        known = [one for one in columns if one.bias_left is not None and not one.costly]
+        least = min(known, key=lambda one: one.bias_left or 0, default=None)
+        figure = "" if least is None else f"{least.name}: {least.left}"
+        return Answer("Does cleaning help?", text, figure, below=below)
     line = best.better[0]
     figure = with_change(f"{best.name}: {step(line, best.name)}", line.stages[best.name])
     sure = "the interval of the change leaves 0 out"

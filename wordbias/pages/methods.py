@@ -74,9 +74,9 @@ def _grid(subject: str, columns: Sequence[ColumnAnswer]) -> Grid:
         for one in columns
     ]
     note = (
-        "bias left: the mean share of what main measures found before, counted from chance; of a "
-        "measure with a test and no chance level, as WEAT, from its neutral value; within chance: "
-        "measures that found no bias before or after; * by construction"
+        "bias left: the largest share of what a main measure found before, counted from chance; "
+        "of a measure with a test and no chance level, as WEAT, from its neutral value; within "
+        "chance: measures that found no bias before or after; * by construction"
     )
     return Grid(Table(f"What each does to {subject}", heads, cells, note))
 
