@@ -46,6 +46,19 @@ def without(folder: Path, *parts: str) -> None:
     save_file(kept, folder / "model.safetensors", {"format": "pt"})
 
 
+def test_a_tokenizer_with_more_tokens_than_the_model_is_refused(folder: Path) -> None:
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    tokenizer.add_tokens(["wordbias"])
+    model = transformers.AutoModel.from_pretrained(folder)
+    with pytest.raises(WordbiasError, match=r"the tokenizer has the token 'wordbias' of number"):
+        Encoder.load((model, tokenizer), device="cpu")
+    tokenizer.save_pretrained(folder)
+    with pytest.raises(WordbiasError, match=r"give them one tokenizer, or add vectors"):
+        Encoder.load(folder, device="cpu")
+    model.resize_token_embeddings(len(tokenizer))
+    assert Encoder.load((model, tokenizer), device="cpu").dim == 16
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_layers_dimensions_and_length(encoder_folder: Find, family: str) -> None:
     encoder = Encoder.load(encoder_folder(family), device="cpu")

@@ -56,7 +56,10 @@ def sentence_pairs(path: SentencePairsLike | None = None) -> tuple[SentencePair,
         where, found = str(file), _from_toml(file) if is_toml else _from_lines(file)
     else:
         where = "pairs"
-        found = (_checked(list(pair), f"{where}, pair {i}") for i, pair in enumerate(path, 1))
+        found = (
+            _checked(list(pair) if isinstance(pair, Iterable) else [pair], f"{where}, pair {i}")
+            for i, pair in enumerate(path, 1)
+        )
     pairs = tuple(dict.fromkeys(found))
     if not pairs:
         raise WordbiasError(f"{where}: expected pairs of sentences, found none; {_WRITE}")

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import cast
 
+from wordbias.arguments import path_named
 from wordbias.calls import current, note, public
 from wordbias.contextual.stereoset.evaluate import DataLike
 from wordbias.data import nli_sample_path
@@ -218,7 +219,9 @@ def audit(
         tuple(skip or ()),
         SemBias.load(located(os.fspath(sembias))) if sembias is not None else None,
         find_sets(*map(located, tests)) if tests else (),
-        model if isinstance(model, Model) else Model.load(model or nli_sample_path()),
+        model
+        if isinstance(model, Model)
+        else Model.load(nli_sample_path() if model is None else path_named("--model", model)),
         tuple(words or ()),
         isolated=0.0 if as_published else 1.0,
         chance=chance,

@@ -279,7 +279,7 @@ def _open_words(
     subject = open_subject(source, read_options, wanted=wanted or ())
     embedding = subject.embedding if name is None else subject.embedding.renamed(name)
     if wanted is None:
-        column = _column("--labels", labels or (), embedding.name, {})
+        column = _column("--labels", () if labels is None else labels, embedding.name, {})
         _refuse_blank(embedding.name, labels, column)
         if len(column.codes) != len(embedding):
             raise WordbiasError(

@@ -151,7 +151,8 @@ def check_labels(
 
 def _given(options: Mapping[str, object]) -> str:
     """Return the first option that was given, or an empty string."""
-    return next((name for name, value in options.items() if value not in (None, False)), "")
+    given = (one for one, value in options.items() if value is not None and value is not False)
+    return next(given, "")
 
 
 def check_numbers(

@@ -387,7 +387,7 @@ def _check_usage(
         raise UsageError("--table summarises existing results; give no other input")
     if table is None and missing:
         raise UsageError(f"missing {', '.join(missing)} (or --table CSV)")
-    given = [name for name, value in measuring.items() if value not in (None, False)]
+    given = [name for name, value in measuring.items() if value is not None and value is not False]
     if table is not None and given:
         raise UsageError(f"{given[0]} needs the models; --table has only their results")
 

@@ -299,6 +299,13 @@ def load_untrained(kind: str, name: str, what: str, seed: int) -> LoadedModel:
 def _loaded(
     name: str, model: Any, tokenizer: Any, missing: tuple[str, ...] = (), given: bool = False
 ) -> LoadedModel:
+    rows = model.get_input_embeddings().weight.shape[0]
+    if len(tokenizer) > rows and (last := max(tokenizer.get_vocab().values(), default=0)) >= rows:
+        raise WordbiasError(
+            f"{name}: the tokenizer has the token {tokenizer.convert_ids_to_tokens(last)!r} of "
+            f"number {last:,}, but the model has {rows:,} vectors of tokens; give them one "
+            "tokenizer, or add vectors with model.resize_token_embeddings(len(tokenizer))"
+        )
     device, precision = str(model.device), str(model.dtype).removeprefix("torch.")
     return LoadedModel(name, model, tokenizer, missing, given, device, precision)
 
