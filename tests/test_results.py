@@ -123,6 +123,26 @@ def test_markdown_escapes_a_backslash_before_a_bar() -> None:
     assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) == 3
 
 
+def test_markdown_shows_markup_in_texts() -> None:
+    bad, shown = "<script>*x*</script> [a](b)", r"\<script\>\*x\*\</script\> \[a\](b)"
+    tables = [Table(bad, [bad, "x"], [[bad, "1"]], bad)]
+    report = Report("c", {}, {}, [], tables, heading=[bad], closing=[bad], notes=["of " + bad])
+    assert report.render("md").count(shown) == 7
+    assert bad not in report.render("md")
+
+
+def test_csv_is_exact_and_of_a_spreadsheet_without_formulas() -> None:
+    texts = ["=1+1", "+x", "-x", "@user", "\tx", "\rx", "a=b", ""]
+    report = Report("c", {}, {}, [Row(text, "midb", -0.5, {"words": [text]}) for text in texts])
+    exact, safe = (
+        list(csv.reader(io.StringIO(report.render(to), newline="")))
+        for to in ("csv", "spreadsheet")
+    )
+    assert [row[0] for row in exact[1:]] == texts
+    assert [row[0] for row in safe[1:]] == [f"'{text}" for text in texts[:6]] + texts[6:]
+    assert {row[2] for row in exact[1:] + safe[1:]} == {"-0.5"}
+
+
 def test_latex_is_well_formed(text: str) -> None:
     out = _report(text).render("latex")
     begins, ends = (re.findall(rf"\\{word}{{(\w+)}}", out) for word in ("begin", "end"))
@@ -214,11 +234,11 @@ def test_a_row_is_one_flat_dictionary() -> None:
 @pytest.mark.parametrize("to", ["table", "md", "latex"])
 @pytest.mark.parametrize("bad", [*"\x00\x07\x1b\x7f\x9b\r\u202e\u2066"])
 def test_control_characters_are_replaced_for_readers(to: str, bad: str) -> None:
-    text = f"nurse{bad}]0;title"
+    text = f"nurse{bad}0;title"
     report = _report(text)
     out = replace(report, notes=[text]).render(to)
     assert bad not in out
-    assert "nurse\ufffd]0;title" in out
+    assert "nurse\ufffd0;title" in out
     assert json.loads(report.render("json"))["rows"][0]["subject"] == text  # machines are told all
 
 

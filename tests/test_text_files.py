@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import wordbias as wb
 from wordbias import text_files
 from wordbias.errors import WordbiasError
 from wordbias.formats.tables import read_lines
@@ -83,6 +85,36 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
     writer.start()
     assert read_bounded(tmp_path / "pipe") == data
     writer.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_without_a_writer_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # private: seconds that a test would wait
+    monkeypatch.setattr(text_files, "WAIT", 0.1)
+    os.mkfifo(pipe := tmp_path / "labels.txt")
+    rows, threads = np.eye(6) + np.arange(6)[:, None], threading.active_count()
+    for call in (
+        lambda: wb.erase(rows, pipe),
+        lambda: wb.measure(groups=pipe),
+        lambda: wb.report(pipe),
+        lambda: list(read_lines(pipe)),
+        lambda: load_pairs(pipe),
+    ):
+        with pytest.raises(WordbiasError, match="is a pipe to which nothing has been written"):
+            call()
+    assert threading.active_count() == threads
+    for call in (lambda: wb.erase(pipe, rows), lambda: wb.load_method(pipe)):
+        with pytest.raises(WordbiasError, match="is not a regular file, and is read more"):
+            call()
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs devices")
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/urandom"])
+def test_a_device_is_refused(device: str) -> None:
+    with pytest.raises(WordbiasError, match=f"^{device}: is a device, which may have no end"):
+        read_bounded(device)
 
 
 READERS: dict[str, Callable[[Path], Any]] = {

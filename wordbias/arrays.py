@@ -14,15 +14,39 @@ ROWS = 8192
 """Number of rows that are float64 at one time."""
 
 
+def numbers(values: ArrayLike, what: str) -> NDArray[Any]:
+    """Return values as an array; refuse texts, also those of digits, which numpy would convert.
+
+    Parameters
+    ----------
+    what
+        Name of the values in a message.
+
+    Raises
+    ------
+    WordbiasError
+        If a value is a text.
+    """
+    x = np.asarray(values)
+    held = x.flat if x.dtype == object else x.flat[:1] if x.dtype.kind in "SUT" else ()
+    text = next((one for one in held if isinstance(one, (str, bytes))), None)
+    if text is not None:
+        raise WordbiasError(
+            f"{what}: expected numbers, found the text {text!r:.80}; convert texts of digits with "
+            "array.astype(float)"
+        )
+    return x
+
+
 def frozen(values: ArrayLike) -> NDArray[np.float64]:
     """Return a read-only float64 array: a copy, unless it is one already.
 
     Raises
     ------
     WordbiasError
-        For complex numbers.
+        For complex numbers, and texts.
     """
-    x = np.asarray(values)
+    x = numbers(values, "values")
     if x.dtype.kind == "c":
         raise WordbiasError(f"expected real numbers, got {x.dtype}")
     x = x.astype(np.float64, copy=False)
@@ -35,7 +59,7 @@ def frozen(values: ArrayLike) -> NDArray[np.float64]:
 
 def matrix(vectors: ArrayLike) -> NDArray[np.float64]:
     """Return vectors as float64, shape ``(n, d)``; refuse other shapes."""
-    x = np.asarray(vectors, np.float64)
+    x = numbers(vectors, "vectors").astype(np.float64, copy=False)
     if x.ndim != 2:
         raise WordbiasError(f"expected at least two vectors, shape (n, d), got {x.shape}")
     return x

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from wordbias.arrays import numbers
 from wordbias.errors import WordbiasError, on_a_line
 from wordbias.formats import FileInfo, Kind, load, save
 from wordbias.formats.static_models import refuse_loaded_static
@@ -399,7 +400,9 @@ def _matrix(vectors: ArrayLike, n: int, name: str) -> NDArray[np.float32]:
         if np.iscomplexobj(vectors):
             raise TypeError("these are complex")
         with np.errstate(over="ignore"):
-            x = np.ascontiguousarray(vectors, np.float32).view()
+            x = np.ascontiguousarray(numbers(vectors, name), np.float32).view()
+    except WordbiasError:
+        raise
     except (TypeError, ValueError, OverflowError) as error:
         raise WordbiasError(
             f"{name}: expected vectors of numbers, all of one length: {error}"
@@ -409,4 +412,6 @@ def _matrix(vectors: ArrayLike, n: int, name: str) -> NDArray[np.float32]:
         raise WordbiasError(
             f"{name}: expected vectors of shape ({n}, d) for {n} words, got {x.shape}"
         )
+    if n and not x.shape[1]:
+        raise WordbiasError(f"{name}: expected vectors of one value or more, got none: {x.shape}")
     return x

@@ -26,6 +26,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from wordbias.arguments import accepted, path_named, refuse_odd
+from wordbias.arrays import numbers
 from wordbias.batches import BatchMap
 from wordbias.calls import WordbiasWarning, plain, python_messages
 from wordbias.embedding import Embedding, EmbeddingLike, as_embedding, is_words_and_vectors
@@ -1159,6 +1160,7 @@ def _words_of(X: Any, *, rows: bool) -> Embedding | None:
 def _refuse_table(method: Any, X: Any) -> None:
     """Refuse hidden values, and what has a vector in each cell; say how tables are mapped."""
     refuse_odd("X", X)
+    numbers(X, "X")
     first = X.iloc[:1].to_numpy().ravel() if hasattr(X, "iloc") else ()
     held = any(isinstance(cell, (list, tuple, np.ndarray)) for cell in first)
     if held or hasattr(X, "column_names"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import re
 import shutil
@@ -11,6 +10,7 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from types import SimpleNamespace
 from typing import Any
 
 from wordbias.errors import printable
@@ -71,15 +71,20 @@ def as_markdown(table: Table, width: int) -> str:
     table = _drawable(table)
 
     def line(cells: Sequence[str]) -> str:
-        return (
-            "| "
-            + " | ".join(cell.replace("\\", "\\\\").replace("|", "\\|") for cell in cells)
-            + " |"
-        )
+        return f"| {' | '.join(map(markdown_text, cells))} |"
 
     rule = "|" + "|".join([" --- ", *[" ---: "] * (len(table.columns) - 1)]) + "|"
-    lines = [f"**{table.title}**", "", line(table.columns), rule, *map(line, table.cells)]
-    return "\n".join([*lines, *(["", table.note] if table.note else [])])
+    title = markdown_text(table.title)
+    lines = [f"**{title}**", "", line(table.columns), rule, *map(line, table.cells)]
+    return "\n".join([*lines, *(["", markdown_text(table.note)] if table.note else [])])
+
+
+def markdown_text(text: str) -> str:
+    """Return a text on one line of Markdown, none of which is markup, HTML or a cell's end."""
+    return _MARKUP.sub(r"\\\1", " ".join(printable(text).split()))
+
+
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>#|])")
 
 
 def as_html(table: Table) -> str:
@@ -119,14 +124,23 @@ def as_json(value: Any, indent: int | None = None) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows as CSV, with a column for every key that occurs."""
+def as_csv(rows: Sequence[Mapping[str, Any]], *, formulas: bool = True) -> str:
+    """Return rows as CSV, with a column for every key that occurs.
+
+    Parameters
+    ----------
+    formulas
+        Leave texts that a spreadsheet takes for formulas, such as ``=x`` and ``@user``, as they
+        are; else ``'`` is put before them.
+    """
     columns = list(dict.fromkeys(key for row in rows for key in row))
-    out = io.StringIO()
-    writer = csv.DictWriter(out, columns, lineterminator="\n")
+    lines: list[str] = []
+    out: Any = SimpleNamespace(write=lines.append)
+    writer = csv.DictWriter(out, columns)  # whose line ends have cells with either of them quoted
     writer.writeheader()
-    writer.writerows({key: _cell(value) for key, value in row.items()} for row in rows)
-    return out.getvalue()
+    cell = _cell if formulas else _no_formula
+    writer.writerows({key: cell(value) for key, value in row.items()} for row in rows)
+    return "".join(line.removesuffix("\r\n") + "\n" for line in lines)
 
 
 def as_paragraph(text: str) -> str:
@@ -240,3 +254,9 @@ def _tex(text: str) -> str:
 def _cell(value: Any) -> Any:
     """Return lists as JSON, which can be read back."""
     return as_json(value) if isinstance(value, (list, tuple, dict)) else value
+
+
+def _no_formula(value: Any) -> Any:
+    cell = _cell(value)
+    formula = isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r"))
+    return f"'{cell}" if formula else cell

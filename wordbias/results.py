@@ -23,6 +23,7 @@ from wordbias.rendering import (
     as_paragraph,
     as_text,
     how_many,
+    markdown_text,
     paragraph,
     terminal_width,
 )
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-Format = Literal["table", "json", "jsonl", "csv", "md", "latex"]
+Format = Literal["table", "json", "jsonl", "csv", "spreadsheet", "md", "latex"]
 FORMATS: tuple[str, ...] = get_args(Format)
 _SUFFIXES = {
     ".json": "json",
@@ -309,8 +310,8 @@ class Report:
             return as_json(self.to_dict(), indent=2) + "\n"
         if to == "jsonl":
             return "".join(as_json(row.to_dict()) + "\n" for row in self.rows)
-        if to == "csv":
-            return as_csv([row.to_dict() for row in self.rows])
+        if to in ("csv", "spreadsheet"):
+            return as_csv([row.to_dict() for row in self.rows], formulas=to == "csv")
         if to not in FORMATS:
             raise WordbiasError(f"format {to!r}: expected one of {', '.join(FORMATS)}")
         draw = {"table": as_text, "md": as_markdown, "latex": as_latex}[to]
@@ -320,9 +321,9 @@ class Report:
         if to == "table":  # the notes go to stderr
             parts = [*paragraph(heading, width), *parts, *paragraph(closing, width)]
         else:
-            start = "% " if to == "latex" else ""
             closing += [f"Note: {printable(line)}" for line in self._further()]
-            parts = [*(start + line for line in heading), *parts, *(start + x for x in closing)]
+            shown = markdown_text if to == "md" else "% {}".format
+            parts = [*map(shown, heading), *parts, *map(shown, closing)]
         return "\n\n".join(parts) + "\n"
 
 

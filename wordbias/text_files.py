@@ -14,11 +14,15 @@ import io
 import lzma
 import os
 import re
+import stat
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import IO, Any, NamedTuple
 
+from wordbias.arguments import named_file
 from wordbias.errors import WordbiasError
 
 LONGEST = 64_000_000
@@ -27,6 +31,8 @@ OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".
 """Functions that open a compressed file, by suffix; others are opened by `open`."""
 HELD = 1 << 22
 """Bytes of a line that are read before its length is checked."""
+WAIT = 10
+"""Seconds that a pipe is waited for until something opens it for writing."""
 STEP = 1 << 18
 """Bytes that are read at a time while the end of a longer line is searched."""
 _longest = LONGEST
@@ -61,6 +67,63 @@ def longest_line() -> int:
     return _longest
 
 
+def check_regular(path: str | os.PathLike[str]) -> None:
+    """Refuse a pipe or a device where a file is read more than once; one that is not there passes.
+
+    Raises
+    ------
+    WordbiasError
+        If it is one; waiting for its content, or its end, could take for ever.
+    """
+    if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+        raise WordbiasError(
+            f"{path}: is not a regular file, and is read more than once; write it to one first"
+        )
+
+
+@contextmanager
+def opened(path: str | os.PathLike[str], opener: Callable[..., Any] = open) -> Iterator[IO[bytes]]:
+    """Open a file that is read once, so that it may be a pipe, such as of ``<(command)``.
+
+    Parameters
+    ----------
+    opener
+        One of `OPENERS` if it is compressed.
+
+    Raises
+    ------
+    WordbiasError
+        If it is a device, or a pipe that nothing opens for writing.
+    """
+    name = named_file(path)
+    mode = os.stat(name).st_mode
+    if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+        raise WordbiasError(f"{name}: is a device, which may have no end; give a file or a pipe")
+    with _pipe(name) if stat.S_ISFIFO(mode) else Path(name).open("rb") as source:
+        if opener is open:
+            yield source
+        else:
+            with opener(source, "rb") as stream:
+                yield stream
+
+
+def _pipe(path: str) -> IO[bytes]:
+    """Open a pipe when something has opened it for writing, which is not waited for long."""
+    found: list[IO[bytes]] = []
+    waiting = Thread(target=lambda: found.append(Path(path).open("rb")), daemon=True)  # noqa: SIM115
+    waiting.start()
+    waiting.join(WAIT)
+    if waiting.is_alive():
+        os.close(os.open(path, os.O_RDWR))  # the thread goes on
+        waiting.join()
+        found[0].close()
+        raise WordbiasError(
+            f"{path}: is a pipe to which nothing has been written for {WAIT} seconds; start what "
+            "writes to it first, or give a file"
+        )
+    return found[0] if found else Path(path).open("rb")  # which raises again what the thread met
+
+
 def read_bounded(path: str | os.PathLike[str], opener: Callable[..., Any] = open) -> bytes:
     """Read a whole file; `opener` is one of `OPENERS` if it is compressed.
 
@@ -71,7 +134,7 @@ def read_bounded(path: str | os.PathLike[str], opener: Callable[..., Any] = open
     OSError, EOFError, zlib.error, lzma.LZMAError
         If it cannot be read.
     """
-    with opener(path, "rb") as stream:
+    with opened(path, opener) as stream:
         if not stream.seekable():  # a pipe
             return b"".join(bounded_lines(stream, path))
         _check_lines(stream, path)

@@ -170,7 +170,7 @@ def test_groups_of_which_two_must_be_chosen() -> None:
         (5, np.eye(2), "got 5"),
         (["a", "a"], np.eye(2), "occurs more than once"),
         (["a", "b"], [[1, 2], [3]], "expected vectors of numbers, all of one length"),
-        (["a", "b"], [["x", "y"], ["z", "z"]], "expected vectors of numbers"),
+        (["a", "b"], [["x", "y"], ["z", "z"]], "expected numbers, found the text"),
         (["a", "b"], np.eye(2) * 1j, "expected vectors of numbers"),
         (["a", "b"], None, r"shape \(2, d\)"),
         (["a", "b"], np.zeros((2, 2, 2)), r"got \(2, 2, 2\)"),

@@ -46,6 +46,31 @@ def without(folder: Path, *parts: str) -> None:
     save_file(kept, folder / "model.safetensors", {"format": "pt"})
 
 
+def test_a_special_token_that_no_text_has_needs_no_vector(folder: Path) -> None:
+    """Models of text of Gemma 3 have a tokenizer with a token for images."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModel.from_pretrained(folder)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<image_soft_token>"]})
+    assert len(tokenizer) == model.get_input_embeddings().weight.shape[0] + 1
+    assert Encoder.load((model, tokenizer), device="cpu").dim == 16
+    tokenizer.add_special_tokens({"pad_token": "<padding>"})
+    with pytest.raises(WordbiasError, match="has the token '<padding>'"):
+        Encoder.load((model, tokenizer), device="cpu")
+
+
+def test_a_tokenizer_with_more_tokens_than_the_model_is_refused(folder: Path) -> None:
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    tokenizer.add_tokens(["wordbias"])
+    model = transformers.AutoModel.from_pretrained(folder)
+    with pytest.raises(WordbiasError, match=r"the tokenizer has the token 'wordbias' of number"):
+        Encoder.load((model, tokenizer), device="cpu")
+    tokenizer.save_pretrained(folder)
+    with pytest.raises(WordbiasError, match=r"give them one tokenizer, or add vectors"):
+        Encoder.load(folder, device="cpu")
+    model.resize_token_embeddings(len(tokenizer))
+    assert Encoder.load((model, tokenizer), device="cpu").dim == 16
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_layers_dimensions_and_length(encoder_folder: Find, family: str) -> None:
     encoder = Encoder.load(encoder_folder(family), device="cpu")

@@ -18,6 +18,7 @@ RING: dict[str, Any] = {}
 RING["female"] = [RING]
 MASKED = np.ma.masked_array(np.eye(6), np.eye(6, dtype=bool))
 LABELS = np.array([0, 1] * 3)
+DIGITS = np.eye(6).astype(str)
 
 
 @pytest.mark.parametrize(
@@ -33,6 +34,20 @@ LABELS = np.array([0, 1] * 3)
         (lambda: wb.probe({}, LABELS), "vectors="),
         (lambda: wb.fairness(np.ma.masked_array(LABELS, LABELS), LABELS, LABELS), "predictions="),
         (lambda: wb.LEACE().fit(MASKED, LABELS), "X"),
+        (lambda: wb.LEACE().fit(DIGITS, LABELS), "X"),
+        (lambda: wb.LEACE().fit(DIGITS.astype(object), LABELS), "X"),
+        (lambda: wb.erase(DIGITS.astype(object), LABELS), "vectors"),
+        (lambda: wb.load({"she": ["1", "2"], "he": ["3", "4"]}), "embedding"),
+        (lambda: wb.Embedding(["she", "he"], DIGITS[:2]), "embedding"),
+        (lambda: wb.Embedding(["she", "he"], np.zeros((2, 0))), "embedding"),
+        (lambda: wb.measure((["she", "he"], np.zeros((2, 0)))), "embedding"),
+        (lambda: wb.measure(only=[]), "only="),
+        (lambda: wb.debias(None, "hard", measure=True, only=[]), "only="),
+        (lambda: wb.likelihood("gpt2", pairs="pairs.tsv", precision="x"), "precision="),
+        (lambda: wb.encode("bert", ["a text"], precision="x"), "precision 'x'"),
+        (lambda: wb.Attribute.load("a\0b.toml"), "expected a path, got 'a\\x00b.toml'"),
+        (lambda: wb.compare(["a\0b"]), "expected a path, got 'a\\x00b'"),
+        (lambda: wb.audit(model=LABELS), "model="),
         (lambda: wb.LEACE().fit(np.eye(6), np.ma.masked_array(LABELS, LABELS)), "y"),
         (lambda: wb.LEACE(groups=np.eye(3)).fit(np.eye(6), LABELS), "LEACE: groups="),
         (lambda: wb.Hard(groups=RING).fit(wb.Embedding.sample()), "groups="),
@@ -51,8 +66,46 @@ LABELS = np.array([0, 1] * 3)
 def test_it_is_named(call: Any, name: str) -> None:
     with pytest.raises((WordbiasError, TypeError)) as error:
         call()
-    assert str(error.value).startswith(name)
+    assert str(error.value).startswith((name, f"{name}:")) or f"{name}: " in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_labels_may_be_digits_in_texts() -> None:
+    fitted = wb.LEACE().fit(np.eye(6)[:, :2] + np.arange(6)[:, None], LABELS.astype(str))
+    assert fitted.transform(np.eye(6)[:, :2]).shape == (6, 2)
+
+
+@pytest.mark.parametrize("kind", ["Series", "DataFrame"])
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda given: wb.audit(model=given), "model="),
+        (lambda given: wb.probe(np.eye(6), LABELS, adapter=given), "adapter="),
+        (lambda given: wb.project("bert", labels=given), "labels="),
+        (lambda given: wb.load_method(given), "path="),
+        (lambda given: wb.fairness(LABELS, LABELS, LABELS[::-1], costs=given), "costs="),
+        (lambda given: wb.likelihood("gpt2", pairs=given), "pairs"),
+    ],
+)
+def test_pandas_where_something_else_is_meant(call: Any, name: str, kind: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(WordbiasError, match=f"^{name}"):
+        call(getattr(pandas, kind)([1, 2, 3]))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("method", ["leace", "inlp", "hard"])
+def test_rows_of_tiny_values_are_refused(method: str, dtype: type) -> None:
+    x = np.random.default_rng(0).normal(size=(100, 4)) * 1e-40
+    with pytest.raises(WordbiasError, match=r"^vectors: no value is above .*e-40, with which"):
+        wb.erase(x.astype(dtype), x[:, 0] > 0, method=method)
+
+
+@pytest.mark.parametrize("name", ["x.npy.gz", "x.npy.zip", "x.gz"])
+def test_an_output_is_what_its_name_says(name: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "rows.npy", x := np.eye(6) + np.arange(6)[:, None])
+    with pytest.raises(WordbiasError, match="rows keep their format, npy, not packed"):
+        wb.apply(wb.LEACE().fit(x, LABELS), tmp_path / "rows.npy", output=tmp_path / name)
 
 
 def test_a_text_that_is_too_long_for_a_name_of_a_file() -> None:

@@ -359,7 +359,7 @@ def format_option() -> click.Option:
         type=click.Choice(FORMATS),
         default="table",
         show_default=True,
-        help="Output format.",
+        help="Output format. spreadsheet is CSV in which no text is taken for a formula.",
     )
 
 

@@ -57,7 +57,7 @@ def sentence_pairs(path: SentencePairsLike | None = None) -> tuple[SentencePair,
     else:
         where = "pairs"
         found = (
-            _checked(list(pair) if isinstance(pair, Iterable) else pair, f"{where}, pair {i}")
+            _checked(list(pair) if isinstance(pair, Iterable) else [pair], f"{where}, pair {i}")
             for i, pair in enumerate(path, 1)
         )
     pairs = tuple(dict.fromkeys(found))

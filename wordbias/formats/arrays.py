@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
 from wordbias.formats.source import ZIP_ERRORS
+from wordbias.text_files import check_regular
 
 Array = NDArray[Any]
 _DENSEST = 1_100
@@ -31,6 +32,7 @@ def beginning(path: Path) -> bytes:
     WordbiasError
         If there is no such file, it cannot be read or is empty.
     """
+    check_regular(path)
     try:
         with path.open("rb") as file:
             start = file.read(9)

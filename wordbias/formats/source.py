@@ -20,7 +20,7 @@ from typing import IO, Any, Protocol
 from wordbias.arguments import named_file
 from wordbias.errors import WordbiasError
 from wordbias.progress import Bar, progress
-from wordbias.text_files import bounded_lines
+from wordbias.text_files import bounded_lines, check_regular
 
 DECOMPRESSION_ERRORS = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzipFile)
 ZIP_ERRORS = (zipfile.BadZipFile, OSError, EOFError, ValueError, NotImplementedError, struct.error)
@@ -69,10 +69,7 @@ class Source:
         if not os.path.exists(text):
             text, _, member = text.partition("::")
         path = Path(text)
-        if os.path.exists(text) and not (path.is_file() or path.is_dir()):
-            raise WordbiasError(
-                f"{path}: is not a regular file, and is read more than once; write it to one first"
-            )
+        check_regular(path)
         with _readable(path), path.open("rb") as file:
             head = file.read(8)
         if not head:

@@ -10,14 +10,14 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError, need
 from wordbias.formats.source import has_lone_surrogate, refuse_foreign
-from wordbias.text_files import OPENERS, bounded_lines
+from wordbias.text_files import OPENERS, bounded_lines, opened
 
 PLAIN = "text"
 """Name of the only column of a plain text."""
@@ -157,8 +157,7 @@ def numbered_lines(file: Path, *, ends: bool = False) -> Iterator[tuple[int, str
 
 def _raw(file: Path) -> Iterator[tuple[int, bytes]]:
     try:
-        stream: IO[bytes]
-        with OPENERS.get(file.suffix.lower(), open)(file, "rb") as stream:
+        with opened(file, OPENERS.get(file.suffix.lower(), open)) as stream:
             yield from enumerate(bounded_lines(stream, file), 1)
     except (gzip.BadGzipFile, EOFError, lzma.LZMAError, zlib.error) as error:
         raise WordbiasError(f"{file}: cannot be read: {error}; fetch it again") from None

@@ -16,8 +16,10 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.arguments import named_file
 from wordbias.errors import WordbiasError
 from wordbias.formats.source import as_bytes, as_text
+from wordbias.text_files import check_regular
 
 _HEADER = 248  # bytes: enough for any size, so that the header can be written last
 _FLOATS = {"F64": "<f8", "F32": "<f4", "F16": "<f2"}
@@ -107,6 +109,8 @@ class Tensors(Mapping[str, NDArray[Any]]):
 
 
 def _header(path: Path) -> tuple[dict[str, Any], int]:
+    named_file(path)
+    check_regular(path)
     with path.open("rb") as file:
         begin = file.read(9)
         if begin[8:] != b"{":

@@ -312,7 +312,7 @@ def debias(
         names = []
         tests = _similarity_sets(settings.pop("sets", None))
         _check_choice(choose, keep, settings, measure=measure, null=null)
-    families = names_of(only) or STANDARD
+    families = STANDARD if only is None else names_of(only)
     of_both: dict[str, object] = {"sembias": sembias}
     of_both |= {} if null else {"vocab": vocab, "strict-vocab": strict_vocab}
     options = {"only": only, "no-chance": not chance} | ({} if choose else of_both)
@@ -494,6 +494,8 @@ def _check_measuring(
     families: Sequence[str], options: Mapping[str, object], *, measure: bool
 ) -> None:
     """Refuse unknown measures, and without ``--measure`` the options that only it uses."""
+    if not families:
+        raise UsageError("--only: is empty, so that nothing would be measured; name measures")
     if measure:
         check_families(families)
     else:

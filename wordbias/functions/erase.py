@@ -71,6 +71,7 @@ RowsLike = str | os.PathLike[str] | Mapping[str, object] | object
 HELD_OUT = 0.2
 FOLDS = 100
 """Largest number of folds."""
+_LEAST = 1e-15  # of smaller values squares vanish, and classifiers find nothing
 ROUNDS_NUMBERS = 1 << 25
 """Maximum count of numbers in the rows that INLP is fitted on, which every round reads."""
 
@@ -254,10 +255,15 @@ def erase(
     part = labelled.divided(rows, held_out, split, seed, belongs)
     fitting = labelled.balanced(rows, part == 1, tasks, seed) if balance else part == 1
     folds = Folds.of(rows.n, cross_fit or 0, belongs)
-    (fitted, *others), read = _fitted(rows, method, settings, labelled, fitting, seed, folds)
-    by_row = MapByRow(tuple(partial(map_rows, one) for one in (fitted, *others)), folds.numbers)
     places, tested = choose_rows(np.flatnonzero(part == 1), np.flatnonzero(part == 2), seed)
     before = rows.take(places)
+    if 0 < (largest := np.abs(before).max(initial=0)) < _LEAST:
+        raise WordbiasError(
+            f"{rows.name}: no value is above {largest:.1e}, with which float32 cannot compute; "
+            "multiply all of them by one number"
+        )
+    (fitted, *others), read = _fitted(rows, method, settings, labelled, fitting, seed, folds)
+    by_row = MapByRow(tuple(partial(map_rows, one) for one in (fitted, *others)), folds.numbers)
     dtype = rows.shards[0].dtype
     stored = before.astype(dtype, copy=False)
     after = map_rows(fitted, stored).astype(before.dtype, copy=False)

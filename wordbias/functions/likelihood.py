@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from wordbias.arguments import check_number
+from wordbias.arguments import check_choice, check_number
 from wordbias.calls import path_of, public
 from wordbias.contextual.adapters import weights_sha256
 from wordbias.contextual.hooks import Intervention, applied, sha256_of
@@ -22,6 +22,7 @@ from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import check_writable, refuse_same, replacing
 from wordbias.functions.adapters import AdapterLike, about_adapter, open_adapter
 from wordbias.pretrained import ModelLike
+from wordbias.probes.encoder import PRECISIONS
 from wordbias.rendering import Table, as_csv, how_many
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
@@ -169,6 +170,7 @@ def likelihood(
     given = [data] if isinstance(data, (str, os.PathLike)) else list(data)
     if not given and pairs is None and perplexity is None:
         raise UsageError("nothing to measure: give --data, --pairs or --perplexity")
+    check_choice("--precision", precision, PRECISIONS)
     if max_length is not None:
         check_number("--max-length", max_length, 2)
     target = path_of(output)

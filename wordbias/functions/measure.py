@@ -151,6 +151,8 @@ def measure(
     0.23
     """
     single = words is not None or extremes is not None
+    if only is not None and not only:
+        raise UsageError("--only: is empty, so that nothing would be measured; name measures")
     families = tuple(only) if only is not None else () if single else STANDARD
     _refuse_unused(families, single, direction, extremes)
     if seed_lists is not None and set(families).isdisjoint(REDRAWN):

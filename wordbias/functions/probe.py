@@ -213,12 +213,12 @@ def probe(
     of_codes = {"fractions": fractions, "groups": groups, "dev": dev, "plot": plot, "jobs": jobs}
     _refuse_unused(mdl, of_codes, split)
     of_texts = {
-        "where": where,
+        "where": where or None,
         "limit": limit,
         "pooling": pooling,
         "template": template,
         "adapter": adapter,
-        "setting": setting,
+        "setting": setting or None,
         "force": force,
     }
     _refuse_model_options(vectors, texts, of_texts, names or array is not None)
@@ -335,7 +335,7 @@ def _refuse_model_options(
             raise UsageError("--names and --array are for vectors, --texts is for a model")
         return
     for name, value in of_texts.items():
-        if hasattr(value, "shape") or value:
+        if value is not None and value is not False:
             raise UsageError(f"--{name} is for a model with --texts")
     for one in vectors if isinstance(vectors, (list, tuple)) else [vectors]:
         path = path_of(one)

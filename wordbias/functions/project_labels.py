@@ -151,7 +151,7 @@ def check_labels(
 
 def _given(options: Mapping[str, object]) -> str:
     """Return the first option that was given, or an empty string."""
-    given = (name for name, value in options.items() if value is not None and value is not False)
+    given = (one for one, value in options.items() if value is not None and value is not False)
     return next(given, "")
 
 

@@ -18,6 +18,7 @@ from wordbias.measures.registry import ideal
 from wordbias.results import Row
 from wordbias.statistics import crossed_means
 from wordbias.subspace import Subspace
+from wordbias.text_files import opened
 from wordbias.wordlists import resolve_pairs
 
 GENDER = "gender"
@@ -49,7 +50,9 @@ class SemBias:
             At the first line that is not so, with its number.
         """
         try:
-            lines = Path(path).read_text(encoding="utf-8-sig").rstrip("\n").split("\n")
+            with opened(path) as file:
+                text = file.read().decode("utf-8-sig").replace("\r\n", "\n")
+            lines = text.rstrip("\n").split("\n")
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise WordbiasError(f"{path}: cannot be read as SemBias: {reason}") from None

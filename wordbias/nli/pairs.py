@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from sys import intern
-from typing import IO, Any, Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
 from wordbias.formats.source import Digest
-from wordbias.text_files import OPENERS, bounded_lines
+from wordbias.text_files import OPENERS, bounded_lines, opened
 
 LABELS = ("neutral", "entailment", "contradiction")
 """Labels in the order of every probability vector: (N, E, C), as in the papers."""
@@ -179,8 +179,7 @@ def _from_file(file: Path, digest: Digest) -> Iterator[tuple[str, str, str]]:
 
 def _lines(file: Path) -> Iterator[tuple[int, bytes]]:
     try:
-        stream: IO[bytes]
-        with OPENERS.get(file.suffix.lower(), open)(file, "rb") as stream:
+        with opened(file, OPENERS.get(file.suffix.lower(), open)) as stream:
             yield from enumerate(bounded_lines(stream, file), 1)
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error

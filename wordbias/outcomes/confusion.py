@@ -23,9 +23,9 @@ Counts = NDArray[np.int64]
 Places = NDArray[np.intp]
 Values = NDArray[np.float64]
 RATES = ("tpr", "fpr", "precision", "f1")
-_SMALL = 1 << 16
-"""Cells of one group up to which a table is computed in one piece."""
-_AT_ONCE = 1 << 21  # cells of bootstrap samples that are held at one time
+_SMALL = 1 << 11
+"""Cells of one group up to which a table is computed in one piece, padded to its longest row."""
+_AT_ONCE = 1 << 20  # cells of bootstrap samples that are held at one time, within a cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +137,7 @@ class Confusion:
         place = group * len(cells.gold) + cells.place(pair)
         order, (shape, number) = np.argsort(place), (cells.counts.shape, cells.counts.size)
         for size in _blocks(draws, max(number, len(times), len(kind))):
-            found = resampled_cells(times, rng, size)[:, kind[order]]
+            found = np.take(resampled_cells(times, rng, size), kind[order], axis=1)
             yield replace(cells, counts=_sums(found, place[order], number).reshape(-1, *shape[1:]))
 
     def _of_units(self) -> list[Places]:
@@ -320,7 +320,7 @@ class Cells:
     def of_outcomes(self) -> Counts:
         """Count each prediction, shape ``(samples, groups, outcomes)``."""
         order = np.argsort(self.outcome, kind="stable")
-        return _sums(self.counts[..., order], self.outcome[order], self.outcomes)
+        return _sums(np.take(self.counts, order, axis=-1), self.outcome[order], self.outcomes)
 
     def right(self) -> Counts:
         """Count the right predictions of each class, shape ``(samples, groups, classes)``."""
@@ -351,11 +351,12 @@ class Cells:
     def _rows(
         self, pairs: Places, row_of: Places, count: int, most: int
     ) -> Iterator[tuple[Places, Counts]]:
+        padded = np.concatenate([self.counts, np.zeros_like(self.counts[..., :1])], axis=-1)
         for rows, row, column, width in pieces(row_of, count, most):
-            block = np.zeros((*self.counts.shape[:2], len(rows), width), np.int64)
+            place = np.full((len(rows), width), len(pairs))  # that of the 0 where a row is shorter
             inside = np.isin(row_of, rows) if len(rows) < count else slice(None)
-            block[:, :, row, column] = self.counts[:, :, pairs[inside]]
-            yield rows, block
+            place[row, column] = pairs[inside]
+            yield rows, np.take(padded, place, axis=-1)
 
 
 def pieces(row_of: Places, count: int, most: int) -> Iterator[tuple[Places, Places, Places, int]]:
@@ -449,6 +450,6 @@ def rates_of(
 
 def ratio(a: NDArray[Any], b: NDArray[Any]) -> Values:
     """Divide, broadcasting; nan where `b` is 0 or nan."""
-    a, b = np.broadcast_arrays(a, b)
-    found: Values = np.divide(a, b, out=np.full(b.shape, np.nan), where=b > 0)
+    # in one layout, so that sums over it are equal to the last digit
+    found: Values = np.divide(a, np.where(b > 0, b, np.nan), order="C")
     return found

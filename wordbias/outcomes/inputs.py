@@ -364,6 +364,9 @@ def load_costs(
         If the costs are anything else, or lack a class.
     """
     if isinstance(source, LabelledFrame):
+        if not hasattr(source, "columns"):
+            kind = type(source).__name__
+            raise WordbiasError(f"--costs: expected a file, a frame or a square array, got {kind}")
         named = source.rename(index=str, columns=str)
         return _checked("--costs", named.reindex(index=classes, columns=classes), classes)
     if not isinstance(source, (str, os.PathLike)):

@@ -383,7 +383,7 @@ def kl_from_mixture(counts: Counts) -> Values:
     overall = counts.sum(axis=-2, keepdims=True)
     expected = n * (overall / np.maximum(overall.sum(axis=-1, keepdims=True), 1))
     there = counts > 0
-    logs = np.log(ratio(counts, expected), out=np.zeros(counts.shape), where=there)
+    logs = np.log(np.where(there, counts / np.where(there, expected, 1), 1))
     total = np.maximum((counts * logs).sum(axis=-1), 0)  # rounding may leave -1e-17
     return ratio(total, n[..., 0])
 

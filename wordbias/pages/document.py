@@ -17,6 +17,7 @@ from wordbias.errors import WordbiasError, printable
 from wordbias.formats.source import is_web_page
 from wordbias.pages.lines import interval, is_number
 from wordbias.rows import Found, given, read_source
+from wordbias.text_files import opened
 
 DATA = "wordbias-data"
 """``id`` of the element of a page that holds its documents."""
@@ -92,9 +93,11 @@ def _check_intervals(document: Document, path: str | Path) -> Document:
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > _LARGEST:
+        with opened(path) as file:
+            data = file.read(_LARGEST + 1)
+        if len(data) > _LARGEST:
             raise WordbiasError(f"{path}: larger than {_LARGEST >> 20} MB; give fewer rows")
-        return path.read_bytes().decode("utf-8-sig")
+        return data.decode("utf-8-sig")
     except IsADirectoryError:
         raise WordbiasError(f"{path}: is a folder; name the files of results in it") from None
     except OSError as error:

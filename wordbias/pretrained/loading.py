@@ -296,9 +296,34 @@ def load_untrained(kind: str, name: str, what: str, seed: int) -> LoadedModel:
     return _from_folder_or_hub(load, name, what)
 
 
+def _check_tokens(name: str, model: Any, tokenizer: Any) -> None:
+    """Refuse tokens beyond the model's vectors, but for special ones that no text has.
+
+    Such as that for images of Gemma 3, whose models of text have no vector for it.
+    """
+    rows = model.get_input_embeddings().weight.shape[0]
+    if len(tokenizer) <= rows:
+        return
+    used = {getattr(tokenizer, f"{kind}_token_id", None) for kind in _TOKENS}
+    silent = {i for i, one in tokenizer.added_tokens_decoder.items() if one.special} - used
+    beyond = [i for i in tokenizer.get_vocab().values() if i >= rows and i not in silent]
+    if beyond:
+        last = max(beyond)
+        raise WordbiasError(
+            f"{name}: the tokenizer has the token {tokenizer.convert_ids_to_tokens(last)!r} of "
+            f"number {last:,}, but the model has {rows:,} vectors of tokens; give them one "
+            "tokenizer, or add vectors with model.resize_token_embeddings(len(tokenizer))"
+        )
+
+
+_TOKENS = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
+"""Kinds of special tokens that are put into texts."""
+
+
 def _loaded(
     name: str, model: Any, tokenizer: Any, missing: tuple[str, ...] = (), given: bool = False
 ) -> LoadedModel:
+    _check_tokens(name, model, tokenizer)
     device, precision = str(model.device), str(model.dtype).removeprefix("torch.")
     return LoadedModel(name, model, tokenizer, missing, given, device, precision)
 

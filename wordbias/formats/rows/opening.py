@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from wordbias.arrays import numbers
 from wordbias.errors import WordbiasError
 from wordbias.formats.arrays import NUMPY, ZIP, beginning, is_npz, is_safetensors
 from wordbias.formats.rows.source import (
@@ -398,6 +399,7 @@ def matrix_of(given: Any) -> NDArray[Any]:
                 )
         x = np.stack(found)
         try:
+            numbers(x, "vectors")
             x = x.astype(np.float64) if x.dtype == object else x
         except (TypeError, ValueError) as error:
             raise WordbiasError(f"vectors: expected rows of numbers: {error}") from None

@@ -31,6 +31,7 @@ from wordbias.formats.source import sha256_of
 from wordbias.formats.tables import kind_of
 from wordbias.progress import progress
 from wordbias.rendering import how_many
+from wordbias.text_files import OPENERS
 from wordbias.workers import Workers
 
 _DONE = ".wordbias-rows.jsonl"
@@ -91,9 +92,11 @@ def check_rewritable(rows: Rows, output: str) -> None:
     to = _SUFFIXES.get(Path(output).suffix.lower(), "")
     if kind in ("csv", "tsv") or kind_of(Path(output)) in ("csv", "tsv"):
         to = kind_of(Path(output))
-    if to and to != kind:
+    packed = Path(output).suffix.lower() in (*OPENERS, ".zip", ".zst") and not to
+    if packed or (to and to != kind):
         raise WordbiasError(
-            f"{output}: rows keep their format, {kind}; give the output such a suffix"
+            f"{output}: rows keep their format, {kind}{', not packed' * packed}; give the output "
+            "such a suffix"
         )
     check_writable(output)
 
