@@ -26,9 +26,7 @@ LIMIT = 1800
 """Seconds for all calls of one function, of which each has a limit of its own."""
 
 PAIRS = "pairs in memory are not named by their argument"
-FRAMES = "a Series or frame where an array is meant, or a frame without words: on the branch faults"
-PRECISION = "an unknown precision: on the branch faults"
-NUL = "a null character in a path: on the branch faults"
+FRAMES = "a Series or a frame is read as the nearest thing, and the message is about that"
 UTF8 = "safetensors and tokenizers read and write no path that is not UTF-8"
 _KNOWN: tuple[tuple[str, str, str, str], ...] = (
     # functions, parameters, values, and why the fault is left
@@ -38,14 +36,6 @@ _KNOWN: tuple[tuple[str, str, str, str], ...] = (
     ("convert load", "source", "frame", FRAMES),
     ("bios", "data", "series", FRAMES),
     ("ceat", "stimuli", "frame", FRAMES),
-    ("fairness", "costs", "series", FRAMES),
-    (
-        "likelihood",
-        "precision",
-        "blank, unknown name, lone surrogate, two lines, long text",
-        PRECISION,
-    ),
-    ("load_method", "path", "null character", NUL),
     ("fine_tune", "output", "lone surrogate", UTF8),
     ("GenderPreserving", "checkpoint", "lone surrogate", UTF8),
     ("compare", "rows", "empty list", "says what to give, not which argument"),
