@@ -245,7 +245,8 @@ def attempt(
     fine = ended in ("refused", "taken")
     if fine and (found := [str(one.message) for one in warned if is_odd(one.category)]):
         return f"warns: {found[0]}"
-    if fine and "Traceback" in said.getvalue():
+    stopped = "fuzz_guard.Hang" in said.getvalue()  # where Python ignores what is raised
+    if fine and "Traceback" in said.getvalue() and not stopped:
         return f"prints a traceback: {said.getvalue()[-300:]}"
     if fine and state(arguments) != before:
         return "changes an argument"
