@@ -119,8 +119,8 @@ def audit(
         File to write: a page (.html), the same without pictures (.md), or rows (.json).
     skip : sequence of str, optional
         Parts to leave out, some of midb, direct-bias, clustering, recoverability, sembias, gipe,
-        weat, occupations, map, neighbours, quality, mab. recoverability includes what probes read of
-        words that no method was fitted to, about 3 seconds a column. Of a model some of probe,
+        weat, occupations, map, neighbours, quality, mab. recoverability includes what probes read
+        of words that no method was fitted to, about 3 seconds a column. Of a model some of probe,
         untrained, seat, ceat, pronouns, likelihood.
     export : path, optional
         Folder for a model with a projection: the only one of ``methods``, or the one that helps and

@@ -32,7 +32,7 @@ from wordbias.errors import WordbiasError
 from wordbias.methods.classes import labelled_words
 from wordbias.methods.fitted import Fitted
 from wordbias.methods.linear_classifiers import probe_rows
-from wordbias.methods.moments import Moments
+from wordbias.methods.moments import Moments, constant_coordinates
 from wordbias.methods.transform import Arrays, check_width
 from wordbias.methods.words import as_groups, check_embedding
 from wordbias.wordlists import Attribute, WordGroups
@@ -200,7 +200,7 @@ def _without_rounding(left: Matrix, right: Matrix, moments: Moments) -> tuple[Ma
 
     Some of all-MiniLM-L6-v2 are 1e-33, and tell the label to whom scales them.
     """
-    constant, variance = moments.constant, np.diag(moments.covariance())
+    constant, variance = constant_coordinates(moments), np.diag(moments.covariance())
     left, right, bias = left.copy(), right.copy(), moments.mean.copy()
     left[constant], right[:, constant] = 0, 0
     silent = np.eye(len(bias))[constant & (variance > 0) & (bias**2 < variance.mean() * 1e-28)]

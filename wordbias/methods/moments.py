@@ -229,18 +229,6 @@ class Moments:
         found: Floats = (within + (apart * self.counts[:, None]).T @ apart) / self.n
         return found
 
-    @property
-    def constant(self) -> NDArray[np.bool_]:
-        """Return which coordinates do not vary, but for rounding, shape ``(d,)``.
-
-        A probe that scales coordinates to one spread would read a label off 1e-19 of it, so that no
-        method may bring it there from others.
-        """
-        variance = np.diag(self.covariance())
-        finest = np.maximum(_OF_MEAN * np.abs(self.mean), _OF_ALL * np.sqrt(variance.mean()))
-        found: NDArray[np.bool_] = variance <= finest**2
-        return found
-
     def __repr__(self) -> str:
         classes = how_many(len(self.classes), "class", "classes")
         unit = " of length one" if self.unit else ""
@@ -269,6 +257,18 @@ class Moments:
         between = shift.T @ apart if a_within.ndim == 2 else shift[:, :, None] * apart[:, None]
         within = a_within + b_within + between
         return Moments(classes, counts, means, within, self.unit, max(self.noise, other.noise))
+
+
+def constant_coordinates(moments: Moments) -> NDArray[np.bool_]:
+    """Return which coordinates do not vary, but for rounding, shape ``(d,)``.
+
+    A probe that scales coordinates to one spread would read a label off 1e-19 of it, so that no
+    method may bring it there from others.
+    """
+    variance = np.diag(moments.covariance())
+    finest = np.maximum(_OF_MEAN * np.abs(moments.mean), _OF_ALL * np.sqrt(variance.mean()))
+    found: NDArray[np.bool_] = variance <= finest**2
+    return found
 
 
 def _among(classes: tuple[str, ...], one: Moments) -> tuple[Floats, Floats, Floats]:

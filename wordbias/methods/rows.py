@@ -21,7 +21,7 @@ from wordbias.errors import WordbiasError
 from wordbias.methods import inlp, misp
 from wordbias.methods.fitted import Fitted
 from wordbias.methods.leace import erase
-from wordbias.methods.moments import Moments
+from wordbias.methods.moments import Moments, constant_coordinates
 from wordbias.methods.transform import Normalise, Projection, Step
 from wordbias.subspace import Subspace, principal
 
@@ -209,7 +209,7 @@ def _components(
     rows: Floats, towards: Floats, dims: int | None, most: int, moments: Moments, what: str
 ) -> Subspace:
     """Return the components of rows, by default as many as there are, `most` at the most."""
-    d, constant = moments.dim, moments.constant
+    d, constant = moments.dim, constant_coordinates(moments)
 
     def fitted(k: int) -> Subspace:
         basis, shares = principal(rows, towards, k, moments.noise, what)
