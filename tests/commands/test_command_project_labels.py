@@ -188,7 +188,7 @@ def test_python_writes_the_file_of_the_command(cli: Run, data: Path, tmp_path: P
 def test_the_table_and_the_command_that_measures_other_texts(
     cli: Run, data: Path, tmp_path: Path
 ) -> None:
-    """The closing line names a call of probe, which runs as it stands."""
+    """The closing line names a call of probe, which runs with other texts."""
     sites = "tokens@all,mlp-output@2"
     done = cli(*given(data, "gpt2", "--sites", sites, "-o", tmp_path / "a"))
     assert (done.code, done.err) == (0, "")
@@ -199,7 +199,8 @@ def test_the_table_and_the_command_that_measures_other_texts(
     assert any(line.split()[:2] == ["1", "–"] for line in lines)
     said = " ".join(done.out.split())
     assert "after leace 0 by construction" in said
-    call = said.split("with: wordbias ")[1].split()
+    call = said.split("says: wordbias ")[1].split()
+    call[call.index("OTHERS")] = str(data / "texts.tsv")
     assert call[:2] == ["probe", str(data / "gpt2")]
     probed = cli(*call, "--accuracy", "--seeds", "0", "--layers", "last", "--epochs", "1")
     assert probed.code == 0, probed.err
