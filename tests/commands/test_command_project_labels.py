@@ -199,7 +199,7 @@ def test_the_table_and_the_command_that_measures_other_texts(
     assert any(line.split()[:2] == ["1", "–"] for line in lines)
     said = " ".join(done.out.split())
     assert "after leace 0 by construction" in said
-    call = said.split("says: wordbias ")[1].split()
+    call = said.split("says: wordbias ")[-1].split()
     call[call.index("OTHERS")] = str(data / "texts.tsv")
     assert call[:2] == ["probe", str(data / "gpt2")]
     probed = cli(*call, "--accuracy", "--seeds", "0", "--layers", "last", "--epochs", "1")
