@@ -106,7 +106,9 @@ def sums_of_contributions(x: Float, subspaces: Sequence[Subspace]) -> tuple[Floa
     along = contributions(x, subspaces)
     # products with 0 and 1 add what belongs to a subspace faster than reduceat does
     belongs = np.repeat(np.eye(len(subspaces)), [one.dims for one in subspaces], axis=0)
-    return along @ belongs, along**2 @ belongs
+    signed = along @ belongs
+    along *= along  # in place: along many null directions it is the largest array
+    return signed, along @ belongs
 
 
 def signed_sums(x: Float, subspaces: Sequence[Subspace]) -> Float:
