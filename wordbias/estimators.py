@@ -1160,7 +1160,6 @@ def _words_of(X: Any, *, rows: bool) -> Embedding | None:
 def _refuse_table(method: Any, X: Any) -> None:
     """Refuse hidden values, and what has a vector in each cell; say how tables are mapped."""
     refuse_odd("X", X)
-    numbers(X, "X")
     first = X.iloc[:1].to_numpy().ravel() if hasattr(X, "iloc") else ()
     held = any(isinstance(cell, (list, tuple, np.ndarray)) for cell in first)
     if held or hasattr(X, "column_names"):
@@ -1170,6 +1169,7 @@ def _refuse_table(method: Any, X: Any) -> None:
             "its cells; map a table by calling the fitted method with it, method(table); fit with "
             f"erase(table, labels), or {name}().fit(numpy.stack(table[column]), labels)"
         )
+    numbers(X, "X")
 
 
 def _refuse_missing(method: Any, groups: Any) -> None:

@@ -157,6 +157,7 @@ def test_a_loaded_sentence_transformer_is_exported_with_its_modules(
 
 def test_results_name_the_adapter() -> None:
     model, tokenizer = tuned("lora"), byte_tokenizer()
+    model.get_base_model().resize_token_embeddings(len(tokenizer))
     model.get_base_model().name_or_path = "owner/base"
     assert name_of((model, tokenizer)) == "owner/base+lora"
     assert Encoder.load((model.float(), byte_tokenizer())).name == "owner/base+lora"

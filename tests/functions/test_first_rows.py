@@ -102,7 +102,7 @@ def test_rows_without_a_vector_are_refused() -> None:
         wb.erase(rows, Y)
     with pytest.raises(wb.WordbiasError, match=r"vectors: row 7 is \[1\.0\]; expected vectors of"):
         wb.erase([*X[:6].tolist(), [1.0], *X[7:].tolist()], Y)
-    with pytest.raises(wb.WordbiasError, match="vectors: expected rows of numbers: could not conv"):
+    with pytest.raises(wb.WordbiasError, match="vectors: expected numbers, found the text 'x'"):
         wb.erase(np.full((N, 2), "x", object), Y)
 
 

@@ -187,7 +187,7 @@ def test_values_that_grow_with_the_length_are_not_compared(sample: Embedding) ->
 def test_the_library_compares_what_measure_computes(sample: Embedding) -> None:
     report = measure(only=["midb", "direct-bias"], chance=False)
     assert {row.measure for row in report.rows if values_of(row)} == {
-        "midb-unit", "direct-bias", "direct-bias-pca",
+        "midb-unit", "midb-unit-abs", "midb-unit-rms", "direct-bias", "direct-bias-pca",
     }  # fmt: skip
     others = (
         {"dims": 3, "only": ["midb"]},

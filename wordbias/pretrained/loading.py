@@ -304,8 +304,8 @@ def _check_tokens(name: str, model: Any, tokenizer: Any) -> None:
     rows = model.get_input_embeddings().weight.shape[0]
     if len(tokenizer) <= rows:
         return
-    used = {getattr(tokenizer, f"{kind}_token_id", None) for kind in _TOKENS}
-    silent = {i for i, one in tokenizer.added_tokens_decoder.items() if one.special} - used
+    special = {i for i, one in tokenizer.added_tokens_decoder.items() if one.special}
+    silent = special - set(tokenizer("a")["input_ids"])
     beyond = [i for i in tokenizer.get_vocab().values() if i >= rows and i not in silent]
     if beyond:
         last = max(beyond)
@@ -314,10 +314,6 @@ def _check_tokens(name: str, model: Any, tokenizer: Any) -> None:
             f"number {last:,}, but the model has {rows:,} vectors of tokens; give them one "
             "tokenizer, or add vectors with model.resize_token_embeddings(len(tokenizer))"
         )
-
-
-_TOKENS = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
-"""Kinds of special tokens that are put into texts."""
 
 
 def _loaded(

@@ -398,8 +398,8 @@ def matrix_of(given: Any) -> NDArray[Any]:
                     "and none missing, so leave it out or mend it"
                 )
         x = np.stack(found)
+        numbers(x, "vectors")
         try:
-            numbers(x, "vectors")
             x = x.astype(np.float64) if x.dtype == object else x
         except (TypeError, ValueError) as error:
             raise WordbiasError(f"vectors: expected rows of numbers: {error}") from None
