@@ -15,6 +15,7 @@ import json
 import shutil
 import struct
 import sys
+import tempfile
 import warnings
 import zipfile
 from collections.abc import Callable
@@ -358,10 +359,11 @@ def named(commit: str) -> Lie:
 
 
 INFO = {"id": "me/v", "sha": "a" * 40, "tags": [], "private": False}
+ELSEWHERE = Path(tempfile.gettempdir(), "of-a-hub.txt")
 HUBS: dict[str, tuple[dict[str, bytes], Lie | None, str]] = {
     "a file above the repository": ({"../v.txt": VECTORS}, None, "me/v"),
     "a file far above it": ({"../../../../../v.txt": VECTORS}, None, "me/v"),
-    "an absolute file": ({"/tmp/of-a-hub.txt": VECTORS}, None, "me/v"),
+    "an absolute file": ({str(ELSEWHERE): VECTORS}, None, "me/v"),
     "a file of no name": ({"": VECTORS}, None, "me/v"),
     "a file of dots": ({"..": VECTORS}, None, "me/v"),
     "a long name": ({"v" * 300 + ".txt": VECTORS}, None, "me/v"),
@@ -414,7 +416,7 @@ def test_a_hub(name: str, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert len(str(caught.value)) < fuzz_guard.LONGEST
     outside = {path for path in tmp_path.rglob("*") if home not in (path, *path.parents)}
     assert outside <= {tmp_path / "a", tmp_path / "a" / "b"}
-    assert not Path("/tmp/of-a-hub.txt").exists()
+    assert not ELSEWHERE.exists()
 
 
 # a mirror: what it answers, how the file is described, and what is said

@@ -6,6 +6,7 @@ A part is a function of the stage and of the plan, and returns rows.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -24,7 +25,7 @@ from wordbias.measures.midb import contributions
 from wordbias.measures.panel import Panel
 from wordbias.measures.recoverability import WORDS
 from wordbias.measures.registry import BY_KEY, FAMILY_OF, STANDARD, ideal
-from wordbias.methods.classes import labelled_words
+from wordbias.methods.classes import default_classes, labelled_words
 from wordbias.methods.diagnosis import REMOVED, Diagnosis
 from wordbias.methods.words import listed_words
 from wordbias.nli.files import Model
@@ -182,14 +183,17 @@ def _held_out(stage: Stage, plan: Plan) -> list[Row]:
 def _unfitted(before: Panel) -> tuple[Biased, HeldOut]:
     """Return words that lean most and that no method was fitted to, and what probes read of them.
 
-    INLP and LEACE learn from the words that lean most, but for the 30 % that they hold out, and the
-    other methods from words of the attribute. Of these and of all that carry it by definition, some
-    of which methods do not change, none is read.
+    INLP and LEACE learn from the words that lean most, but for the 30 % that each holds out, and
+    the other methods from words of the attribute. Of these and of all that carry it by definition,
+    some of which methods do not change, none is read. With other settings, or after another method,
+    INLP and LEACE may learn from other words.
     """
-    chosen = before.most_biased(WORDS)
-    learned = labelled_words(before.embedding, before.attribute, seed=before.seed)
-    fitted = {learned.words[i] for i in learned.learned.tolist()}
-    fitted |= listed_words(before.attribute)
+    chosen, attribute = before.most_biased(WORDS), before.attribute
+    fitted = listed_words(attribute)
+    for classes in {len(attribute.groups), default_classes(attribute)}:  # of LEACE, and of INLP
+        with suppress(WordbiasError):  # which cannot be fitted either
+            words = labelled_words(before.embedding, attribute, classes=classes, seed=before.seed)
+            fitted |= {words.words[i] for i in words.learned.tolist()}
     kept = [before.vocabulary[row] not in fitted for row in chosen.rows.tolist()]
     chosen = Biased(chosen.rows[kept], chosen.labels[kept])
     vectors = before.vectors[chosen.rows]
