@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -214,3 +215,14 @@ def test_rows_without_columns_give_none_and_its_own_rows_are_no_input() -> None:
     assert trade_off_rows([*rows, *found]) == found
     assert trade_off_rows(rows[:1]) == []
     assert trade_off_rows([Row("glove", "midb", 0.1, {"stage": "after"})]) == []
+
+
+def test_a_probe_states_its_own_share_and_its_interval() -> None:
+    """The chance of probes is drawn again after a method."""
+    own = {"left": 0.8, "left_low": 0.7, "left_high": 0.9}
+    probe = both("best-probe", 1.0, 0.9, **{**CHANCE, "chance": 0.5})
+    probe[1] = replace(probe[1], details={**probe[1].details, **own})
+    found = left([*probe, *both("same", 0.3, 0.2, **CHANCE)])
+    assert found.value == 0.8
+    assert (found.details["low"], found.details["high"]) == (0.7, 0.9)
+    assert "low" not in left(both("same", 0.3, 0.2, **CHANCE)).details

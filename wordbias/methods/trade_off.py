@@ -7,7 +7,6 @@ that is each method or file that the audit compares.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from wordbias.measures.family import Family
 from wordbias.measures.registry import FAMILIES, MEASURES, ideal, short_title, variant_of
@@ -175,6 +174,8 @@ def values_of(rows: Sequence[Row]) -> Values:
 
 def _column_row(firsts: Sequence[Row], before: Values, stage: str, rows: Sequence[Row]) -> Row:
     after = values_of(rows)
+    read = {row.measure: row.details for row in rows if "left" in row.details}  # of probes
+    ends: dict[str, tuple[float, float]] = {}
     shares: dict[str, float] = {}
     unmeasured: list[str] = []
     for row in firsts:
@@ -183,11 +184,14 @@ def _column_row(firsts: Sequence[Row], before: Values, stage: str, rows: Sequenc
             unmeasured.append(title)
             continue
         shares[title] = share_left(row.value, value, _chance(row), *_ideal(row))
+        if (known := read.get(row.measure)) is not None:
+            shares[title] = known["left"]
+            ends[title] = known["left_low"], known["left_high"]
     costs = shares_kept(before, after)
-    known: dict[str, Any] = {key: rows[0].details.get(key) for key in (_COLUMN, "debiased")}
+    about = {key: rows[0].details.get(key) for key in (_COLUMN, "debiased")}
     details = {
         "stage": stage,
-        **{key: value for key, value in known.items() if value is not None},
+        **{key: value for key, value in about.items() if value is not None},
         "kept": min(costs.values(), default=None),
         "n": len(shares),
         "of": shares,
@@ -197,7 +201,11 @@ def _column_row(firsts: Sequence[Row], before: Values, stage: str, rows: Sequenc
     }
     if not shares:
         details["reason"] = _reason(unmeasured)
-    return Row(rows[0].subject, BIAS_LEFT, max(shares.values(), default=None), details)
+    worst = max(shares, key=shares.__getitem__, default=None)
+    if worst in ends:
+        details["low"], details["high"] = ends[worst]
+    value = None if worst is None else shares[worst]
+    return Row(rows[0].subject, BIAS_LEFT, value, details)
 
 
 def _reason(unmeasured: Sequence[str]) -> str:

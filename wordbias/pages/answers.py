@@ -196,8 +196,8 @@ class ColumnAnswer:
         Share kept by what was measured of quality and neighbours.
     costly
         Those of these shares that are below their limits, in words.
-    bias_left, left
-        Share of the bias that is left, if it is known, and in words.
+    bias_left, left, left_ends
+        Share of the bias that is left, if it is known, in words, and its interval where it has one.
     failed
         Reason why there is no such column.
     is_file
@@ -216,6 +216,7 @@ class ColumnAnswer:
     costly: Sequence[str] = ()
     bias_left: float | None = None
     left: str = ""
+    left_ends: tuple[float, float] | None = None
     failed: str = ""
     is_file: bool = False
 
@@ -499,6 +500,7 @@ def _column(name: str, rows: Sequence[Found], lines: Sequence[Line]) -> ColumnAn
         costly,
         bias_left,
         _left_text(left, lines),
+        interval(left) if left else None,
         is_file=is_file,
     )
 
@@ -621,7 +623,9 @@ def _which(made: Sequence[ColumnAnswer], best: ColumnAnswer | None) -> Answer:
     if clean is not None:
         left = f": {clean.left}" if clean.left else ""
         below.append(f"{clean.name} makes no main measure worse beyond chance{left}.")
-    sure = "it has no interval of its own" if best.left else ""
+    sure = "" if best.left_ends or not best.left else "it has no interval of its own"
+    if best.left_ends:
+        sure = "its 95 % interval is {:.0%} to {:.0%}".format(*best.left_ends)
     return Answer("Which method?", text, best.left, sure, below)
 
 
