@@ -526,7 +526,10 @@ def _code_closing(rows: Sequence[Row], external: bool, last: bool) -> list[str]:
             "valid code, as a receiver does not have that set."
         )
     if last:
-        lines.append("--as-published: the last weights of each probe were used, not its best.")
+        lines.append(
+            "--as-published: the last weights of each probe were used, not its best, and vectors "
+            "as they are."
+        )
     return lines
 
 
