@@ -41,11 +41,18 @@ def labelled(
 
 
 def assert_same(one: Moments, other: Moments, rtol: float = 1e-10) -> None:
+    """Compare up to `rtol`, and where it is not 0 up to rounding.
+
+    A mean has the rounding error ε · size; the second moment has that times the deviations, whose
+    sum over n rows is at most √(n · trace), for each block and for its merge.
+    """
     assert (one.classes, one.unit) == (other.classes, other.unit)
     np.testing.assert_array_equal(one.counts, other.counts)
-    size = np.abs(other.means).max()
+    size, trace = np.abs(other.means).max(), np.trace(_all(other))
     np.testing.assert_allclose(one.means, other.means, rtol=0, atol=rtol * size)
-    np.testing.assert_allclose(one.within, other.within, rtol=0, atol=rtol * np.trace(_all(other)))
+    rounding = 4 * np.finfo(float).eps * size * np.sqrt(other.n * trace) if rtol else 0
+    atol = rtol * trace + rounding
+    np.testing.assert_allclose(one.within, other.within, rtol=0, atol=atol)
 
 
 def _all(moments: Moments) -> Floats:
