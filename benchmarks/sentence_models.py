@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import wordbias as wb
 from wordbias.functions.encode import encode as wb_encode
 from wordbias.functions.erase_model import erase_model
 from wordbias.probes.encoder import Encoder
@@ -56,7 +57,8 @@ def compared(folder: Path, file: Path, limit: int) -> list[str]:
     prompts = {} if encoder.sentence is None else encoder.sentence.prompts
     first = smallest_cosine(encode(encoder, texts)[-1], library(folder, texts))
     for prompt in prompts:
-        ours = wb_encode(folder, texts, layers="last", prompt=prompt, device="cpu")
+        with wb.config(device="cpu"):
+            ours = wb_encode(folder, texts, layers="last", prompt=prompt)
         first = min(first, smallest_cosine(ours.vectors[-1], library(folder, texts, prompt)))
     columns = {"text": texts, "gender": given.columns["gender"].cells()}
     with tempfile.TemporaryDirectory() as made:

@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +27,13 @@ import wordbias
 import wordbias as wb
 from wordbias.cli import SECTIONS
 from wordbias.measures.panel import Panel
+from wordbias.settings import Settings
 
 NAMES = tuple(name for name in wb.__all__ if name != "__version__")
 FUNCTIONS = tuple(name for name in NAMES if inspect.isroutine(getattr(wb, name)))
 CLASSES = tuple(name for name in NAMES if name not in FUNCTIONS)
 ESTIMATORS = tuple(name for name in CLASSES if hasattr(getattr(wb, name), "transform"))
-NO_COMMANDS = {"from_fairlearn", "load", "load_method", "set_config", "to_fairlearn"}
+NO_COMMANDS = {"config", "from_fairlearn", "load", "load_method", "to_fairlearn"}
 """Functions that take or return what only Python has."""
 COMMANDS = {name: name.replace("-", "_") for section in SECTIONS.values() for name in section}
 
@@ -123,8 +125,8 @@ def test_every_public_name_is_there_and_its_help_begins_with_its_docstring() -> 
 OFFERED = {
     "Embedding": "dim from_gensim index info load most_similar name push_to_hub renamed report rows"
     " sample save subset take to_gensim vectors with_report with_vectors words",
-    "Report": "arguments closing command heading inputs notes page picture plot render rows save"
-    " seed tables to_dict to_frame write",
+    "Report": "arguments closing command config heading inputs notes page picture plot render rows"
+    " save seed tables to_dict to_frame write",
     "Row": "details measure samples subject to_dict value",
     "Subspace": "basis coordinates dims from_direction from_groups from_means from_pairs from_sets"
     " like load remove save weights with_weights",
@@ -146,8 +148,10 @@ def offered(thing: object) -> set[str]:
 
 # what functions and commands have in common
 
-OF_THE_SHELL = {"quiet", "threads", "longest_line", "debug", "to"}
-"""Options of the command line that no function has; a parameter may be called ``to``."""
+OF_THE_SHELL = {*(one.name for one in fields(Settings)), "quiet", "debug", "to"}
+"""Options of the command line that no function has: in Python they are `wordbias.config`.
+
+A parameter may be called ``to``."""
 REQUIRED = {
     ("apply", "output"),
     ("bios", "output"),
@@ -363,7 +367,6 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
         draws=20,
         max_tokens=32,
         baselines=False,
-        jobs=1,
     ),
     "cache": lambda file: wb.cache(),
     "ceat": lambda file: wb.ceat(
@@ -393,7 +396,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     "lists": lambda file: wb.lists(),
     "load": lambda file: wb.load(file("vectors.bin")),
     "load_method": _load_method,
-    "set_config": lambda file: wb.set_config(quiet=False),
+    "config": lambda file: wb.config(progress=True),
     "mab_build": lambda file: wb.mab_build(lists=file("lists/"), output="sets"),
     "mab_eval": lambda file: wb.mab_eval(predictions=file("mine.csv"), set="explicit", draws=50),
     "mab_study": lambda file: wb.mab_study(
@@ -404,7 +407,6 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
         recipe="fast",
         epochs=1,
         only=["midb"],
-        jobs=1,
     ),
     "likelihood": lambda file: wb.likelihood(file("smollm2"), pairs=file("pairs.tsv")),
     "measure": lambda file: wb.measure(file("glove.txt"), only=["direct-bias"], chance=False),
@@ -428,7 +430,6 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
         lists=file("lists/"),
         share=0.5,
         repair=False,
-        jobs=1,
     ),
     "to_fairlearn": lambda file: _frame(),
     "train_vectors": lambda file: wb.train_vectors(

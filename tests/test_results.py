@@ -18,7 +18,17 @@ from wordbias import WordbiasError, __version__
 from wordbias.rendering import as_latex, as_markdown, as_text, how_many
 from wordbias.results import FORMATS, Report, Row, Table, number, versions
 
-TOP = ["schema", "wordbias", "command", "arguments", "seed", "inputs", "versions", "limits"]
+TOP = [
+    "schema",
+    "wordbias",
+    "command",
+    "arguments",
+    "config",
+    "seed",
+    "inputs",
+    "versions",
+    "limits",
+]
 TOP += ["notes", "rows"]
 NASTY = 'a_b & 100% #1 $x {y} ~ ^ \\ | "q", ‖w′−w‖²  Δ\ttab'
 LONE = "caf\udce9"

@@ -54,11 +54,11 @@ def sections() -> dict[str, list[str]]:
     for title, commands in SECTIONS.items():
         found[title] = [name.replace("-", "_") for name in commands]
     known = {name for names in found.values() for name in names}
-    known |= {*TYPES, *ERRORS, *FAIRLEARN, "set_config", "__version__"}
+    known |= {*TYPES, *ERRORS, *FAIRLEARN, "config", "__version__"}
     found["Methods with fit and transform"] = [n for n in wordbias.__all__ if n not in known]
     found["A MetricFrame of fairlearn"] = list(FAIRLEARN)
     found["Types"] = list(TYPES)
-    found["Settings"] = ["set_config"]
+    found["Settings"] = ["config"]
     found["Errors"] = list(ERRORS)
     return found
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import click
 
 from wordbias.cli import SECTIONS, cli
+from wordbias.commands.shell import Command, common_options
 from wordbias.functions.rewrite import METHODS as REWRITING
 from wordbias.methods.methods import METHODS as DEBIASING
 
@@ -33,10 +34,19 @@ says the same. Results go to standard output, progress and notes to standard err
 is 0, 1 after one line that says what to mend, or 2 for wrong usage.
 """
 
+COMMON = """## Common options
+
+Of several commands; in Python they are `wordbias.config`. A command refuses one that it does not use.
+
+| option | |
+| --- | --- |"""
+
 
 def reference() -> str:
     """Return the whole text."""
     parts = [HEAD]
+    parts.append(COMMON)
+    parts.append("\n".join([*map(_row, common_options()), ""]))
     for title, commands in SECTIONS.items():
         parts.append(f"## {title}\n")
         parts += [_command(name) for name in commands]
@@ -47,9 +57,19 @@ def completion() -> str:
     """Return the commands with their arguments and options, for the completion of a shell."""
     parts = []
     for name in (name for commands in SECTIONS.values() for name in commands):
-        lines = [json.dumps(_known(name, one), ensure_ascii=False) for one in _found(name).params]
+        lines = [json.dumps(_known(name, one), ensure_ascii=False) for one in _usable(_found(name))]
         parts.append(f"{json.dumps(name)}: [\n" + ",\n".join(lines) + "\n]")
     return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _usable(command: Command) -> list[click.Parameter]:
+    """Return the parameters of a command without the common options that it does not use."""
+    return [
+        one
+        for one in command.params
+        if not (isinstance(one, click.Option) and one.hidden)
+        or {*one.opts, *one.secondary_opts} & {*command.common}
+    ]
 
 
 def _known(command: str, one: click.Parameter) -> dict[str, object]:
@@ -64,9 +84,9 @@ def _known(command: str, one: click.Parameter) -> dict[str, object]:
     return {key: value for key, value in about.items() if value}
 
 
-def _found(name: str) -> click.Command:
+def _found(name: str) -> Command:
     command = cli.get_command(click.Context(cli), name)
-    if command is None:
+    if not isinstance(command, Command):
         raise SystemExit(f"there is no command {name}")
     return command
 
@@ -77,7 +97,10 @@ def _command(name: str) -> str:
     usage = " ".join(["wordbias", name, "[OPTIONS]", *(_argument(one) for one in arguments)])
     lines = [f"### {name}\n", f"```text\n{usage}\n```\n", *_said(command.help or "")]
     lines += ["| option | |", "| --- | --- |"]
-    lines += [_row(one) for one in command.params if isinstance(one, click.Option)]
+    options = [one for one in command.params if isinstance(one, click.Option)]
+    lines += [_row(one) for one in options if not one.hidden]
+    common = ", ".join(f"`{name}`" for name in command.common)
+    lines += ["", f"[Common options](#common-options): {common}."]
     return "\n".join([*lines, ""])
 
 

@@ -63,7 +63,6 @@ if TYPE_CHECKING:
     from wordbias.functions.quality import quality as quality
     from wordbias.functions.report import report as report
     from wordbias.functions.rewrite import rewrite as rewrite
-    from wordbias.functions.set_config import set_config as set_config
     from wordbias.functions.stereoset import stereoset as stereoset
     from wordbias.functions.sweep import sweep as sweep
     from wordbias.functions.train_vectors import train_vectors as train_vectors
@@ -73,6 +72,7 @@ if TYPE_CHECKING:
     from wordbias.probes.representations import Representations as Representations
     from wordbias.results import Report as Report
     from wordbias.results import Row as Row
+    from wordbias.settings import config as config
     from wordbias.subspace import Subspace as Subspace
     from wordbias.wordlists import Attribute as Attribute
     from wordbias.wordlists import Query as Query
@@ -109,6 +109,7 @@ __all__ = [
     "cache",
     "ceat",
     "compare",
+    "config",
     "convert",
     "debias",
     "encode",
@@ -135,7 +136,6 @@ __all__ = [
     "quality",
     "report",
     "rewrite",
-    "set_config",
     "stereoset",
     "sweep",
     "to_fairlearn",
@@ -155,6 +155,7 @@ _HOME = {
     "Row": "wordbias.results",
     "Subspace": "wordbias.subspace",
     "WordbiasError": "wordbias.errors",
+    "config": "wordbias.settings",
     "from_fairlearn": "wordbias.functions.fairlearn",
     "load_method": "wordbias.estimators",
     "to_fairlearn": "wordbias.functions.fairlearn",

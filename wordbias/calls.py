@@ -15,13 +15,14 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from functools import wraps
-from typing import NoReturn, ParamSpec, TypeVar, cast
+from typing import Any, NoReturn, ParamSpec, TypeVar, cast
 
 from wordbias.arguments import accepted, refuse_odd
 from wordbias.errors import WordbiasError, without_secrets
+from wordbias.settings import Settings, current_config
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -34,7 +35,7 @@ _LISTS = ("Sequence[str]", "Sequence[Any]")
 """Annotations of lists that may also be given as one text with commas."""
 _OPTION = re.compile(
     r"wordbias [a-z][^;,)]*|(?<![\w-])(?:--(?=[a-z])|-(?=o\b))(?P<option>[a-z][a-z-]*)"
-    r"(?: (?P<value>[A-Z][A-Z|,=]+\b)|(?:=| (?=\S+:\w))(?P<text>[\w,.:/|-]*\w)"
+    r"(?: (?P<value>[A-Z][A-Z|,=]+\b|\d+\b)|(?:=| (?=\S+:\w))(?P<text>[\w,.:/|-]*\w)"
     r"| (?P<same>(?P=option)\b)| (?='))?"
 )
 """An option, perhaps with its value or metavariable; or a whole command, which is not changed."""
@@ -52,6 +53,8 @@ _ELSEWHERE = {
     "y_true": "predictions",
 }
 """Names of arguments in other libraries or functions, and the name here."""
+_SETTINGS = frozenset(one.name for one in fields(Settings))
+"""Options that are settings of `wordbias.config` in Python."""
 _FETCH = re.compile(r"\bwordbias fetch (?!without\b)([a-z][\w.-]*(?: [a-z][\w.-]*)*)(?=[,;)]|$)")
 _UNSET = {"accuracy": "mdl", "simultaneous": "sequential"}
 """Options that set an argument to False, besides those that begin with ``--no-``."""
@@ -108,6 +111,8 @@ class Call:
         Names of the arguments that are true or false.
     format
         The ``--format`` of a command that writes a page.
+    config
+        Settings of `wordbias.config` that differ from the defaults.
     """
 
     command: str = ""
@@ -116,6 +121,7 @@ class Call:
     note: Note | None = None
     flags: frozenset[str] = frozenset()
     format: str | None = None
+    config: Mapping[str, object] = field(default_factory=dict)
 
     def spelled(self, text: str) -> str:
         """Return a message with the options spelled as the caller writes them."""
@@ -136,6 +142,14 @@ def current() -> Call:
 def is_given(name: str) -> bool:
     """Return whether the caller gave an argument: typed it, or in Python changed its default."""
     return name in _call.get().given
+
+
+def typed_setting(name: str) -> Any:
+    """Return a setting of `wordbias.config` that was typed for this command, else None.
+
+    One that Python has in force is for all calls, so no function refuses it.
+    """
+    return getattr(current_config(), name) if name in _call.get().given else None
 
 
 def note(text: str, *, reported: bool = False) -> None:
@@ -254,6 +268,7 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
                 outer.note if line is None else line.note,
                 frozenset(name for name, value in defaults.items() if isinstance(value, bool)),
                 None if line is None else line.format,
+                current_config().changed(),
             )
         )
         nested = _typed.set(None)
@@ -387,6 +402,9 @@ def in_python(text: str, flags: Collection[str] = ()) -> str:
         if option is None:
             return found[0]
         name = option.lower().replace("-", "_")
+        if (setting := name.removeprefix("no_")) in _SETTINGS:
+            text = repr(found["text"]).replace("'", '"') if found["text"] else value
+            return _as_config(setting, text, off=setting != name)
         if name.startswith("no_") or name in _UNSET:
             return f"{_UNSET.get(name, name[3:])}=False"
         name = _SPELLED.get(name, name)
@@ -395,6 +413,12 @@ def in_python(text: str, flags: Collection[str] = ()) -> str:
         return f"{name}=True" if name in flags else f"{name}={value or ''}"
 
     return _OPTION.sub(spelled, _FETCH.sub(_fetched, text))
+
+
+def _as_config(name: str, value: str | None, *, off: bool) -> str:
+    """Spell a common option as `wordbias.config` has it: ``--jobs`` as ``wb.config(jobs=...)``."""
+    flags = {"skip_bad": "True", "allow_pickle": "True", "cache": str(not off)}
+    return f"wb.config({name}={flags.get(name, value or '...')})"
 
 
 def _fetched(found: re.Match[str]) -> str:

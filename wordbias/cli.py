@@ -72,6 +72,8 @@ SECTIONS: dict[str, dict[str, str]] = {
         "env": "Show the versions, the machine and the cache, for a bug report.",
     },
 }
+HELP = "help"
+"""A command that is not listed: it shows what --help shows."""
 _INTERRUPTED = 130
 _STDERR = 2
 _WINDOWS = os.name == "nt"
@@ -97,7 +99,7 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the module of a command; for shell completion nothing is imported."""
-        if cmd_name not in self.list_commands(ctx):
+        if cmd_name not in (*self.list_commands(ctx), HELP):
             return None
         if ctx.resilient_parsing:
             from wordbias import completion
@@ -111,7 +113,7 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command; for an unknown name, suggest the nearest one."""
-        name, known = args[0], self.list_commands(ctx)
+        name, known = args[0], [*self.list_commands(ctx), HELP]
         if name not in known and not name.startswith("-") and not ctx.resilient_parsing:
             near = difflib.get_close_matches(name.lower().replace("_", "-"), known, 1)
             guess = f" Did you mean {near[0]}?" if near else ""
@@ -146,6 +148,7 @@ def cli() -> None:
       wordbias misp
     On your own vectors, in GloVe, word2vec, fastText, gensim or safetensors format:
       wordbias misp glove.txt -o debiased.txt
+    wordbias help COMMAND shows the options of a command, wordbias help options those of all.
     """
 
 
@@ -204,8 +207,7 @@ def run(arguments: Sequence[str]) -> int:
         click.echo(f"wordbias: interrupted; {str(error) or 'no output was changed'}", err=True)
         return _INTERRUPTED
     except click.ClickException as error:
-        error.message = shortened(error.message)  # type: ignore[misc]  # final, but for this
-        error.show()
+        click.echo(_of_usage(error), err=True)
         return error.exit_code
     except Exception as error:
         if "--debug" in arguments:
@@ -213,6 +215,15 @@ def run(arguments: Sequence[str]) -> int:
         click.echo(f"wordbias: {_one_line(error)}", err=True)
         return 1
     return result if isinstance(result, int) else 0
+
+
+def _of_usage(error: click.ClickException) -> str:
+    """Return the line for wrong usage, or the help where nothing was typed."""
+    text, context = error.format_message(), getattr(error, "ctx", None)
+    if context is None or isinstance(error, click.exceptions.NoArgsIsHelpError):
+        return text
+    text = shortened(" ".join(printable(text).split("\n"))).rstrip(".")
+    return f"wordbias: {text}; see {context.command_path} --help"
 
 
 def _one_line(error: Exception) -> str:

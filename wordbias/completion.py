@@ -37,7 +37,7 @@ FETCHED = (
 def command(name: str) -> click.Command:
     """Return a command with arguments and options, but without a function."""
     text = (files("wordbias") / "completion.json").read_text(encoding="utf-8")
-    return click.Command(name, params=[_parameter(one) for one in json.loads(text)[name]])
+    return click.Command(name, params=[_parameter(one) for one in json.loads(text).get(name, [])])
 
 
 def _parameter(one: Mapping[str, Any]) -> click.Parameter:

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -90,16 +91,42 @@ _LIBRARIES = (
 )
 
 
-def set_threads(count: int | None) -> None:
+@dataclass(frozen=True)
+class Threads:
+    """The number of threads that was asked for, and what the environment says."""
+
+    requested: int | None
+    environment: dict[str, str | None]
+
+
+def set_threads(count: int | None) -> Threads:
     """Set the number of threads for the whole process; None for all usable cores.
 
     A number bounds BLAS, too: the libraries that are loaded and, by the environment, later ones.
+    Return what held before.
     """
     global _requested
+    before = Threads(_requested, {name: os.environ.get(name) for name in _LIBRARIES})
     _requested = count
-    if count is None:
-        return
-    os.environ.update(dict.fromkeys(_LIBRARIES, str(count)))
+    if count is not None:
+        os.environ.update(dict.fromkeys(_LIBRARIES, str(count)))
+        _limit_blas(count)
+    return before
+
+
+def restore_threads(before: Threads) -> None:
+    """Put back the number of threads that `set_threads` replaced."""
+    global _requested
+    _requested = before.requested
+    for name, value in before.environment.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+    _limit_blas(native_threads())
+
+
+def _limit_blas(count: int) -> None:
     if "numpy" in sys.modules:
         _loaded_blas().limit(limits=count, user_api="blas")  # holds until it is set again
 

@@ -2,6 +2,8 @@
 
 import importlib
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
 from types import ModuleType
 
 
@@ -36,8 +38,25 @@ class WordbiasError(ValueError):
 class UsageError(WordbiasError):
     """Arguments that contradict each other, or that have no effect together.
 
-    The command line shows the usage of the command and exits with status 2.
+    Also a name of a method, an attribute or a measure that is not known. The command line exits
+    with status 2.
     """
+
+
+def unknown_name(what: str, name: object, known: Iterable[str], remedy: str = "") -> UsageError:
+    """Return the error for a name that is none of those known, with the nearest one.
+
+    Parameters
+    ----------
+    what
+        What has that name, such as ``measure``.
+    remedy
+        What else could be given.
+    """
+    names = list(known)
+    near = get_close_matches(str(name).lower(), names, 1)
+    guess = f"; did you mean {near[0]}?" if near else ""
+    return UsageError(f"{what} {name!r}: expected one of {', '.join(names)}{remedy}{guess}")
 
 
 class Interrupted(KeyboardInterrupt):

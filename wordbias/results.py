@@ -46,8 +46,12 @@ _SUFFIXES = {
     ".html": "html",
     ".htm": "html",
 }
-SCHEMA = 2
-"""Version of the keys of a report; version 1 had no number and internal names of arguments."""
+SCHEMA = 3
+"""Version of the keys of a report.
+
+Version 1 had no number and internal names of arguments; version 2 had the settings of
+`wordbias.config` among the arguments.
+"""
 NO_PROOF = (
     "A value near neutral is no proof of fairness: a measure detects only the bias it was made "
     "for, in the words it was given."
@@ -134,6 +138,8 @@ class Report:
         Notes that a reader of the values needs.
     picture : callable, optional
         Function that draws the report on axes or a new figure, in place of values with intervals.
+    config : mapping
+        Settings of `wordbias.config` that differ from the defaults.
 
     Examples
     --------
@@ -156,6 +162,7 @@ class Report:
     seed: int | None = None
     notes: Sequence[str] = ()
     picture: Callable[[Report, Axes | None], Axes] | None = None
+    config: Mapping[str, Any] = field(default_factory=lambda: current().config)
 
     def __post_init__(self) -> None:
         spelled = current().spelled if current().command else in_python
@@ -175,6 +182,7 @@ class Report:
             "wordbias": __version__,
             "command": self.command,
             "arguments": dict(self.arguments),
+            "config": dict(self.config),
             "seed": self.seed,
             "inputs": {name: dict(facts) for name, facts in self.inputs.items()},
             "versions": versions(),

@@ -33,10 +33,10 @@ from typing import IO, Any, TextIO, TypeVar
 
 from wordbias.devices import blas_threads, limited_threads, native_threads, threads
 from wordbias.errors import WordbiasError, need
-from wordbias.progress import progress, set_quiet
+from wordbias.progress import progress
+from wordbias.settings import BACKENDS, Settings, current_config, in_worker
 
 R = TypeVar("R")
-BACKENDS = ("loky", "dask", "ray")
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Workers:
             yield from ((i, function(*shared, item)) for i, item in enumerate(items))
             return
         here = workers.backend == "loky"
-        call = _Call(function, workers._threads(), os.getcwd() if here else None)
+        call = _Call(function, workers._threads(), os.getcwd() if here else None, current_config())
         with (
             _stored(shared) if here else nullcontext(shared) as given,
             _backend(workers, len(items), given) as (pool, together),
@@ -147,12 +147,16 @@ class _Call:
     function: Callable[..., Any]
     threads: int
     folder: str | None
+    settings: Settings
 
     def __call__(self, place: int, *given: Any) -> tuple[int, Any]:
         if self.folder is not None:
             os.chdir(self.folder)
-        set_quiet(True)
-        with limited_threads(self.threads), blas_threads():  # a cluster's worker has other work
+        with (
+            in_worker(self.settings),
+            limited_threads(self.threads),
+            blas_threads(),  # a cluster's worker has other work
+        ):
             try:
                 shared = [value for one in given for value in _read(one)]
                 return place, self.function(*shared)

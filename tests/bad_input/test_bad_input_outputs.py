@@ -291,7 +291,7 @@ def test_wrong_usage_exits_with_2(
     given = {"GOOD": str(good), "OUT": str(outputs / "o.txt")}
     done = cli(*(given.get(argument, argument) for argument in arguments))
     assert (done.code, done.out) == (2, "")
-    assert "Error: " in done.err
+    assert "; see wordbias" in done.err
     assert "Traceback" not in done.err
     assert list(outputs.iterdir()) == []
 

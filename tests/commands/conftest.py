@@ -45,15 +45,14 @@ def report(cli: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
 def refused(cli: Callable[..., Any]) -> Callable[..., str]:
     """Run a command that must fail with one clear line, and print nothing; return the line.
 
-    With ``code=2`` the usage stands around it.
+    With ``code=2`` it names the help as well.
     """
 
     def call(*arguments: object, code: int = 1) -> str:
         done = cli(*arguments)
         assert (done.code, done.out) == (code, "")
-        if code == 1:
-            assert done.err.startswith("wordbias: ")
-            assert done.err.count("\n") == 1
+        assert done.err.startswith("wordbias: ")
+        assert done.err.count("\n") == 1
         return str(done.err).rstrip("\n")
 
     return call

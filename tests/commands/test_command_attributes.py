@@ -129,10 +129,11 @@ def test_more_groups_than_two_are_to_be_chosen_from(cli: Run, small: Path, comma
 
 def test_an_unknown_name_lists_those_there_are(process: Callable[..., Any]) -> None:
     done = process("measure", "--groups", "relgion")
-    assert done.code == 1
+    assert done.code == 2
     assert done.err.splitlines() == [
-        "wordbias: no attribute 'relgion': built in are gender, gender-de, gender-fr, gender-es, "
-        "gender-it, age, religion, ethnicity; name one of them, or a TOML file with groups of words"
+        "wordbias: attribute 'relgion': expected one of gender, gender-de, gender-fr, gender-es, "
+        "gender-it, age, religion, ethnicity, or a TOML file with groups of words; did you mean "
+        "religion?; see wordbias measure --help"
     ]
 
 
@@ -178,7 +179,7 @@ def test_weat_takes_a_choice_and_sets_of_a_file(cli: Run, tmp_path: Path) -> Non
         (["--groups", "age", "--attributes", "a,b", "--targets", "x,y"], "take no --targets"),
         (["--groups", "age", "--attributes", "a,b", "--query", "weat1"], "and no --query"),
         (["--groups", "age", "--attributes", "zz,career"], "no set 'zz' in"),
-        (["--groups", "zz", "--attributes", "career,family"], "no attribute 'zz'"),
+        (["--groups", "zz", "--attributes", "career,family"], "attribute 'zz'"),
     ],
 )
 def test_weat_says_what_does_not_fit(cli: Run, arguments: list[str], message: str) -> None:

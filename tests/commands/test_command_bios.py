@@ -191,7 +191,7 @@ def test_bad_usage(cli: Cli, encoder: str, tmp_path: Path) -> None:
     output = ["-o", tmp_path / "study"]
     assert "Missing option '-o'" in refused()
     assert "expected whole numbers" in refused(*output, "--seeds", "0,x")
-    assert "'float16' is not one of" in refused(*output, "--precision", "float16")
+    assert "'float8' is not one of" in refused(*output, "--precision", "float8")
     assert "2 is not in the range" in refused(*output, "--max-tokens", 2)
     assert "is not one of 'first', 'mean', 'last'" in refused(*output, "--pooling", "max")
     assert not (tmp_path / "study").exists()

@@ -348,14 +348,14 @@ def test_saved_vectors_need_no_torch_and_no_scipy(process: Run, saved: Path, min
     ("arguments", "message"),
     [
         (("nothere",), "nothere: is not a file of vectors, and a model needs"),
-        (("nothere", "--stimuli", "11"), "no stimulus 'weat11'; choose among 1-10 (weat1, weat2,"),
+        (("nothere", "--stimuli", "11"), "stimulus 'weat11': expected one of weat1, weat2,"),
         (("x", "--sentences", "none.txt"), "none.txt: cannot be read: No such file"),
         (("x", "--sentences", "x", "--save", "no/such/folder.st"), "folder.st: cannot be written"),
         (("x", "--sentences", "x", "--save", "x"), "x: is both --sentences and --save"),
     ],
 )
 def test_bad_input_is_one_line(refused: Refused, arguments: tuple[str, ...], message: str) -> None:
-    assert message in refused("ceat", *arguments)
+    assert message in refused("ceat", *arguments, code=2 if "expected one of" in message else 1)
 
 
 def test_stimuli_of_no_use_are_named(refused: Refused, tmp_path: Path) -> None:

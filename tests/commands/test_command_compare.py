@@ -280,7 +280,7 @@ def test_missing_file(cli: Run, tmp_path: Path) -> None:
 )
 def test_wrong_usage(cli: Run, table: Path, arguments: list[str]) -> None:
     given = [table, *arguments] if arguments else []
-    assert "Error: " in _error(cli("compare", *given), 2)
+    assert "see wordbias compare --help" in _error(cli("compare", *given), 2)
 
 
 @pytest.fixture(scope="module")

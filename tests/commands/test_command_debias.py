@@ -251,7 +251,7 @@ def test_a_transform_belongs_to_its_vectors(
         (["multi-hard", "--sets", "none.toml"], 1, "none.toml"),
         (["oscar", "--concept", "none.txt"], 1, "none.txt"),
         (["hard", "--save-transform", "no/such/f.safetensors"], 1, "does not exist"),
-        (["hard", "--measure", "--only", "magic"], 1, "measure 'magic'"),
+        (["hard", "--measure", "--only", "magic"], 2, "measure 'magic'"),
         ([], 2, "METHODS: name at least one of misp, mhd, "),
         (["hard", "--only", "midb"], 2, "--only is for --measure"),
         (["hard", "--strict-vocab"], 2, "--strict-vocab is for --measure"),

@@ -55,7 +55,7 @@ def _call(
 
 @pytest.mark.usefixtures("five_premises")
 def test_a_finished_study_is_not_repeated(cli: Run, files: Path, tmp_path: Path) -> None:
-    options = ("--epochs", 1, "--seeds", "0,1", "--only", "direct-bias", "--processes", 1, "-q")
+    options = ("--epochs", 1, "--seeds", "0,1", "--only", "direct-bias", "--jobs", 1, "-q")
     options += ("--sets", files / "similar.txt")
     done = _call(cli, files, tmp_path / "out", *options, "--format", "json")
     assert done.code == 0, done.err
@@ -120,7 +120,7 @@ def test_a_finished_study_is_not_repeated(cli: Run, files: Path, tmp_path: Path)
 def test_random_removals_are_one_arm_and_the_others_are_compared_with_it(
     cli: Run, files: Path, tmp_path: Path
 ) -> None:
-    options = ("--epochs", 1, "--only", "direct-bias", "--processes", 1, "-q", "--null", 2)
+    options = ("--epochs", 1, "--only", "direct-bias", "--jobs", 1, "-q", "--null", 2)
     options += ("--sets", files / "similar.txt")
     call = partial(_call, cli, files, tmp_path / "out", *options, names=("base", "one"))
     done = call("--seeds", "0,1,2", "--format", "json")
@@ -191,7 +191,7 @@ def test_random_removals_are_one_arm_and_the_others_are_compared_with_it(
 def test_misp_of_redrawn_names_is_one_arm_beside_random_removals(
     cli: Run, files: Path, tmp_path: Path
 ) -> None:
-    options = ("--epochs", 1, "--only", "direct-bias", "--processes", 1, "-q", "--seed-lists", 2)
+    options = ("--epochs", 1, "--only", "direct-bias", "--jobs", 1, "-q", "--seed-lists", 2)
     options += ("--null", 1)
     call = partial(_call, cli, files, tmp_path / "out", *options, names=("base", "one"))
     done = call("--seeds", "0,1", "--format", "json")
@@ -247,7 +247,7 @@ def test_bad_calls_are_one_line(cli: Run, files: Path, tmp_path: Path) -> None:
         done = _call(cli, files, output)
         assert (done.code, said in done.err, done.err.count("\n")) == (1, True, 1)
     done = _call(cli, files, tmp_path / "study", "--only", "beauty")
-    assert "measure 'beauty': expected some of midb, direct-bias," in done.err
+    assert "measure 'beauty': expected one of midb, direct-bias," in done.err
     assert not list(tmp_path.iterdir())
     twice = [files / "base.safetensors"] * 2
     same = cli("mab-study", *twice, "--train", files / "pairs.tsv", "--dev", files / "pairs.tsv",

@@ -305,7 +305,7 @@ def test_damaged_rows_and_a_model_of_another_training(
     assert "holds a model that was trained otherwise" in done.err
     (straight / MODELS[0]).unlink()
     pairs = str(files / "pairs.tsv")
-    given = {"train": pairs, "dev": pairs, "epochs": 2, "only": ["direct-bias"], "jobs": 1}
+    given = {"train": pairs, "dev": pairs, "epochs": 2, "only": ["direct-bias"]}
     with pytest.warns(WordbiasWarning, match=r"rows\.json: has no rows; its model is not here"):
         mab_study(files / "base.safetensors", output=straight, seeds=[0], **given)
     (straight / "base.seed0.safetensors.rows.json").unlink()

@@ -176,7 +176,7 @@ def test_the_published_settings_are_the_default(
     cli(*common)
     changes = ("--epochs", 3, "--batch", 7, "--rate", 0.5, "--dropout", 0.25, "--hidden", 9,
                "--no-intra", "--patience", 2)  # fmt: skip
-    cli(*common, *changes, "--precision", "bfloat16", "--processes", 3, "--device", "cpu")
+    cli(*common, *changes, "--precision", "bfloat16", "--jobs", 3, "--device", "cpu")
     cli(*common, "--recipe", "fast")
     assert seen[0] == (PUBLISHED, {"device": None, "half": False, "workers": Workers()})
     assert seen[1] == (
@@ -360,7 +360,7 @@ def test_a_damaged_or_other_model_is_not_overwritten(
         (["--dropout", "1"], "1.0 is not in the range"),
         (["--rate", "0"], "0.0 is not in the range"),
         (["--epochs", "0"], "0 is not in the range"),
-        (["--precision", "float16"], "'float16' is not one of"),
+        (["--precision", "float8"], "'float8' is not one of"),
     ],
 )
 def test_wrong_usage_is_status_2(

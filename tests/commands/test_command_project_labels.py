@@ -339,10 +339,11 @@ def test_texts_without_a_label_or_a_token_are_dropped(data: Path, tmp_path: Path
     lines = (data / "texts.tsv").read_text().splitlines()
     gaps = tmp_path / "gaps.tsv"
     gaps.write_text("\n".join([*lines[:3], "the garden\t\ta", " \tF\ta", *lines[3:]]) + "\n")
-    whole, dropped = (
-        wb.project(data / "llama", texts=texts, labels="gender", skip_bad=True)
-        for texts in (data / "texts.tsv", gaps)
-    )
+    with wb.config(skip_bad=True):
+        whole, dropped = (
+            wb.project(data / "llama", texts=texts, labels="gender")
+            for texts in (data / "texts.tsv", gaps)
+        )
     assert dropped.report is not None
     assert "2 rows dropped, the first: line 4: has no gender" in dropped.report.notes[0]
     assert dropped.facts["sites"] == whole.facts["sites"]

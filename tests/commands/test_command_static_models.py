@@ -200,7 +200,8 @@ _SKIP = "clustering,recoverability,gipe,weat,mab,map,neighbours,quality,sembias"
 def test_audit_takes_the_folder_as_vectors(folder: Path) -> None:
     assert model_among(folder) is None
     assert model_among(str(sentence_folder(Path("other")))) is None
-    report = wb.audit(folder, methods="none", skip=_SKIP.split(","), chance=False, jobs=1)
+    with wb.config(jobs=1):
+        report = wb.audit(folder, methods="none", skip=_SKIP.split(","), chance=False)
     assert report["midb-abs"][0].subject == "model"
 
 

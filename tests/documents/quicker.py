@@ -6,6 +6,7 @@ that is changed for speed stands here, and nowhere else.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -131,5 +132,6 @@ def _quickly(command: str, function: Callable[..., object], *args: object, **giv
     words = [word for pair in instead.items() for word in pair]
     values = parsed.make_context(command, words, resilient_parsing=True).params
     names = {option.removeprefix("--").replace("-", "_") for option in instead}
+    names &= {*inspect.signature(function).parameters}  # others are settings of wordbias.config
     kept = {"only"} & set(given)  # of the report of these a document may ask for a measure
     return function(*args, **{**given, **{name: values[name] for name in names - kept}})

@@ -55,7 +55,7 @@ def execute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Execute:
     monkeypatch.delenv("MPLBACKEND", raising=False)
     profile = tmp_path / "ipythondir" / "profile_default"
     profile.mkdir(parents=True)
-    first = ["import wordbias", "wordbias.set_config(threads=1)"]
+    first = ["import wordbias", "wordbias.config(threads=1)"]
     (profile / "ipython_kernel_config.py").write_text(f"c.IPKernelApp.exec_lines = {first}\n")
     where = {"metadata": {"path": str(tmp_path)}}
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from tiny_encoders import build, make_tokenizer, save, words_of
 
+import wordbias as wb
 from wordbias.contextual.adapters import Adapter, Fingerprint
 from wordbias.contextual.fitting import PUBLISHED, Recipe, fit_adapter
 from wordbias.contextual.sentence_pairs import sentence_pairs
@@ -95,7 +96,8 @@ def test_vectors_are_those_of_a_hook_written_by_hand(
             adapter,
             subspaces={**adapter.subspaces, Site("cls", 2): adapter.subspaces[Site("cls", 3)]},
         )
-    found = encode(folder, TEXTS[:5], adapter=adapter, setting=site, device="cpu")
+    with wb.config(device="cpu"):
+        found = encode(folder, TEXTS[:5], adapter=adapter, setting=site)
     g = torch.tensor(adapter.subspaces[Site.parse(site)].basis[:1]).float()
     model = transformers.AutoModel.from_pretrained(folder).eval()
 
@@ -107,7 +109,8 @@ def test_vectors_are_those_of_a_hook_written_by_hand(
         return (less, *output[1:]) if isinstance(output, tuple) else less
 
     model.encoder.layer[1].register_forward_hook(remove)
-    plain = encode(folder, TEXTS[:5], device="cpu")
+    with wb.config(device="cpu"):
+        plain = encode(folder, TEXTS[:5])
     for i, text in enumerate(TEXTS[:5]):
         ids = tokenizer(text, return_tensors="pt")
         with torch.no_grad():
@@ -235,14 +238,13 @@ def test_an_adapter_of_another_model(
 
 def test_half_precision_is_compared_as_it_is_stored(folder: Path, adapter: Adapter) -> None:
     for precision in ("bfloat16", "float16"):
-        found = encode(
-            folder,
-            TEXTS[:4],
-            adapter=adapter,
-            setting="tokens@2",
-            precision=precision,
-            device="cpu",
-        )
+        with wb.config(precision=precision, device="cpu"):
+            found = encode(
+                folder,
+                TEXTS[:4],
+                adapter=adapter,
+                setting="tokens@2",
+            )
         assert found.about["precision"] == precision
 
 
@@ -570,11 +572,13 @@ def test_auto_is_the_default_device(
         )
         assert json.loads(done.out)["rows"][0]["device"] == "cpu"
         x, y = np.random.default_rng(0).normal(size=(60, 4)), GENDER
-        assert rows(probe(x, y, device="auto", **QUICK)) == rows(probe(x, y, **QUICK))
+        with wb.config(device="auto"):
+            assert rows(probe(x, y, **QUICK)) == rows(probe(x, y, **QUICK))
 
 
 def test_auto_leaves_a_loaded_model_where_it_is(folder: Path) -> None:
     model = transformers.AutoModel.from_pretrained(folder)
     pair = (model, transformers.AutoTokenizer.from_pretrained(folder))
-    found = encode(pair, TEXTS[:2], device="auto")
+    with wb.config(device="auto"):
+        found = encode(pair, TEXTS[:2])
     np.testing.assert_array_equal(found.vectors, encode(pair, TEXTS[:2]).vectors)

@@ -278,7 +278,7 @@ def test_what_was_given_is_neither_changed_nor_kept() -> None:
     ("text", "spelled"),
     [
         ("--groups=religion:a,b", 'groups="religion:a,b"'),
-        ("--device=cuda:0 is for", 'device="cuda:0" is for'),
+        ("--device=cuda:0 is for", 'wb.config(device="cuda:0") is for'),
         ("--direction=means or names", 'direction="means" or names'),
         ("--from=/some/x: no", 'source="/some/x": no'),
         ("give --groups FILE", "give groups=FILE"),
@@ -315,7 +315,7 @@ def test_parameters_of_estimators(estimator: Any, given: dict[str, Any], said: s
 
 def test_a_bad_file_is_refused_by_an_estimator_in_python_s_words(tmp_path: Path) -> None:
     (tmp_path / "bad.txt").write_text("a 1 2\nb 1\n")
-    with pytest.raises(WordbiasError, match=r"line 2: .*drop such rows with skip_bad="):
+    with pytest.raises(WordbiasError, match=r"line 2: .*drop such rows with wb.config"):
         wb.MISP().fit(str(tmp_path / "bad.txt"))
 
 

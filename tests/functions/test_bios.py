@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import tiny_encoders
 
+import wordbias as wb
 from wordbias.biographies.synthetic import synthetic
 from wordbias.calls import WordbiasWarning, in_python
 from wordbias.errors import UsageError, WordbiasError
@@ -27,7 +28,6 @@ SMALL: dict[str, Any] = {
     "epochs": 2,
     "retrain_epochs": 2,
     "max_tokens": 24,
-    "device": "cpu",
     "draws": 10,
     "baselines": False,
 }
@@ -123,8 +123,11 @@ def test_it_names_what_is_wrong_as_python_does(encoder: str, tmp_path: Path) -> 
         bios(model=encoder, share_column="x")
     with pytest.raises(UsageError, match=r"^keep_models=True writes to output=; name a folder"):
         bios(model=encoder, keep_models=True)
-    with pytest.raises(UsageError, match=r"^precision=: expected one of float32, bfloat16, got"):
-        bios(model=encoder, precision="float16")  # type: ignore[arg-type]
+    with (
+        pytest.raises(WordbiasError, match=r"precision 'float16': expected float32 or bfloat16"),
+        wb.config(precision="float16"),
+    ):
+        bios(model=encoder)
     with pytest.raises(UsageError, match=r"^max_tokens=: expected 3 or more, got 2$"):
         bios(model=encoder, max_tokens=2)
     with pytest.raises(WordbiasError, match=r"^expected a model: a folder, a name"):
@@ -138,5 +141,6 @@ def test_it_names_what_is_wrong_as_python_does(encoder: str, tmp_path: Path) -> 
     with (
         pytest.warns(WordbiasWarning, match=r"1 row dropped, the first: line 4"),
         pytest.raises(WordbiasError, match="cannot be drawn"),
+        wb.config(skip_bad=True),
     ):
-        bios(data=bad, model=encoder, skip_bad=True, **SMALL)
+        bios(data=bad, model=encoder, **SMALL)

@@ -143,7 +143,7 @@ def test_vectors_are_kept(model: Path, sentences: list[str], tmp_path: Path) -> 
     [
         ({"subword": "last"}, r"<Representations 'words'.*; subword= is only for a model"),
         ({"stimuli": {"targets": {"a": ["x"]}}}, "targets=: expected two sets of words, found 1"),
-        ({"stimuli": "11"}, "no stimulus 'weat11'"),
+        ({"stimuli": "11"}, "stimulus 'weat11': expected one of"),
         ({"draws": 0}, "0 draws of words with at least 1 sentences: expected two draws"),
         ({"draws": 1}, "1 draws of words with at least 1 sentences: expected two draws"),
         ({"variance": "large"}, "variance 'large': expected one of standard-error, released"),

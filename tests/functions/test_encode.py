@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from tiny_encoders import build, make_tokenizer, save, words_of
 
+import wordbias as wb
 from wordbias.calls import WordbiasWarning
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.encode import encode
@@ -106,8 +107,11 @@ def test_words_in_columns(model: Path) -> None:
     table = {"text": TEXTS[:3], "word": ["nurse", "surgeon", None]}
     with pytest.raises(WordbiasError, match=r"texts: line 3: has null as 'word'.*skip_bad=True"):
         encode(model, table, word_column="word")
-    with pytest.warns(WordbiasWarning, match="1 row dropped") as warned:
-        found = encode(model, table, word_column="word", skip_bad=True)
+    with (
+        pytest.warns(WordbiasWarning, match="1 row dropped") as warned,
+        wb.config(skip_bad=True),
+    ):
+        found = encode(model, table, word_column="word")
     assert warned[0].filename == __file__
     assert (len(found), found.about["pooling"]) == (2, "word")
     assert found.columns["word"].cells() == ["nurse", "surgeon"]
@@ -116,7 +120,8 @@ def test_words_in_columns(model: Path) -> None:
 def test_a_loaded_model_is_as_its_folder_and_stays_as_it_is(
     model: Path, loaded: tuple[Any, Any]
 ) -> None:
-    expected = encode(model, TEXTS, device="cpu")
+    with wb.config(device="cpu"):
+        expected = encode(model, TEXTS)
     body, tokenizer = loaded
     body.train()
     body.encoder.layer[0].eval()
@@ -145,20 +150,21 @@ def test_the_body_of_a_model_with_a_head_is_used(model: Path, loaded: tuple[Any,
     assert not interventions_in(headed.bert)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"device": "cuda"}, r"is loaded on cpu; move it there, .*or leave out device="),
-        ({"precision": "bfloat16"}, "is loaded in float32; convert it"),
-        ({"random_init": 0}, "is loaded, and keeps its weights; random_init= needs a name"),
-    ],
-)
-def test_a_loaded_model_is_not_changed(
-    loaded: tuple[Any, Any], arguments: Any, message: str
-) -> None:
-    with pytest.raises(WordbiasError, match=message):
-        encode(loaded, TEXTS, **arguments)
-    encode(loaded, TEXTS[:1], device="cpu", precision="float32")
+def test_a_loaded_model_is_not_changed(loaded: tuple[Any, Any]) -> None:
+    with pytest.raises(WordbiasError, match=r"random_init= needs a name"):
+        encode(loaded, TEXTS, random_init=0)
+    with (
+        pytest.raises(WordbiasError, match=r"is loaded on cpu; move it there, .* wb.config"),
+        wb.config(device="cuda"),
+    ):
+        encode(loaded, TEXTS)
+    with (
+        pytest.raises(WordbiasError, match="is loaded in float32; convert it"),
+        wb.config(precision="bfloat16"),
+    ):
+        encode(loaded, TEXTS)
+    with wb.config(device="cpu", precision="float32"):
+        encode(loaded, TEXTS[:1])
 
 
 def test_inputs_that_are_no_models_are_refused(loaded: tuple[Any, Any]) -> None:
@@ -252,7 +258,8 @@ def test_a_sentence_transformer_object(model: Path, tmp_path: Path) -> None:
         plain = encode((made[0].auto_model, made.tokenizer), TEXTS, pooling="mean")
         assert plain.layers == (0, 1, 2, 3)
         made.save(str(tmp_path / "saved"))
-        folder = encode(tmp_path / "saved", TEXTS, device="cpu")
+        with wb.config(device="cpu"):
+            folder = encode(tmp_path / "saved", TEXTS)
         assert folder.about["weights_sha256"] == found.about["weights_sha256"]
         np.testing.assert_allclose(folder[3], found[3], atol=1e-6)
         other = library.SentenceTransformer(

@@ -359,7 +359,6 @@ def test_classes_that_are_none_are_refused() -> None:
         ("y", {"split": ["left", "right"] * 150}, "split=: 'left' is not train, dev or test"),
         ("y", {"also": "job"}, "also=.*job.*: neither a column"),
         ("y", {"sts": "sts.tsv"}, "sts= is for model="),
-        ("y", {"device": "cpu"}, "device= is for model="),
         ("y", {"texts": "t.tsv"}, "model=, texts= and labels= go together"),
         ("y", {"model": "m", "texts": "t.tsv"}, "give vectors, or model= and texts="),
         ("y", {"output": "clean.npy"}, "map those in memory with what is returned"),

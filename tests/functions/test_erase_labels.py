@@ -136,7 +136,8 @@ def test_a_row_has_the_same_fold_and_values_however_rows_are_sharded(
             for number, part in enumerate(parts):
                 _write(source / f"{number}.{suffix}", part)
             clean = tmp_path / f"{name}-{groups is None}-clean"
-            wb.erase(source, y, output=clean, jobs=jobs, **given)
+            with wb.config(jobs=jobs):
+                wb.erase(source, y, output=clean, **given)
             written.append(_read(clean))
         np.testing.assert_allclose(written[0], written[1], rtol=0, atol=1e-5)
         np.testing.assert_allclose(written[0], expected, rtol=0, atol=1e-5)

@@ -12,6 +12,7 @@ import pytest
 import static_folders
 from sentence_models import TEXTS, encoded, load, sentence_folder
 
+import wordbias as wb
 from wordbias import WordbiasError
 from wordbias.errors import UsageError
 from wordbias.functions.erase import erase
@@ -31,7 +32,8 @@ TOLERANCE = 1e-6
 
 
 def erase_model(model: Any, texts: Any, labels: Any, **options: Any) -> Any:
-    return erase(model=model, texts=texts, labels=labels, device="cpu", **options)
+    with wb.config(device="cpu"):
+        return erase(model=model, texts=texts, labels=labels, **options)
 
 
 @pytest.fixture(scope="module")

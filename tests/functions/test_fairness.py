@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import wordbias as wb
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.fairness import fairness
 
@@ -157,11 +158,14 @@ def test_costs_in_memory() -> None:
 def test_missing_values(none: object) -> None:
     y, r, z = _examples(50)
     some = [*r[:-1], none]
-    with pytest.raises(WordbiasError, match=r"row 50: has no 'predicted'; .* with skip_bad=True$"):
+    with pytest.raises(
+        WordbiasError, match=r"row 50: has no 'predicted'; .* wb.config.skip_bad=True.$"
+    ):
         fairness(y, some, z)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        report = fairness(y, some, z, skip_bad=True, draws=0)
+        with wb.config(skip_bad=True):
+            report = fairness(y, some, z, draws=0)
     assert report.notes[0] == "1 row dropped, the first: row 50: has no 'predicted'"
     assert _rows(report) == _rows(fairness(y[:-1], r[:-1], z[:-1], draws=0))
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import stand_ins
 
+import wordbias as wb
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.fine_tune import fine_tune
 from wordbias.functions.project import project
@@ -75,7 +76,8 @@ def test_the_recipe_is_the_one_that_was_given(folder: Path, tmp_path: Path) -> N
     given: dict[str, Any] = {"epochs": 1, "batch": 20, "rate": 0.01, "warmup": 0.25, "decay": 0.125}
     given |= {"every": 2, "seed": 3}
     made = {"task": "nli", "train": pairs, "dev": pairs, "head_only": True, "limit": 40, **given}
-    trained = fine_tune(folder / "encoder", output=tmp_path / "o", precision="bfloat16", **made)
+    with wb.config(precision="bfloat16"):
+        trained = fine_tune(folder / "encoder", output=tmp_path / "o", **made)
     recipe = json.loads((Path(trained) / "training.json").read_text("utf-8"))["recipe"]
     assert {key: recipe[key] for key in given} == given
     assert recipe["half"] is True

@@ -87,8 +87,8 @@ def test_embeddings_by_name_are_read_as_those_without(sample: wb.Embedding, tmp_
         file.write("short 0.1\n")
     with pytest.raises(wb.WordbiasError, match="expected 100 values, found 1"):
         wb.weat({"mine": damaged}, query=query)
-    with pytest.warns(match="1 row dropped"):
-        report = wb.weat({"mine": damaged}, query=query, skip_bad=True)
+    with pytest.warns(match="1 row dropped"), wb.config(skip_bad=True):
+        report = wb.weat({"mine": damaged}, query=query)
     assert [row.subject for row in report["weat"]] == ["mine"]
     assert report.inputs["mine"]["path"] == str(damaged)
 

@@ -24,7 +24,7 @@ PAIRS = [
     (LABELS[i % 3], "A man is eating an apple.", f"A {word} is eating.")
     for i, word in enumerate(("person", "dog", "man") * 4)
 ]
-CALL: dict[str, Any] = {"train": PAIRS, "dev": PAIRS, "epochs": 1, "seeds": [0], "jobs": 1}
+CALL: dict[str, Any] = {"train": PAIRS, "dev": PAIRS, "epochs": 1, "seeds": [0]}
 
 
 @pytest.fixture
@@ -185,7 +185,7 @@ def test_bad_arguments_are_refused(tmp_path: Path) -> None:
     for more, said in (
         ({"output": tmp_path / "file"}, "is a file; name a folder"),
         ({"recipe": "slow"}, "recipe 'slow': expected published or fast"),
-        ({"only": ["beauty"]}, "measure 'beauty': expected some of midb"),
+        ({"only": ["beauty"]}, "measure 'beauty': expected one of midb"),
         ({"sets": str(tmp_path / "none")}, "none"),
         ({"embeddings": [sample, sample]}, "two embeddings have the same name"),
         ({"null": 0}, "null=: expected a whole number from 1 on, got 0"),

@@ -12,6 +12,7 @@ import small_word_lists
 
 pytest.importorskip("torch")
 
+import wordbias as wb
 from wordbias import Embedding
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.mab_eval import mab_eval
@@ -30,7 +31,7 @@ PAIRS = [
     for i, word in enumerate(("person", "dog", "man") * 4)
 ]
 CALL: dict[str, Any] = {
-    "train": PAIRS, "dev": PAIRS, "epochs": 1, "seeds": [0], "jobs": 1, "only": ["direct-bias"]
+    "train": PAIRS, "dev": PAIRS, "epochs": 1, "seeds": [0], "only": ["direct-bias"]
 }  # fmt: skip
 
 
@@ -66,8 +67,9 @@ def test_a_study_scores_its_models_as_mab_eval_does(
     assert _errors(report) == _errors(alone)
     assert {row.details["n"] for row in report["mab-error-per-pair"] if "seeds" not in row.details}
     assert {key[0] for key in _errors(report)} == {"explicit"}
-    trained = nli_train(sample, train=PAIRS, dev=PAIRS, recipe="fast", epochs=1, jobs=1,
-                        raw="raw" in more, output=tmp_path / "m.safetensors")  # fmt: skip
+    with wb.config(jobs=1):
+        trained = nli_train(sample, train=PAIRS, dev=PAIRS, recipe="fast", epochs=1, 
+                            raw="raw" in more, output=tmp_path / "m.safetensors")  # fmt: skip
     one = Model.load(trained.files[0])
     for name, weight in model.weights.items():
         np.testing.assert_array_equal(one.weights[name], weight)
@@ -79,10 +81,11 @@ def test_raw_vectors_are_another_training(tmp_path: Path) -> None:
     longer = sample.with_vectors(3 * sample.vectors, "longer")
     weights = {}
     for raw in (False, True):
-        trained = nli_train(
-            [sample, longer], train=PAIRS, dev=PAIRS, recipe="fast", epochs=1, jobs=1, raw=raw,
-            output=tmp_path / str(raw),
-        )  # fmt: skip
+        with wb.config(jobs=1):
+            trained = nli_train(
+                [sample, longer], train=PAIRS, dev=PAIRS, recipe="fast", epochs=1, raw=raw,
+                output=tmp_path / str(raw),
+            )  # fmt: skip
         models = [Model.load(file) for file in trained.files]
         assert {one.raw for one in models} == {raw}
         assert {one.about["conventions"]["length"] for one in models} == {
@@ -91,9 +94,12 @@ def test_raw_vectors_are_another_training(tmp_path: Path) -> None:
         weights[raw] = [one.weights["project.weight"] for one in models]
     np.testing.assert_allclose(*weights[False], atol=1e-6)
     assert np.abs(np.subtract(*weights[True])).max() > 1e-4
-    with pytest.raises(WordbiasError, match=r"trained otherwise: its conventions"):
+    with (
+        pytest.raises(WordbiasError, match=r"trained otherwise: its conventions"),
+        wb.config(jobs=1),
+    ):
         nli_train(
-            [sample, longer], train=PAIRS, dev=PAIRS, recipe="fast", epochs=1, jobs=1, raw=True,
+            [sample, longer], train=PAIRS, dev=PAIRS, recipe="fast", epochs=1, raw=True,
             output=tmp_path / "False",
         )  # fmt: skip
 

@@ -13,6 +13,7 @@ import pytest
 
 pytest.importorskip("torch", reason="the extra `torch` is not installed")
 
+import wordbias as wb
 from wordbias import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.functions.mab_eval import mab_eval
@@ -70,7 +71,7 @@ def test_several_models_are_taken_by_other_functions(
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(pairs, columns=["gold_label", "sentence1", "sentence2"])
     both = [emb, emb.with_vectors(-emb.vectors, "other"), emb]
-    call = {"train": frame, "dev": frame, "test": pairs, "seeds": [1, 0, 1], "jobs": 1, **QUICK}
+    call = {"train": frame, "dev": frame, "test": pairs, "seeds": [1, 0, 1], **QUICK}
     made = nli_train(both, output=str(tmp_path / "out"), **call)
     assert os.fspath(made) == str(tmp_path / "out")
     names = ["own.seed1", "own.seed0", "other.seed1", "other.seed0"]
@@ -98,7 +99,8 @@ def test_bad_arguments_are_refused(
     pairs_file.write_text("neutral\ta\tb\n")
     assert "is both train= and output=; name two files" in said(train=pairs_file, output=pairs_file)
     assert said(recipe="best") == "recipe 'best': expected published or fast"
-    assert said(precision="float16") == "precision 'float16': expected float32 or bfloat16"
+    with wb.config(precision="float16"):
+        assert said() == "precision 'float16': expected float32 or bfloat16"
     assert said(dropout=1.0).startswith("recipe: dropout is 1.0, expected 0 or more")
     assert said(dev=[("nuetral", "a", "b")]).startswith(
         "pairs in memory: row 1: unknown label 'nuetral'"

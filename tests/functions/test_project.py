@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from tiny_encoders import build, make_tokenizer, save, words_of
 
+import wordbias as wb
 from wordbias.calls import WordbiasWarning
 from wordbias.contextual.adapters import Adapter
 from wordbias.contextual.sentence_pairs import sentence_pairs
@@ -202,8 +203,11 @@ def test_mistakes_in_pythons_words(bert: Any, tokenizer: Any, tmp_path: Path) ->
     ):
         with pytest.raises(UsageError, match=said):
             project(mine, **given)
-    with pytest.raises(WordbiasError, match=r"is loaded on cpu; .*leave out device="):
-        project(mine, device="cuda")
+    with (
+        pytest.raises(WordbiasError, match=r"is loaded on cpu; .*leave out wb.config"),
+        wb.config(device="cuda"),
+    ):
+        project(mine)
     with pytest.raises(WordbiasError, match="got BertForSequenceClassification without its token"):
         project(bert)
     with pytest.raises(WordbiasError, match="pairs, pair 1: expected two sentences"):

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from sentence_models import TEXTS, encoded, load, sentence_folder
 
+import wordbias as wb
 from wordbias.contextual.adapters import Adapter
 from wordbias.contextual.sentence_pairs import redrawn_pairs, sentence_pairs
 from wordbias.errors import UsageError, WordbiasError
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 PAIRS = [(text, text.replace("She", "He")) for text in TEXTS if text.startswith("She")]
 TOLERANCE = 1e-6
-RUN = {"pairs": PAIRS, "device": "cpu"}
+RUN = {"pairs": PAIRS}
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +87,8 @@ def test_the_exported_folder_is_loaded_by_the_library(folder: Path, tmp_path: Pa
     (site,) = [one for one in found.subspaces if str(one) == "embedding"]
     wanted = expected(folder, found.subspaces[site])
     np.testing.assert_allclose(encoded(tmp_path / "clean"), wanted, rtol=0, atol=TOLERANCE)
-    own = encode(tmp_path / "clean", list(TEXTS), layers="last", device="cpu")
+    with wb.config(device="cpu"):
+        own = encode(tmp_path / "clean", list(TEXTS), layers="last")
     np.testing.assert_allclose(own.vectors[-1], wanted, rtol=0, atol=TOLERANCE)
     assert np.abs(wanted - encoded(folder)).max() > 0.01
     kinds = [one["type"].rpartition(".")[2] for one in json.loads(

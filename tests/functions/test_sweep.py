@@ -77,8 +77,6 @@ def test_mistakes_in_pythons_words(folder: Path) -> None:
         sweep(folder / "nsp", table="t.csv")
     with pytest.raises(UsageError, match="parity=: expected one of mean, strict, got 'both'"):
         sweep(table="t.csv", parity="both")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="jobs= and backend= go with names of models"):
-        sweep(loaded(folder / "nsp"), nli=loaded(folder / "nli"), jobs=2, **files)
     frame = pytest.importorskip("pandas").DataFrame({"context": ["She sat."]})
     with pytest.raises(WordbiasError, match="a frame: lacks the columns"):
         sweep(folder / "nsp", nli=folder / "nli", **{**files, "stereoset": frame})

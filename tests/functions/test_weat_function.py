@@ -129,7 +129,7 @@ def test_embeddings_without_names_stand_beside_each_other(few: Embedding) -> Non
             {"query": {"targets": [MALE, MALE], "attributes": ["math", "arts"]}},
             "query: X/Y × math/arts: expected sets",
         ),
-        ({"ddof": 2}, "ddof= 0 or 1"),
+        ({"ddof": 2}, "ddof=0 or 1"),
         ({"measures": ["wiet"]}, "measure 'wiet'"),
     ],
 )
@@ -137,7 +137,9 @@ def test_errors_name_arguments_of_python(few: Embedding, given: dict[str, Any], 
     with pytest.raises(WordbiasError) as error:
         weat(few, **given)
     assert said in str(error.value)
-    assert isinstance(error.value, UsageError) == ("take no" in said or "needs" in said)
+    assert isinstance(error.value, UsageError) == any(
+        one in said for one in ("take no", "needs", "wiet")
+    )
 
 
 def test_the_help_names_all_measures() -> None:

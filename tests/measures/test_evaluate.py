@@ -72,7 +72,7 @@ def test_no_families_give_no_rows(panel: Panel) -> None:
 
 @pytest.mark.parametrize("only", [["rnd"], ["midb", "MIDB"], [""]])
 def test_an_unknown_family_is_refused(panel: Panel, only: Any) -> None:
-    with pytest.raises(WordbiasError, match=f"measure '{only[-1]}': expected some of midb, direct"):
+    with pytest.raises(WordbiasError, match=f"measure '{only[-1]}': expected one of midb, direct"):
         evaluate(panel, only)
 
 

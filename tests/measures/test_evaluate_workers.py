@@ -48,5 +48,5 @@ def test_rows_are_those_of_one_process(
 
 
 def test_an_unknown_family_is_refused_before_anything_is_done(panels: list[Panel]) -> None:
-    with pytest.raises(WordbiasError, match="measure 'rnd': expected some of midb"):
+    with pytest.raises(WordbiasError, match="measure 'rnd': expected one of midb"):
         evaluate_panels(panels, ["midb", "rnd"], workers=Workers(2))

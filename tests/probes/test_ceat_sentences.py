@@ -296,7 +296,7 @@ def test_stimuli_by_number_and_name(asked: str, names: list[str]) -> None:
 
 @pytest.mark.parametrize("asked", ["11", "0", "weat11", "3-1", "5-12", "six", ""])
 def test_there_are_ten_stimuli(asked: str) -> None:
-    with pytest.raises(WordbiasError, match=r"no stimulus .*; choose among 1-10 \(weat1, weat2,"):
+    with pytest.raises(WordbiasError, match=r"stimulus .*; choose among 1-10 \(weat1, weat2,"):
         choose_stimuli(asked)
     with pytest.raises(WordbiasError, match=r"none\.toml: no such file"):
         choose_stimuli("none.toml")

@@ -20,6 +20,7 @@ import pytest
 from encoder_folders import TEXTS, make_encoder
 from tiny_encoders import build, make_tokenizer, save, words_of
 
+import wordbias as wb
 from wordbias import WordbiasError
 from wordbias.errors import UsageError
 from wordbias.functions.encode import encode as wb_encode
@@ -267,16 +268,23 @@ def test_a_prompt_is_chosen_by_its_name_or_given(folder: Path) -> None:
         ("the house ", {"prompt": "the house "}),
         (None, {}),
     ):
-        found = wb_encode(folder, texts, prompt=prompt, layers="last", device="cpu")
+        with wb.config(device="cpu"):
+            found = wb_encode(folder, texts, prompt=prompt, layers="last")
         same(found.vectors[-1], library(folder, texts, **options))
 
 
 def test_a_prompt_needs_the_modules_of_the_folder(folder: Path) -> None:
-    with pytest.raises(UsageError, match="is no sentence-transformers model; write the prompt"):
-        wb_encode(folder, list(TEXTS), prompt="query: ", device="cpu")
+    with (
+        pytest.raises(UsageError, match="is no sentence-transformers model; write the prompt"),
+        wb.config(device="cpu"),
+    ):
+        wb_encode(folder, list(TEXTS), prompt="query: ")
     add(folder, ("Normalize", {}), pooled=pooling("mean_tokens"))
-    with pytest.raises(UsageError, match="prompt= goes with the pooling of the model itself"):
-        wb_encode(folder, list(TEXTS), prompt="query: ", pooling="first", device="cpu")
+    with (
+        pytest.raises(UsageError, match="prompt= goes with the pooling of the model itself"),
+        wb.config(device="cpu"),
+    ):
+        wb_encode(folder, list(TEXTS), prompt="query: ", pooling="first")
 
 
 def test_the_transformer_may_have_a_folder_of_its_own(folder: Path) -> None:

@@ -44,7 +44,7 @@ DIGITS = np.eye(6).astype(str)
         (lambda: wb.measure(only=[]), "only="),
         (lambda: wb.debias(None, "hard", measure=True, only=[]), "only="),
         (lambda: wb.likelihood("gpt2", pairs="pairs.tsv", precision="x"), "precision="),
-        (lambda: wb.encode("bert", ["a text"], precision="x"), "precision 'x'"),
+        (lambda: wb.config(precision="x"), "precision="),
         (lambda: wb.Attribute.load("a\0b.toml"), "expected a path, got 'a\\x00b.toml'"),
         (lambda: wb.compare(["a\0b"]), "expected a path, got 'a\\x00b'"),
         (lambda: wb.audit(model=LABELS), "model="),

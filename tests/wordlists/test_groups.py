@@ -239,8 +239,8 @@ def test_a_file_with_a_colon_in_its_name_is_found(
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ("relgion", r"no attribute 'relgion': built in are gender, gender-de, gender-fr, "),
-        ("relgion:a,b", r"no attribute 'relgion': built in"),
+        ("relgion", r"attribute 'relgion': expected one of gender, gender-de, gender-fr, "),
+        ("relgion:a,b", r"attribute 'relgion': expected"),
         ("none.toml", r"none\.toml: no such file"),
         ("folder/none", r"none: no such file"),
         ("religion", r"exactly two groups, found 5 \(jewish, .*religion:jewish,christian.*mhd"),

@@ -154,7 +154,7 @@ def test_one_or_all_are_chosen() -> None:
     queries = load_queries()
     assert choose_query(queries, "all") == queries
     assert [query.name for query in choose_query(queries, "weat10")] == ["weat10"]
-    with pytest.raises(WordbiasError, match=r"no query 'weat11'; choose one of weat1, .*, or all"):
+    with pytest.raises(WordbiasError, match=r"query 'weat11': expected one of weat1, .*, or all"):
         choose_query(queries, "weat11")
 
 

@@ -7,7 +7,6 @@ import click
 from wordbias.commands.shell import option, shell
 from wordbias.commands.types import COUNT, NAMES, SEEDS, FiniteRange
 from wordbias.functions.bios import POOLINGS, bios
-from wordbias.nli.recipes import PRECISIONS
 
 command: click.Command = shell(
     bios,
@@ -25,7 +24,6 @@ command: click.Command = shell(
     option("retrain_rate", type=FiniteRange(0, min_open=True)),
     option("max_tokens", type=click.IntRange(3)),
     option("pooling", type=click.Choice(POOLINGS)),
-    option("precision", type=click.Choice(PRECISIONS)),
     option("sentences", metavar="FILE"),
     option("draws", type=click.IntRange(2)),
     option("shares", metavar="FILE"),

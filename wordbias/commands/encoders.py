@@ -8,11 +8,9 @@ from wordbias.commands.shell import option
 from wordbias.commands.types import COUNT, SEED, FiniteRange
 from wordbias.contextual.fitting import TOKENS
 from wordbias.contextual.stereoset.scores import ROUNDINGS
-from wordbias.probes.encoder import PRECISIONS
 
 COMPUTING = (
     option("max_length", type=COUNT),
-    option("precision", type=click.Choice(PRECISIONS)),
     option("random_init", type=SEED, metavar="SEED"),
 )
 """Options for the computation of an encoder; None if not given."""

@@ -8,7 +8,6 @@ from wordbias.commands.shell import argument, option, shell
 from wordbias.commands.types import COUNT, FiniteRange
 from wordbias.contextual.labelled_pairs import TASKS
 from wordbias.functions.fine_tune import fine_tune, tells
-from wordbias.nli.recipes import PRECISIONS
 
 command: click.Command = shell(
     fine_tune,
@@ -24,7 +23,6 @@ command: click.Command = shell(
     option("warmup", type=FiniteRange(0, 1)),
     option("decay", type=FiniteRange(0)),
     option("every", type=COUNT),
-    option("precision", type=click.Choice(PRECISIONS)),
     tells=tells,
     examples="""
         wordbias fine-tune bert-base-uncased --task nli --train snli_train.jsonl

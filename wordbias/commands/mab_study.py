@@ -8,7 +8,7 @@ from wordbias.commands.shell import argument, option, shell
 from wordbias.commands.types import COUNT, NAMES, SEEDS
 from wordbias.functions.mab_eval import CHOICES
 from wordbias.functions.mab_study import mab_study
-from wordbias.nli.recipes import PRECISIONS, RECIPES
+from wordbias.nli.recipes import RECIPES
 
 command: click.Command = shell(
     mab_study,
@@ -25,8 +25,6 @@ command: click.Command = shell(
     option("lists", metavar="FOLDER"),
     option("outcome", metavar="WORDS"),
     option("sets", multiple=True),
-    option("precision", type=click.Choice(PRECISIONS)),
-    option("jobs", "--jobs", "--processes", type=COUNT),
     examples="""
         wordbias mab-study glove.txt misp.txt hard.txt --train train.jsonl --dev dev.jsonl -o study
         wordbias mab-study glove.txt misp.txt --train train.tsv --dev dev.tsv --set names -o study

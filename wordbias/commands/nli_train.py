@@ -7,7 +7,7 @@ import click
 from wordbias.commands.shell import argument, option, shell
 from wordbias.commands.types import COUNT, SEEDS, FiniteRange
 from wordbias.functions.nli_train import nli_train
-from wordbias.nli.recipes import PRECISIONS, RECIPES
+from wordbias.nli.recipes import RECIPES
 
 command: click.Command = shell(
     nli_train,
@@ -20,8 +20,6 @@ command: click.Command = shell(
     option("dropout", type=FiniteRange(0, 1, max_open=True)),
     option("hidden", type=COUNT),
     option("patience", type=COUNT),
-    option("precision", type=click.Choice(PRECISIONS)),
-    option("jobs", "--jobs", "--processes", type=COUNT),
     listed="""
 Recipes:
   published  100 epochs of Adagrad, rate .025, decay 1e-5, dropout .2 (Dawkins 2021), batches

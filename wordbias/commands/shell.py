@@ -22,13 +22,10 @@ from click.core import ParameterSource
 
 from wordbias.calls import typed
 from wordbias.commands.types import COUNT, SEED, SIZE, ParamType
-from wordbias.devices import set_threads
-from wordbias.errors import UsageError, printable, shortened
-from wordbias.progress import set_quiet
+from wordbias.errors import UsageError, WordbiasError, printable, shortened
 from wordbias.rendering import paragraph, terminal_width
 from wordbias.results import FORMATS, Report
-from wordbias.text_files import set_longest_line
-from wordbias.workers import BACKENDS
+from wordbias.settings import BACKENDS, EVERYWHERE, PRECISIONS, config
 
 P = ParamSpec("P")
 
@@ -85,6 +82,23 @@ class Made(Protocol):
         """Return the report to show."""
 
 
+class Command(click.Command):
+    """A command whose help names the common options in one line.
+
+    Attributes
+    ----------
+    common
+        Names of the common options that it uses.
+    """
+
+    common: Sequence[str] = ()
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Name the common options."""
+        with formatter.section("Common options, which wordbias help options explains"):
+            formatter.write_text(" ".join(self.common))
+
+
 Shown = Callable[[object, str, bool], None]
 """Function that shows a result: takes the result, the format, whether quiet."""
 
@@ -113,8 +127,6 @@ def _shared() -> dict[str, Declaration]:
         option("groups", "--groups", "--attribute", metavar="NAME|FILE"),
         option("output", "-o", "--output"),
         option("seed", type=SEED),
-        option("jobs", type=COUNT),
-        option("backend", type=click.Choice(BACKENDS)),
         option("dims", type=COUNT),
     ]
     return {one.name: one for one in declared}
@@ -173,25 +185,37 @@ def shell(
         name: _metavar(known[name]) if name in arguments else _first(name, known.get(name))
         for name in parameters
     }
-    made: list[click.Parameter] = [_argument(known[name]) for name in arguments]
-    made += [
+    params: list[click.Parameter] = [_argument(known[name]) for name in arguments]
+    params += [
         _option(one, known.get(name, option(name)), _spelled(documented[name], spelled))
         for name, one in {name: parameters[name] for name in (*first, *parameters)}.items()
         if name not in arguments
     ]
     own = [*([format_option()] if shown is None else []), *extra]
-    made += [*own, *process_options()]
+    common = [one for one in common_options() if one.name not in parameters]
+    used = [*getattr(function, "uses", ()), *EVERYWHERE]
+    params += [*own, *common]
     body = [_kept(_spelled(text, spelled)), *([f"\b\n{listed.strip()}"] if listed else [])]
     lines = [f"  {line}" for line in inspect.cleandoc(examples).splitlines()]
+    folded = [_longest(one) for one in common if one.name in (*used, *_ALWAYS)]
     body.append("\n".join(["\b", "Examples:", *lines]))
-    return click.Command(
+    made = Command(
         function.__name__.replace("_", "-"),
-        params=made,
+        params=params,
         help="\n\n".join(body),
         callback=partial(
-            _run, function, shown, spelled, notes, tells, [str(one.name) for one in own]
+            _run,
+            function,
+            shown,
+            spelled,
+            notes,
+            tells,
+            [str(one.name) for one in own],
+            {str(one.name): one for one in common},
         ),
     )
+    made.common = folded
+    return made
 
 
 def _kept(text: str) -> str:
@@ -207,18 +231,23 @@ def _run(
     notes: bool,
     tells: Callable[[], bool] | None,
     own: Sequence[str],
+    common: Mapping[str, click.Option],
     **given: object,
 ) -> None:
     """Call the function with what was typed, and show what it returns."""
     ctx = click.get_current_context()
-    quiet = bool(given.pop("quiet"))
-    format = {name: given.pop(name) for name in own}.get("to")
-    to = None if format is None else str(format)
-    named = frozenset(
+    typed_names = frozenset(
         name for name in given if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
     )
+    settings = _settings(function, common, given, typed_names)
+    quiet = settings.get("progress") is False
+    format = {name: given.pop(name) for name in own}.get("to")
+    to = None if format is None else str(format)
     try:
-        with typed(named, spelled, partial(note, quiet=quiet), to):
+        with (
+            config(**settings),  # type: ignore[arg-type]  # click has checked them
+            typed(typed_names, spelled, partial(note, quiet=quiet), to),
+        ):
             made = _called(function, given)
     except UsageError as error:
         raise click.UsageError(str(error), ctx) from None
@@ -311,45 +340,70 @@ __all__: Sequence[str] = ["argument", "option", "shell"]
 
 # Options of every command, and printing of reports
 
-
-def _threads(ctx: click.Context, param: click.Parameter, value: int | None) -> None:
-    set_threads(value)
+_ALWAYS = ("quiet", "debug")
 
 
-def _longest_line(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
-    set_longest_line(None if value is None else SIZE.convert(value, param, ctx))
-
-
-def _quiet(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
-    set_quiet(value)
-    return value
-
-
-def process_options() -> list[click.Parameter]:
-    """Return the options that every command has after its own."""
-    return [
-        click.Option(
-            ["--threads"],
-            type=click.IntRange(1),
-            callback=_threads,
-            expose_value=False,
-            help="Number of threads.  [default: what the machine allows]",
-        ),
-        click.Option(
-            ["--longest-line"],
-            metavar="SIZE",
-            callback=_longest_line,
-            expose_value=False,
-            help="Longest line of a table, a text or JSON lines.  [default: 64MB]",
-        ),
-        click.Option(
-            ["-q", "--quiet"],
-            is_flag=True,
-            callback=_quiet,
-            help="Show no progress and no notes on stderr.",
-        ),
-        click.Option(["--debug"], is_flag=True, expose_value=False, help="Show tracebacks."),
+def common_options() -> list[click.Option]:
+    """Return the options that commands share: those of `wordbias.config`, and of the terminal."""
+    parameters, (_, documented) = inspect.signature(config).parameters, _docstring(config)
+    declared = {
+        "skip_bad": option("skip_bad", is_flag=True),
+        "allow_pickle": option("allow_pickle", is_flag=True),
+        "jobs": option("jobs", type=COUNT),
+        "backend": option("backend", type=click.Choice(BACKENDS)),
+        "precision": option("precision", type=click.Choice(PRECISIONS)),
+        "threads": option("threads", type=COUNT),
+        "longest_line": option("longest_line", metavar="SIZE", type=SIZE),
+    }
+    made = [
+        _option(one, declared.get(name, option(name)), documented[name])
+        for name, one in parameters.items()
+        if name != "progress"
     ]
+    quiet = "Show no progress and no notes on stderr."
+    made.append(click.Option(["-q", "--quiet"], is_flag=True, help=quiet))
+    made.append(
+        click.Option(["--debug"], is_flag=True, expose_value=False, help="Show tracebacks.")
+    )
+    for one in made:
+        one.hidden = True
+    return made
+
+
+def _longest(one: click.Option) -> str:
+    """Return the name of a common option in a list: that which changes its default."""
+    return one.secondary_opts[0] if one.secondary_opts else max(one.opts, key=len)
+
+
+def _settings(
+    function: Callable[P, object],
+    common: Mapping[str, click.Option],
+    given: dict[str, object],
+    named: frozenset[str],
+) -> dict[str, object]:
+    """Take the common options out of what was given; return those typed, as `config` has them.
+
+    Raises
+    ------
+    click.UsageError
+        If the function does not use one of them.
+    """
+    values = {name: given.pop(name) for name in common if name in given}
+    typed_values = {name: one for name, one in values.items() if name in named}
+    known = (*getattr(function, "uses", ()), *EVERYWHERE, *_ALWAYS)
+    for name, value in typed_values.items():
+        if name not in known:
+            command = function.__name__.replace("_", "-")
+            raise click.UsageError(
+                f"{_longest(common[name])}: wordbias {command} does not use it; leave it out"
+            )
+        if value == "":
+            raise WordbiasError(
+                f"{_longest(common[name])}: is empty; give a value, or leave it out"
+            )
+    if typed_values.pop("quiet", False):
+        typed_values["progress"] = False
+    return typed_values
 
 
 def format_option() -> click.Option:

@@ -13,30 +13,28 @@ from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import refuse_same
 from wordbias.functions.apply_rows import apply_to_rows, holds_rows
 from wordbias.functions.debias import reach_rows, reach_table
-from wordbias.functions.inputs import ReadOptions, Written, open_subject, path_of
+from wordbias.functions.inputs import Written, open_subject, path_of, reading
 from wordbias.methods.fitted import Chain, Fitted
 from wordbias.methods.storage import Origin, check_chain, load_chain
 from wordbias.methods.transform import Projection, refuse_no_change
 from wordbias.probes.representations import Representations
 from wordbias.resources.hub import fetched
 from wordbias.results import Report
+from wordbias.settings import READS_VECTORS, current_config, uses
 
 _HEAD = 1000
 _OF_WORDS = ("skip_bad", "allow_pickle", "cache")
 
 
 @public
+@uses(*READS_VECTORS, "jobs")
 def apply(
     transform: str | os.PathLike[str] | Chain | Fitted | Projection,
     vectors: EmbeddingLike | Representations | NDArray[Any],
     *,
     output: str | os.PathLike[str] | None = None,
     array: str | None = None,
-    jobs: int | None = None,
     force: bool = False,
-    skip_bad: bool = False,
-    allow_pickle: bool = False,
-    cache: bool = True,
 ) -> Embedding | Representations | NDArray[Any] | Written:
     """Apply a ``transform`` saved by debias --save-transform to ``vectors``, a file of any size.
 
@@ -58,16 +56,8 @@ def apply(
         folder of files, a folder.
     array : str, optional
         Name of the array, or of the vectors' column, if a file holds several.
-    jobs : int, optional
-        Number of processes for a folder of files.  [default: 1]
     force : bool
         Apply it even to other vectors than those it was fitted on.
-    skip_bad : bool
-        Drop and count rows that cannot be used.
-    allow_pickle : bool
-        Open gensim .kv files, which are pickles and can run any code.
-    cache : bool
-        Cache parsed text; later calls memory-map it.
 
     Returns
     -------
@@ -97,6 +87,7 @@ def apply(
     >>> wb.apply(eraser, x[:3]).shape
     (3, 4)
     """
+    how = current_config()
     file, output = path_of(transform), path_of(output)
     refuse_same({"-o": output}, {"TRANSFORM": file})
     path = path_of(vectors)
@@ -112,14 +103,14 @@ def apply(
             raise UsageError(f"--{unused[0].replace('_', '-')} is for words with vectors, not rows")
         return apply_to_rows(
             chain, origin or getattr(transform, "origin_", None), rows,
-            file=file, output=output, array=array, jobs=jobs, force=force,
+            file=file, output=output, array=array, jobs=how.jobs, force=force,
         )  # fmt: skip
     if unused := [name for name in ("array", "jobs") if is_given(name)]:
         raise UsageError(f"--{unused[0]} is for rows of vectors, not for words with vectors")
     wanted = {word for part in chain.parts for word in part.replaced.words}
     subject = open_subject(
         cast("EmbeddingLike", vectors),
-        ReadOptions(cache, skip_bad, allow_pickle),
+        reading(),
         head=_HEAD,
         wanted=wanted.union(() if origin is None else origin.words),
         output=output,

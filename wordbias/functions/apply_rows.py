@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.batches import map_rows, open_batch
-from wordbias.calls import note
+from wordbias.calls import note, typed_setting
 from wordbias.embedding import is_words_and_vectors
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.rows import (
@@ -111,7 +111,7 @@ def apply_to_rows(
     in_files = bool(rows.path)
     if in_files and output is None:
         raise UsageError(f"-o names the file or folder to write: {where} is in a file")
-    if not in_files and jobs is not None:
+    if not in_files and typed_setting("jobs") is not None:
         raise UsageError("--jobs is for a folder of files; what is in memory is mapped here")
     if output is not None:
         check_rewritable(rows, output)

@@ -16,7 +16,6 @@ from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.audit_model import audit_model, model_among, refuse_options_of_models
 from wordbias.functions.inputs import (
     EmbeddingsLike,
-    ReadOptions,
     as_list,
     distinctly_named,
     each_once,
@@ -24,6 +23,7 @@ from wordbias.functions.inputs import (
     open_subject,
     open_subjects,
     path_of,
+    reading,
     unused,
 )
 from wordbias.functions.lists import vocabulary_of
@@ -43,6 +43,7 @@ from wordbias.pages.stages import BEFORE, Column, Compared, Plan, check_directio
 from wordbias.pretrained import ModelLike
 from wordbias.rendering import how_many
 from wordbias.resources import located
+from wordbias.settings import READS_VECTORS, current_config, uses
 from wordbias.word_tasks import find_sets
 from wordbias.wordlists import Attribute, GroupsLike, notes_on_language
 from wordbias.workers import Workers
@@ -54,6 +55,7 @@ FORMATS = (*PAGE_FORMATS, "json")
 
 
 @public
+@uses(*READS_VECTORS, "jobs", "device")
 def audit(
     embeddings: EmbeddingsLike | ModelLike = None,
     *,
@@ -64,7 +66,6 @@ def audit(
     export: str | os.PathLike[str] | None = None,
     stereoset: DataLike | Sequence[DataLike] | None = None,
     snli: PairsLike | None = None,
-    device: str | None = None,
     words: Sequence[str] | None = None,
     sets: Places = (),
     sembias: str | os.PathLike[str] | None = None,
@@ -77,10 +78,6 @@ def audit(
     groups: GroupsLike | None = None,
     vocab: str | os.PathLike[str] | Sequence[str] | None = None,
     strict_vocab: bool = False,
-    skip_bad: bool = False,
-    allow_pickle: bool = False,
-    cache: bool = True,
-    jobs: int | None = None,
     seed: int = 0,
 ) -> Page:
     """Measure everything about ``embeddings`` or a model, before and after debiasing, on a page.
@@ -132,9 +129,6 @@ def audit(
         may be repeated.
     snli : path, fetched name or pairs, optional
         Labelled pairs, for a model with an NLI head: its fairness, and its accuracy on these.
-    device : str, optional
-        Device of a model: auto, cpu, cuda or mps.  [default: auto, the first available of cuda,
-        mps, cpu]
     words : sequence of str, optional
         Words whose neighbours are listed too: nurse,doctor.
     sets : path, fetched name or several
@@ -161,15 +155,6 @@ def audit(
         published lists of gendered words (wordbias fetch bolukbasi-lists gn-glove-lists).
     strict_vocab : bool
         Use the stricter word filter of Gonen and Goldberg.
-    skip_bad : bool
-        Drop and count rows that cannot be used.
-    allow_pickle : bool
-        Open gensim .kv files, which are pickles and can run any code.
-    cache : bool
-        Cache parsed text; later calls memory-map it. Without it an interrupted call does not
-        resume.
-    jobs : int, optional
-        Number of processes.  [default: the number of cores; 1 for up to 20,000 words]
     seed : int
         Seed of everything random.
 
@@ -189,10 +174,11 @@ def audit(
     --------
     >>> import wordbias as wb
     >>> parts = "clustering,recoverability,gipe,weat,mab,map,neighbours,quality,sembias"
-    >>> report = wb.audit(methods="misp hard,misp", skip=parts, chance=False, jobs=1)
+    >>> report = wb.audit(methods="misp hard,misp", skip=parts, chance=False)
     >>> [row.details["stage"] for row in report["midb-abs"]]
     ['before', 'misp', 'hard,misp']
     """
+    how = current_config()
     if (encoder := model_among(embeddings)) is not None:
         return audit_model(
             encoder,
@@ -202,7 +188,7 @@ def audit(
             export=export,
             stereoset=() if stereoset is None else stereoset,
             snli=snli,
-            device=device,
+            device=how.device,
             seed=seed,
         )
     refuse_options_of_models()
@@ -227,7 +213,7 @@ def audit(
         isolated=0.0 if as_published else 1.0,
         chance=chance,
     )
-    options = ReadOptions(cache, skip_bad, allow_pickle)
+    options = reading()
     subjects = distinctly_named(open_subjects(embeddings, options))
     files_after = [open_subject(one, options) for one in cleaned]
     opened, columns, notes = _with_cleaned(
@@ -259,8 +245,8 @@ def audit(
     found = measure_stages(
         compared,
         plan,
-        workers=Workers(jobs or (threads() if many else 1)),
-        digest=audit_digest(compared, plan) if cache else None,
+        workers=Workers(how.jobs or (threads() if many else 1)),
+        digest=audit_digest(compared, plan) if how.cache else None,
     )
     refuse_undefined([row for row in found.rows if row.measure != "column"])
     facts = input_facts(subjects)

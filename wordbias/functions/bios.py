@@ -19,6 +19,7 @@ from wordbias.calls import note, path_of, public
 from wordbias.errors import UsageError, WordbiasError, need
 from wordbias.formats.files import check_output_folder, refuse_same
 from wordbias.functions.bios_tables import closing, heading, tables, women_by_class
+from wordbias.nli.recipes import is_half
 from wordbias.outcomes.inputs import ColumnsFrame, load_shares, shares_for
 from wordbias.pretrained import ModelLike, in_folder
 from wordbias.probes.ceat.association import DRAWS
@@ -26,12 +27,14 @@ from wordbias.probes.ceat.sentences import find_sentences, read_sentences
 from wordbias.rendering import how_many
 from wordbias.resources import located
 from wordbias.results import Report
+from wordbias.settings import STARTS_PROCESSES, current_config, uses
 from wordbias.workers import Workers
 
 POOLINGS = ("first", "mean", "last")
 
 
 @public
+@uses("skip_bad", *STARTS_PROCESSES, "device", "precision")
 def bios(
     *,
     data: str | os.PathLike[str] | ColumnsFrame | Biographies | None = None,
@@ -51,8 +54,6 @@ def bios(
     as_published: bool = False,
     max_tokens: int = 128,
     pooling: Literal["first", "mean", "last"] = "first",
-    precision: Literal["float32", "bfloat16"] = "float32",
-    device: str | None = None,
     sentences: str | os.PathLike[str] | Iterable[str] | None = None,
     column: str | None = None,
     draws: int = DRAWS,
@@ -67,11 +68,8 @@ def bios(
     female: str | None = None,
     split: str | None = None,
     name: str | None = None,
-    skip_bad: bool = False,
     limit: int | None = None,
     keep_models: bool = False,
-    jobs: int | None = None,
-    backend: str = "loky",
 ) -> Report:
     """Measure whether debiasing a classifier's training data changed more than its last layer.
 
@@ -127,10 +125,6 @@ def bios(
         Maximum number of tokens of a text; longer ones are cut.
     pooling : str
         Tokens of the last layer that make a text's vector.
-    precision : str
-        Precision of matrix products.
-    device : str, optional
-        auto, cpu, cuda or mps.  [default: auto, the first available of cuda, mps, cpu]
     sentences : path or iterable of str, optional
         Sentences for CEAT: one per line, or a table.  [default: those of the test set]
     column : str, optional
@@ -159,16 +153,10 @@ def bios(
         Column of train, dev and test.
     name : str, optional
         Column of people's names, which scrubbing removes.
-    skip_bad : bool
-        Drop and count rows that cannot be used.
     limit : int, optional
         Number of biographies to use, for a trial.
     keep_models : bool
         Save the fine-tuned encoders in the folder, too.
-    jobs : int, optional
-        Number of processes.  [default: 1; on a cluster all workers]
-    backend : str
-        Where to run: here (loky), or on the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
 
     Returns
     -------
@@ -202,6 +190,7 @@ def bios(
     ... )  # doctest: +SKIP
     >>> report.plot()  # doctest: +SKIP
     """
+    how = current_config()
     if model is None:
         raise WordbiasError(
             "no encoder: give a folder, or a name on the hub, with --model; there is no default "
@@ -216,7 +205,7 @@ def bios(
     numbers = {"--max-tokens": (max_tokens, 3), "--draws": (draws, 2)}
     _check_early(numbers, output, plot, keep_models, data=data, sentences=sentences, shares=shares)
     columns = {"text": text, "label": label, "gender": gender, "split": split, "name": name}
-    people = _people(data, {**columns, "female": female}, skip_bad, limit)
+    people = _people(data, {**columns, "female": female}, how.skip_bad, limit)
     need("torch", extra="contextual", purpose="The occupation experiment")
     from wordbias.biographies.encoding import EncodingSettings
     from wordbias.biographies.experiment import run
@@ -239,7 +228,7 @@ def bios(
             frozen,
             recipe.as_published() if as_published else recipe,
             retraining.as_published() if as_published else retraining,
-            EncodingSettings(max_tokens, pooling, precision == "bfloat16", device),
+            EncodingSettings(max_tokens, pooling, is_half(how.precision), how.device),
             baselines,
             draws=draws,
             balanced_probe=balanced_probe,
@@ -261,7 +250,7 @@ def bios(
         if people.dropped:
             dropped = how_many(people.dropped, "row")
             note(f"{people.path}: {dropped} dropped, the first: {people.problem}")
-        rows = run(plan, Workers(jobs, backend))
+        rows = run(plan, Workers(how.jobs, how.backend))
     figure = path_of(plot)
     if figure is not None:
         from wordbias.pages.bios_plots import save_compression_fairness

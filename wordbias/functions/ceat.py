@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from wordbias.calls import note, public
+from wordbias.calls import note, public, typed_setting
 from wordbias.errors import Interrupted, UsageError, WordbiasError
 from wordbias.formats.files import check_writable, refuse_same
 from wordbias.functions.adapters import (
@@ -50,6 +50,7 @@ from wordbias.probes.texts import TextsLike
 from wordbias.rendering import Table, how_many
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
+from wordbias.settings import current_config, uses
 from wordbias.wordlists.queries import Query, QueryLike, as_queries
 
 QueriesLike = os.PathLike[str] | QueryLike | Sequence[QueryLike]
@@ -71,6 +72,7 @@ _CONVENTION = (
 
 
 @public
+@uses("device", "precision")
 def ceat(
     model: ModelLike | Representations,
     sentences: TextsLike | None = None,
@@ -92,8 +94,6 @@ def ceat(
     adapter: AdapterLike | None = None,
     setting: str | Sequence[str] = (),
     force: bool = False,
-    device: str | None = None,
-    precision: str | None = None,
     random_init: int | None = None,
     save: str | os.PathLike[str] | None = None,
     seed: int = 0,
@@ -152,10 +152,6 @@ def ceat(
         Setting of the adapter, such as L11-11101; may be repeated.
     force : bool
         Use the adapter even if it was fitted on another model.
-    device : str, optional
-        auto, cpu, cuda or mps.  [default: auto, the first available of cuda, mps, cpu]
-    precision : str, optional
-        Precision of the model.  [default: float32]
     random_init : int, optional
         Use random weights of this seed, as a baseline.
     save : path, optional
@@ -192,9 +188,10 @@ def ceat(
     >>> wb.ceat(reps, stimuli=query, draws=100)["ceat"][0].details["layer"]
     12
     """
+    how = current_config()
     queries = _queries(stimuli)
     kind = variance or ("released" if as_published else "standard-error")
-    settings = Settings(draws, cast("Variance", kind), min_sentences, swap_roles, seed)
+    how_tested = Settings(draws, cast("Variance", kind), min_sentences, swap_roles, seed)
     of_models = {
         "sentences": sentences,
         "column": column,
@@ -205,8 +202,8 @@ def ceat(
         "window": window,
         "max-length": max_length,
         "save": save,
-        "device": device,
-        "precision": precision,
+        "device": typed_setting("device"),
+        "precision": typed_setting("precision"),
         "random-init": random_init,
         "adapter": adapter,
         "setting": setting or None,
@@ -241,15 +238,15 @@ def ceat(
         encoder = load_encoder(
             model,
             fitted,
-            device=device,
-            precision=precision,
+            device=how.device,
+            precision=how.precision,
             random_init=random_init,
             force=force,
             name=path_of(adapter) or "adapter",
         )
         removals = [] if fitted is None else [removal_of(encoder, fitted, name) for name in names]
         default = AS_PUBLISHED if as_published else ContextSettings()
-        how = ContextSettings(
+        contexts = ContextSettings(
             which_layers(layers, range(encoder.layers + 1), "last"),
             default.subword if subword is None else subword,
             default.special_tokens if special_tokens is None else special_tokens,
@@ -257,10 +254,10 @@ def ceat(
             max_length,
             template or "",
         )
-        encoded = encode_contexts(encoder, read, how)
+        encoded = encode_contexts(encoder, read, contexts)
         found = encoded.representations
         chosen = found.layers
-        several = [found, *(_behind(one, encoder, read, how) for one in removals)]
+        several = [found, *(_behind(one, encoder, read, contexts) for one in removals)]
         said = [one.said(chosen) for one in removals]
         if save is not None:
             several[-1].save(save)
@@ -276,7 +273,7 @@ def ceat(
             **({} if fitted is None else {"adapter": about_adapter(adapter, fitted)}),
         }
     try:
-        rows_of = [measured(one, queries, settings, chosen) for one in several]
+        rows_of = [measured(one, queries, how_tested, chosen) for one in several]
     except KeyboardInterrupt:
         if save is None:
             raise

@@ -30,6 +30,7 @@ from wordbias.functions.inputs import (
     input_facts,
     open_subject,
     path_of,
+    reading,
 )
 from wordbias.functions.report import report_of
 from wordbias.measures.evaluate import evaluate_panels
@@ -41,6 +42,7 @@ from wordbias.pages.plots import check_plot
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
 from wordbias.rows import Source, read_source, source_of
+from wordbias.settings import READS_VECTORS, STARTS_PROCESSES, current_config, uses
 from wordbias.wordlists import Attribute, GroupsLike
 from wordbias.workers import Workers
 
@@ -53,6 +55,7 @@ Inputs = Mapping[str, Mapping[str, Any]]
 
 
 @public
+@uses(*READS_VECTORS, *STARTS_PROCESSES)
 def compare(
     *rows: str | os.PathLike[str] | Report | EmbeddingLike,
     method: str = "pearson",
@@ -63,11 +66,6 @@ def compare(
     measure: bool = False,
     original: EmbeddingLike | None = None,
     groups: GroupsLike | None = None,
-    skip_bad: bool = False,
-    allow_pickle: bool = False,
-    cache: bool = True,
-    jobs: int | None = None,
-    backend: str = "loky",
     seed: int = 0,
 ) -> Report:
     """Correlate the measures in ``rows`` over the embeddings, as Dawkins (2021) does in Table 5.
@@ -100,16 +98,6 @@ def compare(
         With ``measure``: embedding before debiasing.
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
-    skip_bad : bool
-        Drop and count rows that cannot be used.
-    allow_pickle : bool
-        Open gensim .kv files, which are pickles and can run any code.
-    cache : bool
-        Cache parsed text; later calls memory-map it.
-    jobs : int, optional
-        Number of processes.  [default: 1; on a cluster all workers]
-    backend : str
-        Where to run: here (loky), or on the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
     seed : int
         Seed of everything random.
 
@@ -139,6 +127,7 @@ def compare(
     >>> wb.compare(*reports, only="midb-rms,midb-abs")["correlation"][0].details["n"]
     3
     """
+    how = current_config()
     rows = _one_by_one(rows)
     for_measuring = {"--original": original, "--groups": groups}
     for option, value in for_measuring.items():
@@ -152,7 +141,7 @@ def compare(
         refuse_same({"--plot": drawn}, read)
     measured: Sequence[Row] = []
     if measure:
-        read_options, workers = ReadOptions(cache, skip_bad, allow_pickle), Workers(jobs, backend)
+        read_options, workers = reading(), Workers(how.jobs, how.backend)
         embeddings = cast("Sequence[EmbeddingLike]", rows)
         measured, inputs = _measured(embeddings, original, groups, read_options, workers, seed)
         sources = [Source("what was measured", "measured", "", [row.to_dict() for row in measured])]

@@ -8,21 +8,20 @@ from wordbias.arguments import check_choice
 from wordbias.calls import public
 from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.formats import WRITABLE, Kind
-from wordbias.functions.inputs import ReadOptions, open_subject
+from wordbias.functions.inputs import open_subject, reading
 from wordbias.methods.transform import Identity
 from wordbias.rendering import how_many
 from wordbias.results import Report
+from wordbias.settings import READS_VECTORS, uses
 
 
 @public
+@uses(*READS_VECTORS)
 def convert(
     source: EmbeddingLike,
     target: str | os.PathLike[str],
     *,
     to: Kind | None = None,
-    skip_bad: bool = False,
-    allow_pickle: bool = False,
-    cache: bool = True,
 ) -> Embedding:
     """Convert the vectors in ``source`` to ``target``.
 
@@ -42,12 +41,6 @@ def convert(
         The file to write.
     to : str, optional
         Format to write.  [default: by ``target``'s suffix]
-    skip_bad : bool
-        Drop and count rows that cannot be used.
-    allow_pickle : bool
-        Open gensim .kv files, which are pickles and can run any code.
-    cache : bool
-        Cache parsed text; later calls memory-map it.
 
     Returns
     -------
@@ -69,7 +62,7 @@ def convert(
     """
     check_choice("--to", to, (*WRITABLE, "static-model"))  # fastText's is read only
     target = os.fspath(target)
-    read_options = ReadOptions(cache, skip_bad, allow_pickle)
+    read_options = reading()
     subject = open_subject(source, read_options, output=target, kind=to, unchanged=True)
     subject.write(Identity())
     size = f"{how_many(subject.info.words, 'word')} × {subject.info.dim}"

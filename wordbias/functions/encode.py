@@ -37,9 +37,11 @@ from wordbias.probes.texts import DISTINCT, Choice, Texts, TextsLike, kept_value
 from wordbias.rendering import Table, how_many
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
+from wordbias.settings import current_config, uses
 
 
 @public
+@uses("skip_bad", "device", "precision")
 def encode(
     model: ModelLike,
     texts: TextsLike,
@@ -56,14 +58,11 @@ def encode(
     keep: Sequence[str] | None = None,
     where: Mapping[str, str | Sequence[str]] | None = None,
     limit: int | None = None,
-    skip_bad: bool = False,
     max_length: int | None = None,
     prompt: str | None = None,
     adapter: AdapterLike | None = None,
     setting: str | None = None,
     force: bool = False,
-    device: str | None = None,
-    precision: str | None = None,
     random_init: int | None = None,
     batch_tokens: int = BATCH_TOKENS,
 ) -> Representations:
@@ -118,8 +117,6 @@ def encode(
         Use only rows with this value; may be repeated.
     limit : int, optional
         Maximum number of rows.
-    skip_bad : bool
-        Drop and count rows that cannot be used.
     max_length : int, optional
         Maximum number of tokens of a text; longer ones are cut.
     prompt : str, optional
@@ -131,10 +128,6 @@ def encode(
         Setting of the adapter, such as L11-11101.  [default: the one stored in the adapter]
     force : bool
         Use the adapter even if it was fitted on another model.
-    device : str, optional
-        auto, cpu, cuda or mps.  [default: auto, the first available of cuda, mps, cpu]
-    precision : str, optional
-        Precision of the model.  [default: float32]
     random_init : int, optional
         Use random weights of this seed, as a baseline.
     batch_tokens : int
@@ -165,6 +158,7 @@ def encode(
     >>> reps[6].shape  # doctest: +SKIP
     (1, 768)
     """
+    how = current_config()
     by_word = _by_word(pooling, subword, word_column, span_columns)
     check_template(template)
     file = path_of(texts)
@@ -180,17 +174,17 @@ def encode(
         limit,
         word_column,
         None if span_columns is None else (span_columns[0], span_columns[1]),
-        skip_bad,
+        how.skip_bad,
     )
     given = load_texts(texts if file is None else located(file), choice)
     if (folder := static_folder(model)) is not None:
-        found, row = encode_static(folder, given, output, max_length, skip_bad=skip_bad)
+        found, row = encode_static(folder, given, output, max_length, skip_bad=how.skip_bad)
         return replace(found, report=_static_report(folder, file, found, row))
     encoder = load_encoder(
         model,
         fitted,
-        device=device,
-        precision=precision,
+        device=how.device,
+        precision=how.precision,
         random_init=random_init,
         force=force,
         name=path_of(adapter) or "adapter",
@@ -207,7 +201,7 @@ def encode(
     encoder = _with_prompt(encoder, prompt, settings)
     job = EncodingJob.of(encoder, given.texts, given.spans, settings)
     if lost := job.lost():
-        given = given.without({i: f"its word {why}" for i, why in lost.items()}, skip_bad)
+        given = given.without({i: f"its word {why}" for i, why in lost.items()}, how.skip_bad)
         job = EncodingJob.of(encoder, given.texts, given.spans, settings)
     chosen = job.settings.layers or ()
     for line in encoding_notes(given, job):

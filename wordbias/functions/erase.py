@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from wordbias.arguments import check_choice, check_number
 from wordbias.batches import map_rows
-from wordbias.calls import path_of, public
+from wordbias.calls import path_of, public, typed_setting
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import check_writable, refuse_same
 from wordbias.formats.rows import (
@@ -60,6 +60,7 @@ from wordbias.progress import progress
 from wordbias.rendering import how_many
 from wordbias.resources.hub import fetched
 from wordbias.results import Report
+from wordbias.settings import current_config, uses
 
 if TYPE_CHECKING:
     from wordbias.estimators import INLP, LEACE, MHD, MISP, Hard
@@ -77,6 +78,7 @@ ROUNDS_NUMBERS = 1 << 25
 
 
 @public
+@uses("jobs", "device")
 def erase(
     vectors: RowsLike | None = None,
     labels: LabelsLike | None = None,
@@ -99,8 +101,6 @@ def erase(
     text_column: str | None = None,
     sts: TextPairsLike | None = None,
     batch_tokens: int = BATCH_TOKENS,
-    device: str | None = None,
-    jobs: int | None = None,
     seed: int = 0,
 ) -> LEACE | INLP | MISP | MHD | Hard | ErasedModel:
     """Erase ``labels``, such as gender, from ``vectors``; measure on held-out rows what is left.
@@ -160,11 +160,6 @@ def erase(
         model's own task loses.
     batch_tokens : int
         With ``model``: batch size, in tokens.
-    device : str, optional
-        With ``model``: auto, cpu, cuda or mps.  [default: auto, the first available of cuda,
-        mps, cpu]
-    jobs : int, optional
-        Number of processes that write the files of a folder.  [default: 1]
     seed : int
         Seed of the held-out part, of the probes and of draws.
 
@@ -221,13 +216,22 @@ def erase(
     >>> leace.transform(x).shape
     (500, 4)
     """
+    how = current_config()
     check_choice("--method", method, ROW_METHODS)
     check_choice("--missing", missing, MISSING)
     check_number("--held-out", held_out, 0, 0.9, above=True)
     check_number("--cross-fit", 2 if cross_fit is None else cross_fit, 2, FOLDS)
-    of_models: dict[str, object] = {"sts": sts, "device": device, "text_column": text_column}
+    of_models: dict[str, object] = {
+        "sts": sts,
+        "device": typed_setting("device"),
+        "text_column": text_column,
+    }
     of_models["batch_tokens"] = None if batch_tokens == BATCH_TOKENS else batch_tokens
-    of_vectors: dict[str, object] = {"array": array, "jobs": jobs, "cross-fit": cross_fit}
+    of_vectors: dict[str, object] = {
+        "array": array,
+        "jobs": typed_setting("jobs"),
+        "cross-fit": cross_fit,
+    }
     _check_usage(method, dims, iterations, vectors, model, of_models, of_vectors, held_out, split)
     if balance and also is None:
         raise UsageError("--balance needs --also: the task over which rows are balanced")
@@ -242,13 +246,13 @@ def erase(
             model, texts, labels, method=method, settings=settings, output=output,
             save_transform=save_transform, also=also, balance=balance, groups=groups,
             missing=missing, held_out=held_out, split=split, text_column=text_column, sts=sts,
-            batch_tokens=batch_tokens, device=device, seed=seed,
+            batch_tokens=batch_tokens, device=how.device, seed=seed,
         )  # fmt: skip
     if vectors is None:
         raise UsageError("vectors: give rows of vectors, or --model and --texts")
     path = path_of(vectors)
     rows = open_rows(vectors if path is None else fetched(path), array=array)
-    _check_output(rows, labels, path_of(output), path_of(save_transform), jobs)
+    _check_output(rows, labels, path_of(output), path_of(save_transform), typed_setting("jobs"))
     labelled = Labelled.of(rows, labels, missing)
     tasks = {} if also is None else columns_of("--also", also, rows)
     belongs = None if groups is None else groups_of(groups, rows, labelled)
@@ -283,7 +287,7 @@ def erase(
         prints = [fingerprint_of(Chain((one,)), origin, None, array) for one in (fitted, *others)]
         prints += [hashlib.sha256(folds.numbers.tobytes()).hexdigest()] if cross_fit else []
         transform = by_row if cross_fit else by_row.maps[0]
-        written = rewrite_rows(rows, output, transform, fingerprint="+".join(prints), jobs=jobs)
+        written = rewrite_rows(rows, output, transform, fingerprint="+".join(prints), jobs=how.jobs)
     if save_transform is not None:  # last, so that it never stands without the rows of its call
         save_chain(save_transform, chain, origin)
     counts = {"n": rows.n, "dim": rows.dim, "training": int((part == 1).sum()),

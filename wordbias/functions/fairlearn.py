@@ -18,6 +18,7 @@ from wordbias.outcomes.inputs import Examples, load_columns
 from wordbias.progress import progress
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
+from wordbias.settings import current_config, uses
 from wordbias.statistics import SAMPLES
 
 MetricFrame = Any
@@ -32,6 +33,7 @@ _MOST_CLASSES = 100
 
 
 @public
+@uses("skip_bad")
 def to_fairlearn(
     predictions: Examples | ArrayLike,
     predicted: str | ArrayLike = "predicted",
@@ -40,7 +42,6 @@ def to_fairlearn(
     label: str = "label",
     groups: Sequence[Any] | None = None,
     positive: str | int | None = None,
-    skip_bad: bool = False,
 ) -> MetricFrame:
     """Return predictions as a MetricFrame of fairlearn.
 
@@ -63,8 +64,6 @@ def to_fairlearn(
         Groups to compare.  [default: all, sorted]
     positive : str or int, optional
         Class whose rates the frame has.  [default: every class; then "nurse: tpr" is one of them]
-    skip_bad : bool
-        Leave out rows that cannot be used.
 
     Returns
     -------
@@ -91,11 +90,12 @@ def to_fairlearn(
     >>> float(frame.difference()["tpr"])
     1.0
     """
+    how = current_config()
     metrics = need("fairlearn.metrics", extra="fairlearn", purpose="A MetricFrame")
     from sklearn.metrics import accuracy_score, f1_score, precision_score
 
     names, table = columns_of(predictions, label, predicted, group, groups)
-    read = load_columns(table, names, skip_bad=skip_bad, what="predictions")
+    read = load_columns(table, names, skip_bad=how.skip_bad, what="predictions")
     y, r, z = (np.array(read.cells[name]) for name in names)
     order = None if groups is None else list(map(str, groups))
     confusion = Confusion.of(y, r, z, order=order)

@@ -37,6 +37,7 @@ from wordbias.outcomes.inputs import (
 from wordbias.outcomes.metrics import Settings
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
+from wordbias.settings import current_config, uses
 from wordbias.statistics import SAMPLES
 
 LABELS = {
@@ -54,6 +55,7 @@ _DISTANCES = {
 
 
 @public
+@uses("skip_bad")
 def fairness(
     predictions: Examples | ArrayLike,
     predicted: str | ArrayLike = "predicted",
@@ -70,7 +72,6 @@ def fairness(
     as_published: bool = False,
     classes: bool = False,
     draws: int = SAMPLES,
-    skip_bad: bool = False,
     seed: int = 0,
 ) -> Report:
     """Measure whether a classifier treats groups, such as women and men, alike.
@@ -113,8 +114,6 @@ def fairness(
         Show each class as well.
     draws : int
         Number of bootstrap samples; 0 for no intervals.
-    skip_bad : bool
-        Drop and count rows that cannot be used.
     seed : int
         Seed of everything random.
 
@@ -145,6 +144,7 @@ def fairness(
     >>> [row.value for row in report["tpr-gap"] if row.details["set"] == "surgeon"]
     [-1.0]
     """
+    how = current_config()
     if train is not None and shares is not None:
         raise UsageError("choose one of --train and --shares")
     if share_column is not None and shares is None:
@@ -152,14 +152,14 @@ def fairness(
     if costs is not None and distance is not None:
         raise UsageError("choose one of --costs and --distance")
     names, table = columns_of(predictions, label, predicted, group, groups, unit)
-    read = load_columns(table, names, skip_bad=skip_bad, what="predictions")
+    read = load_columns(table, names, skip_bad=how.skip_bad, what="predictions")
     order = None if groups is None else list(map(str, groups))
     y, r, z, *units = (read.cells[name] for name in names)
     confusion = Confusion.of(y, r, z, order=order, units=units[0] if units else None)
 
     inputs, notes, source, known = {"predictions": _facts(read)}, list[str](), EVALUATED, None
     if train is not None:
-        columns = _training(train, names, skip_bad, in_arrays=table is not predictions)
+        columns = _training(train, names, how.skip_bad, in_arrays=table is not predictions)
         labels, of = columns.cells.values()
         path = path_of(train)
         source = f"the training data {'given' if path is None else path}"

@@ -12,18 +12,20 @@ from wordbias.errors import need
 from wordbias.functions.inputs import Written
 from wordbias.functions.nli_models import open_pairs
 from wordbias.nli.pairs import PairsLike
-from wordbias.nli.recipes import PRECISIONS, is_half
+from wordbias.nli.recipes import is_half
 from wordbias.pretrained import ModelLike
 from wordbias.progress import set_quiet
 from wordbias.rendering import Table
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
+from wordbias.settings import current_config, uses
 from wordbias.statistics import majority_share, wilson
 
 _PURPOSE = "Fine-tuning an encoder"
 
 
 @public
+@uses("device", "precision")
 def fine_tune(
     model: ModelLike,
     *,
@@ -39,8 +41,6 @@ def fine_tune(
     warmup: float | None = None,
     decay: float | None = None,
     every: int | None = None,
-    device: str | None = None,
-    precision: str = PRECISIONS[0],
     seed: int = 0,
 ) -> Written:
     """Train a classification head on ``model``, a Hugging Face encoder: NLI or next sentence.
@@ -84,10 +84,6 @@ def fine_tune(
         Weight decay of matrices.  [default: .01]
     every : int, optional
         Steps between evaluations on dev, each with a checkpoint.  [default: 1000]
-    device : str, optional
-        auto, cpu, cuda or mps.  [default: auto, the first available of cuda, mps, cpu]
-    precision : str
-        Precision of matrix products.
     seed : int
         Seed of everything random.
 
@@ -111,8 +107,8 @@ def fine_tune(
     ... )
     >>> wb.project(trained)  # doctest: +SKIP
     """
+    how = current_config()
     check_choice("--task", task, TASKS)
-    check_choice("--precision", precision, PRECISIONS)
     check_number("--rate", rate, 0, above=True)
     check_number("--warmup", warmup, 0, 1)
     need("torch", extra="contextual", purpose=_PURPOSE)
@@ -134,10 +130,10 @@ def fine_tune(
         decay=decay,
         every=every,
         seed=seed,
-        half=is_half(precision),
+        half=is_half(how.precision),
     )
     before = tuning.is_finished(folder)
-    tuned, headed = tuning.fine_tune(task, model, data, judged, recipe, folder, device)
+    tuned, headed = tuning.fine_tune(task, model, data, judged, recipe, folder, how.device)
     low, high = wilson(tuned.accuracy, len(judged))
     row = Row(
         Path(folder).name,

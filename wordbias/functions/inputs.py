@@ -47,6 +47,7 @@ from wordbias.rendering import how_many
 from wordbias.resources import located
 from wordbias.resources.hub import is_address, title
 from wordbias.results import Report
+from wordbias.settings import current_config
 
 EmbeddingsLike = EmbeddingLike | Sequence[EmbeddingLike] | Mapping[str, EmbeddingLike] | None
 """One embedding or several, also as a mapping from their names in results; none is the sample."""
@@ -60,6 +61,12 @@ class ReadOptions:
     cache: bool = True
     skip_bad: bool = False
     allow_pickle: bool = False
+
+
+def reading() -> ReadOptions:
+    """Return how `wordbias.config` says that files are read."""
+    how = current_config()
+    return ReadOptions(how.cache, how.skip_bad, how.allow_pickle)
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from wordbias.calls import public
 from wordbias.embedding import Embedding, EmbeddingLike
-from wordbias.functions.inputs import ReadOptions, open_subject
+from wordbias.functions.inputs import open_subject, reading
+from wordbias.settings import READS_VECTORS, uses
 
 
 @public
+@uses(*READS_VECTORS)
 def load(
     source: EmbeddingLike | None = None,
-    *,
-    skip_bad: bool = False,
-    allow_pickle: bool = False,
-    cache: bool = True,
 ) -> Embedding:
     """Load word vectors of any known format.
 
@@ -25,12 +23,6 @@ def load(
         a static model (model2vec, StaticEmbedding), of which the tokens that are words are loaded;
         the name of vectors that `fetch` downloaded; or the place of any of these on the hub,
         ``hf://owner/name``. By default the sample that comes with wordbias.
-    skip_bad : bool
-        Drop and count rows that cannot be used.
-    allow_pickle : bool
-        Open gensim .kv files, which are pickles and can run any code.
-    cache : bool
-        Cache parsed text; later calls memory-map it.
 
     Returns
     -------
@@ -49,4 +41,4 @@ def load(
     >>> emb[["she", "he"]].shape
     (2, 100)
     """
-    return open_subject(source, ReadOptions(cache, skip_bad, allow_pickle)).embedding
+    return open_subject(source, reading()).embedding

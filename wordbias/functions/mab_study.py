@@ -12,7 +12,7 @@ from wordbias.calls import note, path_of, public
 from wordbias.errors import UsageError, need
 from wordbias.formats.files import check_output_folder, check_writable, refuse_same, replacing
 from wordbias.functions.arms import ArmsLike, open_arms
-from wordbias.functions.inputs import ReadOptions, names_of
+from wordbias.functions.inputs import names_of, reading
 from wordbias.functions.lists import templates_of
 from wordbias.functions.mab_eval import ALL, CHOICES, groups_of, probability_columns
 from wordbias.functions.nli_models import open_pairs
@@ -31,7 +31,7 @@ from wordbias.nli.differences import (
 )
 from wordbias.nli.mab import BIAS, MEANS
 from wordbias.nli.pairs import PairsLike, load_pairs
-from wordbias.nli.recipes import PRECISIONS, is_half, recipe_named
+from wordbias.nli.recipes import is_half, recipe_named
 from wordbias.nli.study_means import (
     QUALITY,
     correlations_with_error,
@@ -43,6 +43,7 @@ from wordbias.nli.test_sets import GENDERS
 from wordbias.rendering import Table, how_many
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
+from wordbias.settings import READS_VECTORS, STARTS_PROCESSES, current_config, uses
 from wordbias.word_tasks import find_sets
 from wordbias.wordlists import Attribute, GroupsLike, Templates
 from wordbias.workers import Workers
@@ -62,6 +63,7 @@ _TITLES = {
 
 @public
 @names_families
+@uses(*READS_VECTORS, *STARTS_PROCESSES, "device", "precision")
 def mab_study(
     embeddings: ArmsLike,
     *,
@@ -88,13 +90,6 @@ def mab_study(
     trust_rows: bool = False,
     sembias: str | os.PathLike[str] | None = None,
     sets: Places = (),
-    device: str | None = None,
-    precision: str = PRECISIONS[0],
-    jobs: int | None = None,
-    backend: str = "loky",
-    skip_bad: bool = False,
-    allow_pickle: bool = False,
-    cache: bool = True,
 ) -> Report:
     """Repeat the study of Dawkins (2021) on ``embeddings``, of which the first is the original.
 
@@ -202,21 +197,6 @@ def mab_study(
         The SemBias test set, which wordbias may not distribute.
     sets : path, fetched name, or several
         Folder or file of test sets for the vectors' quality.
-    device : str, optional
-        auto, cpu, cuda or mps.  [default: auto, the first available of cuda, mps, cpu]
-    precision : str
-        Precision of matrix products.
-    jobs : int, optional
-        Number of models trained at once on a CPU, and of embeddings measured at once.  [default:
-        --threads for models, 1 for embeddings; on a cluster all workers]
-    backend : str
-        Where to run: here (loky), or on the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
-    skip_bad : bool
-        Drop and count rows that cannot be used.
-    allow_pickle : bool
-        Open gensim .kv files, which are pickles and can run any code.
-    cache : bool
-        Cache parsed text; later calls memory-map it.
 
     Returns
     -------
@@ -251,15 +231,16 @@ def mab_study(
     ...     output="study",
     ... )  # doctest: +SKIP
     """
+    how = current_config()
     folder, figure = Path(output), path_of(plot)
     _check_outputs(folder, figure, {"--train": train, "--dev": dev, "--test": test}, seeds)
     check_choice("--set", set, CHOICES)
-    half, templates = is_half(precision), None if lists is None else templates_of(lists)
+    half, templates = is_half(how.precision), None if lists is None else templates_of(lists)
     chosen, seeds = recipe_named(recipe, epochs=epochs), list(dict.fromkeys(seeds_of(seeds)))
     for option, count in (("--null", null), ("--seed-lists", seed_lists)):
         if count is not None:
             _check_draws(option, count, seeds)
-    read_options, workers = ReadOptions(cache, skip_bad, allow_pickle), Workers(jobs, backend)
+    read_options, workers = reading(), Workers(how.jobs, how.backend)
     opened = open_arms(embeddings, seeds, read_options)
     need("torch", extra="torch", purpose="The study")
     from wordbias.nli import arms, study
@@ -305,7 +286,7 @@ def mab_study(
     missing = study.skipped(plan)
     for line in missing:
         note(line)
-    rows = study.run(plan, device=device, workers=workers)
+    rows = study.run(plan, device=how.device, workers=workers)
     related = correlations_with_error(rows, signed=as_published)
     correlated = any(row.value is not None for row in related)
     closing = [f"Kept in {folder}: models, rows, {_STORED}."]

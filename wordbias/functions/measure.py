@@ -10,10 +10,10 @@ from wordbias.embedding import EmbeddingLike
 from wordbias.errors import UsageError
 from wordbias.functions.inputs import (
     EmbeddingsLike,
-    ReadOptions,
     as_list,
     input_facts,
     open_subject,
+    reading,
 )
 from wordbias.functions.lists import vocabulary_of
 from wordbias.functions.tables import lists_tables, measures_tables, words_tables
@@ -27,12 +27,14 @@ from wordbias.measures.word_lists import REDRAWN, with_lists
 from wordbias.methods.diagnosis import subspace_cautions
 from wordbias.resources import located
 from wordbias.results import Report, Row
+from wordbias.settings import READS_VECTORS, STARTS_PROCESSES, current_config, uses
 from wordbias.wordlists import Attribute, GroupsLike, notes_on_language, resolve
 from wordbias.workers import Workers
 
 
 @public
 @names_families
+@uses(*READS_VECTORS, *STARTS_PROCESSES)
 def measure(
     embeddings: EmbeddingsLike = None,
     *,
@@ -52,11 +54,6 @@ def measure(
     groups: GroupsLike | None = None,
     vocab: str | os.PathLike[str] | Sequence[str] | None = None,
     strict_vocab: bool = False,
-    skip_bad: bool = False,
-    allow_pickle: bool = False,
-    cache: bool = True,
-    jobs: int | None = None,
-    backend: str = "loky",
     seed: int = 0,
 ) -> Report:
     """Measure the bias of ``embeddings``: the row of Dawkins (2021), Table 6, with 95 % intervals.
@@ -117,16 +114,6 @@ def measure(
         published lists of gendered words (wordbias fetch bolukbasi-lists gn-glove-lists).
     strict_vocab : bool
         Use the stricter word filter of Gonen and Goldberg.
-    skip_bad : bool
-        Drop and count rows that cannot be used.
-    allow_pickle : bool
-        Open gensim .kv files, which are pickles and can run any code.
-    cache : bool
-        Cache parsed text; later calls memory-map it.
-    jobs : int, optional
-        Number of processes.  [default: 1; on a cluster all workers]
-    backend : str
-        Where to run: here (loky), or on the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
     seed : int
         Seed of everything random.
 
@@ -150,6 +137,7 @@ def measure(
     >>> round(report["midb-rms"][0].value, 2)
     0.23
     """
+    how = current_config()
     single = words is not None or extremes is not None
     if only is not None and not only:
         raise UsageError("--only: is empty, so that nothing would be measured; name measures")
@@ -160,7 +148,7 @@ def measure(
             f"--seed-lists is for {', '.join(REDRAWN)}, but only "
             f"{', '.join(families) or 'single words'} is measured"
         )
-    read_options = ReadOptions(cache, skip_bad, allow_pickle)
+    read_options = reading()
     subjects = [open_subject(one, read_options) for one in as_list(embeddings)]
     before = None if original is None else open_subject(original, read_options)
     attribute = Attribute.load(groups)
@@ -183,7 +171,7 @@ def measure(
         families = STANDARD
     questions = SemBias.load(located(os.fspath(sembias))) if sembias else None
     isolated = 0.0 if isolated_zero or as_published else 1.0
-    workers = Workers(jobs, backend)
+    workers = Workers(how.jobs, how.backend)
     rows = evaluate_panels(
         panels, families, sembias=questions, chance=chance, isolated=isolated, workers=workers
     )

@@ -11,7 +11,7 @@ from wordbias.calls import public
 from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import UsageError
 from wordbias.formats.files import refuse_same
-from wordbias.functions.inputs import ReadOptions, Subject, open_subject, path_of
+from wordbias.functions.inputs import Subject, open_subject, path_of, reading
 from wordbias.functions.lists import vocabulary_of
 from wordbias.functions.tables import (
     components_table,
@@ -25,11 +25,13 @@ from wordbias.methods.effect import Study, chance_levels, study
 from wordbias.methods.words import listed_words
 from wordbias.rendering import how_many
 from wordbias.results import Report
+from wordbias.settings import READS_VECTORS, uses
 from wordbias.vocabulary import SIZE, choose_vocabulary
 from wordbias.wordlists import Attribute, GroupsLike, candidates, notes_on_language
 
 
 @public
+@uses(*READS_VECTORS)
 def misp(
     embedding: EmbeddingLike | None = None,
     *,
@@ -46,9 +48,6 @@ def misp(
     groups: GroupsLike | None = None,
     vocab: str | os.PathLike[str] | Sequence[str] | None = None,
     strict_vocab: bool = False,
-    skip_bad: bool = False,
-    allow_pickle: bool = False,
-    cache: bool = True,
     seed: int = 0,
 ) -> Embedding:
     """Measure the bias of ``embedding``, gender by default, remove it with MISP, write the result.
@@ -108,12 +107,6 @@ def misp(
         published lists of gendered words (wordbias fetch bolukbasi-lists gn-glove-lists).
     strict_vocab : bool
         Use the stricter word filter of Gonen and Goldberg.
-    skip_bad : bool
-        Drop and count rows that cannot be used.
-    allow_pickle : bool
-        Open gensim .kv files, which are pickles and can run any code.
-    cache : bool
-        Cache parsed text; later calls memory-map it.
     seed : int
         Seed of everything random.
 
@@ -144,7 +137,7 @@ def misp(
     given, specific = vocabulary_of(vocab, attribute)
     subject = open_subject(
         embedding,
-        ReadOptions(cache, skip_bad, allow_pickle),
+        reading(),
         head=SIZE if given is None else 0,
         wanted=listed_words(attribute) | candidates(given or ()),
         output=output,

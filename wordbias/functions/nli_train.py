@@ -21,12 +21,14 @@ from wordbias.functions.inputs import (
     each_once,
     open_subject,
     path_of,
+    reading,
 )
 from wordbias.functions.nli_models import open_pairs
 from wordbias.nli.pairs import PairsLike, load_pairs, pairs_name
-from wordbias.nli.recipes import PRECISIONS, Recipe, is_half, recipe_named
+from wordbias.nli.recipes import Recipe, is_half, recipe_named
 from wordbias.rendering import Table
 from wordbias.results import Report, Row, number
+from wordbias.settings import READS_VECTORS, STARTS_PROCESSES, current_config, uses
 from wordbias.workers import Workers
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 
 @public
+@uses(*READS_VECTORS, *STARTS_PROCESSES, "device", "precision")
 def nli_train(
     embeddings: EmbeddingsLike = None,
     *,
@@ -51,13 +54,6 @@ def nli_train(
     no_intra: bool = False,
     patience: int | None = None,
     raw: bool = False,
-    device: str | None = None,
-    precision: str = PRECISIONS[0],
-    jobs: int | None = None,
-    backend: str = "loky",
-    skip_bad: bool = False,
-    allow_pickle: bool = False,
-    cache: bool = True,
 ) -> Written:
     """Train decomposable attention (Parikh et al. 2016) on ``embeddings``, one model for each seed.
 
@@ -100,20 +96,6 @@ def nli_train(
         Early stopping: number of epochs without improvement on dev.
     raw : bool
         Leave the vectors as they are, not scaled to length one.
-    device : str, optional
-        auto, cpu, cuda or mps.  [default: auto, the first available of cuda, mps, cpu]
-    precision : str
-        Precision of matrix products.
-    jobs : int, optional
-        Number of models trained at once on a CPU.  [default: --threads; on a cluster all workers]
-    backend : str
-        Where to run: here (loky), or on the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
-    skip_bad : bool
-        Drop and count rows that cannot be used.
-    allow_pickle : bool
-        Open gensim .kv files, which are pickles and can run any code.
-    cache : bool
-        Cache parsed text; later calls memory-map it.
 
     Returns
     -------
@@ -146,6 +128,7 @@ def nli_train(
     ... )  # doctest: +SKIP
     >>> wb.mab_eval(model=model)  # doctest: +SKIP
     """
+    how = current_config()
     sources, target = each_once(embeddings), os.fspath(output)
     order = list(dict.fromkeys(seeds_of(seeds)))
     given = {"train": train, "dev": dev} | ({} if test is None else {"test": test})
@@ -159,7 +142,7 @@ def nli_train(
         intra=False if no_intra else None,
         patience=patience,
     )
-    half = is_half(precision)
+    half = is_half(how.precision)
     read = {f"EMBEDDING {path_of(one)}": path_of(one) for one in sources}
     refuse_same({"-o": target}, read | {f"--{name}": path_of(one) for name, one in given.items()})
     folder, file = _outputs(target, len(sources) * len(order))
@@ -167,10 +150,10 @@ def nli_train(
     from wordbias.nli.jobs import Data, accuracy_rows, plan_jobs
     from wordbias.nli.train import train_all
 
-    find_device(device)
+    find_device(how.device)
     data = Data.of({name: load_pairs(open_pairs(one)) for name, one in given.items()})
     inputs: dict[str, dict[str, Any]] = {}
-    opened = _open_each(sources, ReadOptions(cache, skip_bad, allow_pickle), inputs)
+    opened = _open_each(sources, reading(), inputs)
     planned = plan_jobs(opened, order, data, chosen, folder, half=half, raw=raw)
     if file is not None:
         planned = [replace(planned[0], output=file)]
@@ -180,9 +163,9 @@ def nli_train(
             data.encoded["train"],
             data.encoded["dev"],
             chosen,
-            device=device,
+            device=how.device,
             half=half,
-            workers=Workers(jobs, backend),
+            workers=Workers(how.jobs, how.backend),
         )
     rows = [row for job in planned for row in accuracy_rows(job, data)]
     about = {

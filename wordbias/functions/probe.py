@@ -8,10 +8,10 @@ from itertools import permutations
 from typing import TYPE_CHECKING, cast
 
 from wordbias.arguments import seeds_of
-from wordbias.calls import note, public
+from wordbias.calls import note, public, typed_setting
 from wordbias.errors import UsageError
 from wordbias.formats import is_static_model
-from wordbias.functions.inputs import ReadOptions, path_of
+from wordbias.functions.inputs import ReadOptions, path_of, reading
 from wordbias.functions.labelled_vectors import (
     CellsLike,
     Labelled,
@@ -39,6 +39,7 @@ from wordbias.probes.texts import TextsLike
 from wordbias.probes.train import Recipe
 from wordbias.rendering import Table
 from wordbias.results import Report, Row, number
+from wordbias.settings import READS_VECTORS, STARTS_PROCESSES, current_config, uses
 from wordbias.workers import Workers
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
 
 @public
+@uses(*READS_VECTORS, *STARTS_PROCESSES, "device")
 def probe(
     vectors: ManyVectorsLike | ModelLike = None,
     labels: CellsLike | Mapping[str, str] | None = None,
@@ -79,13 +81,7 @@ def probe(
     rate: float = 1e-3,
     scale: bool = True,
     as_published: bool = False,
-    device: str | None = None,
     plot: str | os.PathLike[str] | None = None,
-    jobs: int | None = None,
-    backend: str = "loky",
-    skip_bad: bool = False,
-    allow_pickle: bool = False,
-    cache: bool = True,
 ) -> Report:
     """Measure how easily a label, such as gender, is read off ``vectors``: compression.
 
@@ -165,21 +161,8 @@ def probe(
     as_published : bool
         Use the last weights, not the best, and vectors as they are, as the released code does. Both
         compressions are always printed.
-    device : str, optional
-        For a model or an MLP probe: auto, cpu, cuda or mps.  [default: auto, the first available of
-        cuda, mps, cpu]
     plot : path, optional
         Draw the code length over the data: .png, .pdf or .svg.
-    jobs : int, optional
-        Number of processes.  [default: 1; on a cluster all workers]
-    backend : str
-        Where to run: here (loky), or on the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
-    skip_bad : bool
-        Drop and count rows that cannot be used.
-    allow_pickle : bool
-        Open gensim .kv files, which are pickles and can run any code.
-    cache : bool
-        Cache parsed text; later calls memory-map it.
 
     Returns
     -------
@@ -210,7 +193,14 @@ def probe(
     >>> report["compression"][0].value > 2
     True
     """
-    of_codes = {"fractions": fractions, "groups": groups, "dev": dev, "plot": plot, "jobs": jobs}
+    how = current_config()
+    of_codes = {
+        "fractions": fractions,
+        "groups": groups,
+        "dev": dev,
+        "plot": plot,
+        "jobs": typed_setting("jobs"),
+    }
     _refuse_unused(mdl, of_codes, split)
     of_texts = {
         "where": where or None,
@@ -222,6 +212,7 @@ def probe(
         "force": force,
     }
     _refuse_model_options(vectors, texts, of_texts, names or array is not None)
+    device = typed_setting("device")
     if probe == "linear" and texts is None and device not in (None, "cpu"):
         raise UsageError(
             f"--device={device} is for --probe=mlp; a linear probe is trained on the cpu"
@@ -235,7 +226,7 @@ def probe(
     scale = scale and not as_published
     order = seeds_of(seeds)
     shares = _shares(fractions)
-    read_options = ReadOptions(cache, skip_bad, allow_pickle)
+    read_options = reading()
     after: list[After] = []
     if texts is None:
         given = cast("ManyVectorsLike", vectors)
@@ -255,8 +246,8 @@ def probe(
             template=template,
             where=where,
             limit=limit,
-            skip_bad=skip_bad,
-            device=device,
+            skip_bad=how.skip_bad,
+            device=how.device,
         )
         inputs = [before, before.random(order[0])] if random else [before]
     uneven = [] if scale else [*(line for one in inputs for line in _uneven(one)), *_apart(inputs)]
@@ -273,7 +264,7 @@ def probe(
         if mdl:
             codes = online_codes_in_processes(
                 examples,
-                Workers(jobs, backend),
+                Workers(how.jobs, how.backend),
                 seeds=order,
                 recipe=recipe,
                 fractions=shares,
@@ -281,7 +272,7 @@ def probe(
                 dev=None if dev is None else one.places("--dev", dev),
                 types=one.codes("--types", types),
                 control=control,
-                device=device,
+                device=how.device,
             )
             return code_rows(examples, codes, one_layer=one.one_layer)
         probed = probe_accuracy(
@@ -291,7 +282,7 @@ def probe(
             split=None if split is None else one.column("--split", split),
             types=one.codes("--types", types),
             control=control,
-            device=device,
+            device=how.device,
         )
         return accuracy_rows(examples, probed, one_layer=one.one_layer)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from wordbias.arguments import check_choice
-from wordbias.calls import current, note, public
+from wordbias.calls import current, note, public, typed_setting
 from wordbias.contextual.adapters import (
     Adapter,
     depth,
@@ -78,6 +78,7 @@ from wordbias.probes.sentence_transformers import is_sentence_transformer
 from wordbias.probes.texts import TextsLike
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
+from wordbias.settings import current_config, uses
 from wordbias.wordlists import GroupsLike
 
 _TOGETHER = (
@@ -91,6 +92,7 @@ _REDRAWN = (
 
 
 @public
+@uses("skip_bad", "device")
 def project(
     model: ModelLike,
     *,
@@ -116,8 +118,6 @@ def project(
     null: int | None = None,
     seed_lists: int | None = None,
     batch: int = BATCH,
-    device: str | None = None,
-    skip_bad: bool = False,
     seed: int = 0,
 ) -> Adapter:
     """Fit what removes gender, or another label, inside an encoder or a decoder: an adapter.
@@ -200,10 +200,6 @@ def project(
         depend on which pairs were listed.
     batch : int
         Batch size, in sentences.
-    device : str, optional
-        auto, cpu, cuda or mps.  [default: auto, the first available of cuda, mps, cpu]
-    skip_bad : bool
-        With ``texts``: drop and count rows that cannot be used.
     seed : int
         Seed of everything random.
 
@@ -236,6 +232,7 @@ def project(
     ...     model(**inputs)
     >>> adapter = wb.project("gpt2", texts="bios.tsv", labels="gender")  # doctest: +SKIP
     """
+    how = current_config()
     check_choice("--head", head, list(HEADS))
     output, export = path_of(output), path_of(export)
     named = sites if sites is None or isinstance(sites, str) else ",".join(map(str, sites))
@@ -244,7 +241,7 @@ def project(
         "labels": labels,
         "text-column": text_column,
         "where": where or None,
-        "skip-bad": skip_bad,
+        "skip-bad": typed_setting("skip_bad"),
     }
     components = {"one-sided": one_sided, "unit": unit, "sent-debias": sent_debias is not None}
 
@@ -259,8 +256,8 @@ def project(
     nulls = _further_files("null", output, null)
     redraws = _further_files("lists", output, seed_lists)
     _check_files(output, export, nulls, redraws, pairs, texts, labels, sent_debias, groups)
-    given = LabelledTexts.load(texts, labels, text_column, where, limit, skip_bad)
-    target = load_target(model, device, head)
+    given = LabelledTexts.load(texts, labels, text_column, where, limit, how.skip_bad)
+    target = load_target(model, how.device, head)
     vectors = sentence_vectors(model, target.model)
     if method is None:
         decoder = is_decoder(target.model) and vectors is None
@@ -269,7 +266,7 @@ def project(
     if method != COMPONENTS:
         wanted = target.outputs() if named is None else read_sites(named, layer_count(target.model))
         _check_removals(target, wanted, setting, export, method)
-        given = None if given is None else given.readable(target.tokenizer, skip_bad)
+        given = None if given is None else given.readable(target.tokenizer, how.skip_bad)
         adapter = fit_labels(
             target,
             given,

@@ -10,17 +10,18 @@ from wordbias.calls import public
 from wordbias.errors import WordbiasError
 from wordbias.functions.inputs import (
     EmbeddingsLike,
-    ReadOptions,
     Subject,
     as_list,
     names_of,
     open_subject,
     path_of,
+    reading,
     unused,
 )
 from wordbias.rendering import Table, how_many
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
+from wordbias.settings import READS_VECTORS, uses
 from wordbias.word_tasks.analogy import Method
 from wordbias.word_tasks.similarity import Oov
 
@@ -39,6 +40,7 @@ _NAME = 24
 
 
 @public
+@uses(*READS_VECTORS)
 def quality(
     embeddings: EmbeddingsLike = None,
     *,
@@ -47,9 +49,6 @@ def quality(
     method: Method = "add",
     standardise: bool = False,
     only: str | Sequence[str] | None = None,
-    skip_bad: bool = False,
-    allow_pickle: bool = False,
-    cache: bool = True,
     seed: int = 0,
 ) -> Report:
     """Measure how good each embedding is at word similarity and analogies.
@@ -73,12 +72,6 @@ def quality(
         Delete punctuation in analogies first, as published code does: city's, citys.
     only : str or list of str, optional
         Names of the sets to use, separated by commas: men,google.
-    skip_bad : bool
-        Drop and count rows that cannot be used.
-    allow_pickle : bool
-        Open gensim .kv files, which are pickles and can run any code.
-    cache : bool
-        Cache parsed text; later calls memory-map it.
     seed : int
         Seed of everything random.
 
@@ -118,7 +111,7 @@ def quality(
     inputs: dict[str, dict[str, object]] = {}
     heading = []
     for source in sources:
-        subject = open_subject(source, ReadOptions(cache, skip_bad, allow_pickle))
+        subject = open_subject(source, reading())
         name = subject.embedding.name
         name = unused(subject.info.path if name in inputs else name, inputs)
         inputs[name] = subject.info.to_dict()

@@ -49,6 +49,7 @@ from wordbias.pretrained import ModelLike, name_of
 from wordbias.rendering import Table, as_csv, how_many
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
+from wordbias.settings import STARTS_PROCESSES, current_config, uses
 from wordbias.wordlists import GroupsLike, Templates
 from wordbias.workers import Workers
 
@@ -67,6 +68,7 @@ _FLATTERED = (
 
 
 @public
+@uses(*STARTS_PROCESSES, "device")
 def sweep(
     model: ModelLike | list[ModelLike] | None = None,
     *,
@@ -98,9 +100,6 @@ def sweep(
     as_published: bool = False,
     output: str | os.PathLike[str] | None = None,
     plot: str | os.PathLike[str] | None = None,
-    device: str | None = None,
-    jobs: int | None = None,
-    backend: str = "loky",
     seed: int = 0,
 ) -> Report:
     """Measure bias and fairness under all 74 projections of Dawkins et al. (2024), their Table 7.
@@ -183,12 +182,6 @@ def sweep(
         File for Table 7; partial results are stored beside it.
     plot : path, optional
         Draw η against S: .png, .pdf or .svg.
-    device : str, optional
-        auto, cpu, cuda or mps.  [default: auto, the first available of cuda, mps, cpu]
-    jobs : int, optional
-        Number of processes.  [default: 1; on a cluster all workers]
-    backend : str
-        Where to run: here (loky), or on the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
     seed : int
         Seed of everything random.
 
@@ -214,6 +207,7 @@ def sweep(
     >>> report = wb.sweep(table="table7.csv")  # doctest: +SKIP
     >>> report["spearman-strength-fairness"][0].value  # doctest: +SKIP
     """
+    how = current_config()
     order = [] if seeds is None else list(dict.fromkeys(seeds_of(seeds)))
     _check_usage(
         {"MODEL": model, "--stereoset": stereoset, "--nli": nli, "--snli": snli},
@@ -282,10 +276,10 @@ def sweep(
             )
             labels_next = (next_label,) if next_label else ()
             sources = [
-                run.ModelSource("next sentence", one, labels_next, device) for one in of_model
+                run.ModelSource("next sentence", one, labels_next, how.device) for one in of_model
             ]
             classes = tuple(labels or ())
-            sources += [run.ModelSource("inference", one, classes, device) for one in of_nli]
+            sources += [run.ModelSource("inference", one, classes, how.device) for one in of_nli]
             swept = {
                 name: study.SweptModel.fit(
                     source,
@@ -303,13 +297,15 @@ def sweep(
             }
             models = list(swept.values())
             heads = list(zip(models[: len(of_model)], models[len(of_model) :], strict=True))
-            found = [study.sweep(*head, data, workers=Workers(jobs, backend)) for head in heads]
+            found = [
+                study.sweep(*head, data, workers=Workers(how.jobs, how.backend)) for head in heads
+            ]
             entries = mean_entries([one.entries for one in found])
             rows = mean_rows([one.rows for one in found], order)
             names = chosen or best_names(best_by_level(entries, drop, relative=relative))
             names += [one.name for one in entries if one.level == SENT_DEBIAS]
             compared = study.compare(
-                names, heads, found, data, null or 0, order, workers=Workers(jobs, backend)
+                names, heads, found, data, null or 0, order, workers=Workers(how.jobs, how.backend)
             )
             inputs = {name: one.about for name, one in swept.items()}
             inputs["stereoset"] = {

@@ -34,6 +34,7 @@ from wordbias.glove.corpus import Corpus
 from wordbias.rendering import Table, how_many
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
+from wordbias.settings import current_config, uses
 from wordbias.text_files import parse_size, read_text
 from wordbias.vocabulary import GN_GLOVE
 from wordbias.wordlists import Attribute, GroupsLike
@@ -55,6 +56,7 @@ _SHOWN = 10
 
 
 @public
+@uses("device")
 def train_vectors(
     corpus: PathLike | Sequence[PathLike],
     *,
@@ -79,7 +81,6 @@ def train_vectors(
     memory: str = "1GB",
     batch: int | None = None,
     seed: int = 0,
-    device: str | None = None,
 ) -> Embedding:
     """Train word vectors on the text files ``corpus``, by GloVe or by GN-GloVe.
 
@@ -145,8 +146,6 @@ def train_vectors(
         times, with ``as_published`` once]
     seed : int
         Random seed.
-    device : str, optional
-        auto, cpu, cuda or mps.  [default: auto, the first available of cuda, mps, cpu]
 
     Returns
     -------
@@ -201,6 +200,7 @@ def train_vectors(
     ... )  # doctest: +SKIP
     >>> w_a = wb.debias(vectors, "gn-glove", drop_last=True)  # doctest: +SKIP
     """
+    how = current_config()
     paths = [corpus] if isinstance(corpus, (str, os.PathLike)) else list(corpus)
     kind = _check_options(output, objective, dim, distance, lists, groups, as_published)
     if as_published and groups is None and lists is None:
@@ -234,7 +234,7 @@ def train_vectors(
     from wordbias.glove.objectives import Gendered, Recipe
     from wordbias.glove.training import check_checkpoint, train
 
-    chosen = find_device(device)
+    chosen = find_device(how.device)
     recipe = Recipe(
         dim,
         float(rate),

@@ -8,7 +8,7 @@ from typing import Any
 
 from wordbias.calls import public
 from wordbias.errors import UsageError, WordbiasError
-from wordbias.functions.inputs import EmbeddingsLike, ReadOptions, by_name, names_of, open_subjects
+from wordbias.functions.inputs import EmbeddingsLike, by_name, names_of, open_subjects, reading
 from wordbias.functions.tables import p_value
 from wordbias.measures.associations import (
     AT_ONCE,
@@ -21,6 +21,7 @@ from wordbias.measures.registry import meaning
 from wordbias.measures.weat import PARTITIONS, READING, Settings
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
+from wordbias.settings import READS_VECTORS, uses
 from wordbias.wordlists import (
     GroupsLike,
     Query,
@@ -42,6 +43,7 @@ _HOLM = "p Holm is corrected for the number of tests of an embedding, even if th
 
 
 @public
+@uses(*READS_VECTORS)
 def weat(
     embeddings: EmbeddingsLike = None,
     *,
@@ -55,9 +57,6 @@ def weat(
     two_sided: bool = False,
     holm: bool = False,
     samples: int = PARTITIONS,
-    skip_bad: bool = False,
-    allow_pickle: bool = False,
-    cache: bool = True,
     seed: int = 0,
 ) -> Report:
     """Test associations between two sets of words and two others.
@@ -89,12 +88,6 @@ def weat(
         Give p corrected for the number of tests as well (Holm).
     samples : int
         Number of partitions to draw if there are too many to count.
-    skip_bad : bool
-        Drop and count rows that cannot be used.
-    allow_pickle : bool
-        Open gensim .kv files, which are pickles and can run any code.
-    cache : bool
-        Cache parsed text; later calls memory-map it.
     seed : int
         Seed of everything random.
 
@@ -154,7 +147,7 @@ def weat(
     subjects = by_name(
         open_subjects(
             embeddings,
-            ReadOptions(cache, skip_bad, allow_pickle),
+            reading(),
             wanted=set().union(*(one.candidates() for one in tested)),
         )
     )

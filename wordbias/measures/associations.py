@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.embedding import Embedding
-from wordbias.errors import WordbiasError
+from wordbias.errors import WordbiasError, unknown_name
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import BY_KEY, ideal
 from wordbias.measures.weat import (
@@ -334,6 +334,6 @@ def check_measures(measures: Sequence[str]) -> None:
     known = ", ".join(MEASURES)
     for measure in measures:
         if measure not in MEASURES:
-            raise WordbiasError(f"measure {measure!r}: expected one of {known}")
+            raise unknown_name("measure", measure, MEASURES)
     if not measures:
         raise WordbiasError(f"no measure named: expected one or more of {known}")

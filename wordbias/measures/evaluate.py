@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from wordbias.arrays import aligned
-from wordbias.errors import WordbiasError
+from wordbias.errors import WordbiasError, unknown_name
 from wordbias.measures.chance import chance_of, with_chance
 from wordbias.measures.family import Family, Key, MeasureInputs
 from wordbias.measures.panel import Panel
@@ -74,12 +74,12 @@ def check_families(only: Collection[str]) -> None:
 
     Raises
     ------
-    WordbiasError
+    UsageError
         With the first of them, and the known ones.
     """
     for family in only:
         if family not in SELECTABLE:
-            raise WordbiasError(f"measure {family!r}: expected some of {', '.join(SELECTABLE)}")
+            raise unknown_name("measure", family, SELECTABLE)
 
 
 def evaluate_each(

@@ -96,14 +96,14 @@ def recipe_named(name: str, **changes: Any) -> Recipe:
     return RECIPES[name].with_changes(**changes)
 
 
-def is_half(precision: str) -> bool:
-    """Return whether a precision is bfloat16, not float32.
+def is_half(precision: str | None) -> bool:
+    """Return whether a precision is bfloat16, not float32, the default.
 
     Raises
     ------
     WordbiasError
         If it is none of `PRECISIONS`.
     """
-    if precision not in PRECISIONS:
+    if precision not in (None, *PRECISIONS):
         raise WordbiasError(f"precision {precision!r}: expected {' or '.join(PRECISIONS)}")
     return precision == PRECISIONS[1]

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,9 +34,9 @@ from wordbias.probes.sentence_transformers import (
     read_modules,
 )
 from wordbias.resources.hub import local
+from wordbias.settings import PRECISIONS as PRECISIONS  # noqa: PLC0414
+from wordbias.settings import Precision as Precision  # noqa: PLC0414
 
-Precision = Literal["float32", "bfloat16", "float16"]
-PRECISIONS: tuple[str, ...] = get_args(Precision)
 _UNUSED = "pooler"
 _NO_LIMIT = 1 << 20
 """Maximum length of a text where neither model nor folder names one."""

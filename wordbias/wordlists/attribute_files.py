@@ -8,7 +8,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple, TypedDict
 
-from wordbias.errors import WordbiasError
+from wordbias.errors import WordbiasError, unknown_name
 from wordbias.wordlists.toml import (
     SETS_EXAMPLE,
     Pair,
@@ -100,10 +100,7 @@ def _file_of(name: str) -> Traversable:
     path = Path(name)
     if path.suffix or len(path.parts) > 1 or path.exists():
         return path
-    raise WordbiasError(
-        f"no attribute {name!r}: built in are {', '.join(ATTRIBUTES)}; name one of them, or a TOML "
-        "file with groups of words"
-    )
+    raise unknown_name("attribute", name, ATTRIBUTES, ", or a TOML file with groups of words")
 
 
 # Reading it

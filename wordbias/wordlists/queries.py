@@ -13,7 +13,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from wordbias.errors import WordbiasError, on_a_line
+from wordbias.errors import WordbiasError, on_a_line, unknown_name
 from wordbias.wordlists.groups import Attribute, WordGroups
 from wordbias.wordlists.resolve import Resolved, candidates, resolve, resolve_pairs
 from wordbias.wordlists.toml import (
@@ -277,8 +277,7 @@ def choose_query(
         return tuple(queries)
     for name in names or [selection]:
         if name not in known:
-            listed = f"choose one of {', '.join(known)}, or all"
-            raise WordbiasError(f"no {what} {name!r}; {remedy or listed}")
+            raise unknown_name(what, name, known, f"; {remedy}" if remedy else ", or all")
     return tuple(known[name] for name in dict.fromkeys(names))
 
 

@@ -19,7 +19,7 @@ from wordbias.contextual.next_sentence import NextSentence
 from wordbias.contextual.sweep.forward import Forward, Plan
 from wordbias.contextual.tokenising import Places, TokenisedPairs
 from wordbias.devices import native_threads
-from wordbias.errors import Interrupted, UsageError, WordbiasError
+from wordbias.errors import Interrupted, WordbiasError
 from wordbias.nli.hugging_face import Classifier
 from wordbias.pretrained import ModelLike
 from wordbias.progress import progress
@@ -82,7 +82,7 @@ def outputs(
     Parameters
     ----------
     source, model
-        The loaded model, and its source for other processes.
+        The loaded model, and its source for other processes; one without a name runs here.
     file
         Checkpoint: written from time to time, and resumed from if it exists. The caller removes it
         when the result is stored.
@@ -90,12 +90,10 @@ def outputs(
     Raises
     ------
     WordbiasError
-        If the checkpoint is of another sweep, the logits are not finite, or a loaded model would be
-        needed in other processes.
+        If the checkpoint is of another sweep, or the logits are not finite.
     """
-    workers = workers or Workers()
-    if not workers.in_process and not isinstance(source.model, (str, os.PathLike)):
-        raise UsageError("--jobs and --backend go with names of models, which each process loads")
+    by_name = isinstance(source.model, (str, os.PathLike))
+    workers = workers if workers and by_name else Workers()  # a loaded model runs here
     shape = (len(pairs.tokens), len(plan.names), model.model.config.num_labels)
     done = PartialOutputs(
         shape, len(pairs.batches), file, {} if file is None else _identity(model, plan, pairs)
