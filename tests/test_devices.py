@@ -75,9 +75,9 @@ def test_a_container_bounds_the_threads(
 _ENDS_WITH_BLAS = """
 import sys
 from threadpoolctl import threadpool_info
-from wordbias import settings
+from wordbias import configuration
 from wordbias.cli import main
-settings.restore_threads = lambda before: None  # as it is while the command runs
+configuration.restore_threads = lambda before: None  # as it is while the command runs
 try:
     main()
 except SystemExit as end:

@@ -26,8 +26,8 @@ import stand_ins
 import wordbias
 import wordbias as wb
 from wordbias.cli import SECTIONS
+from wordbias.configuration import Config
 from wordbias.measures.panel import Panel
-from wordbias.settings import Settings
 
 NAMES = tuple(name for name in wb.__all__ if name != "__version__")
 FUNCTIONS = tuple(name for name in NAMES if inspect.isroutine(getattr(wb, name)))
@@ -148,7 +148,7 @@ def offered(thing: object) -> set[str]:
 
 # what functions and commands have in common
 
-OF_THE_SHELL = {*(one.name for one in fields(Settings)), "quiet", "debug", "to"}
+OF_THE_SHELL = {*(one.name for one in fields(Config)), "quiet", "debug", "to"}
 """Options of the command line that no function has: in Python they are `wordbias.config`.
 
 A parameter may be called ``to``."""

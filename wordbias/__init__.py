@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from typing import Any
 
+    from wordbias.configuration import config as config
     from wordbias.contextual.adapters import Adapter as Adapter
     from wordbias.embedding import Embedding as Embedding
     from wordbias.errors import WordbiasError as WordbiasError
@@ -72,7 +73,6 @@ if TYPE_CHECKING:
     from wordbias.probes.representations import Representations as Representations
     from wordbias.results import Report as Report
     from wordbias.results import Row as Row
-    from wordbias.settings import config as config
     from wordbias.subspace import Subspace as Subspace
     from wordbias.wordlists import Attribute as Attribute
     from wordbias.wordlists import Query as Query
@@ -155,7 +155,7 @@ _HOME = {
     "Row": "wordbias.results",
     "Subspace": "wordbias.subspace",
     "WordbiasError": "wordbias.errors",
-    "config": "wordbias.settings",
+    "config": "wordbias.configuration",
     "from_fairlearn": "wordbias.functions.fairlearn",
     "load_method": "wordbias.estimators",
     "to_fairlearn": "wordbias.functions.fairlearn",

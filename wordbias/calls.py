@@ -21,8 +21,8 @@ from functools import wraps
 from typing import Any, NoReturn, ParamSpec, TypeVar, cast
 
 from wordbias.arguments import accepted, refuse_odd
+from wordbias.configuration import Config, current_config
 from wordbias.errors import WordbiasError, without_secrets
-from wordbias.settings import Settings, current_config
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -53,7 +53,7 @@ _ELSEWHERE = {
     "y_true": "predictions",
 }
 """Names of arguments in other libraries or functions, and the name here."""
-_SETTINGS = frozenset(one.name for one in fields(Settings))
+_SETTINGS = frozenset(one.name for one in fields(Config))
 """Options that are settings of `wordbias.config` in Python."""
 _FETCH = re.compile(r"\bwordbias fetch (?!without\b)([a-z][\w.-]*(?: [a-z][\w.-]*)*)(?=[,;)]|$)")
 _UNSET = {"accuracy": "mdl", "simultaneous": "sequential"}

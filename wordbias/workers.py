@@ -31,10 +31,10 @@ from importlib import import_module
 from tempfile import TemporaryDirectory, mkstemp
 from typing import IO, Any, TextIO, TypeVar
 
+from wordbias.configuration import BACKENDS, current_config, in_worker
 from wordbias.devices import blas_threads, limited_threads, native_threads, threads
 from wordbias.errors import WordbiasError, need
 from wordbias.progress import progress
-from wordbias.settings import BACKENDS, Settings, current_config, in_worker
 
 R = TypeVar("R")
 
@@ -147,7 +147,7 @@ class _Call:
     function: Callable[..., Any]
     threads: int
     folder: str | None
-    settings: Settings
+    settings: Config
 
     def __call__(self, place: int, *given: Any) -> tuple[int, Any]:
         if self.folder is not None:

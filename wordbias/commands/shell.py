@@ -22,10 +22,10 @@ from click.core import ParameterSource
 
 from wordbias.calls import typed
 from wordbias.commands.types import COUNT, SEED, SIZE, ParamType
+from wordbias.configuration import BACKENDS, EVERYWHERE, PRECISIONS, config
 from wordbias.errors import UsageError, WordbiasError, printable, shortened
 from wordbias.rendering import paragraph, terminal_width
 from wordbias.results import FORMATS, Report
-from wordbias.settings import BACKENDS, EVERYWHERE, PRECISIONS, config
 
 P = ParamSpec("P")
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 from numpy.typing import NDArray
 
 from wordbias.calls import is_given, public
+from wordbias.configuration import READS_VECTORS, current_config, uses
 from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import refuse_same
@@ -20,7 +21,6 @@ from wordbias.methods.transform import Projection, refuse_no_change
 from wordbias.probes.representations import Representations
 from wordbias.resources.hub import fetched
 from wordbias.results import Report
-from wordbias.settings import READS_VECTORS, current_config, uses
 
 _HEAD = 1000
 _OF_WORDS = ("skip_bad", "allow_pickle", "cache")

@@ -8,6 +8,7 @@ from typing import cast
 
 from wordbias.arguments import path_named
 from wordbias.calls import current, note, public
+from wordbias.configuration import READS_VECTORS, current_config, uses
 from wordbias.contextual.stereoset.evaluate import DataLike
 from wordbias.data import nli_sample_path
 from wordbias.devices import threads
@@ -43,7 +44,6 @@ from wordbias.pages.stages import BEFORE, Column, Compared, Plan, check_directio
 from wordbias.pretrained import ModelLike
 from wordbias.rendering import how_many
 from wordbias.resources import located
-from wordbias.settings import READS_VECTORS, current_config, uses
 from wordbias.word_tasks import find_sets
 from wordbias.wordlists import Attribute, GroupsLike, notes_on_language
 from wordbias.workers import Workers

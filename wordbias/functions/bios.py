@@ -16,6 +16,7 @@ from wordbias.biographies.strategies import with_random_changes
 from wordbias.biographies.summary import Summary
 from wordbias.biographies.synthetic import synthetic
 from wordbias.calls import note, path_of, public
+from wordbias.configuration import STARTS_PROCESSES, current_config, uses
 from wordbias.errors import UsageError, WordbiasError, need
 from wordbias.formats.files import check_output_folder, refuse_same
 from wordbias.functions.bios_tables import closing, heading, tables, women_by_class
@@ -27,7 +28,6 @@ from wordbias.probes.ceat.sentences import find_sentences, read_sentences
 from wordbias.rendering import how_many
 from wordbias.resources import located
 from wordbias.results import Report
-from wordbias.settings import STARTS_PROCESSES, current_config, uses
 from wordbias.workers import Workers
 
 POOLINGS = ("first", "mean", "last")

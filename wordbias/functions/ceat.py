@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from wordbias.calls import note, public, typed_setting
+from wordbias.configuration import current_config, uses
 from wordbias.errors import Interrupted, UsageError, WordbiasError
 from wordbias.formats.files import check_writable, refuse_same
 from wordbias.functions.adapters import (
@@ -50,7 +51,6 @@ from wordbias.probes.texts import TextsLike
 from wordbias.rendering import Table, how_many
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
-from wordbias.settings import current_config, uses
 from wordbias.wordlists.queries import Query, QueryLike, as_queries
 
 QueriesLike = os.PathLike[str] | QueryLike | Sequence[QueryLike]

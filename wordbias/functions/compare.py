@@ -20,6 +20,7 @@ from wordbias.comparison import (
     correlations,
     joined,
 )
+from wordbias.configuration import READS_VECTORS, STARTS_PROCESSES, current_config, uses
 from wordbias.correlation import METHODS, Correlation
 from wordbias.embedding import EmbeddingLike
 from wordbias.errors import UsageError, WordbiasError
@@ -42,7 +43,6 @@ from wordbias.pages.plots import check_plot
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
 from wordbias.rows import Source, read_source, source_of
-from wordbias.settings import READS_VECTORS, STARTS_PROCESSES, current_config, uses
 from wordbias.wordlists import Attribute, GroupsLike
 from wordbias.workers import Workers
 

@@ -6,13 +6,13 @@ import os
 
 from wordbias.arguments import check_choice
 from wordbias.calls import public
+from wordbias.configuration import READS_VECTORS, uses
 from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.formats import WRITABLE, Kind
 from wordbias.functions.inputs import open_subject, reading
 from wordbias.methods.transform import Identity
 from wordbias.rendering import how_many
 from wordbias.results import Report
-from wordbias.settings import READS_VECTORS, uses
 
 
 @public

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from wordbias.calls import note, public
+from wordbias.configuration import current_config, uses
 from wordbias.errors import Interrupted, UsageError
 from wordbias.formats.files import refuse_same
 from wordbias.functions.adapters import (
@@ -37,7 +38,6 @@ from wordbias.probes.texts import DISTINCT, Choice, Texts, TextsLike, kept_value
 from wordbias.rendering import Table, how_many
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
-from wordbias.settings import current_config, uses
 
 
 @public

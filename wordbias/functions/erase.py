@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from wordbias.arguments import check_choice, check_number
 from wordbias.batches import map_rows
 from wordbias.calls import path_of, public, typed_setting
+from wordbias.configuration import current_config, uses
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import check_writable, refuse_same
 from wordbias.formats.rows import (
@@ -60,7 +61,6 @@ from wordbias.progress import progress
 from wordbias.rendering import how_many
 from wordbias.resources.hub import fetched
 from wordbias.results import Report
-from wordbias.settings import current_config, uses
 
 if TYPE_CHECKING:
     from wordbias.estimators import INLP, LEACE, MHD, MISP, Hard

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wordbias.calls import public
+from wordbias.configuration import current_config, uses
 from wordbias.errors import UsageError, WordbiasError, need
 from wordbias.functions.fairness import columns_of
 from wordbias.outcomes.confusion import Confusion, in_order, listed
@@ -18,7 +19,6 @@ from wordbias.outcomes.inputs import Examples, load_columns
 from wordbias.progress import progress
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
-from wordbias.settings import current_config, uses
 from wordbias.statistics import SAMPLES
 
 MetricFrame = Any

@@ -10,6 +10,7 @@ from typing import Any, cast
 from numpy.typing import ArrayLike
 
 from wordbias.calls import is_given, path_of, public
+from wordbias.configuration import current_config, uses
 from wordbias.errors import UsageError
 from wordbias.outcomes.confusion import Confusion, listed
 from wordbias.outcomes.fairness import (
@@ -37,7 +38,6 @@ from wordbias.outcomes.inputs import (
 from wordbias.outcomes.metrics import Settings
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
-from wordbias.settings import current_config, uses
 from wordbias.statistics import SAMPLES
 
 LABELS = {

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from wordbias.arguments import check_choice, check_number, path_named
 from wordbias.calls import public
+from wordbias.configuration import current_config, uses
 from wordbias.contextual.labelled_pairs import TASKS, load_labelled
 from wordbias.errors import need
 from wordbias.functions.inputs import Written
@@ -18,7 +19,6 @@ from wordbias.progress import set_quiet
 from wordbias.rendering import Table
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
-from wordbias.settings import current_config, uses
 from wordbias.statistics import majority_share, wilson
 
 _PURPOSE = "Fine-tuning an encoder"

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from wordbias.calls import current, note
 from wordbias.calls import path_of as path_of  # noqa: PLC0414
+from wordbias.configuration import current_config
 from wordbias.data import sample_path
 from wordbias.devices import blas_threads
 from wordbias.embedding import Embedding, EmbeddingLike, as_embedding, is_words_and_vectors, lazy
@@ -47,7 +48,6 @@ from wordbias.rendering import how_many
 from wordbias.resources import located
 from wordbias.resources.hub import is_address, title
 from wordbias.results import Report
-from wordbias.settings import current_config
 
 EmbeddingsLike = EmbeddingLike | Sequence[EmbeddingLike] | Mapping[str, EmbeddingLike] | None
 """One embedding or several, also as a mapping from their names in results; none is the sample."""

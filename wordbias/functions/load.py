@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from wordbias.calls import public
+from wordbias.configuration import READS_VECTORS, uses
 from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.functions.inputs import open_subject, reading
-from wordbias.settings import READS_VECTORS, uses
 
 
 @public

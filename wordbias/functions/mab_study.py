@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from wordbias.arguments import check_choice, seeds_of
 from wordbias.calls import note, path_of, public
+from wordbias.configuration import READS_VECTORS, STARTS_PROCESSES, current_config, uses
 from wordbias.errors import UsageError, need
 from wordbias.formats.files import check_output_folder, check_writable, refuse_same, replacing
 from wordbias.functions.arms import ArmsLike, open_arms
@@ -43,7 +44,6 @@ from wordbias.nli.test_sets import GENDERS
 from wordbias.rendering import Table, how_many
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
-from wordbias.settings import READS_VECTORS, STARTS_PROCESSES, current_config, uses
 from wordbias.word_tasks import find_sets
 from wordbias.wordlists import Attribute, GroupsLike, Templates
 from wordbias.workers import Workers

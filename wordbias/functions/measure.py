@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Sequence
 
 from wordbias.calls import is_given, note, public
+from wordbias.configuration import READS_VECTORS, STARTS_PROCESSES, current_config, uses
 from wordbias.embedding import EmbeddingLike
 from wordbias.errors import UsageError
 from wordbias.functions.inputs import (
@@ -27,7 +28,6 @@ from wordbias.measures.word_lists import REDRAWN, with_lists
 from wordbias.methods.diagnosis import subspace_cautions
 from wordbias.resources import located
 from wordbias.results import Report, Row
-from wordbias.settings import READS_VECTORS, STARTS_PROCESSES, current_config, uses
 from wordbias.wordlists import Attribute, GroupsLike, notes_on_language, resolve
 from wordbias.workers import Workers
 

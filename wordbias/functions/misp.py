@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from wordbias.calls import public
+from wordbias.configuration import READS_VECTORS, uses
 from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import UsageError
 from wordbias.formats.files import refuse_same
@@ -25,7 +26,6 @@ from wordbias.methods.effect import Study, chance_levels, study
 from wordbias.methods.words import listed_words
 from wordbias.rendering import how_many
 from wordbias.results import Report
-from wordbias.settings import READS_VECTORS, uses
 from wordbias.vocabulary import SIZE, choose_vocabulary
 from wordbias.wordlists import Attribute, GroupsLike, candidates, notes_on_language
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from wordbias.arguments import seeds_of
 from wordbias.calls import public
+from wordbias.configuration import READS_VECTORS, STARTS_PROCESSES, current_config, uses
 from wordbias.devices import find_device
 from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import WordbiasError, need
@@ -28,7 +29,6 @@ from wordbias.nli.pairs import PairsLike, load_pairs, pairs_name
 from wordbias.nli.recipes import Recipe, is_half, recipe_named
 from wordbias.rendering import Table
 from wordbias.results import Report, Row, number
-from wordbias.settings import READS_VECTORS, STARTS_PROCESSES, current_config, uses
 from wordbias.workers import Workers
 
 if TYPE_CHECKING:

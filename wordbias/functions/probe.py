@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from wordbias.arguments import seeds_of
 from wordbias.calls import note, public, typed_setting
+from wordbias.configuration import READS_VECTORS, STARTS_PROCESSES, current_config, uses
 from wordbias.errors import UsageError
 from wordbias.formats import is_static_model
 from wordbias.functions.inputs import ReadOptions, path_of, reading
@@ -39,7 +40,6 @@ from wordbias.probes.texts import TextsLike
 from wordbias.probes.train import Recipe
 from wordbias.rendering import Table
 from wordbias.results import Report, Row, number
-from wordbias.settings import READS_VECTORS, STARTS_PROCESSES, current_config, uses
 from wordbias.workers import Workers
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from wordbias.arguments import check_choice
 from wordbias.calls import current, note, public, typed_setting
+from wordbias.configuration import current_config, uses
 from wordbias.contextual.adapters import (
     Adapter,
     depth,
@@ -78,7 +79,6 @@ from wordbias.probes.sentence_transformers import is_sentence_transformer
 from wordbias.probes.texts import TextsLike
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
-from wordbias.settings import current_config, uses
 from wordbias.wordlists import GroupsLike
 
 _TOGETHER = (

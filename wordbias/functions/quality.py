@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from wordbias import word_tasks
 from wordbias.calls import public
+from wordbias.configuration import READS_VECTORS, uses
 from wordbias.errors import WordbiasError
 from wordbias.functions.inputs import (
     EmbeddingsLike,
@@ -21,7 +22,6 @@ from wordbias.functions.inputs import (
 from wordbias.rendering import Table, how_many
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
-from wordbias.settings import READS_VECTORS, uses
 from wordbias.word_tasks.analogy import Method
 from wordbias.word_tasks.similarity import Oov
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from wordbias.arguments import check_choice, check_number, path_named, seeds_of
 from wordbias.calls import public
+from wordbias.configuration import STARTS_PROCESSES, current_config, uses
 from wordbias.contextual.fitting import ONE_SIDED, TOKENS, Recipe
 from wordbias.contextual.labelled_pairs import load_inferences
 from wordbias.contextual.nli_fairness import DROP, Parity, Viability, is_viable
@@ -49,7 +50,6 @@ from wordbias.pretrained import ModelLike, name_of
 from wordbias.rendering import Table, as_csv, how_many
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
-from wordbias.settings import STARTS_PROCESSES, current_config, uses
 from wordbias.wordlists import GroupsLike, Templates
 from wordbias.workers import Workers
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from wordbias.arguments import check_choice, check_number
 from wordbias.calls import is_given, path_of, public
+from wordbias.configuration import current_config, uses
 from wordbias.devices import find_device
 from wordbias.embedding import Embedding
 from wordbias.errors import Interrupted, UsageError, WordbiasError, need
@@ -34,7 +35,6 @@ from wordbias.glove.corpus import Corpus
 from wordbias.rendering import Table, how_many
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
-from wordbias.settings import current_config, uses
 from wordbias.text_files import parse_size, read_text
 from wordbias.vocabulary import GN_GLOVE
 from wordbias.wordlists import Attribute, GroupsLike

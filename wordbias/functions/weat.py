@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from wordbias.calls import public
+from wordbias.configuration import READS_VECTORS, uses
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.inputs import EmbeddingsLike, by_name, names_of, open_subjects, reading
 from wordbias.functions.tables import p_value
@@ -21,7 +22,6 @@ from wordbias.measures.registry import meaning
 from wordbias.measures.weat import PARTITIONS, READING, Settings
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
-from wordbias.settings import READS_VECTORS, uses
 from wordbias.wordlists import (
     GroupsLike,
     Query,

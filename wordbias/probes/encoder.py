@@ -11,6 +11,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.configuration import PRECISIONS as PRECISIONS  # noqa: PLC0414
+from wordbias.configuration import Precision as Precision  # noqa: PLC0414
 from wordbias.errors import WordbiasError, first_line, need
 from wordbias.pretrained import (
     PURPOSE,
@@ -34,8 +36,6 @@ from wordbias.probes.sentence_transformers import (
     read_modules,
 )
 from wordbias.resources.hub import local
-from wordbias.settings import PRECISIONS as PRECISIONS  # noqa: PLC0414
-from wordbias.settings import Precision as Precision  # noqa: PLC0414
 
 _UNUSED = "pooler"
 _NO_LIMIT = 1 << 20

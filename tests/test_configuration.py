@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 
 import wordbias as wb
-from wordbias import devices, progress, settings, text_files
-from wordbias.settings import DEFAULTS, Settings, current_config
+from wordbias import configuration, devices, progress, text_files
+from wordbias.configuration import DEFAULTS, Config, current_config
 from wordbias.workers import Workers
 
 
 @pytest.fixture(autouse=True)
 def _as_it_was() -> Iterator[None]:
     yield
-    settings._everywhere = DEFAULTS
+    configuration._everywhere = DEFAULTS
     text_files.set_longest_line(None)
     progress.set_quiet(False)
 
@@ -29,7 +29,7 @@ def device() -> str | None:
     return current_config().device
 
 
-def of_worker(item: int) -> Settings:
+def of_worker(item: int) -> Config:
     return current_config()
 
 

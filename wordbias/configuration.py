@@ -29,15 +29,15 @@ Precision = Literal["float32", "bfloat16", "float16"]
 PRECISIONS: tuple[str, ...] = get_args(Precision)
 
 READS_VECTORS = ("skip_bad", "cache", "allow_pickle")
-"""Settings of functions that read vectors."""
+"""Config of functions that read vectors."""
 STARTS_PROCESSES = ("jobs", "backend")
-"""Settings of functions that start processes."""
+"""Config of functions that start processes."""
 EVERYWHERE = ("threads", "longest_line", "progress")
-"""Settings that every function uses, and that hold for the whole process."""
+"""Config that every function uses, and that hold for the whole process."""
 
 
 @dataclass(frozen=True)
-class Settings:
+class Config:
     """How to read and compute; see `config` for what each is."""
 
     skip_bad: bool = False
@@ -60,17 +60,17 @@ class Settings:
         }
 
 
-DEFAULTS = Settings()
+DEFAULTS = Config()
 _everywhere = DEFAULTS
-"""Settings of this process outside of blocks."""
+"""Config of this process outside of blocks."""
 _open: list[tuple[object, dict[str, Any]]] = []
 """Blocks that the main thread has open, which other threads see."""
-_here: ContextVar[Settings | None] = ContextVar("settings", default=None)
+_here: ContextVar[Config | None] = ContextVar("settings", default=None)
 _waiting = threading.local()
 """The settings with allow_pickle that no block has opened yet, as `one`."""
 
 
-def current_config() -> Settings:
+def current_config() -> Config:
     """Return the settings that hold here.
 
     Raises
@@ -185,12 +185,12 @@ def _checked(given: dict[str, Any]) -> dict[str, Any]:
 
 
 class Configured:
-    """Settings in force; as a context manager they hold inside its block only."""
+    """Config in force; as a context manager they hold inside its block only."""
 
     def __init__(self, given: dict[str, Any]) -> None:
         """Put values into force, but for allow_pickle, which waits for the block."""
         self._given = given
-        self._token: Token[Settings | None] | None = None
+        self._token: Token[Config | None] | None = None
         self._before = current_config()
         self._inside = _here.get() is not None
         self._outside = _everywhere
@@ -200,7 +200,7 @@ class Configured:
             _waiting.one = self
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> Config:
         """Return the settings that hold now."""
         return current_config()
 
@@ -255,7 +255,7 @@ def _in_process(given: dict[str, Any]) -> list[Callable[[], None]]:
 
 
 @contextmanager
-def in_worker(given: Settings) -> Iterator[None]:
+def in_worker(given: Config) -> Iterator[None]:
     """Use the settings of a caller in another process: one job here, and no progress."""
     token = _here.set(replace(given, jobs=None, backend=DEFAULTS.backend, progress=False))
     set_longest_line(given.longest_line)
@@ -271,7 +271,7 @@ def uses(*names: str) -> Callable[[F], F]:
 
     Its docstring names them too.
     """
-    unknown = {*names} - {one.name for one in fields(Settings)}
+    unknown = {*names} - {one.name for one in fields(Config)}
     if unknown:
         raise TypeError(f"no such settings: {sorted(unknown)}")
 
