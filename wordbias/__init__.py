@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from wordbias.functions.bios import bios as bios
     from wordbias.functions.cache import cache as cache
     from wordbias.functions.ceat import ceat as ceat
+    from wordbias.functions.choose import choose as choose
     from wordbias.functions.compare import compare as compare
     from wordbias.functions.convert import convert as convert
     from wordbias.functions.debias import debias as debias
@@ -108,6 +109,7 @@ __all__ = [
     "bios",
     "cache",
     "ceat",
+    "choose",
     "compare",
     "convert",
     "debias",

@@ -23,17 +23,18 @@ from click.core import ParameterSource
 from wordbias.calls import typed
 from wordbias.commands.types import COUNT, SEED, SIZE, ParamType
 from wordbias.devices import set_threads
+from wordbias.docstrings import docstring_of
 from wordbias.errors import UsageError, printable, shortened
 from wordbias.progress import set_quiet
 from wordbias.rendering import paragraph, terminal_width
 from wordbias.results import FORMATS, Report
+from wordbias.settings import Known, method_help
 from wordbias.text_files import set_longest_line
 from wordbias.workers import BACKENDS
 
 P = ParamSpec("P")
 
 _TYPES: dict[str, ParamType] = {"int": click.INT, "float": click.FLOAT}
-_SECTION = re.compile(r"^(\w[\w ]+)\n-{3,}$", re.MULTILINE)
 _CODE = re.compile(r"``([^`]+)``")
 
 
@@ -130,6 +131,7 @@ def shell(
     notes: bool = True,
     tells: Callable[[], bool] | None = None,
     extra: Sequence[click.Option] = (),
+    methods: Known | None = None,
 ) -> click.Command:
     """Make a command of a public function.
 
@@ -155,6 +157,8 @@ def shell(
     extra
         Further options of the command line only, after those of the function. One named ``to`` is
         the format of the function's call.
+    methods
+        Methods whose settings ``--help METHOD`` shows.
 
     Raises
     ------
@@ -164,7 +168,7 @@ def shell(
     parameters = inspect.signature(function).parameters
     known = _shared() | {one.name: one for one in declared}
     unknown = [one.name for one in declared if one.name not in parameters]
-    text, documented = _docstring(function)
+    text, documented = docstring_of(function)
     lacking = [name for name in parameters if name not in documented]
     if unknown or lacking:
         raise TypeError(f"{function.__name__}: not its parameters {unknown}, no help {lacking}")
@@ -175,7 +179,7 @@ def shell(
     }
     made: list[click.Parameter] = [_argument(known[name]) for name in arguments]
     made += [
-        _option(one, known.get(name, option(name)), _spelled(documented[name], spelled))
+        _option(one, known.get(name, option(name)), _spelled(documented[name].text, spelled))
         for name, one in {name: parameters[name] for name in (*first, *parameters)}.items()
         if name not in arguments
     ]
@@ -184,7 +188,7 @@ def shell(
     body = [_kept(_spelled(text, spelled)), *([f"\b\n{listed.strip()}"] if listed else [])]
     lines = [f"  {line}" for line in inspect.cleandoc(examples).splitlines()]
     body.append("\n".join(["\b", "Examples:", *lines]))
-    return click.Command(
+    command = _Command(
         function.__name__.replace("_", "-"),
         params=made,
         help="\n\n".join(body),
@@ -192,6 +196,26 @@ def shell(
             _run, function, shown, spelled, notes, tells, [str(one.name) for one in own]
         ),
     )
+    command.methods = methods or {}
+    return command
+
+
+class _Command(click.Command):
+    """A command whose help of a method is that method's: ``debias --help inlp``."""
+
+    methods: Known
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep what was typed, for the help."""
+        ctx.meta[__name__] = list(args)
+        return super().parse_args(ctx, args)
+
+    def get_help(self, ctx: click.Context) -> str:
+        """Return the help of the method that was typed, else that of the command."""
+        for word in ctx.meta.get(__name__, ()):
+            if word.lower().replace("_", "-") in self.methods:
+                return method_help(word, self.methods)
+        return super().get_help(ctx)
 
 
 def _kept(text: str) -> str:
@@ -284,21 +308,6 @@ def _option(parameter: inspect.Parameter, one: Declaration, help: str) -> click.
         attributes.setdefault("default", default)
     attributes.setdefault("help", help)
     return click.Option([parameter.name, *names], **attributes)
-
-
-def _docstring(function: Callable[P, object]) -> tuple[str, dict[str, str]]:
-    """Return the text of a numpydoc docstring above its sections, and that of each parameter."""
-    parts = _SECTION.split(inspect.cleandoc(function.__doc__ or ""))
-    sections = dict(zip(parts[1::2], parts[2::2], strict=True))
-    documented: dict[str, str] = {}
-    names: list[str] = []
-    for line in sections.get("Parameters", "").splitlines():
-        if line and not line.startswith(" "):
-            names = [name.strip(" *") for name in line.partition(" : ")[0].split(",")]
-            documented |= dict.fromkeys(names, "")
-        elif line.strip():
-            documented |= {name: f"{documented[name]} {line.strip()}".strip() for name in names}
-    return parts[0].strip(), documented
 
 
 def _spelled(text: str, spelled: Mapping[str, str]) -> str:

@@ -83,7 +83,7 @@ def erase(
     *,
     method: str = "leace",
     dims: int | None = None,
-    iterations: int = inlp.ITERATIONS,
+    iterations: int = inlp.ROUNDS,
     output: str | os.PathLike[str] | None = None,
     save_transform: str | os.PathLike[str] | None = None,
     also: LabelsLike | None = None,
@@ -323,7 +323,7 @@ def _check_usage(
     """Refuse options that contradict each other or would have no effect."""
     if dims is not None and method not in ("misp", "mhd"):
         raise UsageError(f"--dims is for --method=misp and mhd, not {method}")
-    if iterations != inlp.ITERATIONS and method != "inlp":
+    if iterations != inlp.ROUNDS and method != "inlp":
         raise UsageError(f"--iterations is for --method=inlp, not {method}")
     if split is not None and held_out != HELD_OUT:
         raise UsageError("--split and --held-out: choose one")

@@ -725,7 +725,7 @@ def _next(columns: Sequence[ColumnAnswer], lines: Sequence[Line], call: Call) ->
 
 
 def _is_method(one: ColumnAnswer) -> bool:
-    from wordbias.methods.methods import METHODS
+    from wordbias.methods.settings import METHODS
 
     return not one.is_file and one.name.partition(":")[0].split(",")[0] in METHODS
 
