@@ -9,6 +9,7 @@ group of each row as its label. Their parameters and docstrings are those of
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -183,8 +184,8 @@ class Method(_Words, _Rows):
     """
 
     _name: ClassVar[str]
-    _takes_rows: ClassVar[bool] = False
-    _of_words: ClassVar[tuple[str, ...]] = ("groups", "classes", "per_class")
+    _takes_rows: ClassVar[bool]
+    _of_words: ClassVar[tuple[str, ...]]
     _fewest_values: ClassVar[int] = 1
     groups: GroupsLike | None
     fitted_: Fitted
@@ -193,6 +194,10 @@ class Method(_Words, _Rows):
     cross_fitted_: Any
     n_features_in_: int
     _frozen: bool = False
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        super().__init_subclass__(**given)
+        cls.__doc__ = inspect.getdoc(cls)  # that of its settings
 
     def fit(
         self,
@@ -457,16 +462,15 @@ class Method(_Words, _Rows):
 
 
 class MISP(settings.MISP, Method):
-    _takes_rows = True
+    pass
 
 
 class MHD(settings.MHD, Method):
-    _takes_rows, _fewest_values = True, 2
+    _fewest_values = 2
 
 
 class Hard(settings.Hard, Method):
-    _takes_rows, _fewest_values = True, 2
-    _of_words = ("groups", "as_published")
+    _fewest_values = 2
 
 
 class MultiHard(settings.MultiHard, Method):
@@ -478,11 +482,11 @@ class DoubleHard(settings.DoubleHard, Method):
 
 
 class INLP(settings.INLP, Method):
-    _takes_rows, _fewest_values = True, 2
+    _fewest_values = 2
 
 
 class LEACE(settings.LEACE, Method):
-    _takes_rows = True
+    pass
 
 
 class BAM(settings.BAM, Method):

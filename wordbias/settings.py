@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
+from itertools import pairwise
 from textwrap import fill
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
@@ -31,7 +32,7 @@ _RANGE = re.compile(r"from ([\d.]+)(?: to ([\d.]+))?")
 _WIDTH = 88
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class Settings:
     """Base class of the settings of a method.
 
@@ -194,8 +195,7 @@ def read_chain(methods: MethodsLike, known: Known) -> list[Configured]:
     UsageError
         If a name is unknown, the method does not take what follows it, or there are several chains.
     """
-    listed = [methods] if isinstance(methods, (str, Settings)) else methods
-    return [one for part in listed for one in _one_chain(part, known)]
+    return [one for part in as_listed(methods) for one in _one_chain(part, known)]
 
 
 def read_chains(methods: ChainsLike, known: Known) -> dict[str, list[Configured]]:
@@ -206,10 +206,9 @@ def read_chains(methods: ChainsLike, known: Known) -> dict[str, list[Configured]
     UsageError
         See `read_chain`.
     """
-    listed = [methods] if isinstance(methods, (str, Settings)) else methods
     chains = [
         chain
-        for part in listed
+        for part in as_listed(methods)
         for chain in (
             _typed_chains(part, known) if isinstance(part, str) else [read_chain(part, known)]
         )
@@ -217,14 +216,24 @@ def read_chains(methods: ChainsLike, known: Known) -> dict[str, list[Configured]
     return {text_of(chain): chain for chain in chains}
 
 
+def as_listed(methods: object) -> list[Any]:
+    """Return a text, a method or several of them as a list."""
+    if isinstance(methods, (str, Settings)):
+        return [methods]
+    if not isinstance(methods, (list, tuple)):
+        raise UsageError(
+            "methods: expected names of methods, or methods such as wb.MISP(dims=2), got "
+            f"{type(methods).__name__}"
+        )
+    return list(methods)
+
+
 def _one_chain(part: object, known: Known) -> list[Configured]:
     if isinstance(part, Settings):
         return [_of_object(part, known)]
     if not isinstance(part, str):
-        raise UsageError(
-            "methods: expected names of methods, or methods such as wb.MISP(dims=2), got "
-            f"{type(part).__name__}"
-        )
+        as_listed(part)  # refuses what is no list
+        raise UsageError("methods: a list in a list is for methods to try")
     chains = _typed_chains(part, known)
     if len(chains) > 1:
         raise UsageError(
@@ -235,7 +244,15 @@ def _one_chain(part: object, known: Known) -> list[Configured]:
 
 
 def _typed_chains(text: str, known: Known) -> list[list[Configured]]:
-    return [[_configured(item, known) for item in chain] for chain in parse_chains(text)]
+    chains = parse_chains(text)
+    for before, item in (pair for chain in chains for pair in pairwise(chain)):
+        if item.name not in known and any(before.settings.values()):
+            raise UsageError(
+                f"method {item.name!r}: expected one of {', '.join(known)}; if it belongs to the "
+                "value before, put this between quotation marks that the shell keeps: "
+                f"\"{before.name}:…='…,{item.name}'\""
+            )
+    return [[_configured(item, known) for item in chain] for chain in chains]
 
 
 def _of_object(method: Settings, known: Known) -> Configured:
@@ -273,7 +290,7 @@ def _configured(item: Item, known: Known) -> Configured:
             ) from None
     for one in takes.values():
         if one.default is MISSING and one.name not in found:
-            raise UsageError(f"method {text!r}: needs {one.typed}, {one.kind}: {one.sentence}")
+            raise UsageError(f"method {text!r}: needs {one.typed}=…: {one.sentence}")
     return Configured(item.name, found)
 
 

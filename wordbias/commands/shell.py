@@ -213,8 +213,9 @@ class _Command(click.Command):
     def get_help(self, ctx: click.Context) -> str:
         """Return the help of the method that was typed, else that of the command."""
         for word in ctx.meta.get(__name__, ()):
-            if word.lower().replace("_", "-") in self.methods:
-                return method_help(word, self.methods)
+            name = re.split("[:,]", word.lower().replace("_", "-"), maxsplit=1)[0]
+            if name in self.methods:
+                return method_help(name, self.methods)
         return super().get_help(ctx)
 
 

@@ -44,7 +44,7 @@ from wordbias.pages.stages import BEFORE, Column, Compared, Plan, check_directio
 from wordbias.pretrained import ModelLike
 from wordbias.rendering import how_many
 from wordbias.resources import located
-from wordbias.settings import ChainsLike, Settings, read_chain, text_of
+from wordbias.settings import ChainsLike, as_listed, read_chain, text_of
 from wordbias.word_tasks import find_sets
 from wordbias.wordlists import Attribute, GroupsLike, notes_on_language
 from wordbias.workers import Workers
@@ -291,8 +291,10 @@ def _projections(methods: ChainsLike | None) -> list[str] | None:
     """Split the projections of a model, with spaces between; ``none`` is none."""
     if methods is None:
         return None
-    listed = [methods] if isinstance(methods, (str, Settings)) else methods
-    texts = [one if isinstance(one, str) else text_of(read_chain(one, METHODS)) for one in listed]
+    texts = [
+        one if isinstance(one, str) else text_of(read_chain(one, METHODS))
+        for one in as_listed(methods)
+    ]
     words = " ".join(texts).split()
     return [] if [word.lower() for word in words] == [NONE] else words
 

@@ -20,7 +20,7 @@ from wordbias.settings import (
     ChainsLike,
     Configured,
     MethodsLike,
-    Settings,
+    as_listed,
     read_chain,
     read_chains,
     settings_of,
@@ -159,7 +159,7 @@ def parse_columns(methods: ChainsLike) -> dict[str, list[Configured]]:
     UsageError
         See `wordbias.settings.read_chain`; also if ``none`` is one of several.
     """
-    listed = [methods] if isinstance(methods, (str, Settings)) else list(methods)
+    listed = as_listed(methods)
     words = [word for one in listed if isinstance(one, str) for word in one.lower().split()]
     if listed and not words and all(isinstance(one, str) for one in listed):
         raise UsageError(f"methods: expected some of {', '.join(METHODS)}, or {NONE}")

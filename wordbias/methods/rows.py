@@ -154,7 +154,7 @@ def _projections(
     if len(steps) > 1 and hard and sum(step.subspace.dims for step in steps) >= moments[0].dim:
         raise WordbiasError(
             f"{name}: the components of {len(steps)} labels are together all {moments[0].dim} "
-            "dimensions, and every vector would be zero; give fewer dims (--dims), or fewer labels"
+            "dimensions, and every vector would be zero; give fewer dims, or fewer labels"
         )
     return tuple(steps)
 

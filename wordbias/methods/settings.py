@@ -29,9 +29,15 @@ class MethodSettings(Settings):
     ----------
     _head
         Number of frequent words that fitting looks at, beside the listed ones; None for all words.
+    _takes_rows
+        It can be fitted to rows with labels.
+    _of_words
+        Fields that are of no use there.
     """
 
     _head: ClassVar[int | None] = 0
+    _takes_rows: ClassVar[bool] = False
+    _of_words: ClassVar[tuple[str, ...]] = ("groups", "classes", "per_class")
     groups: GroupsLike | None
 
 
@@ -71,6 +77,7 @@ class MISP(MethodSettings):
     """
 
     _name = "misp"
+    _takes_rows = True
     dims: int | None = None
     center: bool = False
     hard: bool = False
@@ -104,6 +111,7 @@ class MHD(MethodSettings):
     """
 
     _name = "mhd"
+    _takes_rows = True
     dims: int | None = None
     center: bool = False
     as_published: bool = False
@@ -142,6 +150,8 @@ class Hard(MethodSettings):
     """
 
     _name = "hard"
+    _takes_rows = True
+    _of_words: ClassVar[tuple[str, ...]] = ("groups", "as_published")
     direction: str = "pca"
     equalise: bool = True
     as_published: bool = False
@@ -255,6 +265,7 @@ class INLP(MethodSettings):
     """
 
     _name = "inlp"
+    _takes_rows = True
     _head = 150_000
     rounds: int = 35
     weights: Literal["hard", "information"] = "hard"
@@ -320,6 +331,7 @@ class LEACE(MethodSettings):
     """
 
     _name = "leace"
+    _takes_rows = True
     _head = 150_000
     method: Literal["leace", "orth"] = "leace"
     shrinkage: bool = True
