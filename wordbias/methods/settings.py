@@ -58,8 +58,9 @@ class MISP(MethodSettings):
         Centre the differences, as the paper's one-sided PCA does; this removes their mean.
     hard : bool
         Remove the components whole, as in `MHD`.
-    weights : str or sequence of float
-        Weights of the components: ``variance``, numbers, or ``perm:2134``, the variances permuted.
+    weights : variance, perm:ORDER or numbers
+        Weights of the components: their shares of variance, these permuted (``perm:2134``), or
+        numbers with commas between.
     as_published : bool
         Use the settings of the paper: `center`.
     groups : name, path or mapping, optional
@@ -129,7 +130,7 @@ class Hard(MethodSettings):
 
     Parameters
     ----------
-    direction : str or file
+    direction : name or file
         ``pca`` of the definitional pairs, ``axis``, ``names``, ``means``, or a file; rows always
         have ``means``.
     equalise : bool
@@ -160,7 +161,7 @@ class Hard(MethodSettings):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MultiHard(MethodSettings):
-    """Neutralise the directions of several groups, and equalise sets (Manzini et al. 2019).
+    """Neutralise directions of several groups, equalise sets (Manzini et al. 2019).
 
     Like `Hard`, along the principal components of sets such as *judaism, christianity, islam*, each
     centred on its mean.
@@ -228,7 +229,7 @@ class DoubleHard(MethodSettings):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class INLP(MethodSettings):
-    """Remove the directions that linear classifiers find, in rounds (Ravfogel et al. 2020).
+    """Remove what linear classifiers find, in rounds (Ravfogel et al. 2020).
 
     Each round trains a classifier of the groups on the result of the rounds before, and removes the
     row space of its weights `W`: ``x ↦ (I − W⁺ W) x``. The rounds end when a classifier is at
@@ -370,16 +371,16 @@ class BAM(MethodSettings):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class OSCaR(MethodSettings):
-    """Rotate a second concept to 90 degrees from the groups' direction (Dev et al. 2021).
+    """Rotate a second concept to 90 degrees from the groups (Dev et al. 2021).
 
     Nothing is removed: each vector is rotated within the plane of the two directions by an angle
     that depends on its own.
 
     Parameters
     ----------
-    concept : file or sequence of str, optional
+    concept : file or list of words, optional
         Words of the second concept; by default occupations.
-    direction : str or file
+    direction : name or file
         Direction of the groups: ``she-he`` (``axis``), ``pca``, ``names``, ``means`` or a file.
     groups : name, path or mapping, optional
         Words of the groups, by default gender.
@@ -463,19 +464,19 @@ class RAN(MethodSettings):
 
     Parameters
     ----------
-    words : file or sequence of str, optional
+    words : file or list of words, optional
         Words to debias; by default the frequent neutral ones.
     iterations : int
         Number of steps of Adam.
     learning_rate : float
         Learning rate of Adam.
-    lambdas : sequence of three floats
+    lambdas : three numbers
         Weights of repulsion, attraction and neutralisation.
     neighbours : int
         Number of neighbours that repel a word, at most.
     theta : float
         Threshold of indirect bias above which a neighbour repels.
-    direction : str or file
+    direction : name or file
         ``pca``, ``axis``, ``means`` or a file.
     as_published : bool
         Follow the released code.
@@ -505,17 +506,23 @@ class RAN(MethodSettings):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GenderPreserving(MethodSettings):
-    """Encode vectors so that pairs differ and stereotypes do not (Kaneko and Bollegala 2019).
+    """Make pairs differ and stereotypes not (Kaneko and Bollegala 2019).
 
     An autoencoder with two classifiers, which keep what distinguishes the groups' own words.
     Fitting needs the extra ``torch``.
 
     Parameters
     ----------
-    stereotypes, neutral : file or sequence of str, optional
-        Words that lose what distinguishes the groups.
-    pretrain_epochs, classifier_epochs, epochs : int
-        Number of epochs of the autoencoder, of the classifiers, and of the main loss.
+    stereotypes : file or list of words, optional
+        Stereotyped words, which lose what distinguishes the groups.
+    neutral : file or list of words, optional
+        Neutral words, which lose it too.
+    pretrain_epochs : int
+        Number of epochs of the autoencoder, without the classifiers.
+    classifier_epochs : int
+        Number of epochs of the classifiers.
+    epochs : int
+        Number of epochs of the main loss.
     weight : float
         Weight of all terms of the main loss but the reconstruction.
     device : str, optional

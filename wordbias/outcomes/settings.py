@@ -21,11 +21,11 @@ class Scrub(Settings):
 
     Parameters
     ----------
-    mask : str
+    mask : text
         Mask that replaces a word; an empty one removes it.
-    words : file or sequence of str, optional
+    words : file or list of words, optional
         Further words, one per line.
-    names_column : str or sequence of str, optional
+    names_column : column or columns, optional
         Columns with the person's names, such as ``'first,last'``.
     first_names : bool
         Mask 1,250 first names too.
@@ -53,9 +53,9 @@ class ExtraScrub(Settings):
 
     Parameters
     ----------
-    group : str
+    group : column
         Column of the group.
-    within : str, optional
+    within : column, optional
         Column within each of whose values words are found.
     rounds : int
         Number of rounds at most.
@@ -65,7 +65,7 @@ class ExtraScrub(Settings):
         Number of random splits per round.
     until : float from 0 to 1, optional
         Accuracy at which to stop, by default the chance level.
-    mask : str
+    mask : text
         Mask that replaces a word; an empty one removes it.
 
     Examples
@@ -91,9 +91,9 @@ class Subsample(Settings):
 
     Parameters
     ----------
-    label : str
+    label : column
         Column of the classes to balance within.
-    group : str
+    group : column
         Column of the group.
 
     Examples
@@ -114,9 +114,9 @@ class Oversample(Settings):
 
     Parameters
     ----------
-    label : str
+    label : column
         Column of the classes to balance within.
-    group : str
+    group : column
         Column of the group.
 
     Examples
@@ -141,7 +141,7 @@ class Swap(Settings):
         Swap first names too, by frequency.
     keep_original : bool
         Write all rows, then all swapped ones.
-    values : str, or mapping of columns to mappings of values, optional
+    values : COLUMN=A,B, or mapping of columns to mappings, optional
         Values of a column to exchange in swapped rows, such as ``'gender=F,M'``; more follow after
         a semicolon.
 
@@ -164,12 +164,12 @@ class Anonymise(Settings):
 
     Parameters
     ----------
-    spans : str or sequence of str, optional
+    spans : column or columns, optional
         Column with a list of spans, or two columns with start and end, such as ``'start,end'``.
-    spacy : str or spaCy pipeline, optional
+    spacy : name or spaCy pipeline, optional
         Model of spaCy that finds names, where there are no spans.
-    entities : str or sequence of str
-        Kinds of names.
+    entities : name or names
+        Kinds of names, such as ``'PERSON,GPE'``.
 
     Examples
     --------
