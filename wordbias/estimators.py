@@ -197,7 +197,7 @@ class Method(_Words, _Rows):
 
     def __init_subclass__(cls, **given: Any) -> None:
         super().__init_subclass__(**given)
-        cls.__doc__ = inspect.getdoc(cls)  # that of its settings
+        cls.__doc__ = inspect.getdoc(cls.__mro__[1])  # that of its settings
 
     def fit(
         self,
@@ -462,58 +462,66 @@ class Method(_Words, _Rows):
 
 
 class MISP(settings.MISP, Method):
-    pass
+    """`settings.MISP` with ``fit`` and ``transform``; it gets the docstring of that."""
 
 
 class MHD(settings.MHD, Method):
+    """`settings.MHD` with ``fit`` and ``transform``; it gets the docstring of that."""
+
     _fewest_values = 2
 
 
 class Hard(settings.Hard, Method):
+    """`settings.Hard` with ``fit`` and ``transform``; it gets the docstring of that."""
+
     _fewest_values = 2
 
 
 class MultiHard(settings.MultiHard, Method):
-    pass
+    """`settings.MultiHard` with ``fit`` and ``transform``; it gets the docstring of that."""
 
 
 class DoubleHard(settings.DoubleHard, Method):
-    pass
+    """`settings.DoubleHard` with ``fit`` and ``transform``; it gets the docstring of that."""
 
 
 class INLP(settings.INLP, Method):
+    """`settings.INLP` with ``fit`` and ``transform``; it gets the docstring of that."""
+
     _fewest_values = 2
 
 
 class LEACE(settings.LEACE, Method):
-    pass
+    """`settings.LEACE` with ``fit`` and ``transform``; it gets the docstring of that."""
 
 
 class BAM(settings.BAM, Method):
-    pass
+    """`settings.BAM` with ``fit`` and ``transform``; it gets the docstring of that."""
 
 
 class OSCaR(settings.OSCaR, Method):
-    pass
+    """`settings.OSCaR` with ``fit`` and ``transform``; it gets the docstring of that."""
 
 
 class HalfSibling(settings.HalfSibling, Method):
-    pass
+    """`settings.HalfSibling` with ``fit`` and ``transform``; it gets the docstring of that."""
 
 
 class Conceptor(settings.Conceptor, Method):
-    pass
+    """`settings.Conceptor` with ``fit`` and ``transform``; it gets the docstring of that."""
 
 
 class RAN(settings.RAN, Method):
-    pass
+    """`settings.RAN` with ``fit`` and ``transform``; it gets the docstring of that."""
 
 
 class GenderPreserving(settings.GenderPreserving, Method):
-    pass
+    """`settings.GenderPreserving` with ``fit`` and ``transform``; it gets the docstring of that."""
 
 
 class GNGloVe(settings.GNGloVe, Method):
+    """`settings.GNGloVe` with ``fit`` and ``transform``; it gets the docstring of that."""
+
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
         """Return the names of the coordinates of rows, without the last if it is dropped."""
         names: NDArray[Any] = super().get_feature_names_out(input_features)

@@ -44,12 +44,12 @@ from wordbias.outcomes.settings import (
     Scrub,
     Subsample,
     Swap,
+    TextSettings,
 )
 from wordbias.outcomes.swap import Swapper
 from wordbias.rendering import Table, as_paragraph, how_many
 from wordbias.results import Report, Row, number
 from wordbias.settings import MethodsLike, read_chain, text_of
-from wordbias.settings import Settings as MethodSettings
 from wordbias.wordlists import Attribute, GroupsLike, other_than_gender, wordlist
 from wordbias.wordlists.rewriting import identifying_words, swaps
 
@@ -283,7 +283,7 @@ def rewrite(
     return Rewritten(report, target, file.text, None if path else data, records)
 
 
-def _chosen(methods: MethodsLike) -> list[MethodSettings]:
+def _chosen(methods: MethodsLike) -> list[TextSettings]:
     """Return the methods, and check their order and what they need."""
     chain = read_chain(methods, METHODS)
     names, text = [one.name for one in chain], text_of(chain)
@@ -318,7 +318,7 @@ def _check_spans(method: Anonymise, before: Sequence[str]) -> None:
             )
 
 
-def _refuse_groups(chosen: Sequence[MethodSettings]) -> None:
+def _refuse_groups(chosen: Sequence[TextSettings]) -> None:
     """Refuse groups that no method uses, and settings that are about gender."""
     if not any(isinstance(one, (Scrub, Swap)) for one in chosen):
         raise UsageError("--groups is for scrub and swap")
@@ -329,7 +329,7 @@ def _refuse_groups(chosen: Sequence[MethodSettings]) -> None:
             )
 
 
-def _columns(method: MethodSettings) -> Iterator[str]:
+def _columns(method: TextSettings) -> Iterator[str]:
     """Yield the columns that a method reads."""
     for name in ("label", "group", "within"):
         if (column := getattr(method, name, None)) is not None:

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from wordbias.outcomes.anonymise import PERSONS
 from wordbias.outcomes.scrub import MASK, PER_ROUND, ROUNDS, SPLITS
-from wordbias.settings import Settings
+from wordbias.settings import Settings, settings_of
 
 Columns = str | Sequence[str]
 Words = str | Path | Sequence[str]
 
 
-@dataclass(kw_only=True)
-class Scrub(Settings):
+class TextSettings(Settings):
+    """Base class of the methods of rewriting."""
+
+    def __repr__(self) -> str:
+        given = {one.name: getattr(self, one.name) for one in fields(self)}
+        takes = settings_of(type(self))
+        shown = [f"{key}={value!r}" for key, value in given.items() if value != takes[key].default]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+@dataclass(kw_only=True, repr=False)
+class Scrub(TextSettings):
     """Mask gendered words, and optionally names (De-Arteaga et al. 2019).
 
     Parameters
@@ -47,8 +57,8 @@ class Scrub(Settings):
     as_published: bool = False
 
 
-@dataclass(kw_only=True)
-class ExtraScrub(Settings):
+@dataclass(kw_only=True, repr=False)
+class ExtraScrub(TextSettings):
     """Mask words that still reveal the group, in rounds (Orgad et al. 2022).
 
     Parameters
@@ -85,8 +95,8 @@ class ExtraScrub(Settings):
     mask: str = MASK
 
 
-@dataclass(kw_only=True)
-class Subsample(Settings):
+@dataclass(kw_only=True, repr=False)
+class Subsample(TextSettings):
     """Drop rows until each class has as many of each group as of the smallest.
 
     Parameters
@@ -108,8 +118,8 @@ class Subsample(Settings):
     group: str
 
 
-@dataclass(kw_only=True)
-class Oversample(Settings):
+@dataclass(kw_only=True, repr=False)
+class Oversample(TextSettings):
     """Repeat rows until each class has as many of each group as of the largest.
 
     Parameters
@@ -131,8 +141,8 @@ class Oversample(Settings):
     group: str
 
 
-@dataclass(kw_only=True)
-class Swap(Settings):
+@dataclass(kw_only=True, repr=False)
+class Swap(TextSettings):
     """Swap genders: she becomes he, his becomes her or hers (Zhao et al. 2018).
 
     Parameters
@@ -158,8 +168,8 @@ class Swap(Settings):
     values: str | Mapping[str, Mapping[str, str]] | None = None
 
 
-@dataclass(kw_only=True)
-class Anonymise(Settings):
+@dataclass(kw_only=True, repr=False)
+class Anonymise(TextSettings):
     """Replace names: Ann Hayes becomes ANON_0 (Zhao et al. 2018).
 
     Parameters
@@ -184,7 +194,7 @@ class Anonymise(Settings):
     entities: Columns = PERSONS
 
 
-METHODS: Mapping[str, type[Settings]] = {
+METHODS: Mapping[str, type[TextSettings]] = {
     one._name: one for one in (Scrub, ExtraScrub, Subsample, Oversample, Swap, Anonymise)
 }
 """The methods by their names."""
