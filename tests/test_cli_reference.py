@@ -35,6 +35,14 @@ def test_what_shells_complete_is_up_to_date(tool: Any) -> None:
     assert written == tool.completion(), "run python tools/cli_reference.py"
 
 
+@pytest.mark.parametrize("command", ["debias", "rewrite"])
+def test_the_tables_of_settings_are_up_to_date(tool: Any, command: str) -> None:
+    text = tool.GUIDES[command].read_text(encoding="utf-8")
+    assert text == tool.guide(text), "run python tools/cli_reference.py"
+    for name in tool.METHODS[command]:
+        assert f"| `{name}:" in text or name == "none"
+
+
 def test_it_lists_every_command_and_option_once(tool: Any) -> None:
     text = tool.reference()
     for name in (name for section in SECTIONS.values() for name in section):

@@ -376,6 +376,9 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
         wb.Report("measure", rows=[wb.Row(f"{i}", m, i * k) for i in range(4) for m, k in _PAIR])
     ),
     "convert": lambda file: wb.convert(file("glove.txt"), "out.vec"),
+    "choose": lambda file: wb.choose(
+        file("glove.txt"), "misp:dims=1", measure="midb-abs", keep=0.01
+    ),
     "debias": lambda file: wb.debias(file("glove.txt"), "hard"),
     "encode": lambda file: wb.encode(file("roberta-base"), TEXTS),
     "env": lambda file: wb.env(),
@@ -421,6 +424,12 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     "quality": lambda file: wb.quality(file("glove.txt"), sets=file("test_sets/")),
     "report": lambda file: wb.report(wb.Report("measure", rows=[wb.Row("glove", "midb", 0.1)])),
     "rewrite": lambda file: wb.rewrite("scrub", TEXTS),
+    "Anonymise": lambda file: wb.Anonymise(spans="who"),
+    "ExtraScrub": lambda file: wb.ExtraScrub(group="gender"),
+    "Oversample": lambda file: wb.Oversample(label="job", group="gender"),
+    "Scrub": lambda file: wb.Scrub(mask="*"),
+    "Subsample": lambda file: wb.Subsample(label="job", group="gender"),
+    "Swap": lambda file: wb.Swap(first_names=True),
     "stereoset": lambda file: wb.stereoset(file("minilm-nsp"), data=file("gsss_dev.csv")),
     "sweep": lambda file: wb.sweep(
         file("minilm-nsp"),

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import wordbias
 from wordbias.cli import SECTIONS
+from wordbias.outcomes.settings import METHODS
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "docs" / "api.md"
@@ -36,6 +37,7 @@ TYPES = (
 )
 FAIRLEARN = ("to_fairlearn", "from_fairlearn")
 ERRORS = ("WordbiasError",)
+REWRITING = tuple(one.__name__ for one in METHODS.values())
 _HEADING = re.compile(r"^(\w[\w ]+)\n-{3,}\n", re.MULTILINE)
 
 
@@ -54,8 +56,9 @@ def sections() -> dict[str, list[str]]:
     for title, commands in SECTIONS.items():
         found[title] = [name.replace("-", "_") for name in commands]
     known = {name for names in found.values() for name in names}
-    known |= {*TYPES, *ERRORS, *FAIRLEARN, "config", "__version__"}
+    known |= {*TYPES, *ERRORS, *FAIRLEARN, *REWRITING, "config", "__version__"}
     found["Methods with fit and transform"] = [n for n in wordbias.__all__ if n not in known]
+    found["Methods of rewriting"] = list(REWRITING)
     found["A MetricFrame of fairlearn"] = list(FAIRLEARN)
     found["Types"] = list(TYPES)
     found["Settings"] = ["config"]

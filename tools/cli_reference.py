@@ -1,8 +1,9 @@
 """Write docs/cli.md, the reference of all commands and options, from the commands themselves.
 
-And wordbias/completion.json, from which a shell completes them.
+And wordbias/completion.json, from which a shell completes them, and the tables of the methods'
+settings, which stand between ``<!-- settings: COMMAND -->`` and ``<!-- end -->`` in two guides.
 
-python tools/cli_reference.py            # write both
+python tools/cli_reference.py            # write them
 python tools/cli_reference.py --check    # fail if they are not what would be written
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,14 +21,16 @@ import click
 
 from wordbias.cli import SECTIONS, cli
 from wordbias.commands.shell import Command, common_options
-from wordbias.functions.rewrite import METHODS as REWRITING
-from wordbias.methods.methods import METHODS as DEBIASING
+from wordbias.methods.settings import METHODS as DEBIASING
+from wordbias.outcomes.settings import METHODS as REWRITING
+from wordbias.settings import Known, Setting, default_of, settings_of, summary_of
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "docs" / "cli.md"
 COMPLETION = ROOT / "wordbias" / "completion.json"
-METHODS = {"debias": {name: method.summary for name, method in DEBIASING.items()}}
-METHODS["rewrite"] = dict(REWRITING)
+METHODS: dict[str, Known] = {"debias": DEBIASING, "choose": DEBIASING, "rewrite": REWRITING}
+GUIDES = {"debias": ROOT / "docs" / "debiasing.md", "rewrite": ROOT / "docs" / "fairness.md"}
+BLOCK = re.compile(r"(<!-- settings: (.+?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 HEAD = """# Commands and options
 
 Written by `python tools/cli_reference.py` from the commands themselves; `wordbias COMMAND --help`
@@ -72,13 +76,33 @@ def _usable(command: Command) -> list[click.Parameter]:
     ]
 
 
+def guide(text: str) -> str:
+    """Return a guide with its table of settings up to date."""
+    return BLOCK.sub(lambda found: f"{found[1]}{_settings(METHODS[found[2]])}{found[4]}", text)
+
+
+def _settings(known: Known) -> str:
+    """Return a line for each setting of each method."""
+    lines = ["| setting | takes | default | |", "| --- | --- | --- | --- |"]
+    for name, kind in known.items():
+        for one in settings_of(kind).values():
+            cells = [f"`{name}:{one.typed}`", one.expected, _default_of(one), one.sentence]
+            lines.append("| " + " | ".join(_cell(cell.replace("``", "`")) for cell in cells) + " |")
+    return "\n".join([*lines, ""])
+
+
+def _default_of(one: Setting) -> str:
+    return default_of(one).strip(" []").removeprefix("default: ")
+
+
 def _known(command: str, one: click.Parameter) -> dict[str, object]:
     if isinstance(one, click.Option):
         words = {str(word): "" for word in getattr(one.type, "choices", ())}
         about = {"opts": one.opts, "secondary": one.secondary_opts, "flag": one.is_flag}
         about |= {"multiple": one.multiple, "help": " ".join((one.help or "").split())}
     else:
-        words = METHODS.get(command, {}) if one.name == "methods" else {}
+        known = METHODS.get(command, {}) if one.name == "methods" else {}
+        words = {name: summary_of(kind) for name, kind in known.items()}
         about = {"nargs": one.nargs}
     about = {"name": one.name, **about, "words": words}
     return {key: value for key, value in about.items() if value}
@@ -153,7 +177,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing")
     check = parser.parse_args().check
-    for path, text in ((OUTPUT, reference()), (COMPLETION, completion())):
+    texts = {OUTPUT: reference(), COMPLETION: completion()}
+    texts |= {path: guide(path.read_text(encoding="utf-8")) for path in GUIDES.values()}
+    for path, text in texts.items():
         if not check:
             path.write_text(text, encoding="utf-8")
         elif path.read_text(encoding="utf-8") != text:

@@ -110,7 +110,7 @@ def make_seed(corpus: str, folder: Path, seed: int, dim: int, epochs: int) -> No
     _saved(folder / f"misp-published{seed}.txt", lambda: wb.misp(w_a, as_published=True))
     _saved(
         folder / f"mhd{seed}.txt",
-        lambda: wb.debias(folder / f"glove{seed}.txt", "mhd", as_published=True),
+        lambda: wb.debias(folder / f"glove{seed}.txt", "mhd:as-published"),
     )
 
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from wordbias.functions.bios import bios as bios
     from wordbias.functions.cache import cache as cache
     from wordbias.functions.ceat import ceat as ceat
+    from wordbias.functions.choose import choose as choose
     from wordbias.functions.compare import compare as compare
     from wordbias.functions.convert import convert as convert
     from wordbias.functions.debias import debias as debias
@@ -70,6 +71,12 @@ if TYPE_CHECKING:
     from wordbias.functions.weat import weat as weat
     from wordbias.functions.winobias import winobias as winobias
     from wordbias.methods.moments import Moments as Moments
+    from wordbias.outcomes.settings import Anonymise as Anonymise
+    from wordbias.outcomes.settings import ExtraScrub as ExtraScrub
+    from wordbias.outcomes.settings import Oversample as Oversample
+    from wordbias.outcomes.settings import Scrub as Scrub
+    from wordbias.outcomes.settings import Subsample as Subsample
+    from wordbias.outcomes.settings import Swap as Swap
     from wordbias.probes.representations import Representations as Representations
     from wordbias.results import Report as Report
     from wordbias.results import Row as Row
@@ -85,10 +92,12 @@ __all__ = [
     "MISP",
     "RAN",
     "Adapter",
+    "Anonymise",
     "Attribute",
     "Conceptor",
     "DoubleHard",
     "Embedding",
+    "ExtraScrub",
     "GNGloVe",
     "GenderPreserving",
     "HalfSibling",
@@ -96,11 +105,15 @@ __all__ = [
     "Moments",
     "MultiHard",
     "OSCaR",
+    "Oversample",
     "Query",
     "Report",
     "Representations",
     "Row",
+    "Scrub",
+    "Subsample",
     "Subspace",
+    "Swap",
     "WordbiasError",
     "__version__",
     "apply",
@@ -108,6 +121,7 @@ __all__ = [
     "bios",
     "cache",
     "ceat",
+    "choose",
     "compare",
     "config",
     "convert",
@@ -155,6 +169,10 @@ _HOME = {
     "Row": "wordbias.results",
     "Subspace": "wordbias.subspace",
     "WordbiasError": "wordbias.errors",
+    **dict.fromkeys(
+        ("Anonymise", "ExtraScrub", "Oversample", "Scrub", "Subsample", "Swap"),
+        "wordbias.outcomes.settings",
+    ),
     "config": "wordbias.configuration",
     "from_fairlearn": "wordbias.functions.fairlearn",
     "load_method": "wordbias.estimators",

@@ -24,6 +24,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     "An embedding": {
         "misp": "Measure gender bias, remove it softly with MISP, write the result.",
         "debias": "Debias with any method, or with several in order.",
+        "choose": "Try methods, and debias with the one that improves a measure most.",
         "apply": "Apply a fitted method to other files of the same vectors.",
         "measure": "Measure bias: MIDB, direct bias, clustering, SemBias, GIPE and more.",
         "weat": "Test associations between sets of words: WEAT and five related measures.",

@@ -3,29 +3,28 @@
 Each class is a method of `wordbias.methods` with its settings as parameters. ``fit`` and
 ``transform`` take an `Embedding`, or what holds words and vectors, and treat it word by word;
 `MISP`, `MHD`, `Hard`, `INLP` and `LEACE` also take an array of rows, shape ``(n, d)``, with the
-group of each row as its label. All classes are in one file, since no other module may import
-scikit-learn's base, which takes seconds; most of its lines are their documentation.
+group of each row as its label. Their parameters and docstrings are those of
+`wordbias.methods.settings`. No other module may import scikit-learn's base, which takes seconds.
 """
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 from warnings import warn
 
 import numpy as np
-from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import make_pipeline
-from sklearn.utils import check_array, check_consistent_length, check_random_state, column_or_1d
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from wordbias.arguments import accepted, path_named, refuse_odd
+from wordbias.arguments import path_named, refuse_odd
 from wordbias.arrays import numbers
 from wordbias.batches import BatchMap
 from wordbias.calls import WordbiasWarning, plain, python_messages
@@ -34,16 +33,17 @@ from wordbias.errors import WordbiasError, on_a_line
 from wordbias.formats.tables import cell_of
 from wordbias.functions.debias import fitted_report
 from wordbias.functions.inputs import ReadOptions, open_subject
-from wordbias.methods import inlp
+from wordbias.methods import settings
 from wordbias.methods.fitted import Chain, Fitted
 from wordbias.methods.gender_preserving import remove_checkpoints
-from wordbias.methods.methods import fit_chain
+from wordbias.methods.methods import arguments_of, fit_methods
 from wordbias.methods.moments import Moments
 from wordbias.methods.rows import fit_moments, fit_rows
 from wordbias.methods.storage import Origin, load_chain, save_chain
 from wordbias.rendering import how_many
 from wordbias.results import Report
-from wordbias.wordlists import GroupsLike, WordSets, load_attribute
+from wordbias.settings import Configured, check_settings
+from wordbias.wordlists import GroupsLike, load_attribute
 
 __all__ = [
     "BAM",
@@ -64,12 +64,6 @@ __all__ = [
 ]
 
 Floats = NDArray[np.floating[Any]]
-Words = Sequence[str] | str | Path | None
-Seed = int | RandomState | np.random.Generator | None
-
-_RENAMED = {"rounds": "iterations", "random_state": "seed"}
-"""Settings of the methods by the names of the parameters, where these differ."""
-
 
 if TYPE_CHECKING:
     Pipeline = Any
@@ -190,8 +184,8 @@ class Method(_Words, _Rows):
     """
 
     _name: ClassVar[str]
-    _takes_rows: ClassVar[bool] = False
-    _of_words: ClassVar[tuple[str, ...]] = ("groups", "classes", "per_class")
+    _takes_rows: ClassVar[bool]
+    _of_words: ClassVar[tuple[str, ...]]
     _fewest_values: ClassVar[int] = 1
     groups: GroupsLike | None
     fitted_: Fitted
@@ -200,6 +194,10 @@ class Method(_Words, _Rows):
     cross_fitted_: Any
     n_features_in_: int
     _frozen: bool = False
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        super().__init_subclass__(**given)
+        cls.__doc__ = inspect.getdoc(cls.__mro__[1])  # that of its settings
 
     def fit(
         self,
@@ -243,10 +241,7 @@ class Method(_Words, _Rows):
                 raise self._refused()
             return self
         with python_messages():
-            for one in fields(cast("Any", self)):
-                value = getattr(self, one.name)
-                refuse_odd(f"{one.name}=", value)
-                accepted(one.name, str(one.type), value, globals())
+            check_settings(cast("settings.MethodSettings", self))
             if moments:
                 if labelled:
                     raise WordbiasError(f"{type(self).__name__}: moments have their labels already")
@@ -259,7 +254,7 @@ class Method(_Words, _Rows):
                     f"which {type(self).__name__}(groups=…) names"
                 )
             attribute = None if self.groups is None else load_attribute(self.groups)
-            chain, _ = fit_chain([self._name], words, attribute, self._settings())
+            chain, _ = fit_methods([self._configured()], words, attribute)
         self._keep(chain.parts[0], Origin.of(words))
         self._embedding = words
         return self
@@ -305,7 +300,7 @@ class Method(_Words, _Rows):
             raise WordbiasError(
                 f"{name}: all {len(x)} labels are the same, one class; expected two or more"
             )
-        fitted = fit_rows(self._name, x, labels.astype(np.intp), self._settings())
+        fitted = fit_rows(self._name, x, labels.astype(np.intp), arguments_of(self._configured()))
         for note in fitted.warnings:
             warn(f"{name}: {note}", WordbiasWarning, stacklevel=4)
         self._keep(fitted, _origin(len(x), x.shape[1]))
@@ -315,7 +310,7 @@ class Method(_Words, _Rows):
     def _fit_moments(self, moments: Sequence[Moments]) -> Self:
         self._check_takes_rows()
         first = moments[0]
-        fitted = fit_moments(self._name, moments, self._settings())
+        fitted = fit_moments(self._name, moments, arguments_of(self._configured()))
         self._keep(fitted, _origin(first.n, first.dim))
         if len(moments) == 1:
             self.classes_ = np.array(first.classes)
@@ -343,18 +338,16 @@ class Method(_Words, _Rows):
             self.__dict__.pop(name, None)
         self.fitted_, self.origin_, self.n_features_in_ = fitted, origin, origin.dim
 
-    def _settings(self) -> dict[str, Any]:
-        """Return the parameters under the names of the method's settings."""
-        given = self.get_params(deep=False).items()
-        found = {
-            _RENAMED.get(key, key): float(value) if isinstance(value, Fraction) else value
-            for key, value in given
-            if key != "groups"
-        }
-        seed = found.get("seed", 0)
-        if not isinstance(seed, (int, np.integer)) or seed < 0:
-            found["seed"] = _drawn(seed)
-        return found
+    def _configured(self) -> Configured:
+        """Return the parameters but for the groups as the settings of the method."""
+        return Configured(
+            self._name,
+            {
+                key: float(value) if isinstance(value, Fraction) else value
+                for key, value in self.get_params(deep=False).items()
+                if key != "groups"
+            },
+        )
 
     @property
     def report(self) -> Report:
@@ -468,536 +461,66 @@ class Method(_Words, _Rows):
         return tags
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class MISP(Method):
-    """Remove a subspace softly, weighted by information (Dawkins 2021).
+class MISP(settings.MISP, Method):
+    """`settings.MISP` with ``fit`` and ``transform``; it gets the docstring of that."""
 
-    Along each principal component ``g_i`` of all differences between vectors of two groups, ``x − Σ
-    a_i ⟨g_i, x⟩ g_i`` removes the share ``a_i`` of variance that it explains. For more than two
-    groups the components are those of their means.
 
-    Parameters
-    ----------
-    dims : int, optional
-        Number of components; by default 4, for k > 2 groups k − 1. For rows the default is lower
-        if they span fewer, and one dimension of two or more is kept.
-    center : bool
-        Centre the differences, as the paper's one-sided PCA does; this removes their mean.
-    hard : bool
-        Remove the components whole, as in `MHD`.
-    weights : str or sequence of float
-        Weights: ``variance``, numbers, or ``perm:2134``; see `wordbias.methods.misp.reweighted`.
-    as_published : bool
-        Use the settings of the paper: `center`.
-    groups : name, path or mapping, optional
-        Words of the groups, by default gender; for an embedding only.
+class MHD(settings.MHD, Method):
+    """`settings.MHD` with ``fit`` and ``transform``; it gets the docstring of that."""
 
-    Examples
-    --------
-    >>> from wordbias.estimators import MISP
-    >>> from wordbias.embedding import Embedding
-    >>> misp = MISP(dims=2).fit(Embedding.sample())
-    >>> misp.report["difference-removed"][0].details["centred"]
-    False
-    >>> MISP(dims=1).fit_transform([[1.0, 3], [2, 3], [5, 3], [6, 3]], [0, 0, 1, 1]).shape
-    (4, 2)
-    """
+    _fewest_values = 2
 
-    _name = "misp"
-    _takes_rows = True
-    dims: int | None = None
-    center: bool = False
-    hard: bool = False
-    weights: str | Sequence[float] = "variance"
-    as_published: bool = False
-    groups: GroupsLike | None = None
 
+class Hard(settings.Hard, Method):
+    """`settings.Hard` with ``fit`` and ``transform``; it gets the docstring of that."""
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class MHD(Method):
-    """Remove the subspace of `MISP` completely: the control of Dawkins (2021).
+    _fewest_values = 2
 
-    ``x − Σ ⟨g_i, x⟩ g_i``, a projection onto what is orthogonal to all components.
 
-    Parameters
-    ----------
-    dims : int, optional
-        Number of components, as in `MISP`.
-    center : bool
-        Centre the differences.
-    as_published : bool
-        Use the settings of the paper: `center`.
-    groups : name, path or mapping, optional
-        Words of the groups, by default gender; for an embedding only.
+class MultiHard(settings.MultiHard, Method):
+    """`settings.MultiHard` with ``fit`` and ``transform``; it gets the docstring of that."""
 
-    Examples
-    --------
-    >>> from wordbias.estimators import MHD
-    >>> MHD(dims=1).fit_transform([[1.0, 3], [2, 3], [5, 3], [6, 3]], [0, 0, 1, 1]).tolist()
-    [[0.0, 3.0], [0.0, 3.0], [0.0, 3.0], [0.0, 3.0]]
-    """
 
-    _name = "mhd"
-    _takes_rows, _fewest_values = True, 2
-    dims: int | None = None
-    center: bool = False
-    as_published: bool = False
-    groups: GroupsLike | None = None
+class DoubleHard(settings.DoubleHard, Method):
+    """`settings.DoubleHard` with ``fit`` and ``transform``; it gets the docstring of that."""
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class Hard(Method):
-    """Neutralise a direction and equalise pairs (Bolukbasi et al. 2016).
+class INLP(settings.INLP, Method):
+    """`settings.INLP` with ``fit`` and ``transform``; it gets the docstring of that."""
 
-    Every vector but those of specific words loses its component along a direction ``g`` and is
-    normalised to length one, ``(x − ⟨g, x⟩ g) / ‖x − ⟨g, x⟩ g‖``. Rows have no pairs: their
-    direction is the difference of the groups' means, for k > 2 groups the k − 1 directions in which
-    these differ.
+    _fewest_values = 2
 
-    Parameters
-    ----------
-    direction : str
-        ``pca`` of the definitional pairs, ``axis``, ``names``, ``means``, or a file; rows always
-        have ``means``.
-    equalise : bool
-        Equalise the pairs of the groups; rows have none.
-    as_published : bool
-        Exempt only listed words, as they are spelled; for an embedding only.
-    groups : name, path or mapping, optional
-        Words and pairs of the groups, by default gender; for an embedding only.
 
-    Examples
-    --------
-    >>> from wordbias.estimators import Hard
-    >>> from wordbias.embedding import Embedding
-    >>> sample = Embedding.sample()
-    >>> after = Hard().fit_transform(sample)
-    >>> [round(float(after["nurse"] @ after[word]), 4) for word in ("women", "men")]
-    [0.3631, 0.3631]
-    """
+class LEACE(settings.LEACE, Method):
+    """`settings.LEACE` with ``fit`` and ``transform``; it gets the docstring of that."""
 
-    _name = "hard"
-    _takes_rows, _fewest_values = True, 2
-    _of_words = ("groups", "as_published")
-    direction: str = "pca"
-    equalise: bool = True
-    as_published: bool = False
-    groups: GroupsLike | None = None
 
+class BAM(settings.BAM, Method):
+    """`settings.BAM` with ``fit`` and ``transform``; it gets the docstring of that."""
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class MultiHard(Method):
-    """Neutralise the directions of several groups, and equalise sets (Manzini et al. 2019).
 
-    Like `Hard`, along the principal components of sets such as *judaism, christianity, islam*, each
-    centred on its mean.
+class OSCaR(settings.OSCaR, Method):
+    """`settings.OSCaR` with ``fit`` and ``transform``; it gets the docstring of that."""
 
-    Parameters
-    ----------
-    sets : WordSets or path, optional
-        The sets, instead of those of `groups`; by default religion.
-    dims : int, optional
-        Number of components; by default one less than the words of the largest set.
-    equalise : bool
-        Equalise the sets.
-    means : bool
-        Use the differences between the means of `groups`, in place of sets.
-    groups : name, path or mapping, optional
-        Groups with sets or pairs of words.
 
-    Examples
-    --------
-    >>> from wordbias.estimators import MultiHard
-    >>> from wordbias.embedding import Embedding
-    >>> MultiHard().fit(Embedding.sample()).fitted_.steps[0].subspace.dims
-    2
-    """
+class HalfSibling(settings.HalfSibling, Method):
+    """`settings.HalfSibling` with ``fit`` and ``transform``; it gets the docstring of that."""
 
-    _name = "multi-hard"
-    sets: WordSets | str | Path | None = None
-    dims: int | None = None
-    equalise: bool = True
-    means: bool = False
-    groups: GroupsLike | None = None
 
+class Conceptor(settings.Conceptor, Method):
+    """`settings.Conceptor` with ``fit`` and ``transform``; it gets the docstring of that."""
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class DoubleHard(Method):
-    """Remove a frequency component first, then a direction (Wang et al. 2020).
 
-    One principal component of the whole vocabulary is removed: the one after which the most biased
-    words cluster least by group.
+class RAN(settings.RAN, Method):
+    """`settings.RAN` with ``fit`` and ``transform``; it gets the docstring of that."""
 
-    Parameters
-    ----------
-    candidates : int
-        Number of components to try, from the first on.
-    per_side : int
-        Number of biased words of each group to cluster.
-    groups : name, path or mapping, optional
-        Words and pairs of the groups, by default gender.
 
-    Examples
-    --------
-    >>> from wordbias.estimators import DoubleHard
-    >>> from wordbias.embedding import Embedding
-    >>> double = DoubleHard(candidates=2, per_side=100).fit(Embedding.sample())
-    >>> [step.kind for step in double.fitted_.steps]
-    ['projection', 'shift', 'projection']
-    """
+class GenderPreserving(settings.GenderPreserving, Method):
+    """`settings.GenderPreserving` with ``fit`` and ``transform``; it gets the docstring of that."""
 
-    _name = "double-hard"
-    candidates: int = 20
-    per_side: int = 1000
-    groups: GroupsLike | None = None
 
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class INLP(Method):
-    """Remove the directions that linear classifiers find, in rounds (Ravfogel et al. 2020).
-
-    Each round trains a classifier of the groups on the result of the rounds before, and removes the
-    row space of its weights `W`: ``x ↦ (I − W⁺ W) x``. The rounds end when a classifier is at
-    chance on held-out rows or words, 30 % of all. On an embedding it is trained on the words that
-    lean most to each group.
-
-    Parameters
-    ----------
-    rounds : int
-        Number of rounds at most, ``--iterations`` on the command line.
-    weights : str
-        ``hard``, or ``information``: weight directions by the accuracy of their classifier.
-    classifier : str
-        ``svm`` or ``logistic``.
-    as_published : bool
-        Do not centre, and do not end at chance.
-    random_state : int, RandomState or None
-        Seed of the split, and of neutral words.
-    classes : int, optional
-        Number of classes: as many as groups, or one more for neutral words; for an embedding only.
-    per_class : int, optional
-        Number of words in each class; for an embedding only.
-    groups : name, path or mapping, optional
-        Words of the groups, by default gender; for an embedding only.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from wordbias.estimators import INLP
-    >>> X = np.random.default_rng(0).normal(size=(200, 5))
-    >>> y = X[:, 0] > 0
-    >>> INLP(rounds=2).fit(X, y).fitted_.steps[0].subspace
-    <Subspace: 1 of 5 dimensions, weights 1.0000>
-    """
-
-    _name = "inlp"
-    _takes_rows, _fewest_values = True, 2
-    rounds: int = inlp.ITERATIONS
-    weights: str = "hard"
-    classifier: str = "svm"
-    as_published: bool = False
-    random_state: Seed = 0
-    classes: int | None = None
-    per_class: int | None = None
-    groups: GroupsLike | None = None
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class LEACE(Method):
-    r"""In a pipeline give ``leace__concept=``, or the task's own label is erased.
-
-    ``LEACE().fit(X, y)`` erases `y`: afterwards no linear classifier predicts its groups better
-    than a constant answer does, on the rows that it was fitted on. In a pipeline `y` is the target
-    of the last step, so ``pipeline.fit(X, y, leace__concept=z)`` erases `z` instead.
-
-    Least-squares concept erasure (Belrose et al. 2023) is the affine map
-
-    .. math:: x - W^{+} U U^\top W (x - \mathrm{E}[x]), \quad W = (\Sigma_{xx}^{1/2})^{+},
-
-    where :math:`U U^\top` projects onto the columns of :math:`W \Sigma_{xz}`. It makes the
-    groups' means equal. With ``shrinkage=False`` it is the affine map that does so and moves the
-    fitted rows least; with the shrunk covariance they move further. One row far longer than all
-    others decides the shrinkage: leave it out.
-
-    Do not train on the rows that it was fitted on. Their means are equal over all of them, so that
-    those of one part differ against those of the rest: a classifier that is trained on one part
-    reads the other part's groups backwards (arXiv 2403.16142). ``erase`` has ``cross_fit``.
-
-    Parameters
-    ----------
-    method : str
-        ``leace``, or ``orth``: the orthogonal projection that makes the means equal.
-    shrinkage : bool
-        Shrink the covariance towards a multiple of the identity, as the authors do by default.
-    random_state : int, RandomState or None
-        Seed of the held-out words; no rows are held out.
-    classes : int, optional
-        Number of classes: as many as groups, or one more for neutral words; for an embedding only.
-    per_class : int, optional
-        Number of words in each class; for an embedding only.
-    groups : name, path or mapping, optional
-        Words of the groups, by default gender; for an embedding only.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from wordbias.estimators import LEACE
-    >>> X = np.random.default_rng(0).normal(size=(200, 5))
-    >>> y, z = X[:, 1] > 0, X[:, 0] > 0
-    >>> pipeline = make_pipeline(LEACE(), LogisticRegression()).fit(X, y, leace__concept=z)
-    >>> bool(pipeline.score(X, y) > 0.9)
-    True
-    >>> after = pipeline[0].transform(X)
-    >>> bool(np.allclose(after[z].mean(0), after[~z].mean(0)))
-    True
-    """
-
-    _name = "leace"
-    _takes_rows = True
-    method: str = "leace"
-    shrinkage: bool = True
-    random_state: Seed = 0
-    classes: int | None = None
-    per_class: int | None = None
-    groups: GroupsLike | None = None
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class BAM(Method):
-    """Average vectors with their alignment (Lauscher et al. 2020).
-
-    ``(X + X W) / 2``, where `W` is the orthogonal map that best maps the first words of pairs to
-    the second.
-
-    Parameters
-    ----------
-    as_published : bool
-        Follow the released code, whose `W` is not the minimiser.
-    groups : name, path or mapping, optional
-        Pairs of the groups, by default gender.
-
-    Examples
-    --------
-    >>> from wordbias.estimators import BAM
-    >>> from wordbias.embedding import Embedding
-    >>> BAM().fit_transform(Embedding.sample())
-    <Embedding 'sample.bam': 21,791 words × 100>
-    """
-
-    _name = "bam"
-    as_published: bool = False
-    groups: GroupsLike | None = None
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class OSCaR(Method):
-    """Rotate a second concept to 90 degrees from the groups' direction (Dev et al. 2021).
-
-    Nothing is removed: each vector is rotated within the plane of the two directions by an angle
-    that depends on its own.
-
-    Parameters
-    ----------
-    concept : path or sequence of str, optional
-        Words of the second concept; by default occupations.
-    direction : str
-        Direction of the groups: ``she-he`` (``axis``), ``pca``, ``names``, ``means`` or a file.
-    groups : name, path or mapping, optional
-        Words of the groups, by default gender.
-
-    Examples
-    --------
-    >>> from wordbias.estimators import OSCaR
-    >>> from wordbias.embedding import Embedding
-    >>> rows = OSCaR().fit(Embedding.sample()).report["angle"]
-    >>> [(row.details["stage"], round(row.value)) for row in rows][1]
-    ('after', 90)
-    """
-
-    _name = "oscar"
-    concept: Words = None
-    direction: str = "she-he"
-    groups: GroupsLike | None = None
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class HalfSibling(Method):
-    r"""Subtract the part that specific words predict (Yang and Feng 2020).
-
-    With the vectors of specific words as columns of `G`, ridge regression leaves
-    :math:`n - G (G^\top G + \alpha I)^{-1} G^\top n` of every other vector.
-
-    Parameters
-    ----------
-    alpha : float
-        Ridge penalty.
-    groups : name, path or mapping, optional
-        Specific words of the groups, by default gender.
-
-    Examples
-    --------
-    >>> from wordbias.estimators import HalfSibling
-    >>> from wordbias.embedding import Embedding
-    >>> "she" in HalfSibling().fit(Embedding.sample()).fitted_.exempt
-    True
-    """
-
-    _name = "half-sibling"
-    alpha: float = 60.0
-    groups: GroupsLike | None = None
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class Conceptor(Method):
-    r"""Shrink the main directions of the groups' words (Karve, Ungar and Sedoc 2019).
-
-    With the vectors of these words as rows of `X`, shape ``(n, d)``, every vector is multiplied by
-    :math:`I - R (R + \alpha^{-2} I)^{-1}`, where :math:`R = X^\top X / n`.
-
-    Parameters
-    ----------
-    aperture : float
-        Aperture α: more is removed the larger it is, and the longer the vectors are.
-    groups : name, path or mapping, optional
-        Words of the groups, by default gender.
-
-    Examples
-    --------
-    >>> from wordbias.estimators import Conceptor
-    >>> from wordbias.embedding import Embedding
-    >>> 0 < Conceptor().fit(Embedding.sample()).report["quota"][0].value < 1
-    True
-    """
-
-    _name = "conceptor"
-    aperture: float = 2.0
-    groups: GroupsLike | None = None
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class RAN(Method):
-    """Repel, attract and neutralise each word (Kumar et al. 2020).
-
-    For each word to be debiased Adam minimises a weighted sum of three terms: its similarity to
-    neighbours that are near because of the direction, its distance from its first vector, and its
-    component along the direction. All other words are not changed.
-
-    Parameters
-    ----------
-    words : path or sequence of str, optional
-        Words to debias; by default the frequent neutral ones.
-    iterations : int
-        Number of steps of Adam.
-    learning_rate : float
-        Learning rate of Adam.
-    lambdas : sequence of three floats
-        Weights of repulsion, attraction and neutralisation.
-    neighbours : int
-        Number of neighbours that repel a word, at most.
-    theta : float
-        Threshold of indirect bias above which a neighbour repels.
-    direction : str
-        ``pca``, ``axis``, ``means`` or a file.
-    as_published : bool
-        Follow the released code.
-    groups : name, path or mapping, optional
-        Words and pairs of the groups, by default gender.
-
-    Examples
-    --------
-    >>> from wordbias.estimators import RAN
-    >>> from wordbias.embedding import Embedding
-    >>> RAN(words=["nurse", "doctor"], iterations=2).fit(Embedding.sample()).fitted_.replaced.words
-    ('nurse', 'doctor')
-    """
-
-    _name = "ran"
-    words: Words = None
-    iterations: int = 300
-    learning_rate: float = 0.01
-    lambdas: Sequence[float] = (1 / 8, 6 / 8, 1 / 8)
-    neighbours: int = 100
-    theta: float = 0.05
-    direction: str = "pca"
-    as_published: bool = False
-    groups: GroupsLike | None = None
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class GenderPreserving(Method):
-    """Encode vectors so that pairs differ and stereotypes do not (Kaneko and Bollegala 2019).
-
-    An autoencoder with two classifiers, which keep what distinguishes the groups' own words.
-    Fitting needs the extra ``torch``.
-
-    Parameters
-    ----------
-    stereotypes, neutral : path or sequence of str, optional
-        Words that lose what distinguishes the groups.
-    pretrain_epochs, classifier_epochs, epochs : int
-        Number of epochs of the autoencoder, of the classifiers, and of the main loss.
-    weight : float
-        Weight of all terms of the main loss but the reconstruction.
-    device : str, optional
-        ``auto``, ``cpu``, ``cuda`` or ``mps``; by default auto, the first available of cuda,
-        mps, cpu.
-    checkpoint : path, optional
-        File to resume an interrupted training from; ``save`` removes it.
-    as_published : bool
-        Follow the released code.
-    random_state : int, RandomState or None
-        Seed of everything random.
-    groups : name, path or mapping, optional
-        Pairs of the groups, by default gender.
-
-    Examples
-    --------
-    >>> from wordbias.estimators import GenderPreserving
-    >>> GenderPreserving(epochs=2).get_params()["epochs"]
-    2
-    """
-
-    _name = "gender-preserving"
-    stereotypes: Words = None
-    neutral: Words = None
-    pretrain_epochs: int = 315
-    classifier_epochs: int = 15
-    epochs: int = 5
-    weight: float = 1e-4
-    device: str | None = None
-    checkpoint: str | Path | None = None
-    as_published: bool = False
-    random_state: Seed = 0
-    groups: GroupsLike | None = None
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class GNGloVe(Method):
-    """Remove ``w_g`` from vectors that were trained as ``(w_a, w_g)`` (Zhao et al. 2018).
-
-    Parameters
-    ----------
-    drop_last : bool
-        Drop the last coordinate; by default it is set to zero.
-    check : bool
-        Check that the last coordinate tells the pairs' words apart.
-    groups : name, path or mapping, optional
-        Pairs of the groups, by default gender.
-
-    Examples
-    --------
-    >>> from wordbias.estimators import GNGloVe
-    >>> from wordbias.embedding import Embedding
-    >>> GNGloVe(drop_last=True, check=False).fit_transform(Embedding.sample()).dim
-    99
-    """
-
-    _name = "gn-glove"
-    drop_last: bool = False
-    check: bool = True
-    groups: GroupsLike | None = None
+class GNGloVe(settings.GNGloVe, Method):
+    """`settings.GNGloVe` with ``fit`` and ``transform``; it gets the docstring of that."""
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
         """Return the names of the coordinates of rows, without the last if it is dropped."""
@@ -1005,7 +528,7 @@ class GNGloVe(Method):
         return names[:-1] if self.drop_last else names
 
 
-_METHODS = {
+_METHODS: dict[str, type[Method]] = {
     one._name: one
     for one in (
         MISP, MHD, Hard, MultiHard, DoubleHard, INLP, LEACE, BAM, OSCaR, HalfSibling, Conceptor,
@@ -1100,26 +623,14 @@ def _alike(method: _Rows) -> str:
 def estimator_of(fitted: Fitted, origin: Origin, report: Report | None = None) -> Method:
     """Return a fitted estimator whose parameters are the settings of a fitted method."""
     made = _METHODS[fitted.name]()
-    named = {_RENAMED.get(key, key): key for key in made.get_params(deep=False)}
-    made.set_params(**{named[key]: value for key, value in fitted.settings.items() if key in named})
+    takes = made.get_params(deep=False)
+    given = {"random_state" if key == "seed" else key: v for key, v in fitted.settings.items()}
+    made.set_params(**{key: value for key, value in given.items() if key in takes})
     made._keep(fitted, origin)
     made._frozen = True
     if report is not None:
         made._report = report
     return made
-
-
-def _drawn(random_state: object) -> int:
-    """Draw a seed from a random state of scikit-learn, or a Generator of numpy."""
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**31 - 1))
-    try:
-        return int(check_random_state(random_state).randint(2**31 - 1))
-    except ValueError:
-        raise WordbiasError(
-            "random_state=: expected a whole number from 0 on, a RandomState, a Generator or None, "
-            f"got {random_state!r}"
-        ) from None
 
 
 def _origin(n: int, dim: int) -> Origin:

@@ -366,7 +366,7 @@ def principal(
     variance = s**2
     rank = int((s > max(noise, s[0] * max(rows.shape) * np.finfo(float).eps)).sum())
     if not 1 <= dims <= rank:
-        remedy = f"take 1 to {rank} (--dims), or give more words" if rank else "give other words"
+        remedy = f"take 1 to {rank} (dims), or give more words" if rank else "give other words"
         raise WordbiasError(
             f"{dims} components cannot be fitted: {what} span {rank} of {rows.shape[1]} "
             f"dimensions; {remedy}"

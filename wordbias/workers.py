@@ -31,7 +31,7 @@ from importlib import import_module
 from tempfile import TemporaryDirectory, mkstemp
 from typing import IO, Any, TextIO, TypeVar
 
-from wordbias.configuration import BACKENDS, current_config, in_worker
+from wordbias.configuration import BACKENDS, Config, current_config, in_worker
 from wordbias.devices import blas_threads, limited_threads, native_threads, threads
 from wordbias.errors import WordbiasError, need
 from wordbias.progress import progress

@@ -14,7 +14,8 @@ from wordbias.methods.words import listed_words
 pytest.importorskip("torch")
 
 Run = Callable[..., Any]
-QUICK = ("--pretrain-epochs", 2, "--epochs", 1, "--device", "cpu", "-q")
+METHOD = "gender-preserving:pretrain-epochs=2:epochs=1"
+QUICK = ("--device", "cpu", "-q")
 
 
 @pytest.fixture
@@ -34,22 +35,22 @@ def test_between_training_and_writing_nothing_is_lost(
     error: type[BaseException],
 ) -> None:
     whole, output, kept = (tmp_path / name for name in ("whole.txt", "output.txt", "kept"))
-    call = ("debias", "gender-preserving", vectors, *QUICK)
-    assert cli(*call, "-o", whole).code == 0
+    resumed = f"{METHOD}:checkpoint='{kept}'"
+    assert cli("debias", METHOD, vectors, *QUICK, "-o", whole).code == 0
 
     def stopped(*_: object, **__: object) -> None:
         raise error
 
     with monkeypatch.context() as patch:
         patch.setattr(Embedding, "save", stopped)
-        assert cli(*call, "-o", output, "--checkpoint", kept).code in (1, 130)
+        assert cli("debias", resumed, vectors, *QUICK, "-o", output).code in (1, 130)
     assert kept.is_file()
     assert not output.exists()
     with monkeypatch.context() as patch:
         patch.setattr(
             "torch.optim.Optimizer.zero_grad", lambda *_: pytest.fail("it is trained again")
         )
-        done = cli(*call, "-o", output, "--checkpoint", kept)
+        done = cli("debias", resumed, vectors, *QUICK, "-o", output)
     assert done.code == 0, done.err
     assert output.read_bytes() == whole.read_bytes()
     assert not kept.exists()
@@ -59,6 +60,6 @@ def test_without_an_output_it_is_removed_at_the_end(
     cli: Run, vectors: Path, tmp_path: Path
 ) -> None:
     kept = tmp_path / "kept"
-    done = cli("debias", "gender-preserving", vectors, *QUICK, "--checkpoint", kept)
+    done = cli("debias", f"{METHOD}:checkpoint='{kept}'", vectors, *QUICK)
     assert done.code == 0, done.err
     assert not kept.exists()

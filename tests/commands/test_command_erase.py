@@ -147,9 +147,9 @@ def test_csv_and_representations(tmp_path: Path, cli: Run) -> None:
         (["--labels", "short.txt"], "short.txt: 2 values for 300 rows"),
         (["--labels", "gaps.txt"], "1 of 300 rows have no gaps, the first is row 2; label them, or "
          "--missing=drop: they are then mapped, but not fitted on"),
-        (["--labels", "gender.txt", "--method", "ran"], "'ran' is not one of"),
+        (["--labels", "gender.txt", "--method", "ran"], "method 'ran': expected one of"),
         (["--labels", "gender.txt", "--held-out", "1"], "1.0 is not in the range 0<x<=0.9"),
-        (["--labels", "gender.txt", "--dims", "2"], "--dims is for --method=misp and mhd"),
+        (["--labels", "gender.txt", "--method", "inlp:dims=2"], "dims is for: misp, mhd"),
         (["--labels", "gender.txt", "-o", "s.npy"], "s.npy"),
         (["--labels", "gender.txt", "-o", "no/clean.npy"], "no"),
         (["--labels", "gender.txt", "--model", "m", "--texts", "t"], "give vectors, or --model"),

@@ -40,7 +40,7 @@ def rows_of(out: str) -> list[dict[str, object]]:
 
 def test_scrubbing(cli: Callable, bios: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.tsv"
-    done = cli("rewrite", "scrub", bios, "-o", out, "--names-column", "name")
+    done = cli("rewrite", "scrub:names-column=name", bios, "-o", out)
     assert (done.code, done.err) == (0, "")
     assert cells(out)[0] == "_ says _ is a nurse; _ _ knows."
     assert [cells(out, column) for column in HEADER[:4]] == [
@@ -56,7 +56,7 @@ def test_scrubbing_as_published_leaves_what_the_paper_finds(
     cli: Callable, bios: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out.tsv"
-    assert cli("rewrite", "scrub", bios, "-o", out, "--as-published").code == 0
+    assert cli("rewrite", "scrub:as-published", bios, "-o", out).code == 0
     assert cells(out)[0] == "Ann says _ is a nurse; _ husband knows."
     assert cells(out)[3] == "_. Al and _ wife"
 
@@ -79,7 +79,8 @@ def test_what_changed_is_reported_for_machines(cli: Callable, bios: Path, tmp_pa
 def test_words_and_a_mask_of_ones_own(cli: Callable, bios: Path, tmp_path: Path) -> None:
     words, out = tmp_path / "words.txt", tmp_path / "out.tsv"
     words.write_text("Nurse\n")
-    assert cli("rewrite", "scrub", bios, "-o", out, "--words", words, "--mask", "[X]").code == 0
+    done = cli("rewrite", f"scrub:words='{words}':mask=[X]", bios, "-o", out)
+    assert done.code == 0
     assert cells(out)[2] == "[X] is a [X]."
 
 
@@ -87,8 +88,8 @@ def test_swapping_with_the_original(cli: Callable, bios: Path, tmp_path: Path) -
     """Originals, then the swapped ones of the chosen rows, with their gender."""
     out = tmp_path / "out.tsv"
     done = cli(
-        *("rewrite", "swap", bios, "-o", out, "--keep-original"),
-        *("--swap-values", "gender=F,M", "--where", "split=train"),
+        *("rewrite", "swap:keep-original:values='gender=F,M'", bios, "-o", out),
+        *("--where", "split=train"),
     )
     assert done.code == 0
     assert cells(out)[:5] == cells(bios)
@@ -105,19 +106,20 @@ def test_swapping_with_the_original(cli: Callable, bios: Path, tmp_path: Path) -
 def test_swapping_names_on_request(cli: Callable, tmp_path: Path) -> None:
     path, out = tmp_path / "in.txt", tmp_path / "out.txt"
     path.write_text("Emma sleeps.\nemma\n")
-    assert cli("rewrite", "swap", path, "-o", out, "--swap-names").code == 0
+    assert cli("rewrite", "swap:first-names", path, "-o", out).code == 0
     once = out.read_text()
     assert once.endswith("\nemma\n")
     assert not once.startswith("Emma")
-    assert cli("rewrite", "swap", out, "-o", path, "--swap-names").code == 0
+    assert cli("rewrite", "swap:first-names", out, "-o", path).code == 0
     assert path.read_text() == "Emma sleeps.\nemma\n"
 
 
 @pytest.mark.parametrize("how", ["subsample", "oversample"])
 def test_balancing(cli: Callable, bios: Path, tmp_path: Path, how: str) -> None:
     out = tmp_path / "out.tsv"
-    options = ("--label", "job", "--group", "gender", "--where", "job=nurse", "--shuffle")
-    done = cli("rewrite", how, bios, "-o", out, *options, "--format", "jsonl")
+    options = ("--where", "job=nurse", "--shuffle")
+    method = f"{how}:label=job:group=gender"
+    done = cli("rewrite", method, bios, "-o", out, *options, "--format", "jsonl")
     assert done.code == 0
     size = 1 if how == "subsample" else 2
     found = Counter(zip(cells(out, "job"), cells(out, "gender"), strict=True))
@@ -125,18 +127,18 @@ def test_balancing(cli: Callable, bios: Path, tmp_path: Path, how: str) -> None:
     assert found["surgeon", "F"] == found["surgeon", "M"] == 1
     in_cells = [row for row in rows_of(done.out) if row["measure"] == "rows-in-cell"]
     assert [(row["before"], row["value"]) for row in in_cells] == [(2, size), (1, size)]
-    shown = cli("rewrite", how, bios, "-o", out, *options).out
+    shown = cli("rewrite", method, bios, "-o", out, *options).out
     assert "F before  F after  M before  M after" in shown
 
 
 def test_a_class_without_a_group_is_reported(cli: Callable, bios: Path, tmp_path: Path) -> None:
-    options = ("--label", "name", "--group", "gender", "-o", tmp_path / "out.tsv")
-    done = cli("rewrite", "subsample", bios, *options)
+    options = ("-o", tmp_path / "out.tsv")
+    done = cli("rewrite", "subsample:label=name:group=gender", bios, *options)
     assert done.code == 0
     assert "Al has no F, Ann has no M" in done.err
     assert "such a class is left out" in done.err
     assert cells(tmp_path / "out.tsv") == []
-    done = cli("rewrite", "oversample", bios, *options, "-q")
+    done = cli("rewrite", "oversample:label=name:group=gender", bios, *options, "-q")
     assert (done.code, done.err) == (0, "")
 
 
@@ -147,7 +149,7 @@ def test_anonymising_then_swapping(cli: Callable, tmp_path: Path) -> None:
         '{"text":"\\u00c9ve is here.", "who":[[0,3,"PERSON"],[7,11,"PLACE"]]}',
     ]
     path.write_text("\n".join(lines))
-    done = cli("rewrite", "anonymise,swap", path, "-o", out, "--spans", "who", "--keep-original")
+    done = cli("rewrite", "anonymise:spans=who,swap:keep-original", path, "-o", out)
     assert done.code == 0
     assert "refer to the original text" in done.err
     anonymous = [
@@ -161,7 +163,7 @@ def test_anonymising_then_swapping(cli: Callable, tmp_path: Path) -> None:
 def test_rows_whose_spans_are_wrong(cli: Callable, tmp_path: Path) -> None:
     path, out = tmp_path / "in.tsv", tmp_path / "out.tsv"
     path.write_text("text\tfrom\tto\nAnn\t0\t3\nBob\t2\t9\n")
-    options = ("rewrite", "anonymise", path, "-o", out, "--spans", "from,to")
+    options = ("rewrite", "anonymise:spans='from,to'", path, "-o", out)
     done = cli(*options)
     assert done.code == 1
     assert done.err.startswith(f"wordbias: {path}: line 3: the span 2 to 9 is not in its text")
@@ -184,12 +186,12 @@ def planted(path: Path) -> None:
 def test_extra_scrubbing_finds_what_scrubbing_left(cli: Callable, tmp_path: Path) -> None:
     path, out = tmp_path / "in.tsv", tmp_path / "out.tsv"
     planted(path)
-    options = ("--group", "gender", "--rounds", "1", "--words-per-round", "1", "--splits", "2")
-    done = cli("rewrite", "scrub,extra-scrub", path, "-o", out, *options, "--within", "job")
+    methods = "scrub,extra-scrub:group=gender:rounds=1:words-per-round=1:splits=2"
+    done = cli("rewrite", f"{methods}:within=job", path, "-o", out)
     assert done.code == 0
     assert "Words that reveal the group, within nurse: 100 texts" in done.out
     assert not any("allet" in text or "She" in text for text in cells(out))
-    done = cli("rewrite", "scrub,extra-scrub", path, "-o", out, *options, "--format", "jsonl")
+    done = cli("rewrite", methods, path, "-o", out, "--format", "jsonl")
     rows = rows_of(done.out)
     rounds = [row for row in rows if row["measure"] == "balanced-accuracy"]
     assert (rounds[0]["value"], rounds[0]["neutral"], rounds[0]["better"]) == (1, 0.5, "lower")
@@ -199,23 +201,12 @@ def test_extra_scrubbing_finds_what_scrubbing_left(cli: Callable, tmp_path: Path
     assert changed["extra-scrub"] >= 100
 
 
-_BALANCE = ("subsample", "IN", "-o", "OUT", "--label", "job", "--group", "gender")
+_BALANCE = ("subsample:label=job:group=gender", "IN", "-o", "OUT")
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["swop", "IN", "-o", "OUT"], "method 'swop': expected some of scrub, extra-scrub,"),
-        ([",", "IN", "-o", "OUT"], "method ',': expected some of"),
-        (["scrub,scrub", "IN", "-o", "OUT"], "one method of a kind is enough; leave one out"),
-        (
-            ["swap,subsample", "IN", "-o", "OUT", "--label", "job", "--group", "gender"],
-            "subsample counts the original rows; put it first",
-        ),
-        (
-            ["swap,anonymise", "IN", "-o", "OUT", "--spans", "name"],
-            "swap before anonymise: would move the spans; write anonymise,swap",
-        ),
         (["scrub", "IN", "-o", "OUT.csv"], "would be csv, but"),
         (["scrub", "IN", "-o", "IN"], "is both DATA and the output; name two files"),
         (["scrub", "IN", "-o", "no/where.tsv"], "the folder"),
@@ -229,7 +220,7 @@ _BALANCE = ("subsample", "IN", "-o", "OUT", "--label", "job", "--group", "gender
             "expected two groups or more among the texts of --where, found only 'F'",
         ),
         (
-            ["extra-scrub", "IN", "-o", "OUT", "--group", "gender"],
+            ["extra-scrub:group=gender", "IN", "-o", "OUT"],
             "extra scrubbing by 'gender': group 'M' has 2 texts",
         ),
     ],
@@ -249,15 +240,20 @@ def test_what_is_refused(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["scrub", "--spans", "name"], "--spans is for anonymise"),
-        (["swap", "--mask", "x"], "--mask is for scrub and extra-scrub"),
-        (["anonymise"], "anonymise needs --spans COLUMNS or --spacy MODEL, one of the two"),
-        (["anonymise", "--spans", "a,b,c"], "--spans takes one column with a list, or two"),
-        (["subsample", "--label", "job"], "subsample needs --group COLUMN"),
-        (["extra-scrub"], "extra-scrub needs --group COLUMN"),
+        (["swop"], "method 'swop': expected one of scrub, extra-scrub,"),
+        ([","], "method '': expected one of"),
+        (["scrub,scrub"], "one method of a kind is enough; leave one out"),
+        (["swap,subsample:label=job:group=gender"], "subsample counts the original rows; put it"),
+        (["swap,anonymise:spans=name"], "would move the spans; write anonymise,swap"),
+        (["scrub:spans=name"], "found 'spans'; spans is for: anonymise"),
+        (["swap:mask=x"], "found 'mask'; mask is for: scrub, extra-scrub"),
+        (["anonymise"], "anonymise needs spans=COLUMNS or spacy=MODEL, one of the two"),
+        (["anonymise:spans='a,b,c'"], "spans are one column with a list, or two"),
+        (["subsample:label=job"], "'subsample:label=job': needs group=…: Column of the group"),
+        (["extra-scrub"], "needs group=…"),
         (["scrub", "--where", "job"], "expected COLUMN=VALUE, found 'job'"),
-        (["swap", "--swap-values", "gender=F"], "expected COLUMN=A,B, found 'gender=F'"),
-        (["scrub", "--mask", "a\tb"], "expected a mask without tabs"),
+        (["swap:values=gender=F"], "expected COLUMN=A,B, found 'gender=F'"),
+        (["scrub:mask='a\tb'"], "mask: expected one without tabs"),
     ],
 )
 def test_wrong_usage(
@@ -289,8 +285,8 @@ def test_a_process_of_its_own_on_a_compressed_file(
 def test_real_biographies(cli: Callable, shared_data: Path, tmp_path: Path) -> None:
     """Subsampling leaves both genders equally often; the rows are rows of the file."""
     path, out = shared_data / "bios" / "bios_surgeon_nurse.tsv.gz", tmp_path / "out.tsv"
-    options = ("--label", "profession", "--group", "gender")
-    assert cli("rewrite", "subsample", path, "-o", out, *options).code == 0
+    method = "subsample:label=profession:group=gender"
+    assert cli("rewrite", method, path, "-o", out).code == 0
     with gzip.open(path, "rt", encoding="utf-8") as file:
         known = Counter(file)
     found = Counter(out.read_text("utf-8").splitlines(keepends=True))

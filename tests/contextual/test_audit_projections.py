@@ -60,7 +60,7 @@ def fitted(text: str, one: Reader) -> Fitted:
 
 def test_methods_are_read_with_their_settings() -> None:
     assert Method.parse("misp").label == "misp"
-    assert Method.parse(" MISP : dims=2").label == "misp:dims=2"
+    assert Method.parse(" MISP:dims=2").label == "misp:dims=2"
     assert Method.parse("inlp:rounds=10").settings == {"rounds": 10}
     assert Method.parse("layer 11 (0, 1, 1, 1, 0)").label == "L11-01110"
     assert Method.parse("tokens@3").label == "tokens@3"
@@ -73,10 +73,12 @@ def test_methods_are_read_with_their_settings() -> None:
             "mips",
             r"'mips': expected misp, hard, mhd, leace, inlp, with settings .* or a setting of",
         ),
-        ("misp:rounds=3", r"'rounds=3' is no setting of misp, which takes dims=N"),
-        ("misp:dims=0", r"'dims=0' is no setting of misp"),
-        ("leace:dims=3", r"leace, which takes no settings"),
-        ("misp:", r"'nothing' is no setting of misp"),
+        ("misp:rounds=3", r"found 'rounds'; rounds is for: inlp"),
+        ("misp:dims=0", r"dims: expected a whole number from 1 on"),
+        ("misp:center", r"'center' is no setting of misp of a model, which takes dims=N"),
+        ("misp,hard", r"'misp,hard': expected misp"),
+        ("leace:shrinkage=no", r"'shrinkage' is no setting of leace of a model, .* no settings"),
+        ("misp:", r"misp takes dims, .*; found ''"),
         ("L11-9", r"'L11-9': expected misp"),
     ],
 )

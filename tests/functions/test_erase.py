@@ -60,8 +60,8 @@ def parts(x: Floats, y: Any, **given: Any) -> Any:
 @pytest.mark.parametrize("method", ROW_METHODS)
 def test_each_method_makes_a_label_unreadable_on_held_out_rows(method: str, k: int) -> None:
     x, y = rows(600, k=k)
-    given = {"dims": k - 1} if method in ("mhd", "misp") else {}
-    made = wb.erase(x, y, method=method, **given)  # type: ignore[arg-type]
+    named = f"{method}:dims={k - 1}" if method in ("mhd", "misp") else method
+    made = wb.erase(x, y, method=named)
     before, after = (found(made.report, "linear-probe", stage) for stage in ("before", "after"))
     assert before.value is not None
     assert after.value is not None
@@ -296,8 +296,8 @@ def test_a_column_that_is_the_label_itself_is_erased() -> None:
     x = rng.normal(size=(400, 5)).astype(np.float32)
     x[:, 2] = codes
     for method in ROW_METHODS:
-        given: dict[str, Any] = {"dims": 1} if method == "mhd" else {}
-        made = wb.erase(x, codes, method=method, **given)
+        named = "mhd:dims=1" if method == "mhd" else method
+        made = wb.erase(x, codes, method=named)
         before, after = (found(made.report, "linear-probe", one) for one in ("before", "after"))
         assert before.value is not None
         assert before.value > 0.98
@@ -348,12 +348,12 @@ def test_classes_that_are_none_are_refused() -> None:
         (["f", "m"], {}, "labels=: 2 values for 300 rows"),
         (3, {}, "labels=: expected a column's name, a file or a value for each row"),
         (np.zeros((300, 2)), {}, r"got ndarray of shape \(300, 2\)"),
-        ("y", {"method": "ran"}, "method=: expected one of leace, inlp, misp"),
+        ("y", {"method": "ran"}, "method 'ran': expected one of leace, inlp, misp"),
         ("y", {"missing": "keep"}, "missing=: expected one of refuse, drop"),
         ("y", {"held_out": 0}, "held_out=: expected a number above 0 and at most 0.9"),
         ("y", {"held_out": 0.95}, "held_out=: expected a number above 0 and at most 0.9"),
-        ("y", {"dims": 2}, 'dims= is for method="misp" and mhd, not leace'),
-        ("y", {"iterations": 2}, 'iterations= is for method="inlp", not leace'),
+        ("y", {"method": "leace:dims=2"}, "found 'dims'; dims is for: misp, mhd"),
+        ("y", {"method": wb.INLP(per_class=9)}, "inlp:per-class=9: per_class is for words"),
         ("y", {"split": ["train"] * 300, "held_out": 0.3}, "split= and held_out=: choose one"),
         ("y", {"split": ["train"] * 300}, "split=: no row is test"),
         ("y", {"split": ["left", "right"] * 150}, "split=: 'left' is not train, dev or test"),
@@ -362,7 +362,7 @@ def test_classes_that_are_none_are_refused() -> None:
         ("y", {"texts": "t.tsv"}, "model=, texts= and labels= go together"),
         ("y", {"model": "m", "texts": "t.tsv"}, "give vectors, or model= and texts="),
         ("y", {"output": "clean.npy"}, "map those in memory with what is returned"),
-        ("y", {"method": "mhd", "dims": 7}, "7 components cannot be fitted: the vectors have 6"),
+        ("y", {"method": wb.MHD(dims=7)}, "7 components cannot be fitted: the vectors have 6"),
     ],
 )
 def test_bad_arguments_are_refused(labels: Any, given: Any, message: str) -> None:

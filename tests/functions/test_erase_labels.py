@@ -102,7 +102,8 @@ def test_each_fold_is_mapped_by_the_method_fitted_on_the_others(method: str) -> 
     x, y = rows(apart=4.0)
     split = np.array(["train", "train", "train", "test", "dev"] * 80)
     given: dict[str, Any] = {"dims": 1} if method in ("mhd", "misp") else {}
-    made = wb.erase(x, y, method=method, split=split, cross_fit=3, **given)
+    named = f"{method}:dims=1" if given else method
+    made = wb.erase(x, y, method=named, split=split, cross_fit=3)
     training = split == "train"
     folds = np.array([fold_of(row.astype(np.float64).tobytes(), 3) for row in x])
     assert {*np.unique(folds[training])} == {0, 1, 2}

@@ -264,7 +264,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"labels": ["f"] * 120}, "label needs two classes at least; all are 'f'"),
     ({"also": "sex"}, "also='sex': neither a column"),
     ({"split": "sex"}, "split='sex': neither a column"),
-    ({"method": "magic"}, "method=: expected one of leace"),
+    ({"method": "magic"}, "method 'magic': expected one of leace"),
     ({"sts": {"a": ["x"], "b": ["y"]}}, "1 different second texts"),
 ]
 

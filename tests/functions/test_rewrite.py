@@ -5,12 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+import wordbias as wb
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.rewrite import rewrite
 
@@ -49,7 +51,7 @@ def test_a_list(cli: Run, file: Path, tmp_path: Path) -> None:
     assert made.report.closing == []
     assert rewrite("scrub", ["", "she"]).texts == ["", "_"]
     assert rewrite("scrub", []).texts == []
-    assert rewrite("scrub", ["she left"], mask="").texts == [" left"]
+    assert rewrite("scrub:mask=", ["she left"]).texts == [" left"]
     assert TEXTS[0].startswith("Ann says she")
     with pytest.raises(WordbiasError, match=r"nothing was written; give output="):
         Path(made)
@@ -77,8 +79,8 @@ def test_a_file_without_an_output_and_with_one(file: Path, tmp_path: Path) -> No
 def test_a_series(file: Path) -> None:
     pandas = pytest.importorskip("pandas")
     series = pandas.Series(TEXTS, index=list("abcde"), name="bio")
-    made = rewrite("scrub", series, first_names=True)
-    assert list(made.texts) == rewrite("scrub", TEXTS, first_names=True).texts
+    made = rewrite("scrub:first-names", series)
+    assert list(made.texts) == rewrite("scrub:first-names", TEXTS).texts
     assert list(made.texts.index) == list("abcde")
     assert made.texts.name == "bio"
     assert list(series) == TEXTS
@@ -86,22 +88,18 @@ def test_a_series(file: Path) -> None:
 
 
 OPTIONS: list[tuple[str, dict[str, Any], list[str]]] = [
-    ("scrub", {"names_column": "name"}, ["--names-column", "name"]),
+    ("scrub:names-column=name", {}, []),
     (
-        "swap",
-        {"keep_original": True, "swap_values": {"gender": {"F": "M"}}, "where": {"job": "nurse"}},
-        ["--keep-original", "--swap-values", "gender=F,M", "--where", "job=nurse"],
+        "swap:keep-original:values='gender=F,M'",
+        {"where": {"job": "nurse"}},
+        ["--where", "job=nurse"],
     ),
     (
-        "oversample,swap",
-        {"label": "job", "group": "gender", "shuffle": True, "seed": 3},
-        ["--label", "job", "--group", "gender", "--shuffle", "--seed", "3"],
+        "oversample:label=job:group=gender,swap",
+        {"shuffle": True, "seed": 3},
+        ["--shuffle", "--seed", "3"],
     ),
-    (
-        "subsample",
-        {"label": "name", "group": "gender"},
-        ["--label", "name", "--group", "gender"],
-    ),
+    ("subsample:label=name:group=gender", {}, []),
 ]
 
 
@@ -125,7 +123,7 @@ def test_a_frame(
 def test_columns_of_a_frame_keep_their_types() -> None:
     pandas = pytest.importorskip("pandas")
     data = pandas.DataFrame({"text": ["she", "x"], "g": [0, 1], "n": [1.5, 2.5]})
-    made = rewrite("swap", data, swap_values={"g": {"0": "1"}}).frame
+    made = rewrite(wb.Swap(values={"g": {"0": "1"}}), data).frame
     assert made.to_dict("list") == {"text": ["he", "x"], "g": [1, 0], "n": [1.5, 2.5]}
     assert made.dtypes["g"] == data.dtypes["g"]
 
@@ -134,7 +132,7 @@ def test_spans_in_a_frame_and_a_loaded_pipeline() -> None:
     pandas = pytest.importorskip("pandas")
     spans = [[[0, 3], [8, 11]], None]
     data = pandas.DataFrame({"text": ["Ann met Bob.", "Nobody."], "who": spans})
-    made = rewrite("anonymise", data, spans="who")
+    made = rewrite("anonymise:spans=who", data)
     assert list(made.texts) == ["ANON_0 met ANON_1.", "Nobody."]
     assert made.frame["who"].tolist() == spans
 
@@ -142,7 +140,7 @@ def test_spans_in_a_frame_and_a_loaded_pipeline() -> None:
         found = [SimpleNamespace(start_char=0, end_char=3, label_="PERSON")]
         return SimpleNamespace(ents=found if text.startswith("Ann") else [])
 
-    assert rewrite("anonymise", ["Ann met Bob.", "No."], spacy=pipeline).texts[0] == (
+    assert rewrite(wb.Anonymise(spacy=pipeline), ["Ann met Bob.", "No."]).texts[0] == (
         "ANON_0 met Bob."
     )
 
@@ -154,14 +152,14 @@ def test_extra_scrubbing_in_memory(cli: Run, tmp_path: Path) -> None:
     texts = [f"{word} at {i % 7}" for i, word in enumerate(words)]
     data = pandas.DataFrame({"text": texts, "gender": genders})
     data.to_csv(tmp_path / "in.csv", index=False)
-    typed = ["--group", "gender", "--rounds", 1, "--words-per-round", 1, "--splits", 2]
+    few = wb.ExtraScrub(group="gender", rounds=1, words_per_round=1, splits=2)
+    typed = "scrub,extra-scrub:group=gender:rounds=1:words-per-round=1:splits=2"
     out = tmp_path / "out.csv"
-    done = cli("rewrite", "scrub,extra-scrub", tmp_path / "in.csv", "-o", out, *typed)
+    done = cli("rewrite", typed, tmp_path / "in.csv", "-o", out)
     assert done.code == 0
-    few = {"rounds": 1, "words_per_round": 1, "splits": 2}
-    made = rewrite("scrub,extra-scrub", data, group="gender", **few)  # type: ignore[arg-type]
+    made = rewrite(["scrub", few], data)
     assert made.frame.equals(pandas.read_csv(out).astype(data.dtypes))
-    ended = rewrite("scrub,extra-scrub", data, group="gender", until=1.0, **few)  # type: ignore[arg-type]
+    ended = rewrite(["scrub", replace(few, until=1.0)], data)
     assert ended.frame.equals(rewrite("scrub", data).frame)
     assert not ended.frame.equals(made.frame)
 
@@ -169,7 +167,8 @@ def test_extra_scrubbing_in_memory(cli: Run, tmp_path: Path) -> None:
 def test_rows_that_are_no_text() -> None:
     with pytest.raises(WordbiasError, match=r"^texts: row 2: expected a text as 'text', found 3;"):
         rewrite("scrub", ["she", 3])  # type: ignore[list-item]
-    made = rewrite("scrub", ["she", None, "he"], skip_bad=True)  # type: ignore[list-item]
+    with wb.config(skip_bad=True):
+        made = rewrite("scrub", ["she", None, "he"])  # type: ignore[list-item]
     assert made.texts == ["_", "_"]
     assert made.report.notes == [
         "1 row dropped, the first: row 2: expected a text as 'text', found None"
@@ -177,16 +176,16 @@ def test_rows_that_are_no_text() -> None:
 
 
 def test_it_names_what_is_wrong_as_python_does(file: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"^spans= is for anonymise$"):
-        rewrite("scrub", TEXTS, spans="a")
+    with pytest.raises(UsageError, match=r"found 'spans'; spans is for: anonymise$"):
+        rewrite("scrub:spans=a", TEXTS)
     with pytest.raises(UsageError, match=r"^groups= is for scrub and swap$"):
-        rewrite("anonymise", TEXTS, groups="age", spans="a")
+        rewrite("anonymise:spans=a", TEXTS, groups="age")
     with pytest.raises(UsageError, match=r"needs spans=COLUMNS or spacy=MODEL, one"):
         rewrite("anonymise", TEXTS)
     with pytest.raises(UsageError, match=r"^output= is for files"):
         rewrite("scrub", TEXTS, output=tmp_path / "out.txt")
     with pytest.raises(WordbiasError, match=r"^texts: have no column 'job'; give a frame"):
-        rewrite("subsample", TEXTS, label="job", group="gender")
+        rewrite("subsample:label=job:group=gender", TEXTS)
     with pytest.raises(WordbiasError, match=r"expected a file, texts or a frame, found int"):
         rewrite("scrub", 3)  # type: ignore[arg-type]
     with pytest.raises(WordbiasError, match=r"has no column 'bio'; it has split"):

@@ -83,7 +83,7 @@ def test_debias_gn_glove_takes_what_gn_glove_trained(
     made = wb.train_vectors(
         corpus, output=tmp_path / "gn.txt", **{**GN_GLOVE, "epochs": 6}, **more, **lists
     )
-    w_a = wb.debias(made, "gn-glove", drop_last=True)
+    w_a = wb.debias(made, "gn-glove:drop-last")
     assert w_a.dim == made.dim - 1
     np.testing.assert_array_equal(w_a.vectors, made.vectors[:, :-1])
     (auc,) = w_a.report["separation-auc"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import re
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -55,7 +56,9 @@ class Call:
     @property
     def inputs(self) -> list[str]:
         """The files and folders that are made before it runs."""
-        return [word for word in shlex.split(self.line) if word in MAKERS]
+        typed = shlex.split(self.line)
+        words = [part for word in typed for part in (word, *re.split("[:=,]", word)[1:])]
+        return [word for word in dict.fromkeys(words) if word in MAKERS]
 
 
 # files that a call of another command, or nobody, has written
@@ -184,16 +187,16 @@ _EMBEDDINGS = (
         "debias hard,misp glove.txt --measure --only midb,direct-bias --format json",
     ),
     Call(
-        "debias-choose-table",
-        "debias 'misp:dims=1 misp hard gn-glove' glove.txt --choose midb-abs --keep .5 -o out.txt",
+        "choose-table",
+        "choose 'misp:dims=1 misp hard gn-glove' glove.txt --measure midb-abs --keep .5 -o out.txt",
     ),
     Call(
-        "debias-choose-json",
-        "debias 'misp hard' glove.txt --choose midb-abs --keep .5 --sets test_sets/ --format json",
+        "choose-json",
+        "choose 'misp hard' glove.txt --measure midb-abs --keep .5 --sets test_sets/ --format json",
     ),
-    Call("error-nothing-to-choose", "debias misp glove.txt --choose midb-abs --keep 1 -o out.txt"),
+    Call("error-nothing-to-choose", "choose misp glove.txt --measure midb-abs --keep 1 -o out.txt"),
     Call("debias-misp-table", "debias misp glove.txt -o out.safetensors"),
-    Call("debias-mhd-json", "debias mhd glove.txt --center --format json -o out.safetensors"),
+    Call("debias-mhd-json", "debias mhd:center glove.txt --format json -o out.safetensors"),
     Call("debias-hard-json", "debias hard:as-published glove.txt --format json -o out.vec"),
     Call(
         "debias-multi-hard-json",
@@ -201,17 +204,17 @@ _EMBEDDINGS = (
     ),
     Call(
         "debias-double-hard-json",
-        "debias double-hard glove.txt --candidates 2 --format json -o out.safetensors",
+        "debias double-hard:candidates=2 glove.txt --format json -o out.safetensors",
         trained=True,
     ),
     Call(
         "debias-inlp-json",
-        "debias inlp glove.txt --per-class 100 --iterations 2 --format json -o out.safetensors",
+        "debias inlp:per-class=100:rounds=2 glove.txt --format json -o out.safetensors",
         trained=True,
     ),
     Call(
         "debias-leace-json",
-        "debias leace glove.txt --per-class 200 --format json -o out.safetensors",
+        "debias leace:per-class=200 glove.txt --format json -o out.safetensors",
         ("torch", "concept_erasure"),
     ),
     Call("debias-bam-json", "debias bam glove.txt --format json -o out.safetensors"),
@@ -224,17 +227,17 @@ _EMBEDDINGS = (
     Call("debias-conceptor-json", "debias conceptor glove.txt --format json -o out.safetensors"),
     Call(
         "debias-ran-json",
-        "debias ran glove.txt --words words.txt --iterations 3 --format json -o out.safetensors",
+        "debias ran:words=words.txt:iterations=3 glove.txt --format json -o out.safetensors",
         trained=True,
     ),
     Call(
         "debias-gender-preserving-json",
-        "debias gender-preserving glove.txt --pretrain-epochs 1 --epochs 1 --format json"
+        "debias gender-preserving:pretrain-epochs=1:epochs=1 glove.txt --format json"
         " -o out.safetensors",
         ("torch",),
         trained=True,
     ),
-    Call("debias-gn-glove-json", "debias gn-glove gn.txt --drop-last --format json -o out.txt"),
+    Call("debias-gn-glove-json", "debias gn-glove:drop-last gn.txt --format json -o out.txt"),
     Call("apply-json", "apply fitted.safetensors glove.txt -o out.txt --format json"),
     Call("apply-table", "apply fitted.safetensors glove.txt -o out.bin"),
     Call(
@@ -468,12 +471,12 @@ _DATA = (
     Call("rewrite-scrub-json", "rewrite scrub texts.tsv -o out.tsv --format json"),
     Call(
         "rewrite-subsample-table",
-        "rewrite subsample texts.tsv -o out.tsv --label profession --group gender",
+        "rewrite subsample:label=profession:group=gender texts.tsv -o out.tsv",
     ),
-    Call("rewrite-swap-csv", "rewrite swap texts.tsv -o out.tsv --swap-names --format csv"),
+    Call("rewrite-swap-csv", "rewrite swap:first-names texts.tsv -o out.tsv --format csv"),
     Call(
         "rewrite-extra-scrub-json",
-        "rewrite scrub,extra-scrub bios.tsv -o out.tsv --group gender --rounds 1 --format json",
+        "rewrite scrub,extra-scrub:group=gender:rounds=1 bios.tsv -o out.tsv --format json",
         trained=True,
     ),
     Call("lists-json", "lists --format json"),

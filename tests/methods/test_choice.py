@@ -30,11 +30,10 @@ from wordbias.methods.choice import (
     make_task,
     measure,
     metric_names,
-    parse_candidates,
     split,
     try_candidate,
 )
-from wordbias.methods.methods import fit_chain
+from wordbias.methods.methods import fit_chain, parse_columns
 from wordbias.methods.words import listed_words
 from wordbias.results import Row
 from wordbias.vocabulary import choose_vocabulary
@@ -152,32 +151,13 @@ def test_too_few_words_cannot_be_divided() -> None:
 
 
 def test_every_candidate_of_the_grid_is_a_call_of_its_methods() -> None:
-    assert parse_candidates(GRID) == list(GRID)
-
-
-def test_candidates_are_divided_by_spaces_each_once() -> None:
-    found = parse_candidates("misp:dims=2 hard,misp  misp:dims=2")
-    assert found == ["misp:dims=2", "hard,misp"]
-    assert parse_candidates(["misp:dims=2", "hard,misp"]) == found
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("mips", "did you mean misp"),
-        ("misp:rounds=2", "misp takes dims"),
-        ("none", "name at least one to try"),
-    ],
-)
-def test_a_candidate_that_cannot_be_read_is_refused(text: str, said: str) -> None:
-    with pytest.raises(WordbiasError, match=said):
-        parse_candidates(text)
+    assert list(parse_columns(GRID)) == list(GRID)
 
 
 def test_signed_means_are_nothing_to_choose_by_and_other_names_are_listed(few: Embedding) -> None:
     assert {"midb", "midb-unit"}.isdisjoint(metric_names())
     assert {"midb-abs", "direct-bias", "clustering-accuracy", "gipe", "weat"} <= {*metric_names()}
-    with pytest.raises(WordbiasError, match=r"--choose=midb: expected one of midb-abs, .*, lean$"):
+    with pytest.raises(WordbiasError, match=r"--measure=midb: expected one of midb-abs, .*, lean$"):
         task_of(few, "midb")
 
 
@@ -254,7 +234,7 @@ def test_the_lean_of_occupations_is_along_the_axis_before(few: Embedding) -> Non
         return float(np.abs(found).mean())
 
     assert measure(task, half, task.part).row.value == pytest.approx(lean(few), rel=1e-5)
-    hard = fit_chain("hard", task.part, None, {"direction": "she-he"})[1]
+    hard = fit_chain("hard:direction=she-he", task.part)[1]
     assert measure(task, half, hard).row.value == pytest.approx(lean(hard), rel=1e-5)
     assert lean(hard) < lean(few) / 2
 
@@ -310,7 +290,7 @@ def test_neighbours_kept_are_those_among_all_neutral_words(few: Embedding) -> No
     assert [row.details["stage"] for row in same] == ["after", "before", "after"]
     assert same[1].value == same[2].value
 
-    after = fit_chain("inlp", few, None, {"iterations": 4})[1].subset(task.part.words)
+    after = fit_chain("inlp:rounds=4", few)[1].subset(task.part.words)
     kept = cost_rows(task, half, after)[0]
     neutral = task.part.subset(task.vocabulary)
     changed = after.subset(task.vocabulary)
@@ -340,7 +320,7 @@ def test_a_row_has_its_change_costs_and_half(few: Embedding) -> None:
 
 def test_a_method_that_fails_is_tried_with_a_reason(few: Embedding) -> None:
     task = task_of(few, "direct-bias")
-    (gone,) = parse_candidates("gn-glove")
+    (gone,) = parse_columns("gn-glove").values()
     found = try_candidate(task, gone)
     assert (found.row.value, found.kept, found.improves) == (None, None, False)
     assert "GN-GloVe" in found.row.details["reason"]

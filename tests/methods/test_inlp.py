@@ -199,7 +199,7 @@ def test_the_first_round_is_sklearns_classifier_on_the_development_words() -> No
     model = LinearSVC(fit_intercept=False, dual=False, tol=1e-9, max_iter=10_000)
     for as_published, mean in ((False, x[words.train].mean(0)), (True, 0)):
         model.fit(x[words.train] - mean, words.labels[words.train])
-        row, *_ = _rounds(fit(sample(), iterations=1, as_published=as_published))
+        row, *_ = _rounds(fit(sample(), rounds=1, as_published=as_published))
         right = model.score(x[words.dev] - mean, words.labels[words.dev])
         assert row.value == pytest.approx(right, abs=1e-15)
         assert row.value < model.score(x[words.train] - mean, words.labels[words.train])
@@ -208,7 +208,7 @@ def test_the_first_round_is_sklearns_classifier_on_the_development_words() -> No
 def test_as_published_it_never_stops_early() -> None:
     early = fitted(classes=2)
     assert len(_rounds(early)) < 25
-    found = fitted(classes=2, iterations=25, as_published=True)
+    found = fitted(classes=2, rounds=25, as_published=True)
     rows = _rounds(found)
     assert [row.details["directions"] for row in rows] == list(range(1, 26))
     assert min(row.value for row in rows[:-1]) <= 0.5 + inlp.TOLERANCE
@@ -216,16 +216,16 @@ def test_as_published_it_never_stops_early() -> None:
 
 
 def test_it_warns_where_it_did_not_reach_chance() -> None:
-    found = fitted(classes=2, iterations=3)
+    found = fitted(classes=2, rounds=3)
     (warning,) = found.warnings
     last = _rounds(found)[-1]
-    said = f"the last of 3 iterations still had a held-out balanced accuracy of {last.value:.3f}"
+    said = f"the last of 3 rounds still had a held-out balanced accuracy of {last.value:.3f}"
     assert said in warning
     assert last.details["directions"] == 3
 
 
 def test_it_warns_where_more_than_a_quarter_went() -> None:
-    quarter, more = (fitted(classes=2, iterations=n, as_published=True) for n in (25, 26))
+    quarter, more = (fitted(classes=2, rounds=n, as_published=True) for n in (25, 26))
     assert not any("dimensions" in warning for warning in quarter.warnings)
     assert any(w.startswith("26 of 100 dimensions were removed") for w in more.warnings)
 
@@ -239,7 +239,7 @@ def test_logistic_regression_does_it_as_well() -> None:
 
 
 def test_the_seed_decides() -> None:
-    options: dict[str, Any] = {"classes": 3, "per_class": 100, "iterations": 4}
+    options: dict[str, Any] = {"classes": 3, "per_class": 100, "rounds": 4}
     one, again, other = (fit(sample(), **options, seed=seed) for seed in (5, 5, 6))
     first, second, third = (_projection(found).subspace.basis for found in (one, again, other))
     np.testing.assert_array_equal(first, second)
@@ -248,10 +248,10 @@ def test_the_seed_decides() -> None:
 
 
 def test_the_settings_can_be_written_down() -> None:
-    found = fitted(classes=2, iterations=3)
+    found = fitted(classes=2, rounds=3)
     assert json.loads(json.dumps(found.settings)) == {
         "classes": 2,
-        "iterations": 3,
+        "rounds": 3,
         "per_class": None,
         "weights": "hard",
         "classifier": "svm",
@@ -262,14 +262,14 @@ def test_the_settings_can_be_written_down() -> None:
 
 def test_the_vectors_stay_as_they_are() -> None:
     before = sample().vectors.copy()
-    fit(sample(), classes=2, per_class=50, iterations=2)
+    fit(sample(), classes=2, per_class=50, rounds=2)
     np.testing.assert_array_equal(sample().vectors, before)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"iterations": 0}, "expected at least 1 iteration, got 0"),
+        ({"rounds": 0}, "rounds: expected at least 1, got 0"),
         ({"weights": "soft"}, "weights 'soft': expected one of hard, information"),
         ({"classifier": "forest"}, "classifier 'forest': expected one of svm, logistic"),
         ({"classes": 5}, "expected 2 classes, .*got 5"),
@@ -290,7 +290,7 @@ def test_a_collapse_to_zero_is_refused() -> None:
 
 def test_as_published_it_ends_where_the_classes_have_equal_means() -> None:
     """Some day all normal vectors are zero but for rounding; the published code removes none."""
-    found = fit(sample(), iterations=200, as_published=True)
+    found = fit(sample(), rounds=200, as_published=True)
     rows = _rounds(found)
     assert len(rows) < 200
     assert rows[-1].details["directions"] == rows[-2].details["directions"] < 100

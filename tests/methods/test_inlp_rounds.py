@@ -34,7 +34,7 @@ def real(request: pytest.FixtureRequest) -> tuple[Matrix, LabelledWords]:
 
 def _learn(real: tuple[Matrix, LabelledWords], **options: Any) -> Rounds:
     x, words = real
-    return learn(x, words.labels, words.train, words.dev, **{"iterations": 6, **options})
+    return learn(x, words.labels, words.train, words.dev, **{"rounds": 6, **options})
 
 
 def _onto_rows(w: Matrix) -> Matrix:
@@ -105,7 +105,7 @@ def test_with_logistic_regression_the_first_round_is_the_recipe_as_well(
     x, words = real
     model = LogisticRegression(fit_intercept=False, max_iter=10_000)
     expected, accuracy = _recipe(x, words, model, 1)
-    found = _learn(real, iterations=1, center=False, classifier="logistic")
+    found = _learn(real, rounds=1, center=False, classifier="logistic")
     projection = np.eye(x.shape[1]) - found.basis.T @ found.basis
     np.testing.assert_allclose(projection, expected, rtol=0, atol=EPS**0.5)
     assert [one.accuracy for one in found.rounds] == pytest.approx(accuracy, abs=1e-15)
@@ -116,7 +116,7 @@ def test_with_logistic_regression_the_first_round_is_the_recipe_as_well(
 def test_the_basis_is_orthonormal_and_the_projection_idempotent(
     real: tuple[Matrix, LabelledWords], classifier: str
 ) -> None:
-    found = _learn(real, iterations=12, classifier=classifier)
+    found = _learn(real, rounds=12, classifier=classifier)
     k, d = found.basis.shape
     assert k == sum(one.directions for one in found.rounds) >= 12
     rounding = 10 * d * EPS
@@ -130,12 +130,12 @@ def test_a_round_gives_one_direction_or_as_many_as_there_are_classes(
     real: tuple[Matrix, LabelledWords],
 ) -> None:
     classes = len(real[1].classes)
-    first = _learn(real, iterations=1, center=False).rounds[0]
+    first = _learn(real, rounds=1, center=False).rounds[0]
     assert first.directions == {2: 1, 3: 3}[classes]
 
 
 def test_more_rounds_extend_the_basis(real: tuple[Matrix, LabelledWords]) -> None:
-    few, many = (_learn(real, iterations=n) for n in (3, 5))
+    few, many = (_learn(real, rounds=n) for n in (3, 5))
     np.testing.assert_array_equal(few.basis, many.basis[: len(few.basis)])
     assert few.rounds == many.rounds[:3]
     assert not few.at_chance
@@ -144,14 +144,14 @@ def test_more_rounds_extend_the_basis(real: tuple[Matrix, LabelledWords]) -> Non
 def test_the_first_classifier_at_chance_ends_the_rounds(
     real: tuple[Matrix, LabelledWords],
 ) -> None:
-    whole = _learn(real, iterations=8)
+    whole = _learn(real, rounds=8)
     limit = whole.rounds[5].accuracy
     last = next(i for i, one in enumerate(whole.rounds) if one.accuracy <= limit)
-    found = _learn(real, iterations=8, stop_at=limit)
+    found = _learn(real, rounds=8, stop_at=limit)
     assert found.at_chance
     assert found.rounds == (*whole.rounds[:last], Round(whole.rounds[last].accuracy, 0))
     np.testing.assert_array_equal(found.basis, whole.basis[: len(found.basis)])
-    below = _learn(real, iterations=8, stop_at=limit - 1e-9)
+    below = _learn(real, rounds=8, stop_at=limit - 1e-9)
     assert len(below.rounds) > len(found.rounds)
 
 
@@ -161,9 +161,7 @@ def test_centring_replaces_an_intercept() -> None:
     spread = np.random.default_rng(0).normal(size=(100, 2))
     x = np.stack([10 + np.where(labels, 1, -1), *spread.T], axis=1)
     everyone = np.arange(100)
-    wrong, right = (
-        learn(x, labels, everyone, everyone, iterations=1, center=c) for c in (False, True)
-    )
+    wrong, right = (learn(x, labels, everyone, everyone, rounds=1, center=c) for c in (False, True))
     assert right.rounds[0].accuracy == 1
     assert abs(right.basis[0, 0]) > 0.99
     assert wrong.rounds[0].accuracy < 0.75
@@ -173,7 +171,7 @@ def test_classes_of_the_same_words_give_no_direction() -> None:
     """All hyperplanes are zero but for rounding, and rounding is no direction."""
     x = np.tile(np.random.default_rng(0).normal(size=(30, 5)), (2, 1))
     labels, everyone = np.repeat([0, 1], 30), np.arange(60)
-    found = learn(x, labels, everyone, everyone, iterations=4)
+    found = learn(x, labels, everyone, everyone, rounds=4)
     assert [one.directions for one in found.rounds] == [0]
     assert found.basis.shape == (0, 5)
     assert found.at_chance
@@ -183,16 +181,16 @@ def test_a_collapse_to_zero_is_refused(real: tuple[Matrix, LabelledWords]) -> No
     x, words = real
     few = x[:, :6]
     rounds = {2: 6, 3: 2}[len(words.classes)]
-    message = f"after {rounds} rounds none of the 6 dimensions.*at most {rounds - 1} iterations"
+    message = f"after {rounds} rounds none of the 6 dimensions.*at most {rounds - 1} rounds"
     with pytest.raises(WordbiasError, match=message):
-        learn(few, words.labels, words.train, words.dev, iterations=35, center=False)
-    left = learn(few, words.labels, words.train, words.dev, iterations=rounds - 1, center=False)
+        learn(few, words.labels, words.train, words.dev, rounds=35, center=False)
+    left = learn(few, words.labels, words.train, words.dev, rounds=rounds - 1, center=False)
     assert len(left.basis) < 6
 
 
 def test_the_vectors_of_the_caller_do_not_change(real: tuple[Matrix, LabelledWords]) -> None:
     before = real[0].copy()
-    _learn(real, iterations=2)
+    _learn(real, rounds=2)
     np.testing.assert_array_equal(real[0], before)
 
 

@@ -15,8 +15,9 @@ from wordbias.methods import classes, inlp, leace, misp, multi_hard
 from wordbias.methods.classes import default_classes, labelled_words, leans, most_leaning
 from wordbias.methods.fitted import Chain
 from wordbias.methods.linear_classifiers import LinearSvm
-from wordbias.methods.methods import METHODS, fit_chain
+from wordbias.methods.methods import fit_chain
 from wordbias.methods.misp import group_vectors
+from wordbias.methods.settings import METHODS
 from wordbias.methods.storage import Origin, load_chain, save_chain
 from wordbias.methods.words import as_attribute, listed_words
 from wordbias.subspace import Subspace
@@ -71,10 +72,10 @@ def test_there_may_be_fewer_components_but_not_more() -> None:
         misp.fit(sample(), religion(), dims=5)
 
 
-@pytest.mark.parametrize("key", ["center", "as_published"])
+@pytest.mark.parametrize("key", ["center", "as-published"])
 def test_centring_has_no_meaning_for_means_and_is_refused(key: str) -> None:
-    with pytest.raises(WordbiasError, match=f"misp: --{key.replace('_', '-')} is of two groups"):
-        fit_chain("misp", sample(), religion(), {key: True})
+    with pytest.raises(WordbiasError, match=f"misp: {key} is of two groups"):
+        fit_chain(f"misp:{key}", sample(), religion())
 
 
 def test_two_groups_give_the_result_of_an_attribute() -> None:
@@ -168,7 +169,7 @@ def test_inlp_over_five_classes_ends_at_chance() -> None:
 
 
 def test_a_round_of_inlp_removes_the_normals_of_five_hyperplanes() -> None:
-    found = inlp.fit(sample(), religion(), per_class=150, iterations=1, as_published=True)
+    found = inlp.fit(sample(), religion(), per_class=150, rounds=1, as_published=True)
     words = labelled_words(sample(), religion(), per_class=150)
     x = words.vectors(sample())
     normals = LinearSvm(x[words.train], words.labels[words.train]).solve()
@@ -216,8 +217,8 @@ def test_multi_hard_takes_the_sets_of_groups_as_its_own() -> None:
     ("arguments", "message"),
     [
         ({"means": True}, "the means are those of an attribute's groups: give --groups"),
-        ({"means": True, "sets": WordSets.load(), "attribute": "religion"}, "no --sets"),
-        ({"attribute": "ethnicity"}, r"ethnicity has no definitional sets .*\(--means\)"),
+        ({"means": True, "sets": WordSets.load(), "attribute": "religion"}, "no sets"),
+        ({"attribute": "ethnicity"}, r"ethnicity has no definitional sets .*\(multi-hard:means\)"),
         ({"attribute": "ethnicity", "means": True, "dims": 4}, "4 groups span 3 of 100"),
     ],
 )
@@ -235,10 +236,10 @@ def test_other_methods_take_two_groups_and_say_how_to_choose(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("hard", "ethnicity white/black has no pairs; --direction=means or names"),
+        ("hard", "ethnicity white/black has no pairs; the direction means or names"),
         ("double-hard", "the attribute has none; give its file"),
         ("bam", "the attribute has none; give its file"),
-        ("oscar", "has no pairs; --direction=means or names"),
+        ("oscar", "has no pairs; the direction means or names"),
         ("ran", "has no pairs; give another direction"),
         ("gender-preserving", "has no pairs, by which its groups are told apart"),
         ("multi-hard", "no definitional sets or pairs"),
@@ -251,13 +252,19 @@ def test_groups_without_pairs_are_refused_in_one_line(name: str, message: str) -
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["hard", "oscar", "half-sibling", "inlp", "misp"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "hard:direction=means",
+        "oscar:direction=means",
+        "half-sibling",
+        "inlp:per-class=100:rounds=3",
+        "misp",
+    ],
+)
 def test_names_are_enough_with_the_direction_of_their_means(name: str) -> None:
     two = Attribute.load("ethnicity:white,black")
-    settings: dict[str, Any] = {"direction": "means"} if name in ("hard", "oscar") else {}
-    if name == "inlp":
-        settings = {"per_class": 100, "iterations": 3}
-    _, done = fit_chain(name, sample(), two, settings)
+    _, done = fit_chain(name, sample(), two)
     assert not np.array_equal(done.vectors, sample().vectors)
 
 
@@ -272,7 +279,7 @@ def test_methods_that_need_pairs_accept_groups_with_pairs(name: str, attribute: 
 
 def test_after_hard_debiasing_neutral_words_lean_to_no_age() -> None:
     age = Attribute.load("age")
-    done = fit_chain("hard", sample(), age, {"direction": "axis"})[1]
+    done = fit_chain("hard:direction=axis", sample(), age)[1]
     axis = done["young"].astype(float) - done["old"]
     unit = sample()["young"].astype(float) / np.linalg.norm(sample()["young"])
     unit -= sample()["old"] / np.linalg.norm(sample()["old"])

@@ -19,9 +19,10 @@ from wordbias import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.methods.fitted import Chain, Fitted
 from wordbias.methods.leace import Erasure
-from wordbias.methods.methods import METHODS, fit_chain
+from wordbias.methods.methods import fit_chain
 from wordbias.methods.misp import fit
 from wordbias.methods.null import NO_PROJECTION, chains_as_far, random_chains, random_removals
+from wordbias.methods.settings import METHODS
 from wordbias.methods.transform import Normalise, Projection, Shift, Step
 from wordbias.subspace import Subspace, random_frame
 
@@ -33,11 +34,18 @@ def sample() -> Embedding:
 
 @pytest.mark.parametrize(
     "methods",
-    ["mhd:dims=2", "hard", "double-hard", "leace", "half-sibling", "conceptor", "mhd,misp"],
+    [
+        "mhd:dims=2",
+        "hard:equalise=no",
+        "double-hard",
+        "leace",
+        "half-sibling",
+        "conceptor",
+        "mhd,misp",
+    ],
 )
 def test_a_draw_has_the_form_of_what_was_fitted(sample: Embedding, methods: str) -> None:
-    settings = {"equalise": False} if methods == "hard" else {}
-    chain = fit_chain(methods, sample, None, settings)[0]
+    chain = fit_chain(methods, sample)[0]
     first, second = random_chains(chain, 2, seed=5)
     again = next(random_chains(chain, 1, seed=5))
     x = sample.vectors[:30].astype(float)
@@ -110,12 +118,21 @@ def _turned(chain: Chain, embedding: Embedding) -> float:
 
 
 @pytest.mark.parametrize(
-    "methods", ["misp", "mhd", "hard", "double-hard", "inlp", "leace", "conceptor", "misp,hard"]
+    "methods",
+    [
+        "misp",
+        "mhd",
+        "hard:equalise=no",
+        "double-hard",
+        "inlp",
+        "leace",
+        "conceptor",
+        "misp,hard:equalise=no",
+    ],
 )
 def test_random_directions_move_words_as_far_as_the_method(sample: Embedding, methods: str) -> None:
     """On float32 vectors; the same weights move words less far, MISP's by two fifths."""
-    settings = {"equalise": False} if "hard" in methods.split(",") else {}
-    chain = fit_chain(methods, sample, None, settings)[0]
+    chain = fit_chain(methods, sample)[0]
     words = sample.words[:3000]
     part = sample.subset(words)
     target = _turned(chain, part)
@@ -224,12 +241,12 @@ def test_a_table_shows_the_change_beside_random_removals(
     cli: Callable[..., Any], sample: Embedding, tmp_path: Path
 ) -> None:
     (tmp_path / "some.txt").write_text("\n".join(w for w in sample.words[:3000] if w.isalpha()))
-    call = ("debias", "hard", "--vocab", tmp_path / "some.txt", "-q")
-    done = cli(*call, "--no-equalise", "--null", 3, "-o", tmp_path / "clean.txt")
+    call = ("debias", "hard:equalise=no", "--vocab", tmp_path / "some.txt", "-q")
+    done = cli(*call, "--null", 3, "-o", tmp_path / "clean.txt")
     assert done.code == 0, done.err
     assert "Change, beside that of 3 random removals of each kind" in done.out
     assert max(map(len, done.out.splitlines())) <= 100
-    expected = wb.debias(None, "hard", equalise=False)
+    expected = wb.debias(None, "hard:equalise=no")
     written = Embedding.load(tmp_path / "clean.txt")
     np.testing.assert_allclose(written.vectors, expected.vectors, atol=1e-6)
 
@@ -237,11 +254,10 @@ def test_a_table_shows_the_change_beside_random_removals(
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (("hard", "--null", 3), "equalises them), which no random direction does: add --no-eq"),
+        (("hard", "--null", 3), "equalises them), which no random direction does: say hard:eq"),
         (("bam", "--null", 3), "and bam averages vectors with their image under an alignment"),
         (("hard,ran", "--null", 3), "and ran moves each word by itself: leave it out, or --null"),
         (("misp", "--null", 0), "--null"),
-        (("misp hard", "--choose", "midb-abs", "--null", 3), "--null is about one result"),
         (("misp", "--groups", "religion", "--null", 3), "religion"),
     ],
 )

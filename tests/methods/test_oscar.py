@@ -140,7 +140,7 @@ def test_a_concept_whose_words_are_alike_is_refused(sample: Embedding) -> None:
 
 @pytest.mark.parametrize("concept", [[], ["nurse"], ["nurse", "doctor", "qqqx"]])
 def test_too_few_words_of_a_concept_are_refused(sample: Embedding, concept: list[str]) -> None:
-    message = r"concept: \d of \d words found \(at least 3 needed\).*--concept FILE"
+    message = r"concept: \d of \d words found \(at least 3 needed\).*oscar:concept=FILE"
     with pytest.raises(WordbiasError, match=message):
         fit(sample, concept=concept)
 

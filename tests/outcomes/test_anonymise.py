@@ -19,10 +19,10 @@ TEXT = "Ann Hayes met Bob. Ann  Hayes left, and Hayes slept."
 SPANS = [Entity(14, 17), Entity(0, 9), Entity(19, 29), Entity(40, 45)]
 
 
-def anonymised(entities: Any = None, **columns: str) -> tuple[str, dict[str, int]]:
+def anonymised(entities: Any = ("PERSON", "PER"), **columns: str) -> tuple[str, dict[str, int]]:
     """Anonymise the text by spans in columns; return it and the counted kinds of spans."""
     frame = pytest.importorskip("pandas").DataFrame({"text": [TEXT], **columns})
-    found = wb.rewrite("anonymise", frame, spans=list(columns), entities=entities)
+    found = wb.rewrite(wb.Anonymise(spans=list(columns), entities=entities), frame)
     counted = [row.details["most"] for row in found.report if row.measure == "words-changed"]
     return found.texts[0], counted[0] if counted else {}
 
@@ -107,16 +107,16 @@ def test_spacy_is_asked_if_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
         return lambda text: SimpleNamespace(ents=[person, place])
 
     monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=load))
-    found = wb.rewrite("anonymise", [TEXT], spacy="known")
+    found = wb.rewrite("anonymise:spacy=known", [TEXT])
     assert found.texts == ["ANON_0" + TEXT[9:]]
     assert found.report["words-changed"][0].details["most"] == {"PERSON": 1}
     with pytest.raises(
         WordbiasError, match="has no model 'x'; get it with: python -m spacy download x"
     ):
-        wb.rewrite("anonymise", [TEXT], spacy="x")
+        wb.rewrite("anonymise:spacy=x", [TEXT])
 
 
 def test_without_spacy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "spacy", None)
     with pytest.raises(WordbiasError, match=r"needs spacy; install it with: pip install 'wordbias"):
-        wb.rewrite("anonymise", [TEXT], spacy="en_core_web_sm")
+        wb.rewrite("anonymise:spacy=en_core_web_sm", [TEXT])

@@ -57,9 +57,11 @@ def test_originals_then_the_swapped_ones(file: Path, tmp_path: Path) -> None:
     """Rows in which nothing changes are doubled too; a last line without an end gets one."""
     out = tmp_path / "out.tsv"
     done = wb.rewrite(
-        "swap", file, where={"split": "train"}, keep_original=True,
-        swap_values={"g": {"F": "M"}}, output=out,
-    )  # fmt: skip
+        wb.Swap(keep_original=True, values={"g": {"F": "M"}}),
+        file,
+        where={"split": "train"},
+        output=out,
+    )
     assert len(done) == 6
     assert out.read_text() == file.read_text() + "\ntrain\tM\the\ntrain\tF\tno word\n"
     assert done.report["rows-added"][0].value == 2
@@ -67,7 +69,8 @@ def test_originals_then_the_swapped_ones(file: Path, tmp_path: Path) -> None:
 
 def test_methods_are_applied_in_order(file: Path) -> None:
     """The mask of one method is a word of the other."""
-    texts = [wb.rewrite(order, file, mask="he").texts for order in ("swap,scrub", "scrub,swap")]
+    orders = ("swap,scrub:mask=he", "scrub:mask=he,swap")
+    texts = [wb.rewrite(order, file).texts for order in orders]
     assert texts == [["he", "he eyes", "no word", "he"], ["she", "she eyes", "no word", "she"]]
 
 

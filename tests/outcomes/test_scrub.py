@@ -17,7 +17,7 @@ WORDS = frozenset(("he", "she", "her", "husband"))
 
 
 def scrubbed(text: str, **options: Any) -> str:
-    (found,) = wb.rewrite("scrub", [text], **options).texts
+    (found,) = wb.rewrite(wb.Scrub(**options), [text]).texts
     return str(found)
 
 
@@ -56,7 +56,7 @@ def test_as_published_is_the_published_expression(text: str) -> None:
     )
     names = ["first", "middle"]
     found = wb.rewrite(
-        "scrub", rows_of(text, first="Sim", middle="R"), names_column=names, as_published=True
+        wb.Scrub(names_column=names, as_published=True), rows_of(text, first="Sim", middle="R")
     )
     expected, count = pattern.subn("_", text)
     values = {row.measure: row.value for row in found.report}
@@ -68,11 +68,10 @@ def test_names_of_the_person_go_as_they_are_written_or_in_capitals() -> None:
         "Dr. Grace M. O'Hara, GRACE, says grace with Gracey, an M and Hara.",
         name="Grace M. O'Hara",
     )
-    (found,) = wb.rewrite("scrub", data, names_column="name").texts
+    (found,) = wb.rewrite("scrub:names-column=name", data).texts
     assert found == "Dr. _ M. O'_, _, says grace with Gracey, an M and _."
-    assert wb.rewrite("scrub", rows_of("Ann", name=""), names_column="name").texts.tolist() == [
-        "Ann"
-    ]
+    unnamed = wb.rewrite("scrub:names-column=name", rows_of("Ann", name=""))
+    assert unnamed.texts.tolist() == ["Ann"]
 
 
 def test_first_names_of_anybody_on_request() -> None:

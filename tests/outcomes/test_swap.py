@@ -22,7 +22,7 @@ _BRACKETED = re.compile(r"\[([^\]]*)\]")
 
 
 def swapped(text: str, **options: Any) -> str:
-    (found,) = wb.rewrite("swap", [text], **options).texts
+    (found,) = wb.rewrite(wb.Swap(**options), [text]).texts
     return str(found)
 
 
@@ -112,7 +112,7 @@ def test_names_are_paired_by_frequency() -> None:
 def test_names_are_swapped_on_request_as_they_are_written() -> None:
     other = name_pairs()["Emma"]
     assert swapped("Emma Stone") == "Emma Stone"
-    assert swapped("Emma, emma and she", swap_names=True) == f"{other}, emma and he"
+    assert swapped("Emma, emma and she", first_names=True) == f"{other}, emma and he"
 
 
 def bracketed(folder: Path, kind: str, part: str) -> list[tuple[str, str]]:

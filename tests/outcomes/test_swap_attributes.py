@@ -81,9 +81,9 @@ def test_gender_by_name_is_the_default(cli: Run, tmp_path: Path) -> None:
     ("method", "options", "code", "message"),
     [
         ("swap", ("--groups", "ethnicity:white,black"), 1, "has no pairs of words to swap"),
-        ("swap", ("--groups", "age", "--swap-names"), 2, "--swap-names are about gender"),
-        ("scrub", ("--groups", "age", "--as-published"), 2, "--as-published and"),
-        ("anonymise", ("--groups", "age", "--spacy", "m"), 2, "--groups is for scrub and sw"),
+        ("swap:first-names", ("--groups", "age"), 2, "swap:first-names are about gender"),
+        ("scrub:as-published", ("--groups", "age"), 2, "scrub:as-published and"),
+        ("anonymise:spacy=m", ("--groups", "age"), 2, "--groups is for scrub and sw"),
         ("swap", ("--groups", "religion"), 1, "choose two of them, --groups=religion:jewish"),
     ],
 )

@@ -13,10 +13,12 @@ from sklearn.cluster import KMeans
 from wordbias import Embedding, Row
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.sembias import SemBias
-from wordbias.methods.methods import fit_chain, parse_columns
+from wordbias.methods.methods import fit_methods, parse_columns
+from wordbias.methods.settings import METHODS as KNOWN
 from wordbias.methods.words import listed_words
 from wordbias.pages.audit import Audited, measure_stages, with_changes
 from wordbias.pages.stages import PARTS, Column, Compared, Plan
+from wordbias.settings import read_chain
 from wordbias.statistics import paired_interval
 from wordbias.word_tasks.sets import AnalogySet, SimilaritySet
 from wordbias.wordlists import Attribute, load_queries
@@ -41,8 +43,8 @@ def stages(panel: Panel) -> dict[str, Embedding]:
     """The embedding before and at each column, with fits of our own."""
     made = {"before": panel.embedding}
     for label in parse_columns(METHODS):
-        seed = {"seed": SEED} if "leace" in label else {}
-        made[label] = fit_chain(label, panel.embedding, panel.attribute, seed)[1]
+        chain = read_chain(label, KNOWN)
+        made[label] = fit_methods(chain, panel.embedding, panel.attribute, seed=SEED)[1]
     return made
 
 

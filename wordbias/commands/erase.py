@@ -9,13 +9,13 @@ from wordbias.commands.types import COUNT, FiniteRange
 from wordbias.functions.erase import FOLDS, erase
 from wordbias.functions.erase_labels import MISSING
 from wordbias.methods.rows import ROW_METHODS
+from wordbias.methods.settings import METHODS
 
 command: click.Command = shell(
     erase,
     argument("vectors"),
     option("labels", metavar="COLUMN|FILE"),
-    option("method", type=click.Choice(ROW_METHODS)),
-    option("iterations", type=COUNT),
+    option("method", metavar="METHOD"),
     option("save_transform", metavar="FILE"),
     option("also", metavar="COLUMN|FILE"),
     option("balance", is_flag=True),
@@ -29,6 +29,7 @@ command: click.Command = shell(
     option("sts", metavar="FILE"),
     option("text_column", metavar="COLUMN"),
     option("batch_tokens", type=COUNT),
+    methods={name: METHODS[name] for name in ROW_METHODS},
     examples="""
         wordbias erase s.parquet --labels gender --also profession -o clean.parquet
         wordbias erase s.npy --labels labels.txt --save-transform leace.safetensors

@@ -1,10 +1,11 @@
-"""`wordbias help`: the help of a command, or of the common options."""
+"""`wordbias help`: the help of a command, a method, or of the common options."""
 
 from __future__ import annotations
 
 import click
 
 from wordbias.commands.shell import common_options
+from wordbias.settings import method_help
 
 _COMMON = """Options that several commands share. In Python they are wordbias.config, for all calls
 or inside a block: with wordbias.config(device="cpu"). A command refuses one that it does not use;
@@ -15,17 +16,29 @@ the last lines of its help name those that it does."""
 @click.argument("topic", required=False)
 @click.pass_context
 def command(ctx: click.Context, topic: str | None) -> None:
-    """Show the help of a command, or of the options that commands share: wordbias help options."""
+    """Show the help of a command or a method, or of the options that commands share: options."""
     root = ctx.find_root()
+    if not isinstance(root.command, click.Group):
+        raise TypeError("help is a command of a group")
     if topic is None:
         click.echo(root.get_help())
     elif topic == "options":
         click.echo(_common(ctx))
+    elif (text := _of_method(topic)) and topic not in root.command.list_commands(root):
+        click.echo(text)
     else:
-        group = root.command
-        found = group.resolve_command(root, [topic])[1] if isinstance(group, click.Group) else None
+        found = root.command.resolve_command(root, [topic])[1]
         if found is not None:
             click.echo(found.get_help(click.Context(found, info_name=topic, parent=root)))
+
+
+def _of_method(topic: str) -> str:
+    """Return the help of a method of debiasing or rewriting, or an empty text."""
+    from wordbias.methods.settings import METHODS as DEBIASING
+    from wordbias.outcomes.settings import METHODS as REWRITING
+
+    known = next((one for one in (DEBIASING, REWRITING) if topic in one), None)
+    return "" if known is None else method_help(topic, known)
 
 
 def _common(ctx: click.Context) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import click
 
 from wordbias.commands.shell import argument, option, shell
-from wordbias.commands.types import COUNT, NAMES, FiniteRange, split_values, split_where
-from wordbias.functions.rewrite import METHODS, rewrite
+from wordbias.commands.types import split_where
+from wordbias.functions.rewrite import rewrite
+from wordbias.outcomes.settings import METHODS
+from wordbias.settings import listed
 
 command: click.Command = shell(
     rewrite,
@@ -15,25 +17,17 @@ command: click.Command = shell(
     option("output", "-o", "--output", required=True),
     option("text_column", metavar="COLUMN"),
     option("where", metavar="COLUMN=VALUE", multiple=True, callback=split_where),
-    option("words", metavar="FILE"),
-    option("names_column", type=NAMES, metavar="COLUMNS"),
-    option("label", metavar="COLUMN"),
-    option("group", metavar="COLUMN"),
-    option("within", metavar="COLUMN"),
-    option("rounds", type=COUNT),
-    option("words_per_round", type=COUNT),
-    option("splits", type=COUNT),
-    option("until", type=FiniteRange(0, 1), metavar="ACCURACY"),
-    option("swap_values", metavar="COLUMN=A,B", multiple=True, callback=split_values),
-    option("spans", type=NAMES, metavar="COLUMNS"),
-    option("spacy", metavar="MODEL"),
-    option("entities", type=NAMES, metavar="LABELS"),
-    listed="METHODS:\n" + "\n".join(f"  {name:12} {summary}" for name, summary in METHODS.items()),
+    methods=METHODS,
+    listed=f"""METHODS:
+{listed(METHODS)}
+
+Settings follow the name of their method: scrub:mask=*:first-names. wordbias rewrite --help scrub
+shows those of scrub. Put a value with a comma between quotation marks that the shell keeps.""",
     examples="""
-        wordbias rewrite scrub bios.tsv.gz -o scrubbed.tsv.gz --names-column first,last
-        wordbias rewrite oversample bios.tsv -o over.tsv --label profession --group gender
-        wordbias rewrite anonymise,swap docs.jsonl -o both.jsonl --spans entities --keep-original
+        wordbias rewrite "scrub:names-column='first,last'" bios.tsv.gz -o scrubbed.tsv.gz
+        wordbias rewrite oversample:label=profession:group=gender bios.tsv -o over.tsv
+        wordbias rewrite anonymise:spans=entities,swap:keep-original docs.jsonl -o both.jsonl
         wordbias rewrite swap texts.txt -o other.txt --groups religion:christian,muslim
-        wordbias rewrite scrub,extra-scrub bios.tsv -o x.tsv --group gender --within profession
+        wordbias rewrite scrub,extra-scrub:group=gender:within=profession bios.tsv -o x.tsv
     """,
 )

@@ -23,14 +23,15 @@ from click.core import ParameterSource
 from wordbias.calls import typed
 from wordbias.commands.types import COUNT, SEED, SIZE, ParamType
 from wordbias.configuration import BACKENDS, EVERYWHERE, PRECISIONS, config
+from wordbias.docstrings import docstring_of
 from wordbias.errors import UsageError, WordbiasError, printable, shortened
 from wordbias.rendering import paragraph, terminal_width
 from wordbias.results import FORMATS, Report
+from wordbias.settings import Known, method_help
 
 P = ParamSpec("P")
 
 _TYPES: dict[str, ParamType] = {"int": click.INT, "float": click.FLOAT}
-_SECTION = re.compile(r"^(\w[\w ]+)\n-{3,}$", re.MULTILINE)
 _CODE = re.compile(r"``([^`]+)``")
 
 
@@ -83,15 +84,31 @@ class Made(Protocol):
 
 
 class Command(click.Command):
-    """A command whose help names the common options in one line.
+    """A command whose help names the common options; that of ``debias --help inlp`` is inlp's.
 
     Attributes
     ----------
     common
         Names of the common options that it uses.
+    methods
+        Methods that it takes, by name.
     """
 
     common: Sequence[str] = ()
+    methods: Known
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep what was typed, for the help."""
+        ctx.meta[__name__] = list(args)
+        return super().parse_args(ctx, args)
+
+    def get_help(self, ctx: click.Context) -> str:
+        """Return the help of the method that was typed, else that of the command."""
+        for word in ctx.meta.get(__name__, ()):
+            name = re.split("[:,]", word.lower().replace("_", "-"), maxsplit=1)[0]
+            if name in self.methods:
+                return method_help(name, self.methods)
+        return super().get_help(ctx)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Name the common options."""
@@ -142,6 +159,7 @@ def shell(
     notes: bool = True,
     tells: Callable[[], bool] | None = None,
     extra: Sequence[click.Option] = (),
+    methods: Known | None = None,
 ) -> click.Command:
     """Make a command of a public function.
 
@@ -167,6 +185,8 @@ def shell(
     extra
         Further options of the command line only, after those of the function. One named ``to`` is
         the format of the function's call.
+    methods
+        Methods whose settings ``--help METHOD`` shows.
 
     Raises
     ------
@@ -176,7 +196,7 @@ def shell(
     parameters = inspect.signature(function).parameters
     known = _shared() | {one.name: one for one in declared}
     unknown = [one.name for one in declared if one.name not in parameters]
-    text, documented = _docstring(function)
+    text, documented = docstring_of(function)
     lacking = [name for name in parameters if name not in documented]
     if unknown or lacking:
         raise TypeError(f"{function.__name__}: not its parameters {unknown}, no help {lacking}")
@@ -187,7 +207,7 @@ def shell(
     }
     params: list[click.Parameter] = [_argument(known[name]) for name in arguments]
     params += [
-        _option(one, known.get(name, option(name)), _spelled(documented[name], spelled))
+        _option(one, known.get(name, option(name)), _spelled(documented[name].text, spelled))
         for name, one in {name: parameters[name] for name in (*first, *parameters)}.items()
         if name not in arguments
     ]
@@ -215,6 +235,7 @@ def shell(
         ),
     )
     made.common = folded
+    made.methods = methods or {}
     return made
 
 
@@ -315,21 +336,6 @@ def _option(parameter: inspect.Parameter, one: Declaration, help: str) -> click.
     return click.Option([parameter.name, *names], **attributes)
 
 
-def _docstring(function: Callable[P, object]) -> tuple[str, dict[str, str]]:
-    """Return the text of a numpydoc docstring above its sections, and that of each parameter."""
-    parts = _SECTION.split(inspect.cleandoc(function.__doc__ or ""))
-    sections = dict(zip(parts[1::2], parts[2::2], strict=True))
-    documented: dict[str, str] = {}
-    names: list[str] = []
-    for line in sections.get("Parameters", "").splitlines():
-        if line and not line.startswith(" "):
-            names = [name.strip(" *") for name in line.partition(" : ")[0].split(",")]
-            documented |= dict.fromkeys(names, "")
-        elif line.strip():
-            documented |= {name: f"{documented[name]} {line.strip()}".strip() for name in names}
-    return parts[0].strip(), documented
-
-
 def _spelled(text: str, spelled: Mapping[str, str]) -> str:
     """Write the parameters in a text as the command line spells them."""
     return _CODE.sub(lambda found: spelled.get(found[1], found[1]), text)
@@ -345,7 +351,7 @@ _ALWAYS = ("quiet", "debug")
 
 def common_options() -> list[click.Option]:
     """Return the options that commands share: those of `wordbias.config`, and of the terminal."""
-    parameters, (_, documented) = inspect.signature(config).parameters, _docstring(config)
+    parameters, (_, documented) = inspect.signature(config).parameters, docstring_of(config)
     declared = {
         "skip_bad": option("skip_bad", is_flag=True),
         "allow_pickle": option("allow_pickle", is_flag=True),
@@ -356,7 +362,7 @@ def common_options() -> list[click.Option]:
         "longest_line": option("longest_line", metavar="SIZE", type=SIZE),
     }
     made = [
-        _option(one, declared.get(name, option(name)), documented[name])
+        _option(one, declared.get(name, option(name)), documented[name].text)
         for name, one in parameters.items()
         if name != "progress"
     ]

@@ -33,6 +33,6 @@ command: click.Command = shell(
         wordbias train-vectors wikipedia.txt.gz -o glove.txt --counts counts
         wordbias train-vectors wikipedia.txt.gz -o gn_glove.txt --counts counts
           --objective gn-glove
-        wordbias debias gn-glove gn_glove.txt --drop-last -o wa.txt
+        wordbias debias gn-glove:drop-last gn_glove.txt -o wa.txt
     """,
 )

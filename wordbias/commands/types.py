@@ -141,20 +141,6 @@ SIZE = _Size()
 TEMPLATE = _Template()
 
 
-def split_values(
-    ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
-) -> dict[str, dict[str, str]]:
-    """Split ``column=a,b``, repeated, into the values and their replacements."""
-    found: dict[str, dict[str, str]] = {}
-    for equation in value:
-        column, _, pair = equation.partition("=")
-        a, _, b = (part.strip() for part in pair.partition(","))
-        if not (column and a and b) or a == b or "," in b:
-            raise click.BadParameter(f"expected COLUMN=A,B, found {equation!r}", ctx, param)
-        found.setdefault(column, {}).update({a: b, b: a})
-    return found
-
-
 def split_where(
     ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
 ) -> dict[str, tuple[str, ...]]:

@@ -36,6 +36,7 @@ from wordbias.measures.known import with_known_values
 from wordbias.measures.panel import make_panels
 from wordbias.measures.sembias import SemBias
 from wordbias.methods.methods import NONE, parse_columns
+from wordbias.methods.settings import METHODS
 from wordbias.methods.trade_off import trade_off_rows
 from wordbias.nli.files import Model
 from wordbias.nli.pairs import PairsLike
@@ -44,11 +45,12 @@ from wordbias.pages.stages import BEFORE, Column, Compared, Plan, check_directio
 from wordbias.pretrained import ModelLike
 from wordbias.rendering import how_many
 from wordbias.resources import located
+from wordbias.settings import ChainsLike, as_listed, read_chain, text_of
 from wordbias.word_tasks import find_sets
 from wordbias.wordlists import Attribute, GroupsLike, notes_on_language
 from wordbias.workers import Workers
 
-METHODS = "misp hard inlp leace"
+COLUMNS = "misp hard inlp leace"
 """Methods that need no extra and take seconds."""
 _COMPARED = "several embeddings are compared as they are; --methods cleans each of them"
 FORMATS = (*PAGE_FORMATS, "json")
@@ -59,7 +61,7 @@ FORMATS = (*PAGE_FORMATS, "json")
 def audit(
     embeddings: EmbeddingsLike | ModelLike = None,
     *,
-    methods: str | Sequence[str] | None = None,
+    methods: ChainsLike | None = None,
     after: EmbeddingsLike = None,
     output: str | os.PathLike[str] | None = None,
     skip: Sequence[str] | None = None,
@@ -102,7 +104,7 @@ def audit(
     embeddings : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several; a model
         The embeddings to measure; by default the sample that comes with wordbias. Or one model: a
         folder, a name on the hub, (model, tokenizer) or SentenceTransformer.
-    methods : str or sequence of str, optional
+    methods : str, method such as MISP(dims=2), or list of these or of lists, optional
         Columns of the page, with spaces between: a method, several in order with commas between,
         settings after a name: "misp hard,misp inlp:rounds=10". none measures only before. Of a
         model projections: misp, hard, mhd, leace, inlp, settings of wordbias project such as
@@ -194,7 +196,7 @@ def audit(
     refuse_options_of_models()
     embeddings = cast("EmbeddingsLike", embeddings)
     several = len(each_once(embeddings)) > 1
-    default = NONE if several else METHODS
+    default = NONE if several else COLUMNS
     chains = parse_columns(default if methods is None else methods)
     cleaned = [] if after is None else as_list(after)
     if cleaned and several:
@@ -271,12 +273,15 @@ def audit(
     return page
 
 
-def _projections(methods: str | Sequence[str] | None) -> list[str] | None:
+def _projections(methods: ChainsLike | None) -> list[str] | None:
     """Split the projections of a model, with spaces between; ``none`` is none."""
     if methods is None:
         return None
-    listed = [methods] if isinstance(methods, str) else methods
-    words = [word for text in listed for word in text.split()]
+    texts = [
+        one if isinstance(one, str) else text_of(read_chain(one, METHODS))
+        for one in as_listed(methods)
+    ]
+    words = " ".join(texts).split()
     return [] if [word.lower() for word in words] == [NONE] else words
 
 

@@ -41,10 +41,11 @@ from wordbias.functions.erase_labels import (
     groups_of,
 )
 from wordbias.functions.erase_tables import held_out_tables, limits, verdicts
-from wordbias.methods import inlp
 from wordbias.methods.fitted import Chain, Fitted
+from wordbias.methods.methods import arguments_of
 from wordbias.methods.moments import Moments
 from wordbias.methods.rows import ROW_METHODS, fit_moments, fit_rows
+from wordbias.methods.settings import METHODS
 from wordbias.methods.storage import Origin, save_chain
 from wordbias.pretrained import ModelLike
 from wordbias.probes.encoding import BATCH_TOKENS
@@ -61,6 +62,7 @@ from wordbias.progress import progress
 from wordbias.rendering import how_many
 from wordbias.resources.hub import fetched
 from wordbias.results import Report
+from wordbias.settings import Configured, Settings, read_chain
 
 if TYPE_CHECKING:
     from wordbias.estimators import INLP, LEACE, MHD, MISP, Hard
@@ -83,9 +85,7 @@ def erase(
     vectors: RowsLike | None = None,
     labels: LabelsLike | None = None,
     *,
-    method: str = "leace",
-    dims: int | None = None,
-    iterations: int = inlp.ITERATIONS,
+    method: str | Settings = "leace",
     output: str | os.PathLike[str] | None = None,
     save_transform: str | os.PathLike[str] | None = None,
     also: LabelsLike | None = None,
@@ -119,12 +119,9 @@ def erase(
         Rows of vectors: a file or a folder of files.
     labels : str, path, sequence or mapping of names to these
         Label of each row: a column, a file with one per line, or several columns: gender,race.
-    method : str
-        Method: leace, inlp, misp, mhd, or hard by the means of the classes.
-    dims : int, optional
-        With misp and mhd: number of components.
-    iterations : int
-        With inlp: maximum number of rounds.
+    method : str, or method such as INLP(rounds=10)
+        Method: leace, inlp, misp, mhd, or hard by the means of the classes. Settings follow the
+        name: inlp:rounds=10, misp:dims=2.
     output : path, optional
         File or folder for the rows, in the format that they have.
     save_transform : path, optional
@@ -217,7 +214,7 @@ def erase(
     (500, 4)
     """
     how = current_config()
-    check_choice("--method", method, ROW_METHODS)
+    chosen = row_method(method)
     check_choice("--missing", missing, MISSING)
     check_number("--held-out", held_out, 0, 0.9, above=True)
     check_number("--cross-fit", 2 if cross_fit is None else cross_fit, 2, FOLDS)
@@ -232,18 +229,17 @@ def erase(
         "jobs": typed_setting("jobs"),
         "cross-fit": cross_fit,
     }
-    _check_usage(method, dims, iterations, vectors, model, of_models, of_vectors, held_out, split)
+    _check_usage(vectors, model, of_models, of_vectors, held_out, split)
     if balance and also is None:
         raise UsageError("--balance needs --also: the task over which rows are balanced")
-    settings: dict[str, Any] = {"seed": seed, "iterations": iterations} if method == "inlp" else {}
-    settings |= {"dims": dims} if method in ("misp", "mhd") else {}
+    name, settings = chosen.name, arguments_of(chosen, seed=seed)
     if model is not None or texts is not None:
         if model is None or texts is None or labels is None:
             raise UsageError("--model, --texts and --labels go together: texts with labels")
         from wordbias.functions.erase_model import erase_model
 
         return erase_model(
-            model, texts, labels, method=method, settings=settings, output=output,
+            model, texts, labels, method=name, settings=settings, output=output,
             save_transform=save_transform, also=also, balance=balance, groups=groups,
             missing=missing, held_out=held_out, split=split, text_column=text_column, sts=sts,
             batch_tokens=batch_tokens, device=how.device, seed=seed,
@@ -266,7 +262,7 @@ def erase(
             f"{rows.name}: no value is above {largest:.1e}, with which float32 cannot compute; "
             "multiply all of them by one number"
         )
-    (fitted, *others), read = _fitted(rows, method, settings, labelled, fitting, seed, folds)
+    (fitted, *others), read = _fitted(rows, name, settings, labelled, fitting, seed, folds)
     by_row = MapByRow(tuple(partial(map_rows, one) for one in (fitted, *others)), folds.numbers)
     dtype = rows.shards[0].dtype
     stored = before.astype(dtype, copy=False)
@@ -275,8 +271,8 @@ def erase(
     crossed = of_places(stored).astype(before.dtype, copy=False) if cross_fit else None
     found = held_out_rows(
         rows.name, before, after, tested,
-        {name: labelled.cells(name, places) for name in labelled.codes},
-        also={name: np.array(one.cells())[places] for name, one in tasks.items()},
+        {key: labelled.cells(key, places) for key in labelled.codes},
+        also={key: np.array(one.cells())[places] for key, one in tasks.items()},
         crossed=crossed, groups=None if belongs is None else belongs.codes[places].astype(np.intp),
         seed=seed, rounding=float(np.finfo(dtype).eps),
     )  # fmt: skip
@@ -296,14 +292,14 @@ def erase(
               "held_out": int((part == 2).sum()), "missing": labelled.missing}  # fmt: skip
     report = Report(
         inputs={rows.name: {**({"path": rows.path} if rows.path else {}), **counts,
-                            "labels": {name: list(of) for name, of in labelled.classes.items()}}},
+                            "labels": {key: list(of) for key, of in labelled.classes.items()}}},
         rows=found,
         tables=held_out_tables(found),
-        heading=[_heading(rows, method, read, labelled, part, tasks if balance else ()),
+        heading=[_heading(rows, name, read, labelled, part, tasks if balance else ()),
                  *verdicts(found)],
-        closing=[*_closing(part, written, save_transform, cross_fit), *limits(method)],
+        closing=[*_closing(part, written, save_transform, cross_fit), *limits(name)],
         seed=seed,
-        notes=[*(f"{method}: {line}" for line in fitted.warnings), *labelled.rare(part)],
+        notes=[*(f"{name}: {line}" for line in fitted.warnings), *labelled.rare(part)],
     )  # fmt: skip
     from wordbias.estimators import estimator_of
 
@@ -313,10 +309,17 @@ def erase(
     return estimator
 
 
+def row_method(method: str | Settings) -> Configured:
+    """Return a method that is fitted to rows, with its settings; refuse those of words."""
+    found = read_chain(method, {name: METHODS[name] for name in ROW_METHODS})
+    if len(found) != 1:
+        raise UsageError(f"--method: expected one of {', '.join(ROW_METHODS)}, got {method!r}")
+    for key in (key for key in found[0].settings if key in METHODS[found[0].name]._of_words):
+        raise UsageError(f"--method: {found[0].text}: {key} is for words; rows have labels instead")
+    return found[0]
+
+
 def _check_usage(
-    method: str,
-    dims: int | None,
-    iterations: int,
     vectors: object,
     model: object,
     of_models: Mapping[str, object],
@@ -325,10 +328,6 @@ def _check_usage(
     split: object,
 ) -> None:
     """Refuse options that contradict each other or would have no effect."""
-    if dims is not None and method not in ("misp", "mhd"):
-        raise UsageError(f"--dims is for --method=misp and mhd, not {method}")
-    if iterations != inlp.ITERATIONS and method != "inlp":
-        raise UsageError(f"--iterations is for --method=inlp, not {method}")
     if split is not None and held_out != HELD_OUT:
         raise UsageError("--split and --held-out: choose one")
     if model is not None and vectors is not None:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from wordbias.calls import is_given, path_of, public
+from wordbias.calls import path_of, public
+from wordbias.configuration import current_config, uses
 from wordbias.errors import UsageError, WordbiasError, need
 from wordbias.formats.files import check_writable, refuse_same
 from wordbias.formats.tables import kind_of
-from wordbias.outcomes.anonymise import PERSONS, Anonymiser, GivenSpans, SpacyFinder
+from wordbias.outcomes.anonymise import Anonymiser, GivenSpans, SpacyFinder
 from wordbias.outcomes.balance import Balance, Balanced, balance
 from wordbias.outcomes.records import Record, RecordFile, RecordsInMemory, as_cell
 from wordbias.outcomes.rewrite import (
@@ -28,10 +29,6 @@ from wordbias.outcomes.rewrite import (
 )
 from wordbias.outcomes.rewrite import rewrite as write
 from wordbias.outcomes.scrub import (
-    MASK,
-    PER_ROUND,
-    ROUNDS,
-    SPLITS,
     ExtraScrubber,
     Found,
     Scrubber,
@@ -40,10 +37,21 @@ from wordbias.outcomes.scrub import (
     gendered_words,
     register,
 )
+from wordbias.outcomes.settings import (
+    METHODS,
+    Anonymise,
+    ExtraScrub,
+    Oversample,
+    Scrub,
+    Subsample,
+    Swap,
+    TextSettings,
+)
 from wordbias.outcomes.swap import Swapper
 from wordbias.rendering import Table, as_paragraph, how_many
 from wordbias.results import Report, Row, number
-from wordbias.wordlists import GroupsLike, other_than_gender, wordlist
+from wordbias.settings import MethodsLike, read_chain, text_of
+from wordbias.wordlists import Attribute, GroupsLike, other_than_gender, wordlist
 from wordbias.wordlists.rewriting import identifying_words, swaps
 
 if TYPE_CHECKING:
@@ -51,38 +59,8 @@ if TYPE_CHECKING:
 
     Texts: TypeAlias = str | os.PathLike[str] | Sequence[str] | pandas.Series | pandas.DataFrame
 
-METHODS = {
-    "scrub": "Mask gendered words, and optionally names (De-Arteaga et al. 2019).",
-    "extra-scrub": "Mask words that still reveal the group, in rounds (Orgad et al. 2022).",
-    "subsample": "Drop rows until each class has as many of each group as of the smallest.",
-    "oversample": "Repeat rows until each class has as many of each group as of the largest.",
-    "swap": "Swap genders: she becomes he, his becomes her or hers (Zhao et al. 2018).",
-    "anonymise": "Replace names: Ann Hayes becomes ANON_0 (Zhao et al. 2018).",
-}
 _BALANCING: Mapping[str, Balance] = {"subsample": "subsample", "oversample": "oversample"}
 _CHANGING_WORDS = ("scrub", "swap", "anonymise", "extra-scrub")
-_OF_METHODS: Mapping[str, tuple[str, ...]] = {
-    "groups": ("scrub", "swap"),
-    "as_published": ("scrub",),
-    "words": ("scrub",),
-    "names_column": ("scrub",),
-    "first_names": ("scrub",),
-    "mask": ("scrub", "extra-scrub"),
-    "label": ("subsample", "oversample"),
-    "group": ("subsample", "oversample", "extra-scrub"),
-    "within": ("extra-scrub",),
-    "rounds": ("extra-scrub",),
-    "words_per_round": ("extra-scrub",),
-    "splits": ("extra-scrub",),
-    "until": ("extra-scrub",),
-    "swap_names": ("swap",),
-    "keep_original": ("swap",),
-    "swap_values": ("swap",),
-    "spans": ("anonymise",),
-    "spacy": ("anonymise",),
-    "entities": ("anonymise",),
-}
-"""Methods that use an argument."""
 _MOST = 10
 _SHOWN = 1_000
 
@@ -163,34 +141,16 @@ class Rewritten:
 
 
 @public
+@uses("skip_bad")
 def rewrite(
-    methods: Names,
+    methods: MethodsLike,
     data: Texts,
     *,
     output: str | os.PathLike[str] | None = None,
     text_column: str | None = None,
     where: Mapping[str, Names] | None = None,
-    mask: str = MASK,
-    as_published: bool = False,
-    words: str | os.PathLike[str] | Sequence[str] | None = None,
-    names_column: Names | None = None,
-    first_names: bool = False,
-    label: str | None = None,
-    group: str | None = None,
-    within: str | None = None,
-    rounds: int = ROUNDS,
-    words_per_round: int = PER_ROUND,
-    splits: int = SPLITS,
-    until: float | None = None,
-    swap_names: bool = False,
-    keep_original: bool = False,
-    swap_values: Mapping[str, Mapping[str, str]] | None = None,
-    spans: Names | None = None,
-    spacy: str | Callable[[str], Any] | None = None,
-    entities: Names | None = None,
     groups: GroupsLike | None = None,
     shuffle: bool = False,
-    skip_bad: bool = False,
     seed: int = 0,
 ) -> Rewritten:
     """Rewrite the texts in ``data`` by ``methods``, one or several separated by commas, in order.
@@ -200,8 +160,9 @@ def rewrite(
 
     Parameters
     ----------
-    methods : str or sequence of str
-        Some of scrub, extra-scrub, subsample, oversample, swap, anonymise.
+    methods : str, method such as Scrub(mask="*"), or sequence of these
+        Some of scrub, extra-scrub, subsample, oversample, swap, anonymise; settings follow the name
+        of their method: oversample:label=profession:group=gender.
     data : path, sequence or series of str, or frame
         The texts; methods that need columns take a file or a frame.
     output : path, optional
@@ -210,48 +171,10 @@ def rewrite(
         Column of the texts.  [default: text, sentence]
     where : mapping of column to value or values, optional
         Rewrite only rows with this value, pass on the others; may be repeated.
-    mask : str
-        scrub, extra-scrub: mask that replaces a word.
-    as_published : bool
-        scrub: mask only the eleven words of De-Arteaga et al.
-    words : path or sequence of str, optional
-        scrub: file of further words, one per line.
-    names_column : str or sequence of str, optional
-        scrub: columns with the person's names.
-    first_names : bool
-        scrub: mask 1,250 first names too.
-    label : str, optional
-        subsample, oversample: column of the classes to balance within.
-    group : str, optional
-        subsample, oversample, extra-scrub: column of the group.
-    within : str, optional
-        extra-scrub: column within each of whose values words are found.
-    rounds : int
-        extra-scrub: maximum number of rounds.
-    words_per_round : int
-        extra-scrub: number of words of each group per round.
-    splits : int
-        extra-scrub: number of random splits per round.
-    until : float, optional
-        extra-scrub: accuracy at which to stop.  [default: chance level]
-    swap_names : bool
-        swap: swap first names too, by frequency.
-    keep_original : bool
-        swap: write all rows, then all swapped ones.
-    swap_values : mapping of column to a mapping of values, optional
-        swap: exchange the values A and B of a column in swapped rows.
-    spans : str or sequence of str, optional
-        anonymise: column with a list of spans, or two columns with start and end.
-    spacy : str or spaCy pipeline, optional
-        anonymise: find names with spaCy.
-    entities : str or sequence of str, optional
-        anonymise: kinds of names.  [default: PERSON,PER]
     groups : name, path or mapping, optional
         scrub, swap: groups, as gender, gender-fr, age, … (wordbias lists), or a TOML file.
     shuffle : bool
         Write the rows in random order.
-    skip_bad : bool
-        Drop and count rows that cannot be used.
     seed : int
         Seed of everything random.
 
@@ -264,8 +187,7 @@ def rewrite(
     Raises
     ------
     WordbiasError
-        If the data cannot be read, a method is not known or lacks an argument, or an argument is
-        for none of the methods.
+        If the data cannot be read, or a method or setting is not known or lacks.
 
     References
     ----------
@@ -287,24 +209,15 @@ def rewrite(
     ['He sold his car.']
     """
     chosen = _chosen(methods)
-    names, places = _several(names_column), _several(spans)
-    _refuse_unused(chosen)
-    _refuse_lacking(chosen, label, group, places, spacy)
-    if groups is not None and (as_published or swap_names):
-        raise UsageError("--as-published and --swap-names are about gender, not --groups")
-    if any(character in mask for character in "\t\r\n"):
-        raise UsageError("--mask: expected a mask without tabs and line breaks")
+    if groups is not None:
+        _refuse_groups(chosen)
     target = path_of(output)
     if target is not None:
-        read_too = {"--words": path_of(words), "--groups": path_of(groups)}
-        _check_output(target, path_of(data), read_too)
+        files = {f"{one._name}:words": path_of(getattr(one, "words", None)) for one in chosen}
+        _check_output(target, path_of(data), {**files, "--groups": path_of(groups)})
     some = {column: _values(value) for column, value in (where or {}).items()}
-    exchanged = {
-        column: {**{b: a for a, b in pairs.items()}, **pairs}
-        for column, pairs in (swap_values or {}).items()
-    }
-    columns = [label, group, within, *names, *places, *some, *exchanged]
-    file = _opened(data, text_column, [one for one in columns if one is not None], skip_bad)
+    columns = [*some, *(column for one in chosen for column in _columns(one))]
+    file = _opened(data, text_column, columns, current_config().skip_bad)
     other = other_than_gender(groups)
     stages: list[Stage] = []
     tallies: list[Tally] = []
@@ -312,44 +225,41 @@ def rewrite(
     extra: dict[str, Found] = {}
     for method in chosen:
         change: TextMethod
-        if method in _BALANCING:
-            balanced = balance(
-                file, _BALANCING[method], str(label), str(group), where=some, seed=seed
-            )
+        if isinstance(method, (Subsample, Oversample)):
+            how = _BALANCING[method._name]
+            balanced = balance(file, how, method.label, method.group, where=some, seed=seed)
             stages.append(balanced)
             tallies.append(balanced.tally)
             continue
-        if method == "scrub":
-            further = () if words is None else wordlist(words)
-            own = identifying_words(other) if other else gendered_words(as_published)
-            change = Scrubber(
-                own | {word.lower() for word in further},
-                small_only=frozenset() if other else swaps().small_only,
-                columns=names,
-                first_names=register() if first_names else frozenset(),
-                mask=mask,
-                as_published=as_published,
-            )
-        elif method == "extra-scrub":
+        if isinstance(method, Scrub):
+            change = _scrubber(method, other)
+        elif isinstance(method, ExtraScrub):
             so_far = _so_far(file, stages, tallies, some)
-            settings = Settings(rounds, words_per_round, splits, until, seed)
-            extra = find_words(so_far, file.text, str(group), within, settings)
+            settings = Settings(
+                method.rounds, method.words_per_round, method.splits, method.until, seed
+            )
+            extra = find_words(so_far, file.text, method.group, method.within, settings)
             found = {value: one.words() for value, one in extra.items()}
-            change = ExtraScrubber(found, within, mask)
-        elif method == "swap":
-            change = Swapper.of(other) if other else Swapper.built_in(with_names=swap_names)
+            change = ExtraScrubber(found, method.within, method.mask)
+        elif isinstance(method, Swap):
+            named = method.first_names
+            change = Swapper.of(other) if other else Swapper.built_in(with_names=named)
         else:
-            finder = GivenSpans(places) if places else SpacyFinder.of(spacy)
-            change = Anonymiser(finder, frozenset(_several(entities) or PERSONS))
-        values = exchanged if method == "swap" else {}
-        stage = TextStage(change, file, Tally(method), some, values)
-        stages.append(AugmentStage(stage) if method == "swap" and keep_original else stage)
+            assert isinstance(method, Anonymise)
+            places = _several(method.spans)
+            finder = GivenSpans(places) if places else SpacyFinder.of(method.spacy)
+            change = Anonymiser(finder, frozenset(_several(method.entities)))
+        values = _exchanged(method) if isinstance(method, Swap) else {}
+        stage = TextStage(change, file, Tally(method._name), some, values)
+        augments = isinstance(method, Swap) and method.keep_original
+        stages.append(AugmentStage(stage) if augments else stage)
         tallies.append(stage.tally)
 
     read, written, records = _run(file, stages, target, seed if shuffle else None)
     subject, path = file.path.name, path_of(data)
     nothing = [] if path is None else ["Nothing written; -o FILE writes the result."]
-    moved = ["columns of spans are kept; they refer to the original text"] if places else []
+    spans = any(isinstance(one, Anonymise) and one.spans for one in chosen)
+    moved = ["columns of spans are kept; they refer to the original text"] if spans else []
     report = Report(
         inputs={subject: {"path": path or "memory", "rows": read, "text": file.text}},
         rows=[
@@ -372,60 +282,98 @@ def rewrite(
     return Rewritten(report, target, file.text, None if path else data, records)
 
 
-def _chosen(methods: Names) -> list[str]:
-    """Return the methods, and check their order."""
-    names = list(_several(methods))
-    given = methods if isinstance(methods, str) else ",".join(names)
-    for name in names or [given]:
-        if name not in METHODS:
-            raise WordbiasError(f"method {name!r}: expected some of {', '.join(METHODS)}")
+def _chosen(methods: MethodsLike) -> list[TextSettings]:
+    """Return the methods, and check their order and what they need."""
+    chain = read_chain(methods, METHODS)
+    names, text = [one.name for one in chain], text_of(chain)
+    if not names:
+        raise UsageError(f"methods: expected some of {', '.join(METHODS)}")
+    for name in names:
         if names.count(name) > 1 or len(set(names) & set(_BALANCING)) > 1:
-            raise WordbiasError(f"{given}: one method of a kind is enough; leave one out")
+            raise UsageError(f"{text}: one method of a kind is enough; leave one out")
     for name in _BALANCING:
         if name in names[1:]:
-            raise WordbiasError(f"{given}: {name} counts the original rows; put it first")
-    return names
+            raise UsageError(f"{text}: {name} counts the original rows; put it first")
+    chosen = [METHODS[one.name](**one.settings) for one in chain]
+    for place, one in enumerate(chosen):
+        if any(character in getattr(one, "mask", "") for character in "\t\r\n"):
+            raise UsageError(f"{one._name}: mask: expected one without tabs and line breaks")
+        if isinstance(one, Anonymise):
+            _check_spans(one, names[:place])
+    return chosen
+
+
+def _check_spans(method: Anonymise, before: Sequence[str]) -> None:
+    """Refuse spans that are missing, or that methods before would move."""
+    spans = _several(method.spans)
+    if bool(spans) == (method.spacy is not None):
+        raise UsageError("anonymise needs spans=COLUMNS or spacy=MODEL, one of the two")
+    if len(spans) > 2:
+        raise UsageError("anonymise: spans are one column with a list, or two with start and end")
+    for name in before if spans else ():
+        if name not in _BALANCING:
+            raise UsageError(
+                f"{name} before anonymise: would move the spans; write anonymise,{name}"
+            )
+
+
+def _refuse_groups(chosen: Sequence[TextSettings]) -> None:
+    """Refuse groups that no method uses, and settings that are about gender."""
+    if not any(isinstance(one, (Scrub, Swap)) for one in chosen):
+        raise UsageError("--groups is for scrub and swap")
+    for one in chosen:
+        if getattr(one, "as_published", False) or (isinstance(one, Swap) and one.first_names):
+            raise UsageError(
+                "scrub:as-published and swap:first-names are about gender, not --groups"
+            )
+
+
+def _columns(method: TextSettings) -> Iterator[str]:
+    """Yield the columns that a method reads."""
+    for name in ("label", "group", "within"):
+        if (column := getattr(method, name, None)) is not None:
+            yield column
+    for name in ("names_column", "spans"):
+        yield from _several(getattr(method, name, None))
+    if isinstance(method, Swap):
+        yield from _exchanged(method)
+
+
+def _scrubber(method: Scrub, other: Attribute | None) -> Scrubber:
+    """Return what masks the words of a scrub, of gender or of another attribute."""
+    further = () if method.words is None else wordlist(method.words)
+    own = identifying_words(other) if other else gendered_words(method.as_published)
+    return Scrubber(
+        own | {word.lower() for word in further},
+        small_only=frozenset() if other else swaps().small_only,
+        columns=_several(method.names_column),
+        first_names=register() if method.first_names else frozenset(),
+        mask=method.mask,
+        as_published=method.as_published,
+    )
+
+
+def _exchanged(method: Swap) -> dict[str, dict[str, str]]:
+    """Return the values of columns that a swap exchanges, both ways."""
+    if isinstance(method.values, Mapping):
+        return {
+            column: {**{b: a for a, b in pairs.items()}, **pairs}
+            for column, pairs in method.values.items()
+        }
+    found: dict[str, dict[str, str]] = {}
+    for equation in filter(None, (method.values or "").split(";")):
+        column, _, pair = (part.strip() for part in equation.partition("="))
+        a, _, b = (part.strip() for part in pair.partition(","))
+        if not (column and a and b) or a == b or "," in b:
+            raise UsageError(f"swap: values: expected COLUMN=A,B, found {equation!r}")
+        found.setdefault(column, {}).update({a: b, b: a})
+    return found
 
 
 def _several(given: Names | None) -> tuple[str, ...]:
     """Split ``a,b`` into its parts."""
     parts = given.split(",") if isinstance(given, str) else given or ()
     return tuple(part.strip() for part in parts if part.strip())
-
-
-def _refuse_unused(chosen: Sequence[str]) -> None:
-    """Refuse arguments that would do nothing."""
-    for name, owners in _OF_METHODS.items():
-        if is_given(name) and not set(owners) & set(chosen):
-            option = f"--{name.replace('_', '-')}"
-            raise UsageError(f"{option} is for {' and '.join(owners)}")
-
-
-def _refuse_lacking(
-    chosen: Sequence[str],
-    label: str | None,
-    group: str | None,
-    spans: Sequence[str],
-    spacy: object,
-) -> None:
-    """Refuse methods without a needed argument, and methods that would move spans in a text."""
-    for method in chosen:
-        if method in _BALANCING and label is None:
-            raise UsageError(f"{method} needs --label COLUMN")
-        if method in (*_BALANCING, "extra-scrub") and group is None:
-            raise UsageError(f"{method} needs --group COLUMN")
-    if "anonymise" not in chosen:
-        return
-    if bool(spans) == (spacy is not None):
-        raise UsageError("anonymise needs --spans COLUMNS or --spacy MODEL, one of the two")
-    if len(spans) > 2:
-        raise UsageError("--spans takes one column with a list, or two with start and end")
-    before = chosen[: chosen.index("anonymise")] if spans else ()
-    for method in before:
-        if method not in _BALANCING:
-            raise WordbiasError(
-                f"{method} before anonymise: would move the spans; write anonymise,{method}"
-            )
 
 
 def _check_output(output: str, data: str | None, read: Mapping[str, str | None]) -> None:

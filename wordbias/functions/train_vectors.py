@@ -198,7 +198,7 @@ def train_vectors(
     >>> vectors = wb.train_vectors(
     ...     "wikipedia.txt.gz", objective="gn-glove", output="gn_glove.txt"
     ... )  # doctest: +SKIP
-    >>> w_a = wb.debias(vectors, "gn-glove", drop_last=True)  # doctest: +SKIP
+    >>> w_a = wb.debias(vectors, "gn-glove:drop-last")  # doctest: +SKIP
     """
     how = current_config()
     paths = [corpus] if isinstance(corpus, (str, os.PathLike)) else list(corpus)

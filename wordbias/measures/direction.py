@@ -22,7 +22,7 @@ from wordbias.wordlists import Attribute, resolve_groups, resolve_pairs
 RECIPES = ("she-he", "axis", "pca", "names", "means")
 UNDEFINED_BELOW = 0.1
 """Length of a − b, relative to the mean length of a and b, below which its direction is noise."""
-_NO_PAIRS_NEEDED = "; --direction=means or names does without"
+_NO_PAIRS_NEEDED = "; the direction means or names does without"
 
 
 @dataclass(frozen=True)

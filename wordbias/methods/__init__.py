@@ -8,9 +8,9 @@ from typing import Any
 
 from wordbias.methods.fitted import Chain as Chain
 from wordbias.methods.fitted import Fitted as Fitted
-from wordbias.methods.methods import METHODS as METHODS
 from wordbias.methods.methods import debias as debias
 from wordbias.methods.methods import fit_chain as fit_chain
+from wordbias.methods.settings import METHODS as METHODS
 from wordbias.methods.storage import Origin as Origin
 from wordbias.methods.storage import load_chain as load_chain
 from wordbias.methods.storage import save_chain as save_chain

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.embedding import Embedding
-from wordbias.errors import WordbiasError
+from wordbias.errors import UsageError, WordbiasError
 from wordbias.measures.direction import projections
 from wordbias.measures.evaluate import evaluate_inputs
 from wordbias.measures.family import MeasureInputs
@@ -38,11 +38,12 @@ from wordbias.measures.sembias import (
     usable_questions,
 )
 from wordbias.measures.weat import cosines, effect_size, resampled_effect_sizes
-from wordbias.methods.methods import METHODS, fit_chain, parse_columns, parse_methods, seed_of
+from wordbias.methods.methods import fit_methods
 from wordbias.methods.trade_off import badness, shares_kept, values_of
 from wordbias.methods.words import listed_words
 from wordbias.rendering import how_many
 from wordbias.results import Row, number
+from wordbias.settings import Configured, text_of
 from wordbias.statistics import Interval, percentile_interval, resampled_means
 from wordbias.word_tasks import SimilaritySet, quality
 from wordbias.wordlists import (
@@ -81,26 +82,6 @@ _MEAN = "mean of |·|"
 _DIGITS = 6  # values that agree to as many are tied
 
 
-def parse_candidates(texts: str | Sequence[str]) -> list[str]:
-    """Read ``misp:dims=2 hard,misp`` as candidates, each once.
-
-    Parameters
-    ----------
-    texts
-        Candidates with spaces between, or a list of them: names of methods with commas between,
-        each perhaps followed by settings, ``name:key=value``.
-
-    Raises
-    ------
-    WordbiasError
-        If a method is unknown, or does not take what follows its name.
-    """
-    found = list(parse_columns(texts))
-    if not found:
-        raise WordbiasError(f"methods: name at least one to try, some of {', '.join(METHODS)}")
-    return found
-
-
 # Measures that can be chosen by
 
 
@@ -124,11 +105,11 @@ def check_metric(name: str) -> None:
 
     Raises
     ------
-    WordbiasError
+    UsageError
         With the names that there are.
     """
     if name not in metric_names():
-        raise WordbiasError(f"--choose={name}: expected one of {', '.join(metric_names())}")
+        raise UsageError(f"--measure={name}: expected one of {', '.join(metric_names())}")
 
 
 # Halves
@@ -570,22 +551,21 @@ def compare(task: Task, half: Half, after: Embedding, label: str) -> list[Row]:
     return [first, second, *others]
 
 
-def fit_candidate(task: Task, candidate: str) -> Embedding:
+def fit_candidate(task: Task, candidate: Sequence[Configured]) -> Embedding:
     """Return the embedding after a candidate, fitted as `wordbias.debias` fits it."""
-    settings = seed_of(parse_methods(candidate), task.seed)
-    return fit_chain(candidate, task.embedding, task.fitted_to, settings)[1]
+    return fit_methods(candidate, task.embedding, task.fitted_to, seed=task.seed)[1]
 
 
-def try_candidate(task: Task, candidate: str) -> Tried:
+def try_candidate(task: Task, candidate: Sequence[Configured]) -> Tried:
     """Fit a candidate and measure it on the half to choose on; a failure becomes a reason."""
-    half = task.chosen_on
+    half, label = task.chosen_on, text_of(candidate)
     try:
-        after = fit_candidate(task, candidate).renamed(candidate)
-        row = compare(task, half, after, candidate)[1]
+        after = fit_candidate(task, candidate).renamed(label)
+        row = compare(task, half, after, label)[1]
     except WordbiasError as error:
-        about = {"stage": "after", "debiased": candidate, "half": half.name}
+        about = {"stage": "after", "debiased": label, "half": half.name}
         row = Row(task.embedding.name, task.metric, None, {**about, "reason": str(error)})
-    return Tried(candidate, row)
+    return Tried(label, row)
 
 
 def choose(task: Task, tried: Sequence[Tried], keep: float) -> Tried:

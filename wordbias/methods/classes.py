@@ -170,12 +170,12 @@ def _chosen(
     if count < FEWEST:
         raise WordbiasError(
             f"{what}: {count} words a class are too few to learn from, at least {FEWEST} are "
-            "needed; give a larger vocabulary or take fewer (--per-class)"
+            "needed; give a larger vocabulary or take fewer (per-class)"
         )
     try:
         leaning = most_leaning(lean, count).ravel()
     except WordbiasError as error:
-        raise WordbiasError(f"{what}: {error} (--per-class)") from None
+        raise WordbiasError(f"{what}: {error} (per-class)") from None
     if not neutral:
         return leaning
     free = np.abs(lean).max(1) < NEUTRAL_BELOW
@@ -184,7 +184,7 @@ def _chosen(
     if len(near) < count:
         raise WordbiasError(
             f"{what}: {count} neutral words needed, but only {len(near)} of the others have a "
-            f"cosine below {NEUTRAL_BELOW} with the axis; take fewer (--per-class), take "
+            f"cosine below {NEUTRAL_BELOW} with the axis; take fewer (per-class), take "
             f"{lean.shape[1]} classes, or give a larger vocabulary"
         )
     return np.concatenate([leaning, np.sort(rng.choice(near, count, replace=False))])

@@ -288,7 +288,7 @@ class Diagnosis:
             notes.append(
                 f"these components hold {found.share:.0%} of the difference between the groups: "
                 "they describe variation within the groups (among their words) more than that "
-                "difference; without --center or --as-published they contain it"
+                "difference; without center or as-published they contain it"
             )
         noisy = ", ".join(f"g{i + 1}" for i, share in enumerate(found.stability) if share < STABLE)
         if noisy and signs:

@@ -146,7 +146,7 @@ def _components(embedding: Embedding, whole: Moments, candidates: int) -> list[S
     if not 1 <= candidates <= rank:
         raise WordbiasError(
             f"{candidates} candidates cannot be tried: {embedding.name} varies along {rank} "
-            f"components; take 1 to {rank} (--candidates)"
+            f"components; take 1 to {rank} (candidates)"
         )
     basis = orient(vectors.T[:candidates], whole.mean)
     shares = variance / variance.sum()

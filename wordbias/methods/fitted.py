@@ -216,6 +216,6 @@ def refuse_mixed_centring(centred: Collection[bool | None]) -> None:
     """Refuse methods of which some were fitted to centred differences and some were not."""
     if {True, False} <= set(centred):
         raise WordbiasError(
-            "one method has centred differences (--center, as-published) and another has not: they "
+            "one method has centred differences (center, as-published) and another has not: they "
             "remove different things under one name; give both the same"
         )

@@ -180,7 +180,7 @@ def _refuse_ordinary(name: str, row: Row) -> None:
     if row.value is None:
         raise WordbiasError(
             f"{name}: {row.details['reason']}; give pairs it has with --groups FILE, or say "
-            "--no-check (check=False) if these are GN-GloVe vectors for certain"
+            "check=no (check=False) if these are GN-GloVe vectors for certain"
         )
     if row.value < SEPARATION:
         raise WordbiasError(

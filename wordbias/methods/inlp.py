@@ -36,7 +36,7 @@ from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute, WordGroups
 
 WEIGHTS = ("hard", "information")
-ITERATIONS = 35
+ROUNDS = 35
 TOLERANCE = 0.01
 """Margin above chance within which a held-out accuracy counts as chance."""
 LARGE_SHARE = 0.25
@@ -51,7 +51,7 @@ def fit(
     attribute: Attribute | WordGroups | str | Path | None = None,
     *,
     classes: int | None = None,
-    iterations: int = ITERATIONS,
+    rounds: int = ROUNDS,
     per_class: int | None = None,
     weights: str = "hard",
     classifier: str = "svm",
@@ -70,7 +70,7 @@ def fit(
         As many as groups: the words that lean most to each, one direction a round for two groups
         and up to `k` for more. One more: neutral words as well, and a direction more. By default 3
         for two groups, as published, and `k` for more.
-    iterations
+    rounds
         Number of rounds at most; 35 in the published code.
     per_class
         Number of words in each class; by default 5 % of the candidates, 7,500 at most.
@@ -81,7 +81,7 @@ def fit(
     classifier
         ``svm``, as published, or ``logistic``; neither has an intercept.
     as_published
-        Train on the vectors as they are, and do all iterations in which there is a direction. By
+        Train on the vectors as they are, and do all rounds in which there is a direction. By
         default the vectors are centred on the mean of the training words, and the first classifier
         whose held-out balanced accuracy is at most a point above chance ends the rounds; its
         directions are not removed. Centring stands for the intercept: a hyperplane through the
@@ -108,7 +108,7 @@ def fit(
     classes = default_classes(attribute) if classes is None else classes
     settings = {
         "classes": classes,
-        "iterations": iterations,
+        "rounds": rounds,
         "per_class": per_class,
         "weights": weights,
         "classifier": classifier,
@@ -117,21 +117,21 @@ def fit(
     }
     words = labelled_words(embedding, attribute, classes=classes, per_class=per_class, seed=seed)
     x = words.vectors(embedding)
-    projection, rounds = fit_vectors(
+    projection, trained = fit_vectors(
         x, words.labels, words.train, words.dev,
-        iterations=iterations, weights=weights, classifier=classifier, as_published=as_published,
+        rounds=rounds, weights=weights, classifier=classifier, as_published=as_published,
     )  # fmt: skip
     if projection is None:
         raise WordbiasError(
             f"{embedding.name}: no classifier was right about more held-out words than chance "
             f"({1 / classes:.3f}), so that there is nothing to remove (the first: "
-            f"{rounds.rounds[0].accuracy:.3f}); is it debiased already?"
+            f"{trained.rounds[0].accuracy:.3f}); is it debiased already?"
         )
     found = (
-        *_round_rows(embedding, words, rounds, weights, classifier),
+        *_round_rows(embedding, words, trained, weights, classifier),
         *probe_rows(embedding.name, x, projection(x), words, words.train),
     )
-    warnings = _warnings(rounds, classes, iterations)
+    warnings = _warnings(trained, classes, rounds)
     return Fitted("inlp", (projection,), found=found, settings=settings, warnings=warnings)
 
 
@@ -141,7 +141,7 @@ def fit_vectors(
     train: NDArray[np.intp],
     dev: NDArray[np.intp],
     *,
-    iterations: int = ITERATIONS,
+    rounds: int = ROUNDS,
     weights: str = "hard",
     classifier: str = "svm",
     as_published: bool = False,
@@ -156,14 +156,14 @@ def fit_vectors(
     train, dev
         Indices of training vectors, and of development vectors of two classes or more, whose
         accuracy ends the rounds.
-    iterations, weights, classifier, as_published
+    rounds, weights, classifier, as_published
         See `fit`.
     at_least
         Number of dimensions that are kept; by default removing all is an error.
 
     Returns
     -------
-    projection, rounds
+    projection, trained
         The removal (None if no classifier is better than chance), and what the rounds found.
 
     Raises
@@ -171,28 +171,28 @@ def fit_vectors(
     WordbiasError
         If an argument is unknown, or the rounds use up all dimensions.
     """
-    if iterations < 1:
-        raise WordbiasError(f"expected at least 1 iteration, got {iterations} (--iterations)")
+    if rounds < 1:
+        raise WordbiasError(f"rounds: expected at least 1, got {rounds}")
     if weights not in WEIGHTS:
         raise WordbiasError(f"weights {weights!r}: expected one of {', '.join(WEIGHTS)}")
     classes = len(np.unique(labels[dev]))  # those that chance is of: a rare one may not be there
-    rounds = learn(
+    trained = learn(
         x,
         labels,
         train,
         dev,
-        iterations=iterations,
+        rounds=rounds,
         classifier=classifier,
         center=not as_published,
         stop_at=None if as_published else 1 / classes + TOLERANCE,
         at_least=at_least,
     )
     hard = weights == "hard"
-    shares = rounds.information_weights(classes)
+    shares = trained.information_weights(classes)
     if not shares.any():
-        return None, rounds
-    subspace = Subspace(rounds.basis, np.ones(len(shares)) if hard else shares)
-    return Projection(subspace, hard), rounds
+        return None, trained
+    subspace = Subspace(trained.basis, np.ones(len(shares)) if hard else shares)
+    return Projection(subspace, hard), trained
 
 
 class Round(NamedTuple):
@@ -234,7 +234,7 @@ def learn(
     train: Integers,
     dev: Integers,
     *,
-    iterations: int,
+    rounds: int,
     classifier: str = "svm",
     center: bool = True,
     stop_at: float | None = None,
@@ -252,7 +252,7 @@ def learn(
         Vectors of words and their classes, shapes ``(n, d)`` and ``(n,)``.
     train, dev
         Indices of the words to train on, and of those to measure balanced accuracy on.
-    iterations
+    rounds
         Number of rounds at most.
     classifier
         ``svm`` or ``logistic``, without an intercept.
@@ -272,9 +272,9 @@ def learn(
     x = x - x[train].mean(0) if center else x
     solve = _solver(classifier, x[train], labels[train])
     silent = _SILENT / max(float(np.linalg.norm(x[train], axis=1).max()), 1.0)
-    basis, rounds = np.zeros((0, x.shape[1])), list[Round]()
-    with blas_threads(1), progress("rounds", iterations, "round") as bar:
-        while len(rounds) < iterations and (not rounds or rounds[-1].directions):
+    basis, trained = np.zeros((0, x.shape[1])), list[Round]()
+    with blas_threads(1), progress("rounds", rounds, "round") as bar:
+        while len(trained) < rounds and (not trained or trained[-1].directions):
             rest = complement(basis)
             w = solve(rest)
             accuracy = balanced_accuracy(labels[dev], predicted(x[dev] @ w.T))
@@ -282,14 +282,14 @@ def learn(
             new = basis[:0] if done else row_space(w @ rest.T, silent) @ rest
             new = new[: len(rest) - at_least]
             basis = np.concatenate([basis, new])
-            rounds.append(Round(accuracy, len(new)))
+            trained.append(Round(accuracy, len(new)))
             if len(basis) == basis.shape[1]:
                 raise WordbiasError(
-                    f"after {len(rounds)} rounds none of the {len(basis)} dimensions is left, and "
-                    f"every vector would be zero; ask for at most {len(rounds) - 1} iterations"
+                    f"after {len(trained)} rounds none of the {len(basis)} dimensions is left, and "
+                    f"every vector would be zero; ask for at most {len(trained) - 1} rounds"
                 )
             bar.update()
-    return Rounds(basis, tuple(rounds))
+    return Rounds(basis, tuple(trained))
 
 
 def _solver(classifier: str, x: Matrix, labels: Integers) -> Callable[[Matrix], Matrix]:
@@ -369,22 +369,22 @@ def _round_rows(
     return rows
 
 
-def _warnings(rounds: Rounds, classes: int, iterations: int) -> tuple[str, ...]:
-    (removed, d), notes = rounds.basis.shape, list[str]()
+def _warnings(trained: Rounds, classes: int, rounds: int) -> tuple[str, ...]:
+    (removed, d), notes = trained.basis.shape, list[str]()
     if removed > LARGE_SHARE * d:
         notes.append(
             f"{removed} of {d} dimensions were removed, more than a quarter: other things that the "
-            "vectors know went with them; fewer iterations, or fewer classes, remove fewer"
+            "vectors know went with them; fewer rounds, or fewer classes, remove fewer"
         )
-    return (*notes, *unfinished(rounds, classes, iterations))
+    return (*notes, *unfinished(trained, classes, rounds))
 
 
-def unfinished(rounds: Rounds, classes: int, most: int, what: str = "iterations") -> list[str]:
+def unfinished(trained: Rounds, classes: int, rounds: int) -> list[str]:
     """Return a warning if the classifier of the last round is still above chance."""
-    last = rounds.rounds[-1].accuracy
-    if rounds.at_chance or last <= 1 / classes + TOLERANCE:
+    last = trained.rounds[-1].accuracy
+    if trained.at_chance or last <= 1 / classes + TOLERANCE:
         return []
     return [
-        f"the classifier of the last of {most} {what} still had a held-out balanced accuracy of "
-        f"{last:.3f}, where chance is {1 / classes:.3f}; ask for more {what}"
+        f"the classifier of the last of {rounds} rounds still had a held-out balanced accuracy of "
+        f"{last:.3f}, where chance is {1 / classes:.3f}; ask for more rounds"
     ]

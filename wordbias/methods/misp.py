@@ -118,7 +118,7 @@ def check_dims(dims: int, d: int) -> None:
     if not 1 <= dims <= d:
         raise WordbiasError(
             f"{dims} components cannot be fitted: the vectors have {d} dimensions; "
-            f"take 1 to {d} (--dims)"
+            f"take 1 to {d} (dims)"
         )
 
 

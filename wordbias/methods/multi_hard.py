@@ -56,7 +56,7 @@ def fit(
     groups = None if attribute is None else as_groups(attribute)
     if means and (groups is None or sets is not None):
         raise WordbiasError(
-            "the means are those of an attribute's groups: give --groups NAME|FILE, no --sets"
+            "the means are those of an attribute's groups: give --groups NAME|FILE, no sets"
         )
     if sets is None and groups is not None:
         sets = WordSets.of(groups)
@@ -81,13 +81,13 @@ def _from_sets(embedding: Embedding, sets: WordSets, dims: int | None) -> Subspa
     if not resolved:
         raise WordbiasError(
             f"{sets.name} has no definitional sets or pairs; give some in its file, or take the "
-            "means of its groups (--means)"
+            "means of its groups (multi-hard:means)"
         )
     if not whole:
         missing = ", ".join(word for one in resolved for word in one.missing[:1])
         raise WordbiasError(
             f"{embedding.name}: 0 of {len(resolved)} definitional sets of {sets.name} found whole "
-            f"(missing: {missing}); give sets of words it has with --sets FILE"
+            f"(missing: {missing}); give sets of words it has: multi-hard:sets=FILE"
         )
     part = on_unit_length(embedding, {word for words in whole for word in words})
     k = max(map(len, whole)) - 1 if dims is None else dims

@@ -214,7 +214,7 @@ def _check(chain: Chain) -> None:
         if len(part.replaced):
             raise WordbiasError(
                 f"{part.name} gives {len(part.replaced)} words new vectors (equalises them), which "
-                "no random direction does: add --no-equalise, or leave out --null"
+                f"no random direction does: say {part.name}:equalise=no, or leave out --null"
             )
         for step in part.steps:
             if not isinstance(step, (Projection, Erasure, Normalise, Shift)):

@@ -72,7 +72,7 @@ def fit(
     finite_vectors(embedding, sorted(listed_words(attribute).intersection(embedding.index)))
     first = find_direction(embedding, attribute, direction)
     found = resolve(concept_words(concept), embedding, f"{embedding.name}: concept")
-    found.at_least(_DIRECTIONS + 1, "give words it has with --concept FILE")
+    found.at_least(_DIRECTIONS + 1, "give words it has: oscar:concept=FILE")
     components = concept_directions(finite_vectors(embedding, found.found))
     chosen = nearest_directions(first.defined().basis, components)
     try:
@@ -107,8 +107,8 @@ def concept_directions(vectors: ArrayLike) -> Float:
     kept: Float = vt[s > max(rounding(vectors), s[0] * max(x.shape) * np.finfo(float).eps)]
     if not len(kept):
         raise WordbiasError(
-            f"the vectors of all {len(x)} words of the concept are equal; give other words with "
-            "--concept FILE"
+            f"the vectors of all {len(x)} words of the concept are equal; give other words: "
+            "oscar:concept=FILE"
         )
     return kept[:_DIRECTIONS]
 

@@ -154,7 +154,7 @@ def _projections(
     if len(steps) > 1 and hard and sum(step.subspace.dims for step in steps) >= moments[0].dim:
         raise WordbiasError(
             f"{name}: the components of {len(steps)} labels are together all {moments[0].dim} "
-            "dimensions, and every vector would be zero; give fewer dims (--dims), or fewer labels"
+            "dimensions, and every vector would be zero; give fewer dims, or fewer labels"
         )
     return tuple(steps)
 
@@ -242,15 +242,15 @@ def _rounds(
     """Fit INLP to each label, after those before it; return the steps and warnings."""
     left, steps, warnings = x.astype(np.float64), list[Step](), list[str]()
     removed = 0
-    most = settings.get("iterations", inlp.ITERATIONS)
+    most = settings.get("rounds", inlp.ROUNDS)
     for codes in labels:
         if removed == x.shape[1] - 1:
             warnings.append("a further label is not fitted, as one dimension is left")
             break
         held_out = _held_out(codes, settings.get("seed", 0))
-        projection, rounds = inlp.fit_vectors(
+        projection, trained = inlp.fit_vectors(
             left, codes, np.flatnonzero(~held_out), np.flatnonzero(held_out),
-            iterations=most, weights=settings.get("weights", "hard"),
+            rounds=most, weights=settings.get("weights", "hard"),
             classifier=settings.get("classifier", "svm"),
             as_published=bool(settings.get("as_published")), at_least=1 + removed,
         )  # fmt: skip
@@ -260,7 +260,7 @@ def _rounds(
             )
             continue
         tested = len(np.unique(codes[held_out]))
-        notes = inlp.unfinished(rounds, tested, most, "rounds")
+        notes = inlp.unfinished(trained, tested, most)
         removed += int((projection.subspace.weights == 1).sum())
         if removed == x.shape[1] - 1:
             notes = [f"of {x.shape[1]} dimensions one is left; use fewer rounds"]

@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 from wordbias.data import sample_path
 from wordbias.measures.held_out_probes import BEST
 from wordbias.measures.registry import FAMILY_OF, short_title, variant_of
+from wordbias.methods.settings import METHODS
 from wordbias.methods.trade_off import NEIGHBOURS_TITLE, shares_kept
 from wordbias.pages.encoder_answers import is_of_model, model_answer_parts
 from wordbias.pages.lines import (
@@ -48,6 +49,7 @@ from wordbias.pages.words import by_word, claims_occupations, most_leaning, side
 from wordbias.rendering import how_many
 from wordbias.results import NO_PROOF, number
 from wordbias.rows import Found, given
+from wordbias.settings import read_chain, text_of
 
 NEIGHBOURS_KEPT = 0.9
 """Smallest share of the ten nearest neighbours that a method must keep to help."""
@@ -702,7 +704,7 @@ def _next(columns: Sequence[ColumnAnswer], lines: Sequence[Line], call: Call) ->
     if not columns:
         text = f"See what methods change: wordbias audit{call.options()}"
     elif best is not None:
-        options = f"{shlex.quote(best.name)}{call.options(best.name)}"
+        options = f"{shlex.quote(call.methods(best.name))}{call.options()}"
         worse = f", though this makes worse, beyond chance, {_steps(best.raised, best.name)}"
         text = f"Write the cleaned vectors{worse * bool(best.raised)}: wordbias debias {options}"
         below = "Train your model on both files and compare: no value here shows what another "
@@ -716,8 +718,8 @@ def _next(columns: Sequence[ColumnAnswer], lines: Sequence[Line], call: Call) ->
     elif methods:
         metric = found[0].measure if found[0].measure != _MIDB else "direct-bias"
         text = (
-            f"Try more methods and strengths: wordbias debias --choose {metric} "
-            f"--keep {QUALITY_KEPT:g}{call.options()}"
+            f"Try more methods and strengths: wordbias choose{call.options()} --measure {metric} "
+            f"--keep {QUALITY_KEPT:g}"
         )
     else:
         text = f"Compare with the methods of wordbias: wordbias audit{call.options()}"
@@ -725,8 +727,6 @@ def _next(columns: Sequence[ColumnAnswer], lines: Sequence[Line], call: Call) ->
 
 
 def _is_method(one: ColumnAnswer) -> bool:
-    from wordbias.methods.methods import METHODS
-
     return not one.is_file and one.name.partition(":")[0].split(",")[0] in METHODS
 
 
@@ -743,17 +743,28 @@ class Call(NamedTuple):
             return " EMBEDDING"
         return "" if Path(self.path) == sample_path() else f" {shlex.quote(self.path)}"
 
-    def options(self, methods: str = "") -> str:
-        """Return the options that repeat the groups, and for MISP and MHD the components."""
-        options = []
-        if isinstance(groups := self.arguments.get("groups"), str) and groups:
-            options.append(f"--groups {shlex.quote(groups)}")
-        if any(part.partition(":")[0] in ("misp", "mhd") for part in methods.split(",")):
-            if is_number(dims := self.arguments.get("dims")) and dims != _DIMS:
-                options.append(f"--dims {dims}")
-            if any(self.arguments.get(name) is True for name in ("center", "as_published")):
-                options.append("--center")
-        return f"{self.file}{''.join(f' {one}' for one in options)}"
+    def options(self) -> str:
+        """Return the file, and the option that repeats the groups."""
+        groups = self.arguments.get("groups")
+        if isinstance(groups, str) and groups:
+            return f"{self.file} --groups {shlex.quote(groups)}"
+        return self.file
+
+    def methods(self, text: str) -> str:
+        """Write methods with the components that MISP and MHD were fitted with."""
+        settings: dict[str, Any] = {}
+        if is_number(dims := self.arguments.get("dims")) and dims != _DIMS:
+            settings["dims"] = dims
+        if any(self.arguments.get(name) is True for name in ("center", "as_published")):
+            settings["center"] = True
+        return text_of(
+            [
+                one._replace(settings={**settings, **one.settings})
+                if one.name in ("misp", "mhd")
+                else one
+                for one in read_chain(text, METHODS)
+            ]
+        )
 
 
 # Embeddings side by side

@@ -25,7 +25,7 @@ from wordbias.measures.chance import with_chance
 from wordbias.measures.family import Values
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import BY_KEY
-from wordbias.methods.methods import fit_choices
+from wordbias.methods.methods import fit_methods
 from wordbias.methods.storage import Origin, load_chain, save_chain
 from wordbias.nli.scoring import notes_on_vectors
 from wordbias.pages.audit_parts import (
@@ -347,9 +347,9 @@ def _fit(work: Work, job: Job) -> None:
     """
     one = work.compared[job.subject]
     assert job.column is not None
-    choices, settings = one.columns[job.column].fitted_for(one.before)
+    methods = one.columns[job.column].fitted_for(one.before)
     before = one.before.embedding
-    chain, after = fit_choices(choices, before, one.before.attribute, settings)
+    chain, after = fit_methods(methods, before, one.before.attribute, seed=one.before.seed)
     finite = np.isfinite(after.vectors).all(axis=1)
     if not finite.all():
         word = after.words[int(finite.argmin())]

@@ -13,9 +13,9 @@ from wordbias.measures.panel import Panel
 from wordbias.measures.registry import STANDARD
 from wordbias.measures.sembias import SemBias
 from wordbias.methods.fitted import Chain
-from wordbias.methods.methods import Choice, settings_of
 from wordbias.nli.files import Model
 from wordbias.results import Row
+from wordbias.settings import Configured
 from wordbias.word_tasks.sets import AnalogySet, SimilaritySet
 
 BEFORE = "before"
@@ -81,14 +81,14 @@ class Column:
     ----------
     label
         Name of the column in the rows.
-    choices
+    methods
         Methods with their settings, in the order in which they are applied.
     embedding
         Embedding of a file; None for methods.
     """
 
     label: str
-    choices: Sequence[Choice] = ()
+    methods: Sequence[Configured] = ()
     embedding: Embedding | None = None
 
     @property
@@ -101,21 +101,19 @@ class Column:
         about = {"stage": self.label, "column": self.kind}
         return about if self.embedding is not None else {**about, "debiased": self.label}
 
-    def fitted_for(self, panel: Panel) -> tuple[Sequence[Choice], dict[str, Any]]:
-        """Return the methods with the panel's settings of the subspace, and those of all methods.
+    def fitted_for(self, panel: Panel) -> list[Configured]:
+        """Return the methods with the panel's settings of the subspace.
 
         MISP and MHD have as many components as MIDB, and are centred if that is; a setting after
         the name of a method goes before.
         """
         subspace = {"dims": panel.dims, "center": panel.center}
-        choices = [
+        return [
             one._replace(settings={**subspace, **one.settings})
             if one.name in ("misp", "mhd")
             else one
-            for one in self.choices
+            for one in self.methods
         ]
-        draws = any("seed" in settings_of(one.name) for one in choices)
-        return choices, {"seed": panel.seed} if draws else {}
 
 
 @dataclass(frozen=True, eq=False)

@@ -371,8 +371,8 @@ def resolve_groups(
         raise WordbiasError(
             f"{what + ': ' if what else ''}{counts} first names found (at least {FEWEST_NAMES} of "
             "each group needed); so few do not tell the groups apart: take the lists of the "
-            "vectors' language (wordbias lists), definitional pairs (the method hard, "
-            "--direction=pca) or groups of your own (--groups FILE)"
+            "vectors' language (wordbias lists), definitional pairs (the method "
+            "hard:direction=pca) or groups of your own (--groups FILE)"
         )
     return [group.at_least(2) for group in found]
 

@@ -27,8 +27,10 @@ from wordbias.contextual.sites import Site, first_layer, sites
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.methods.inlp import fit_vectors
 from wordbias.methods.leace import Erasure, fit_erasure
+from wordbias.methods.settings import METHODS as KINDS
 from wordbias.methods.transform import Projection, Step
 from wordbias.probes.representations import Representations
+from wordbias.settings import Configured, read_chain
 from wordbias.subspace import Subspace
 
 METHODS: Mapping[str, tuple[str, ...]] = {
@@ -71,29 +73,25 @@ class Method:
         UsageError
             If there is no such method or setting, or a setting is no whole number above 0.
         """
-        name, colon, rest = text.replace(" ", "").partition(":")
-        if name.lower() == SCRUB and not colon:
+        name = text.partition(":")[0].strip().lower()
+        if name == SCRUB and ":" not in text:
             return cls(SCRUB)
-        if name.lower() not in FITS:
+        if name not in FITS:
             return cls(_inside(text, layers))
-        name = name.lower()
-        known, settings = FITS[name][1], {}
-        for part in rest.split(":" if ":" in rest else ",") if colon else ():
-            key, _, value = part.partition("=")
-            if key not in known or not value.isdecimal() or int(value) < 1:
-                takes = " and ".join(f"{one}=N" for one in known) or "no settings"
-                raise UsageError(
-                    f"--methods: {text}: {part or 'nothing'!r} is no setting of {name}, which "
-                    f"takes {takes}"
-                )
-            settings[key] = int(value)
-        return cls(name, settings)
+        found, takes = read_chain(text, KINDS), FITS[name][1]
+        for key in (key for one in found for key in one.settings if key not in takes):
+            raise UsageError(
+                f"--methods: {text}: {key!r} is no setting of {name} of a model, which takes "
+                f"{' and '.join(f'{one}=N' for one in takes) or 'no settings'}"
+            )
+        if len(found) > 1:
+            raise UsageError(f"--methods: {text}: one method of a model is enough")
+        return cls(name, found[0].settings)
 
     @property
     def label(self) -> str:
-        """The method as it is written: name, a colon and its settings."""
-        listed = ",".join(f"{key}={value}" for key, value in self.settings.items())
-        return f"{self.name}:{listed}" if listed else self.name
+        """The method as it is written, with its settings."""
+        return Configured(self.name, self.settings).text
 
 
 def _inside(text: str, layers: int | None) -> str:
@@ -259,7 +257,7 @@ def _inlp(first: Vectors, second: Vectors, settings: dict[str, int], seed: int) 
     x, labels = _labelled(first, second)
     held_out = np.tile(np.random.default_rng(seed).permutation(len(first)) % _HELD_OUT == 0, 2)
     train, dev = np.flatnonzero(~held_out), np.flatnonzero(held_out)
-    step, _ = fit_vectors(x, labels, train, dev, iterations=settings.get("rounds", 35))
+    step, _ = fit_vectors(x, labels, train, dev, rounds=settings.get("rounds", 35))
     if step is None:
         raise WordbiasError("no classifier tells the two versions of the sentences apart")
     return step

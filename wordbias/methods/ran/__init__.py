@@ -165,7 +165,7 @@ def _choose(
         words = [neutral[i] for i in np.flatnonzero((embedding.take(neutral) != 0).any(axis=1))]
     given = wordlist(words) if isinstance(words, (str, Path)) else words
     found = resolve(given, embedding, f"{embedding.name}: words to debias")
-    return found.at_least(1, "give words it has (--words FILE)")
+    return found.at_least(1, "give words it has (ran:words=FILE)")
 
 
 def _on_unit_length(embedding: Embedding, words: Sequence[str]) -> Embedding:
@@ -182,7 +182,7 @@ def _on_unit_length(embedding: Embedding, words: Sequence[str]) -> Embedding:
     if len(zero):
         raise WordbiasError(
             f"{embedding.name}: the vector of {words[zero[0]]!r} is zero and has no direction; "
-            "leave it out of the words to debias (--words FILE)"
+            "leave it out of the words to debias (ran:words=FILE)"
         )
     return units
 
@@ -192,13 +192,13 @@ def _direction(units: Embedding, attribute: Attribute, recipe: str) -> Subspace:
     found = find_direction(units, attribute, recipe, dims=1)
     if found.subspace is None:
         raise WordbiasError(
-            f"{found.recipe}: {found.reason}; give another direction (--direction), or an "
+            f"{found.recipe}: {found.reason}; give another direction, or an "
             "attribute with pairs that the embedding has"
         )
     if found.subspace.dims != 1:
         raise WordbiasError(
             f"{recipe}: RAN neutralises one direction, this has {found.subspace.dims}; give "
-            "another (--direction)"
+            "another direction"
         )
     return found.subspace
 

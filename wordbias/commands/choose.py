@@ -1,0 +1,24 @@
+"""`wordbias choose`: the options of `wordbias.choose`."""
+
+from __future__ import annotations
+
+import click
+
+from wordbias.commands.shell import argument, option, shell
+from wordbias.commands.types import FiniteRange
+from wordbias.functions.choose import choose
+from wordbias.methods.settings import METHODS
+
+command: click.Command = shell(
+    choose,
+    argument("methods"),
+    argument("embedding"),
+    option("measure", metavar="MEASURE"),
+    option("keep", type=FiniteRange(0, 1, min_open=True)),
+    option("sets", multiple=True),
+    methods=METHODS,
+    examples="""
+        wordbias choose glove.txt --measure direct-bias --keep .98 --sets men -o clean.txt
+        wordbias choose "misp hard,misp inlp:rounds=4" glove.txt --measure weat
+    """,
+)

@@ -1,0 +1,337 @@
+"""Choice of a method of debiasing by a measure, and the report on the other half of the words."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from wordbias.calls import note, public
+from wordbias.configuration import READS_VECTORS, current_config, uses
+from wordbias.embedding import Embedding, EmbeddingLike
+from wordbias.errors import UsageError
+from wordbias.functions.debias import check_files, open_for, refuse_two_lists, write_debiased
+from wordbias.functions.inputs import open_subject, path_of, reading
+from wordbias.functions.lists import vocabulary_of
+from wordbias.functions.quality import Places, places_of
+from wordbias.functions.tables import length_notes
+from wordbias.measures.registry import MEASURES, short_title
+from wordbias.measures.sembias import SemBias
+from wordbias.methods.choice import (
+    CHOOSE,
+    GRID,
+    KEEP,
+    Task,
+    Tried,
+    check_metric,
+    compare,
+    make_task,
+    percent,
+    try_candidate,
+)
+from wordbias.methods.choice import choose as best_of
+from wordbias.methods.fitted import Chain
+from wordbias.methods.methods import fit_methods, parse_columns
+from wordbias.methods.settings import METHODS
+from wordbias.methods.trade_off import badness
+from wordbias.progress import progress
+from wordbias.rendering import Table, how_many
+from wordbias.resources import located
+from wordbias.results import Row, number
+from wordbias.settings import ChainsLike, Configured
+from wordbias.vocabulary import choose_vocabulary
+from wordbias.word_tasks import AnalogySet, SimilaritySet, find_sets
+from wordbias.wordlists import Attribute, GroupsLike
+from wordbias.workers import Workers
+
+
+@public
+@uses(*READS_VECTORS, "jobs")
+def choose(
+    embedding: EmbeddingLike | None = None,
+    methods: ChainsLike | None = None,
+    *,
+    measure: str,
+    keep: float = KEEP,
+    sets: Places = (),
+    output: str | os.PathLike[str] | None = None,
+    save_transform: str | os.PathLike[str] | None = None,
+    sembias: str | os.PathLike[str] | None = None,
+    groups: GroupsLike | None = None,
+    vocab: str | os.PathLike[str] | Sequence[str] | None = None,
+    strict_vocab: bool = False,
+    seed: int = 0,
+) -> Embedding:
+    """Try ``methods`` on ``embedding``, and write the result of the one that improves ``measure``.
+
+    Of those that keep a share ``keep`` of neighbours and of similarity ``sets``, it is the one that
+    improves the measure most; what is written is the same as by wordbias debias. They are compared
+    on one half of the words at random, and the one chosen is measured on the other half, so that
+    this value is not that of the luckiest. Halved are the words measured: neutral words,
+    occupations, questions, pairs of words. Each method is fitted on all of its word lists, which
+    both halves share, as they share forms of one word (nurse, nurses). If none keeps enough, or
+    none improves the measure by an interval that excludes 0, nothing is written. A method gets the
+    measure that it removes to neutral by construction: choose by another one, or see the audit.
+
+    Parameters
+    ----------
+    embedding : path, fetched name, Embedding, KeyedVectors or (words, vectors), optional
+        The embedding to debias; by default the sample that comes with wordbias.
+    methods : str, method such as MISP(dims=2), or list of these or of lists, optional
+        Methods to try, with spaces between; commas join those that follow each other, and settings
+        follow a name: "misp:dims=2 hard,misp". A list in a list is a chain.  [default: misp and mhd
+        with dims 1, 2, 4, 8; hard; hard,misp; leace; inlp with rounds 1, 4, 16, 35; half-sibling,
+        conceptor, oscar]
+    measure : str
+        Measure to improve: midb-unit-abs, direct-bias, clustering-accuracy, gipe,
+        sembias-stereotype, weat, lean or another; an unknown name lists all.
+    keep : float
+        Share to keep of the neighbours of neutral words, and of ``sets``.
+    sets : path, fetched name or several
+        Similarity sets to keep: folder of test sets, or files.
+    output : path, optional
+        File for the debiased vectors, in the format of its suffix, else that of ``embedding``.
+    save_transform : path, optional
+        File for the fitted methods, which wordbias apply reads.
+    sembias : path or fetched name, optional
+        The SemBias test set, to choose by it.
+    groups : name, path or mapping, optional
+        Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
+    vocab : path or sequence of str, optional
+        Words to average over, one per line; or published: the frequent words in none of the
+        published lists of gendered words (wordbias fetch bolukbasi-lists gn-glove-lists).
+    strict_vocab : bool
+        Use the stricter word filter of Gonen and Goldberg.
+    seed : int
+        Seed of everything random.
+
+    Returns
+    -------
+    Embedding
+        The debiased vectors of all words, shape ``(n, d)``; its ``report`` says what was tried on
+        one half of the words, what the chosen methods do on the other, and what fitting found.
+
+    Raises
+    ------
+    WordbiasError
+        If there is no such method, setting or measure, a file cannot be used, words are missing, or
+        there is no method to choose.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> clean = wb.choose(None, "misp:dims=1 hard", measure="midb-unit-abs", keep=0.9)
+    >>> clean.report["midb-unit-abs"][1].details["half"]
+    'choose'
+    """
+    how = current_config()
+    embedding, methods = _embedding_and_methods(embedding, methods)
+    chains = parse_columns(GRID if methods is None else methods)
+    every = [one for chain in chains.values() for one in chain]
+    if not every:
+        raise UsageError(f"methods: name at least one to try, some of {', '.join(METHODS)}")
+    refuse_two_lists(every, groups)
+    check_metric(measure)
+    if not 0 < keep <= 1:
+        raise UsageError(f"--keep: expected a share above 0, 1 at most, got {keep:g}")
+    places = [located(one) for one in places_of(sets)]
+    tests = similarity_sets(find_sets(*places)) if places else []
+    output, transform = path_of(output), path_of(save_transform)
+    read = {"--groups": groups, "--sembias": sembias, "--vocab": vocab}
+    check_files(output, transform, embedding, every, read)
+    attribute = Attribute.load(groups)
+    to_fit = None if groups is None else attribute
+    given, specific = vocabulary_of(vocab, attribute)
+    options = reading()
+    whole = open_subject(embedding, options, output=output, whole=True).embedding
+    task = make_task(
+        whole,
+        measure,
+        choose_vocabulary([whole], attribute, given, strict=strict_vocab, specific=specific),
+        attribute,
+        fitted_to=to_fit,
+        sembias=SemBias.load(located(os.fspath(sembias))) if sembias else None,
+        sets=tests,
+        seed=seed,
+    )
+    choice = make_choice(task, chains, keep, Workers(how.jobs))
+    chain = chains[choice.best.candidate]
+    subject = open_for(chain, embedding, attribute, options, output)
+    fitted, done = fit_methods(chain, subject.embedding, to_fit, seed=seed)
+    chosen = choice.report(fitted)
+    report = write_debiased(subject, fitted, done, attribute, transform, seed, groups is None)
+    report = replace(
+        report,
+        rows=[*chosen.rows, *report.rows],
+        tables=[*chosen.tables, *report.tables],
+        heading=[*chosen.heading, *report.heading],
+    )
+    return subject.result(fitted, report, done)
+
+
+def _embedding_and_methods(
+    embedding: EmbeddingLike | None, methods: ChainsLike | None
+) -> tuple[EmbeddingLike | None, ChainsLike | None]:
+    """Return the embedding and the methods; a text alone is the embedding unless it is a method."""
+    if embedding is None and isinstance(methods, str):
+        first = re.split(r"[\s,:]", methods.strip(), maxsplit=1)[0]
+        if first.lower().replace("_", "-") not in METHODS:
+            return methods, None
+    return embedding, methods
+
+
+def similarity_sets(sets: Sequence[SimilaritySet | AnalogySet]) -> list[SimilaritySet]:
+    """Return the sets of similarity; note that others are left out."""
+    if others := [one.name for one in sets if isinstance(one, AnalogySet)]:
+        note(
+            f"{', '.join(others)}: analogies are no cost here, as they take minutes for each "
+            "method; wordbias quality answers them before and after"
+        )
+    return [one for one in sets if isinstance(one, SimilaritySet)]
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What was tried, and the candidate that was chosen, which keeps a share `keep`."""
+
+    task: Task
+    tried: Sequence[Tried]
+    best: Tried
+    keep: float
+
+    def report(self, chain: Chain) -> Chosen:
+        """Measure the chosen methods, fitted, on the half to report on."""
+        label = self.best.candidate
+        after = chain(self.task.part).renamed(label)
+        reported = compare(self.task, self.task.reported_on, after, label)
+        return Chosen(
+            [*_tried_rows(self), *reported],
+            [_tried_table(self), _reported_table(self.task, reported)],
+            _heading(self, reported),
+        )
+
+
+class Chosen(NamedTuple):
+    """Rows, tables and sentences about a choice."""
+
+    rows: list[Row]
+    tables: list[Table]
+    heading: list[str]
+
+
+def make_choice(
+    task: Task, candidates: Mapping[str, Sequence[Configured]], keep: float, workers: Workers
+) -> Choice:
+    """Try candidates side by side and choose one.
+
+    Raises
+    ------
+    WordbiasError
+        If there is none to choose; see `wordbias.methods.choice.choose`.
+    """
+    found: dict[int, Tried] = {}
+    with progress("choosing", len(candidates), "method") as bar:
+        for place, one in workers.unordered(
+            try_candidate, list(candidates.values()), shared=(task,)
+        ):
+            found[place] = one
+            bar.set_postfix_str(one.candidate)
+            bar.update(1)
+    tried = [found[place] for place in range(len(candidates))]
+    return Choice(task, tried, best_of(task, tried, keep), keep)
+
+
+def _tried_rows(choice: Choice) -> list[Row]:
+    """Return the value before on the half to choose on, and that after each candidate."""
+    task = choice.task
+    before = task.before[CHOOSE].row
+    first = {"stage": "before", "half": CHOOSE, **before.details}
+    rows = [Row(task.embedding.name, task.metric, before.value, first)]
+    for one in choice.tried:
+        label = one.candidate
+        more = {"stage": label, "column": "method", "chosen": one is choice.best}
+        rows.append(replace(one.row, details={**one.row.details, **more}))
+    return rows
+
+
+def _heading(choice: Choice, reported: Sequence[Row]) -> list[str]:
+    """Say which method was chosen among which, and what it does on the other half."""
+    before, after = reported[:2]
+    title, keep = short_title(choice.task.metric), percent(choice.keep)
+    kept = after.details["kept"]
+    no_proof = after.value is not None and not Tried(choice.best.candidate, after).improves
+    verdict = "; this interval holds 0, which is no proof of an improvement" if no_proof else ""
+    missed = f", less than the {keep} asked for" if kept is not None and kept < choice.keep else ""
+    shares = ", ".join(f"{share:.1%} of {name}" for name, share in after.details["costs"].items())
+    return [
+        f"{choice.best.candidate}: of {how_many(len(choice.tried), 'method')} tried on one "
+        f"half of the words it improves {title} most, of those that keep {keep}.",
+        f"On the other half: {title} {number(before.value)} → {number(after.value)}, change "
+        f"{_change(after)}{verdict}; it keeps {shares}{missed}.",
+    ]
+
+
+def _tried_table(choice: Choice) -> Table:
+    """Make a line for each candidate, the best value first."""
+    task, tried = choice.task, choice.tried
+    ordered = sorted(tried, key=lambda one: _order(task, one))
+    costs = list(dict.fromkeys(name for one in tried for name in one.row.details.get("costs", ())))
+    cells = [
+        [
+            one.candidate,
+            number(one.row.value),
+            _change(one.row),
+            *(_share(one.row.details.get("costs", {}).get(name)) for name in costs),
+            "yes" if one is choice.best else "",
+        ]
+        for one in ordered
+    ]
+    before = number(task.before[CHOOSE].row.value)
+    reasons = [
+        f"{one.candidate}: {reason}" for one in ordered if (reason := one.row.details.get("reason"))
+    ]
+    reasons += length_notes([replace(one.row, subject=one.candidate) for one in ordered])
+    columns = ["", short_title(task.metric), "change", *costs, "chosen"]
+    shares = f"{' and '.join(costs)}: share kept" if costs else ""
+    notes = [f"before: {before}", "change: with its 95 % interval", shares, *reasons]
+    return Table("Tried on one half of the words", columns, cells, "; ".join(filter(None, notes)))
+
+
+def _order(task: Task, one: Tried) -> float:
+    value = one.row.value
+    return float("inf") if value is None else badness(value, task.better, 0.0)
+
+
+def _reported_table(task: Task, reported: Sequence[Row]) -> Table:
+    """Make a line for the metric, and one for each cost."""
+    before, after, *costs = reported
+    by_stage = {(row.measure, row.details.get("set"), row.details["stage"]): row for row in costs}
+    cells = [[short_title(task.metric), _value(before), _value(after), _change(after)]]
+    for (measure, name, stage), row in by_stage.items():
+        if stage == "after":
+            old = by_stage.get((measure, name, "before"))
+            title = short_title(measure) + (f" ({name})" if name else "")
+            cells.append([title, _value(old), _value(row), ""])
+    caution = MEASURES[task.metric].caution
+    note = f"A value near neutral does not mean {caution}" if caution else ""
+    return Table("On the other half of the words", ["", "before", "after", "change"], cells, note)
+
+
+def _value(row: Row | None) -> str:
+    return "" if row is None else f"{number(row.value)}{_ends(row, 'low', 'high')}"
+
+
+def _change(row: Row) -> str:
+    change = row.details.get("change")
+    return "–" if change is None else f"{number(change)}{_ends(row, 'change_low', 'change_high')}"
+
+
+def _ends(row: Row, *keys: str) -> str:
+    low, high = (row.details.get(key) for key in keys)
+    return "" if low is None or high is None else f" ({number(low)} to {number(high)})"
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1%}"

@@ -1,0 +1,370 @@
+"""Settings of methods: from one class a method, what may follow its name, its help and its errors.
+
+A method is a dataclass whose fields are its settings: `wordbias.methods.settings` has the methods
+of debiasing, `wordbias.outcomes.settings` those of rewriting. The annotation and the default of a
+field, and its type and sentence in the docstring (``until : float from 0 to 1``), are all that is
+known of it. Texts are read by `wordbias.grammar`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from difflib import get_close_matches
+from itertools import pairwise
+from textwrap import fill
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+
+from wordbias.arguments import accepted, refuse_odd
+from wordbias.calls import plain
+from wordbias.docstrings import docstring_of
+from wordbias.errors import UsageError
+from wordbias.grammar import Item, parse_chains, written
+
+_FLAG = {None: True, "yes": True, "no": False}
+_GROUPS = "groups"
+"""Field that is no setting: the groups are an argument of the call, for all methods."""
+_NUMBERS: Mapping[str, type[int] | type[float]] = {"int": int, "Seed": int, "float": float}
+_RANGE = re.compile(r"from ([\d.]+)(?: to ([\d.]+))?")
+_WIDTH = 88
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Settings:
+    """Base class of the settings of a method.
+
+    Attributes
+    ----------
+    _name
+        Name of the method.
+    """
+
+    _name: ClassVar[str]
+
+
+Known: TypeAlias = Mapping[str, type[Settings]]
+MethodsLike: TypeAlias = str | Settings | Sequence[str | Settings]
+"""A chain as a text, or as methods in their order."""
+ChainsLike: TypeAlias = str | Settings | Sequence[str | Settings | Sequence[str | Settings]]
+"""Several chains: texts with spaces between, methods, or lists of methods."""
+
+
+class Setting(NamedTuple):
+    """A setting: name of the field, annotation without None, default, type, and sentence."""
+
+    name: str
+    annotation: str
+    default: Any
+    kind: str
+    sentence: str
+
+    @property
+    def typed(self) -> str:
+        """Return the name as it is typed."""
+        return self.name.replace("_", "-")
+
+    @property
+    def expected(self) -> str:
+        """Say which values it takes."""
+        if self.annotation == "bool":
+            return "yes or no"
+        if names := self._names():
+            return f"one of {', '.join(names)}"
+        if self.annotation not in _NUMBERS:
+            return self.kind.removesuffix(", optional")
+        least, most = self._range()
+        what = "a number" if self.annotation == "float" else "a whole number"
+        return f"{what} from {least:g} {'on' if math.isinf(most) else f'to {most:g}'}"
+
+    @property
+    def names_file(self) -> bool:
+        """Say whether a text may be the name of a file."""
+        return "file" in self.kind
+
+    def read(self, text: str | None) -> Any:
+        """Return the value of a text, None for a flag; raise ValueError if there is none."""
+        if self.annotation == "bool" and text in _FLAG:
+            return _FLAG[text]
+        if text is None or self.annotation == "bool":
+            raise ValueError
+        if self.annotation in _NUMBERS:
+            value, (least, most) = _NUMBERS[self.annotation](text), self._range()
+            if not (least <= value <= most and math.isfinite(value)):
+                raise ValueError
+            return value
+        names = self._names()
+        if names and text not in names:
+            raise ValueError
+        if "Sequence[float]" in self.annotation and re.match(r"\.?\d", text):
+            return [float(part) for part in text.split(",")]
+        return text
+
+    def _names(self) -> list[str]:
+        found = re.fullmatch(r"Literal\[(.*)\]", self.annotation)
+        return [] if found is None else [one.strip("'\" ") for one in found[1].split(",")]
+
+    def _range(self) -> tuple[float, float]:
+        found = _RANGE.search(self.kind)
+        least = float(self.annotation == "int") if found is None else float(found[1])
+        return least, math.inf if found is None or found[2] is None else float(found[2])
+
+
+class Configured(NamedTuple):
+    """A method with the settings that were given to it."""
+
+    name: str
+    settings: Mapping[str, Any] = {}
+
+    @property
+    def text(self) -> str:
+        """Write it as a text."""
+        return text_of([self])
+
+
+def text_of(chain: Sequence[Configured]) -> str:
+    """Write a chain as a text, which has the same methods and settings where these are texts."""
+    return written(
+        [
+            Item(
+                one.name,
+                {key.replace("_", "-"): _text(value) for key, value in one.settings.items()},
+            )
+            for one in chain
+        ]
+    )
+
+
+def _text(value: object) -> str | None:
+    if isinstance(value, bool):
+        return None if value else "no"
+    if isinstance(value, float):
+        return f"{value:.12g}"
+    if isinstance(value, (list, tuple)):
+        return ",".join(str(_text(one)) for one in value)
+    return str(plain(value))
+
+
+def settings_of(kind: type[Settings]) -> Mapping[str, Setting]:
+    """Return the settings of a method, by their names."""
+    documented = docstring_of(kind)[1]
+    return {
+        one.name: Setting(
+            one.name, str(one.type).removesuffix(" | None"), one.default, *documented[one.name]
+        )
+        for one in fields(kind)
+        if one.name != _GROUPS
+    }
+
+
+def check_settings(method: Settings) -> None:
+    """Check all fields of a method against their annotations.
+
+    Raises
+    ------
+    UsageError
+        With the field, what was expected and what was given.
+    """
+    for one in fields(method):
+        value = getattr(method, one.name)
+        refuse_odd(f"{one.name}=", value)
+        accepted(one.name, str(one.type), value, _namespace(type(method)))
+
+
+def _namespace(kind: type[Settings]) -> Mapping[str, Any]:
+    """Return the global names that the annotations of a method use."""
+    home = next(one for one in kind.__mro__ if "__dataclass_fields__" in vars(one))
+    return vars(sys.modules[home.__module__])
+
+
+# Methods that a caller names
+
+
+def read_chain(methods: MethodsLike, known: Known) -> list[Configured]:
+    """Return the methods of one chain, with their settings.
+
+    Parameters
+    ----------
+    known
+        Methods that there are, by name.
+
+    Raises
+    ------
+    UsageError
+        If a name is unknown, the method does not take what follows it, or there are several chains.
+    """
+    return [one for part in as_listed(methods) for one in _one_chain(part, known)]
+
+
+def read_chains(methods: ChainsLike, known: Known) -> dict[str, list[Configured]]:
+    """Return several chains by their texts, each once.
+
+    Raises
+    ------
+    UsageError
+        See `read_chain`.
+    """
+    chains = [
+        chain
+        for part in as_listed(methods)
+        for chain in (
+            _typed_chains(part, known) if isinstance(part, str) else [read_chain(part, known)]
+        )
+    ]
+    return {text_of(chain): chain for chain in chains}
+
+
+def as_listed(methods: object) -> list[Any]:
+    """Return a text, a method or several of them as a list."""
+    if isinstance(methods, (str, Settings)):
+        return [methods]
+    if not isinstance(methods, (list, tuple)):
+        raise UsageError(
+            "methods: expected names of methods, or methods such as wb.MISP(dims=2), got "
+            f"{type(methods).__name__}"
+        )
+    return list(methods)
+
+
+def _one_chain(part: object, known: Known) -> list[Configured]:
+    if isinstance(part, Settings):
+        return [_of_object(part, known)]
+    if not isinstance(part, str):
+        as_listed(part)  # refuses what is no list
+        raise UsageError("methods: a list in a list is for methods to try")
+    chains = _typed_chains(part, known)
+    if len(chains) > 1:
+        raise UsageError(
+            f"methods {part!r}: spaces separate what wordbias choose and audit try; join methods "
+            f"that follow each other with commas: {','.join(map(text_of, chains))}"
+        )
+    return chains[0] if chains else []
+
+
+def _typed_chains(text: str, known: Known) -> list[list[Configured]]:
+    chains = parse_chains(text)
+    for before, item in (pair for chain in chains for pair in pairwise(chain)):
+        if item.name not in known and any(before.settings.values()):
+            raise UsageError(
+                f"method {item.name!r}: expected one of {', '.join(known)}; if it belongs to the "
+                "value before, put this between quotation marks that the shell keeps: "
+                f"\"{before.name}:…='…,{item.name}'\""
+            )
+    return [[_configured(item, known) for item in chain] for chain in chains]
+
+
+def _of_object(method: Settings, known: Known) -> Configured:
+    kind = _kind(method._name, known)
+    check_settings(method)
+    if getattr(method, _GROUPS, None) is not None:
+        raise UsageError(
+            f"{type(method).__name__}: the groups are an argument of the call, groups=, not of the "
+            "method"
+        )
+    given = {name: (getattr(method, name), one.default) for name, one in settings_of(kind).items()}
+    return Configured(
+        method._name, {name: value for name, (value, old) in given.items() if not _same(value, old)}
+    )
+
+
+def _same(value: Any, default: Any) -> bool:
+    return value is default or (type(value) is type(default) and bool(value == default))
+
+
+def _configured(item: Item, known: Known) -> Configured:
+    """Read the settings of a method that was typed."""
+    takes, text = settings_of(_kind(item.name, known)), written([item])
+    found: dict[str, Any] = {}
+    for typed, value in item.settings.items():
+        name = typed.replace("-", "_")
+        if name not in takes:
+            raise UsageError(f"method {text!r}: {_not_taken(item.name, typed, known)}")
+        try:
+            found[name] = takes[name].read(value)
+        except ValueError:
+            raise UsageError(
+                f"method {text!r}: {typed}: expected {takes[name].expected}, "
+                f"found {'nothing' if value is None else repr(value)}"
+            ) from None
+    for one in takes.values():
+        if one.default is MISSING and one.name not in found:
+            raise UsageError(f"method {text!r}: needs {one.typed}=…: {one.sentence}")
+    return Configured(item.name, found)
+
+
+def _kind(name: str, known: Known) -> type[Settings]:
+    if name not in known:
+        raise UsageError(
+            f"method {name!r}: expected one of {', '.join(known)}, or several with commas between"
+            f"{_nearest(name, list(known))}"
+        )
+    return known[name]
+
+
+def _not_taken(name: str, typed: str, known: Known) -> str:
+    """Say what a method takes, which methods take a setting, and which name is nearest."""
+    takes = [one.typed for one in settings_of(known[name]).values()]
+    others = [
+        other
+        for other, kind in known.items()
+        if typed in (one.typed for one in settings_of(kind).values())
+    ]
+    return f"{name} takes {', '.join(takes) or 'no settings'}; found {typed!r}" + (
+        f"; {typed} is for: {', '.join(others)}" if others else _nearest(typed, takes)
+    )
+
+
+def _nearest(name: str, names: Sequence[str]) -> str:
+    near = get_close_matches(name, names, 1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+# Help
+
+
+def summary_of(kind: type[Settings]) -> str:
+    """Return the first sentence about a method."""
+    return docstring_of(kind)[0].partition("\n")[0].removesuffix(".").replace("`", "")
+
+
+def listed(known: Known) -> str:
+    """Return a line for each method, for the help of a command."""
+    longest = max(map(len, known))
+    return "\n".join(f"  {name:{longest}}  {summary_of(kind)}" for name, kind in known.items())
+
+
+def method_help(name: str, known: Known) -> str:
+    """Return the help of a method: what it does, and each of its settings.
+
+    Raises
+    ------
+    UsageError
+        If there is no such method.
+    """
+    kind = _kind(name.lower().replace("_", "-"), known)
+    text, _ = docstring_of(kind)
+    return "\n".join([f"{kind._name}: {text.replace('`', '')}", "", *_lines(kind)])
+
+
+def _lines(kind: type[Settings]) -> Iterator[str]:
+    found = settings_of(kind)
+    yield f"Settings, which follow the name ({kind._name}:NAME=VALUE):" if found else "No settings."
+    for one in found.values():
+        yield f"\n  {one.typed}  ({one.expected}){default_of(one)}"
+        yield fill(
+            one.sentence.replace("`", ""), _WIDTH, initial_indent="      ",
+            subsequent_indent="      ", break_on_hyphens=False,
+        )  # fmt: skip
+
+
+def default_of(one: Setting) -> str:
+    """Return the default of a setting as it is typed; nothing if its sentence says it."""
+    if one.default is None:
+        return ""
+    if one.default is MISSING:
+        return "  [required]"
+    if isinstance(one.default, bool):
+        return f"  [default: {'yes' if one.default else 'no'}]"
+    return f"  [default: {_text(one.default)}]"
