@@ -242,7 +242,6 @@ NOT_RUN = {
     "nli_train": "trains for hours",
     "project": "a model from the Hugging Face hub",
     "push": "a repository on the Hugging Face hub",
-    "stereoset": "a model from the Hugging Face hub",
     "sweep": "a model from the Hugging Face hub",
     "train_vectors": "trains for hours",
 }
@@ -419,7 +418,6 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     "quality": lambda file: wb.quality(file("glove.txt"), sets=file("test_sets/")),
     "report": lambda file: wb.report(wb.Report("measure", rows=[wb.Row("glove", "midb", 0.1)])),
     "rewrite": lambda file: wb.rewrite("scrub", TEXTS),
-    "stereoset": lambda file: wb.stereoset(file("minilm-nsp"), data=file("gsss_dev.csv")),
     "sweep": lambda file: wb.sweep(
         file("minilm-nsp"),
         stereoset=file("gsss_dev.csv"),
@@ -441,7 +439,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
 _PAIR = (("midb", 1.0), ("clustering", -1.0))
 NEEDS = {
     **dict.fromkeys(("GenderPreserving", "mab_study", "nli_train", "train_vectors"), TORCH),
-    **dict.fromkeys(("Adapter", "project", "stereoset", "sweep", "bios"), ENCODER),
+    **dict.fromkeys(("Adapter", "project", "sweep", "bios"), ENCODER),
     **dict.fromkeys(("ceat", "encode", "likelihood"), ENCODER),
     "fine_tune": (*ENCODER, "accelerate"),
     "push": ("huggingface_hub",),

@@ -64,7 +64,6 @@ if TYPE_CHECKING:
     from wordbias.functions.report import report as report
     from wordbias.functions.rewrite import rewrite as rewrite
     from wordbias.functions.set_config import set_config as set_config
-    from wordbias.functions.stereoset import stereoset as stereoset
     from wordbias.functions.sweep import sweep as sweep
     from wordbias.functions.train_vectors import train_vectors as train_vectors
     from wordbias.functions.weat import weat as weat
@@ -136,7 +135,6 @@ __all__ = [
     "report",
     "rewrite",
     "set_config",
-    "stereoset",
     "sweep",
     "to_fairlearn",
     "train_vectors",

@@ -257,16 +257,14 @@ def test_an_encoder_is_refused(tmp_path: Path) -> None:
     for family in ("bert", "roberta"):
         folder = tmp_path / family
         save(build(family, "MaskedLM", vocabulary=len(tokenizer)), tokenizer, folder)
-        with pytest.raises(
-            WordbiasError, match=r"is an encoder .*wordbias stereoset, or give a de"
-        ):
+        with pytest.raises(WordbiasError, match=r"is an encoder .*give a de"):
             CausalModel.load(str(folder))
 
 
 def test_a_decoder_is_refused_where_an_encoder_is_needed(tmp_path: Path) -> None:
     tokenizer = word_tokenizer(WORDS)
     save(build_decoder("llama", len(tokenizer)), tokenizer, tmp_path)
-    with pytest.raises(WordbiasError, match=r"a decoder, .* by wordbias likelihood") as caught:
+    with pytest.raises(WordbiasError, match=r"no masked-language head .*, or a decoder") as caught:
         MaskedModel.load(str(tmp_path))
     assert "\n" not in str(caught.value)
 

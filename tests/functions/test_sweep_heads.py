@@ -100,7 +100,7 @@ def test_a_null_is_what_other_commands_measure_with_a_null_adapter(
         drawn = range(DRAWS * head, DRAWS * (head + 1))
         adapted: dict[str, Any] = {"setting": setting}
         strengths = [
-            wb.stereoset(
+            wb.likelihood(
                 nsp, data=folder / "gsss.csv", share=0.5, adapter=of_nsp.null(seed), **adapted
             )
             for seed in drawn
@@ -147,14 +147,14 @@ def test_redraws_are_what_other_commands_measure_with_the_adapters_of_redraws(
     for kind in ("nsp", "nli"):
         wb.project(folder / f"{kind}-0", output=tmp_path / f"{kind}.adapter", seed_lists=draws)
     for i in range(1, draws + 1):
-        of_triples = wb.stereoset(
-            folder / "nsp-0", data=folder / "gsss.csv", share=0.5, repair=False, setting="SENT-1",
+        of_triples = wb.likelihood(
+            folder / "nsp-0", data=folder / "gsss.csv", share=0.5, setting="SENT-1",
             adapter=tmp_path / f"nsp.lists{i}.adapter",
         )  # fmt: skip
         for measure in ("strength", "distance"):
             found[measure] += [
                 row.value
-                for row in values(of_triples, measure, subset="all")
+                for row in values(of_triples, measure, subset="all", version="original")
                 if row.subject.endswith("SENT-1")
             ]
         of_pairs = wb.nli_fairness(
@@ -242,13 +242,13 @@ def test_subspaces_fitted_otherwise_are_those_that_are_removed(folder: Path) -> 
     own = fit_in_sequence(model, tokenizer, pairs, recipe, adapter)
     for setting in ("L12-010", "attn-01101"):
         (swept,) = values(report, "strength", setting=setting)
-        measured = wb.stereoset(
-            (model, tokenizer), data=folder / "gsss.csv", share=0.5, repair=False,
+        measured = wb.likelihood(
+            (model, tokenizer), data=folder / "gsss.csv", share=0.5,
             adapter=own[setting], setting=setting,
         )  # fmt: skip
         (expected,) = [
             row
-            for row in values(measured, "strength", subset="all")
+            for row in values(measured, "strength", subset="all", version="original")
             if row.subject.endswith(setting)
         ]
         assert swept.value == pytest.approx(expected.value, abs=1e-5)

@@ -377,8 +377,8 @@ _ENCODERS = (
         trained=True,
     ),
     Call(
-        "stereoset-json",
-        "stereoset minilm-nsp --data gsss_dev.csv --share 0.5 -o scores.csv --format json",
+        "likelihood-encoder-json",
+        "likelihood minilm-nsp --data gsss_dev.csv --share 0.5 -o scores.csv --format json",
         ENCODER,
         trained=True,
     ),
@@ -389,7 +389,12 @@ _ENCODERS = (
         ENCODER,
         trained=True,
     ),
-    Call("stereoset-table", "stereoset minilm-nsp --data gsss_dev.csv", ENCODER, trained=True),
+    Call(
+        "likelihood-encoder-table",
+        "likelihood minilm-nsp --data gsss_dev.csv",
+        ENCODER,
+        trained=True,
+    ),
     Call(
         "likelihood-json",
         "likelihood smollm2 --data winogender/ --data Gender_identity.jsonl -o scores.csv"

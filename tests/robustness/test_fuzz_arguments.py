@@ -39,7 +39,7 @@ _KNOWN: tuple[tuple[str, str, str, str], ...] = (
     ("fine_tune", "output", "lone surrogate", UTF8),
     ("GenderPreserving", "checkpoint", "lone surrogate", UTF8),
     ("compare", "rows", "empty list", "says what to give, not which argument"),
-    ("stereoset", "data", "frame, series", "is called a frame, not by its argument"),
+    ("likelihood", "data", "frame, series", "is called a frame, not by its argument"),
     ("train_vectors", "rate", "one of numpy", "diverges; the counts are kept for the next call"),
     ("push", "revision", "long text", "an address that is too long reads as a broken connection"),
 )
