@@ -163,7 +163,7 @@ def test_a_classifier_without_padding_is_refused(cli: Callable[..., Any], tmp_pa
     transformers.BertForSequenceClassification(config).save_pretrained(folder)
     change(folder / "tokenizer_config.json", pad_token=None)
     cli("--version")  # takes what saving the model wrote
-    done = cli("mab-eval", "--hf", folder)
+    done = cli("mab-eval", folder)
     assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
     assert f"{folder}: its tokenizer has no padding token" in done.err
 

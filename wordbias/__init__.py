@@ -50,12 +50,10 @@ if TYPE_CHECKING:
     from wordbias.functions.likelihood import likelihood as likelihood
     from wordbias.functions.lists import lists as lists
     from wordbias.functions.load import load as load
-    from wordbias.functions.mab_build import mab_build as mab_build
     from wordbias.functions.mab_eval import mab_eval as mab_eval
     from wordbias.functions.mab_study import mab_study as mab_study
     from wordbias.functions.measure import measure as measure
     from wordbias.functions.misp import misp as misp
-    from wordbias.functions.nli_fairness import nli_fairness as nli_fairness
     from wordbias.functions.nli_train import nli_train as nli_train
     from wordbias.functions.probe import probe as probe
     from wordbias.functions.project import project as project
@@ -121,12 +119,10 @@ __all__ = [
     "lists",
     "load",
     "load_method",
-    "mab_build",
     "mab_eval",
     "mab_study",
     "measure",
     "misp",
-    "nli_fairness",
     "nli_train",
     "probe",
     "project",

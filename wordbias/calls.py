@@ -21,7 +21,7 @@ from functools import wraps
 from typing import NoReturn, ParamSpec, TypeVar, cast
 
 from wordbias.arguments import accepted, refuse_odd
-from wordbias.errors import WordbiasError, without_secrets
+from wordbias.errors import UsageError, WordbiasError, without_secrets
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -136,6 +136,19 @@ def current() -> Call:
 def is_given(name: str) -> bool:
     """Return whether the caller gave an argument: typed it, or in Python changed its default."""
     return name in _call.get().given
+
+
+def refuse_given(names: Collection[str], reason: str) -> None:
+    """Refuse arguments that would do nothing; `reason` is the rest of the sentence about one.
+
+    Raises
+    ------
+    UsageError
+        Naming the first that was given.
+    """
+    for name in names:
+        if is_given(name):
+            raise UsageError(f"--{name.replace('_', '-')} {reason}; leave it out")
 
 
 def note(text: str, *, reported: bool = False) -> None:

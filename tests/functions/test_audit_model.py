@@ -341,9 +341,7 @@ def test_nli_fairness_joins_where_the_model_has_the_head(
         (before,), (after,) = (of(found, measure, stage=stage) for stage in ("before", "hard"))
         assert after.details["change"] == pytest.approx(after.value - before.value)
     assert "viable" in of(found, "snli-accuracy", stage="hard")[0].details
-    from wordbias.functions.nli_fairness import nli_fairness
-
-    alone = nli_fairness(tmp_path / "nli", lists=tmp_path / "lists")
+    alone = wb.mab_eval(tmp_path / "nli", set="parity", lists=tmp_path / "lists")
     assert [row.value for row in alone["nli-fairness"]] == [
         row.value for row in of(found, "nli-fairness", stage="before")
     ]

@@ -114,7 +114,9 @@ def test_a_null_is_what_other_commands_measure_with_a_null_adapter(
             ]
         )
         fairness = [
-            wb.nli_fairness(nli, lists=folder / "lists", adapter=of_nli.null(seed), **adapted)
+            wb.mab_eval(
+                nli, set="parity", lists=folder / "lists", adapter=of_nli.null(seed), **adapted
+            )
             for seed in drawn
         ]
         found["nli-fairness"].append(
@@ -157,8 +159,8 @@ def test_redraws_are_what_other_commands_measure_with_the_adapters_of_redraws(
                 for row in values(of_triples, measure, subset="all", version="original")
                 if row.subject.endswith("SENT-1")
             ]
-        of_pairs = wb.nli_fairness(
-            folder / "nli-0", lists=folder / "lists", setting="SENT-1",
+        of_pairs = wb.mab_eval(
+            folder / "nli-0", set="parity", lists=folder / "lists", setting="SENT-1",
             adapter=tmp_path / f"nli.lists{i}.adapter",
         )  # fmt: skip
         found["fairness"].append(values(of_pairs, "nli-fairness", setting="SENT-1")[0].value)

@@ -32,7 +32,7 @@ _KNOWN: tuple[tuple[str, str, str, str], ...] = (
     # functions, parameters, values, and why the fault is left
     ("fine_tune", "train dev", "empty list, empty set, empty array", PAIRS),
     ("mab_study nli_train", "train dev test", "empty list, empty set, empty array", PAIRS),
-    ("nli_fairness", "snli", "empty list, empty set, empty array", PAIRS),
+    ("mab_eval", "snli", "empty list, empty set, empty array", PAIRS),
     ("convert load", "source", "frame", FRAMES),
     ("bios", "data", "series", FRAMES),
     ("ceat", "stimuli", "frame", FRAMES),

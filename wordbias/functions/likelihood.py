@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from wordbias.arguments import check_choice, check_number
-from wordbias.calls import is_given, path_of, public
+from wordbias.calls import path_of, public, refuse_given
 from wordbias.contextual.likelihood.causal_model import CausalModel
 from wordbias.contextual.likelihood.evaluate import Items
 from wordbias.contextual.likelihood.perplexity import LENGTH
@@ -26,11 +26,8 @@ from wordbias.results import Report
 from wordbias.text_files import read_text
 
 PathLike = str | os.PathLike[str]
-_OF_ONE = {
-    "encoder": ("share", "rounding", "absolute", "next_label"),
-    "decoder": ("pairs", "perplexity", "bos", "max_length", "precision"),
-}
-"""Parameters that only one kind of model can use."""
+_OF_ENCODERS = ("share", "rounding", "absolute", "next_label")
+_OF_DECODERS = ("pairs", "perplexity", "bos", "max_length", "precision")
 
 
 @public
@@ -177,17 +174,20 @@ def likelihood(
         load_text_set(one if path is None else located(path), as_published=as_published)
         for one, path in zip(given, paths, strict=True)
     ]
-    causal = is_causal(model)
-    _refuse_options("encoder" if causal else "decoder", name_of(model))
+    causal, name = is_causal(model), name_of(model)
+    if causal:
+        refuse_given(_OF_ENCODERS, f"is for a model that is an encoder, and {name} is a decoder")
+    else:
+        refuse_given(_OF_DECODERS, f"is for a model that is a decoder, and {name} is an encoder")
     if not causal:
-        of_encoder = [for_encoder(one, name_of(model)) for one in sets]
+        of_encoder = [for_encoder(one, name) for one in sets]
         about = {} if adapter is None else {"adapter": path_of(adapter) or repr(adapter)}
         return measure_encoder(
             model, of_encoder, settings, fitted, names,
             force=force, next_label=next_label, device=device, target=target, about=about,
         )  # fmt: skip
     items = Items(
-        [for_decoder(one, name_of(model)) for one in sets],
+        [for_decoder(one, name) for one in sets],
         None if pairs is None else sentence_pairs(pairs),
         None if perplexity is None else read_text(located(os.fspath(perplexity))),
         settings,
@@ -206,17 +206,3 @@ def likelihood(
         decoder = decoder.on(device, precision)
         inputs |= {"model": about_decoder(decoder), "adapter": about_adapter(adapter, fitted)}
     return measure_decoder(decoder, items, fitted, names, inputs, target)
-
-
-def _refuse_options(other: str, name: str) -> None:
-    """Refuse options that only the other kind of model can use."""
-    kind = "decoder" if other == "encoder" else "encoder"
-    for option in _OF_ONE[other]:
-        if is_given(option):
-            raise UsageError(
-                f"--{option.replace('_', '-')} is for a model that is {_A[other]}, and {name} is "
-                f"{_A[kind]}; leave it out"
-            )
-
-
-_A = {"encoder": "an encoder", "decoder": "a decoder"}

@@ -144,7 +144,7 @@ def nli_train(
     >>> model = wb.nli_train(
     ...     train="snli_train.jsonl", dev="snli_dev.jsonl", recipe="fast", output="m.st"
     ... )  # doctest: +SKIP
-    >>> wb.mab_eval(model=model)  # doctest: +SKIP
+    >>> wb.mab_eval(model)  # doctest: +SKIP
     """
     sources, target = each_once(embeddings), os.fspath(output)
     order = list(dict.fromkeys(seeds_of(seeds)))

@@ -106,7 +106,7 @@ def sweep(
     """Measure bias and fairness under all 74 projections of Dawkins et al. (2024), their Table 7.
 
     ``model`` predicts whether a sentence is next (see likelihood), the model of ``nli`` whether one
-    follows from another (see nli-fairness); both are folders, or names on the hub. Subspaces are
+    follows from another (see mab-eval); both are folders, or names on the hub. Subspaces are
     fitted on each unmodified model, as wordbias project does. All settings together take little
     more time than one pass of each model over its data: layers below the lowest intervention are
     run once, the last one only for its first token. With ``output``, the same call resumes an
