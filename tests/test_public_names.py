@@ -157,7 +157,12 @@ REQUIRED = {
 """What a command must be told and a function need not: it returns what the command writes."""
 WHERE_TO = {("audit", "output"), ("report", "output")}
 """Pages that a command writes under a name of its own, and a function returns."""
-PYTHON_ONLY = {"likelihood": {"rounding", "absolute", "next_label"}, "mab_eval": {"parity"}}
+PYTHON_ONLY = {
+    "likelihood": {"rounding", "absolute", "next_label"},
+    "mab_eval": {"parity"},
+    "measure": {"isolated_zero", "by_projection"},
+    "sweep": {"next_label", "rounding", "parity", "relative"},
+}
 """Parameters that are no options."""
 SPELLED = {("fetch", "source"): "from"}
 """Parameters whose option would be a word of Python."""

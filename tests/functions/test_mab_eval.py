@@ -139,7 +139,7 @@ def test_errors_name_arguments_of_python() -> None:
         mab_eval(labels="neutral,entailment,contradiction")
     with pytest.raises(UsageError, match=r"^set=: expected one of explicit, .*, all, got 'nouns'"):
         mab_eval(set="nouns")
-    with pytest.raises(UsageError, match=r"dev is not measured; write its pairs by write=FOLDER"):
+    with pytest.raises(UsageError, match='"dev" is not measured; write its pairs by write=FOLDER'):
         mab_eval(set="dev")
     with pytest.raises(UsageError, match=r"^draws=: expected 1 or more, got 0"):
         mab_eval(draws=0)

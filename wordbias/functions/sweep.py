@@ -148,17 +148,18 @@ def sweep(
     groups : name, path or mapping, optional
         With ``sent_debias``: groups whose pairs of words are swapped.  [default: gender]
     next_label : str, optional
-        Name of the output of ``model`` that means: is next.
+        Name of the output of ``model`` that means: is next. By default its config says it.
     labels : sequence of str, optional
         Order of the NLI model's outputs, neutral,entailment,contradiction, if it does not say.
     share : float
         Share of the triples, the most extreme ones, of which S and D are means.
     rounding : str
-        Rounding of that share to a number of triples.
+        Rounding of that share to a number of triples: nearest, down or up.
     repair : bool
         Measure repaired swaps as well as the published ones.
     parity : str
-        Parity in η: labels must agree in the mean over templates, or in every template.
+        Parity in η: labels must agree in the mean over templates (mean), or in every template
+        (strict).
     drop : float
         Largest loss of SNLI accuracy of a viable model.
     relative : bool
