@@ -771,9 +771,7 @@ def test_the_most_biased_words_by_projection_are_those_of_the_longest_vectors(
 
 
 def test_parameters_of_one_measure_are_refused_for_others() -> None:
-    with pytest.raises(
-        UsageError, match="isolated_zero=True is for gipe, but only midb is measured"
-    ):
+    with pytest.raises(UsageError, match="isolated_zero=True is for gipe, but only midb"):
         wb.measure(only=["midb"], isolated_zero=True)
     with pytest.raises(UsageError, match="by_projection=True is for clustering and recoverability"):
         wb.measure(only=["gipe"], by_projection=True)
