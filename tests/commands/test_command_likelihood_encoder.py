@@ -379,7 +379,7 @@ def test_a_setting_that_changes_no_score_is_refused(
         (["--setting", "SENT-0"], 2, "--adapter and --setting go together"),
         (["--share", "0"], 2, "0 is not in the range"),
         (["--share", "nan"], 2, "'nan' is not a finite number"),
-        (["--pairs", "pairs.tsv"], 2, "--pairs is for a model that is a decoder, and"),
+        (["--max-length", "9"], 2, "--max-length is for a model that is a decoder, and"),
         (["--no-bos"], 2, "is an encoder; leave it out"),
         (["--rounding", "up"], 2, "No such option"),
         (["-o", "none/x.csv"], 1, "the folder"),

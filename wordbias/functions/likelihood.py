@@ -174,25 +174,20 @@ def likelihood(
         load_text_set(one if path is None else located(path), as_published=as_published)
         for one, path in zip(given, paths, strict=True)
     ]
-    causal, name = is_causal(model), name_of(model)
-    if causal:
-        refuse_given(_OF_ENCODERS, f"is for a model that is an encoder, and {name} is a decoder")
-    else:
+    own = None if pairs is None else sentence_pairs(pairs)
+    text = None if perplexity is None else read_text(located(os.fspath(perplexity)))
+    name = name_of(model)
+    if not is_causal(model):
         refuse_given(_OF_DECODERS, f"is for a model that is a decoder, and {name} is an encoder")
-    if not causal:
         of_encoder = [for_encoder(one, name) for one in sets]
         about = {} if adapter is None else {"adapter": path_of(adapter) or repr(adapter)}
         return measure_encoder(
             model, of_encoder, settings, fitted, names,
             force=force, next_label=next_label, device=device, target=target, about=about,
         )  # fmt: skip
-    items = Items(
-        [for_decoder(one, name) for one in sets],
-        None if pairs is None else sentence_pairs(pairs),
-        None if perplexity is None else read_text(located(os.fspath(perplexity))),
-        settings,
-        max_length or LENGTH,
-    )
+    refuse_given(_OF_ENCODERS, f"is for a model that is an encoder, and {name} is a decoder")
+    of_decoder = [for_decoder(one, name) for one in sets]
+    items = Items(of_decoder, own, text, settings, max_length or LENGTH)
     decoder = CausalModel.load(
         model,
         device=device,
