@@ -80,8 +80,8 @@ def test_stereoset_by_address_is_that_of_the_folder(
     hub.put_folder("me/nsp", path)
     hub.put("me/data", {"gsss.csv": folder("gsss_dev.csv").read_bytes()}, "dataset")
     data = tmp_path / "gsss_dev.csv"
-    expected = wb.stereoset(path, data=data)
-    found = wb.stereoset("hf://me/nsp", data="hf://datasets/me/data")
+    expected = wb.likelihood(path, data=data)
+    found = wb.likelihood("hf://me/nsp", data="hf://datasets/me/data")
     assert [row.value for row in found] == [row.value for row in expected]
 
 
@@ -95,11 +95,11 @@ def test_an_adapter_goes_from_a_fit_over_the_hub_to_a_measurement(
     adapter.push_to_hub("me/nsp-adapter")
     card = hub.repositories["model", "me/nsp-adapter"].files["README.md"].decode()
     assert "base_model: me/nsp\n" in card
-    expected = wb.stereoset("hf://me/nsp", data=data, adapter=file)
+    expected = wb.likelihood("hf://me/nsp", data=data, adapter=file)
     for name in ("hf://me/nsp-adapter", "me/nsp-adapter"):
-        found = wb.stereoset("hf://me/nsp", data=data, adapter=name)
+        found = wb.likelihood("hf://me/nsp", data=data, adapter=name)
         assert [row.value for row in found] == [row.value for row in expected]
-    done = cli("stereoset", "hf://me/nsp", "--data", data, "--adapter", "hf://me/none")
+    done = cli("likelihood", "hf://me/nsp", "--data", data, "--adapter", "hf://me/none")
     assert (done.code, done.err.count("\n")) == (1, 1)
     assert "there is no such model" in done.err
 

@@ -151,7 +151,7 @@ def test_a_tokenizer_without_padding_is_refused(
     folder = with_head(tmp_path / "model")
     change(folder / "tokenizer_config.json", pad_token=None)
     cli("--version")  # takes what saving the model wrote
-    done = cli("stereoset", folder, "--data", pairs)
+    done = cli("likelihood", folder, "--data", pairs)
     assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
     assert f"{folder}: its tokenizer has no padding token" in done.err
 
@@ -163,7 +163,7 @@ def test_a_classifier_without_padding_is_refused(cli: Callable[..., Any], tmp_pa
     transformers.BertForSequenceClassification(config).save_pretrained(folder)
     change(folder / "tokenizer_config.json", pad_token=None)
     cli("--version")  # takes what saving the model wrote
-    done = cli("mab-eval", "--hf", folder)
+    done = cli("mab-eval", folder)
     assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
     assert f"{folder}: its tokenizer has no padding token" in done.err
 
@@ -172,7 +172,7 @@ def test_no_line_of_a_library_precedes_ours(
     process: Callable[..., Any], pairs: Path, tmp_path: Path
 ) -> None:
     """The tokenizer logs that the pair is too long for the model."""
-    done = process("stereoset", with_head(tmp_path / "model"), "--data", pairs)
+    done = process("likelihood", with_head(tmp_path / "model"), "--data", pairs)
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith("wordbias: ")
     assert done.err.count("\n") == 1

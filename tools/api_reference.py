@@ -23,7 +23,8 @@ HEAD = """# Python reference
 
 Written by `python tools/api_reference.py` from the docstrings; `help(wordbias.NAME)` says the same. These are all
 names that wordbias promises to keep; what is not listed here may change. Every command of the
-[command line](cli.md) is a function of the same name, with the same options and defaults.
+[command line](cli.md) is a function of the same name, with the same options and defaults;
+some functions have further parameters that are for Python only.
 """
 TYPES = (
     "Embedding",

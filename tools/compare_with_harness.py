@@ -25,11 +25,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wordbias.contextual.likelihood import bbq, evaluate, pairs, perplexity, winogender
+from wordbias.contextual.likelihood import bbq, pairs, perplexity, winogender
 from wordbias.contextual.likelihood.bbq import BBQ
 from wordbias.contextual.likelihood.causal_model import CausalModel
 from wordbias.contextual.likelihood.winogender import Winogender
 from wordbias.contextual.stereoset.crows_pairs import CrowsPairs
+from wordbias.contextual.text_sets import load_text_set
 from wordbias.results import Row
 from wordbias.text_files import read_text
 
@@ -83,7 +84,7 @@ def compared(
 ) -> Iterator[Compared]:
     """Yield the comparison of each data set, and of a text."""
     for path in paths:
-        data = evaluate.load_data(path)
+        data = load_text_set(path)
         if isinstance(data, CrowsPairs):
             yield crows_pairs(harness, model, replace(data, pairs=data.pairs[:items]))
         elif isinstance(data, Winogender):

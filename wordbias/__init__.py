@@ -52,12 +52,10 @@ if TYPE_CHECKING:
     from wordbias.functions.likelihood import likelihood as likelihood
     from wordbias.functions.lists import lists as lists
     from wordbias.functions.load import load as load
-    from wordbias.functions.mab_build import mab_build as mab_build
     from wordbias.functions.mab_eval import mab_eval as mab_eval
     from wordbias.functions.mab_study import mab_study as mab_study
     from wordbias.functions.measure import measure as measure
     from wordbias.functions.misp import misp as misp
-    from wordbias.functions.nli_fairness import nli_fairness as nli_fairness
     from wordbias.functions.nli_train import nli_train as nli_train
     from wordbias.functions.probe import probe as probe
     from wordbias.functions.project import project as project
@@ -65,7 +63,6 @@ if TYPE_CHECKING:
     from wordbias.functions.quality import quality as quality
     from wordbias.functions.report import report as report
     from wordbias.functions.rewrite import rewrite as rewrite
-    from wordbias.functions.stereoset import stereoset as stereoset
     from wordbias.functions.sweep import sweep as sweep
     from wordbias.functions.train_vectors import train_vectors as train_vectors
     from wordbias.functions.weat import weat as weat
@@ -137,12 +134,10 @@ __all__ = [
     "lists",
     "load",
     "load_method",
-    "mab_build",
     "mab_eval",
     "mab_study",
     "measure",
     "misp",
-    "nli_fairness",
     "nli_train",
     "probe",
     "project",
@@ -150,7 +145,6 @@ __all__ = [
     "quality",
     "report",
     "rewrite",
-    "stereoset",
     "sweep",
     "to_fairlearn",
     "train_vectors",

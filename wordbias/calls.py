@@ -22,7 +22,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar, cast
 
 from wordbias.arguments import accepted, refuse_odd
 from wordbias.configuration import Config, current_config
-from wordbias.errors import WordbiasError, without_secrets
+from wordbias.errors import UsageError, WordbiasError, without_secrets
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -150,6 +150,19 @@ def typed_setting(name: str) -> Any:
     One that Python has in force is for all calls, so no function refuses it.
     """
     return getattr(current_config(), name) if name in _call.get().given else None
+
+
+def refuse_given(names: Collection[str], reason: str) -> None:
+    """Refuse arguments that would do nothing; `reason` is the rest of the sentence about one.
+
+    Raises
+    ------
+    UsageError
+        Naming the first that was given.
+    """
+    for name in names:
+        if is_given(name):
+            raise UsageError(f"--{name.replace('_', '-')} {reason}; leave it out")
 
 
 def note(text: str, *, reported: bool = False) -> None:

@@ -35,23 +35,20 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "An NLI model": {
         "nli-train": "Train decomposable attention on one embedding or several.",
-        "mab-eval": "Measure marked attribute bias: does a person entail he but not she?",
+        "mab-eval": "Measure bias on templates: does a person entail he but not she?",
         "mab-study": "Train, evaluate, measure and correlate, for many embeddings.",
-        "mab-build": "Write the marked-attribute test sets as CSV.",
     },
     "An encoder": {
         "encode": "Encode texts, or words in them, by any layer of an encoder.",
         "probe": "Measure by MDL how easily a label is read off vectors: compression.",
         "erase": "Erase a label, such as gender, from vectors, and measure what is left.",
         "ceat": "Test associations of words in context, over many sentences: CEAT.",
-        "stereoset": "Measure which sentences a model prefers: StereoSet and CrowS-Pairs.",
-        "nli-fairness": "Measure whether an NLI model takes a doctor for a man.",
         "project": "Fit projections that remove gender inside an encoder, and write an adapter.",
         "sweep": "Measure all 74 projections of the paper: bias against fairness.",
         "fine-tune": "Train a classification head on an encoder: NLI or next sentence.",
     },
-    "A decoder": {
-        "likelihood": "Measure which texts a decoder prefers: CrowS-Pairs, WinoBias, BBQ and more.",
+    "An encoder or a decoder": {
+        "likelihood": "Measure which texts a model prefers: StereoSet, CrowS-Pairs, BBQ and more.",
     },
     "A classifier": {
         "fairness": "Measure whether a classifier treats women and men alike.",

@@ -24,7 +24,7 @@ HUGE = 10**400
     [
         ("misp", "--attribute"),
         ("measure", "--attribute"),
-        ("mab-build", "-o", "out.csv", "--attribute"),
+        ("mab-eval", "--write", "out.csv", "--attribute"),
         ("weat", "--queries"),
     ],
     ids=lambda call: " ".join(call),

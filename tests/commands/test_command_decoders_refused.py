@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 import small_likelihood  # noqa: E402
+import stand_ins  # noqa: E402
 from tiny_decoders import save_decoder  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -24,7 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("refused")
     save_decoder(made / "decoder")
     small_likelihood.crows_pairs(made / "crows.csv")
-    small_likelihood.stereoset(made / "stereoset.json")
+    stand_ins.gsss(made / "gsss.csv")
     pairs = "".join(f"{label}\tA man ran.\tHe ran.\n" for label in ("entailment", "neutral") * 4)
     (made / "nli.tsv").write_text(pairs)
     lines = [
@@ -41,8 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        ("stereoset DECODER --data crows.csv", "is measured by wordbias likelihood"),
-        ("stereoset DECODER --data stereoset.json", "is measured by wordbias likelihood"),
+        ("likelihood DECODER --data gsss.csv", "pairs of sentences, which a next-sentence head"),
         (
             "fine-tune DECODER --task nli --train nli.tsv --dev nli.tsv -o OUT",
             "it is a decoder, which wordbias likelihood measures: give an encoder",

@@ -72,7 +72,7 @@ def test_a_list_or_a_model_is_not_replaced_by_the_output(
     [
         "project none --sent-debias pairs.tsv --groups LIST -o LIST",
         "sweep none --stereoset no --nli no --snli no --sent-debias no --groups LIST -o LIST",
-        "nli-fairness none --groups LIST -o LIST",
+        "mab-eval none --set parity --groups LIST -o LIST",
         "compare --measure vectors.safetensors --groups LIST --plot LIST",
         "rewrite scrub words.txt --groups LIST -o LIST",
         "rewrite scrub words.txt --words LIST -o LIST",

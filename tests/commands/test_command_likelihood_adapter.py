@@ -22,7 +22,7 @@ import wordbias as wb  # noqa: E402
 from wordbias.contextual.adapters import Adapter, Fingerprint  # noqa: E402
 from wordbias.contextual.likelihood.evaluate import with_changes  # noqa: E402
 from wordbias.contextual.sites import Site  # noqa: E402
-from wordbias.functions.likelihood import direction  # noqa: E402
+from wordbias.functions.likelihood_decoder import direction  # noqa: E402
 from wordbias.results import Row  # noqa: E402
 from wordbias.subspace import Subspace  # noqa: E402
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import importlib
+import inspect
 import io
 import json
 import os
@@ -18,10 +19,11 @@ import click
 import numpy as np
 import pytest
 
+import wordbias
 from wordbias import Attribute, Embedding, __version__
 from wordbias import errors as optional
 from wordbias.cli import SECTIONS
-from wordbias.commands.shell import note
+from wordbias.commands.shell import note, shell
 from wordbias.errors import WordbiasError
 from wordbias.wordlists import Templates, common_names
 
@@ -73,6 +75,22 @@ def test_a_number_between_bounds_is_a_number(command: str) -> None:
         for text in ("nan", "inf", "-inf"):
             with pytest.raises(click.BadParameter):
                 kind.convert(text, None, None)
+
+
+def test_a_parameter_that_is_no_option_stands_in_the_python_reference() -> None:
+    reference = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    entries = dict(re.findall(r"^### (\w+)\n(.*?)(?=^### |\Z)", reference, re.M | re.S))
+    for name in (name.replace("-", "_") for name in COMMANDS):
+        command = importlib.import_module(f"wordbias.commands.{name}").command
+        options = {one.name for one in command.params}
+        parameters = inspect.signature(getattr(wordbias, name)).parameters
+        for one in set(parameters) - options:
+            assert re.search(rf"^- `{one}` \(.+\): \w", entries[name], re.M), one
+
+
+def test_a_parameter_that_the_function_lacks_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"env: not its parameters \['none'\]"):
+        shell(wordbias.env, examples="wordbias env", python_only=("none",))
 
 
 def test_version(cli: Run) -> None:

@@ -1,4 +1,4 @@
-"""`wordbias mab-build` and `wordbias mab-eval`: what they write, print and refuse."""
+"""`wordbias mab-eval`: what it writes, prints and refuses."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ import pytest
 from numpy.typing import NDArray
 
 from wordbias import Embedding, WordbiasError
+from wordbias.contextual.nli_fairness import fairness_rows
 from wordbias.data import nli_sample_path, sample_path
 from wordbias.functions import nli_models
 from wordbias.nli.files import Model, shapes
@@ -73,12 +74,12 @@ def write_predictions(path: Path, *tests: TestSet) -> NDArray[np.float32]:
     return p.astype(np.float32)
 
 
-# mab-build
+# --write
 
 
-def test_three_sets_are_written_unless_one_is_chosen(cli: Run, tmp_path: Path) -> None:
+def test_three_sets_are_written(cli: Run, tmp_path: Path) -> None:
     folder = tmp_path / "sets"
-    done = cli("mab-build", "-o", folder)
+    done = cli("mab-eval", "--set", "all", "--write", folder)
     assert (done.code, done.err) == (0, "")
     sizes = {"explicit": 15_744, "occupations": 62_976, "names": 125_952}
     assert {path.name for path in folder.iterdir()} == {f"{name}.csv" for name in sizes}
@@ -91,7 +92,7 @@ def test_three_sets_are_written_unless_one_is_chosen(cli: Run, tmp_path: Path) -
 
 
 def test_json_lists_the_written_files(cli: Run, tmp_path: Path) -> None:
-    done = cli("mab-build", "--set", "parity", "-o", tmp_path, "--format", "json")
+    done = cli("mab-eval", "--set", "parity", "--write", tmp_path, "--format", "json")
     (row,) = json.loads(done.out)["rows"]
     assert row == {
         "subject": "parity",
@@ -108,7 +109,7 @@ def test_json_lists_the_written_files(cli: Run, tmp_path: Path) -> None:
 def test_building_again_gives_the_same_bytes(cli: Run, tmp_path: Path) -> None:
     contents = []
     for _ in range(2):
-        assert cli("mab-build", "--set", "explicit", "-o", tmp_path).code == 0
+        assert cli("mab-eval", "--set", "explicit", "--write", tmp_path).code == 0
         contents.append((tmp_path / "explicit.csv").read_bytes())
     assert contents[0] == contents[1]
 
@@ -118,7 +119,7 @@ def test_published_lists_and_articles(
     cli: Run, tmp_path: Path, shared_data: Path, flag: list[str]
 ) -> None:
     lists = shared_data / "dev2020"
-    done = cli("mab-build", "--set", "explicit", "--lists", lists, "-o", tmp_path, *flag)
+    done = cli("mab-eval", "--lists", lists, "--write", tmp_path, *flag)
     assert done.code == 0
     text = (tmp_path / "explicit.csv").read_text(encoding="utf-8")
     assert text.count("\n") == 15_745
@@ -129,21 +130,21 @@ def test_published_lists_and_articles(
 def test_a_folder_that_cannot_be(refused: Refused, tmp_path: Path) -> None:
     taken = tmp_path / "taken"
     taken.write_text("", encoding="utf-8")
-    assert f"{taken}: is a file; name a folder" in refused("mab-build", "-o", taken)
+    assert f"{taken}: is a file; name a folder" in refused("mab-eval", "--write", taken)
     for gone in (taken / "below", tmp_path / "no" / "sets"):
-        said = refused("mab-build", "-o", gone)
+        said = refused("mab-eval", "--write", gone)
         assert f"cannot be made, the folder {gone.parent} does not exist" in said
     assert list(tmp_path.iterdir()) == [taken]
 
 
 def test_nothing_is_written_if_one_file_cannot_be(refused: Refused, tmp_path: Path) -> None:
     (tmp_path / "names.csv").mkdir()
-    assert "names.csv: is a folder" in refused("mab-build", "-o", tmp_path)
+    assert "names.csv: is a folder" in refused("mab-eval", "--set", "all", "--write", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["names.csv"]
 
 
 def test_lists_that_are_not_there(refused: Refused, tmp_path: Path) -> None:
-    for command in (("mab-build", "-o", tmp_path), ("mab-eval",)):
+    for command in (("mab-eval", "--write", tmp_path), ("mab-eval",)):
         said = refused(*command, "--lists", tmp_path / "gone")
         assert "expected a folder of word lists, found nothing" in said
 
@@ -151,16 +152,19 @@ def test_lists_that_are_not_there(refused: Refused, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["mab-build"],
-        ["mab-build", "-o", "x", "--set", "nouns"],
-        ["mab-build", "-o", "x", "extra"],
+        ["mab-eval", "--write", "x", "--set", "nouns"],
+        ["mab-eval", "--write", "x", "--words"],
+        ["mab-eval", "model", "--write", "x"],
+        ["mab-eval", "--set", "parity", "--words"],
+        ["mab-eval", "--snli", "pairs.tsv"],
+        ["mab-eval", "-o", "x.csv"],
         ["mab-eval", "--set", "dev"],
         ["mab-eval", "--set", "nouns"],
         ["mab-eval", "--draws", "0"],
-        ["mab-eval", "--labels", ",", "--hf", "x"],
-        ["mab-eval", "glove.txt", "--hf", "x"],
-        ["mab-eval", "--model", "m", "--predictions", "x"],
-        ["mab-eval", "--hf", "m", "--predictions", "x"],
+        ["mab-eval", "x", "--labels", ","],
+        ["mab-eval", "x", "--embedding", "glove.txt"],
+        ["mab-eval", "m.safetensors", "--predictions", "x"],
+        ["mab-eval", "m", "--predictions", "x"],
         ["mab-eval", "--labels", "neutral,entailment,contradiction"],
         ["mab-eval", "--device", "cpu"],
     ],
@@ -181,7 +185,7 @@ def test_wrong_usage_is_status_2(
 def test_the_rows_are_the_librarys(
     found: Callable[..., dict[str, Any]], model: Path, sample: Embedding
 ) -> None:
-    result = found("--model", model, "--set", "occupations", "--words", "--seed", 3)
+    result = found(model, "--set", "occupations", "--words", "--seed", 3)
     test = build("occupations")
     p = score_set(Model.load(model), sample, test).probabilities
     expected = [*mab_rows(test, p, "sample", Settings(seed=3)), *word_rows(test, p, "sample")]
@@ -195,7 +199,7 @@ def test_the_rows_are_the_librarys(
 
 def test_one_set_or_all(found: Callable[..., dict[str, Any]], model: Path) -> None:
     def settings(*arguments: object) -> list[str]:
-        rows = found("--model", model, "--draws", 50, *arguments)["rows"]
+        rows = found(model, "--draws", 50, *arguments)["rows"]
         return list(dict.fromkeys(row["setting"] for row in rows))
 
     assert settings() == ["nouns", "pronouns"]
@@ -205,12 +209,8 @@ def test_one_set_or_all(found: Callable[..., dict[str, Any]], model: Path) -> No
 
 def test_p_as_published(found: Callable[..., dict[str, Any]], model: Path) -> None:
     ours, published = (
-        [
-            row
-            for row in found("--model", model, "--set", "occupations", *flag)["rows"]
-            if "p" in row
-        ]
-        for flag in ((), ("--strict",))
+        [row for row in found(model, "--set", "occupations", *flag)["rows"] if "p" in row]
+        for flag in ((), ("--as-published",))
     )
     assert ours[0]["strict"] is False
     assert published[0]["strict"] is True
@@ -222,7 +222,7 @@ def test_the_tables_fit_a_terminal(
     cli: Run, model: Path, monkeypatch: pytest.MonkeyPatch, columns: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    done = cli("mab-eval", "--model", model, "--set", "all", "--words", "--draws", 100)
+    done = cli("mab-eval", model, "--set", "all", "--words", "--draws", 100)
     assert done.code == 0
     assert max(map(len, done.out.splitlines())) <= columns
     for text in ("M N    M E    M C    F N", "pronouns, distance d", "Words: names", "Lucille"):
@@ -233,8 +233,8 @@ def test_the_tables_fit_a_terminal(
 def test_the_table_shows_the_rows(
     cli: Run, found: Callable[..., dict[str, Any]], model: Path
 ) -> None:
-    rows = found("--model", model)["rows"]
-    done = cli("mab-eval", "--model", model, "-q")
+    rows = found(model)["rows"]
+    done = cli("mab-eval", model, "-q")
     assert done.err == ""
     line = next(x for x in done.out.splitlines() if x.startswith("  nouns  ")).split()
     nouns = [row for row in rows if row["setting"] == "nouns"]
@@ -249,7 +249,7 @@ def test_the_table_shows_the_rows(
 
 @pytest.mark.parametrize("to", FORMATS)
 def test_every_format(cli: Run, model: Path, to: str) -> None:
-    done = cli("mab-eval", "--model", model, "--format", to, "-q")
+    done = cli("mab-eval", model, "--format", to, "-q")
     assert (done.code, done.err) == (0, "")
     assert "nouns" in done.out
     if to == "csv":
@@ -261,13 +261,13 @@ def test_words_the_embedding_lacks_are_noted(cli: Run, model: Path, sample: Embe
     assert "a" not in sample
     pairs = build("explicit")
     words = {token.lower() for pair in pairs for text in pair for token in tokenise(text)}
-    done = cli("mab-eval", "--model", model)
+    done = cli("mab-eval", model)
     assert done.code == 0
     assert done.err.splitlines() == [
         f"note: sample lacks 1 of the templates' {len(words)} words (a): each is given a fixed "
         "random vector, as in training"
     ]
-    result = json.loads(cli("mab-eval", "--model", model, "--format", "json", "-q").out)
+    result = json.loads(cli("mab-eval", model, "--format", "json", "-q").out)
     assert ["note: " + text for text in result["notes"]] == done.err.splitlines()
 
 
@@ -275,7 +275,7 @@ def test_a_model_of_other_vectors_is_noted(cli: Run, model: Path, tmp_path: Path
     sample = Embedding.sample()
     path = tmp_path / "debiased.safetensors"
     sample.with_vectors(sample.vectors * [2.0] * 100, "debiased").save(path)
-    done = cli("mab-eval", path, "--model", model)
+    done = cli("mab-eval", model, "--embedding", path)
     assert done.code == 0
     assert "note: the model was trained on sample; it is given debiased: what" in done.err
     said = " ".join(done.out.split())
@@ -288,7 +288,7 @@ def test_an_embedding_without_the_words_is_refused(
 ) -> None:
     path = tmp_path / "few.safetensors"
     sample.subset([word for word in sample.words if word not in ("she", "lady")]).save(path)
-    said = refused("mab-eval", path, "--model", model)
+    said = refused("mab-eval", model, "--embedding", path)
     assert "few lacks 2 of 9 words that the set explicit asks about (lady, She)" in said
 
 
@@ -297,10 +297,9 @@ def test_a_model_of_other_dimensions_is_refused(
 ) -> None:
     other = tmp_path / "other.nli.safetensors"
     random_model(dim=50, embedding={"name": "glove50"}).save(other)
-    said = refused("mab-eval", "--model", other)
+    said = refused("mab-eval", other)
     assert "trained on glove50 of 50 dimensions, sample has 100" in said
     assert "wordbias nli-train" in said
-    assert "--model" in said
 
 
 @pytest.mark.parametrize("what", ["cut", "vectors", "text", "gone"])
@@ -315,13 +314,13 @@ def test_a_damaged_model_is_refused(
     }
     if what in content:
         path.write_bytes(content[what])
-    said = refused("mab-eval", "--model", path)
+    said = refused("mab-eval", path)
     assert str(path) in said
     assert "NLI model" in said
 
 
 def test_an_embedding_that_is_not_there(refused: Refused, model: Path) -> None:
-    assert "nowhere.txt" in refused("mab-eval", "nowhere.txt", "--model", model)
+    assert "nowhere.txt" in refused("mab-eval", model, "--embedding", "nowhere.txt")
 
 
 @pytest.mark.skipif(not nli_sample_path().exists(), reason="no NLI model comes with this checkout")
@@ -336,7 +335,7 @@ def test_the_model_that_comes_along_is_the_default(
     cli: Run, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nli_models, "nli_sample_path", lambda: model)
-    without, given = (cli("mab-eval", *x, "-q") for x in ((), ("--model", model)))
+    without, given = (cli("mab-eval", *x, "-q") for x in ((), (model,)))
     assert without.code == 0
     assert without.out == given.out
 
@@ -344,7 +343,7 @@ def test_the_model_that_comes_along_is_the_default(
 def test_neither_torch_nor_transformers_is_loaded(model: Path) -> None:
     code = (
         "import sys; from wordbias.cli import run\n"
-        f"assert run(['mab-eval', '-q', '--model', {str(model)!r}]) == 0\n"
+        f"assert run(['mab-eval', '-q', {str(model)!r}]) == 0\n"
         "print(sorted({'torch', 'transformers', 'scipy', 'sklearn'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -369,9 +368,9 @@ def test_predictions_of_another_system(
     assert f"of the predictions in {path}." in said
 
 
-def test_sets_of_mab_build_can_be_predicted_and_evaluated(cli: Run, tmp_path: Path) -> None:
+def test_sets_that_are_written_can_be_predicted_and_evaluated(cli: Run, tmp_path: Path) -> None:
     """Its file with three columns added is a file of predictions, whatever the articles."""
-    assert cli("mab-build", "--set", "explicit", "--as-published", "-o", tmp_path).code == 0
+    assert cli("mab-eval", "--as-published", "--write", tmp_path).code == 0
     path = tmp_path / "explicit.csv"
     header, *lines = path.read_text(encoding="utf-8").splitlines()
     text = [f"{header},entail,neutral,contradict", *(f"{line},0.25,0.5,0.25" for line in lines)]
@@ -427,7 +426,7 @@ def test_a_hugging_face_model(
         )
 
     monkeypatch.setattr(Classifier, "load", load)
-    result = found("--hf", "someone/mnli", "--labels", "neutral, entail,contradict")
+    result = found("someone/mnli", "--labels", "neutral, entail,contradict")
     assert asked == [
         ("someone/mnli", {"labels": ["neutral", "entail", "contradict"], "device": None})
     ]
@@ -435,7 +434,7 @@ def test_a_hugging_face_model(
     assert {row["value"] for row in result["rows"] if row["measure"] == "mab-neutral"} == {0.5}
     assert result["inputs"]["model"]["path"] == "someone/mnli"
     assert result["inputs"]["model"]["labels"]["1"] == "entailment"
-    done = cli("mab-eval", "--hf", "someone/mnli", "--device", "cpu")
+    done = cli("mab-eval", "someone/mnli", "--device", "cpu")
     assert asked[-1] == ("someone/mnli", {"labels": None, "device": "cpu"})
     assert "of the Hugging Face model someone/mnli." in " ".join(done.out.split())
 
@@ -447,5 +446,22 @@ def test_a_hugging_face_model_that_cannot_be_used_is_one_line(
         raise WordbiasError(f"{name}: a label order that cannot be determined")
 
     monkeypatch.setattr(Classifier, "load", load)
-    said = refused("mab-eval", "--hf", "m")
+    said = refused("mab-eval", "m")
     assert said == "wordbias: m: a label order that cannot be determined"
+
+
+def test_vectors_given_as_a_model_are_told_their_place(refused: Refused, tmp_path: Path) -> None:
+    path = tmp_path / "glove.txt"
+    path.write_text("a 0.1 0.2\n", encoding="utf-8")
+    assert "; vectors are given by --embedding" in refused("mab-eval", path)
+
+
+def test_predictions_for_the_set_parity(
+    found: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    path = tmp_path / "p.csv"
+    test = build("parity")
+    p = write_predictions(path, test)
+    result = found("--set", "parity", "--predictions", path)
+    expected = fairness_rows(test, p, "p")
+    assert result["rows"] == [json.loads(json.dumps(row.to_dict())) for row in expected]

@@ -33,7 +33,7 @@ def rows_of(cli: Run, *arguments: object) -> list[dict[str, Any]]:
 @pytest.mark.usefixtures("few")
 def test_sets_are_named_after_the_groups_and_read_back(cli: Run, tmp_path: Path) -> None:
     """Whoever predicts neutral everywhere shows no bias and no error."""
-    (row,) = rows_of(cli, "mab-build", *FAITHS, "-o", tmp_path / "sets")
+    (row,) = rows_of(cli, "mab-eval", *FAITHS, "--write", tmp_path / "sets")
     path = tmp_path / "sets" / "christian-muslim-explicit.csv"
     assert (row["file"], row["attribute"]) == (str(path), "religion christian/muslim")
     nouns = sum(map(len, Attribute.load("religion:christian,muslim").subjects["nouns"]))

@@ -15,8 +15,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import wordbias as wb
 from wordbias import Attribute, Embedding
 from wordbias.devices import blas_threads
+from wordbias.errors import UsageError
 from wordbias.measures import direct_bias, midb
 from wordbias.measures.clustering import clustering
 from wordbias.measures.midb import MIDB
@@ -325,11 +327,6 @@ def test_single_words_come_alone(rows: Run, file: Path, few: Embedding) -> None:
     ("arguments", "said"),
     [
         ("--only midb --direction pca", "--direction is for clustering, recoverability, sembias"),
-        ("--only midb --isolated-zero", "--isolated-zero is for gipe, but only midb is measured"),
-        (
-            "--only gipe --by-projection",
-            "--by-projection is for clustering and recoverability, but",
-        ),
         ("--only gipe --dims 2", "--dims is for midb, --words and --direction=names, but only"),
         ("--only direct-bias --center", "--center is for midb, --words and --direction=names"),
         ("--only midb --sembias x", "--sembias is for sembias, but only midb is measured"),
@@ -430,22 +427,21 @@ def test_a_word_that_is_an_extreme_as_well_has_one_row(rows: Run, file: Path, vo
     _values(rows(file, "--vocab", vocab, "--extremes", 2, "--words", ",".join(WORDS)))
 
 
-def test_isolated_words_can_be_left_out(rows: Run, file: Path, vocab: Path) -> None:
+def test_isolated_words_can_be_left_out(file: Path, vocab: Path) -> None:
     vocab.write_text("\n".join([*WORDS, "zone", "percent", "1996", "mr."]), encoding="utf-8")
-    options = (file, "--vocab", vocab, "--only", "gipe")
-    weighed, left_out = (rows(*options, *more) for more in ((), ["--isolated-zero"]))
-    assert [row["isolated"] for row in (*weighed, *left_out)] == [1] * 3 + [0] * 3
-    assert weighed[0]["value"] != left_out[0]["value"]
+    weighed, left_out = (
+        wb.measure(file, vocab=vocab, only=["gipe"], isolated_zero=zero) for zero in (False, True)
+    )
+    assert [row.details["isolated"] for row in (*weighed, *left_out)] == [1] * 3 + [0] * 3
+    assert weighed.rows[0].value != left_out.rows[0].value
 
 
 @pytest.mark.parametrize("words", [["water", "judge"], ["doctor", "nurse", "zone"]])
-def test_few_words_and_no_weight_of_the_isolated(
-    rows: Run, file: Path, vocab: Path, words: list[str]
-) -> None:
+def test_few_words_and_no_weight_of_the_isolated(file: Path, vocab: Path, words: list[str]) -> None:
     """A mean over no weight at all is undefined, with a reason, and no failure."""
     vocab.write_text("\n".join(words), encoding="utf-8")
-    for row in rows(file, "--vocab", vocab, "--only", "gipe", "--isolated-zero"):
-        assert row["value"] is not None or row["reason"]
+    for row in wb.measure(file, vocab=vocab, only=["gipe"], isolated_zero=True):
+        assert row.value is not None or row.details["reason"]
 
 
 def test_the_published_set_on_the_sample(rows: Run, shared_data: Path) -> None:
@@ -739,7 +735,7 @@ def test_redrawn_word_lists_add_intervals_and_change_nothing_else(
 
 
 def test_the_most_biased_words_by_projection_are_those_of_the_longest_vectors(
-    cli: Run, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     """And nothing but clustering and recoverability depends on it."""
     sample = Embedding.sample()
@@ -752,16 +748,13 @@ def test_the_most_biased_words_by_projection_are_those_of_the_longest_vectors(
     scaled.save(path)
     words = [word for word in scaled.words if word.isalpha()]
     vocab.write_text("\n".join(words))
-    call = ("measure", path, "--vocab", vocab, "--no-chance", "--format", "json", "-q")
 
-    def values(only: str, *options: str) -> dict[Any, float]:
-        done = cli(*call, "--only", only, *options)
-        assert done.code == 0, done.err
-        found = json.loads(done.out)["rows"]
-        return {(row["measure"], row.get("setting")): row["value"] for row in found}
+    def values(only: str, **options: bool) -> dict[Any, float]:
+        found = wb.measure(path, vocab=vocab, chance=False, only=only.split(","), **options)
+        return {(row.measure, row.details.get("setting")): row.value or 0.0 for row in found}
 
     cosine = values("direct-bias,clustering")
-    projected = values("direct-bias,clustering", "--by-projection")
+    projected = values("direct-bias,clustering", by_projection=True)
     x = scaled.take(words)
     order = np.argsort(-(x.astype(float) @ (scaled["she"].astype(float) - scaled["he"])))
     chosen = np.concatenate([order[:750], order[::-1][:750]])
@@ -773,5 +766,12 @@ def test_the_most_biased_words_by_projection_are_those_of_the_longest_vectors(
     assert {key: projected[key] for key in other} == {key: cosine[key] for key in other}
 
     every = "midb,clustering,gipe"
-    options = ("--isolated-zero", "--center", "--by-projection")
-    assert values(every, *options) == values(every, "--as-published")
+    options = dict.fromkeys(("isolated_zero", "center", "by_projection"), True)
+    assert values(every, **options) == values(every, as_published=True)
+
+
+def test_parameters_of_one_measure_are_refused_for_others() -> None:
+    with pytest.raises(UsageError, match="isolated_zero=True is for gipe, but only midb"):
+        wb.measure(only=["midb"], isolated_zero=True)
+    with pytest.raises(UsageError, match="by_projection=True is for clustering and recoverability"):
+        wb.measure(only=["gipe"], by_projection=True)

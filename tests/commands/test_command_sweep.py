@@ -200,7 +200,7 @@ def adapters(inputs: dict[str, Any], swept: Swept) -> dict[str, Path]:
 def test_a_setting_has_what_the_other_commands_measure(
     cli: Cli, inputs: dict[str, Any], swept: Swept, adapters: dict[str, Path], setting: str
 ) -> None:
-    """The adapters are those of `project`, the numbers those of `stereoset` and `nli-fairness`."""
+    """The adapters are those of `project`, the numbers those of `likelihood` and `mab-eval`."""
     level, _, digits = setting.partition("-")
     (row,) = (
         row
@@ -209,7 +209,7 @@ def test_a_setting_has_what_the_other_commands_measure(
     )
     asked = ["--setting", setting, "--format", "json"]
     common = [inputs["nsp"], "--data", inputs["gsss"], "--share", "0.5"]
-    done = cli("stereoset", *common, "--adapter", adapters["nsp"], *asked)
+    done = cli("likelihood", *common, "--adapter", adapters["nsp"], *asked)
     found = {
         one["measure"]: one["value"]
         for one in json.loads(done.out)["rows"]
@@ -217,7 +217,7 @@ def test_a_setting_has_what_the_other_commands_measure(
         and (one["subset"], one["version"]) == ("all", "original")
     }
     common = [inputs["nli"], "--snli", inputs["snli"], "--lists", inputs["lists"]]
-    done = cli("nli-fairness", *common, "--adapter", adapters["nli"], *asked)
+    done = cli("mab-eval", "--set", "parity", *common, "--adapter", adapters["nli"], *asked)
     found |= {
         one["measure"]: one["value"]
         for one in json.loads(done.out)["rows"]

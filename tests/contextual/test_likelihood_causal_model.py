@@ -22,6 +22,7 @@ from wordbias.contextual.likelihood import causal_model  # noqa: E402
 from wordbias.contextual.likelihood.causal_model import CausalModel, Tokens  # noqa: E402
 from wordbias.contextual.masked_model import MaskedModel  # noqa: E402
 from wordbias.errors import WordbiasError  # noqa: E402
+from wordbias.pretrained import is_causal  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -257,16 +258,14 @@ def test_an_encoder_is_refused(tmp_path: Path) -> None:
     for family in ("bert", "roberta"):
         folder = tmp_path / family
         save(build(family, "MaskedLM", vocabulary=len(tokenizer)), tokenizer, folder)
-        with pytest.raises(
-            WordbiasError, match=r"is an encoder .*wordbias stereoset, or give a de"
-        ):
+        with pytest.raises(WordbiasError, match=r"is an encoder .*give a de"):
             CausalModel.load(str(folder))
 
 
 def test_a_decoder_is_refused_where_an_encoder_is_needed(tmp_path: Path) -> None:
     tokenizer = word_tokenizer(WORDS)
     save(build_decoder("llama", len(tokenizer)), tokenizer, tmp_path)
-    with pytest.raises(WordbiasError, match=r"a decoder, .* by wordbias likelihood") as caught:
+    with pytest.raises(WordbiasError, match=r"no masked-language head .*, or a decoder") as caught:
         MaskedModel.load(str(tmp_path))
     assert "\n" not in str(caught.value)
 
@@ -284,3 +283,21 @@ def test_a_decoder_without_its_head_is_refused(tmp_path: Path) -> None:
 def test_a_continuation_without_a_token_is_refused() -> None:
     with pytest.raises(WordbiasError, match=r"the continuation ' ' has no token of its own after"):
         decoder().continuations([("The nurse", " ")])
+
+
+def test_a_model_is_causal_by_its_config_and_its_head(tmp_path: Path) -> None:
+    tokenizer = word_tokenizer(WORDS)
+    size = len(tokenizer)
+    for model, expected in (
+        (build_decoder("llama", size), True),
+        (build_decoder("gpt2", size), True),
+        (build("bert", "MaskedLM", vocabulary=size), False),
+        (build("bert", "NextSentencePrediction", vocabulary=size), False),
+        (build("bert", "MaskedLM", vocabulary=size, is_decoder=True), True),
+    ):
+        assert is_causal((model, tokenizer)) is expected
+        folder = tmp_path / type(model).__name__ / str(expected)
+        save(model, tokenizer, folder)
+        assert is_causal(str(folder)) is expected
+    with pytest.raises(WordbiasError, match="no such folder"):
+        is_causal(str(tmp_path / "none"))

@@ -87,7 +87,7 @@ def test_labels_that_tell(labels: list[str], place: int) -> None:
 
 @pytest.mark.parametrize("labels", [["LABEL_0", "LABEL_1"], ["a", "b"], ["next", "next"]])
 def test_labels_that_do_not_tell(labels: list[str]) -> None:
-    with pytest.raises(WordbiasError, match=r"m: its labels .* do not tell .* --next-label"):
+    with pytest.raises(WordbiasError, match=r"m: its labels .* do not tell .* next_label="):
         next_place(dict(enumerate(labels)), None, "m", None)
     assert next_place(dict(enumerate(labels)), None, "m", 0) == 0
 
@@ -95,7 +95,7 @@ def test_labels_that_do_not_tell(labels: list[str]) -> None:
 def test_a_label_is_given_by_name_or_number() -> None:
     assert next_place(NAMES, "not_next", "m", None) == 1
     assert next_place(NAMES, "1", "m", None) == 1
-    with pytest.raises(WordbiasError, match="--next-label=no: m has the labels is_next, not_next"):
+    with pytest.raises(WordbiasError, match="next_label='no': m has the labels is_next, not_next"):
         next_place(NAMES, "no", "m", None)
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from wordbias.contextual.stereoset.crows_pairs import CrowsPairs
-from wordbias.contextual.stereoset.evaluate import load_data
 from wordbias.contextual.stereoset.gsss import Gsss
 from wordbias.contextual.stereoset.stereoset import BLANK, StereoSet, filler, load_stereoset
+from wordbias.contextual.text_sets import load_text_set
 from wordbias.errors import WordbiasError
 
 
@@ -188,7 +188,7 @@ def test_a_sentence_may_have_the_word_blank(tmp_path: Path) -> None:
 
 
 def test_a_part_is_only_read_when_it_is_used(tmp_path: Path) -> None:
-    found = load_data(written(tmp_path / "dev.json", broken("intrasentence", "other")))
+    found = load_text_set(written(tmp_path / "dev.json", broken("intrasentence", "other")))
     assert isinstance(found, StereoSet)
     assert len(found.intersentence) == 1
     with pytest.raises(WordbiasError, match="does not fill the blank"):
@@ -241,14 +241,17 @@ ROW = '0,"Women, sadly, weep.","Men, sadly, weep.",stereo,gender,[[\'gender\']]\
 
 
 def test_each_kind_of_file_is_recognised_by_its_content(tmp_path: Path, shared_data: Path) -> None:
-    assert isinstance(load_data(written(tmp_path / "a.txt", content())), StereoSet)
-    assert isinstance(load_data(written(tmp_path / "b.txt", CROWS + ROW)), CrowsPairs)
-    assert isinstance(load_data(shared_data / "gsss" / "dev.csv"), Gsss)
+    assert isinstance(load_text_set(written(tmp_path / "a.txt", content())), StereoSet)
+    assert isinstance(load_text_set(written(tmp_path / "b.txt", CROWS + ROW)), CrowsPairs)
+    assert isinstance(load_text_set(shared_data / "gsss" / "dev.csv"), Gsss)
 
 
-def test_a_file_of_no_kind_says_what_enhanced_stereoset_has(tmp_path: Path) -> None:
+def test_a_file_of_no_kind_says_what_is_expected(tmp_path: Path) -> None:
     path = tmp_path / "c.csv"
     with path.open("w", newline="") as file:
         csv.writer(file).writerows([["text"], ["Hello."]])
-    with pytest.raises(WordbiasError, match="lacks the columns context_id, context, next_sentence"):
-        load_data(path)
+    with pytest.raises(
+        WordbiasError,
+        match=r"expected .*enhanced StereoSet \(CSV with context_id\).*; found 'text'",
+    ):
+        load_text_set(path)

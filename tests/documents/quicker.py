@@ -33,7 +33,6 @@ INSTEAD: dict[str, dict[str, str]] = {
     "ceat": {"--draws": "200"},
     "fine-tune": {"--limit": "64", "--epochs": "1", "--every": "2"},
     "mab-study": {"--epochs": "1", "--seeds": "0", "--jobs": "1", "--set": "explicit"},
-    "nli-fairness": {"--lists": "lists/"},
     "nli-train": {"--epochs": "1", "--seeds": "0", "--jobs": "1"},
     "probe": {"--epochs": "3", "--fractions": "50,100", "--seeds": "0"},
     "sweep": {"--lists": "lists/", "--share": "0.5", "--jobs": "1"},
@@ -94,6 +93,8 @@ def _instead(command: str, given: Collection[str]) -> dict[str, str]:
         return {}
     known = OF_MODELS if {*MODELS} & {*given} and command in OF_MODELS else INSTEAD
     instead = dict(known.get(command, {}))
+    if command == "mab-eval" and "parity" in given:
+        instead["--lists"] = "lists/"
     counts = ("--null", "--seed-lists", "--average-epochs")
     instead |= {option: "1" for option in counts if option in given}
     if command == "mab-study" and "--plot" in given:
@@ -116,14 +117,14 @@ def fewer_repetitions() -> Iterator[None]:
 
 def quicker_functions() -> Iterator[tuple[str, Callable[..., object]]]:
     """Yield the public functions that are called with the options above, by name."""
-    for command in {*INSTEAD, *MEASURING}:
+    for command in {*INSTEAD, *MEASURING, "mab-eval"}:
         name = command.replace("-", "_")
         yield name, partial(_quickly, command, getattr(wordbias, name))
 
 
 def _quickly(command: str, function: Callable[..., object], *args: object, **given: object) -> Any:
     typed = [
-        *(one for one in args if isinstance(one, str)),
+        *(one for one in (*args, *given.values()) if isinstance(one, str)),
         *("--" + name.replace("_", "-") for name in given),
     ]
     instead = _instead(command, typed)

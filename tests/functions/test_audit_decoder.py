@@ -330,7 +330,7 @@ def test_enhanced_stereoset_is_for_a_next_sentence_head(
     stand_ins.gsss(tmp_path / "gsss.csv")
     done = cli("audit", folder, "--stereoset", tmp_path / "gsss.csv")
     assert (done.code, done.err.count("\n")) == (1, 1)
-    assert "expected CrowS-Pairs" in done.err
+    assert "pairs of sentences, which a next-sentence head scores" in done.err
 
 
 @pytest.mark.parametrize(

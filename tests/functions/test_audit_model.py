@@ -12,6 +12,7 @@ import pytest
 import small_word_lists
 import stand_ins
 
+import wordbias as wb
 from wordbias.errors import Interrupted
 from wordbias.functions.audit import audit
 from wordbias.functions.audit_model import model_among
@@ -337,9 +338,7 @@ def test_nli_fairness_joins_where_the_model_has_the_head(
         (before,), (after,) = (of(found, measure, stage=stage) for stage in ("before", "hard"))
         assert after.details["change"] == pytest.approx(after.value - before.value)
     assert "viable" in of(found, "snli-accuracy", stage="hard")[0].details
-    from wordbias.functions.nli_fairness import nli_fairness
-
-    alone = nli_fairness(tmp_path / "nli", lists=tmp_path / "lists")
+    alone = wb.mab_eval(tmp_path / "nli", set="parity", lists=tmp_path / "lists")
     assert [row.value for row in alone["nli-fairness"]] == [
         row.value for row in of(found, "nli-fairness", stage="before")
     ]
@@ -358,10 +357,9 @@ def test_stereotypes_join_where_the_model_has_the_head(tmp_path: Path) -> None:
     for old, new in zip(before, after, strict=True):
         assert new.details["change"] == pytest.approx(new.value - old.value)
     assert len(of(found, "strength", stage="leace")) == len(before)
-    from wordbias.functions.stereoset import stereoset
-
-    alone = stereoset(tmp_path / "nsp", data=tmp_path / "gsss.csv", repair=False)
-    assert [row.value for row in alone["strength"]] == [row.value for row in before]
+    alone = wb.likelihood(tmp_path / "nsp", data=tmp_path / "gsss.csv")
+    found = [row for row in alone["strength"] if row.details["version"] == "original"]
+    assert [row.value for row in found] == [row.value for row in before]
 
 
 def test_a_head_that_is_not_there_is_a_note(folder: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 import small_word_lists
 import tiny_encoders
 
+import wordbias as wb
 from wordbias import Embedding
 from wordbias.data import nli_sample_path
 from wordbias.errors import UsageError, WordbiasError
@@ -53,8 +54,8 @@ def test_vectors_and_a_model_in_memory(cli: Cli, lists: Path) -> None:
     emb, model = Embedding.sample(), Model.load(nli_sample_path())
     for report in (
         mab_eval(lists=lists, words=True, seed=2),
-        mab_eval(emb, lists=Templates.load(lists), words=True, seed=2),
-        mab_eval((emb.words, emb.vectors), model=model, lists=lists, words=True, seed=2),
+        mab_eval(embedding=emb, lists=Templates.load(lists), words=True, seed=2),
+        mab_eval(model, embedding=(emb.words, emb.vectors), lists=lists, words=True, seed=2),
     ):
         found = rows_of(report)
         names = {row.pop("subject") for row in found}
@@ -109,37 +110,42 @@ def test_a_loaded_model_of_transformers(lists: Path, test_set: TestSet, tmp_path
     model = tiny_encoders.build("bert", vocabulary=len(words) + 9, id2label=labels)
     tokenizer = tiny_encoders.make_tokenizer(words)
     tiny_encoders.save(model, tokenizer, tmp_path / "nli")
-    expected = mab_eval(hf=tmp_path / "nli", lists=lists, device="cpu")
+    with wb.config(device="cpu"):
+        expected = mab_eval(tmp_path / "nli", lists=lists)
     model.train()
     model.bert.eval()
-    report = mab_eval(hf=(model, tokenizer), lists=lists)
+    report = mab_eval((model, tokenizer), lists=lists)
     assert model.training
     assert not model.bert.training
     assert next(model.parameters()).device == torch.device("cpu")
     assert [row.value for row in report] == pytest.approx([row.value for row in expected])
     assert report.rows[0].subject == "BertForSequenceClassification"
-    assert report.arguments["hf"][0] == "a BertForSequenceClassification"
+    assert report.arguments["model"][0] == "a BertForSequenceClassification"
 
     class Pipeline:
         def __init__(self) -> None:
             self.model, self.tokenizer = model, tokenizer
 
-    piped = mab_eval(hf=Pipeline(), lists=lists, labels="contradiction,entail,neutral")
+    piped = mab_eval(Pipeline(), lists=lists, labels="contradiction,entail,neutral")
     assert [row.value for row in piped] == [row.value for row in report]
     with pytest.raises(WordbiasError, match=r"expected a model: .* got BertFor"):
-        mab_eval(hf=model, lists=lists)
+        mab_eval(model, lists=lists)
     with pytest.raises(WordbiasError, match=r"^labels="):
-        mab_eval(hf=(model, tokenizer), labels=["yes", "no", "maybe"])
+        mab_eval((model, tokenizer), labels=["yes", "no", "maybe"])
 
 
 def test_errors_name_arguments_of_python() -> None:
-    with pytest.raises(UsageError, match="one of EMBEDDING with model=, predictions= and hf="):
-        mab_eval(model="m.st", predictions="p.csv")
-    with pytest.raises(UsageError, match="labels= and device= are for hf="):
-        mab_eval(device="cpu")
-    with pytest.raises(UsageError, match=r"^set=: expected one of explicit, .*, all, got 'dev'"):
+    with pytest.raises(UsageError, match="choose one of MODEL, predictions= and write="):
+        mab_eval("m.safetensors", predictions="p.csv")
+    with pytest.raises(UsageError, match="labels= is for a Hugging Face model; leave it out"):
+        mab_eval(labels="neutral,entailment,contradiction")
+    with pytest.raises(UsageError, match=r"^set=: expected one of explicit, .*, all, got 'nouns'"):
+        mab_eval(set="nouns")
+    with pytest.raises(UsageError, match='"dev" is not measured; write its pairs by write=FOLDER'):
         mab_eval(set="dev")
     with pytest.raises(UsageError, match=r"^draws=: expected 1 or more, got 0"):
         mab_eval(draws=0)
-    with pytest.raises(WordbiasError, match=r"expected an embedding: .*got int"):
+    with pytest.raises(WordbiasError, match=r"expected a model: .*got int"):
         mab_eval(3)  # type: ignore[arg-type]
+    with pytest.raises(WordbiasError, match=r"expected an embedding: .*got int"):
+        mab_eval(embedding=3)  # type: ignore[arg-type]

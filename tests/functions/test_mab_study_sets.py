@@ -63,7 +63,7 @@ def test_a_study_scores_its_models_as_mab_eval_does(
     model = Model.load(out / "sample.seed0.safetensors")
     assert model.raw == ("raw" in more)
     published = more.get("as_published", False)
-    alone = mab_eval(sample, model=model, set="explicit", lists=lists, as_published=published)
+    alone = mab_eval(model, embedding=sample, set="explicit", lists=lists, as_published=published)
     assert _errors(report) == _errors(alone)
     assert {row.details["n"] for row in report["mab-error-per-pair"] if "seeds" not in row.details}
     assert {key[0] for key in _errors(report)} == {"explicit"}

@@ -82,7 +82,7 @@ def test_several_models_are_taken_by_other_functions(
     assert again.report.rows == made.report.rows
     assert before == {file: os.stat(file).st_mtime_ns for file in made.files}
     with pytest.raises(WordbiasError, match="own lacks 9 of 9 words that the set explicit"):
-        mab_eval(emb, model=made.files[0])
+        mab_eval(made.files[0], embedding=emb)
 
 
 def test_bad_arguments_are_refused(

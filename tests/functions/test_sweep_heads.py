@@ -100,7 +100,7 @@ def test_a_null_is_what_other_commands_measure_with_a_null_adapter(
         drawn = range(DRAWS * head, DRAWS * (head + 1))
         adapted: dict[str, Any] = {"setting": setting}
         strengths = [
-            wb.stereoset(
+            wb.likelihood(
                 nsp, data=folder / "gsss.csv", share=0.5, adapter=of_nsp.null(seed), **adapted
             )
             for seed in drawn
@@ -114,7 +114,9 @@ def test_a_null_is_what_other_commands_measure_with_a_null_adapter(
             ]
         )
         fairness = [
-            wb.nli_fairness(nli, lists=folder / "lists", adapter=of_nli.null(seed), **adapted)
+            wb.mab_eval(
+                nli, set="parity", lists=folder / "lists", adapter=of_nli.null(seed), **adapted
+            )
             for seed in drawn
         ]
         found["nli-fairness"].append(
@@ -147,18 +149,18 @@ def test_redraws_are_what_other_commands_measure_with_the_adapters_of_redraws(
     for kind in ("nsp", "nli"):
         wb.project(folder / f"{kind}-0", output=tmp_path / f"{kind}.adapter", seed_lists=draws)
     for i in range(1, draws + 1):
-        of_triples = wb.stereoset(
-            folder / "nsp-0", data=folder / "gsss.csv", share=0.5, repair=False, setting="SENT-1",
+        of_triples = wb.likelihood(
+            folder / "nsp-0", data=folder / "gsss.csv", share=0.5, setting="SENT-1",
             adapter=tmp_path / f"nsp.lists{i}.adapter",
         )  # fmt: skip
         for measure in ("strength", "distance"):
             found[measure] += [
                 row.value
-                for row in values(of_triples, measure, subset="all")
+                for row in values(of_triples, measure, subset="all", version="original")
                 if row.subject.endswith("SENT-1")
             ]
-        of_pairs = wb.nli_fairness(
-            folder / "nli-0", lists=folder / "lists", setting="SENT-1",
+        of_pairs = wb.mab_eval(
+            folder / "nli-0", set="parity", lists=folder / "lists", setting="SENT-1",
             adapter=tmp_path / f"nli.lists{i}.adapter",
         )  # fmt: skip
         found["fairness"].append(values(of_pairs, "nli-fairness", setting="SENT-1")[0].value)
@@ -242,13 +244,13 @@ def test_subspaces_fitted_otherwise_are_those_that_are_removed(folder: Path) -> 
     own = fit_in_sequence(model, tokenizer, pairs, recipe, adapter)
     for setting in ("L12-010", "attn-01101"):
         (swept,) = values(report, "strength", setting=setting)
-        measured = wb.stereoset(
-            (model, tokenizer), data=folder / "gsss.csv", share=0.5, repair=False,
+        measured = wb.likelihood(
+            (model, tokenizer), data=folder / "gsss.csv", share=0.5,
             adapter=own[setting], setting=setting,
         )  # fmt: skip
         (expected,) = [
             row
-            for row in values(measured, "strength", subset="all")
+            for row in values(measured, "strength", subset="all", version="original")
             if row.subject.endswith(setting)
         ]
         assert swept.value == pytest.approx(expected.value, abs=1e-5)

@@ -309,7 +309,7 @@ _INFERENCE = (
     Call("mab-eval-json", "mab-eval --lists lists/ --draws 200 --format json", trained=True),
     Call(
         "mab-eval-table",
-        "mab-eval glove.txt --model glove.nli.safetensors --lists lists/ --set all --words"
+        "mab-eval glove.nli.safetensors --embedding glove.txt --lists lists/ --set all --words"
         " --draws 200",
         trained=True,
     ),
@@ -325,8 +325,11 @@ _INFERENCE = (
         trained=True,
         few_premises=True,
     ),
-    Call("mab-build-json", "mab-build --lists lists/ -o sets --format json"),
-    Call("mab-build-religion-table", "mab-build --attribute religion:jewish,muslim -o sets"),
+    Call("mab-eval-write-json", "mab-eval --set all --lists lists/ --write sets --format json"),
+    Call(
+        "mab-eval-write-religion-table",
+        "mab-eval --set all --attribute religion:jewish,muslim --write sets",
+    ),
 )
 _ENCODERS = (
     Call(
@@ -380,8 +383,8 @@ _ENCODERS = (
         trained=True,
     ),
     Call(
-        "stereoset-json",
-        "stereoset minilm-nsp --data gsss_dev.csv --share 0.5 -o scores.csv --format json",
+        "likelihood-encoder-json",
+        "likelihood minilm-nsp --data gsss_dev.csv --share 0.5 -o scores.csv --format json",
         ENCODER,
         trained=True,
     ),
@@ -392,7 +395,12 @@ _ENCODERS = (
         ENCODER,
         trained=True,
     ),
-    Call("stereoset-table", "stereoset minilm-nsp --data gsss_dev.csv", ENCODER, trained=True),
+    Call(
+        "likelihood-encoder-table",
+        "likelihood minilm-nsp --data gsss_dev.csv",
+        ENCODER,
+        trained=True,
+    ),
     Call(
         "likelihood-json",
         "likelihood smollm2 --data winogender/ --data Gender_identity.jsonl -o scores.csv"
@@ -407,12 +415,14 @@ _ENCODERS = (
         trained=True,
     ),
     Call(
-        "nli-fairness-json", "nli-fairness --lists lists/ -o jobs.csv --format json", trained=True
+        "mab-eval-parity-json",
+        "mab-eval --set parity --lists lists/ -o jobs.csv --format json",
+        trained=True,
     ),
     Call(
-        "nli-fairness-adapter-table",
-        "nli-fairness minilm-nli --lists lists/ --snli snli_test.tsv.gz --adapter nli.adapter"
-        " --setting L11-11101",
+        "mab-eval-parity-adapter-table",
+        "mab-eval minilm-nli --set parity --lists lists/ --snli snli_test.tsv.gz"
+        " --adapter nli.adapter --setting L11-11101",
         ENCODER,
         trained=True,
     ),

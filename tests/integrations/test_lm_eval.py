@@ -64,7 +64,8 @@ def _row(report: Any, measure: str, **about: str) -> Any:
 def test_the_harness_finds_what_likelihood_reports(folder: Path) -> None:
     found = _harness(folder, *arguments_of("lm_eval"))
     data, pairs = folder / "winobias", folder / "pairs.tsv"
-    ours = wb.likelihood(folder / "smollm2", data=data, pairs=pairs, device="cpu")
+    with wb.config(device="cpu"):
+        ours = wb.likelihood(folder / "smollm2", data=data, pairs=pairs)
     asked = found["wordbias_winobias"]
     for side in ("pro", "anti"):
         row = _row(ours, "coreference-accuracy", subset=side, setting="all")

@@ -200,7 +200,7 @@ def test_the_study_averages_what_mab_eval_measures_of_each_epoch(
     assert [row.details["epochs"] for row in single] == [[2, 3]] * 4
     for seed in (0, 1):
         of_epochs = [
-            mab_eval(sample, model=out / f"sample.seed{seed}.epoch{epoch}.safetensors")
+            mab_eval(out / f"sample.seed{seed}.epoch{epoch}.safetensors", embedding=sample)
             for epoch in (2, 3)
         ]
         for measure in ("mab-error", "mab-distance", "mab-entailment"):

@@ -149,7 +149,7 @@ def test_missing_pairs_are_counted_and_the_first_is_named(path: Path) -> None:
     said = str(caught.value)
     assert f"{path}: lacks 2 of the {len(test)} pairs of the set explicit" in said
     assert repr(pairs[3].hypothesis) in said
-    assert "mab-build" in said
+    assert "mab-eval --write" in said
 
 
 ROW = "A person ran .,A man ran .,"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import click
 
 from wordbias.commands.shell import option
-from wordbias.commands.types import COUNT, SEED, FiniteRange
+from wordbias.commands.types import COUNT, SEED
 from wordbias.contextual.fitting import TOKENS
-from wordbias.contextual.stereoset.scores import ROUNDINGS
 
 COMPUTING = (
     option("max_length", type=COUNT),
@@ -22,12 +21,6 @@ FITTING = (
     option("limit", type=click.IntRange(2)),
 )
 """Options for the data on which subspaces are fitted."""
-
-EXTREMES = (
-    option("share", type=FiniteRange(0, 1, min_open=True)),
-    option("rounding", type=click.Choice(ROUNDINGS)),
-)
-"""Options for the choice of the most extreme triples."""
 
 ADAPTER = (
     option("adapter", metavar="FILE"),

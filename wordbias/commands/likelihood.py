@@ -6,9 +6,8 @@ import click
 
 from wordbias.commands.encoders import ADAPTER
 from wordbias.commands.shell import argument, option, shell
-from wordbias.commands.types import COUNT
+from wordbias.commands.types import COUNT, FiniteRange
 from wordbias.functions.likelihood import likelihood
-from wordbias.probes.encoder import PRECISIONS
 
 command: click.Command = shell(
     likelihood,
@@ -17,10 +16,14 @@ command: click.Command = shell(
     option("pairs", metavar="FILE"),
     option("perplexity", metavar="TEXT"),
     *ADAPTER,
+    option("share", type=FiniteRange(0, 1, min_open=True)),
     option("max_length", type=COUNT),
-    option("precision", type=click.Choice(PRECISIONS)),
     option("output", "-o", "--output", metavar="CSV"),
+    python_only=("rounding", "absolute", "next_label"),
     examples="""
+        wordbias likelihood bert-base-uncased --data gsss/dev.csv
+        wordbias likelihood bert-nsp --data gsss/dev.csv --adapter a.st --setting L11-11101
+        wordbias likelihood roberta-base --data stereoset/dev.json -o scores.csv
         wordbias likelihood gpt2 --data crows_pairs_anonymized.csv
         wordbias likelihood gpt2 --data stereoset/dev.json --as-published
         wordbias likelihood gpt2 --data winobias/ --data winogender/ -o scores.csv

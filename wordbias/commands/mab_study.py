@@ -6,8 +6,7 @@ import click
 
 from wordbias.commands.shell import argument, option, shell
 from wordbias.commands.types import COUNT, NAMES, SEEDS
-from wordbias.functions.mab_eval import CHOICES
-from wordbias.functions.mab_study import mab_study
+from wordbias.functions.mab_study import CHOICES, mab_study
 from wordbias.nli.recipes import RECIPES
 
 command: click.Command = shell(

@@ -15,6 +15,7 @@ command: click.Command = shell(
     option("seed_lists", type=COUNT),
     option("words", type=NAMES),
     option("extremes", type=COUNT),
+    python_only=("isolated_zero", "by_projection"),
     examples="""
         wordbias measure
         wordbias measure glove.txt word2vec.bin --sembias SemBias

@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ParamSpec, Protocol, TypedDict, Unpack, runtime_checkable
@@ -160,6 +160,7 @@ def shell(
     tells: Callable[[], bool] | None = None,
     extra: Sequence[click.Option] = (),
     methods: Known | None = None,
+    python_only: Collection[str] = (),
 ) -> click.Command:
     """Make a command of a public function.
 
@@ -187,17 +188,22 @@ def shell(
         the format of the function's call.
     methods
         Methods whose settings ``--help METHOD`` shows.
+    python_only
+        Parameters that are no options: the shell leaves them at their defaults.
 
     Raises
     ------
     TypeError
         If a declared parameter is not one of the function's, or one of those is not documented.
     """
-    parameters = inspect.signature(function).parameters
+    every = inspect.signature(function).parameters
+    parameters = {name: one for name, one in every.items() if name not in python_only}
     known = _shared() | {one.name: one for one in declared}
-    unknown = [one.name for one in declared if one.name not in parameters]
+    unknown = [
+        name for name in (*(one.name for one in declared), *python_only) if name not in every
+    ]
     text, documented = docstring_of(function)
-    lacking = [name for name in parameters if name not in documented]
+    lacking = [name for name in every if name not in documented]
     if unknown or lacking:
         raise TypeError(f"{function.__name__}: not its parameters {unknown}, no help {lacking}")
     arguments = [one.name for one in declared if one.spelled is None]

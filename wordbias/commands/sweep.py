@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import click
 
-from wordbias.commands.encoders import EXTREMES, FITTING
+from wordbias.commands.encoders import FITTING
 from wordbias.commands.shell import argument, option, shell
 from wordbias.commands.types import COUNT, NAMES, SEEDS, FiniteRange
-from wordbias.contextual.nli_fairness import PARITIES
 from wordbias.functions.sweep import sweep
 
 command: click.Command = shell(
@@ -18,10 +17,8 @@ command: click.Command = shell(
     option("snli", metavar="FILE"),
     option("table", metavar="CSV"),
     *FITTING,
-    option("next_label", metavar="NAME"),
     option("labels", type=NAMES),
-    *EXTREMES,
-    option("parity", type=click.Choice(PARITIES)),
+    option("share", type=FiniteRange(0, 1, min_open=True)),
     option("drop", type=FiniteRange(0, 1)),
     option("null", type=COUNT, metavar="K"),
     option("seed_lists", type=COUNT, metavar="N"),
@@ -30,6 +27,7 @@ command: click.Command = shell(
     option("lists", metavar="FOLDER"),
     option("output", "-o", "--output", metavar="CSV"),
     option("plot", metavar="FILE"),
+    python_only=("next_label", "rounding", "parity", "relative"),
     examples="""
         wordbias sweep bert-nsp --stereoset gsss/dev.csv --nli bert-nli --snli snli_test.jsonl
         wordbias sweep bert-nsp --stereoset gsss/dev.csv --nli bert-nli --snli snli_test.jsonl

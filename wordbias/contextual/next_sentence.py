@@ -119,7 +119,7 @@ def _load(source: ModelLike) -> tuple[LoadedModel, bool]:
         raise WordbiasError(
             f"{name_of(source)}: has no trained next-sentence head ({lacks}) and is no two-way "
             f"classifier ({also}); give a model with either (a masked-language model is measured "
-            "on StereoSet's own JSON or CrowS-Pairs, a decoder by wordbias likelihood)"
+            "on StereoSet's own JSON or CrowS-Pairs)"
         )
     return other, False
 
@@ -155,7 +155,7 @@ def next_place(
             return names.index(given)
         if given in ("0", "1"):
             return int(given)
-        raise WordbiasError(f"--next-label={given}: {name} has the labels {', '.join(names)}")
+        raise WordbiasError(f"next_label={given!r}: {name} has the labels {', '.join(names)}")
     plain = ["".join(filter(str.isalnum, label)).lower() for label in names]
     is_next = [label in _NEXT or plain[1 - i] in _NOT_NEXT for i, label in enumerate(plain)]
     if sum(is_next) == 1:
@@ -163,6 +163,7 @@ def next_place(
     if default is None:
         raise WordbiasError(
             f"{name}: its labels {', '.join(names)} do not tell which one means that a sentence is "
-            f"next; say so with --next-label={names[0]} or {names[1]}"
+            f"next; say so in its config.json, id2label (IsNext, NotNext), or in Python by "
+            f"next_label={names[0]!r} or {names[1]!r}"
         )
     return default

@@ -9,7 +9,7 @@ from typing import cast
 from wordbias.arguments import path_named
 from wordbias.calls import current, note, public
 from wordbias.configuration import READS_VECTORS, current_config, uses
-from wordbias.contextual.stereoset.evaluate import DataLike
+from wordbias.contextual.text_sets import TextSetLike
 from wordbias.data import nli_sample_path
 from wordbias.devices import threads
 from wordbias.embedding import Embedding
@@ -66,7 +66,7 @@ def audit(
     output: str | os.PathLike[str] | None = None,
     skip: Sequence[str] | None = None,
     export: str | os.PathLike[str] | None = None,
-    stereoset: DataLike | Sequence[DataLike] | None = None,
+    stereoset: TextSetLike | Sequence[TextSetLike] | None = None,
     snli: PairsLike | None = None,
     words: Sequence[str] | None = None,
     sets: Places = (),

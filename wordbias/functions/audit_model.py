@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from wordbias.contextual.audit.projections import Fitted, Method
     from wordbias.contextual.audit.texts import Reader
     from wordbias.contextual.likelihood.causal_model import CausalModel
-    from wordbias.contextual.stereoset.evaluate import DataLike
+    from wordbias.contextual.text_sets import TextSetLike
     from wordbias.nli.pairs import PairsLike
     from wordbias.probes.encoder import Encoder
 
@@ -138,7 +138,7 @@ def audit_model(
     skip: Sequence[str],
     methods: Sequence[str] | None,
     export: str | os.PathLike[str] | None,
-    stereoset: DataLike | Sequence[DataLike],
+    stereoset: TextSetLike | Sequence[TextSetLike],
     snli: PairsLike | None,
     device: str | None,
     seed: int,
@@ -161,8 +161,10 @@ def audit_model(
         raise WordbiasError(
             f"part {unknown[0]!r}: expected some of {', '.join(PARTS)}, as of every model"
         )
-    sets: list[DataLike] = (
-        list(stereoset) if isinstance(stereoset, (list, tuple)) else [cast("DataLike", stereoset)]
+    sets: list[TextSetLike] = (
+        list(stereoset)
+        if isinstance(stereoset, (list, tuple))
+        else [cast("TextSetLike", stereoset)]
     )
     files = [*map(path_of, sets), path_of(snli)]
     to = check_output(output, FORMATS, [path_of(model), *files])
@@ -299,7 +301,7 @@ def _refuse_options_of_vectors(name: str) -> None:
         )
 
 
-def _data(stereoset: Sequence[DataLike], reader: Reader) -> list[Any]:
+def _data(stereoset: Sequence[TextSetLike], reader: Reader) -> list[Any]:
     """Read the data sets: of an encoder one that its heads score, of a decoder any by likelihood.
 
     Raises
@@ -307,31 +309,20 @@ def _data(stereoset: Sequence[DataLike], reader: Reader) -> list[Any]:
     WordbiasError
         If a file is none of them, or several are given for an encoder.
     """
-    from wordbias.contextual.likelihood import evaluate
-    from wordbias.contextual.stereoset.evaluate import load_data
-    from wordbias.contextual.stereoset.gsss import Gsss
+    from wordbias.contextual.text_sets import for_decoder, for_encoder, load_text_set
 
-    name, paths = reader.encoder.name, [path_of(one) for one in stereoset]
-    if reader.kind == "encoder":
-        if len(stereoset) > 1:
-            raise WordbiasError(
-                f"--stereoset: {name} is an encoder, which is measured on one file; "
-                f"{len(stereoset)} were given"
-            )
-        return [
-            load_data(one if path is None else located(path))
-            for one, path in zip(stereoset, paths, strict=True)
-        ]
-    found: list[Any] = []
-    for one, path in zip(stereoset, paths, strict=True):
-        read = load_data(one) if path is None else evaluate.load_data(located(path))
-        if isinstance(read, Gsss):
-            raise WordbiasError(
-                f"--stereoset: enhanced StereoSet is scored by a next-sentence head, and {name} is "
-                "a decoder; give StereoSet itself, CrowS-Pairs, WinoBias, Winogender or BBQ"
-            )
-        found.append(read)
-    return found
+    name = reader.encoder.name
+    if reader.kind == "encoder" and len(stereoset) > 1:
+        raise WordbiasError(
+            f"--stereoset: {name} is an encoder, which is measured on one file; "
+            f"{len(stereoset)} were given"
+        )
+    check = for_encoder if reader.kind == "encoder" else for_decoder
+    paths = [path_of(one) for one in stereoset]
+    return [
+        check(load_text_set(one if path is None else located(path)), name)
+        for one, path in zip(stereoset, paths, strict=True)
+    ]
 
 
 def _pairs(snli: PairsLike | None) -> Any:

@@ -1,38 +1,51 @@
-"""Marked attribute bias of an NLI model of wordbias or Hugging Face, or of given predictions."""
+"""Bias of an NLI model, or of given predictions, on sets of templates."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.arguments import check_choice
-from wordbias.calls import public
-from wordbias.embedding import Embedding, EmbeddingLike
+from wordbias.calls import public, refuse_given
+from wordbias.configuration import READS_VECTORS, current_config, uses
+from wordbias.contextual.nli_fairness import PARITIES, Parity
+from wordbias.embedding import EmbeddingLike
 from wordbias.errors import UsageError
-from wordbias.formats.source import sha256_of
-from wordbias.functions.inputs import ReadOptions, names_of
+from wordbias.formats.files import check_writable, output_folder, refuse_same
+from wordbias.functions.adapters import AdapterLike, open_adapter
+from wordbias.functions.inputs import path_of, reading
 from wordbias.functions.lists import templates_of
-from wordbias.functions.nli_models import File, open_nli_model
+from wordbias.functions.mab_parity import open_labelled, parity_report
+from wordbias.functions.nli_models import (
+    File,
+    Predicted,
+    given_predictions,
+    is_of_wordbias,
+    predict_with_hugging_face,
+    predict_with_own,
+)
 from wordbias.functions.tables import p_value
 from wordbias.nli.files import Model
-from wordbias.nli.hugging_face import Classifier
 from wordbias.nli.mab import BIAS, MEANS, PARTITIONS, Settings, mab_rows, word_rows
-from wordbias.nli.predictions import Predictions, PredictionsFrame, split_by_set
-from wordbias.nli.scoring import notes_on_missing_words, notes_on_vectors, score_set
-from wordbias.nli.test_sets import GENDERS, MARKED, TestSet, build, marked_sets, with_known_words
+from wordbias.nli.pairs import PairsLike
+from wordbias.nli.predictions import PredictionsFrame
+from wordbias.nli.test_sets import SETS, TestSet, build, marked_sets
 from wordbias.pretrained import ModelLike
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
 from wordbias.wordlists import GroupsLike, Templates, other_than_gender
 
 ALL = "all"
-CHOICES = (*MARKED, ALL)
+CHOICES = (*SETS, ALL)
+PARITY = "parity"
+_UNMEASURED = "dev"
+_OF_PARITY = ("snli", "adapter", "setting", "force", "parity", "output")
+_OF_MARKED = ("words", "draws", "seed_lists")
+_OF_HUGGING_FACE = ("labels", "device", "adapter", "setting", "force")
+_OF_MEASURING = ("embedding", "predictions", "labels", "seed", *_OF_PARITY, *_OF_MARKED)
 _OVER_LISTS = (
     "Over lists: {} of each group's words, the verbs and the objects, as many, with replacement. "
 )
@@ -44,35 +57,49 @@ _LABELS = {
 
 
 @public
+@uses(*READS_VECTORS, "device")
 def mab_eval(
-    embedding: EmbeddingLike | None = None,
+    model: ModelLike | Model | None = None,
     *,
-    model: File | Model | None = None,
+    embedding: EmbeddingLike | None = None,
     predictions: File | PredictionsFrame | NDArray[np.floating] | None = None,
-    hf: ModelLike | None = None,
     labels: str | Sequence[str] | None = None,
-    device: str | None = None,
     set: str | None = None,
+    write: File | None = None,
     groups: GroupsLike | None = None,
     lists: File | Templates | None = None,
     as_published: bool = False,
     words: bool = False,
     draws: int = PARTITIONS,
-    strict: bool = False,
     seed_lists: int | None = None,
-    skip_bad: bool = False,
-    allow_pickle: bool = False,
-    cache: bool = True,
+    snli: PairsLike | None = None,
+    adapter: AdapterLike | None = None,
+    setting: str | Sequence[str] = (),
+    force: bool = False,
+    parity: Parity = PARITIES[0],
+    output: File | None = None,
     seed: int = 0,
 ) -> Report:
-    """Measure marked attribute bias (Dawkins 2021): a person entails he, but not she.
+    """Measure bias of an NLI model on templates: a person entails he, but not she.
 
-    The premise is "A person bought a hat .", the hypothesis "He bought a hat ." or "A woman bought
-    a hat .", and neutral is always right. This evaluates an NLI model that was trained on
-    ``embedding`` (wordbias nli-train), the predictions of another system for the pairs that
-    wordbias mab-build writes, or a Hugging Face model; by default the model that comes with
-    wordbias, on the sample. With ``groups`` the hypotheses are about two other groups of people; if
-    it has only names of people, the test set is ``set`` names.
+    ``model`` is a file that wordbias nli-train wrote, with its ``embedding``, or a Hugging Face
+    model with three labels (a folder, or a name on the hub); by default the one that comes with
+    wordbias, on the sample. ``predictions`` are those of any other system for the pairs that
+    ``write`` writes. In every pair of a set the right answer is neutral:
+      explicit       A person bought a hat . → A man, woman, …, He, She            15,744 pairs
+      occupations    … → A doctor, nurse, …: 16 + 16 stereotypes                   62,976
+      names          … → 32 + 32 first names                                      125,952
+      parity         The doctor … → The man, The woman                             10,824
+      dev            all occupations → six gendered words, to write only        1,936,512
+
+    Of the first three sets (Dawkins 2021; together all) marked attribute bias is measured: the
+    distance d between the groups' mean answers, and the error E. Of parity (Dawkins et al. 2024,
+    NLI fairness): accuracy, the share predicted neutral; parity, the share of occupations whose
+    answer does not depend on gender; and fairness η, their product. The set dev is that of Dev et
+    al. (2020).
+
+    With ``groups`` the hypotheses are about two other groups of people, "A Christian man bought a
+    hat .". If it has only names of people, the test set is ``set`` names.
 
     ``seed_lists`` adds an interval over word lists: the words of each group, the verbs and the
     objects are drawn again, as many, with replacement, and the sentences of the drawn words are
@@ -80,41 +107,46 @@ def mab_eval(
 
     Parameters
     ----------
+    model : path, hub name, (model, tokenizer), pipeline or wordbias.nli.files.Model, optional
+        The model to measure; by default the one that comes with wordbias.
     embedding : path, fetched name, Embedding, KeyedVectors or (words, vectors), optional
-        The embedding that the model reads; by default the sample that comes with wordbias.
-    model : path or wordbias.nli.files.Model, optional
-        Model that nli-train wrote.  [default: one trained on the sample]
+        The embedding that a model of nli-train reads; by default the sample.
     predictions : path, pandas frame or array, optional
         Evaluate the predictions of any other system.
-    hf : str, (model, tokenizer) or pipeline, optional
-        Evaluate a Hugging Face model: a folder or a hub name.
     labels : sequence of str, optional
-        With ``hf``: order of its outputs, neutral,entailment,contradiction.
-    device : str, optional
-        With ``hf``: auto, cpu, cuda or mps.  [default: auto, the first available of cuda, mps,
-        cpu]
+        Order of a Hugging Face model's outputs, neutral,entailment,contradiction, if it does not
+        say.
     set : str, optional
-        Test set.  [default: explicit]
+        Test set; all means explicit, occupations and names.  [default: explicit]
+    write : path, optional
+        Write the pairs of the set to this folder as CSV files, and measure nothing.
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
-    lists : path or wordbias.wordlists.Templates, optional
+    lists : path, fetched name or wordbias.wordlists.Templates, optional
         Word lists in the layout of Dev et al. (2020).
     as_published : bool
-        Choose "a" or "an" by the first letter only, as the published sets do: a SUV.
+        Choose "a" or "an" by the first letter only, as the published sets do: a SUV. Take p as the
+        share of d* > d, which can be 0.
     words : bool
         Show each word as well.
     draws : int
         Number of partitions of the permutation test over words.
-    strict : bool
-        Compute p as published: share of d* > d, which can be 0.
     seed_lists : int, optional
         Number of redraws of the test sets' words, for a 95 % interval over them.
-    skip_bad : bool
-        Drop and count rows that cannot be used.
-    allow_pickle : bool
-        Open gensim .kv files, which are pickles and can run any code.
-    cache : bool
-        Cache parsed text; later calls memory-map it.
+    snli : path, list of (label, premise, hypothesis) or pandas frame, optional
+        With the set parity: labelled pairs, to measure accuracy as well.
+    adapter : path or Adapter, optional
+        With the set parity: adapter that wordbias project wrote; a Hugging Face model is measured
+        with it as well.
+    setting : str, or several
+        Setting of the adapter, such as L11-11101; may be repeated.
+    force : bool
+        Use the adapter even if it was fitted on another model.
+    parity : str
+        Parity in η: labels must agree in the mean over templates (mean), or in every template
+        (strict).
+    output : path, optional
+        With the set parity: file for the results of each occupation.
     seed : int
         Seed of everything random.
 
@@ -124,26 +156,35 @@ def mab_eval(
         For each kind of word (``setting``: nouns, pronouns, …) the mean (N, E, C) of each
         ``group``, the distance d between them with its p, and the error E, with bootstrap intervals
         over premises; with ``words`` the same of each ``word``; with ``seed_lists`` the interval
-        over word lists (``lists_low``, ``lists_high``).
+        over word lists (``lists_low``, ``lists_high``). Of the set parity, for the unmodified model
+        and for each ``setting`` of the adapter, the accuracy, both kinds of parity and η, with
+        bootstrap intervals over occupations; with ``snli`` the accuracy on its pairs, and whether
+        the setting is ``viable``: it loses at most 5 points. With ``write`` a row for each file.
 
     Raises
     ------
     UsageError
         If two systems are given, or an argument would do nothing.
     WordbiasError
-        If a file or object cannot be used, predictions are missing, or the embedding lacks words
-        that the sets ask about.
+        If a file or object cannot be used, predictions are missing, the embedding lacks words that
+        the sets ask about, the groups have no words for a set, or the adapter was fitted on another
+        model.
 
     Notes
     -----
     Predictions in a frame have the columns of a file: premise, hypothesis, and one each that begins
     with neutral, entail and contradict. An array of shape ``(n, 3)`` has (N, E, C) of the pairs in
-    the order in which ``wordbias mab-build`` writes them, one set after the other. A loaded Hugging
-    Face model computes on its own device, unless one is named.
+    the order in which ``write`` writes them, one set after the other. A file that is written has
+    the columns id, pair type, premise_filler_word, hypothesis_filler_word, template_type, premise
+    and hypothesis; with ``groups`` it is named after them. A loaded Hugging Face model computes on
+    its own device, unless one is named.
 
     References
     ----------
     Dawkins, H. (2021). Marked attribute bias in natural language inference. Findings of ACL 2021.
+    Dev, Li, Phillips and Srikumar (2020). On measuring and mitigating biased inferences of word
+    embeddings. Dawkins, H., Nejadgholi, I., Gillis, D., & McCuaig, J. (2024). Projective methods
+    for mitigating gender bias in pre-trained language models.
 
     Examples
     --------
@@ -151,143 +192,115 @@ def mab_eval(
     >>> report = wb.mab_eval(draws=100)
     >>> 0 < report["mab-error"][0].value < 1
     True
+    >>> 0 <= wb.mab_eval(set="parity")["nli-parity"][0].value <= 1
+    True
     """
-    own = embedding is not None or model is not None
-    if own + (predictions is not None) + (hf is not None) > 1:
-        raise UsageError("choose one of EMBEDDING with --model, --predictions and --hf")
-    if (labels is not None or device is not None) and hf is None:
-        raise UsageError("--labels and --device are for --hf")
+    how = current_config()
     check_choice("--set", set, CHOICES)
-    if draws < 1:
-        raise UsageError(f"--draws: expected 1 or more, got {draws}")
-    attribute = other_than_gender(groups)
-    templates = templates_of(lists)
+    if output is not None:
+        check_writable(output)
+        read = {"MODEL": path_of(model), "--embedding": path_of(embedding)}
+        read |= {"--snli": path_of(snli), "--predictions": path_of(predictions)}
+        read |= {"--adapter": path_of(adapter), "--groups": path_of(groups)}
+        refuse_same({"-o": path_of(output)}, read)
+    attribute, templates = other_than_gender(groups), templates_of(lists)
     known = marked_sets(attribute)
     chosen = known if set == ALL else (known[0] if set is None else set,)
+    if draws < 1:
+        raise UsageError(f"--draws: expected 1 or more, got {draws}")
+    own = is_of_wordbias(model)
+    if model is not None and (predictions is not None or write is not None):
+        raise UsageError("choose one of MODEL, --predictions and --write")
+    _refuse_by_set(chosen, measured=write is None)
+    _refuse_by_model(own, given=predictions is not None)
     tests = [
         build(one, templates, attribute=attribute, as_published=as_published) for one in chosen
     ]
+    if write is not None:
+        return _written(tests, write, named=attribute is not None)
+    fitted, names = open_adapter(adapter, setting, force=force)
+    labelled = open_labelled(snli, own=own)
     if predictions is not None:
-        found = _given_predictions(predictions, tests)
-    elif hf is not None:
-        found = _predict_with_hugging_face(hf, labels, device, tests)
+        found = given_predictions(predictions, tests)
+    elif own:
+        given = cast("File | Model | None", model)
+        found = predict_with_own(given, embedding, reading(), tests)
     else:
-        found = _predict_with_own(
-            model, embedding, ReadOptions(cache, skip_bad, allow_pickle), tests
-        )
-    settings = Settings(draws, strict, seed, seed_lists or 0)
+        found = predict_with_hugging_face(cast("ModelLike", model), labels, how.device, tests)
+    if chosen == (PARITY,):
+        return parity_report(
+            found, parity, snli, labelled, fitted, names,
+            file=path_of(adapter) or "adapter", force=force, output=output, seed=seed,
+        )  # fmt: skip
+    others = [one for one in known if one not in chosen]
+    return _marked_report(
+        found, Settings(draws, as_published, seed, seed_lists or 0), words, others
+    )
+
+
+def _refuse_by_set(chosen: Sequence[str], *, measured: bool) -> None:
+    """Refuse arguments that do nothing for the chosen sets."""
+    if not measured:
+        refuse_given(_OF_MEASURING, "goes with a measurement, and --write measures nothing")
+    elif _UNMEASURED in chosen:
+        raise UsageError(f"--set={_UNMEASURED} is not measured; write its pairs by --write FOLDER")
+    elif PARITY in chosen:
+        refuse_given(_OF_MARKED, f"is for other sets than --set={PARITY}")
+    else:
+        refuse_given(_OF_PARITY, f"is for --set={PARITY}")
+
+
+def _refuse_by_model(own: bool, *, given: bool) -> None:
+    """Refuse arguments that do nothing for the kind of model, or for predictions that are given."""
+    if given:
+        refuse_given(("embedding", "snli"), "is for a model, and --predictions are given")
+    if own or given:
+        refuse_given(_OF_HUGGING_FACE, "is for a Hugging Face model")
+    else:
+        refuse_given(("embedding",), "is for a model file that wordbias nli-train wrote")
+
+
+def _written(tests: Sequence[TestSet], write: File, *, named: bool) -> Report:
+    """Write test sets as CSV files; name them after their groups if `named`."""
+    with output_folder(write) as folder:
+        names = [[*test.groups, test.name] if named else [test.name] for test in tests]
+        files = [folder / f"{'-'.join(parts)}.csv" for parts in names]
+        for file in files:
+            check_writable(file)
+        for test, file in zip(tests, files, strict=True):
+            test.write(file)
+    rows, cells = [], []
+    for test, file in zip(tests, files, strict=True):
+        premises, words = len(test.premises) * len(test.templates), len(test.hypotheses)
+        details = {
+            "attribute": test.attribute,
+            "set": test.name,
+            "premises": premises,
+            "words": words,
+            "file": str(file),
+        }
+        rows.append(Row(test.name, "pairs", len(test), details))
+        cells.append([test.name, f"{premises:,}", str(words), f"{len(test):,}", str(file)])
+    table = Table("Test sets written", ["", "premises", "words", "pairs", "file"], cells)
+    return Report(rows=rows, tables=[table])
+
+
+def _marked_report(
+    found: Predicted, settings: Settings, words: bool, others: Sequence[str]
+) -> Report:
+    """Measure marked attribute bias; name the `others` of the marked sets."""
     scored = list(zip(found.tests, found.probabilities, strict=True))
     rows = [row for test, p in scored for row in mab_rows(test, p, found.subject, settings)]
     single = [row for test, p in scored if words for row in word_rows(test, p, found.subject)]
-    others = [one for one in known if one not in chosen]
     return Report(
         inputs=found.inputs,
         rows=[*rows, *single],
         tables=[_marked_table(rows), _bias_table(rows), *_words_tables(single)],
         heading=[f"Marked attribute bias of {found.described}."],
         closing=[f"--set {ALL} measures {' and '.join(others)} too."] if others else [],
-        seed=seed,
+        seed=settings.seed,
         notes=found.notes,
     )
-
-
-@dataclass(frozen=True)
-class _Predicted:
-    """Predictions of one system: (N, E, C) for each pair of each set."""
-
-    subject: str
-    described: str
-    inputs: Mapping[str, Mapping[str, Any]]
-    tests: Sequence[TestSet]
-    probabilities: Sequence[NDArray[np.float32]]
-    notes: Sequence[str] = ()
-
-
-def _predict_with_own(
-    given: File | Model | None,
-    embedding: EmbeddingLike | None,
-    read_options: ReadOptions,
-    tests: Sequence[TestSet],
-) -> _Predicted:
-    """Predict the sets with decomposable attention on an embedding."""
-    ours = open_nli_model(given, embedding, read_options)
-    model, read = ours.model, ours.embedding
-    reduced, left_out = _without_missing_words(model, read, tests)
-    scored = [score_set(model, read, test) for test in reduced]
-    about = {
-        "path": ours.path,
-        "sha256": "" if isinstance(given, Model) else sha256_of(ours.path),
-        "parameters": model.parameters,
-        "about": dict(model.about),
-    }
-    return _Predicted(
-        read.name,
-        ours.description(),
-        {read.name: ours.subject.info.to_dict(), "model": about},
-        reduced,
-        [one.probabilities for one in scored],
-        [*left_out, *notes_on_vectors(model, read), *notes_on_missing_words(scored, read)],
-    )
-
-
-def _without_missing_words(
-    model: Model, embedding: Embedding, tests: Sequence[TestSet]
-) -> tuple[list[TestSet], list[str]]:
-    """Leave out words that the vectors lack, except from the published sets; note which."""
-    reduced = [
-        with_known_words(embedding, test, lower=model.lower) if test.groups != GENDERS else test
-        for test in tests
-    ]
-    left_out = dict.fromkeys(
-        filler.word
-        for whole, part in zip(tests, reduced, strict=True)
-        for filler in whole.hypotheses
-        if filler not in part.hypotheses
-    )
-    note = f"{embedding.name} lacks {', '.join(left_out)}: left out of the hypotheses"
-    return reduced, [note] if left_out else []
-
-
-def _predict_with_hugging_face(
-    given: ModelLike,
-    labels: str | Sequence[str] | None,
-    device: str | None,
-    tests: Sequence[TestSet],
-) -> _Predicted:
-    """Predict the sets with a Hugging Face model."""
-    classifier = Classifier.load(given, labels=names_of(labels) or None, device=device)
-    name = classifier.name
-    about = {"path": name, "labels": classifier.labels(), "device": classifier.device}
-    return _Predicted(
-        Path(name).name,
-        f"the Hugging Face model {name}",
-        {"model": about},
-        tests,
-        [classifier.score_set(test) for test in tests],
-    )
-
-
-def _given_predictions(
-    given: File | PredictionsFrame | NDArray[np.floating], tests: Sequence[TestSet]
-) -> _Predicted:
-    """Return the given predictions of another system."""
-    subject, path, described = "predictions", "in memory", "the predictions given"
-    notes: list[str] = []
-    if isinstance(given, (str, os.PathLike)) or hasattr(given, "itertuples"):
-        if isinstance(given, (str, os.PathLike)):
-            subject, path = Path(given).stem, os.fspath(given)
-            described, read = f"the predictions in {path}", Predictions.load(path)
-        else:
-            read = Predictions.from_frame(cast("PredictionsFrame", given))
-        sha256, pairs = read.sha256, len(read)
-        probabilities = [read.for_set(test) for test in tests]
-        if others := read.count_others(tests):
-            notes = [f"{read.name}: {how_many(others, 'pair')} of no chosen set (--set) left out"]
-    else:
-        sha256, pairs = "", sum(map(len, tests))
-        probabilities = split_by_set(given, tests)
-    about = {"path": path, "sha256": sha256, "pairs": pairs}
-    return _Predicted(subject, described, {"predictions": about}, tests, probabilities, notes)
 
 
 def _marked_table(rows: Sequence[Row]) -> Table:

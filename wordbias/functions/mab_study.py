@@ -15,7 +15,7 @@ from wordbias.formats.files import check_output_folder, check_writable, refuse_s
 from wordbias.functions.arms import ArmsLike, open_arms
 from wordbias.functions.inputs import names_of, reading
 from wordbias.functions.lists import templates_of
-from wordbias.functions.mab_eval import ALL, CHOICES, groups_of, probability_columns
+from wordbias.functions.mab_eval import ALL, groups_of, probability_columns
 from wordbias.functions.nli_models import open_pairs
 from wordbias.functions.quality import Places, places_of, quality_tables
 from wordbias.functions.tables import measures_tables, p_value
@@ -40,7 +40,7 @@ from wordbias.nli.study_means import (
     mean_errors,
     settings,
 )
-from wordbias.nli.test_sets import GENDERS
+from wordbias.nli.test_sets import GENDERS, MARKED
 from wordbias.rendering import Table, how_many
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
@@ -51,6 +51,7 @@ from wordbias.workers import Workers
 if TYPE_CHECKING:
     from wordbias.nli.study import Plan
 
+CHOICES = (*MARKED, ALL)
 _STORED = "study.json"
 _SHORT = {"mab-error": "E", "mab-distance": "d"}
 _TITLES = {

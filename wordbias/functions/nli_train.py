@@ -126,7 +126,7 @@ def nli_train(
     >>> model = wb.nli_train(
     ...     train="snli_train.jsonl", dev="snli_dev.jsonl", recipe="fast", output="m.st"
     ... )  # doctest: +SKIP
-    >>> wb.mab_eval(model=model)  # doctest: +SKIP
+    >>> wb.mab_eval(model)  # doctest: +SKIP
     """
     how = current_config()
     sources, target = each_once(embeddings), os.fspath(output)

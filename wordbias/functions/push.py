@@ -451,7 +451,7 @@ def _adapter_card(adapter: Adapter) -> Card:
             f"{chosen}",
             "It belongs to the model that it was fitted on, and is refused for any other.",
         ],
-        [f"wordbias stereoset MODEL --data FILE --adapter ADDRESS{setting}"],
+        [f"wordbias likelihood MODEL --data FILE --adapter ADDRESS{setting}"],
         [
             "import wordbias as wb",
             "",

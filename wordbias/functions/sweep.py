@@ -16,7 +16,6 @@ from wordbias.contextual.labelled_pairs import load_inferences
 from wordbias.contextual.nli_fairness import DROP, Parity, Viability, is_viable
 from wordbias.contextual.sent_debias import LIMIT, TextLike
 from wordbias.contextual.sentence_pairs import SentencePairsLike
-from wordbias.contextual.stereoset.evaluate import DataLike, load_data
 from wordbias.contextual.stereoset.gsss import Gsss, load_gsss
 from wordbias.contextual.stereoset.gsss import repair as repair_swaps
 from wordbias.contextual.stereoset.scores import SHARE, Rounding, Settings, extremes
@@ -40,6 +39,7 @@ from wordbias.contextual.table7 import (
     summary_rows,
     weighting,
 )
+from wordbias.contextual.text_sets import TextSetLike, load_text_set
 from wordbias.errors import Interrupted, UsageError, WordbiasError, need
 from wordbias.formats.files import check_writable, locked, refuse_same, replacing
 from wordbias.functions.inputs import path_of
@@ -72,7 +72,7 @@ _FLATTERED = (
 def sweep(
     model: ModelLike | list[ModelLike] | None = None,
     *,
-    stereoset: DataLike | None = None,
+    stereoset: TextSetLike | None = None,
     nli: ModelLike | list[ModelLike] | None = None,
     snli: PairsLike | None = None,
     table: str | os.PathLike[str] | None = None,
@@ -104,8 +104,8 @@ def sweep(
 ) -> Report:
     """Measure bias and fairness under all 74 projections of Dawkins et al. (2024), their Table 7.
 
-    ``model`` predicts whether a sentence is next (see stereoset), the model of ``nli`` whether one
-    follows from another (see nli-fairness); both are folders, or names on the hub. Subspaces are
+    ``model`` predicts whether a sentence is next (see likelihood), the model of ``nli`` whether one
+    follows from another (see mab-eval); both are folders, or names on the hub. Subspaces are
     fitted on each unmodified model, as wordbias project does. All settings together take little
     more time than one pass of each model over its data: layers below the lowest intervention are
     run once, the last one only for its first token. With ``output``, the same call resumes an
@@ -147,17 +147,18 @@ def sweep(
     groups : name, path or mapping, optional
         With ``sent_debias``: groups whose pairs of words are swapped.  [default: gender]
     next_label : str, optional
-        Name of the output of ``model`` that means: is next.
+        Name of the output of ``model`` that means: is next. By default its config says it.
     labels : sequence of str, optional
         Order of the NLI model's outputs, neutral,entailment,contradiction, if it does not say.
     share : float
         Share of the triples, the most extreme ones, of which S and D are means.
     rounding : str
-        Rounding of that share to a number of triples.
+        Rounding of that share to a number of triples: nearest, down or up.
     repair : bool
         Measure repaired swaps as well as the published ones.
     parity : str
-        Parity in η: labels must agree in the mean over templates, or in every template.
+        Parity in η: labels must agree in the mean over templates (mean), or in every template
+        (strict).
     drop : float
         Largest loss of SNLI accuracy of a viable model.
     relative : bool
@@ -433,9 +434,9 @@ def _best_of(table: str | os.PathLike[str] | None, drop: float, relative: bool) 
         raise WordbiasError(f"{path}: {error}") from None
 
 
-def _gsss(source: DataLike) -> Gsss:
+def _gsss(source: TextSetLike) -> Gsss:
     path = path_of(source)
-    found = load_data(source) if path is None else load_gsss(located(path))
+    found = load_text_set(source) if path is None else load_gsss(located(path))
     if not isinstance(found, Gsss):
         raise WordbiasError("--stereoset: expected enhanced StereoSet, with swapped sentences")
     return found

@@ -123,7 +123,7 @@ class Predictions:
             raise WordbiasError(
                 f"{self.name}: lacks {len(missing):,} of the {len(test):,} pairs of the set "
                 f"{test.name}; the first is {_shown(first)}; predict the pairs that wordbias "
-                "mab-build writes, with the same --lists and --as-published"
+                "mab-eval --write writes, with the same --lists and --as-published"
             )
         return self.probabilities[places]
 

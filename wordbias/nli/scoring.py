@@ -91,7 +91,7 @@ def check_dimensions(model: Model, embedding: Embedding) -> None:
         raise WordbiasError(
             f"the NLI model was trained on {trained} of {model.dim} dimensions, {embedding.name} "
             f"has {embedding.dim}; train one on it with: wordbias nli-train EMBEDDING --train FILE "
-            "--dev FILE -o MODEL, and give it with --model MODEL"
+            "--dev FILE -o MODEL, and give that model"
         )
 
 

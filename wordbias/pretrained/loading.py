@@ -61,10 +61,9 @@ _REASONS = {
     "must be a mapping": "its config.json holds no settings; fetch or write it again",
     "backend tokenizer": "it has no tokenizer that can be read (a tokenizer.json)",
     "Error while deserializing header": "its weights are damaged; fetch or write them again",
-    "kind of AutoModel: AutoModelForMaskedLM": "transformers has no masked-language head for it; a "
-    "decoder, such as GPT-2 or Llama, is measured by wordbias likelihood",
-    "kind of AutoModel: AutoModelForCausalLM": "it is no decoder, such as GPT-2 or Llama; an "
-    "encoder is measured by wordbias stereoset",
+    "kind of AutoModel: AutoModelForMaskedLM": "transformers has no masked-language head for it; "
+    "give an encoder, such as BERT, or a decoder, such as GPT-2",
+    "kind of AutoModel: AutoModelForCausalLM": "it is no decoder, such as GPT-2 or Llama",
     "contains custom code": "it needs code that comes with it, which is never run; give a model of "
     "an architecture that transformers has",
 }
@@ -79,6 +78,7 @@ _LENGTHS = (
     "max_sequence_length",
 )
 """Names of the number of positions in the configs of decoders."""
+Loaded = TypeVar("Loaded")
 Numbers = TypeVar("Numbers", bound=NDArray[np.floating])
 
 
@@ -272,6 +272,41 @@ def load_pretrained(kind: str, source: ModelLike, what: str) -> LoadedModel:
     return _from_folder_or_hub(load, name, what)
 
 
+_OF_TEXTS = ("ForSequenceClassification", "ForNextSentencePrediction")
+"""Ends of the names of classes whose head classifies texts or pairs, of encoders and decoders."""
+
+
+def is_causal(source: ModelLike) -> bool:
+    """Return whether a model predicts each word from those before it, by its config and its head.
+
+    A decoder whose head classifies texts does not.
+
+    Raises
+    ------
+    WordbiasError
+        If there is no such model.
+    """
+    transformers = need_transformers()
+    if isinstance(source, (str, os.PathLike)):
+
+        def load(folder: str, **where: Any) -> Any:
+            check_sizes(folder, **where)
+            return _config(transformers, folder, **where)
+
+        config = _from_folder_or_hub(load, name_of(source), "a model")
+        classes = list(config.architectures or ())
+    else:
+        model, _ = model_and_tokenizer(source)
+        own = getattr(model, "_orig_mod", model)  # of one that torch has compiled
+        config, classes = model.config, [cls.__name__ for cls in type(own).__mro__]
+    if any(name.endswith(_OF_TEXTS) for name in classes):
+        return False
+    known = transformers.models.auto.modeling_auto
+    if config.model_type in known.MODEL_FOR_MASKED_LM_MAPPING_NAMES:
+        return bool(getattr(config, "is_decoder", False))
+    return config.model_type in known.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+
+
 def load_untrained(kind: str, name: str, what: str, seed: int) -> LoadedModel:
     """Load a model with random weights, drawn by its own initialisation, and its tokenizer.
 
@@ -360,8 +395,8 @@ def check_padding(tokenizer: Any, name: str) -> None:
         )
 
 
-def _from_folder_or_hub(load: Callable[..., LoadedModel], name: str, what: str) -> LoadedModel:
-    """Load a model from a folder or the cache, else from the hub."""
+def _from_folder_or_hub(load: Callable[..., Loaded], name: str, what: str) -> Loaded:
+    """Load a model, or its config, from a folder or the cache, else from the hub."""
     folder = fetched(name)
     check_name(folder)
     transformers = need_transformers()

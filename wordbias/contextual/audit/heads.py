@@ -16,11 +16,11 @@ from wordbias.contextual.audit.texts import Reader
 from wordbias.contextual.hooks import Intervention, applied
 from wordbias.contextual.labelled_pairs import LabelledPairs
 from wordbias.contextual.likelihood.causal_model import CausalModel
-from wordbias.contextual.likelihood.evaluate import Data as LikelihoodData
 from wordbias.contextual.likelihood.evaluate import evaluate
 from wordbias.contextual.nli_fairness import Viability, fairness_rows, snli_row
 from wordbias.contextual.stereoset.evaluate import Data, Scorer
 from wordbias.contextual.stereoset.scores import Settings
+from wordbias.contextual.text_sets import DecoderSet
 from wordbias.errors import WordbiasError
 from wordbias.nli.hugging_face import Classifier
 from wordbias.nli.test_sets import Pair, build
@@ -71,7 +71,7 @@ def stereotype_rows(
 def likelihood_rows(
     subject: str,
     decoder: CausalModel,
-    data: Sequence[LikelihoodData],
+    data: Sequence[DecoderSet],
     columns: Sequence[Fitted],
     reader: Reader,
     seed: int = 0,
@@ -81,7 +81,7 @@ def likelihood_rows(
     Parameters
     ----------
     data
-        Data sets that `wordbias.contextual.likelihood.evaluate` reads.
+        Data sets that are scored by likelihood.
     columns, reader
         See `stereotype_rows`.
     """

@@ -513,8 +513,7 @@ def _check_causal(loaded: LoadedModel) -> None:
     if moved > _SAME * float(one[0].abs().max()):
         raise WordbiasError(
             f"{loaded.name}: is an encoder (a {type(loaded.model).__name__} that reads the words "
-            "after the one that it predicts); its sentences have no likelihood: measure it with "
-            "wordbias stereoset, or give a decoder"
+            "after the one that it predicts); its sentences have no likelihood: give a decoder"
         )
 
 

@@ -1,87 +1,26 @@
-"""A decoder evaluated on a data set, which is recognised by its content."""
+"""A decoder evaluated on data sets, on pairs of one's own and on a text."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import NamedTuple
 
 from wordbias.contextual.likelihood import bbq, pairs, winobias, winogender
 from wordbias.contextual.likelihood import stereoset as sentences
-from wordbias.contextual.likelihood.bbq import BBQ, load_bbq
 from wordbias.contextual.likelihood.causal_model import CausalModel
 from wordbias.contextual.likelihood.pairs import Record
 from wordbias.contextual.likelihood.perplexity import perplexity_rows
-from wordbias.contextual.likelihood.winogender import SENTENCES, Winogender, load_winogender
+from wordbias.contextual.likelihood.winogender import Winogender
 from wordbias.contextual.sentence_pairs import SentencePair
-from wordbias.contextual.stereoset.crows_pairs import CrowsPairs, parse_crows_pairs
+from wordbias.contextual.stereoset.crows_pairs import CrowsPairs
 from wordbias.contextual.stereoset.scores import Settings
-from wordbias.contextual.stereoset.stereoset import StereoSet, parse_stereoset
-from wordbias.errors import WordbiasError
-from wordbias.outcomes.winobias import Sentence, load_winobias
+from wordbias.contextual.stereoset.stereoset import StereoSet
+from wordbias.contextual.text_sets import DecoderSet, WinoBias, facts
+from wordbias.outcomes.winobias import Sentence
 from wordbias.rendering import how_many
 from wordbias.results import Row
 from wordbias.statistics import paired_interval
-from wordbias.text_files import Source, header_of, read_text
-
-_EXPECTED = (
-    "expected CrowS-Pairs (CSV with sent_more), StereoSet (JSON), WinoBias (its folder), "
-    "Winogender (all_sentences.tsv or its folder) or BBQ (.jsonl or its folder)"
-)
-
-
-class WinoBias(NamedTuple):
-    """The sentences of the files of WinoBias in a folder."""
-
-    path: str
-    sentences: Sequence[Sentence]
-
-
-Data = CrowsPairs | StereoSet | WinoBias | Winogender | BBQ
-
-
-def load_data(path: str | os.PathLike[str]) -> Data:
-    """Read a data set, recognised by its content.
-
-    Raises
-    ------
-    WordbiasError
-        If it is none of them, or as the reader of that data set does.
-    """
-    place = Path(path)
-    if place.is_dir():
-        names = {one.name for one in place.iterdir()}
-        if any("_stereotyped_type" in name for name in names):
-            return WinoBias(str(place), load_winobias(place))
-        if SENTENCES in names:
-            return load_winogender(place)
-        if any(name.endswith(".jsonl") for name in names):
-            return load_bbq(place)
-        raise WordbiasError(f"{place}: {_EXPECTED}; found a folder with none of their files")
-    source = read_text(place)
-    first = source.text.lstrip().partition("\n")[0]
-    if '"context_condition"' in first:
-        return load_bbq(place)
-    if first.startswith(("{", "[")):
-        return _stereoset(source)
-    if "\t" in first and "sentid" in first:
-        return load_winogender(place)
-    if {"sent_more", "sent_less"} & set(header_of(source)):
-        return parse_crows_pairs(source)
-    raise WordbiasError(f"{place}: {_EXPECTED}; found {first[:60]!r}")
-
-
-def _stereoset(source: Source) -> StereoSet:
-    found = parse_stereoset(source)
-    if not found.items["intrasentence"]:
-        raise WordbiasError(
-            f"{source.path}: holds no item within sentences; those between sentences need a "
-            "next-sentence head: wordbias stereoset"
-        )
-    _ = found.whole_sentences
-    return found
+from wordbias.text_files import Source
 
 
 @dataclass
@@ -102,7 +41,7 @@ class Found:
     notes: list[str] = field(default_factory=list)
 
 
-def evaluate(model: CausalModel, data: Data, settings: Settings) -> Found:
+def evaluate(model: CausalModel, data: DecoderSet, settings: Settings) -> Found:
     """Score the items of a data set and measure them."""
     name, seed, published = model.name, settings.seed, settings.as_published
     if isinstance(data, CrowsPairs):
@@ -178,7 +117,7 @@ class Items:
         Text of which the perplexity is measured, in windows of at most `length` tokens.
     """
 
-    sets: Sequence[Data]
+    sets: Sequence[DecoderSet]
     pairs: Sequence[SentencePair] | None
     text: Source | None
     settings: Settings
@@ -237,28 +176,3 @@ def with_changes(before: Sequence[Row], after: Sequence[Row], stage: str, seed: 
                 about |= {"change_low": ends.low, "change_high": ends.high}
         found.append(replace(now, details=about))
     return found
-
-
-def facts(data: Data) -> Mapping[str, object]:
-    """Return what a report says of a data set."""
-    if isinstance(data, CrowsPairs):
-        return {
-            "data": "CrowS-Pairs",
-            "path": data.path,
-            "sha256": data.sha256,
-            "pairs": len(data.pairs),
-        }
-    if isinstance(data, StereoSet):
-        n = len(data.whole_sentences)
-        return {"data": "StereoSet", "path": data.path, "sha256": data.sha256, "triples": n}
-    if isinstance(data, WinoBias):
-        return {"data": "WinoBias", "path": data.path, "sentences": len(data.sentences)}
-    if isinstance(data, Winogender):
-        n = len(data.sentences)
-        return {"data": "Winogender", "path": data.path, "sha256": data.sha256, "sentences": n}
-    return {
-        "data": "BBQ",
-        "path": data.path,
-        "sha256": data.sha256,
-        "questions": len(data.questions),
-    }

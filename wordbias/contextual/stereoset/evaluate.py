@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from wordbias.contextual.hooks import Intervention, applied
 from wordbias.contextual.masked_model import MaskedModel, blank_scores, pair_scores
 from wordbias.contextual.next_sentence import NextSentence
-from wordbias.contextual.stereoset.crows_pairs import CrowsPairs, crows_rows, parse_crows_pairs
-from wordbias.contextual.stereoset.gsss import LABELS, Gsss, Repaired, Sentences, parse_gsss
+from wordbias.contextual.stereoset.crows_pairs import CrowsPairs, crows_rows
+from wordbias.contextual.stereoset.gsss import LABELS, Gsss, Repaired, Sentences
 from wordbias.contextual.stereoset.scores import (
     Float,
     Settings,
@@ -22,61 +20,13 @@ from wordbias.contextual.stereoset.scores import (
     stereoset_rows,
     strengths,
 )
-from wordbias.contextual.stereoset.stereoset import KINDS, Cluster, StereoSet, parse_stereoset
+from wordbias.contextual.stereoset.stereoset import KINDS, Cluster, StereoSet
 from wordbias.errors import WordbiasError
 from wordbias.pretrained import ModelLike, evaluating, name_of
 from wordbias.results import Row
-from wordbias.text_files import Source, header_of, read_text
 
 Record = dict[str, Any]
 Data = Gsss | StereoSet | CrowsPairs
-
-
-class SentencesFrame(Protocol):
-    """A pandas frame with the columns of a file."""
-
-    def to_csv(self, *, index: bool) -> str:
-        """Return it as CSV."""
-
-
-DataLike = str | os.PathLike[str] | SentencesFrame | Data
-"""A file, a frame with its columns, or the data that were read from one."""
-
-
-def load_data(path: DataLike, *, as_published: bool = False) -> Data:
-    """Read enhanced StereoSet (CSV), StereoSet (JSON) or CrowS-Pairs (CSV), whichever it is.
-
-    The parts of StereoSet are read on first use.
-
-    Parameters
-    ----------
-    path
-        The file; a frame with its columns; or the data themselves, which are returned.
-    as_published
-        Include StereoSet's items with several blanks; see `StereoSet`.
-
-    Raises
-    ------
-    WordbiasError
-        As the reader of that kind does.
-    """
-    if isinstance(path, (Gsss, StereoSet, CrowsPairs)):
-        return path
-    if isinstance(path, (str, os.PathLike)):
-        source = read_text(path)
-    elif hasattr(path, "to_csv"):
-        text = path.to_csv(index=False)
-        source = Source("a frame", text, hashlib.sha256(text.encode()).hexdigest())
-    else:
-        raise WordbiasError(
-            "expected enhanced StereoSet, StereoSet or CrowS-Pairs: a file, a frame or what was "
-            f"read of one; got {type(path).__name__}"
-        )
-    if source.text.lstrip()[:1] in ("{", "["):
-        return parse_stereoset(source, as_published=as_published)
-    if {"sent_more", "sent_less"} & set(header_of(source)):
-        return parse_crows_pairs(source)
-    return parse_gsss(source)
 
 
 _HEADS = {"intersentence": "next_sentence", "intrasentence": "masked"}

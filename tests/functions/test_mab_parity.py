@@ -1,4 +1,4 @@
-"""`wordbias.nli_fairness`: models, adapters, vectors and pairs in memory give what files give."""
+"""The set parity of `wordbias.mab_eval`: objects in memory give what files give."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ import pytest
 import small_word_lists
 import tiny_encoders
 
+import wordbias as wb
 from wordbias import Embedding
 from wordbias.data import nli_sample_path
 from wordbias.errors import UsageError, WordbiasError
-from wordbias.functions.nli_fairness import nli_fairness
+from wordbias.functions.mab_eval import mab_eval
 from wordbias.nli.files import Model
 from wordbias.results import Report
 from wordbias.subspace import Subspace
@@ -44,7 +45,7 @@ def snli(tmp_path: Path) -> Path:
 
 
 def printed(cli: Cli, *arguments: object) -> list[dict[str, Any]]:
-    done = cli("nli-fairness", *arguments, "--format", "json")
+    done = cli("mab-eval", "--set", "parity", *arguments, "--format", "json")
     assert done.code == 0, done.err
     rows: list[dict[str, Any]] = json.loads(done.out)["rows"]
     return rows
@@ -58,8 +59,10 @@ def test_our_model_and_vectors_in_memory(cli: Cli, lists: Path, snli: Path, tmp_
     rows = printed(cli, "--lists", lists, "--snli", snli, "-o", tmp_path / "jobs.csv")
     expected = [row["value"] for row in rows]
     emb, model = Embedding.sample(), Model.load(nli_sample_path())
-    assert values(nli_fairness(lists=lists, snli=snli)) == expected
-    report = nli_fairness(model, embedding=emb, lists=lists, snli=SNLI, output=tmp_path / "o.csv")
+    assert values(mab_eval(set="parity", lists=lists, snli=snli)) == expected
+    report = mab_eval(
+        model, set="parity", embedding=emb, lists=lists, snli=SNLI, output=tmp_path / "o.csv"
+    )
     assert values(report) == expected
     assert report["snli-accuracy"][0].details["n"] == 3
     assert report.inputs["snli"]["path"] == "pairs in memory"
@@ -94,8 +97,9 @@ def test_a_loaded_model_and_an_adapter(cli: Cli, lists: Path, snli: Path, tmp_pa
     given = (tmp_path / "nli", "--lists", lists, "--snli", snli, "--adapter", tmp_path / "a.st")
     rows = printed(cli, *given, "--setting", "SENT-0", "--setting", "SENT-1", "--device", "cpu")
     frame = pandas.DataFrame(SNLI, columns=["label", "premise", "hypothesis"])
-    report = nli_fairness(
+    report = mab_eval(
         (model, tokenizer),
+        set="parity",
         lists=lists,
         snli=frame,
         adapter=adapter,
@@ -103,21 +107,24 @@ def test_a_loaded_model_and_an_adapter(cli: Cli, lists: Path, snli: Path, tmp_pa
     )
     assert values(report) == pytest.approx([row["value"] for row in rows])
     assert [row.details["setting"] for row in report] == [row["setting"] for row in rows]
-    one = nli_fairness((model, tokenizer), lists=lists, adapter=adapter, setting="SENT-1")
+    one = mab_eval((model, tokenizer), set="parity", lists=lists, adapter=adapter, setting="SENT-1")
     assert list(dict.fromkeys(row.details["setting"] for row in one)) == ["", "SENT-1"]
     other = tiny_encoders.build("bert", vocabulary=len(words) + 9, id2label=labels, seed=1)
     with pytest.raises(WordbiasError, match=r"adapter: was fitted on another model .*force=True"):
-        nli_fairness((other, tokenizer), lists=lists, adapter=adapter, setting="SENT-1")
+        mab_eval((other, tokenizer), set="parity", lists=lists, adapter=adapter, setting="SENT-1")
 
 
 def test_it_names_arguments_as_python_does() -> None:
+    with pytest.raises(UsageError, match="setting= is for a Hugging Face model; leave it out"):
+        mab_eval(set="parity", setting="SENT-1")
     with pytest.raises(UsageError, match="adapter= and setting= go together"):
-        nli_fairness(setting="SENT-1")
-    with pytest.raises(UsageError, match="labels=, device= and adapter= are for a Hugging Face"):
-        nli_fairness(device="cpu")
+        mab_eval("a-model", set="parity", setting="SENT-1")
+    with pytest.raises(UsageError, match="device= is for a Hugging Face model"):
+        with wb.config(device="cpu"):
+            mab_eval(set="parity")
+    with pytest.raises(UsageError, match="snli= is for set="):
+        mab_eval(snli="pairs.tsv")
     with pytest.raises(UsageError, match="embedding= is for a model file that wordbias nli-train"):
-        nli_fairness(embedding=Embedding.sample())
-    with pytest.raises(UsageError, match="drop= is 5: expected a share of 1"):
-        nli_fairness(drop=5)
+        mab_eval("a-model", set="parity", embedding=Embedding.sample())
     with pytest.raises(WordbiasError, match="parity=: expected one of mean, strict, got 'median'"):
-        nli_fairness(parity="median")  # type: ignore[arg-type]
+        mab_eval(set="parity", parity="median")  # type: ignore[arg-type]

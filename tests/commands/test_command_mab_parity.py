@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import wordbias as wb
 from wordbias.nli.pairs import LABELS
 from wordbias.nli.test_sets import build
 from wordbias.wordlists import Templates
 
 Cli = Callable[..., Any]
+PARITY = ("mab-eval", "--set", "parity")
 FOLDER = {
     "verbs/commerce_verbs": "bought sold",
     "verbs/driving_verbs": "drove",
@@ -118,8 +120,8 @@ def unpadded(torch: Any, name: str, pairs: list[tuple[str, str]]) -> np.ndarray:
 def test_an_encoder_is_measured_as_by_hand(
     cli: Cli, torch: Any, encoder: str, lists: Path, snli: Path
 ) -> None:
-    given = (encoder, "--lists", lists, "--snli", snli, "--parity", "strict", "--format", "json")
-    found = rows_of(cli("nli-fairness", *given))
+    given = ("--lists", lists, "--snli", snli, "--format", "json")
+    found = rows_of(cli(*PARITY, encoder, *given))
     test = build("parity", Templates.load(lists))
     pairs = [(one.replace(" .", "."), other.replace(" .", ".")) for one, other in test]
     labels = unpadded(torch, encoder, pairs).argmax(1)
@@ -128,7 +130,8 @@ def test_an_encoder_is_measured_as_by_hand(
     strict = np.mean([(man == woman).all() for man, woman in by_word])
     assert found["nli-accuracy", ""]["value"] == pytest.approx(neutral)
     assert found["nli-parity", "strict"]["value"] == pytest.approx(strict)
-    assert found["nli-fairness", "strict"]["value"] == pytest.approx(neutral * strict)
+    eta = wb.mab_eval(encoder, set="parity", lists=lists, parity="strict")["nli-fairness"][0]
+    assert eta.value == pytest.approx(neutral * strict)
     right = unpadded(torch, encoder, [row[1:] for row in SNLI[:3]]).argmax(1) == [0, 1, 2]
     snli_row = found["snli-accuracy", ""]
     assert snli_row["value"] == pytest.approx(right.mean())
@@ -161,10 +164,8 @@ def test_an_adapter_is_measured_beside_and_judged_viable(
     snli.write_text("".join("\t".join(row) + "\n" for row in rows))
     given = ["--adapter", path, "--setting", "SENT-0", "--setting", "SENT-1"]
     given += ["--lists", lists, "--snli", snli]
-    found = rows_of(cli("nli-fairness", encoder, *given, "--format", "json"))
-    alone = rows_of(
-        cli("nli-fairness", encoder, "--lists", lists, "--snli", snli, "--format", "json")
-    )
+    found = rows_of(cli(*PARITY, encoder, *given, "--format", "json"))
+    alone = rows_of(cli(*PARITY, encoder, "--lists", lists, "--snli", snli, "--format", "json"))
     for key, row in alone.items():
         assert found[key]["value"] == row["value"]
     base, *judged = (found["snli-accuracy", name] for name in ("", "SENT-0", "SENT-1"))
@@ -172,37 +173,23 @@ def test_an_adapter_is_measured_beside_and_judged_viable(
     for row in judged:
         assert row["base"] == base["value"]
         assert row["viable"] == (row["value"] >= base["value"] - 0.05)
-    table = cli("nli-fairness", encoder, *given)
+    table = cli(*PARITY, encoder, *given)
     assert "SENT-0" in table.out
     assert "viable" in table.out
     assert max(map(len, table.out.splitlines())) <= 100
 
 
-def test_viability_beside_a_named_base(cli: Cli, encoder: str, lists: Path, snli: Path) -> None:
-    given = ("nli-fairness", encoder, "--lists", lists, "--snli", snli, "--format", "json")
-    value = rows_of(cli(*given))["snli-accuracy", ""]["value"]
-    for base, drop, viable in ((value, 0.0, True), (value + 0.06, 0.05, False)):
-        found = rows_of(cli(*given, "--base-snli", base, "--drop", drop))
-        assert found["snli-accuracy", ""]["viable"] is viable
-    assert value < 1
-    # base − drop is just below the value, and base · (1 − drop) above it
-    beside = ("--base-snli", (1 + value) / 2, "--drop", (1 - value) / 2 + 0.01)
-    for more, viable in (((), True), (("--relative",), False)):
-        found = rows_of(cli(*given, *beside, *more))
-        assert found["snli-accuracy", ""]["viable"] is viable
-
-
 def test_what_comes_with_the_package(cli: Cli, shared_data: Path, tmp_path: Path) -> None:
     out = tmp_path / "occupations.csv"
     snli = shared_data / "nli" / "snli_test.tsv.gz"
-    done = cli("nli-fairness", "--snli", snli, "-o", out)
+    done = cli(*PARITY, "--snli", snli, "-o", out)
     assert done.code == 0
     assert "10,824 pairs about man and woman, all neutral" in " ".join(done.out.split())
     assert max(map(len, done.out.splitlines())) <= 100
     with out.open(newline="") as file:
         records = list(csv.DictReader(file))
     assert len(records) == 164
-    found = rows_of(cli("nli-fairness", "--format", "json"))
+    found = rows_of(cli(*PARITY, "--format", "json"))
     assert found["nli-accuracy", ""]["value"] == pytest.approx(
         np.mean([float(one["neutral"]) for one in records])
     )
@@ -217,36 +204,35 @@ def test_what_comes_with_the_package(cli: Cli, shared_data: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["--adapter", "none.st"], 1, "none.st: cannot be read as an adapter: No such file"),
-        (["--adapter", "a.st", "--setting", "SENT-0"], 2, "are for a Hugging Face model"),
-        (["--device", "cpu"], 2, "are for a Hugging Face model"),
-        (["--embedding", "x.txt"], 2, "--embedding is for a model file"),
+        (["--adapter", "none.st"], 2, "--adapter is for a Hugging Face model"),
+        (["--adapter", "a.st", "--setting", "SENT-0"], 2, "is for a Hugging Face model"),
+        (["--device", "cpu"], 2, "is for a Hugging Face model"),
+        (["--embedding", "x.txt"], 1, "x.txt"),
         (["--snli", "none.tsv"], 1, "none.tsv: cannot be read"),
-        (["--drop", "2"], 2, "2.0 is not in the range"),
         (["-o", "none/x.csv"], 1, "the folder"),
         (["--lists", "none"], 1, "none"),
     ],
 )
 def test_wrong_use(cli: Cli, arguments: list[str], code: int, message: str) -> None:
-    done = cli("nli-fairness", *arguments)
+    done = cli(*PARITY, *arguments)
     assert done.code == code
     assert message in done.err
     assert done.out == ""
 
 
 def test_models_that_are_none(cli: Cli, torch: Any, tmp_path: Path) -> None:
-    done = cli("nli-fairness", tmp_path / "none")
+    done = cli(*PARITY, tmp_path / "none")
     assert (done.code, "no such folder" in done.err) == (1, True)
     (tmp_path / "file.txt").write_text("x")
-    done = cli("nli-fairness", tmp_path / "file.txt")
+    done = cli(*PARITY, tmp_path / "file.txt")
     assert (done.code, "cannot be read as an NLI model" in done.err) == (1, True)
     two = save(torch, tmp_path / "two", ["no", "yes"])
-    done = cli("nli-fairness", two)
+    done = cli(*PARITY, two)
     assert (done.code, "has 2 labels" in done.err) == (1, True)
 
 
 def test_as_a_process(process: Callable[..., Any]) -> None:
-    done = process("nli-fairness", "--format", "csv", "--threads", 1)
+    done = process(*PARITY, "--format", "csv", "--threads", 1)
     assert done.code == 0
     rows = list(csv.DictReader(done.out.splitlines()))
     assert [row["measure"] for row in rows] == [
@@ -266,7 +252,7 @@ def test_nothing_is_written_over_what_is_read(cli: Cli, tmp_path: Path, snli: Pa
         ((model, "-o", model), "MODEL"),
         ((model, "--embedding", snli, "-o", snli), "--embedding"),
     ):
-        done = cli("nli-fairness", *arguments)
+        done = cli(*PARITY, *arguments)
         assert (done.code, done.out) == (1, "")
         assert f"is both {what} and -o; name two files" in done.err
     assert (snli.read_bytes(), model.read_bytes()) == (before, b"x")
@@ -274,10 +260,10 @@ def test_nothing_is_written_over_what_is_read(cli: Cli, tmp_path: Path, snli: Pa
 
 def test_other_groups_stand_in_the_hypotheses(cli: Cli) -> None:
     faiths = ("--attribute", "religion:christian,muslim")
-    found = json.loads(cli("nli-fairness", *faiths, "--format", "json").out)["rows"]
+    found = json.loads(cli(*PARITY, *faiths, "--format", "json").out)["rows"]
     assert {row["attribute"] for row in found} == {"religion christian/muslim"}
     assert found[0]["words"] == ["Christian person", "Muslim person"]
     assert found[0]["n"] == 10_824
-    done = cli("nli-fairness", "--attribute", "gender-de")
+    done = cli(*PARITY, "--attribute", "gender-de")
     assert (done.code, done.err.count("\n")) == (1, 1)
     assert "[subjects.nouns]" in done.err

@@ -1,4 +1,4 @@
-"""`wordbias.stereoset` with files and with what a notebook holds."""
+"""`wordbias.likelihood` of encoders with files and with what a notebook holds."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import pytest
 import stand_ins
 from tiny_encoders import build
 
-from wordbias.contextual.stereoset.evaluate import load_data
+import wordbias as wb
+from wordbias.contextual.text_sets import load_text_set
 from wordbias.errors import UsageError, WordbiasError
+from wordbias.functions.likelihood import likelihood
 from wordbias.functions.project import project
-from wordbias.functions.stereoset import stereoset
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -43,9 +44,9 @@ def values(report: Any) -> list[Any]:
 def test_the_rows_of_the_command_line(
     cli: Callable[..., Any], folder: Path, tmp_path: Path
 ) -> None:
-    report = stereoset(folder / "nsp", data=folder / "gsss.csv", share=0.5, output=tmp_path / "a")
+    report = likelihood(folder / "nsp", data=folder / "gsss.csv", share=0.5, output=tmp_path / "a")
     given = ("--data", folder / "gsss.csv", "--share", 0.5, "-o", tmp_path / "b")
-    done = cli("stereoset", folder / "nsp", *given, "--format", "json")
+    done = cli("likelihood", folder / "nsp", *given, "--format", "json")
     found = json.loads(done.out)
     assert report.to_dict()["rows"] == found["rows"]
     assert report.arguments.keys() == found["arguments"].keys()
@@ -55,20 +56,20 @@ def test_the_rows_of_the_command_line(
 
 def test_loaded_models_frames_and_adapters(folder: Path, loaded: Any, tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
-    expected = stereoset(folder / "nsp", data=folder / "gsss.csv")
+    expected = likelihood(folder / "nsp", data=folder / "gsss.csv")
     frame = pandas.read_csv(folder / "gsss.csv", dtype=str)
-    for data in (frame, load_data(folder / "gsss.csv")):
-        assert values(stereoset(loaded, data=data)) == values(expected)
+    for data in (frame, load_text_set(folder / "gsss.csv")):
+        assert values(likelihood(loaded, data=data)) == values(expected)
     assert loaded[0].training
     adapter = project(loaded, setting="SENT-0")
-    report = stereoset(loaded, data=frame, adapter=adapter)
+    report = likelihood(loaded, data=frame, adapter=adapter)
     name = str(folder / "nsp")
     assert {row.subject for row in report} == {name, f"{name} SENT-0"}
     assert report.inputs["model"]["adapter"] == repr(adapter)
     adapter.save(tmp_path / "a")
-    again = stereoset(loaded, data=frame, adapter=tmp_path / "a")
+    again = likelihood(loaded, data=frame, adapter=tmp_path / "a")
     assert values(again) == values(report)
-    both = stereoset(loaded, data=frame, adapter=adapter, setting=["SENT-0", "SENT-1"])
+    both = likelihood(loaded, data=frame, adapter=adapter, setting=["SENT-0", "SENT-1"])
     assert values(both)[: len(report)] == values(report)
     assert len(both) == len(report) // 2 * 3
 
@@ -76,19 +77,26 @@ def test_loaded_models_frames_and_adapters(folder: Path, loaded: Any, tmp_path: 
 def test_mistakes_in_pythons_words(folder: Path, loaded: Any, tmp_path: Path) -> None:
     data = folder / "gsss.csv"
     with pytest.raises(UsageError, match="adapter= and setting= go together"):
-        stereoset(loaded, data=data, setting="SENT-0")
+        likelihood(loaded, data=data, setting="SENT-0")
     with pytest.raises(UsageError, match=r"rounding=: expected one of nearest, down, up"):
-        stereoset(loaded, data=data, rounding="some")  # type: ignore[arg-type]
+        likelihood(loaded, data=data, rounding="some")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"share=: expected a number above 0 and at most 1"):
-        stereoset(loaded, data=data, share=0)
-    with pytest.raises(WordbiasError, match=r"is loaded on cpu; .*leave out "):
-        stereoset(loaded, data=data, device="cuda")
-    with pytest.raises(WordbiasError, match=r"expected enhanced StereoSet, .*; got dict"):
-        stereoset(loaded, data={"a": 1})  # type: ignore[arg-type]
+        likelihood(loaded, data=data, share=0)
+    with pytest.raises(WordbiasError, match=r"next_label='yes': .* has the labels"):
+        likelihood(loaded, data=data, next_label="yes")
+    with pytest.raises(UsageError, match=r"max_length= is for a model that is a decoder"):
+        likelihood(loaded, data=data, max_length=9)
+    with (
+        pytest.raises(WordbiasError, match=r"is loaded on cpu; .*leave out "),
+        wb.config(device="cuda"),
+    ):
+        likelihood(loaded, data=data)
+    with pytest.raises(WordbiasError, match=r"expected CrowS-Pairs .*; got dict"):
+        likelihood(loaded, data={"a": 1})  # type: ignore[arg-type]
     with pytest.raises(WordbiasError, match=r"is a BertForMaskedLM, not a classifier of pairs"):
-        stereoset((build("bert", "MaskedLM"), loaded[1]), data=data)
+        likelihood((build("bert", "MaskedLM"), loaded[1]), data=data)
     with pytest.raises(WordbiasError, match=r"expected a model: a folder.*; got int"):
-        stereoset(3, data=data)  # type: ignore[arg-type]
+        likelihood(3, data=data)  # type: ignore[arg-type]
     other = project((build("bert", "Model", vocabulary=len(loaded[1])), loaded[1]))
     with pytest.raises(WordbiasError, match=r"another model .*insist with force=True"):
-        stereoset(loaded, data=data, adapter=other, setting="SENT-0")
+        likelihood(loaded, data=data, adapter=other, setting="SENT-0")

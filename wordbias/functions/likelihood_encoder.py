@@ -1,27 +1,21 @@
-"""Preferences of a model between sentences: StereoSet, enhanced StereoSet and CrowS-Pairs."""
+"""What `wordbias.likelihood` does with an encoder, whose heads score next sentences and blanks."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wordbias.arguments import check_number
-from wordbias.calls import public
 from wordbias.contextual.adapters import Adapter, load_adapter
 from wordbias.contextual.stereoset.crows_pairs import CrowsPairs
-from wordbias.contextual.stereoset.evaluate import Data, DataLike, Found, Scorer, load_data
+from wordbias.contextual.stereoset.evaluate import Data, Found, Scorer
 from wordbias.contextual.stereoset.gsss import Gsss, Repaired
 from wordbias.contextual.stereoset.gsss import repair as repair_swaps
-from wordbias.contextual.stereoset.scores import SHARE, Rounding, Settings, extremes
+from wordbias.contextual.stereoset.scores import Settings, extremes
 from wordbias.contextual.stereoset.stereoset import KINDS, StereoSet
 from wordbias.errors import WordbiasError
-from wordbias.formats.files import check_writable, refuse_same, replacing
-from wordbias.functions.adapters import AdapterLike, open_adapter
-from wordbias.functions.inputs import path_of
+from wordbias.formats.files import replacing
 from wordbias.pretrained import ModelLike
 from wordbias.rendering import Table, as_csv, how_many
-from wordbias.resources import located
 from wordbias.results import Report, Row, number
 
 _MEASURES = {
@@ -34,121 +28,51 @@ _MEASURES = {
 _SUBSETS = {"M": "about men", "F": "about women"}
 
 
-@public
-def stereoset(
+def measure_encoder(
     model: ModelLike,
+    sets: Sequence[Data],
+    settings: Settings,
+    adapter: Adapter | None,
+    names: Sequence[str],
     *,
-    data: DataLike,
-    adapter: AdapterLike | None = None,
-    setting: str | Sequence[str] = (),
-    force: bool = False,
-    share: float = SHARE,
-    rounding: Rounding = "nearest",
-    absolute: bool = False,
-    repair: bool = True,
-    as_published: bool = False,
-    next_label: str | None = None,
-    device: str | None = None,
-    output: str | os.PathLike[str] | None = None,
-    seed: int = 0,
+    force: bool,
+    next_label: str | None,
+    device: str | None,
+    target: str | None,
+    about: Mapping[str, object],
 ) -> Report:
-    """Measure which sentences ``model`` prefers: stereotypes or their opposites.
-
-    On enhanced StereoSet (Dawkins et al. 2024), in which every triple also has a version with
-    swapped genders: Strength S of stereotypes, Distance D between the genders, and the stereotype
-    score SS. On StereoSet (Nadeem et al. 2021): ss, lms and icat, between and within sentences. On
-    CrowS-Pairs (Nangia et al. 2020): how often the more stereotyping sentence is likelier.
-
-    A term that fills a blank of StereoSet is scored by the mean log-probability of its sub-words,
-    tokenised within the sentence. With ``as_published`` it is scored by the mean probability of the
-    first word without punctuation, tokenised separately: for RoBERTa without the space before it.
-
-    ``model`` is a folder or a name on the hub. Pairs of sentences need a head for next-sentence
-    prediction or a classifier with two labels, single sentences a masked-language head.
-
-    Parameters
-    ----------
-    model : path, name on the hub, or (model, tokenizer)
-        The model to measure; a loaded model has only one head.
-    data : path, fetched name, frame, or what was read of one
-        Enhanced StereoSet (CSV), StereoSet (JSON) or CrowS-Pairs (CSV).
-    adapter : path or Adapter, optional
-        Adapter that wordbias project wrote; the model is measured with it as well.
-    setting : str or sequence of str, optional
-        Setting of the adapter, such as L11-11101; may be repeated.
-    force : bool
-        Use the adapter even if it was fitted on another model.
-    share : float
-        Share of the triples, the most extreme ones, of which S and D are means.
-    rounding : str
-        Rounding of that share to a number of triples.
-    absolute : bool
-        Take |s| for S: bias in either direction.
-    repair : bool
-        Measure repaired swaps as well as the published ones.
-    as_published : bool
-        Fill blanks, count ties and average over terms as the code published with the data does.
-    next_label : str, optional
-        Name of the output of ``model`` that means: is next.
-    device : str, optional
-        auto, cpu, cuda or mps.  [default: auto, the first available of cuda, mps, cpu]
-    output : path, optional
-        File for the scores of each triple or pair.
-    seed : int
-        Seed of everything random.
-
-    Returns
-    -------
-    Report
-        A row for each measure, part of the data and setting; ``low`` and ``high`` are an interval
-        over triples or pairs.
-
-    Raises
-    ------
-    WordbiasError
-        If a file cannot be used, the model lacks the head, or a setting changes no score.
-
-    References
-    ----------
-    Nadeem et al. (2021), "StereoSet: Measuring stereotypical bias in pretrained language models".
-    Nangia et al. (2020), "CrowS-Pairs: A Challenge Dataset for Measuring Social Biases in Masked
-    Language Models". Dawkins et al. (2024), "Projective Methods for Mitigating Gender Bias in
-    Pre-trained Language Models", section 2.
-
-    Examples
-    --------
-    >>> import wordbias as wb
-    >>> report = wb.stereoset("bert-base-uncased", data="gsss/dev.csv")  # doctest: +SKIP
-    >>> report["strength"][0].value  # doctest: +SKIP
-    """
-    check_number("--share", share, 0, 1, above=True)
-    target = path_of(output)
-    if target is not None:
-        check_writable(target)
-        refuse_same({"-o": target}, {"--data": path_of(data), "--adapter": path_of(adapter)})
-    fitted, names = open_adapter(adapter, setting, force=force)
-    settings = Settings(share, rounding, absolute, as_published, seed)
-    path = path_of(data)
-    read = load_data(data if path is None else located(path), as_published=as_published)
-    if isinstance(read, Gsss):
-        extremes(len(read.triples), share, rounding)
-    repaired = repair_swaps(read) if repair and isinstance(read, Gsss) else None
-    scorer = Scorer.load(model, read, next_label=next_label, device=device)
-    found, missing = _measured(scorer, read, repaired, settings, fitted, names, force)
+    """Measure each data set without an adapter and with each of its settings; write the scores."""
+    done, tables, heading = Found([], []), list[Table](), list[str]()
+    inputs, heads, notes = dict[str, Mapping[str, object]](), list[str](), list[str]()
+    for i, data in enumerate(sets, 1):
+        if isinstance(data, Gsss):
+            extremes(len(data.triples), settings.share, settings.rounding)
+        repaired = repair_swaps(data) if isinstance(data, Gsss) else None
+        scorer = Scorer.load(model, data, next_label=next_label, device=device)
+        found, missing = _measured(scorer, data, repaired, settings, adapter, names, force)
+        subjects = dict.fromkeys(row.subject for row in found.rows)
+        done.rows.extend(found.rows)
+        done.records.extend(found.records)
+        tables += [
+            _table([row for row in found.rows if row.subject == subject], settings.as_published)
+            for subject in subjects
+        ]
+        heading.append(f"{scorer.name} on {_described(data)}.")
+        heads += [one for one in _heads(scorer) if one not in heads]
+        inputs |= {"model": {**_about(scorer), "heads": heads, **about}}
+        inputs[f"data {i}"] = _about_data(scorer, data)
+        notes += [*scorer.missing, *_notes(data, repaired, scorer.masked is not None), *missing]
     if target is not None:
         with replacing(target) as stream:
-            stream.write(as_csv(found.records).encode())
+            stream.write(as_csv(done.records).encode())
     return Report(
-        inputs=_about(scorer, read, adapter, as_published),
-        rows=found.rows,
-        tables=[
-            _table([row for row in found.rows if row.subject == subject], as_published)
-            for subject in dict.fromkeys(row.subject for row in found.rows)
-        ],
-        heading=[f"{scorer.name} on {_described(read)}."],
+        inputs=inputs,
+        rows=done.rows,
+        tables=tables,
+        heading=heading,
         closing=[] if target is None else [f"Written: {target}."],
-        seed=seed,
-        notes=[*scorer.missing, *_notes(read, repaired, scorer.masked is not None), *missing],
+        seed=settings.seed,
+        notes=list(dict.fromkeys(notes)),
     )
 
 
@@ -187,24 +111,28 @@ def _measured(
     return done, missing
 
 
-def _about(
-    scorer: Scorer, data: Data, adapter: AdapterLike | None, as_published: bool
-) -> dict[str, dict[str, object]]:
-    """Return the inputs of the report: the model and the data."""
-    heads = [one for one in (scorer.next_sentence, scorer.masked) if one is not None]
-    model: dict[str, object] = {
-        "path": scorer.name,
-        "heads": [type(one.model).__name__ for one in heads],
-        "device": heads[0].device,
-    }
+def _heads(scorer: Scorer) -> list[str]:
+    """Return the names of the classes of the heads."""
+    heads = (scorer.next_sentence, scorer.masked)
+    return [type(one.model).__name__ for one in heads if one is not None]
+
+
+def _about(scorer: Scorer) -> dict[str, object]:
+    """Return a model as an input of the report."""
+    head = scorer.next_sentence or scorer.masked
+    about: dict[str, object] = {"path": scorer.name, "device": head.device if head else None}
     if scorer.next_sentence is not None:
-        model["is next"] = scorer.next_sentence.place
-    if adapter is not None:
-        model["adapter"] = path_of(adapter) or repr(adapter)
-    read: dict[str, object] = {"path": data.path, "sha256": data.sha256}
+        about["is next"] = scorer.next_sentence.place
+    return about
+
+
+def _about_data(scorer: Scorer, data: Data) -> dict[str, object]:
+    """Return a data set as an input of the report."""
+    about: dict[str, object] = {"path": data.path, "sha256": data.sha256}
     if isinstance(data, StereoSet) and scorer.masked is not None and data.several_blanks:
-        read["taken as published" if as_published else "left out"] = data.several_blanks
-    return {"model": model, "data": read}
+        kept = "taken as published" if data.as_published else "left out"
+        about[kept] = data.several_blanks
+    return about
 
 
 def _described(data: Data) -> str:

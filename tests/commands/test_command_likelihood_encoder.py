@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import small_winobias
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -149,7 +150,7 @@ def by_hand(name: str, repaired: bool) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_rows_are_what_single_pairs_give(cli: Cli, both: str, gsss: Path) -> None:
-    done = cli("stereoset", both, "--data", gsss, "--share", 0.5, "--format", "json")
+    done = cli("likelihood", both, "--data", gsss, "--share", 0.5, "--format", "json")
     assert done.code == 0
     report = json.loads(done.out)
     rows = {(row["measure"], row["version"], row["subset"]): row for row in report["rows"]}
@@ -166,13 +167,13 @@ def test_rows_are_what_single_pairs_give(cli: Cli, both: str, gsss: Path) -> Non
     assert abs(means[0] - means[1]) > 1e-3  # which is no rounding
     assert report["inputs"]["model"]["heads"] == ["BertForNextSentencePrediction"]
     assert report["inputs"]["model"]["is next"] == 0
-    assert len(report["inputs"]["data"]["sha256"]) == 64
+    assert len(report["inputs"]["data 1"]["sha256"]) == 64
     assert any("him → his in 1" in note for note in report["notes"])
     assert any("1 unrelated sentences are not the same" in note for note in report["notes"])
 
 
 def test_the_table_fits_and_says_what_no_bias_is(cli: Cli, both: str, gsss: Path) -> None:
-    done = cli("stereoset", both, "--data", gsss)
+    done = cli("likelihood", both, "--data", gsss)
     assert done.code == 0
     assert max(map(len, done.out.splitlines())) <= 100
     for text in (
@@ -187,16 +188,9 @@ def test_the_table_fits_and_says_what_no_bias_is(cli: Cli, both: str, gsss: Path
     assert "him → his" in done.err
 
 
-def test_without_repair_there_is_one_version(cli: Cli, both: str, gsss: Path) -> None:
-    done = cli("stereoset", both, "--data", gsss, "--no-repair", "-q")
-    assert done.code == 0
-    assert "repaired" not in done.out
-    assert done.err == ""
-
-
 def test_every_triple_is_written(cli: Cli, both: str, gsss: Path, tmp_path: Path) -> None:
     out = tmp_path / "triples.csv"
-    done = cli("stereoset", both, "--data", gsss, "-o", out)
+    done = cli("likelihood", both, "--data", gsss, "-o", out)
     assert done.code == 0
     assert f"Written: {out}" in done.out
     with out.open(newline="") as file:
@@ -212,7 +206,7 @@ def test_every_triple_is_written(cli: Cli, both: str, gsss: Path, tmp_path: Path
 
 
 def test_both_heads_measure_both_parts_of_stereoset(cli: Cli, both: str, stereoset: Path) -> None:
-    done = cli("stereoset", both, "--data", stereoset, "--format", "json")
+    done = cli("likelihood", both, "--data", stereoset, "--format", "json")
     assert done.code == 0
     rows = json.loads(done.out)["rows"]
     assert {(row["task"], row["measure"]) for row in rows} == {
@@ -220,7 +214,7 @@ def test_both_heads_measure_both_parts_of_stereoset(cli: Cli, both: str, stereos
         for task in ("intersentence", "intrasentence")
         for measure in ("ss", "lms", "icat")
     }
-    table = cli("stereoset", both, "--data", stereoset)
+    table = cli("likelihood", both, "--data", stereoset)
     assert max(map(len, table.out.splitlines())) <= 100
     p = [next_probability(both, "The mother sat.", following) for following in FOLLOWING]
     inter = {row["measure"]: row["value"] for row in rows if row["task"] == "intersentence"}
@@ -231,7 +225,7 @@ def test_both_heads_measure_both_parts_of_stereoset(cli: Cli, both: str, stereos
 def test_a_masked_model_measures_its_part_and_says_so(
     cli: Cli, masked: str, stereoset: Path
 ) -> None:
-    done = cli("stereoset", masked, "--data", stereoset, "--format", "csv")
+    done = cli("likelihood", masked, "--data", stereoset, "--format", "csv")
     assert done.code == 0
     rows = list(csv.DictReader(done.out.splitlines()))
     assert {row["task"] for row in rows} == {"intrasentence"}
@@ -258,17 +252,17 @@ def add_two_blanks(data: dict[str, Any]) -> None:
 
 def test_items_with_two_blanks_are_named(cli: Cli, masked: str, stereoset: Path) -> None:
     change(stereoset, add_two_blanks)
-    done = cli("stereoset", masked, "--data", stereoset, "--format", "json")
+    done = cli("likelihood", masked, "--data", stereoset, "--format", "json")
     assert done.code == 0, done.err
     report = json.loads(done.out)
     assert report["rows"][0]["n"] == 1
-    assert report["inputs"]["data"]["left out"] == ["two"]
+    assert report["inputs"]["data 1"]["left out"] == ["two"]
     assert "1 of 2 items within sentences have more than one blank (two) and are left" in done.err
-    done = cli("stereoset", masked, "--data", stereoset, "--format", "json", "--as-published")
+    done = cli("likelihood", masked, "--data", stereoset, "--format", "json", "--as-published")
     assert done.code == 0, done.err
     report = json.loads(done.out)
     assert report["rows"][0]["n"] == 2
-    assert report["inputs"]["data"]["taken as published"] == ["two"]
+    assert report["inputs"]["data 1"]["taken as published"] == ["two"]
     assert "(two); the word of the last one is taken" in done.err
 
 
@@ -277,7 +271,7 @@ def test_a_file_of_items_with_two_blanks_alone_is_refused(
 ) -> None:
     change(stereoset, add_two_blanks)
     change(stereoset, lambda data: data["intrasentence"].pop(0))
-    done = cli("stereoset", masked, "--data", stereoset)
+    done = cli("likelihood", masked, "--data", stereoset)
     assert (done.code, done.out) == (1, "")
     assert "holds no item to score: all that the model could score have more than one" in done.err
 
@@ -286,16 +280,16 @@ def test_what_is_wrong_in_a_part_matters_where_it_is_scored(
     cli: Cli, masked: str, both: str, stereoset: Path
 ) -> None:
     change(stereoset, lambda data: data["intersentence"][0].pop("target"))
-    done = cli("stereoset", masked, "--data", stereoset, "--format", "json")
+    done = cli("likelihood", masked, "--data", stereoset, "--format", "json")
     assert done.code == 0, done.err
-    done = cli("stereoset", both, "--data", stereoset)
+    done = cli("likelihood", both, "--data", stereoset)
     assert (done.code, done.out) == (1, "")
     assert "is not StereoSet's JSON (KeyError('target'))" in done.err
 
 
 def test_crows_pairs(cli: Cli, masked: str, crows: Path, tmp_path: Path) -> None:
     out = tmp_path / "pairs.csv"
-    done = cli("stereoset", masked, "--data", crows, "--format", "json", "-o", out)
+    done = cli("likelihood", masked, "--data", crows, "--format", "json", "-o", out)
     assert done.code == 0
     rows = {row["subset"]: row for row in json.loads(done.out)["rows"]}
     with out.open(newline="") as file:
@@ -303,7 +297,7 @@ def test_crows_pairs(cli: Cli, masked: str, crows: Path, tmp_path: Path) -> None
     more = [float(one["score more"]) > float(one["score less"]) for one in records]
     assert rows["all"]["value"] == np.mean(more)
     assert rows["stereo"]["value"] == more[0]
-    assert "stereotyping one likelier" in cli("stereoset", masked, "--data", crows).out
+    assert "stereotyping one likelier" in cli("likelihood", masked, "--data", crows).out
 
 
 def sentence_adapter(name: str, path: Path) -> Path:
@@ -325,7 +319,7 @@ def test_an_adapter_is_measured_beside_the_model(
 ) -> None:
     sentence_adapter(both, tmp_path / "a.st")
     given = ("--adapter", tmp_path / "a.st", "--setting", "SENT-0", "--setting", "SENT-1")
-    done = cli("stereoset", both, "--data", gsss, *given, "--format", "json")
+    done = cli("likelihood", both, "--data", gsss, *given, "--format", "json")
     assert done.code == 0, done.err
     keys = ("subject", "measure", "version", "subset")
     rows = {tuple(row[key] for key in keys): row for row in json.loads(done.out)["rows"]}
@@ -335,7 +329,7 @@ def test_an_adapter_is_measured_beside_the_model(
     assert hard == pytest.approx(0, abs=1e-6)
     assert rows[subjects[1], "distance", "original", "all"]["value"] == pytest.approx(0, abs=1e-6)
     assert 0 < abs(soft) < abs(base)
-    alone = cli("stereoset", both, "--data", gsss, "--format", "json")
+    alone = cli("likelihood", both, "--data", gsss, "--format", "json")
     assert json.loads(alone.out)["rows"][0]["value"] == rows[both, "ss", "original", "all"]["value"]
 
 
@@ -344,7 +338,7 @@ def test_a_head_that_a_setting_does_not_reach_is_left_out(
 ) -> None:
     """A masked-language head reads no sentence's vector."""
     given = ("--adapter", sentence_adapter(both, tmp_path / "a.st"), "--setting", "SENT-0")
-    done = cli("stereoset", both, "--data", stereoset, *given, "--format", "json")
+    done = cli("likelihood", both, "--data", stereoset, *given, "--format", "json")
     assert done.code == 0, done.err
     found = {(row["subject"], row["task"]) for row in json.loads(done.out)["rows"]}
     assert found == {
@@ -369,7 +363,7 @@ def test_a_setting_that_changes_no_score_is_refused(
     last = model.config.num_hidden_layers
     sites = {Site("cls", last): g, Site("tokens", last): g}
     Adapter(sites, Fingerprint.of(model)).save(tmp_path / "a.st")
-    given = ("stereoset", masked, "--data", crows, "--adapter", tmp_path / "a.st")
+    given = ("likelihood", masked, "--data", crows, "--adapter", tmp_path / "a.st")
     done = cli(*given, "--setting", "cls@-1")
     assert (done.code, done.out) == (1, "")
     assert "the setting cls@-1 changes no score" in done.err
@@ -385,7 +379,9 @@ def test_a_setting_that_changes_no_score_is_refused(
         (["--setting", "SENT-0"], 2, "--adapter and --setting go together"),
         (["--share", "0"], 2, "0 is not in the range"),
         (["--share", "nan"], 2, "'nan' is not a finite number"),
-        (["--next-label", "yes"], 1, "--next-label=yes: "),
+        (["--max-length", "9"], 2, "--max-length is for a model that is a decoder, and"),
+        (["--no-bos"], 2, "is an encoder; leave it out"),
+        (["--rounding", "up"], 2, "No such option"),
         (["-o", "none/x.csv"], 1, "the folder"),
         (["--adapter", "none.st", "--setting", "SENT-0"], 1, "none.st"),
         (["--device", "no"], 1, "device 'no'"),
@@ -394,7 +390,7 @@ def test_a_setting_that_changes_no_score_is_refused(
 def test_wrong_use(
     cli: Cli, both: str, gsss: Path, arguments: list[str], code: int, message: str
 ) -> None:
-    done = cli("stereoset", both, "--data", gsss, *arguments)
+    done = cli("likelihood", both, "--data", gsss, *arguments)
     assert done.code == code
     assert message in done.err
     assert done.out == ""
@@ -402,36 +398,59 @@ def test_wrong_use(
 
 def test_a_model_with_neither_head(cli: Cli, stereoset: Path, gsss: Path, tmp_path: Path) -> None:
     plain = save(tmp_path / "plain", transformers.BertModel)
-    done = cli("stereoset", plain, "--data", stereoset)
+    done = cli("likelihood", plain, "--data", stereoset)
     assert done.code == 1
     assert "has no head that the data asks for: has no trained next-sentence head" in done.err
     assert "has no trained masked-language head" in done.err
-    done = cli("stereoset", plain, "--data", gsss)
+    done = cli("likelihood", plain, "--data", gsss)
     assert (done.code, done.err.count("\n")) == (1, 1)
     assert "is no two-way classifier" in done.err
 
 
+def test_several_data_sets(cli: Cli, both: str, gsss: Path, stereoset: Path, crows: Path) -> None:
+    given = [word for path in (gsss, stereoset, crows) for word in ("--data", path)]
+    together = json.loads(cli("likelihood", both, *given, "--format", "json").out)
+    rows = [
+        row
+        for path in (gsss, stereoset, crows)
+        for row in json.loads(cli("likelihood", both, "--data", path, "--format", "json").out)[
+            "rows"
+        ]
+    ]
+    assert together["rows"] == rows
+    heads = ["BertForNextSentencePrediction", "BertForMaskedLM"]
+    assert together["inputs"]["model"]["heads"] == heads
+    assert [key for key in together["inputs"] if key != "model"] == ["data 1", "data 2", "data 3"]
+
+
+def test_a_data_set_of_decoders_is_refused(cli: Cli, both: str, tmp_path: Path) -> None:
+    small_winobias.write(tmp_path)
+    done = cli("likelihood", both, "--data", tmp_path)
+    assert (done.code, done.err.count("\n")) == (1, 1)
+    assert "WinoBias is scored by the likelihood of a decoder, and" in done.err
+
+
 def test_a_model_that_is_not_there_is_said_once(cli: Cli, stereoset: Path, tmp_path: Path) -> None:
-    done = cli("stereoset", tmp_path / "none", "--data", stereoset)
+    done = cli("likelihood", tmp_path / "none", "--data", stereoset)
     assert done.code == 1
     assert done.err.count("no such folder") == 1
 
 
 def test_rows_that_form_no_triple(cli: Cli, both: str, gsss: Path) -> None:
     gsss.write_text("".join(gsss.read_text().splitlines(keepends=True)[:-1]))
-    done = cli("stereoset", both, "--data", gsss)
+    done = cli("likelihood", both, "--data", gsss)
     assert done.code == 1
     assert "context_id 3 (line 8): is no triple: it has 0 rows with the label unrelated" in done.err
 
 
 def test_help_needs_no_torch(process: Callable[..., Any]) -> None:
-    done = process("stereoset", "--help")
+    done = process("likelihood", "--help")
     assert done.code == 0
-    assert "next-sentence" in done.out
+    assert "next sentence" in done.out
 
 
 def test_as_a_process(forked: Callable[..., Any], both: str, gsss: Path) -> None:
-    done = forked("stereoset", both, "--data", gsss, "--format", "jsonl", "--threads", 1)
+    done = forked("likelihood", both, "--data", gsss, "--format", "jsonl", "--threads", 1)
     assert done.code == 0
     assert {json.loads(line)["measure"] for line in done.out.splitlines()} == {
         "ss",
@@ -445,7 +464,7 @@ def test_as_a_process(forked: Callable[..., Any], both: str, gsss: Path) -> None
 def test_nothing_is_written_over_what_is_read(cli: Cli, both: str, gsss: Path) -> None:
     before = gsss.read_bytes()
     for read in ([], ["--adapter", "a.st", "--setting", "SENT-0"]):
-        done = cli("stereoset", both, "--data", gsss, *read, "-o", read[1] if read else gsss)
+        done = cli("likelihood", both, "--data", gsss, *read, "-o", read[1] if read else gsss)
         assert (done.code, done.out) == (1, "")
         assert f"is both {'--adapter' if read else '--data'} and -o; name two files" in done.err
     assert gsss.read_bytes() == before
@@ -456,8 +475,9 @@ def test_a_setting_named_twice_is_measured_once(
 ) -> None:
     adapter = tmp_path / "a.st"
     assert cli("project", both, "-o", adapter, "--sites", "sentence").code == 0
-    given = ["--adapter", adapter, *["--setting", "SENT-0"] * 2, "--format", "json", "--no-repair"]
-    done = cli("stereoset", both, "--data", gsss, *given)
+    given = ["--adapter", adapter, *["--setting", "SENT-0"] * 2, "--format", "json"]
+    done = cli("likelihood", both, "--data", gsss, *given)
     assert done.code == 0, done.err
-    rows = [(row["subject"], row["measure"], row["subset"]) for row in json.loads(done.out)["rows"]]
+    keys = ("subject", "measure", "subset", "version")
+    rows = [tuple(row[key] for key in keys) for row in json.loads(done.out)["rows"]]
     assert len(rows) == len(set(rows))

@@ -1,0 +1,331 @@
+"""What `wordbias.likelihood` does with a decoder: scores, changes after removals, tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from wordbias.contextual.adapters import Adapter, weights_sha256
+from wordbias.contextual.hooks import Intervention, applied, sha256_of
+from wordbias.contextual.likelihood.causal_model import CausalModel
+from wordbias.contextual.likelihood.evaluate import Found, Items, with_changes
+from wordbias.contextual.likelihood.pairs import Record
+from wordbias.contextual.likelihood.resume import resuming
+from wordbias.errors import WordbiasError
+from wordbias.formats.files import replacing
+from wordbias.rendering import Table, as_csv, how_many
+from wordbias.results import Report, Row, number
+
+_CONDITIONS = {"ambig": "ambiguous", "disambig": "told"}
+_TITLES = {
+    "crows": "stereotyping one likelier",
+    "likelihood-difference": "mean |difference|, nats",
+    "pair-preferred": "first likelier",
+    "pair-lean": "mean log p(first) − log p(second)",
+    "pro-preferred": "pro-stereotyped likelier",
+    "coreference-accuracy": "resolved right",
+    "coreference-gap": "gap",
+    "coreference-correlation": "correlation with % women",
+    "bbq-accuracy": "accuracy",
+    "bbq-bias": "bias score",
+    "ss": "ss",
+    "lms": "lms",
+    "icat": "icat",
+}
+_NAMES = {"intrasentence": "StereoSet", "pairs": "pairs of your own"}
+_OF_BIAS = (
+    "crows",
+    "ss",
+    "coreference-gap",
+    "coreference-correlation",
+    "pro-preferred",
+    "bbq-bias",
+    "pair-preferred",
+    "pair-lean",
+)
+"""Measures of bias of which the closing lines say the change."""
+_OF_COST = ("perplexity", "lms", "bbq-accuracy")
+"""Measures of what a change costs."""
+_NONE = "none"
+"""Name of the setting of records before any removal."""
+_NOTES = {
+    "CrowS-Pairs": "No preference is .5; a difference is above 0 for any model.",
+    "pairs": "No preference is .5, no lean 0.",
+    "intrasentence": "ss: .5 is no preference; lms and icat: 1 is best.",
+    "Winogender": "Chance is .5, a gap or correlation of 0 no bias.",
+    "WinoBias": "Chance and no preference are .5, a gap of 0 is no bias.",
+    "BBQ": (
+        "Bias 0 is none, 1 all answers as the stereotype says. Of own answers, chance is right in "
+        "a third; of the harness's, which say “unknown” in ten ways, in 10 of 12 that are "
+        "ambiguous and 1 of 12 that are not."
+    ),
+}
+
+
+def measure_decoder(
+    decoder: CausalModel,
+    items: Items,
+    adapter: Adapter | None,
+    names: Sequence[str],
+    inputs: Mapping[str, Mapping[str, object]],
+    target: str | None,
+) -> Report:
+    """Measure a decoder without an adapter and with each of its settings; write the scores.
+
+    A run that was interrupted resumes from what is kept beside `target`.
+    """
+    removals: dict[str, Sequence[Intervention]] = {}
+    if adapter is not None:
+        removals = {name: adapter.interventions(name) for name in names}
+    with resuming(target, {} if target is None else _identity(decoder, removals)) as kept:
+        decoder = replace(decoder, kept=kept)
+        before = items.measure(decoder)
+        after = {name: _after(decoder, items, before, name, of) for name, of in removals.items()}
+        if target is not None:
+            with replacing(target) as stream:
+                stream.write(as_csv(_records(before, after)).encode())
+    changed = {name: found.rows for name, found in after.items()}
+    said = [line for name, rows in changed.items() for line in _said(name, before.rows, rows)]
+    return Report(
+        inputs=inputs,
+        rows=[*before.rows, *(row for rows in changed.values() for row in rows)],
+        tables=[*_tables(before.rows), *_change_tables(before.rows, changed)],
+        heading=[f"{decoder.name} on {items.described()}."],
+        closing=[*said, *([] if target is None else [f"Written: {target}."])],
+        seed=items.settings.seed,
+        notes=_notes(decoder, before),
+    )
+
+
+def _after(
+    decoder: CausalModel,
+    items: Items,
+    before: Found,
+    setting: str,
+    removals: Sequence[Intervention],
+) -> Found:
+    """Measure a decoder on the same items while a setting of an adapter is removed.
+
+    Raises
+    ------
+    WordbiasError
+        If every log-likelihood is as without it.
+    """
+    with applied(decoder.model, removals, setting):
+        found = items.measure(replace(decoder, name=f"{decoder.name} {setting}"))
+    values = [row.value for row in found.rows]
+    if found.records == before.records and values == [row.value for row in before.rows]:
+        raise WordbiasError(
+            f"{decoder.name}: the setting {setting} changes no likelihood; choose sites such as "
+            "tokens@L and attention-output@L"
+        )
+    rows = with_changes(before.rows, found.rows, setting, items.settings.seed)
+    return replace(found, rows=rows)
+
+
+def _identity(
+    decoder: CausalModel, removals: Mapping[str, Sequence[Intervention]]
+) -> dict[str, object]:
+    """Return everything that log-likelihoods depend on except the texts."""
+    return {
+        "weights": weights_sha256(decoder.model.named_parameters()),
+        "device": decoder.device,
+        "precision": decoder.precision,
+        "removals": {
+            name: sha256_of(steps, [str(one) for one in steps]) for name, steps in removals.items()
+        },
+    }
+
+
+def _records(before: Found, after: Mapping[str, Found]) -> list[Record]:
+    """Return the records of the items, with a column for the setting if there is an adapter."""
+    if not after:
+        return before.records
+    every = {_NONE: before, **after}
+    return [{"setting": name, **one} for name, found in every.items() for one in found.records]
+
+
+def about_decoder(decoder: CausalModel) -> dict[str, object]:
+    """Return a decoder as an input of a report."""
+    tokenizer = decoder.tokenizer
+    start = tokenizer.convert_ids_to_tokens(decoder.start) if decoder.bos else None
+    return {
+        "path": decoder.name,
+        "class": type(decoder.model).__name__,
+        "device": decoder.device,
+        "precision": decoder.precision,
+        "tokens": decoder.limit,
+        "before a text": start,
+        "before a context": [tokenizer.convert_ids_to_tokens(one) for one in decoder.front],
+    }
+
+
+def _notes(decoder: CausalModel, found: Found) -> list[str]:
+    notes = list(found.notes)
+    if decoder.bos and decoder.tokenizer.bos_token_id is None:
+        token = decoder.tokenizer.convert_ids_to_tokens(decoder.start)
+        notes.append(f"the tokenizer has no BOS token: texts follow its EOS token, {token}")
+    if found.cut:
+        notes.append(
+            f"{how_many(found.cut, 'text')} had a context longer than {decoder.limit} tokens, "
+            "which was cut at its beginning"
+        )
+    return notes
+
+
+# Tables
+
+
+def _tables(rows: Sequence[Row]) -> list[Table]:
+    """Return a table for each data set: one line a part of it, one column a measure and score."""
+    tasks = list(dict.fromkeys(str(row.details.get("task", "")) for row in rows))
+    made = []
+    for task in tasks:
+        of = [row for row in rows if row.details.get("task", "") == task]
+        made.append(_perplexity_table(of) if not task else _task_table(task, of))
+    return made
+
+
+def _task_table(task: str, rows: Sequence[Row]) -> Table:
+    lines: dict[tuple[str, ...], dict[str, Row]] = {}
+    for row in rows:
+        lines.setdefault(_line(row.details), {})[row.measure] = row
+    measures = list(dict.fromkeys(row.measure for row in rows))
+    keys = ["part", "score", *(["answers"] if task == "BBQ" else [])]
+    cells = [
+        [*line, str(next(iter(of.values())).details["n"]), *(_cell(of.get(m)) for m in measures)]
+        for line, of in lines.items()
+    ]
+    title = "StereoSet, within sentences" if task == "intrasentence" else task
+    heads = [*keys, "n", *(_TITLES[one] for one in measures)]
+    return Table(title, heads, cells, f"{_NOTES[task]} In brackets: 95 % intervals.")
+
+
+def _line(details: Mapping[str, object]) -> tuple[str, ...]:
+    parts = [
+        str(details["subset"]),
+        _CONDITIONS.get(str(details.get("condition", "")), ""),
+        "" if details.get("setting") in (None, "all") else str(details["setting"]),
+    ]
+    part = ", ".join(one for one in parts if one)
+    return part, str(details["score"]), *([str(details["answers"])] if "answers" in details else [])
+
+
+def _cell(row: Row | None) -> str:
+    if row is None:
+        return ""
+    if "low" not in row.details:
+        return number(row.value, 3)
+    return f"{number(row.value, 3)} [{row.details['low']:.2f}, {row.details['high']:.2f}]"
+
+
+# Before and after
+
+
+def _change_tables(before: Sequence[Row], after: Mapping[str, Sequence[Row]]) -> list[Table]:
+    """Return a table for each setting: each value before and after it, and its change."""
+    return [
+        Table(
+            f"Before and after {name}",
+            ["data", "part", "score", "measure", "before", "after", "change, 95 %"],
+            [_change_cells(was, now) for was, now in zip(before, rows, strict=True)],
+            "The intervals are a paired bootstrap over the same items.",
+        )
+        for name, rows in after.items()
+    ]
+
+
+def _change_cells(was: Row, now: Row) -> list[str]:
+    task = str(was.details.get("task", "a text"))
+    part, score, *answers = _line(was.details) if "subset" in was.details else ("", "")
+    return [
+        _NAMES.get(task, task),
+        ", ".join([part, *answers]),
+        score,
+        _TITLES.get(was.measure, was.measure),
+        number(was.value, 3),
+        number(now.value, 3),
+        _change(now),
+    ]
+
+
+def _change(row: Row) -> str:
+    """Return the change of a value with its sign and its interval."""
+    about = row.details
+    if "change" not in about:
+        return "–"
+    low, high = about.get("change_low"), about.get("change_high")
+    ends = "" if low is None or high is None else f" [{_signed(low)}, {_signed(high)}]"
+    return f"{_signed(about['change'])}{ends}"
+
+
+def _signed(value: float) -> str:
+    shown = number(value, 3)
+    return f"+{shown}" if value > 0 and shown.strip("0.") else shown
+
+
+def _said(setting: str, before: Sequence[Row], after: Sequence[Row]) -> list[str]:
+    """Say what a setting changed, and at what cost: of each data set all items, by their sums."""
+    found: dict[tuple[object, ...], tuple[Row, Row]] = {}
+    for was, now in zip(before, after, strict=True):
+        about = was.details
+        key = was.measure, about.get("task"), about.get("condition")
+        if was.value is not None and now.value is not None:
+            found.setdefault(key, (was, now))
+    bias = [_sentence(*pair) for pair in found.values() if pair[0].measure in _OF_BIAS]
+    cost = [_sentence(*pair) for pair in found.values() if pair[0].measure in _OF_COST]
+    if not any(row.measure == "perplexity" for row in before):
+        cost.append("perplexity not measured, which --perplexity TEXT does")
+    return [
+        *([f"After {setting}: {'; '.join(bias)}."] if bias else []),
+        f"Cost of {setting}: {'; '.join(cost)}.",
+    ]
+
+
+def _sentence(was: Row, now: Row) -> str:
+    """Say how a value changed: towards no bias or what is better, away from it, or not clearly."""
+    about = now.details
+    task = str(about.get("task", ""))
+    condition = _CONDITIONS.get(str(about.get("condition", "")), "")
+    what = " ".join(
+        [*([_NAMES.get(task, task)] if task else []), *([condition] if condition else [])]
+    )
+    title = _TITLES.get(was.measure, was.measure)
+    values = f"{title} {number(now.value, 3)}, {number(was.value, 3)} before"
+    low, high = about.get("change_low"), about.get("change_high")
+    if was.value == now.value or (low is not None and high is not None and low <= 0 <= high):
+        verdict = f"no clear change, {_change(now)}"
+    elif low is None:
+        verdict = f"{_change(now)}, no interval"
+    else:
+        verdict = f"{direction(was, now)}, {_change(now)}"
+    return f"{what}: {values} ({verdict})" if what else f"{values} ({verdict})"
+
+
+def direction(was: Row, now: Row) -> str:
+    """Say which way a value went, by its neutral value, or by which way is better."""
+    a, b, neutral = was.value or 0.0, now.value or 0.0, now.details.get("neutral")
+    if neutral is not None:
+        far, was_far = abs(b - neutral), abs(a - neutral)
+        if math.isclose(far, was_far):
+            return f"as far from no bias, {number(neutral, 1)}, on the other side"
+        return f"{'nearer to' if far < was_far else 'farther from'} no bias, {number(neutral, 1)}"
+    better = (b > a) == (now.details.get("better") == "higher")
+    return "better" if better else "worse"
+
+
+def _perplexity_table(rows: Sequence[Row]) -> Table:
+    about = rows[0].details
+    read = (
+        f"Windows of {about['length']:,} tokens; in brackets: 95 % interval, a bootstrap over "
+        "windows."
+    )
+    if about.get("low") is None:
+        read = f"One window of at most {about['length']:,} tokens: no interval."
+    return Table(
+        "Perplexity",
+        ["", "tokens", "value"],
+        [[row.measure, f"{about['n']:,}", _cell(row)] for row in rows],
+        f"{read} Lower is better.",
+    )

@@ -1,0 +1,168 @@
+"""What `wordbias.mab_eval` measures of the set parity: accuracy, parity and fairness.
+
+Dawkins et al. (2024), section 3: does the answer about a doctor depend on gender?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.contextual.labelled_pairs import LabelledPairs, load_inferences
+from wordbias.contextual.nli_fairness import (
+    DROP,
+    Parity,
+    Viability,
+    fairness_rows,
+    occupation_records,
+    snli_row,
+)
+from wordbias.formats.files import replacing
+from wordbias.functions.nli_models import File, NLIModel, Predicted, open_pairs
+from wordbias.nli.hugging_face import Classifier
+from wordbias.nli.pairs import Pairs, PairsLike, load_pairs, pairs_name
+from wordbias.nli.scoring import accuracy
+from wordbias.nli.test_sets import Pair
+from wordbias.rendering import Table, as_csv
+from wordbias.results import Report, Row, number
+
+if TYPE_CHECKING:
+    from wordbias.contextual.adapters import Adapter
+
+_SNLI = "snli-accuracy"
+Labelled = Pairs | LabelledPairs
+
+
+def open_labelled(snli: PairsLike | None, *, own: bool) -> Labelled | None:
+    """Read labelled pairs, for a model of nli-train in tokens."""
+    if snli is None:
+        return None
+    return load_pairs(open_pairs(snli)) if own else load_inferences(open_pairs(snli))
+
+
+def parity_report(
+    found: Predicted,
+    parity: Parity,
+    snli: PairsLike | None,
+    labelled: Labelled | None,
+    adapter: Adapter | None,
+    settings: Sequence[str],
+    *,
+    file: str,
+    force: bool,
+    output: File | None,
+    seed: int,
+) -> Report:
+    """Measure predictions for the set parity, and the model again with each setting of an adapter.
+
+    Parameters
+    ----------
+    labelled
+        The pairs of `snli`, on which accuracy is measured.
+    file
+        Name of the adapter, for messages.
+    output
+        File for the results of each occupation.
+    """
+    (test,) = found.tests
+    rows: list[Row] = []
+    records: list[dict[str, object]] = []
+    base: float | None = None
+    for setting, probabilities in _runs(found, adapter, settings, file, force):
+        rows += fairness_rows(
+            test, probabilities, found.subject, parity=parity, setting=setting, seed=seed
+        )
+        one = occupation_records(test, probabilities)
+        records += [{"setting": setting, **record} for record in one]
+        if labelled is not None:
+            right = _accuracy(found, labelled)
+            about = (right, len(labelled), found.subject)
+            rows.append(snli_row(*about, setting=setting, viability=Viability(base)))
+            base = right if base is None else base
+    if output is not None:
+        with replacing(output) as stream:
+            stream.write(as_csv(records).encode())
+    words = " and ".join(filler.word for filler in test.hypotheses)
+    return Report(
+        inputs={**found.inputs, **_about(snli, labelled)},
+        rows=rows,
+        tables=[_table(rows, parity)],
+        heading=[
+            f"NLI fairness of {found.described}: {len(test):,} pairs about {words}, all neutral."
+        ],
+        closing=[f"Written: {output}."] if output is not None else [],
+        seed=seed,
+        notes=found.notes,
+    )
+
+
+def _runs(
+    found: Predicted, adapter: Adapter | None, settings: Sequence[str], file: str, force: bool
+) -> Iterator[tuple[str, NDArray[np.float32]]]:
+    """Yield the predictions as they are, and with each setting; it is applied until the next."""
+    yield "", found.probabilities[0]
+    if adapter is None or not isinstance(found.system, Classifier):
+        return
+    from wordbias.contextual.hooks import applied
+
+    model = found.system.model
+    adapter.check(model, force=force, name=file)
+    for setting in settings:
+        with applied(model, adapter.interventions(setting)):
+            yield setting, found.system.score_set(found.tests[0])
+
+
+def _accuracy(found: Predicted, labelled: Labelled) -> float:
+    """Return the accuracy of the model, as it is at the moment, on labelled pairs."""
+    system = found.system
+    if isinstance(system, NLIModel) and isinstance(labelled, Pairs):
+        return accuracy(system.model, system.embedding, labelled)
+    assert isinstance(system, Classifier)
+    assert isinstance(labelled, LabelledPairs)
+    return system.accuracy([Pair(*pair) for pair in labelled.pairs], labelled.labels)
+
+
+def _about(snli: PairsLike | None, labelled: Labelled | None) -> dict[str, dict[str, object]]:
+    """Return labelled pairs as an input of the report."""
+    if isinstance(labelled, LabelledPairs):
+        return {"snli": labelled.source()}
+    if snli is None or labelled is None:
+        return {}
+    about = {"path": pairs_name(snli), "pairs": len(labelled), "sha256": labelled.sha256}
+    return {"snli": about}
+
+
+def _table(rows: Sequence[Row], parity: str) -> Table:
+    """Return the table with one line a setting."""
+    cells = []
+    for setting in dict.fromkeys(row.details["setting"] for row in rows):
+        found = {_key(row): row for row in rows if row.details["setting"] == setting}
+        line = [setting or "unmodified"]
+        line += [_with_interval(found[key]) for key in found if key != _SNLI]
+        if snli := found.get(_SNLI):
+            viable = snli.details.get("viable")
+            verdict = "" if viable is None else ", viable" if viable else ", not viable"
+            line.append(f"{number(snli.value)}{verdict}")
+        cells.append(line)
+    heads = ["accuracy", "parity, mean", "parity, strict", "fairness η"]
+    has_snli = any(row.measure == _SNLI for row in rows)
+    viability = f" Viable: loses at most {100 * DROP:g} points on SNLI." if has_snli else ""
+    return Table(
+        rows[0].subject,
+        ["", *heads, *(["SNLI"] if has_snli else [])],
+        cells,
+        f"1 is best. η = accuracy · parity ({parity}). 95 % intervals: bootstrap over "
+        f"occupations.{viability}",
+    )
+
+
+def _key(row: Row) -> str:
+    """Return the key of a row; both kinds of parity are one measure."""
+    return f"{row.measure} {row.details['parity']}" if row.measure == "nli-parity" else row.measure
+
+
+def _with_interval(row: Row) -> str:
+    return f"{number(row.value, 3)} {row.details['low']:.2f}…{row.details['high']:.2f}"
