@@ -90,7 +90,7 @@ found = labelled_words(emb, Attribute.load(), classes=3, per_class=7500)
 x = found.vectors(emb)
 def ours():
     return [r.accuracy for r in learn(
-        x, found.labels, found.train, found.dev, rounds=35, center=False, stop_at=0.0
+        x, found.labels, found.train, found.dev, rounds=35, centre=False, stop_at=0.0
     ).rounds]
 def peer():
     row_space = lambda w: (lambda b: b @ b.T)(scipy.linalg.orth(w.T))

@@ -65,7 +65,7 @@ def test_methods_also_behind_a_comma(tab: Tab) -> None:
 
 
 def test_attributes_and_files(tab: Tab) -> None:
-    assert tab("wordbias measure --attribute ") == ["file,", *(f"plain,{n}" for n in ATTRIBUTES)]
+    assert tab("wordbias measure --groups ") == ["file,", *(f"plain,{n}" for n in ATTRIBUTES)]
     assert tab("wordbias misp glove") == ["file,glove"]
 
 
@@ -86,7 +86,7 @@ def test_what_can_be_fetched_and_what_was(
     record = {"url": one.urls[0], "origin": "o", "sha256": ["0"], "fetched": "2020-01-01"}
     record["files"] = {one.files[0]: 1}  # type: ignore[assignment]
     (home / ".fetched.json").write_text(json.dumps(record))
-    for line in ("wordbias quality --sets ", "wordbias misp "):
+    for line in ("wordbias quality --benchmarks ", "wordbias misp "):
         assert tab(line) == ["file,", "plain,men"]
 
 

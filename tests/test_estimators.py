@@ -418,8 +418,8 @@ def test_misp_and_mhd_on_rows_are_their_subspaces() -> None:
     a, b = x[y == "a"], x[y == "b"]
     for given, subspace in (
         ({}, Subspace.from_groups(a, b, 4)),
-        ({"dims": 2, "center": True}, Subspace.from_groups(a, b, 2, center=True)),
-        ({"dims": 2, "as_published": True}, Subspace.from_groups(a, b, 2, center=True)),
+        ({"dims": 2, "centre": True}, Subspace.from_groups(a, b, 2, centre=True)),
+        ({"dims": 2, "as_published": True}, Subspace.from_groups(a, b, 2, centre=True)),
     ):
         np.testing.assert_allclose(MISP(**given).fit_transform(x, y), subspace.remove(x), **CLOSE)
         hard = MHD(**given).fit_transform(x, y)
@@ -430,8 +430,8 @@ def test_misp_and_mhd_on_rows_are_their_subspaces() -> None:
     np.testing.assert_allclose(MHD().fit_transform(x, y), means.remove(x, hard=True), **CLOSE)
     halves = MISP(weights="0.5,0.25").fit(x, y).fitted_.steps[0].subspace
     assert halves.weights.tolist() == [0.5, 0.25]
-    with pytest.raises(WordbiasError, match="center= is for two groups"):
-        MISP(center=True).fit(x, y)
+    with pytest.raises(WordbiasError, match="centre= is for two groups"):
+        MISP(centre=True).fit(x, y)
     with pytest.raises(WordbiasError, match="take 1 to 2"):
         MISP(dims=3).fit(x, y)
 

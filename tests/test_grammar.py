@@ -39,9 +39,9 @@ def test_any_text_is_read_or_refused_and_what_is_read_stays_the_same(text: str) 
     ("text", "settings"),
     [
         ("inlp:rounds=10:classifier=logistic", {"rounds": "10", "classifier": "logistic"}),
-        ("misp:center:dims=2", {"center": None, "dims": "2"}),
+        ("misp:centre:dims=2", {"centre": None, "dims": "2"}),
         ("misp:weights=perm:2134", {"weights": "perm:2134"}),
-        ("misp:weights=0.5,0.3,.2:center", {"weights": "0.5,0.3,.2", "center": None}),
+        ("misp:weights=0.5,0.3,.2:centre", {"weights": "0.5,0.3,.2", "centre": None}),
         (r"ran:words=C:\data\words.txt:theta=1", {"words": r"C:\data\words.txt", "theta": "1"}),
         ("ran:words=archive.zip::member.txt", {"words": "archive.zip::member.txt"}),
         ("ran:words=archive::member:theta=1", {"words": "archive::member", "theta": "1"}),

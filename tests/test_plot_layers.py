@@ -37,7 +37,7 @@ def probed(path: Path) -> Path:
     x[2, :, 0] += 5 * (y == "f")
     noise = rng.normal(size=x.shape).astype(np.float32)
     found = {"trained": x, "untrained": noise}
-    report = wb.probe(found, y, fractions=(0.2, 1.0), seeds=(0, 1), epochs=3, rate=0.1)
+    report = wb.probe(found, y, fractions=(0.2, 1.0), seed=(0, 1), epochs=3, lr=0.1)
     report.save(path)
     return path
 
@@ -85,7 +85,7 @@ def test_several_files_share_a_panel_and_name_its_curves(tmp_path: Path) -> None
 
 
 def test_files_without_layers_and_bad_outputs_are_one_line(tmp_path: Path) -> None:
-    report = wb.probe(np.eye(N, 4), np.arange(N) % 2, fractions=(0.2, 1.0), seeds=0, epochs=1)
+    report = wb.probe(np.eye(N, 4), np.arange(N) % 2, fractions=(0.2, 1.0), seed=0, epochs=1)
     report.save(tmp_path / "flat.json")
     for output, file, message in (
         ("a.svg", tmp_path / "flat.json", "has no compression or ceat or probe-accuracy by layer"),

@@ -369,11 +369,11 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
         model=file("bert-base-cased"),
         strategies=["none"],
         limit=300,
-        seeds=[0],
+        seed=[0],
         epochs=1,
         retrain_epochs=1,
         draws=20,
-        max_tokens=32,
+        max_length=32,
         baselines=False,
     ),
     "cache": lambda file: wb.cache(),
@@ -400,7 +400,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
         dev=file("snli_dev.tsv.gz"),
         limit=32,
         epochs=1,
-        batch=16,
+        batch_size=16,
         output="tuned",
     ),
     "from_fairlearn": lambda file: wb.from_fairlearn(_frame()),
@@ -413,7 +413,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
         file("glove.txt"),
         **_training(file),
         output="study",
-        seeds=[0],
+        seed=[0],
         recipe="fast",
         epochs=1,
         only=["midb"],
@@ -424,17 +424,17 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     "nli_train": lambda file: wb.nli_train(
         file("glove.txt"), **_training(file), output="nli.safetensors", epochs=1, hidden=8
     ),
-    "probe": lambda file: wb.probe(*_rows(), epochs=1, fractions=[0.5, 1.0], seeds=[0]),
+    "probe": lambda file: wb.probe(*_rows(), epochs=1, fractions=[0.5, 1.0], seed=[0]),
     "project": lambda file: wb.project(file("minilm-nli")),
     "push": _pushed,
-    "quality": lambda file: wb.quality(file("glove.txt"), sets=file("test_sets/")),
+    "quality": lambda file: wb.quality(file("glove.txt"), benchmarks=file("test_sets/")),
     "report": lambda file: wb.report(wb.Report("measure", rows=[wb.Row("glove", "midb", 0.1)])),
     "rewrite": lambda file: wb.rewrite("scrub", TEXTS),
     "Anonymise": lambda file: wb.Anonymise(spans="who"),
-    "ExtraScrub": lambda file: wb.ExtraScrub(group="gender"),
-    "Oversample": lambda file: wb.Oversample(label="job", group="gender"),
+    "ExtraScrub": lambda file: wb.ExtraScrub(sensitive="gender"),
+    "Oversample": lambda file: wb.Oversample(labels="job", sensitive="gender"),
     "Scrub": lambda file: wb.Scrub(mask="*"),
-    "Subsample": lambda file: wb.Subsample(label="job", group="gender"),
+    "Subsample": lambda file: wb.Subsample(labels="job", sensitive="gender"),
     "Swap": lambda file: wb.Swap(first_names=True),
     "sweep": lambda file: wb.sweep(
         file("minilm-nsp"),
@@ -447,9 +447,9 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     ),
     "to_fairlearn": lambda file: _frame(),
     "train_vectors": lambda file: wb.train_vectors(
-        file("enwik8.txt"), output="vectors.txt", dim=8, epochs=1
+        file("enwik8.txt"), output="vectors.txt", vector_size=8, epochs=1
     ),
-    "weat": lambda file: wb.weat(file("glove.txt"), query=QUERY, samples=100),
+    "weat": lambda file: wb.weat(file("glove.txt"), query=QUERY, draws=100),
     "winobias": lambda file: wb.winobias(file("winobias/")),
 }
 """A small call of every public name."""

@@ -115,7 +115,7 @@ def test_the_sample_has_these_values(content: dict[str, Any], shared_data: Path)
     families = ["midb", "direct-bias", "recoverability", "sembias", "gipe", "weat"]
     report = measure(sample, only=families, sembias=sembias)
     sets = [shared_data / "wordsim" / name for name in SETS]
-    rows = [*report.rows, *quality(sample, sets=sets).rows]
+    rows = [*report.rows, *quality(sample, benchmarks=sets).rows]
     assert_equal([row.to_dict() for row in rows], known["rows"], 33)
 
 

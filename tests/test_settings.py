@@ -46,7 +46,7 @@ def few() -> Embedding:
         ("misp:dims=2", {"misp": {"dims": 2}}),
         ("inlp:rounds=3:classifier=logistic", {"inlp": {"rounds": 3, "classifier": "logistic"}}),
         ("hard:equalise=no:direction=she-he", {"hard": {"equalise": False, "direction": "she-he"}}),
-        ("misp:center:dims=3", {"misp": {"center": True, "dims": 3}}),
+        ("misp:centre:dims=3", {"misp": {"centre": True, "dims": 3}}),
         ("misp:weights=0.5,.25", {"misp": {"weights": [0.5, 0.25]}}),
         ("misp:weights=perm:2134", {"misp": {"weights": "perm:2134"}}),
         ("ran:lambdas=0.1,0.8,0.1", {"ran": {"lambdas": [0.1, 0.8, 0.1]}}),
@@ -151,8 +151,8 @@ def test_chains_are_separated_by_spaces_or_lists_and_called_as_typed() -> None:
         ("ran:words", r"words: expected file or list of words, found nothing"),
         ("misp:weights=0.5,x", r"'x': expected one of misp, .*; if it belongs to the value"),
         ("hard misp", r"spaces separate what .*; join .* with commas: hard,misp"),
-        ("extra-scrub:group=g:until=2", r"until: expected a number from 0 to 1, found '2'"),
-        ("oversample:label=job", r"needs group=…: Column of the group"),
+        ("extra-scrub:sensitive=g:until=2", r"until: expected a number from 0 to 1, found '2'"),
+        ("oversample:labels=job", r"needs sensitive=…: Column of the group"),
     ],
 )
 def test_a_wrong_text_is_one_line_of_wrong_usage(text: str, message: str) -> None:

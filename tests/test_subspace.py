@@ -48,8 +48,8 @@ def _differences(first: Matrix, second: Matrix) -> Matrix:
     return (first[:, None] - second[None]).reshape(-1, first.shape[1])
 
 
-def _moment(rows: Matrix, center: bool) -> Matrix:
-    if center:
+def _moment(rows: Matrix, centre: bool) -> Matrix:
+    if centre:
         rows = rows - rows.mean(0)
     return rows.T @ rows / len(rows)
 
@@ -64,16 +64,16 @@ def _rounding_of_directions(moment: Matrix, rounding: float, k: int) -> Matrix:
 
 
 @some
-@given(groups=two, center=st.booleans())
-def test_moments_of_all_differences_are_those_of_the_groups(groups: Two, center: bool) -> None:
+@given(groups=two, centre=st.booleans())
+def test_moments_of_all_differences_are_those_of_the_groups(groups: Two, centre: bool) -> None:
     f, m, _, rounding = groups
     delta = f.mean(0) - m.mean(0)
     closed = np.cov(f.T, bias=True) + np.cov(m.T, bias=True)
-    closed += 0 if center else np.outer(delta, delta)
-    materialised = _moment(_differences(f, m), center)
+    closed += 0 if centre else np.outer(delta, delta)
+    materialised = _moment(_differences(f, m), centre)
     bound = rounding * np.trace(materialised)
     np.testing.assert_allclose(closed, materialised, rtol=0, atol=bound)
-    whole = Subspace.from_groups(f, m, f.shape[1], center=center)
+    whole = Subspace.from_groups(f, m, f.shape[1], centre=centre)
     rebuilt = (whole.basis.T * whole.weights) @ whole.basis * np.trace(materialised)
     np.testing.assert_allclose(rebuilt, materialised, rtol=0, atol=bound)
 
@@ -83,10 +83,10 @@ def test_moments_of_all_differences_are_those_of_the_groups(groups: Two, center:
 def test_centred_fit_is_sklearns_pca_of_all_differences(groups: Two) -> None:
     f, m, _, rounding = groups
     rows = _differences(f, m)
-    turn = _rounding_of_directions(_moment(rows, center=True), rounding, 2)
+    turn = _rounding_of_directions(_moment(rows, centre=True), rounding, 2)
     with np.errstate(all="ignore"):
         pca = PCA(2, svd_solver="full").fit(rows)
-    fitted = Subspace.from_groups(f, m, 2, center=True)
+    fitted = Subspace.from_groups(f, m, 2, centre=True)
     signs = np.sign((fitted.basis * pca.components_).sum(1))
     off = np.linalg.norm(fitted.basis - signs[:, None] * pca.components_, axis=1)
     assert (off <= turn).all()
@@ -97,16 +97,16 @@ def test_centred_fit_is_sklearns_pca_of_all_differences(groups: Two) -> None:
 @given(groups=two)
 def test_uncentred_fit_is_the_eigenbasis_of_the_second_moment(groups: Two) -> None:
     f, m, _, rounding = groups
-    moment = _moment(_differences(f, m), center=False)
+    moment = _moment(_differences(f, m), centre=False)
     turn = _rounding_of_directions(moment, rounding, 2)
     values, vectors = np.linalg.eigh(moment)
     expected = vectors[:, ::-1].T[:2]
-    fitted = Subspace.from_groups(f, m, 2, center=False)
+    fitted = Subspace.from_groups(f, m, 2, centre=False)
     signs = np.sign((fitted.basis * expected).sum(1))
     assert (np.linalg.norm(fitted.basis - signs[:, None] * expected, axis=1) <= turn).all()
     both = np.concatenate([_differences(f, m), _differences(m, f)])  # each with its mirror image
     np.testing.assert_allclose(
-        _moment(both, center=True), moment, rtol=0, atol=rounding * values[-1]
+        _moment(both, centre=True), moment, rtol=0, atol=rounding * values[-1]
     )
     assert (Subspace.from_groups(f, m, 2).basis == fitted.basis).all()  # and so by default
     shares = values[::-1][:2] / values.sum()
@@ -114,11 +114,11 @@ def test_uncentred_fit_is_the_eigenbasis_of_the_second_moment(groups: Two) -> No
 
 
 @some
-@given(groups=two, center=st.booleans())
-def test_weights_are_shares_of_the_total_variance(groups: Two, center: bool) -> None:
+@given(groups=two, centre=st.booleans())
+def test_weights_are_shares_of_the_total_variance(groups: Two, centre: bool) -> None:
     f, m, _, rounding = groups
-    few = Subspace.from_groups(f, m, 2, center=center)
-    all_ = Subspace.from_groups(f, m, f.shape[1], center=center)
+    few = Subspace.from_groups(f, m, 2, centre=centre)
+    all_ = Subspace.from_groups(f, m, f.shape[1], centre=centre)
     assert few.weights.tolist() == all_.weights[:2].tolist()
     assert abs(all_.weights.sum() - 1) <= rounding
     assert few.weights.sum() < 1 - all_.weights[2:].sum() + rounding
@@ -131,18 +131,18 @@ def test_centred_differences_span_two_dimensions_less_than_there_are_words(
     seed: int, n: int, m: int
 ) -> None:
     f, m_, _, _ = _two(seed, n, m, 20)
-    assert Subspace.from_groups(f, m_, n + m - 2, center=True).dims == n + m - 2
+    assert Subspace.from_groups(f, m_, n + m - 2, centre=True).dims == n + m - 2
     with pytest.raises(WordbiasError, match=f"span {n + m - 2} of 20 dimensions"):
-        Subspace.from_groups(f, m_, n + m - 1, center=True)
-    assert Subspace.from_groups(f, m_, n + m - 1, center=False).dims == n + m - 1
+        Subspace.from_groups(f, m_, n + m - 1, centre=True)
+    assert Subspace.from_groups(f, m_, n + m - 1, centre=False).dims == n + m - 1
     with pytest.raises(WordbiasError, match=f"span {n + m - 1} of 20"):
-        Subspace.from_groups(f, m_, n + m, center=False)
+        Subspace.from_groups(f, m_, n + m, centre=False)
 
 
 def test_the_rank_does_not_grow_by_rounding_when_the_groups_lie_far_from_zero() -> None:
     f, m, _, _ = _two(0, 3, 3, 20)
     with pytest.raises(WordbiasError, match="span 4 of 20"):
-        Subspace.from_groups(f + 1e6, m + 1e6, 5, center=True)
+        Subspace.from_groups(f + 1e6, m + 1e6, 5, centre=True)
 
 
 def test_groups_that_do_not_vary_are_refused() -> None:
@@ -152,12 +152,12 @@ def test_groups_that_do_not_vary_are_refused() -> None:
 
 
 @some
-@given(groups=two, center=st.booleans())
-def test_directions_point_to_the_first_group(groups: Two, center: bool) -> None:
+@given(groups=two, centre=st.booleans())
+def test_directions_point_to_the_first_group(groups: Two, centre: bool) -> None:
     f, m, _, _ = groups
     delta = f.mean(0) - m.mean(0)
-    assert (Subspace.from_groups(f, m, 3, center=center).basis @ delta >= 0).all()
-    assert (Subspace.from_groups(m, f, 3, center=center).basis @ delta <= 0).all()
+    assert (Subspace.from_groups(f, m, 3, centre=centre).basis @ delta >= 0).all()
+    assert (Subspace.from_groups(m, f, 3, centre=centre).basis @ delta <= 0).all()
 
 
 def test_without_a_difference_the_largest_coordinate_is_positive() -> None:
@@ -174,11 +174,11 @@ def test_an_inner_product_within_rounding_of_zero_does_not_decide(cosine: float,
 
 
 @some
-@given(groups=two, center=st.booleans())
-def test_misp_has_the_eigenvalues_one_minus_weight(groups: Two, center: bool) -> None:
+@given(groups=two, centre=st.booleans())
+def test_misp_has_the_eigenvalues_one_minus_weight(groups: Two, centre: bool) -> None:
     f, m, _, rounding = groups
     d = f.shape[1]
-    fitted = Subspace.from_groups(f, m, 2, center=center)
+    fitted = Subspace.from_groups(f, m, 2, centre=centre)
     matrix = fitted.remove(np.eye(d))
     np.testing.assert_allclose(matrix, matrix.T, rtol=0, atol=rounding)
     expected = np.sort([*(1 - fitted.weights), *np.ones(d - 2)])
@@ -202,10 +202,10 @@ def test_removal_is_linear(groups: Two, s: float, t: float, hard: bool) -> None:
 
 
 @some
-@given(groups=two, center=st.booleans())
-def test_midb_after_one_pass(groups: Two, center: bool) -> None:
+@given(groups=two, centre=st.booleans())
+def test_midb_after_one_pass(groups: Two, centre: bool) -> None:
     f, m, x, rounding = groups
-    fitted = Subspace.from_groups(f, m, 3, center=center)
+    fitted = Subspace.from_groups(f, m, 3, centre=centre)
     a = fitted.weights
     expected = [sum(a * (1 - a) * [g @ word for g in fitted.basis]) for word in x]
     got = midb_of_words(fitted.remove(x), fitted)
@@ -213,10 +213,10 @@ def test_midb_after_one_pass(groups: Two, center: bool) -> None:
 
 
 @some
-@given(groups=two, center=st.booleans())
-def test_hard_removal_is_idempotent_and_leaves_no_coordinate(groups: Two, center: bool) -> None:
+@given(groups=two, centre=st.booleans())
+def test_hard_removal_is_idempotent_and_leaves_no_coordinate(groups: Two, centre: bool) -> None:
     f, m, x, rounding = groups
-    fitted = Subspace.from_groups(f, m, 3, center=center)
+    fitted = Subspace.from_groups(f, m, 3, centre=centre)
     once = Projection(fitted, hard=True)(x)
     bound = rounding * np.abs(x).max()
     np.testing.assert_allclose(fitted.coordinates(once), 0, rtol=0, atol=bound)
@@ -238,17 +238,17 @@ def test_a_flip_changes_signed_midb_and_neither_misp_nor_midb_rms(groups: Two) -
 
 
 @some
-@given(groups=two, center=st.booleans(), seed=seeds)
-def test_a_rotation_of_all_vectors_changes_no_value(groups: Two, center: bool, seed: int) -> None:
+@given(groups=two, centre=st.booleans(), seed=seeds)
+def test_a_rotation_of_all_vectors_changes_no_value(groups: Two, centre: bool, seed: int) -> None:
     f, m, x, rounding = groups
-    turn = _rounding_of_directions(_moment(_differences(f, m), center), rounding, 2)
+    turn = _rounding_of_directions(_moment(_differences(f, m), centre), rounding, 2)
     delta = f.mean(0) - m.mean(0)
-    fitted = Subspace.from_groups(f, m, 2, center=center)
+    fitted = Subspace.from_groups(f, m, 2, centre=centre)
     cosines = fitted.basis @ delta / np.linalg.norm(delta)
     assume(np.abs(cosines).min() > 1e-5)  # on a tie the coordinates decide, by definition
     d = f.shape[1]
     q = np.linalg.qr(np.random.default_rng(seed).normal(size=(d, d)))[0]
-    turned = Subspace.from_groups(f @ q, m @ q, 2, center=center)
+    turned = Subspace.from_groups(f @ q, m @ q, 2, centre=centre)
     off = np.linalg.norm(turned.basis - fitted.basis @ q, axis=1)
     assert (off <= 2 * turn).all()
     np.testing.assert_allclose(turned.weights, fitted.weights, rtol=0, atol=2 * rounding)
@@ -266,13 +266,13 @@ def test_a_rotation_of_all_vectors_changes_no_value(groups: Two, center: bool, s
 
 
 @some
-@given(groups=two, center=st.booleans(), seed=seeds)
-def test_the_order_of_the_words_does_not_matter(groups: Two, center: bool, seed: int) -> None:
+@given(groups=two, centre=st.booleans(), seed=seeds)
+def test_the_order_of_the_words_does_not_matter(groups: Two, centre: bool, seed: int) -> None:
     f, m, x, rounding = groups
-    turn = _rounding_of_directions(_moment(_differences(f, m), center), rounding, 2)
+    turn = _rounding_of_directions(_moment(_differences(f, m), centre), rounding, 2)
     rng = np.random.default_rng(seed)
-    fitted = Subspace.from_groups(f, m, 2, center=center)
-    shuffled = Subspace.from_groups(rng.permutation(f), rng.permutation(m), 2, center=center)
+    fitted = Subspace.from_groups(f, m, 2, centre=centre)
+    shuffled = Subspace.from_groups(rng.permutation(f), rng.permutation(m), 2, centre=centre)
     assume(np.abs(fitted.basis @ (f.mean(0) - m.mean(0))).min() > 1e-5)
     assert (np.linalg.norm(shuffled.basis - fitted.basis, axis=1) <= 2 * turn).all()
     bound = 4 * rounding * np.abs(x).max()
@@ -289,7 +289,7 @@ def test_pairs_are_fitted_as_debiaswe_does(seed: int, n: int, d: int) -> None:
     stacked = np.concatenate([a - centre, b - centre])
     k = min(3, n, d)
     rounding = 4 * n * d * EPS
-    turn = _rounding_of_directions(_moment(stacked, center=True), rounding, k)
+    turn = _rounding_of_directions(_moment(stacked, centre=True), rounding, k)
     with np.errstate(all="ignore"):
         pca = PCA(k, svd_solver="full").fit(stacked)
     fitted = Subspace.from_pairs(a, b, k)

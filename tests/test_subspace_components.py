@@ -23,8 +23,8 @@ def _vectors(seed: int = 0, shape: tuple[int, ...] = (3, 5, 4)) -> Any:
 
 FITS = {
     "groups": (
-        lambda x: components.of_groups(x[0], x[1], 3, center=False),
-        lambda x: Subspace.from_groups(x[0], x[1], 3, center=False),
+        lambda x: components.of_groups(x[0], x[1], 3, centre=False),
+        lambda x: Subspace.from_groups(x[0], x[1], 3, centre=False),
     ),
     "pairs": (
         lambda x: components.of_pairs(x[0], x[1], 2),
@@ -76,7 +76,7 @@ def test_sets_of_different_sizes_count_by_their_words() -> None:
     ],
 )
 def test_shapes_that_do_not_fit_are_named(fit: Any, shapes: Any, message: str) -> None:
-    options = {"center": True} if fit is components.of_groups else {}
+    options = {"centre": True} if fit is components.of_groups else {}
     with pytest.raises(WordbiasError, match=message):
         fit(np.ones(shapes[0]), np.ones(shapes[1]), 1, **options)
 

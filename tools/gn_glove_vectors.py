@@ -100,7 +100,7 @@ def make_seed(corpus: str, folder: Path, seed: int, dim: int, epochs: int) -> No
                 objective=objective,
                 counts=folder / "counts",
                 min_count=10,
-                dim=dim,
+                vector_size=dim,
                 epochs=epochs,
                 x_max=10,
                 seed=seed,

@@ -335,5 +335,5 @@ def seeds_of(given: int | Sequence[int]) -> list[int]:
     """
     found = list(given) if isinstance(given, Iterable) else [given]
     if not found:
-        raise UsageError("--seeds: expected one at least")
+        raise UsageError("--seed: expected one at least")
     return found

@@ -174,7 +174,7 @@ def _refuse_mixed_centring(sources: Sequence[Source]) -> None:
     for (measure, centred), path in first.items():
         if centred and (measure, False) in first:
             raise WordbiasError(
-                f"{measure} is along the centred subspace (--center, --as-published) in {path} and "
+                f"{measure} is along the centred subspace (--centre, --as-published) in {path} and "
                 f"along the one that is not centred in {first[measure, False]}: these are two "
                 "measures under one name; measure all embeddings alike"
             )

@@ -41,7 +41,7 @@ def command(name: str) -> click.Command:
 
 
 def _parameter(one: Mapping[str, Any]) -> click.Parameter:
-    names_groups = "--attribute" in one.get("opts", ())
+    names_groups = "--groups" in one.get("opts", ())
     offer = _offer(one["name"], one.get("words", {}), groups=names_groups)
     if "opts" not in one:
         return click.Argument([one["name"]], nargs=one["nargs"], shell_complete=offer)

@@ -83,7 +83,7 @@ class Subspace:
 
     @classmethod
     def from_groups(
-        cls, first: ArrayLike, second: ArrayLike, dims: int = 4, *, center: bool = False
+        cls, first: ArrayLike, second: ArrayLike, dims: int = 4, *, centre: bool = False
     ) -> Subspace:
         """Fit to all pairwise differences of two groups, in both directions (Dawkins 2021).
 
@@ -93,14 +93,14 @@ class Subspace:
             Vectors of the groups, shapes ``(n, d)`` and ``(m, d)``.
         dims
             Number of components `k`.
-        center
+        centre
             By default the differences f − m are taken together with m − f, so that their mean is
             zero, nothing is centred, and the difference between the groups' means is kept. True is
             the paper's PCA of f − m alone, which is centred: the difference between the means drops
             out, and the components describe how vectors vary *within* the groups. See
             `wordbias.subspace.of_groups` for the formula.
         """
-        return cls(*of_groups(first, second, dims, center=center))
+        return cls(*of_groups(first, second, dims, centre=centre))
 
     @classmethod
     def from_pairs(cls, first: ArrayLike, second: ArrayLike, dims: int = 1) -> Subspace:
@@ -208,7 +208,7 @@ class Subspace:
 
 
 def of_groups(
-    first: ArrayLike, second: ArrayLike, dims: int, *, center: bool
+    first: ArrayLike, second: ArrayLike, dims: int, *, centre: bool
 ) -> tuple[Float, Float]:
     r"""Return the components of all pairwise differences of two groups (Dawkins 2021, section 4).
 
@@ -223,7 +223,7 @@ def of_groups(
         Vectors of the groups, shapes ``(n, d)`` and ``(m, d)``.
     dims
         Number of components `k`.
-    center
+    centre
         False adds the bracketed term: the differences f − m together with m − f, whose mean is
         zero. True leaves it out: the paper's PCA of f − m alone, which is centred.
 
@@ -240,7 +240,7 @@ def of_groups(
         )
     f_mean, m_mean = f.mean(0), m.mean(0)
     rows = [(f - f_mean) / np.sqrt(len(f)), (m - m_mean) / np.sqrt(len(m))]
-    if not center:
+    if not centre:
         rows.append((f_mean - m_mean)[None])
     noise = max(rounding(first), rounding(second))
     what = f"the differences of {len(f)} and {len(m)} vectors"

@@ -22,9 +22,9 @@ HUGE = 10**400
 @pytest.mark.parametrize(
     "call",
     [
-        ("misp", "--attribute"),
-        ("measure", "--attribute"),
-        ("mab-eval", "--write", "out.csv", "--attribute"),
+        ("misp", "--groups"),
+        ("measure", "--groups"),
+        ("mab-eval", "--write", "out.csv", "--groups"),
         ("weat", "--queries"),
     ],
     ids=lambda call: " ".join(call),

@@ -117,7 +117,7 @@ def test_other_inputs_and_settings_do_not_resume(
     one = Embedding.load(small)
     one.with_vectors(one.vectors * 2).save(changed)
     calls = [(small,), (changed,), (small, "--seed", "1"), (small, "--dims", "3"),
-             (small, "--attribute", "age")]  # fmt: skip
+             (small, "--groups", "age")]  # fmt: skip
     for i, call in enumerate(calls, 1):
         done = cli("audit", *call, *none)
         assert done.code == 130

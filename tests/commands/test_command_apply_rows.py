@@ -43,7 +43,7 @@ def test_probe_finds_nothing_after_apply(folder: Path, cli: Callable[..., Any]) 
     assert "Written: clean.parquet (parquet)" in done.out
     found = {}
     for name in ("s", "clean"):
-        told = cli("probe", f"{name}.parquet", "--labels", "g", "--accuracy", "--seeds", "0",
+        told = cli("probe", f"{name}.parquet", "--labels", "g", "--accuracy", "--seed", "0",
                    "--format", "json")  # fmt: skip
         rows = json.loads(told.out)["rows"]
         found[name] = next(row for row in rows if row["measure"] == "probe-accuracy")

@@ -112,7 +112,7 @@ def test_without_an_axis_it_is_said_what_does_without(cli: Run, small: Path) -> 
     done = cli("measure", small, "--only", "clustering", *arguments)
     assert all(row["value"] is None for row in _rows(done.out))
     assert "has no pairs; the direction means or names does without" in _rows(done.out)[0]["reason"]
-    done = cli("measure", small, "--extremes", 3, "--center", *arguments)
+    done = cli("measure", small, "--extremes", 3, "--centre", *arguments)
     leans = [row for row in _rows(done.out) if row["measure"] == "lean"]
     assert len(leans) == 6, "the words that lean most along the difference of means"
     assert all("no lean is claimed" in row["reason"] for row in leans)

@@ -218,7 +218,12 @@ def test_words_can_be_asked_for_and_an_odd_one_is_escaped(
 
 def test_real_sets_of_quality_and_sembias(found: Run, small: Path, shared_data: Path) -> None:
     skip = ",".join(set(QUICK.split(",")) - {"quality", "sembias"})
-    sets = ("--sets", shared_data / "wordsim", "--sembias", shared_data / "sembias/SemBias.tsv")
+    sets = (
+        "--benchmarks",
+        shared_data / "wordsim",
+        "--sembias",
+        shared_data / "sembias/SemBias.tsv",
+    )
     rows = found(small, *sets, "--methods", "hard", "--skip", skip)["rows"]
     similar = [row for row in rows if row["measure"] == "similarity"]
     assert {row["stage"] for row in similar} == {"before", "hard"}
@@ -244,9 +249,9 @@ def test_without_a_name_the_page_has_one(
         (("--methods", "misp hrad"), "method 'hrad'"),
         (("--after", "nothere.txt"), "nothere.txt"),
         (("nothere.txt",), "nothere.txt"),
-        (("--sets", "nothere"), "nothere"),
+        (("--benchmarks", "nothere"), "nothere"),
         (("--sembias", "nothere"), "nothere"),
-        (("--model", "nothere"), "nothere"),
+        (("--nli-model", "nothere"), "nothere"),
         (("-o", "no/such/folder.html"), "the folder"),
         (("--direction", "nothere.safetensors"), "nothere.safetensors"),
     ],

@@ -27,8 +27,8 @@ from wordbias.biographies.plan import (  # noqa: E402
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 Cli = Callable[..., Any]
-SMALL = ["--limit", 300, "--draws", 20, "--max-tokens", 32, "--device", "cpu", "--seeds", "0"]
-QUICK = ["--epochs", 3, "--retrain-epochs", 3, "--rate", 0.02, "--retrain-rate", 0.02]
+SMALL = ["--limit", 300, "--draws", 20, "--max-length", 32, "--device", "cpu", "--seed", "0"]
+QUICK = ["--epochs", 3, "--retrain-epochs", 3, "--lr", 0.02, "--retrain-lr", 0.02]
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def flat(text: str) -> str:
 def test_synthetic_frozen(cli: Cli, encoder: str, tmp_path: Path) -> None:
     """All tables, within 100 columns, said to be of synthetic data; nothing on stderr."""
     output, plot = tmp_path / "study", tmp_path / "figure.svg"
-    arguments = ["bios", "--model", encoder, "--frozen", "-o", output, "--plot", plot]
+    arguments = ["bios", "--model", encoder, "--head-only", "-o", output, "--plot", plot]
     done = cli(*arguments, *SMALL, *QUICK)
     assert done.code == 0, done.err
     assert done.err == ""
@@ -79,8 +79,17 @@ def test_synthetic_frozen(cli: Cli, encoder: str, tmp_path: Path) -> None:
 
 
 def test_random_changes_of_the_same_size(cli: Cli, encoder: str, tmp_path: Path) -> None:
-    arguments = ["bios", "--model", encoder, "--frozen", "-o", tmp_path / "study", *SMALL, *QUICK]
-    given = ["--strategies", "none,subsample", "--seeds", "0,1", "--no-baselines"]
+    arguments = [
+        "bios",
+        "--model",
+        encoder,
+        "--head-only",
+        "-o",
+        tmp_path / "study",
+        *SMALL,
+        *QUICK,
+    ]
+    given = ["--strategies", "none,subsample", "--seed", "0,1", "--no-baselines"]
     first = cli(*arguments, *given)
     assert first.code == 0, first.err
     done = cli(*arguments, *given, "--random-changes")  # what is there is not made again
@@ -102,8 +111,8 @@ def test_random_changes_of_the_same_size(cli: Cli, encoder: str, tmp_path: Path)
 def test_json_is_what_the_library_gives(cli: Cli, encoder: str, tmp_path: Path) -> None:
     data = written(sample(synthetic(), 200), tmp_path / "bios.tsv")
     given = ["bios", "--model", encoder, "--data", data, "--strategies", "scrub+subsample"]
-    options = ["--epochs", 1, "--batch", 32, "--no-baselines", "--seeds", "3", "--draws", 20]
-    more = ["--max-tokens", 20, "--device", "cpu", "--retrain-epochs", 2]
+    options = ["--epochs", 1, "--batch-size", 32, "--no-baselines", "--seed", "3", "--draws", 20]
+    more = ["--max-length", 20, "--device", "cpu", "--retrain-epochs", 2]
     done = cli(*given, *options, *more, "-o", tmp_path / "one", "--format", "json")
     assert done.code == 0, done.err
     report = json.loads(done.out)
@@ -142,8 +151,9 @@ def test_options_reach_the_study(cli: Cli, encoder: str, tmp_path: Path) -> None
     sentences.write_text("Amy is at home.\nJohn has a career.\n")
     output = tmp_path / "study"
     done = cli(
-        "bios", "--model", encoder, "--frozen", "-o", output, *SMALL, "--strategies", "none",
-        "--epochs", 2, "--retrain-epochs", 1, "--batch", 50, "--as-published", "--pooling", "mean",
+        "bios", "--model", encoder, "--head-only", "-o", output, *SMALL, "--strategies", "none",
+        "--epochs", 2, "--retrain-epochs", 1, "--batch-size", 50, "--as-published",
+        "--pooling", "mean",
         "--precision", "bfloat16", "--shares", shares, "--sentences", sentences, "--no-baselines",
         "--balanced-probe", "--holm", "--format", "jsonl",
     )  # fmt: skip
@@ -167,7 +177,7 @@ def test_options_reach_the_study(cli: Cli, encoder: str, tmp_path: Path) -> None
 
 
 def test_as_a_process(forked: Callable[..., Any], encoder: str, tmp_path: Path) -> None:
-    given = ["bios", "--model", encoder, "--frozen", "-o", tmp_path / "study", "--threads", 1]
+    given = ["bios", "--model", encoder, "--head-only", "-o", tmp_path / "study", "--threads", 1]
     more = [*SMALL, *QUICK, "--strategies", "none", "--no-baselines"]
     done = forked(*given, *more)
     assert done.code == 0, done.err
@@ -190,9 +200,9 @@ def test_bad_usage(cli: Cli, encoder: str, tmp_path: Path) -> None:
 
     output = ["-o", tmp_path / "study"]
     assert "Missing option '-o'" in refused()
-    assert "expected whole numbers" in refused(*output, "--seeds", "0,x")
+    assert "expected whole numbers" in refused(*output, "--seed", "0,x")
     assert "'float8' is not one of" in refused(*output, "--precision", "float8")
-    assert "2 is not in the range" in refused(*output, "--max-tokens", 2)
+    assert "2 is not in the range" in refused(*output, "--max-length", 2)
     assert "is not one of 'first', 'mean', 'last'" in refused(*output, "--pooling", "max")
     assert not (tmp_path / "study").exists()
 
@@ -209,11 +219,11 @@ def test_bad_input(cli: Cli, encoder: str, tmp_path: Path) -> None:
     (tmp_path / "shares.json").write_text('{"nurse": 90}')
     assert "no such file" in said("--data", tmp_path / "none.tsv").lower()
     assert "strategy 'wish': expected none" in said("--strategies", "none,wish")
-    assert "options for columns need a file" in said("--text", "bio")
+    assert "options for columns need a file" in said("--text-column", "bio")
     assert "has no share of" in said("--shares", tmp_path / "shares.json")
     assert "--share-column names a column of --shares" in said("--share-column", "x")
-    assert "--column names a column of --sentences" in said("--column", "x")
-    assert "has no column 'bio'" in said("--data", data, "--text", "bio")
+    assert "--sentence-column names a column of --sentences" in said("--sentence-column", "x")
+    assert "has no column 'bio'" in said("--data", data, "--text-column", "bio")
     assert "none of 1 has any of the 32 words" in said("--sentences", _lines(tmp_path, "Nothing."))
     assert "figure.txt" in said("--plot", tmp_path / "figure.txt")
     assert "is both --data and -o" in said("--data", data, "-o", data)
@@ -242,7 +252,7 @@ def test_a_class_that_a_limit_leaves_empty(cli: Cli, encoder: str, tmp_path: Pat
         for n in range(58, 30, -1)
         if "poet" not in sample(load_biographies(data), n).label_names()
     )
-    given = ["bios", "--model", encoder, "--data", data, "--frozen", "-o", tmp_path / "study"]
+    given = ["bios", "--model", encoder, "--data", data, "--head-only", "-o", tmp_path / "study"]
     more = ["--strategies", "none", "--no-baselines", *SMALL, "--limit", limit, *QUICK]
     done = cli(*given, *more, "--format", "json")
     assert done.code == 0, done.err
@@ -256,7 +266,7 @@ def test_a_class_that_a_limit_leaves_empty(cli: Cli, encoder: str, tmp_path: Pat
 
 def test_what_is_undefined_everywhere_has_no_table(cli: Cli, encoder: str, tmp_path: Path) -> None:
     """No run, or one, has no correlation: said in words, and there is no table without lines."""
-    given = ["bios", "--model", encoder, "--frozen", "-o", tmp_path / "study", "--format", "md"]
+    given = ["bios", "--model", encoder, "--head-only", "-o", tmp_path / "study", "--format", "md"]
     done = cli(*given, *SMALL, *QUICK, "--strategies", "none", "--no-baselines")
     assert done.code == 0, done.err
     assert "R²" not in done.out
@@ -293,9 +303,9 @@ def test_real_biographies(cli: Cli, shared_data: Path, tmp_path: Path) -> None:
     model = tiny_encoders.build("bert", "Model", vocabulary=len(words) + 5)
     tiny_encoders.save(model, tiny_encoders.make_tokenizer(words), tmp_path / "bert")
     done = cli(
-        "bios", "--model", tmp_path / "bert", "--data", data, "--frozen", "--limit", 600,
-        "-o", tmp_path / "study", "--strategies", "none,subsample", "--seeds", "0",
-        "--epochs", 5, "--retrain-epochs", 5, "--max-tokens", 32, "--no-baselines",
+        "bios", "--model", tmp_path / "bert", "--data", data, "--head-only", "--limit", 600,
+        "-o", tmp_path / "study", "--strategies", "none,subsample", "--seed", "0",
+        "--epochs", 5, "--retrain-epochs", 5, "--max-length", 32, "--no-baselines",
         "--draws", 20, "--format", "json",
     )  # fmt: skip
     assert done.code == 0, done.err

@@ -236,7 +236,7 @@ def test_a_model_on_sentences(
 ) -> None:
     path = tmp_path / "out.safetensors"
     given = ("--stimuli", mine, "--draws", 400, "--layers", "0,2")
-    result = report("ceat", model, "--sentences", text, *given, "--save", path)
+    result = report("ceat", model, "--sentences", text, *given, "--output", path)
     first, second = result["rows"]
     assert (first["layer"], second["layer"], first["subject"]) == (0, 2, "tiny-bert")
     assert first["sentences"]["Ann"] == 1  # the annex is no Ann
@@ -268,7 +268,7 @@ def test_an_interruption_behind_the_model_says_where_the_vectors_are(
     kept = tmp_path / "kept.safetensors"
     with monkeypatch.context() as patch:
         patch.setattr("wordbias.functions.ceat.measured", stop)
-        done = cli(*given, "--save", kept)
+        done = cli(*given, "--output", kept)
         assert done.code == 130
         assert f"the words' vectors are saved; resume with: wordbias ceat {kept}" in done.err
         assert "no output was changed" in cli(*given).err
@@ -318,10 +318,10 @@ def test_a_column_and_untrained_weights(
     path.write_text("\n".join(["label\tpremise", *rows]) + "\n", encoding="utf-8")
     given = (model, "--sentences", path, "--stimuli", mine, "--draws", 50)
     assert "which column holds the sentences?" in refused("ceat", *given)
-    trained = report("ceat", *given, "--column", "premise")["rows"][0]
-    untrained = report("ceat", *given, "--column", "premise", "--random-init", 3)["rows"][0]
+    trained = report("ceat", *given, "--text-column", "premise")["rows"][0]
+    untrained = report("ceat", *given, "--text-column", "premise", "--random-init", 3)["rows"][0]
     assert trained["value"] != untrained["value"]
-    swapped = report("ceat", *given, "--column", "premise", "--swap-roles")["rows"][0]
+    swapped = report("ceat", *given, "--text-column", "premise", "--swap-roles")["rows"][0]
     assert list(swapped["n"]) == ["career", "family", "men", "women"]
 
 
@@ -350,8 +350,11 @@ def test_saved_vectors_need_no_torch_and_no_scipy(process: Run, saved: Path, min
         (("nothere",), "nothere: is not a file of vectors, and a model needs"),
         (("nothere", "--stimuli", "11"), "stimulus 'weat11': expected one of weat1, weat2,"),
         (("x", "--sentences", "none.txt"), "none.txt: cannot be read: No such file"),
-        (("x", "--sentences", "x", "--save", "no/such/folder.st"), "folder.st: cannot be written"),
-        (("x", "--sentences", "x", "--save", "x"), "x: is both --sentences and --save"),
+        (
+            ("x", "--sentences", "x", "--output", "no/such/folder.st"),
+            "folder.st: cannot be written",
+        ),
+        (("x", "--sentences", "x", "--output", "x"), "x: is both --sentences and --output"),
     ],
 )
 def test_bad_input_is_one_line(refused: Refused, arguments: tuple[str, ...], message: str) -> None:
@@ -419,7 +422,7 @@ def test_a_bad_model_or_layer_is_one_line(
     given = ("--sentences", text, "--stimuli", "6")
     assert "empty: is a folder without a config.json" in refused("ceat", empty, *given)
     path = tmp_path / "out.safetensors"
-    message = refused("ceat", model, *given, "--layers", "7", "--save", path)
+    message = refused("ceat", model, *given, "--layers", "7", "--output", path)
     assert "no layer 7; it has layers 0" in message
     assert not path.exists()
 
@@ -435,8 +438,8 @@ def test_impossible_numbers_are_wrong_usage(
 def test_the_vectors_are_not_written_over_the_stimuli(
     refused: Refused, model: Path, text: Path, mine: Path
 ) -> None:
-    said = refused("ceat", model, "--sentences", text, "--stimuli", mine, "--save", mine)
-    assert "is both --stimuli and --save; name two files" in said
+    said = refused("ceat", model, "--sentences", text, "--stimuli", mine, "--output", mine)
+    assert "is both --stimuli and --output; name two files" in said
     assert mine.read_text(encoding="utf-8") == MINE
 
 

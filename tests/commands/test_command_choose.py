@@ -111,7 +111,7 @@ def test_vectors_that_got_shorter_are_not_chosen_for_it(cli: Run, text: Path) ->
 
 def test_similarity_is_a_cost_on_each_half(cli: Run, text: Path, shared_data: Path) -> None:
     sets = shared_data / "wordsim" / "EN-MEN-TR-3k.txt"
-    rows = rows_of(cli, "misp", text, "--measure", "midb-abs", "--sets", sets)
+    rows = rows_of(cli, "misp", text, "--measure", "midb-abs", "--benchmarks", sets)
     (whole,) = find_sets(sets)
     assert isinstance(whole, SimilaritySet)
     reported = [row for row in rows if row["measure"] == "similarity"]

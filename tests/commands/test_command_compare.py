@@ -80,7 +80,7 @@ def test_the_matrix_is_the_upper_triangle(cli: Run, table: Path) -> None:
 
 
 def test_rows(cli: Run, table: Path) -> None:
-    found = json.loads(cli("compare", table, "--format", "json", "--method", "spearman").out)
+    found = json.loads(cli("compare", table, "--format", "json", "--correlation", "spearman").out)
     assert found["inputs"][str(table)]["format"] == "CSV table"
     assert found["arguments"]["method"] == "spearman"
     first = found["rows"][0]
@@ -276,7 +276,13 @@ def test_missing_file(cli: Run, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["--method", "kendall"], ["--format", "xml"], ["--x", "MIDB", "--y", "MIDB"], ["--z"]],
+    [
+        [],
+        ["--correlation", "kendall"],
+        ["--format", "xml"],
+        ["--x", "MIDB", "--y", "MIDB"],
+        ["--z"],
+    ],
 )
 def test_wrong_usage(cli: Run, table: Path, arguments: list[str]) -> None:
     given = [table, *arguments] if arguments else []

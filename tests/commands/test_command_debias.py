@@ -249,7 +249,7 @@ def test_a_transform_belongs_to_its_vectors(
         ([], 2, "METHODS: name at least one of misp, mhd, "),
         (["hard", "--only", "midb"], 2, "--only is for --measure"),
         (["hard", "--strict-vocab"], 2, "--strict-vocab is for --measure"),
-        (["multi-hard:sets=a.toml", "--attribute", "b.toml"], 2, "not both"),
+        (["multi-hard:sets=a.toml", "--groups", "b.toml"], 2, "not both"),
     ],
 )
 def test_bad_calls_are_one_clear_line(cli: Run, arguments: list[str], code: int, said: str) -> None:
@@ -275,7 +275,7 @@ def test_another_attribute(cli: Run, few: Embedding, text: Path, tmp_path: Path)
         '[pairs]\ndefinitional = [["young", "old"], ["youth", "elderly"]]\n'
     )
     out = tmp_path / "out.txt"
-    assert cli("debias", "hard", text, "--attribute", age, "-o", out).code == 0
+    assert cli("debias", "hard", text, "--groups", age, "-o", out).code == 0
     after = Embedding.load(out)
     gap = after["young"].astype(float) - after["old"]
     nurse = after["nurse"].astype(float)
@@ -329,7 +329,7 @@ def test_hyphens_and_apostrophes_stream_like_the_rest(
     )
     for suffix in ("txt", "safetensors"):
         out = tmp_path / f"out.{suffix}"
-        done = cli("debias", "hard", tmp_path / "odd.txt", "--attribute", attribute, "-o", out)
+        done = cli("debias", "hard", tmp_path / "odd.txt", "--groups", attribute, "-o", out)
         assert done.code == 0, done.err
         assert " 6 " in done.out.split("Words")[1]
 
@@ -360,7 +360,7 @@ def test_one_method_of_a_chain_can_be_as_published(few: Embedding) -> None:
     chain, done = fit_chain("misp:as-published,inlp:rounds=2", few)
     assert [part.settings["as_published"] for part in chain.parts] == [True, False]
     assert [part.centred for part in chain.parts] == [True, None]
-    first = fit_chain("misp:center", few)[1]
+    first = fit_chain("misp:centre", few)[1]
     again = fit_chain("inlp:rounds=2", first)[1]
     np.testing.assert_array_equal(again.vectors, done.vectors)
 

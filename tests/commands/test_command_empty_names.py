@@ -73,7 +73,7 @@ def test_an_argument_is_not_empty(refused: Refused, name: str) -> None:
 def test_several_of_which_one_is_empty(refused: Refused, tmp_path: Path) -> None:
     said = refused("measure", tmp_path / "a", "")
     assert said == "wordbias: EMBEDDINGS: is empty; give a value, or leave it out"
-    assert "--sets: is empty" in refused("quality", "--sets", tmp_path, "--sets", "")
+    assert "--sets: is empty" in refused("quality", "--benchmarks", tmp_path, "--benchmarks", "")
 
 
 def test_an_empty_mirror_in_the_environment_is_none(
@@ -87,5 +87,5 @@ def test_a_command_can_be_called_without_the_command_line() -> None:
     from wordbias.commands.lists import command
 
     with pytest.raises(SystemExit) as ended:
-        command.main(["--attribute", "age"], standalone_mode=True)
+        command.main(["--groups", "age"], standalone_mode=True)
     assert ended.value.code == 0

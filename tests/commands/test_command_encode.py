@@ -167,7 +167,7 @@ def test_options_are_the_library_s(
 
 def test_rows_and_columns(encoded: Run, plain: Encoder) -> None:
     given = ("--where", "split=test", "--where", "job=surgeon", "--where", "job=nurse")
-    row, found = encoded(*given, "--limit", 2, "--keep", "job", "--text-column", "4")
+    row, found = encoded(*given, "--limit", 2, "--columns", "job", "--text-column", "4")
     close(found.vectors, encode(plain, TEXTS[1:3]))
     assert found.columns["job"].cells() == ["nurse", "surgeon"]
     assert row["columns"] == {"job": 2}
@@ -306,7 +306,7 @@ def test_help_loads_no_heavy_library() -> None:
         (("--text-column", "bio"), "has no column 'bio'; it has split, gender, job, text"),
         (("--where", "split=dev"), "holds no text where split is dev"),
         (("--where", "fold=1"), "has no column 'fold'"),
-        (("--keep", "age"), "has no column 'age'"),
+        (("--columns", "age"), "has no column 'age'"),
         (("--word-column", "gender"), "line 2: the word 'F' is not in its text"),
         (("--span-columns", "gender,job"), "line 2: expected two whole numbers as a span"),
     ],

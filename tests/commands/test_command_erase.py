@@ -83,7 +83,7 @@ def test_parquet_keeps_its_other_columns(tmp_path: Path, cli: Run) -> None:
     clean = tmp_path / "clean.parquet"
     done = cli(
         "erase", source, "--labels", "gender", "--also", "job", "--missing", "drop",
-        "--split", "split", "-o", clean,
+        "--split-column", "split", "-o", clean,
     )  # fmt: skip
     assert done.code == 0, done.err
     assert "2 rows without a label only mapped" in " ".join(done.out.split())
@@ -147,9 +147,9 @@ def test_csv_and_representations(tmp_path: Path, cli: Run) -> None:
         (["--labels", "short.txt"], "short.txt: 2 values for 300 rows"),
         (["--labels", "gaps.txt"], "1 of 300 rows have no gaps, the first is row 2; label them, or "
          "--missing=drop: they are then mapped, but not fitted on"),
-        (["--labels", "gender.txt", "--method", "ran"], "method 'ran': expected one of"),
+        (["--labels", "gender.txt", "--methods", "ran"], "method 'ran': expected one of"),
         (["--labels", "gender.txt", "--held-out", "1"], "1.0 is not in the range 0<x<=0.9"),
-        (["--labels", "gender.txt", "--method", "inlp:dims=2"], "dims is for: misp, mhd"),
+        (["--labels", "gender.txt", "--methods", "inlp:dims=2"], "dims is for: misp, mhd"),
         (["--labels", "gender.txt", "-o", "s.npy"], "s.npy"),
         (["--labels", "gender.txt", "-o", "no/clean.npy"], "no"),
         (["--labels", "gender.txt", "--model", "m", "--texts", "t"], "give vectors, or --model"),

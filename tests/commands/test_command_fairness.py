@@ -21,7 +21,7 @@ from wordbias.results import FORMATS
 Run = Callable[..., Any]
 Refused = Callable[..., str]
 CLASSES = ("model", "nurse", "poet", "surgeon")
-NAMES = ("--label", "y", "--predicted", "r", "--group", "z")
+NAMES = ("--labels", "y", "--predicted", "r", "--sensitive", "z")
 
 
 def _examples(n: int = 400, groups: str = "FM") -> list[tuple[str, str, str]]:
@@ -85,7 +85,7 @@ def test_the_numbers_are_those_of_the_library(found: Run) -> None:
 
 
 def test_classes_are_shown_when_asked_for(cli: Run, predictions: Path) -> None:
-    done = cli("fairness", predictions, *NAMES, "--classes", "--draws", 0)
+    done = cli("fairness", predictions, *NAMES, "--by-class", "--draws", 0)
     table = done.out.partition("Classes")[2]
     assert all(name in table for name in CLASSES)
     assert all(len(line) <= 100 for line in done.out.splitlines())
@@ -110,7 +110,7 @@ def test_columns_have_usual_names(cli: Run, tmp_path: Path) -> None:
 
 
 def test_the_order_of_groups_is_the_sign(found: Run) -> None:
-    there, back = _values(found()), _values(found("--groups", "M,F"))
+    there, back = _values(found()), _values(found("--values", "M,F"))
     for gap in ("tpr-gap", "fpr-gap", "precision-gap", "f1-gap"):
         for name in CLASSES:
             assert back[gap, name] == -there[gap, name]
@@ -126,17 +126,17 @@ def test_three_groups_and_two_of_them(
     result = found(file=path)
     row = next(r for r in result["rows"] if r["measure"] == "tpr-gap" and r["set"] == "pearson")
     assert row["value"] is None
-    assert row["reason"] == "3 groups have no signed gap; name two with --groups"
+    assert row["reason"] == "3 groups have no signed gap; name two with --values"
     done = cli("fairness", path, *NAMES, "--draws", 5)
     text = " ".join(done.out.split())
     assert "P undefined: 3 groups have no signed gap" in text
     assert text.count("3 groups have no signed gap") == 1, "one reason for all gaps stands once"
-    done = cli("fairness", path, *NAMES, "--draws", 5, "--groups", "F,M")
+    done = cli("fairness", path, *NAMES, "--draws", 5, "--values", "F,M")
     assert "rows of other groups left out" in done.err
     two = [row for row in _examples(600, "FMX") if row[2] != "X"]
     expected = _values(found(file=_write(tmp_path / "two.csv", two)))
-    assert _values(found("--groups", "F,M", file=path)) == expected
-    assert "name two with --groups" in refused("fairness", path, *NAMES, "--as-published")
+    assert _values(found("--values", "F,M", file=path)) == expected
+    assert "name two with --values" in refused("fairness", path, *NAMES, "--as-published")
 
 
 def test_shares_of_training_data_and_of_a_file(found: Run, tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_distances_of_sufficiency(cli: Run, found: Run, tmp_path: Path) -> None:
 def test_empty_cells_are_said(cli: Run, tmp_path: Path) -> None:
     rows = [row for row in _examples() if row[::2] != ("poet", "F")]
     rows = [(y, "nurse" if r == "model" else r, z) for y, r, z in rows]
-    done = cli("fairness", _write(tmp_path / "p.csv", rows), *NAMES, "--classes")
+    done = cli("fairness", _write(tmp_path / "p.csv", rows), *NAMES, "--by-class")
     assert done.code == 0
     assert "no example of F in: poet" in done.err
     assert "never predicted: model" in done.err
@@ -237,7 +237,7 @@ def test_bad_rows_are_named_and_can_be_dropped(cli: Run, refused: Refused, tmp_p
         ([("a", "a", "F"), ("a", "a", "M")], NAMES, "to classify takes two classes"),
         (
             [("a", "b", "F"), ("b", "a", "M")],
-            (*NAMES, "--groups", "F,W"),
+            (*NAMES, "--values", "F,W"),
             "no example is of the group 'W'; groups there are: F, M",
         ),
     ],
@@ -296,10 +296,19 @@ def test_it_needs_none_of_the_heavy_libraries(predictions: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--label", "y", "--predicted", "y", "--group", "z"), "--label and --predicted both name"),
-        (("--label", "y", "--predicted", "r", "--group", "y"), "--label and --group both name"),
-        (("--label", "y", "--predicted", "z", "--group", "z"), "--predicted and --group both name"),
-        (("--predicted", "label"), "--label and --predicted both name the column 'label'"),
+        (
+            ("--labels", "y", "--predicted", "y", "--sensitive", "z"),
+            "--labels and --predicted both name",
+        ),
+        (
+            ("--labels", "y", "--predicted", "r", "--sensitive", "y"),
+            "--labels and --sensitive both name",
+        ),
+        (
+            ("--labels", "y", "--predicted", "z", "--sensitive", "z"),
+            "--predicted and --sensitive both name",
+        ),
+        (("--predicted", "label"), "--labels and --predicted both name the column 'label'"),
     ],
 )
 def test_one_column_is_not_two(

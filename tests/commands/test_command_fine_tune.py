@@ -89,7 +89,7 @@ def test_a_new_head_is_told_by_its_numbers(
 
 def test_nli_and_what_reads_it(cli: Cli, encoder: str, nli: Path, tmp_path: Path) -> None:
     output = tmp_path / "bert-nli"
-    done = cli(*given(encoder, "nli", nli, output, "--batch", 2, "--format", "json"))
+    done = cli(*given(encoder, "nli", nli, output, "--batch-size", 2, "--format", "json"))
     assert done.code == 0, done.err
     report = json.loads(done.out)
     (row,) = report["rows"]
@@ -153,7 +153,7 @@ def test_a_finished_model_of_another_training_is_refused(
 ) -> None:
     output = tmp_path / "o"
     assert cli(*given(encoder, "nli", nli, output)).code == 0
-    said = refused(*given(encoder, "nli", nli, output, "--rate", "0.001"))
+    said = refused(*given(encoder, "nli", nli, output, "--lr", "0.001"))
     assert "o: exists already, and holds another training: its recipe rate is 2e-05, not" in said
     other = tmp_path / "other.tsv"
     other.write_text(nli.read_text() + "neutral\tThe tea was hot.\tA dog sat.\n")
@@ -180,7 +180,7 @@ def test_the_same_files_elsewhere_are_the_same_training(
     assert cli(*given("encoder", "nli", Path("nli.tsv"), Path("o"))).code == 0
 
 
-@pytest.mark.parametrize("option", ["--rate", "--warmup", "--decay"])
+@pytest.mark.parametrize("option", ["--lr", "--warmup", "--weight-decay"])
 def test_numbers_that_are_none(
     cli: Cli, encoder: str, nli: Path, tmp_path: Path, option: str
 ) -> None:
@@ -218,5 +218,5 @@ def test_bad_input(
         *given(encoder, "nli", one, output)
     )
     assert "all 1 of the pairs" in said(*given(encoder, "nli", nli, output, "--limit", 1))
-    wild = said(*given(encoder, "nli", nli, output, "--rate", "1e30", "--warmup", "0"))
+    wild = said(*given(encoder, "nli", nli, output, "--lr", "1e30", "--warmup", "0"))
     assert "lower the learning rate" in wild

@@ -197,7 +197,7 @@ def test_the_published_lists_give_the_published_sizes(cli: Run, shared_data: Pat
 def test_lists_of_an_attribute(cli: Run, tmp_path: Path) -> None:
     path = tmp_path / "age.toml"
     path.write_text('[groups]\nyoung = ["young", "youth"]\nold = ["old", "aged", "elderly"]\n')
-    done = cli("lists", "--attribute", path, "--format", "csv")
+    done = cli("lists", "--groups", path, "--format", "csv")
     rows = {row["measure"]: row for row in csv.DictReader(io.StringIO(done.out))}
     assert (rows["group young"]["value"], rows["group old"]["value"]) == ("2", "3")
     assert rows["group old"]["first"] == "old, aged, elderly"
@@ -225,7 +225,7 @@ def test_no_control_character_of_a_file_reaches_the_terminal(cli: Run, tmp_path:
     evil = "\x1b[2Jnurse\u202e"
     rows = [f"{label},{evil},{group}" for label in (evil, "boss") for group in "FM" for _ in "ab"]
     path.write_text("label,predicted,group\n" + "\n".join(rows) + "\n", encoding="utf-8")
-    done = cli("fairness", path, "--classes", "--draws", 10)
+    done = cli("fairness", path, "--by-class", "--draws", 10)
     assert done.code == 0
     assert "\ufffd[2Jnurse\ufffd" in done.out
     assert not {"\x1b", "\u202e"} & set(done.out + done.err)

@@ -222,7 +222,7 @@ def test_the_tables_fit_a_terminal(
     cli: Run, model: Path, monkeypatch: pytest.MonkeyPatch, columns: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    done = cli("mab-eval", model, "--set", "all", "--words", "--draws", 100)
+    done = cli("mab-eval", model, "--set", "all", "--by-word", "--draws", 100)
     assert done.code == 0
     assert max(map(len, done.out.splitlines())) <= columns
     for text in ("M N    M E    M C    F N", "pronouns, distance d", "Words: names", "Lucille"):

@@ -13,7 +13,7 @@ import pytest
 from wordbias.wordlists import Attribute, Templates
 
 Run = Callable[..., Any]
-FAITHS = ("--attribute", "religion:christian,muslim")
+FAITHS = ("--groups", "religion:christian,muslim")
 
 
 @pytest.fixture
@@ -56,17 +56,17 @@ def test_the_first_set_there_are_words_for_is_the_default(cli: Run, tmp_path: Pa
         '[groups]\nold = ["Ruth", "Doris"]\nnew = ["Megan", "Tyler"]\n'
         '[subjects.names]\nold = ["Ruth", "Doris"]\nnew = ["Megan", "Tyler"]\n'
     )
-    found = rows_of(cli, "mab-eval", "--attribute", names)
+    found = rows_of(cli, "mab-eval", "--groups", names)
     assert {row["set"] for row in found} == {"names"}
     assert {row.get("group") for row in found} == {"old", "new", None}
-    refused = cli("mab-eval", "--attribute", names, "--set", "explicit")
+    refused = cli("mab-eval", "--groups", names, "--set", "explicit")
     assert (refused.code, refused.err.count("\n")) == (1, 1)
     assert "it has words for: names" in refused.err
 
 
 @pytest.mark.usefixtures("few")
 def test_missing_words_are_noted(cli: Run) -> None:
-    done = cli("mab-eval", "--attribute", "ethnicity:white,black", "--set", "all", "--words")
+    done = cli("mab-eval", "--groups", "ethnicity:white,black", "--set", "all", "--by-word")
     assert done.code == 0
     assert "left out of the hypotheses" in done.err
     assert "W: white, B: black" in done.out
@@ -76,7 +76,7 @@ def test_missing_words_are_noted(cli: Run) -> None:
 @pytest.mark.usefixtures("few")
 def test_gender_by_name_is_the_published_order(cli: Run) -> None:
     plain = cli("mab-eval", "--set", "all")
-    assert cli("mab-eval", "--set", "all", "--attribute", "gender").out == plain.out
+    assert cli("mab-eval", "--set", "all", "--groups", "gender").out == plain.out
 
 
 @pytest.mark.usefixtures("few")
@@ -86,7 +86,7 @@ def test_groups_of_one_initial_are_told_apart(cli: Run, tmp_path: Path) -> None:
         '[groups]\nspanish = ["Juan", "Ana"]\nswedish = ["Erik", "Karin"]\n'
         '[subjects.nouns]\nspanish = ["Spanish man"]\nswedish = ["Swedish man"]\n'
     )
-    done = cli("mab-eval", "--attribute", path)
+    done = cli("mab-eval", "--groups", path)
     assert "Sp N" in done.out
     assert "Sp: spanish, Sw: swedish" in done.out
 

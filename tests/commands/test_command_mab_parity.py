@@ -259,11 +259,11 @@ def test_nothing_is_written_over_what_is_read(cli: Cli, tmp_path: Path, snli: Pa
 
 
 def test_other_groups_stand_in_the_hypotheses(cli: Cli) -> None:
-    faiths = ("--attribute", "religion:christian,muslim")
+    faiths = ("--groups", "religion:christian,muslim")
     found = json.loads(cli(*PARITY, *faiths, "--format", "json").out)["rows"]
     assert {row["attribute"] for row in found} == {"religion christian/muslim"}
     assert found[0]["words"] == ["Christian person", "Muslim person"]
     assert found[0]["n"] == 10_824
-    done = cli(*PARITY, "--attribute", "gender-de")
+    done = cli(*PARITY, "--groups", "gender-de")
     assert (done.code, done.err.count("\n")) == (1, 1)
     assert "[subjects.nouns]" in done.err

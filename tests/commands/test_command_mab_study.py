@@ -55,8 +55,8 @@ def _call(
 
 @pytest.mark.usefixtures("five_premises")
 def test_a_finished_study_is_not_repeated(cli: Run, files: Path, tmp_path: Path) -> None:
-    options = ("--epochs", 1, "--seeds", "0,1", "--only", "direct-bias", "--jobs", 1, "-q")
-    options += ("--sets", files / "similar.txt")
+    options = ("--epochs", 1, "--seed", "0,1", "--only", "direct-bias", "--jobs", 1, "-q")
+    options += ("--benchmarks", files / "similar.txt")
     done = _call(cli, files, tmp_path / "out", *options, "--format", "json")
     assert done.code == 0, done.err
     found = json.loads(done.out)
@@ -69,7 +69,7 @@ def test_a_finished_study_is_not_repeated(cli: Run, files: Path, tmp_path: Path)
     assert {r["subject"] for r in averaged} == {"base", "one", "two"}
     qualities = {r["subject"]: r["value"] for r in found["rows"] if r["measure"] == "similarity"}
     for name, value in qualities.items():
-        alone = cli("quality", files / f"{name}.safetensors", "--sets", files / "similar.txt",
+        alone = cli("quality", files / f"{name}.safetensors", "--benchmarks", files / "similar.txt",
                     "--format", "json")  # fmt: skip
         assert json.loads(alone.out)["rows"][0]["value"] == value
     assert set(qualities) == {"base", "one", "two"}
@@ -121,9 +121,9 @@ def test_random_removals_are_one_arm_and_the_others_are_compared_with_it(
     cli: Run, files: Path, tmp_path: Path
 ) -> None:
     options = ("--epochs", 1, "--only", "direct-bias", "--jobs", 1, "-q", "--null", 2)
-    options += ("--sets", files / "similar.txt")
+    options += ("--benchmarks", files / "similar.txt")
     call = partial(_call, cli, files, tmp_path / "out", *options, names=("base", "one"))
-    done = call("--seeds", "0,1,2", "--format", "json")
+    done = call("--seed", "0,1,2", "--format", "json")
     assert done.code == 0, done.err
     rows = json.loads(done.out)["rows"]
     models = {path.name for path in (tmp_path / "out").glob("base.null*.safetensors")}
@@ -173,17 +173,17 @@ def test_random_removals_are_one_arm_and_the_others_are_compared_with_it(
         assert (found["draws"], "low" in found) == (2, False)
 
     before = {path: path.stat().st_mtime_ns for path in stored.glob("*.safetensors")}
-    again = call("--seeds", "0,1,2,3", "--format", "json")
+    again = call("--seed", "0,1,2,3", "--format", "json")
     assert again.code == 0, again.err
     assert before == {path: path.stat().st_mtime_ns for path in before}
     kept = [r for r in json.loads(again.out)["rows"] if r.get("seed") in (0, 1, 2)]
     assert kept == [r for r in rows if "seed" in r]
-    table = call("--seeds", "0,1,2")
+    table = call("--seed", "0,1,2")
     assert "Difference to base.null in E, models of the same seed in pairs" in table.out
     said = " ".join(table.out.split())
     assert "base.null: 2 random removals with the weights of MISP, together one arm." in said
     assert max(map(len, table.out.splitlines())) <= 100
-    refused = call("--seeds", "0,2")
+    refused = call("--seed", "0,2")
     assert (refused.code, "2 seeds would use 1 of 2 draws" in refused.err) == (2, True)
 
 
@@ -194,7 +194,7 @@ def test_misp_of_redrawn_names_is_one_arm_beside_random_removals(
     options = ("--epochs", 1, "--only", "direct-bias", "--jobs", 1, "-q", "--seed-lists", 2)
     options += ("--null", 1)
     call = partial(_call, cli, files, tmp_path / "out", *options, names=("base", "one"))
-    done = call("--seeds", "0,1", "--format", "json")
+    done = call("--seed", "0,1", "--format", "json")
     assert done.code == 0, done.err
     rows = json.loads(done.out)["rows"]
     models = {path.name for path in (tmp_path / "out").glob("base.misp-lists*.safetensors")}
@@ -221,12 +221,12 @@ def test_misp_of_redrawn_names_is_one_arm_beside_random_removals(
         r for r in rows if (r["subject"], r["measure"]) == ("base.misp-lists", "direct-bias")
     )
     assert (measured["draws"], "low" in measured) == (2, False)
-    table = call("--seeds", "0,1")
+    table = call("--seed", "0,1")
     assert "Difference to base.misp-lists in E, models of the same seed in pairs" in table.out
     said = " ".join(table.out.split())
     assert "base.misp-lists: MISP fitted to 2 redraws of the names, together one arm." in said
     assert max(map(len, table.out.splitlines())) <= 100
-    refused = call("--seeds", "0,2")
+    refused = call("--seed", "0,2")
     assert refused.code == 2
     assert "--seed-lists: 2 seeds would use 1 of 2 draws" in refused.err
 
@@ -238,7 +238,7 @@ def test_bad_calls_are_one_line(cli: Run, files: Path, tmp_path: Path) -> None:
     )  # fmt: skip
     assert (missing.code, missing.err.count("\n")) == (1, 1)
     assert "none.tsv: cannot be read" in missing.err
-    assert _call(cli, files, tmp_path, "--seeds", "a").code == 2
+    assert _call(cli, files, tmp_path, "--seed", "a").code == 2
     assert cli("mab-study", "--train", "a", "--dev", "b", "-o", "c").code == 2
     for output, said in (
         (files / "pairs.tsv", "is a file; name a folder"),
@@ -273,7 +273,7 @@ def test_a_set_whose_words_are_missing_is_skipped_and_the_study_goes_on(
     _without(set(), tmp_path / "whole.safetensors")
     given = [tmp_path / "whole.safetensors", tmp_path / "few.safetensors"]
     pairs = ("--train", files / "pairs.tsv", "--dev", files / "pairs.tsv")
-    options = ("--epochs", 1, "--seeds", "0,1", "--only", "direct-bias")
+    options = ("--epochs", 1, "--seed", "0,1", "--only", "direct-bias")
     call = ("mab-study", *given, *pairs, "-o", tmp_path / "out", *options)
     done = cli(*call, "--format", "json")
     assert done.code == 0, done.err

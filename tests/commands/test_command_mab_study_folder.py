@@ -54,7 +54,7 @@ def test_figures_that_cannot_be_drawn(
     study = tmp_path / "study"
     assert ".png, .pdf, .svg" in refused(study, "--plot", tmp_path / "x.jpeg")
     given = ("--train", study, "--dev", study, "-o", study, "--plot", tmp_path / "x.svg")
-    done = cli("mab-study", study, *given, "--seeds", "3")
+    done = cli("mab-study", study, *given, "--seed", "3")
     assert (done.code, done.out) == (2, "")
     assert "--plot: a difference needs two seeds" in done.err
     named = tmp_path / "pairs.svg"
@@ -144,11 +144,11 @@ def test_centred_and_not_centred_are_not_mixed_in_a_folder(tmp_path: Path) -> No
         return study_rows(replace(plan, **more), [])
 
     assert measured() == measured()
-    with pytest.raises(WordbiasError, match="were taken without --center, and these are with"):
-        measured(center=True)
+    with pytest.raises(WordbiasError, match="were taken without --centre, and these are with"):
+        measured(centre=True)
     other = tmp_path / "other"
-    assert measured(center=True, as_published=True, folder=other)
-    with pytest.raises(WordbiasError, match="taken with --center or --as-published, and these"):
+    assert measured(centre=True, as_published=True, folder=other)
+    with pytest.raises(WordbiasError, match="taken with --centre or --as-published, and these"):
         measured(folder=other)
 
 
@@ -163,7 +163,7 @@ def test_an_interruption_after_training_names_the_remedy(
     pairs, study = tmp_path / "pairs.tsv", tmp_path / "study"
     pairs.write_text("neutral\ta man\ta woman\nentailment\ta man\ta man\n")
     Embedding.sample().save(tmp_path / "v.safetensors")
-    given = ("--train", pairs, "--dev", pairs, "--epochs", 1, "--seeds", 0)
+    given = ("--train", pairs, "--dev", pairs, "--epochs", 1, "--seed", 0)
     done = cli("mab-study", tmp_path / "v.safetensors", *given, "-o", study)
     assert done.code == 130
     assert "the same call resumes: models and rows are kept" in done.err

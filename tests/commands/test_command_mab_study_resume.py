@@ -50,7 +50,7 @@ def call(cli: Run, files: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setattr(Templates, "premises", lambda _: tuple(few))
     vectors = [files / f"{name}.safetensors" for name in NAMES]
     pairs = ("--train", files / "pairs.tsv", "--dev", files / "pairs.tsv", "--epochs", 2)
-    options = ("--seeds", "0,1", "--only", "direct-bias", "--format", "json")
+    options = ("--seed", "0,1", "--only", "direct-bias", "--format", "json")
 
     def study(out: Path, *more: object, jobs: int = 1, vectors: list[Path] = vectors) -> Any:
         given = ("--jobs", jobs, "-o", out, *more)
@@ -307,8 +307,8 @@ def test_damaged_rows_and_a_model_of_another_training(
     pairs = str(files / "pairs.tsv")
     given = {"train": pairs, "dev": pairs, "epochs": 2, "only": ["direct-bias"]}
     with pytest.warns(WordbiasWarning, match=r"rows\.json: has no rows; its model is not here"):
-        mab_study(files / "base.safetensors", output=straight, seeds=[0], **given)
+        mab_study(files / "base.safetensors", output=straight, seed=[0], **given)
     (straight / "base.seed0.safetensors.rows.json").unlink()
     (straight / "base.seed0.safetensors.rows.json").mkdir()
     with pytest.raises(WordbiasError, match=r"rows\.json: is a folder"):
-        mab_study(files / "base.safetensors", output=straight, seeds=[0], **given)
+        mab_study(files / "base.safetensors", output=straight, seed=[0], **given)

@@ -61,8 +61,8 @@ def test_the_model_of_a_seed_reads_the_vectors_of_that_seed(
     cli: Run, files: Path, tmp_path: Path
 ) -> None:
     arms, out = ("glove{seed}", "gn-{seed}", "fixed"), tmp_path / "study"
-    more = ("--null", 2, "--sets", files / "similar.txt", "--format", "json")
-    done = _call(cli, files, out, arms, *more, "--seeds", "0,1")
+    more = ("--null", 2, "--benchmarks", files / "similar.txt", "--format", "json")
+    done = _call(cli, files, out, arms, *more, "--seed", "0,1")
     assert done.code == 0, done.err
     report = json.loads(done.out)
     rows = report["rows"]
@@ -100,14 +100,14 @@ def test_the_model_of_a_seed_reads_the_vectors_of_that_seed(
     _measures_are_those_of_each_file(cli, files, out, rows)
 
     before = {path: path.stat().st_mtime_ns for path in out.glob("*.safetensors")}
-    again = _call(cli, files, out, arms, *more, "--seeds", "0,1,2", "--null", 3)
+    again = _call(cli, files, out, arms, *more, "--seed", "0,1,2", "--null", 3)
     assert again.code == 0, again.err
     assert before == {path: path.stat().st_mtime_ns for path in before}
     assert len(_models(out)) == len(before) + 4
     kept = [r for r in json.loads(again.out)["rows"] if r.get("seed") in (0, 1)]
     assert kept == [r for r in rows if "seed" in r]
 
-    table = _call(cli, files, out, arms, *more[:4], "--seeds", "0,1")
+    table = _call(cli, files, out, arms, *more[:4], "--seed", "0,1")
     said = " ".join(table.out.split())
     assert "Embeddings: 3. Models of each: 2. glove, gn: vectors of each seed; differences" in said
     assert "vary over vectors trained anew and models trained anew." in said
@@ -174,7 +174,7 @@ def test_lists_and_permuted_weights_start_from_the_vectors_of_the_seed(
     cli: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("wordbias.nli.arms.permutations", lambda _: ("1234", "2134"))
-    more = ("--seed-lists", 2, "--permute-weights", "--seeds", "0,1", "--format", "json")
+    more = ("--seed-lists", 2, "--permute-weights", "--seed", "0,1", "--format", "json")
     done = _call(cli, files, tmp_path / "study", ("glove{seed}",), *more)
     assert done.code == 0, done.err
     assert _models(tmp_path / "study") == {
@@ -185,7 +185,7 @@ def test_lists_and_permuted_weights_start_from_the_vectors_of_the_seed(
 
 
 def test_one_seed_of_an_arm_has_no_interval(cli: Run, files: Path, tmp_path: Path) -> None:
-    done = _call(cli, files, tmp_path / "study", ("glove{seed}", "gn-{seed}"), "--seeds", 2)
+    done = _call(cli, files, tmp_path / "study", ("glove{seed}", "gn-{seed}"), "--seed", 2)
     assert done.code == 0, done.err
     assert _models(tmp_path / "study") == {"glove2.seed2", "gn-2.seed2"}
     assert "Differences have no interval: one model of each embedding" in " ".join(done.out.split())
@@ -207,7 +207,7 @@ def test_bad_names_are_refused_before_any_training(cli: Run, files: Path, tmp_pa
             "dimension, found glove0 100, few1 10",
         ),
     ):
-        done = _call(cli, files, out, names, "--seeds", seeds)
+        done = _call(cli, files, out, names, "--seed", seeds)
         assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
         assert said in done.err
     assert not out.exists()

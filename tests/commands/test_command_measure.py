@@ -295,7 +295,7 @@ def test_a_direction_from_a_file(
 
 def test_dims_and_centring_are_those_of_names(rows: Run, file: Path, vocab: Path) -> None:
     options = (file, "--vocab", vocab, "--only", "midb", "--dims", 2)
-    centred, kept = rows(*options, "--center"), rows(*options)
+    centred, kept = rows(*options, "--centre"), rows(*options)
     assert centred == rows(*options, "--as-published")
     assert {row["centred"] for row in centred} == {True}
     assert {row["centred"] for row in kept} == {False}
@@ -328,7 +328,7 @@ def test_single_words_come_alone(rows: Run, file: Path, few: Embedding) -> None:
     [
         ("--only midb --direction pca", "--direction is for clustering, recoverability, sembias"),
         ("--only gipe --dims 2", "--dims is for midb, --words and --direction=names, but only"),
-        ("--only direct-bias --center", "--center is for midb, --words and --direction=names"),
+        ("--only direct-bias --centre", "--centre is for midb, --words and --direction=names"),
         ("--only midb --sembias x", "--sembias is for sembias, but only midb is measured"),
         ("--words nurse --direction pca", "but only single words is measured"),
     ],
@@ -340,7 +340,7 @@ def test_options_that_would_do_nothing_are_refused(cli: Run, arguments: str, sai
 
 
 def test_of_single_words_no_lean_is_claimed_as_published(cli: Run, file: Path) -> None:
-    for option in ("--as-published", "--center"):
+    for option in ("--as-published", "--centre"):
         done = cli("measure", file, "--words", "she,he,jessica,nurse", option)
         assert "no lean is claimed: centred differences describe how words vary" in done.out
         assert not re.search(r"\b(female|male)\b", done.out.partition("Words of")[2])
@@ -367,7 +367,7 @@ def test_the_words_of_the_sample_are_labelled_rightly(cli: Run) -> None:
 
 
 def test_measure_says_of_components_what_misp_says(cli: Run) -> None:
-    for option in ([], ["--center"]):
+    for option in ([], ["--centre"]):
         notes = [
             cli(*command, *option).err
             for command in (("misp", "--details"), ("measure", "--only", "midb"))
@@ -377,7 +377,7 @@ def test_measure_says_of_components_what_misp_says(cli: Run) -> None:
         noisy = "is noise (bootstrap stability below"
         assert brief.splitlines() == [one for one in notes[0].splitlines() if noisy not in one]
     assert "note:" not in cli("measure", "--only", "direct-bias").err
-    assert "these components hold 22%" in cli("measure", "--words", "nurse", "--center").err
+    assert "these components hold 22%" in cli("measure", "--words", "nurse", "--centre").err
 
 
 def test_chance_stands_beside_each_value_and_can_be_left_out(rows: Run, file: Path) -> None:
@@ -464,14 +464,12 @@ def test_the_test_set_is_counted_in_parts(rows: Run, file: Path, questions: Path
 
 
 def test_another_attribute(rows: Run, cli: Run, file: Path, age: Path) -> None:
-    got = rows(file, "--attribute", age, "--dims", 2, "--only", "midb,direct-bias,gipe")
+    got = rows(file, "--groups", age, "--dims", 2, "--only", "midb,direct-bias,gipe")
     assert {row["direction"] for row in got if "direction" in row} == {"young−old"}
-    done = cli("measure", file, "--attribute", age, "--words", "nurse", "--dims", 2)
+    done = cli("measure", file, "--groups", age, "--words", "nurse", "--dims", 2)
     assert "Blank: not told here, as it lies between" in " ".join(done.out.split())
     assert _sides(done.out) == {"nurse": ""}
-    told = cli(
-        "measure", file, "--attribute", age, "--words", "nurse,youth,maintained", "--dims", 2
-    )
+    told = cli("measure", file, "--groups", age, "--words", "nurse,youth,maintained", "--dims", 2)
     assert _sides(told.out) == {"youth": "young", "nurse": "", "maintained": "old"}
     assert not re.search(r"\b(she|he|female|male|gender)\b", done.out)
 
@@ -642,7 +640,7 @@ def test_wrong_usage_is_status_2(cli: Run, arguments: list[str], message: str) -
         (["nowhere.txt"], "nowhere.txt"),
         (["--original", "nowhere.txt"], "nowhere.txt"),
         (["--vocab", "nowhere.txt"], "nowhere.txt"),
-        (["--attribute", "nowhere.toml"], "nowhere.toml"),
+        (["--groups", "nowhere.toml"], "nowhere.toml"),
         (["--sembias", "nowhere.tsv"], "nowhere.tsv: cannot be read as SemBias"),
         (["--direction", "she_he", "--only", "gipe"], "'she_he': expected she-he, axis, pca"),
         (["--only", "wheat"], "measure 'wheat': expected one of midb, direct-bias"),
@@ -766,7 +764,7 @@ def test_the_most_biased_words_by_projection_are_those_of_the_longest_vectors(
     assert {key: projected[key] for key in other} == {key: cosine[key] for key in other}
 
     every = "midb,clustering,gipe"
-    options = dict.fromkeys(("isolated_zero", "center", "by_projection"), True)
+    options = dict.fromkeys(("isolated_zero", "centre", "by_projection"), True)
     assert values(every, **options) == values(every, as_published=True)
 
 

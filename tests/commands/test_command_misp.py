@@ -123,7 +123,7 @@ def test_the_difference_is_kept_unless_it_is_centred(found: Callable[..., Any]) 
         assert row["centred"] is bool(arguments)
         return float(row["value"])
 
-    assert share("--as-published") == share("--center") < 0.5 < share()
+    assert share("--as-published") == share("--centre") < 0.5 < share()
 
 
 def test_the_first_line_says_what_was_removed(once: Run, found: Callable[..., Any]) -> None:
@@ -144,14 +144,14 @@ def test_the_first_line_says_what_was_removed(once: Run, found: Callable[..., An
     assert first.startswith(
         f"The means of the groups come {1 - left() ** 0.5:.1%} nearer to each other "
         f"({1 - left():.1%} of the squared distance); by the published variant "
-        f"{1 - left(center=True) ** 0.5:.1%}. MISP is soft: {left() ** 0.5:.1%} of the distance"
+        f"{1 - left(centre=True) ** 0.5:.1%}. MISP is soft: {left() ** 0.5:.1%} of the distance"
     )
-    centred = _one_line(once("misp", "--center").out)
+    centred = _one_line(once("misp", "--centre").out)
     assert "nearer to each other (4.0% of the squared distance), as published: the" in centred
 
 
 def test_as_published_is_the_centred_fit(found: Callable[..., Any]) -> None:
-    assert found("--as-published")["rows"] == found("--center")["rows"] != found()["rows"]
+    assert found("--as-published")["rows"] == found("--centre")["rows"] != found()["rows"]
 
 
 def test_the_first_screen_is_a_few_sentences_and_five_rows(once: Run) -> None:
@@ -196,7 +196,7 @@ def test_the_table_of_the_first_screen_has_the_values_of_the_rows(once: Run, cli
 
 
 def test_hard_leaves_nothing_along_the_components(found: Callable[..., Any]) -> None:
-    result = found("--hard")
+    result = found("--mhd")
     longest = np.linalg.norm(Embedding.sample().take(WORDS).astype(float), axis=1).max()
     rounding = 4 * (100 + 4) * 2**-24 * longest  # float32 vectors, sums of d + k terms
     assert abs(_value(result, "midb-rms", "after", "before")) <= rounding
@@ -205,7 +205,7 @@ def test_hard_leaves_nothing_along_the_components(found: Callable[..., Any]) -> 
 
 def test_weights_replace_the_shares_in_the_removal_only(found: Callable[..., Any]) -> None:
     plain, full, none = found(), found("--weights", "1,1,1,1"), found("--weights", "0,0,0,0")
-    hard = found("--hard")
+    hard = found("--mhd")
     after = [_value(x, "midb-rms", "after", "before") for x in (plain, full, none)]
     assert _weights(plain) == _weights(full) == _weights(none)
     assert after[1] < after[0] < after[2] == _value(plain, "midb-rms", "before")
@@ -224,10 +224,10 @@ def test_permuted_weights_change_the_result(found: Callable[..., Any]) -> None:
 
 
 def test_a_users_attribute(cli: Run, found: Callable[..., Any], age: Path) -> None:
-    result = found("--attribute", age, "--dims", 2)
+    result = found("--groups", age, "--dims", 2)
     assert _weights(result)
     assert result["arguments"]["groups"] == str(age)
-    done = cli("misp", "--attribute", age, "--dims", 2)
+    done = cli("misp", "--groups", age, "--dims", 2)
     assert "Attribute age: 6 of 6 young + 5 of 5 old words found" in done.out
     assert "young − old" in done.out
     assert not re.search(r"\b(she|he|female|male|gender)\b", done.out)
@@ -256,7 +256,7 @@ def test_the_strict_filter_drops_long_and_capitalised_words(
 def test_missing_words_of_a_group_are_listed(found: Callable[..., Any], tmp_path: Path) -> None:
     path = tmp_path / "a.toml"
     path.write_text(AGE.replace('"kid"', '"kid", "zzyzxq"'), encoding="utf-8")
-    rows = found("--attribute", path, "--dims", 2)["rows"]
+    rows = found("--groups", path, "--dims", 2)["rows"]
     assert {tuple(row["missing"]) for row in rows if "missing" in row} == {("zzyzxq",)}
 
 
@@ -317,19 +317,19 @@ def test_tables_fit_the_terminal(
     cli: Run, age: Path, monkeypatch: pytest.MonkeyPatch, columns: int, to_age: bool
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    done = cli("misp", "--dims", 2, *(["--attribute", age] if to_age else []))
+    done = cli("misp", "--dims", 2, *(["--groups", age] if to_age else []))
     assert max(map(len, done.out.splitlines())) <= columns
 
 
 def test_what_needs_saying_is_said_on_stderr(once: Run) -> None:
-    done = once("misp", "--center", "--details")
+    done = once("misp", "--centre", "--details")
     assert re.search(r"^note: these components hold 22% of the difference", done.err, re.M)
     assert re.search(r"^note: the sign of g3 is noise", done.err, re.M)
     assert "note:" not in done.out
 
 
 def test_quiet_says_nothing_on_stderr(cli: Run, vocab: Path) -> None:
-    command = ("misp", "--center", "--vocab", vocab)
+    command = ("misp", "--centre", "--vocab", vocab)
     assert "note:" in cli(*command).err
     assert cli(*command, "--quiet").err == cli(*command, "-q").err == ""
 
@@ -339,7 +339,7 @@ def test_components_that_hold_the_difference_need_no_note(once: Run) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".safetensors", ".txt", ".vec", ".bin"])
-@pytest.mark.parametrize("method", [(), ("--hard",), ("--weights", "perm:4321")])
+@pytest.mark.parametrize("method", [(), ("--mhd",), ("--weights", "perm:4321")])
 def test_what_is_written_is_the_debiased_embedding(
     cli: Run, vocab: Path, tmp_path: Path, suffix: str, method: tuple[str, ...]
 ) -> None:
@@ -347,7 +347,7 @@ def test_what_is_written_is_the_debiased_embedding(
     done = cli("misp", "--vocab", vocab, "-o", path, *method)
     assert done.code == 0
     assert f"Written: {path}" in done.out.replace("\n", " ")
-    options: dict[str, Any] = {"hard": "--hard" in method}
+    options: dict[str, Any] = {"hard": "--mhd" in method}
     if "--weights" in method:
         options["weights"] = method[1]
     sample = Embedding.sample()
@@ -397,7 +397,7 @@ def test_wrong_usage_is_status_2(cli: Run, arguments: list[str], message: str) -
     [
         (["nowhere.txt"], "nowhere.txt"),
         (["--vocab", "nowhere.txt"], "nowhere.txt"),
-        (["--attribute", "nowhere.toml"], "nowhere.toml"),
+        (["--groups", "nowhere.toml"], "nowhere.toml"),
         (["--dims", "101"], "101 components cannot be fitted: the vectors have 100 dimensions"),
         (["--weights", "0.5"], "expected 4 weights, one a component, got 1"),
         (["--weights", "much"], "'much': expected variance, numbers"),
@@ -431,7 +431,7 @@ def test_a_vocabulary_the_embedding_does_not_have_is_refused(
 def test_an_attribute_with_one_group_is_refused(cli: Run, tmp_path: Path) -> None:
     path = tmp_path / "one.toml"
     path.write_text('[groups]\nyoung = ["young", "youth"]\n', encoding="utf-8")
-    done = cli("misp", "--attribute", path)
+    done = cli("misp", "--groups", path)
     assert done.code == 1
     assert "expected two groups or more, found 1 (young)" in done.err
 
@@ -439,7 +439,7 @@ def test_an_attribute_with_one_group_is_refused(cli: Run, tmp_path: Path) -> Non
 def test_more_components_than_the_words_span_are_refused(cli: Run, tmp_path: Path) -> None:
     path = tmp_path / "few.toml"
     path.write_text('[groups]\nyoung = ["young", "youth"]\nold = ["old", "aged"]\n')
-    done = cli("misp", "--attribute", path)
+    done = cli("misp", "--groups", path)
     assert done.code == 1
     assert (
         "the differences of 2 and 2 vectors span 3 of 100 dimensions; take 1 to 3 (--dims)"
@@ -478,15 +478,15 @@ def test_a_name_of_broken_bytes_passes_through_every_format(
     except (OSError, UnicodeError):
         pytest.skip("this file system refuses names that are no UTF-8")
     for to in ("table", "json", "jsonl", "csv", "md", "latex"):
-        given = ("--attribute", path, "--vocab", vocab, "--dims", 2)
+        given = ("--groups", path, "--vocab", vocab, "--dims", 2)
         done = cli("misp", *given, "--format", to, "-q")
         assert (done.code, done.err) == (0, ""), to
 
 
 def test_hard_takes_no_weights(cli: Any) -> None:
-    done = cli("misp", "--hard", "--weights", "1,1,1,1")
+    done = cli("misp", "--mhd", "--weights", "1,1,1,1")
     assert (done.code, done.out) == (2, "")
-    assert "--hard removes the components completely" in done.err
+    assert "--mhd removes the components completely" in done.err
 
 
 def test_what_was_removed_stands_beside_the_weight(cli: Any) -> None:
@@ -502,7 +502,7 @@ def test_missing_words_are_not_silent(cli: Any, tmp_path: Path) -> None:
         '[groups]\na = ["she", "her", "zzqx", "zzqy", "zzqz", "zzqw"]\nb = ["he", "him", "his"]\n',
         encoding="utf-8",
     )
-    done = cli("misp", "--attribute", path, "--dims", "1")
+    done = cli("misp", "--groups", path, "--dims", "1")
     assert "group a: only 2 of 6 words found (missing: zzqx, zzqy, zzqz" in done.err
     assert "group b" not in done.err  # all of its words were found
 
@@ -536,7 +536,7 @@ def test_random_removals_stand_beside_misp(
     # along the subspace that is removed, no random removal of as much changes more
     (fell,) = (r for r in rows if (r["measure"], r.get("reference")) == ("midb-rms", "before"))
     assert (fell["null_less"], fell["change"] < fell["null_low"]) == (9, True)
-    table = cli("misp", "--vocab", vocab, "--null", 9, "--hard", "-q")
+    table = cli("misp", "--vocab", vocab, "--null", 9, "--mhd", "-q")
     assert "Change, beside that of 9 random removals of each kind" in table.out
     assert "change  weights       p  as far       p  covariance       p" in table.out
     assert max(map(len, table.out.splitlines())) <= 100

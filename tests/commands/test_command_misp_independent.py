@@ -90,26 +90,26 @@ class Run(NamedTuple):
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["centred", "uncentred"])
-def center(request: pytest.FixtureRequest) -> bool:
+def centre(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
 
 
 @pytest.fixture(scope="module")
-def printed(center: bool, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def printed(centre: bool, tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("misp")
     path = folder / "after.safetensors"
     out = folder / "rows.json"
     with out.open("w", encoding="utf-8") as file, contextlib.redirect_stdout(file):
-        options = [*(["--center"] if center else []), "--format", "json", "-q"]
+        options = [*(["--centre"] if centre else []), "--format", "json", "-q"]
         assert run(["misp", *options, "-o", str(path)]) == 0
     return Run(json.loads(out.read_text(encoding="utf-8"))["rows"], _read(path))
 
 
-def _fit(vectors: Sample, names: tuple[list[str], list[str]], center: bool) -> tuple[Any, Any]:
+def _fit(vectors: Sample, names: tuple[list[str], list[str]], centre: bool) -> tuple[Any, Any]:
     f, m = (vectors.of(group) for group in names)
     differences = np.array([a - b for a in f for b in m])
     delta = f.mean(0) - m.mean(0)
-    if center:
+    if centre:
         with np.errstate(all="ignore"):
             pca = PCA(4, svd_solver="full").fit(differences)
         g, a = pca.components_, pca.explained_variance_ratio_
@@ -144,13 +144,13 @@ def _axis(vectors: Sample) -> Matrix:
     return she - he
 
 
-def test_explained_variance(sample: Sample, names: Any, center: bool, printed: Run) -> None:
+def test_explained_variance(sample: Sample, names: Any, centre: bool, printed: Run) -> None:
     got = [row["value"] for row in printed.rows if row["measure"] == "explained-variance"]
-    np.testing.assert_allclose(got, _fit(sample, names, center)[1], rtol=DOUBLE)
+    np.testing.assert_allclose(got, _fit(sample, names, centre)[1], rtol=DOUBLE)
 
 
-def test_difference_in_span(sample: Sample, names: Any, center: bool, printed: Run) -> None:
-    g, _ = _fit(sample, names, center)
+def test_difference_in_span(sample: Sample, names: Any, centre: bool, printed: Run) -> None:
+    g, _ = _fit(sample, names, centre)
     f, m = (sample.of(group) for group in names)
     delta = f.mean(0) - m.mean(0)
     (got,) = (row["value"] for row in printed.rows if row["measure"] == "difference-in-span")
@@ -158,9 +158,9 @@ def test_difference_in_span(sample: Sample, names: Any, center: bool, printed: R
 
 
 def test_bias_before(
-    sample: Sample, names: Any, neutral: list[str], center: bool, printed: Run
+    sample: Sample, names: Any, neutral: list[str], centre: bool, printed: Run
 ) -> None:
-    g, a = _fit(sample, names, center)
+    g, a = _fit(sample, names, centre)
     for measure, value in _measures(sample.of(neutral), g, a, _axis(sample)).items():
         assert _value(printed.rows, measure, "before", None) == pytest.approx(value, rel=DOUBLE)
     counts = {row["n"] for row in printed.rows if row["measure"] == "midb"}
@@ -168,10 +168,10 @@ def test_bias_before(
 
 
 def test_bias_after_along_what_was_fitted_before(
-    sample: Sample, names: Any, neutral: list[str], center: bool, printed: Run
+    sample: Sample, names: Any, neutral: list[str], centre: bool, printed: Run
 ) -> None:
     """By the theorem: after one pass, component i carries a_i(1 − a_i)⟨g_i, x⟩."""
-    g, a = _fit(sample, names, center)
+    g, a = _fit(sample, names, centre)
     x = sample.of(neutral)
     after = x - (x @ g.T * a) @ g
     expected = _measures(after, g, a, _axis(sample))
@@ -182,10 +182,10 @@ def test_bias_after_along_what_was_fitted_before(
 
 
 def test_bias_after_along_what_is_fitted_on_the_written_file(
-    names: Any, neutral: list[str], center: bool, printed: Run
+    names: Any, neutral: list[str], centre: bool, printed: Run
 ) -> None:
     """The report measures the very numbers that are written, but for the order of float32 sums."""
-    g, a = _fit(printed.written, names, center)
+    g, a = _fit(printed.written, names, centre)
     expected = _measures(printed.written.of(neutral), g, a, _axis(printed.written))
     for measure, value in expected.items():
         got = _value(printed.rows, measure, "after", "self")
@@ -193,9 +193,9 @@ def test_bias_after_along_what_is_fitted_on_the_written_file(
 
 
 def test_the_written_file_is_equation_4(
-    sample: Sample, names: Any, center: bool, printed: Run
+    sample: Sample, names: Any, centre: bool, printed: Run
 ) -> None:
-    g, a = _fit(sample, names, center)
+    g, a = _fit(sample, names, centre)
     expected = sample.vectors - (sample.vectors @ g.T * a) @ g
     assert printed.written.words == sample.words
     length = np.linalg.norm(sample.vectors, axis=1, keepdims=True)

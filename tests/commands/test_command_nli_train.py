@@ -31,7 +31,7 @@ from wordbias.workers import Workers
 Run = Callable[..., Any]
 Refused = Callable[..., str]
 WORDS = [f"w{i}" for i in range(20)]
-QUICK = ("--epochs", 2, "--hidden", 6, "--batch", 16, "--threads", 1)
+QUICK = ("--epochs", 2, "--hidden", 6, "--batch-size", 16, "--threads", 1)
 
 
 def toy(path: Path, count: int, seed: int) -> Path:
@@ -103,7 +103,7 @@ def test_several_models_are_files_in_a_folder(
     cli: Run, files: list[object], glove: Path, tmp_path: Path
 ) -> None:
     hard = vectors(tmp_path / "hard.txt", 1)
-    call = ("nli-train", glove, hard, *files, *QUICK, "--seeds", "2, 0,2", "-o", tmp_path / "out")
+    call = ("nli-train", glove, hard, *files, *QUICK, "--seed", "2, 0,2", "-o", tmp_path / "out")
     done = cli(*call)
     assert (done.code, done.err) == (0, "")
     names = [f"{name}.seed{seed}" for name in ("glove", "hard") for seed in (2, 0)]
@@ -174,7 +174,7 @@ def test_the_published_settings_are_the_default(
     )
     common = ("nli-train", glove, *files, "-o", tmp_path / "m")
     cli(*common)
-    changes = ("--epochs", 3, "--batch", 7, "--rate", 0.5, "--dropout", 0.25, "--hidden", 9,
+    changes = ("--epochs", 3, "--batch-size", 7, "--lr", 0.5, "--dropout", 0.25, "--hidden", 9,
                "--no-intra", "--patience", 2)  # fmt: skip
     cli(*common, *changes, "--precision", "bfloat16", "--jobs", 3, "--device", "cpu")
     cli(*common, "--recipe", "fast")
@@ -236,7 +236,7 @@ def test_ctrl_c_stops_all_processes_with_one_line(
     """As a terminal does it: the signal reaches the parent and the workers."""
     hard = vectors(tmp_path / "hard.txt", 1)
     call = [sys.executable, "-m", "wordbias", "nli-train", glove, hard, *files, "--epochs", 100_000,
-            "--hidden", 6, "--batch", 16, "--threads", 2, "-o", tmp_path / "out"]  # fmt: skip
+            "--hidden", 6, "--batch-size", 16, "--threads", 2, "-o", tmp_path / "out"]  # fmt: skip
     child = subprocess.Popen(
         list(map(str, call)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         start_new_session=True,
@@ -322,10 +322,10 @@ def test_bad_calls_are_one_line(
     )
     assert "device 'tpu': " in early
     assert "none does not exist" in said(output=tmp_path / "none" / "m")
-    assert "none does not exist" in said("--seeds", "0,1", output=tmp_path / "none" / "m")
+    assert "none does not exist" in said("--seed", "0,1", output=tmp_path / "none" / "m")
     other = tmp_path / "other.txt"
     other.write_text("not vectors", encoding="utf-8")
-    assert f"{other}: is a file; 2 models need a folder" in said("--seeds", "0,1", output=other)
+    assert f"{other}: is a file; 2 models need a folder" in said("--seed", "0,1", output=other)
     assert "is both EMBEDDING" in said(output=glove)
     assert "none.txt" in said(tmp_path / "none.txt")
     absent = refused("nli-train", glove, "--train", "none.tsv", *files[2:], "-o", tmp_path / "m")
@@ -341,7 +341,7 @@ def test_a_damaged_or_other_model_is_not_overwritten(
     call = ("nli-train", glove, *files, *QUICK, "-o", output)
     assert cli(*call).code == 0
     whole = output.read_bytes()
-    said = refused(*call, "--rate", 0.5)
+    said = refused(*call, "--lr", 0.5)
     assert f"{output}: holds a model that was trained otherwise: its recipe.rate is 0.025" in said
     assert "not 0.5; remove it, or name another output" in said
     assert output.read_bytes() == whole
@@ -353,12 +353,12 @@ def test_a_damaged_or_other_model_is_not_overwritten(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--seeds", "0,x"], "expected whole numbers"),
-        (["--seeds", ""], "expected whole numbers"),
-        (["--seeds", "-1"], "expected whole numbers"),
+        (["--seed", "0,x"], "expected whole numbers"),
+        (["--seed", ""], "expected whole numbers"),
+        (["--seed", "-1"], "expected whole numbers"),
         (["--recipe", "best"], "'best' is not one of 'published', 'fast'"),
         (["--dropout", "1"], "1.0 is not in the range"),
-        (["--rate", "0"], "0.0 is not in the range"),
+        (["--lr", "0"], "0.0 is not in the range"),
         (["--epochs", "0"], "0 is not in the range"),
         (["--precision", "float8"], "'float8' is not one of"),
     ],

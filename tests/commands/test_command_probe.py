@@ -61,7 +61,7 @@ def found(cli: Run) -> Callable[..., dict[str, Any]]:
     """Run with few epochs and return the parsed JSON."""
 
     def call(*arguments: object) -> dict[str, Any]:
-        done = cli("probe", "--epochs", 8, "--rate", 0.02, "--format", "json", *arguments)
+        done = cli("probe", "--epochs", 8, "--lr", 0.02, "--format", "json", *arguments)
         assert (done.code, done.err) == (0, "")
         result: dict[str, Any] = json.loads(done.out)
         return result
@@ -110,7 +110,7 @@ def test_the_sample_has_a_thousand_names_and_the_control_none(found: Run) -> Non
 
 def test_every_layer_beside_an_untrained_encoder(found: Run, tmp_path: Path, encoded: Path) -> None:
     other = _encoded(tmp_path / "untrained.st", trained=False)
-    result = found(encoded, other, "--labels", "gender", "--seeds", "0,5")
+    result = found(encoded, other, "--labels", "gender", "--seed", "0,5")
     by_layer = [
         _value(result, "compression", subject="trained", set="labels", layer=layer)["value"]
         for layer in (0, 6, 12)
@@ -130,7 +130,7 @@ def test_every_layer_beside_an_untrained_encoder(found: Run, tmp_path: Path, enc
 
 def test_the_command_is_the_library(found: Run, encoded: Path) -> None:
     x, y = _vectors()
-    result = found(encoded, "--labels", "gender", "--layers", "6", "--seeds", 3, "--no-control")
+    result = found(encoded, "--labels", "gender", "--layers", "6", "--seed", 3, "--no-control")
     apart = x[1] - x[1].mean(0)
     scaled = (apart / np.sqrt((apart**2).mean())).astype(np.float32)
     code = online_code(scaled, y, seed=3, recipe=Recipe(epochs=8, rate=0.02))
@@ -146,7 +146,7 @@ def test_the_command_is_the_library(found: Run, encoded: Path) -> None:
 
 
 def test_both_figures_obey_the_conversion(found: Run, encoded: Path) -> None:
-    result = found(encoded, "--labels", "gender", "--seeds", 0)
+    result = found(encoded, "--labels", "gender", "--seed", 0)
     for layer in (0, 6, 12):
         published = _value(result, "compression-as-published", set="labels", layer=layer)
         f1 = published["first_share"]
@@ -164,7 +164,7 @@ def test_neutral_is_what_the_shares_of_the_classes_give(cli: Run, tmp_path: Path
     rng = np.random.default_rng(0)
     y = np.where(rng.random(3000) < 0.1, "rare", "other")
     np.savez(tmp_path / "x.npz", x=rng.normal(size=(3000, 3)).astype(np.float32), y=y)
-    arguments = ("probe", tmp_path / "x.npz", "--array", "x", "--labels", "y", "--seeds", "0,1,2")
+    arguments = ("probe", tmp_path / "x.npz", "--array", "x", "--labels", "y", "--seed", "0,1,2")
     done = cli(*arguments)
     assert (done.code, done.err) == (0, "")
     p = np.mean(y == "rare")
@@ -193,14 +193,14 @@ def test_arrays_with_a_label_file(found: Run, encoded: Path, tmp_path: Path) -> 
     labels.write_text("".join("FM"[i] + "\n" for i in y), encoding="utf-8")
     np.save(tmp_path / "x.npy", x)
     np.savez(tmp_path / "x.npz", states=x[1], other=x[2])
-    expected = found(encoded, "--labels", "gender", "--seeds", 0)
-    several = found(tmp_path / "x.npy", "--labels", labels, "--seeds", 0)
+    expected = found(encoded, "--labels", "gender", "--seed", 0)
+    several = found(tmp_path / "x.npy", "--labels", labels, "--seed", 0)
     for layer, number in ((0, 0), (6, 1), (12, 2)):
         assert (
             _value(several, "compression", set="labels", layer=number)["value"]
             == _value(expected, "compression", set="labels", layer=layer)["value"]
         )
-    one = found(tmp_path / "x.npz", "--array", "states", "--labels", labels, "--seeds", 0)
+    one = found(tmp_path / "x.npz", "--array", "states", "--labels", labels, "--seed", 0)
     assert _value(one, "compression", set="labels")["value"] == pytest.approx(
         _value(expected, "compression", set="labels", layer=6)["value"], rel=1e-4
     )
@@ -213,7 +213,7 @@ def test_two_files_of_one_name(found: Run, tmp_path: Path) -> None:
     for folder in "ab":
         (tmp_path / folder).mkdir()
         paths.append(_encoded(tmp_path / folder / "v.st", trained=folder == "a"))
-    result = found(*paths, paths[0], "--labels", "gender", "--layers", 12, "--seeds", 0)
+    result = found(*paths, paths[0], "--labels", "gender", "--layers", 12, "--seed", 0)
     assert list(result["inputs"]) == list(map(str, paths))
 
 
@@ -225,17 +225,17 @@ def test_a_word_list_from_a_file(found: Run, tmp_path: Path) -> None:
     lines = [f"{w}\t{'hi' if v[0] > 0 else 'lo'}" for w, v in zip(words, vectors, strict=True)]
     listed = tmp_path / "list.tsv"
     listed.write_text("\n".join([*lines, "absent\thi"]), encoding="utf-8")
-    result = found(tmp_path / "v.txt", "--labels", listed, "--seeds", 0, "--rate", 0.05)
+    result = found(tmp_path / "v.txt", "--labels", listed, "--seed", 0, "--lr", 0.05)
     row = _value(result, "compression", set="labels")
     assert (row["n"], row["value"] > 1.3) == (300, True)
     assert result["inputs"]["v"]["missing"] == 1
-    same = found(tmp_path / "v.txt", "--labels", listed, "--seeds", 0, "--types", "label")
+    same = found(tmp_path / "v.txt", "--labels", listed, "--seed", 0, "--types", "label")
     assert _value(same, "selectivity")["value"] != _value(result, "selectivity")["value"]
 
 
 def test_groups_types_and_fractions(found: Run, encoded: Path) -> None:
-    common = (encoded, "--labels", "gender", "--layers", 12, "--seeds", "0,1")
-    result = found(*common, "--groups", "profession", "--types", "profession")
+    common = (encoded, "--labels", "gender", "--layers", 12, "--seed", "0,1")
+    result = found(*common, "--unit", "profession", "--types", "profession")
     ends = _value(result, "codelength", set="labels")["block_ends"]
     assert len(ends) == 2
     assert ends[0] != ends[1], "each seed has its own order of the groups"
@@ -256,14 +256,14 @@ def test_plain_accuracy(found: Run, cli: Run, encoded: Path) -> None:
 
 
 def test_an_mlp(found: Run, encoded: Path) -> None:
-    arguments = (encoded, "--labels", "gender", "--layers", 12, "--seeds", 0, "--probe", "mlp")
+    arguments = (encoded, "--labels", "gender", "--layers", 12, "--seed", 0, "--probe", "mlp")
     result = found(*arguments, "--device", "cpu")
     assert _value(result, "compression", set="labels")["value"] > 1.3
 
 
 @pytest.mark.parametrize("to", FORMATS)
 def test_every_format(cli: Run, encoded: Path, to: str) -> None:
-    arguments = ("--labels", "gender", "--epochs", 2, "--seeds", 0, "--format", to)
+    arguments = ("--labels", "gender", "--epochs", 2, "--seed", 0, "--format", to)
     done = cli("probe", encoded, *arguments)
     assert (done.code, done.err) == (0, "")
     if to == "csv":
@@ -290,7 +290,7 @@ def test_a_figure(cli: Run, encoded: Path, tmp_path: Path, suffix: str) -> None:
             "u: control",
         ):
             assert text in first.decode()
-    assert cli("probe", encoded, "--layers", 6, "--groups", "profession", *quick).code == 0
+    assert cli("probe", encoded, "--layers", 6, "--unit", "profession", *quick).code == 0
     assert path.read_bytes() != first
 
 
@@ -301,9 +301,9 @@ def test_a_figure_of_orders_with_unlike_blocks(cli: Run, tmp_path: Path) -> None
     np.save(tmp_path / "x.npy", x[1])
     for name, values in (("y", y), ("g", np.minimum(np.arange(N) // 3, 40))):
         (tmp_path / name).write_text("".join(f"{i}\n" for i in values), encoding="utf-8")
-    arguments = ("--labels", tmp_path / "y", "--groups", tmp_path / "g", "--no-control")
+    arguments = ("--labels", tmp_path / "y", "--unit", tmp_path / "g", "--no-control")
     path = tmp_path / "figure.svg"
-    more = ("--epochs", 1, "--seeds", "0,1,2,3,4", "--format", "json", "--plot", path)
+    more = ("--epochs", 1, "--seed", "0,1,2,3,4", "--format", "json", "--plot", path)
     done = cli("probe", tmp_path / "x.npy", *arguments, *more)
     assert done.code == 0
     ends = _value(json.loads(done.out), "codelength")["block_ends"]
@@ -343,8 +343,8 @@ def test_figures_that_cannot_be_drawn_are_refused(
         (("--labels", "id"), "400 different labels for 400 examples"),
         (("--labels", "gender", "--layers", "0,7"), "no layer 7; it holds 0, 6, 12"),
         (("--labels", "gender", "--fractions", "voita"), "they need 2,000"),
-        (("--labels", "gender", "--groups", "only"), "two at least"),
-        (("--labels", "gender", "--groups", "nil"), "--groups 'nil': neither a column"),
+        (("--labels", "gender", "--unit", "only"), "two at least"),
+        (("--labels", "gender", "--unit", "nil"), "--unit 'nil': neither a column"),
         (("--labels", "gender", "--dev", "split=val"), "--dev: no split is 'val'; there are dev"),
         (("--labels", "gender", "--dev", "only=a"), "--dev: every only is 'a'; choose one that"),
         (("--labels", "gender", "--accuracy", "--split", "profession"), "'p0' is none of train"),
@@ -398,7 +398,7 @@ def test_files_without_vectors_are_refused(refused: Refused, tmp_path: Path) -> 
     ("arguments", "message"),
     [
         (("--split", "a"), "--split is for --accuracy"),
-        (("--accuracy", "--groups", "a"), "--groups is for --mdl"),
+        (("--accuracy", "--unit", "a"), "--unit is for --mdl"),
         (("--accuracy", "--fractions", "voita"), "--fractions is for --mdl"),
         (("--accuracy", "--fractions", "published"), "--fractions is for --mdl"),
         (("--device", "cuda"), "--device=cuda is for --probe=mlp; a linear probe"),
@@ -408,10 +408,10 @@ def test_files_without_vectors_are_refused(refused: Refused, tmp_path: Path) -> 
         (("--layers", "one"), "expected all, last, or numbers such as 0,3,6"),
         (("--fractions", "a,b"), "expected published, voita, or percentages"),
         (("--names", "--labels", "x"), "choose one of --labels and --names"),
-        (("--seeds", "a"), "expected whole numbers"),
+        (("--seed", "a"), "expected whole numbers"),
         (("--dev", "a"), "expected FILE-or-COLUMN=VALUE"),
-        (("--rate", "0"), "--rate"),
-        (("--rate", "nan"), "'nan' is not a finite number"),
+        (("--lr", "0"), "--lr"),
+        (("--lr", "nan"), "'nan' is not a finite number"),
     ],
 )
 def test_wrong_usage(refused: Refused, arguments: Any, message: str) -> None:
@@ -436,7 +436,7 @@ def test_classes_that_occur_once_are_noted(cli: Run, tmp_path: Path) -> None:
 
 
 def test_it_runs_as_a_process_without_heavy_packages(process: Run, encoded: Path) -> None:
-    done = process("probe", encoded, "--labels", "gender", "--epochs", 1, "--seeds", 0)
+    done = process("probe", encoded, "--labels", "gender", "--epochs", 1, "--seed", 0)
     assert (done.code, done.err) == (0, "")
     heavy = ["torch", "transformers", "sklearn", "scipy", "matplotlib"]
     code = (
@@ -451,7 +451,7 @@ def test_it_runs_as_a_process_without_heavy_packages(process: Run, encoded: Path
 def test_help(cli: Run) -> None:
     done = cli("probe", "--help")
     assert done.code == 0
-    for text in ("--mdl", "--accuracy", "--as-published", "--groups", "wordbias probe bios.st"):
+    for text in ("--mdl", "--accuracy", "--as-published", "--unit", "wordbias probe bios.st"):
         assert text in done.out
     assert max(map(len, done.out.split("\n"))) <= 100
 

@@ -80,7 +80,7 @@ def test_the_means_of_the_classes_are_equal_at_every_layer(
     report: Run, data: Path, tmp_path: Path, family: str, method: str
 ) -> None:
     output = tmp_path / "a"
-    found = report(*given(data, family, "--method", method, "-o", output))
+    found = report(*given(data, family, "--methods", method, "-o", output))
     rows = {(row["site"], row["stage"]): row for row in found["rows"]}
     assert [*rows] == [(f"tokens@{i}", stage) for i in (1, 2) for stage in ("before", "after")]
     for (_, stage), row in rows.items():
@@ -133,7 +133,7 @@ def test_generation_is_the_same_with_and_without_the_cache(
 def test_an_exported_decoder_has_its_head_and_predicts_as_with_hooks(
     cli: Run, data: Path, tmp_path: Path, family: str
 ) -> None:
-    more = ("--method", "hard", "--sites", ALL_STREAM, "-o", tmp_path / "a")
+    more = ("--methods", "hard", "--sites", ALL_STREAM, "-o", tmp_path / "a")
     done = cli(*given(data, family, *more, "--export", tmp_path / "out"))
     assert done.code == 0, done.err
     said = " ".join(done.out.split())
@@ -268,7 +268,7 @@ def test_rows_without_a_label_are_dropped_on_request(cli: Run, data: Path, tmp_p
 
 
 def test_weights_with_a_part_of_a_sequence_are_noted(cli: Run, data: Path, tmp_path: Path) -> None:
-    call = given(data, "llama", "--method", "hard", "--export")
+    call = given(data, "llama", "--methods", "hard", "--export")
     done = cli(*call, tmp_path / "out")
     assert done.code == 0, done.err
     assert "out: tokens@2: is a part of removals that were fitted one after another" in done.err
@@ -283,7 +283,7 @@ def test_encoders(report: Run, data: Path, tmp_path: Path) -> None:
         found = report(*given(data, family, "--tokens", "mean"))
         assert {row["site"] for row in found["rows"]} == {f"tokens@{i}" for i in (1, 2, 3)}
         assert {row["n"] for row in found["rows"]} == {len(TEXTS)}
-    found = report(*given(data, "bert", "--sites", "cls@-1", "--method", "mhd", "--dims", 1))
+    found = report(*given(data, "bert", "--sites", "cls@-1", "--methods", "mhd", "--dims", 1))
     assert [row["site"] for row in found["rows"]] == ["cls@3", "cls@3"]
 
 
@@ -293,7 +293,7 @@ def test_pairs_in_a_decoder(cli: Run, report: Run, data: Path, tmp_path: Path) -
     assert {row["measure"] for row in found["rows"]} == {"label-explained"}
     fitted = wb.Adapter.load(tmp_path / "default").facts
     assert (fitted["method"], fitted["tokens"], fitted["sequential"]) == ("leace", "all", True)
-    call = ("project", data / "llama", "--method", "components")
+    call = ("project", data / "llama", "--methods", "components")
     found = report(*call, "-o", tmp_path / "a")
     assert "components on the tokens 'mean' at tokens@1: only leace" in found["notes"][-1]
     variance = [row for row in found["rows"] if row["measure"] == "explained-variance"]
@@ -304,7 +304,7 @@ def test_pairs_in_a_decoder(cli: Run, report: Run, data: Path, tmp_path: Path) -
         assert "steps" not in json.loads(next(iter(file.metadata().values())))
     for tokens in ("word", "last"):
         assert (
-            cli("project", data / "llama", "--method", "components", "--tokens", tokens).code == 0
+            cli("project", data / "llama", "--methods", "components", "--tokens", tokens).code == 0
         )
         call = ("project", data / "llama", "--tokens", tokens)
         found = report(*call, "-o", tmp_path / tokens)
@@ -353,11 +353,11 @@ def test_texts_without_a_label_or_a_token_are_dropped(data: Path, tmp_path: Path
 
 def test_mistakes_of_models_and_labels(refused: Refused, data: Path, tmp_path: Path) -> None:
     assert "its layers share their weights" in refused(*given(data, "albert"))
-    call = ("project", data / "llama", "--method", "components", "--tokens", "cls")
+    call = ("project", data / "llama", "--methods", "components", "--tokens", "cls")
     assert "the first token of a decoder has read no other; choose mean, word or last" in refused(
         *call
     )
-    published = ("--method", "components", "--setting", "L11-11101", "-o", tmp_path / "a")
+    published = ("--methods", "components", "--setting", "L11-11101", "-o", tmp_path / "a")
     said = refused("project", data / "llama", *published)
     assert "site cls@2: LlamaForCausalLM is a decoder; it has input@L" in said
     assert "--head=masked-lm is for encoders; " in refused(
@@ -394,16 +394,16 @@ def test_mistakes_of_models_and_labels(refused: Refused, data: Path, tmp_path: P
         ("--labels gender", "--labels goes with --texts"),
         ("--skip-bad", "--skip-bad goes with --texts"),
         ("--texts TEXTS --labels gender --pairs TEXTS", "choose one of --texts and --pairs"),
-        ("--method components --simultaneous", "components are always fitted on the unmodified"),
-        ("--texts TEXTS --labels gender --method components", "--texts choose leace, hard, mhd"),
-        ("--unit", "leave it out, or give --pairs and --method=components"),
-        ("--method leace --unit", "--unit is for components of pairs"),
-        ("--dims 2", "--dims is for --method=components, mhd and misp, not leace"),
-        ("--tokens cls", "--tokens=cls is not for --method=leace; expected one of all, last"),
-        ("--method components --tokens all", "expected one of mean, word, cls, last"),
+        ("--methods components --simultaneous", "components are always fitted on the unmodified"),
+        ("--texts TEXTS --labels gender --methods components", "--texts choose leace, hard, mhd"),
+        ("--unit-length", "leave it out, or give --pairs and --methods=components"),
+        ("--methods leace --unit-length", "--unit-length is for components of pairs"),
+        ("--dims 2", "--dims is for --methods=components, mhd and misp, not leace"),
+        ("--tokens cls", "--tokens=cls is not for --methods=leace; expected one of all, last"),
+        ("--methods components --tokens all", "expected one of mean, word, cls, last"),
         ("--texts TEXTS --labels gender --tokens word", "--tokens=word compares"),
         ("--limit 9", "--limit goes with --texts or --sent-debias"),
-        ("--method inlp", "'inlp' is not one of 'leace', 'hard', 'mhd', 'misp', 'components'"),
+        ("--methods inlp", "'inlp' is not one of 'leace', 'hard', 'mhd', 'misp', 'components'"),
     ],
 )
 def test_options_that_need_or_exclude_each_other(

@@ -41,7 +41,7 @@ def found(cli: Run, sets: Path) -> Callable[..., dict[str, Any]]:
     """Run quietly and return the parsed JSON."""
 
     def call(*arguments: object) -> dict[str, Any]:
-        done = cli("quality", "--sets", sets, "--format", "json", "-q", *arguments)
+        done = cli("quality", "--benchmarks", sets, "--format", "json", "-q", *arguments)
         assert (done.code, done.err) == (0, "")
         result: dict[str, Any] = json.loads(done.out)
         return result
@@ -58,7 +58,7 @@ def other(tmp_path: Path) -> Path:
 
 
 def test_without_an_embedding_it_measures_the_sample(cli: Run, sets: Path) -> None:
-    done = cli("quality", "--sets", sets)
+    done = cli("quality", "--benchmarks", sets)
     assert (done.code, done.err) == (0, "")
     assert "the sample of GloVe 6B 100d that comes with wordbias" in done.out
     for name in ("mine", "google-semantic", "google-syntactic", "google-total"):
@@ -88,7 +88,7 @@ def test_unknown_words_can_be_scored_as_published(found: Callable[..., Any]) -> 
 
 
 def test_the_method_is_in_the_rows(found: Callable[..., Any]) -> None:
-    rows = found("--method", "mul", "--only", "google")["rows"]
+    rows = found("--analogy", "mul", "--only", "google")["rows"]
     assert {row["setting"] for row in rows} == {"mul"}
 
 
@@ -114,7 +114,7 @@ def test_the_seed_decides_the_interval_and_nothing_else(found: Callable[..., Any
 def test_several_embeddings_side_by_side(cli: Run, sets: Path, other: Path) -> None:
     third = other.with_name("third.txt")
     third.write_bytes(other.read_bytes())
-    done = cli("quality", other, third, "--sets", sets)
+    done = cli("quality", other, third, "--benchmarks", sets)
     assert done.code == 0
     (line,) = (line for line in done.out.splitlines() if line.startswith("  set"))
     assert line.split() == ["set", "other", "coverage", "third", "coverage"]
@@ -126,7 +126,7 @@ def test_more_than_two_take_several_tables(cli: Run, sets: Path, other: Path) ->
     others = [other.with_name(f"{'long-' * 8}{i}.txt") for i in range(3)]
     for path in others:
         path.write_bytes(other.read_bytes())
-    done = cli("quality", *others, "--sets", sets)
+    done = cli("quality", *others, "--benchmarks", sets)
     assert done.out.count("\nQuality\n") == 2
     tables = done.out[done.out.index("\nQuality\n") :]
     assert max(map(len, tables.splitlines())) <= 100
@@ -145,7 +145,7 @@ def test_embeddings_of_one_name_go_by_their_path(
 
 @pytest.mark.parametrize("to", ["jsonl", "csv", "md", "latex", "table"])
 def test_every_format_carries_the_values(cli: Run, sets: Path, to: str) -> None:
-    done = cli("quality", "--sets", sets, "--format", to, "-q")
+    done = cli("quality", "--benchmarks", sets, "--format", to, "-q")
     assert (done.code, done.err) == (0, "")
     if to == "jsonl":
         assert len([json.loads(line) for line in done.out.splitlines()]) == 4
@@ -157,14 +157,14 @@ def test_every_format_carries_the_values(cli: Run, sets: Path, to: str) -> None:
 
 
 def test_latex_holds_no_character_that_pdflatex_refuses(cli: Run, sets: Path) -> None:
-    done = cli("quality", "--sets", sets, "--format", "latex", "-q")
+    done = cli("quality", "--benchmarks", sets, "--format", "latex", "-q")
     shown = "\n".join(line for line in done.out.splitlines() if not line.startswith("%"))
     assert {c for c in shown if ord(c) > 127} <= set("·×’‘“”–—…")
 
 
 def test_nothing_known_is_a_dash_with_a_reason(cli: Run, sets: Path) -> None:
     (sets / "lost.txt").write_text("zzyzxq zzyzxr 1\n")
-    done = cli("quality", "--sets", sets, "--only", "lost")
+    done = cli("quality", "--benchmarks", sets, "--only", "lost")
     assert "0/1" in done.out
     assert "–" in done.out
     assert "0 of 1 pairs have words of this embedding" in done.out.replace("\n  ", " ")
@@ -175,7 +175,7 @@ def test_one_thread_and_two_agree(found: Callable[..., Any]) -> None:
 
 
 def test_the_published_sets(cli: Run, shared_data: Path) -> None:
-    folders = ["--sets", shared_data / "wordsim", "--sets", shared_data / "analogy"]
+    folders = ["--benchmarks", shared_data / "wordsim", "--benchmarks", shared_data / "analogy"]
     done = cli("quality", *folders, "--format", "json", "-q")
     rows = {row["set"]: row for row in json.loads(done.out)["rows"]}
     assert len(rows) == 8
@@ -187,7 +187,7 @@ def test_without_sets_it_says_what_to_give(cli: Run) -> None:
     done = cli("quality")
     assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
     assert "they are not part of wordbias; run: wordbias fetch men" in done.err
-    assert "--sets FOLDER with the published files" in done.err
+    assert "--benchmarks FOLDER with the published files" in done.err
     names = re.search("wordbias fetch (.*), and", done.err)
     assert names
     assert set(names[1].split()) <= set(catalogue())
@@ -197,10 +197,10 @@ def test_without_sets_it_says_what_to_give(cli: Run) -> None:
     ("arguments", "message"),
     [
         (["--oov", "zero"], "'zero' is not one of 'skip', 'mean'"),
-        (["--method", "sum"], "'sum' is not one of 'add', 'mul'"),
+        (["--analogy", "sum"], "'sum' is not one of 'add', 'mul'"),
         (["--seed", "-1"], "-1 is not in the range"),
         (["--format", "xml"], "'xml' is not one of"),
-        (["--sets"], "requires an argument"),
+        (["--benchmarks"], "requires an argument"),
         (["--nonsense"], "No such option"),
     ],
 )
@@ -214,7 +214,7 @@ def test_wrong_usage_is_status_2(cli: Run, arguments: list[str], message: str) -
     ("arguments", "message"),
     [
         (["nowhere.txt"], "nowhere.txt"),
-        (["--sets", "nowhere"], "nowhere: no such file or folder"),
+        (["--benchmarks", "nowhere"], "nowhere: no such file or folder"),
         (["--only", "men"], "no set 'men'; there are google, mine"),
         (["--only", ","], "--only: expected names of sets"),
         (["--only", ""], "--only: is empty"),
@@ -223,7 +223,7 @@ def test_wrong_usage_is_status_2(cli: Run, arguments: list[str], message: str) -
 def test_a_failure_is_status_1_and_one_line(
     cli: Run, sets: Path, arguments: list[str], message: str
 ) -> None:
-    done = cli("quality", "--sets", sets, *arguments)
+    done = cli("quality", "--benchmarks", sets, *arguments)
     assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
     assert done.err.startswith("wordbias: ")
     assert message in done.err
@@ -232,12 +232,12 @@ def test_a_failure_is_status_1_and_one_line(
 
 def test_a_bad_line_is_named_before_anything_is_loaded(cli: Run, sets: Path) -> None:
     (sets / "bad.txt").write_text("man woman 8\nking queen\n")
-    done = cli("quality", "nowhere.txt", "--sets", sets)
+    done = cli("quality", "nowhere.txt", "--benchmarks", sets)
     assert done.code == 1
     assert "bad.txt: line 2: expected two words and a score, found 'king queen'" in done.err
 
 
 def test_an_embedding_given_twice_is_refused(cli: Run, sets: Path, other: Path) -> None:
-    done = cli("quality", other, other, "--sets", sets)
+    done = cli("quality", other, other, "--benchmarks", sets)
     assert (done.code, done.out) == (1, "")
     assert "given twice" in done.err

@@ -47,7 +47,7 @@ def page(cli: Run, tmp_path: Path) -> Callable[..., str]:
 
 
 def test_rows_of_an_association_test(saved: Run, page: Run) -> None:
-    text = page(saved("weat", "--query", "weat7", "--samples", 10))
+    text = page(saved("weat", "--query", "weat7", "--draws", 10))
     assert '<section id="weat">' in text
     assert "math/arts × male/female" in text
     assert "1.281" in text
@@ -81,7 +81,7 @@ def test_measures_without_a_picture_get_a_plain_table(
 def test_several_files_make_one_page_that_makes_itself_again(
     saved: Run, page: Run, tmp_path: Path
 ) -> None:
-    files = [saved("weat", "--query", "weat7", "--samples", 10), saved("misp")]
+    files = [saved("weat", "--query", "weat7", "--draws", 10), saved("misp")]
     text = page(*files)
     assert '<section id="weat">' in text
     assert '<section id="midb">' in text
@@ -92,7 +92,7 @@ def test_several_files_make_one_page_that_makes_itself_again(
 
 
 def test_markdown_goes_to_stdout_or_into_a_file(cli: Run, saved: Run, tmp_path: Path) -> None:
-    rows = saved("weat", "--query", "weat7", "--samples", 10)
+    rows = saved("weat", "--query", "weat7", "--draws", 10)
     done = cli("report", rows, "--format", "md")
     assert done.out.startswith("# Bias report: sample\n")
     assert "| WEAT, effect size d" in done.out
@@ -124,14 +124,14 @@ def test_what_cannot_be_seen_is_neither_in_a_page_nor_on_the_terminal(
 def test_without_a_name_the_page_has_one(
     cli: Run, saved: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = saved("weat", "--query", "weat7", "--samples", 10)
+    rows = saved("weat", "--query", "weat7", "--draws", 10)
     monkeypatch.chdir(tmp_path)
     assert "Written: wordbias-report.html" in cli("report", rows).out
     assert (tmp_path / "wordbias-report.html").read_text("utf-8").startswith("<!DOCTYPE html>")
 
 
 def test_a_file_named_like_a_tag_is_a_file(cli: Run, saved: Run, tmp_path: Path) -> None:
-    rows = saved("weat", "--query", "weat7", "--samples", 10)
+    rows = saved("weat", "--query", "weat7", "--draws", 10)
     found = json.loads(rows.read_text())
     name = "<script>alert(1)<"
     for row in found["rows"]:
@@ -166,7 +166,7 @@ def test_bad_rows_are_one_line_and_nothing_is_written(
 
 
 def test_the_page_is_not_written_over_its_rows(cli: Run, saved: Run, tmp_path: Path) -> None:
-    rows = saved("weat", "--query", "weat7", "--samples", 10)
+    rows = saved("weat", "--query", "weat7", "--draws", 10)
     before = rows.read_bytes()
     done = cli("report", rows, "-o", rows)
     assert done.code == 1

@@ -118,7 +118,7 @@ def test_swapping_names_on_request(cli: Callable, tmp_path: Path) -> None:
 def test_balancing(cli: Callable, bios: Path, tmp_path: Path, how: str) -> None:
     out = tmp_path / "out.tsv"
     options = ("--where", "job=nurse", "--shuffle")
-    method = f"{how}:label=job:group=gender"
+    method = f"{how}:labels=job:sensitive=gender"
     done = cli("rewrite", method, bios, "-o", out, *options, "--format", "jsonl")
     assert done.code == 0
     size = 1 if how == "subsample" else 2
@@ -133,12 +133,12 @@ def test_balancing(cli: Callable, bios: Path, tmp_path: Path, how: str) -> None:
 
 def test_a_class_without_a_group_is_reported(cli: Callable, bios: Path, tmp_path: Path) -> None:
     options = ("-o", tmp_path / "out.tsv")
-    done = cli("rewrite", "subsample:label=name:group=gender", bios, *options)
+    done = cli("rewrite", "subsample:labels=name:sensitive=gender", bios, *options)
     assert done.code == 0
     assert "Al has no F, Ann has no M" in done.err
     assert "such a class is left out" in done.err
     assert cells(tmp_path / "out.tsv") == []
-    done = cli("rewrite", "oversample:label=name:group=gender", bios, *options, "-q")
+    done = cli("rewrite", "oversample:labels=name:sensitive=gender", bios, *options, "-q")
     assert (done.code, done.err) == (0, "")
 
 
@@ -186,7 +186,7 @@ def planted(path: Path) -> None:
 def test_extra_scrubbing_finds_what_scrubbing_left(cli: Callable, tmp_path: Path) -> None:
     path, out = tmp_path / "in.tsv", tmp_path / "out.tsv"
     planted(path)
-    methods = "scrub,extra-scrub:group=gender:rounds=1:words-per-round=1:splits=2"
+    methods = "scrub,extra-scrub:sensitive=gender:rounds=1:words-per-round=1:splits=2"
     done = cli("rewrite", f"{methods}:within=job", path, "-o", out)
     assert done.code == 0
     assert "Words that reveal the group, within nurse: 100 texts" in done.out
@@ -201,7 +201,7 @@ def test_extra_scrubbing_finds_what_scrubbing_left(cli: Callable, tmp_path: Path
     assert changed["extra-scrub"] >= 100
 
 
-_BALANCE = ("subsample:label=job:group=gender", "IN", "-o", "OUT")
+_BALANCE = ("subsample:labels=job:sensitive=gender", "IN", "-o", "OUT")
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ _BALANCE = ("subsample:label=job:group=gender", "IN", "-o", "OUT")
             "expected two groups or more among the texts of --where, found only 'F'",
         ),
         (
-            ["extra-scrub:group=gender", "IN", "-o", "OUT"],
+            ["extra-scrub:sensitive=gender", "IN", "-o", "OUT"],
             "extra scrubbing by 'gender': group 'M' has 2 texts",
         ),
     ],
@@ -243,13 +243,19 @@ def test_what_is_refused(
         (["swop"], "method 'swop': expected one of scrub, extra-scrub,"),
         ([","], "method '': expected one of"),
         (["scrub,scrub"], "one method of a kind is enough; leave one out"),
-        (["swap,subsample:label=job:group=gender"], "subsample counts the original rows; put it"),
+        (
+            ["swap,subsample:labels=job:sensitive=gender"],
+            "subsample counts the original rows; put it",
+        ),
         (["swap,anonymise:spans=name"], "would move the spans; write anonymise,swap"),
         (["scrub:spans=name"], "found 'spans'; spans is for: anonymise"),
         (["swap:mask=x"], "found 'mask'; mask is for: scrub, extra-scrub"),
         (["anonymise"], "anonymise needs spans=COLUMNS or spacy=MODEL, one of the two"),
         (["anonymise:spans='a,b,c'"], "spans are one column with a list, or two"),
-        (["subsample:label=job"], "'subsample:label=job': needs group=…: Column of the group"),
+        (
+            ["subsample:labels=job"],
+            "'subsample:labels=job': needs sensitive=…: Column of the group",
+        ),
         (["extra-scrub"], "needs group=…"),
         (["scrub", "--where", "job"], "expected COLUMN=VALUE, found 'job'"),
         (["swap:values=gender=F"], "expected COLUMN=A,B, found 'gender=F'"),
@@ -285,7 +291,7 @@ def test_a_process_of_its_own_on_a_compressed_file(
 def test_real_biographies(cli: Callable, shared_data: Path, tmp_path: Path) -> None:
     """Subsampling leaves both genders equally often; the rows are rows of the file."""
     path, out = shared_data / "bios" / "bios_surgeon_nurse.tsv.gz", tmp_path / "out.tsv"
-    method = "subsample:label=profession:group=gender"
+    method = "subsample:labels=profession:sensitive=gender"
     assert cli("rewrite", method, path, "-o", out).code == 0
     with gzip.open(path, "rt", encoding="utf-8") as file:
         known = Counter(file)

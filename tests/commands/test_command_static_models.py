@@ -217,7 +217,7 @@ def test_a_loaded_model_is_refused_with_the_remedy(folder: Path) -> None:
 
 
 def test_probe_reads_the_names_of_a_folder(cli: Run, folder: Path) -> None:
-    done = cli("probe", folder, "--accuracy", "--epochs", "2", "--seeds", "0", "--format", "json")
+    done = cli("probe", folder, "--accuracy", "--epochs", "2", "--seed", "0", "--format", "json")
     assert done.code == 0, done.err
     assert json.loads(done.out)["inputs"]["model"]["parts"] == 6
 

@@ -104,7 +104,7 @@ def test_probe_and_ceat_take_it_too(folder: Path, cli: Cli) -> None:
     (info,) = json.loads(done.out)["inputs"].values()
     assert info["about"]["template"] == AROUND
     vectors = wb.encode(model, texts, template=AROUND)
-    direct = wb.probe(vectors, "gender", layers="last", mdl=False, seeds=0, control=False)
+    direct = wb.probe(vectors, "gender", layers="last", mdl=False, seed=0, control=False)
     assert [row["value"] for row in json.loads(done.out)["rows"]] == [row.value for row in direct]
     done = cli(
         "ceat", model, "--sentences", folder / "sentences.txt", "--stimuli",

@@ -45,7 +45,7 @@ def found(cli: Run) -> Callable[..., dict[str, Any]]:
     """Run with few samples and return the parsed JSON."""
 
     def call(*arguments: object) -> dict[str, Any]:
-        done = cli("weat", "--samples", 200, "--format", "json", "--quiet", *arguments)
+        done = cli("weat", "--draws", 200, "--format", "json", "--quiet", *arguments)
         assert (done.code, done.err) == (0, "")
         result: dict[str, Any] = json.loads(done.out)
         return result
@@ -65,7 +65,7 @@ def test_without_arguments_it_runs_the_ten_queries_on_the_sample(cli: Run) -> No
 
 
 def test_missing_words_are_named_in_the_table(cli: Run) -> None:
-    text = " ".join(cli("weat", "--samples", 10).out.split())
+    text = " ".join(cli("weat", "--draws", 10).out.split())
     assert "missing: weat1 (gladiola)." in text
 
 
@@ -73,7 +73,7 @@ def test_the_table_fits_80_columns_and_says_all_that_was_asked(
     cli: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    text = cli("weat", "--samples", 10).out
+    text = cli("weat", "--draws", 10).out
     assert max(map(len, text.splitlines())) <= 80
     assert "…  " not in text.replace(" … ", "")
     words = "".join(line[10:31].strip() for line in text.splitlines()[2:] if line[:2] == "  ")
@@ -179,7 +179,7 @@ def test_swapped_targets_change_the_sign_and_not_the_two_sided_p(found: Run) -> 
 
 
 def test_all_measures(found: Run, cli: Run) -> None:
-    every = ("--query", "weat7", "--measures", "weat,rnd,rnsb,mac,ect,ripa")
+    every = ("--query", "weat7", "--only", "weat,rnd,rnsb,mac,ect,ripa")
     rows = found(*every)["rows"]
     assert len(rows) == 10
     assert {row["neutral"] for row in rows} == {0, 1}
@@ -252,7 +252,7 @@ def test_capitals_are_found_in_vectors_with_capitals(found: Run, tmp_path: Path)
 
 @pytest.mark.parametrize("to", FORMATS)
 def test_every_format(cli: Run, to: str) -> None:
-    done = cli("weat", "--query", "weat7", "--measures", "weat,rnsb", "--format", to)
+    done = cli("weat", "--query", "weat7", "--only", "weat,rnsb", "--format", to)
     assert (done.code, done.err) == (0, "")
     assert "weat7" in done.out
     if to == "csv":
@@ -280,8 +280,8 @@ def test_a_query_without_words_has_a_reason_and_the_rest_is_measured(
     ("arguments", "message"),
     [
         (("--query", "weat11"), "query 'weat11': expected one of weat1, weat2"),
-        (("--measures", "weat,wat"), "measure 'wat': expected one of weat, rnd"),
-        (("--measures", ","), "no measure named"),
+        (("--only", "weat,wat"), "measure 'wat': expected one of weat, rnd"),
+        (("--only", ","), "no measure named"),
         (("--targets", "math,arts"), "--attributes: expected the names of two"),
         (("--targets", "math", "--attributes", "male,female"), "--targets: expected the names"),
         (("--targets", "a,b", "--attributes", "c,d"), "--targets: no set 'a' in"),
@@ -307,7 +307,7 @@ def test_bad_queries_are_one_line(refused: Refused, mine: Path, text: str, messa
     assert message in refused("weat", "--queries", mine)
 
 
-@pytest.mark.parametrize("arguments", [("--ddof", 2), ("--samples", 0), ("--seed", -1)])
+@pytest.mark.parametrize("arguments", [("--ddof", 2), ("--draws", 0), ("--seed", -1)])
 def test_impossible_numbers_are_wrong_usage(cli: Run, arguments: tuple[object, ...]) -> None:
     assert cli("weat", *arguments).code == 2
 

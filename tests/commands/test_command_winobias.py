@@ -123,7 +123,7 @@ def test_sentences_go_out_and_come_back(cli: Run, folder: Path, tmp_path: Path) 
     for one in lines:
         one["clusters"] = [[[0, 1], [len(one["tokens"]) - 2] * 2]]
     back.write_text("\n".join(map(json.dumps, lines)))
-    arguments = ("--spans", "tokens", "--inclusive", "--draws", 0, "--format", "jsonl")
+    arguments = ("--span-unit", "tokens", "--inclusive", "--draws", 0, "--format", "jsonl")
     scored = cli("winobias", folder, "--clusters", back, *arguments)
     assert scored.code == 0
     assert json.loads(scored.out.splitlines()[0])["measure"] == "conll-f1"
@@ -179,4 +179,4 @@ def test_what_is_wrong_is_one_line(
     both = tmp_path / "both"
     assert "is both" in refused("winobias", folder, "--masked", both, "--sentences", both)
     assert cli("winobias").code == 2
-    assert cli("winobias", folder, "--spans", "words").code == 2
+    assert cli("winobias", folder, "--span-unit", "words").code == 2

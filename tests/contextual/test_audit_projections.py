@@ -75,7 +75,7 @@ def test_methods_are_read_with_their_settings() -> None:
         ),
         ("misp:rounds=3", r"found 'rounds'; rounds is for: inlp"),
         ("misp:dims=0", r"dims: expected a whole number from 1 on"),
-        ("misp:center", r"'center' is no setting of misp of a model, which takes dims=N"),
+        ("misp:centre", r"'centre' is no setting of misp of a model, which takes dims=N"),
         ("misp,hard", r"'misp,hard': expected misp"),
         ("leace:shrinkage=no", r"'shrinkage' is no setting of leace of a model, .* no settings"),
         ("misp:", r"misp takes dims, .*; found ''"),

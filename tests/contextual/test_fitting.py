@@ -302,7 +302,7 @@ def test_the_built_in_pairs_fit_a_model_of_every_family(family: str, tokenizer: 
 def test_stability_is_what_resampling_gives() -> None:
     rng = np.random.default_rng(3)
     d = rng.normal(size=(12, 30)) + 0.5
-    found = stability(d, center=False, seed=7, draws=50)
+    found = stability(d, centre=False, seed=7, draws=50)
     again = np.random.default_rng(7)
     whole = np.linalg.svd(d)[2][0]
     cosines = [abs(np.linalg.svd(d[again.integers(12, size=12)])[2][0] @ whole) for _ in range(50)]
@@ -315,20 +315,20 @@ def test_stability_is_what_resampling_gives() -> None:
 def test_one_direction_is_steady(n: int, d: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows = np.outer(rng.uniform(0.5, 2, n), rng.normal(size=d))
-    assert stability(rows, center=False, seed=seed, draws=5).low == pytest.approx(1, abs=1e-9)
+    assert stability(rows, centre=False, seed=seed, draws=5).low == pytest.approx(1, abs=1e-9)
 
 
 @given(st.integers(2, 6), st.integers(2, 12), st.booleans(), st.integers(0, 99))
 def test_compressed_rows_have_the_same_inner_products(
-    n: int, d: int, center: bool, seed: int
+    n: int, d: int, centre: bool, seed: int
 ) -> None:
     rows = np.random.default_rng(seed).normal(size=(n, d))
     small = compressed(rows)
     assert small.shape == (n, min(n, d))
     np.testing.assert_allclose(small @ small.T, rows @ rows.T, atol=1e-10)
-    first = np.linalg.svd(rows - rows.mean(0) * center)[1][0]
-    centred = small - small.mean(0) * center
-    assert np.linalg.norm(centred @ first_component(small, center)) == pytest.approx(first)
+    first = np.linalg.svd(rows - rows.mean(0) * centre)[1][0]
+    centred = small - small.mean(0) * centre
+    assert np.linalg.norm(centred @ first_component(small, centre)) == pytest.approx(first)
 
 
 def test_pairs_are_sorted_by_what_the_tokenizer_makes_of_them() -> None:

@@ -170,7 +170,7 @@ def test_project_writes_them(model: Any, tmp_path: Path) -> None:
             np.testing.assert_array_equal(read.subspaces[site].basis, one.basis)
     closing = " ".join(fitted.report.closing)
     assert "a.null2.adapter, with random directions of the same weights" in closing
-    project(source, output=tmp_path / "b", method="leace", sites="tokens@1", null=1)
+    project(source, output=tmp_path / "b", methods="leace", sites="tokens@1", null=1)
     one = Adapter.load(tmp_path / "b.null").steps[Site("tokens", 1)]
     assert isinstance(one, Erasure)
     np.testing.assert_allclose(one.left, one.right.T)

@@ -37,7 +37,7 @@ def test_likelihoods_of_a_partly_offloaded_model() -> None:
     [
         (("model.layers.1",), lambda given: wb.encode(given, ["She sleeps."])),
         (("model.layers.1",), lambda given: wb.project(given, **SITE)),
-        (("model.layers.1",), lambda given: wb.project(given, method="hard", **SITE)),
+        (("model.layers.1",), lambda given: wb.project(given, methods="hard", **SITE)),
         (("",), lambda given: wb.likelihood(given, pairs=PAIRS)),
     ],
     ids=["encode", "project pairs", "project labels", "likelihood of an offloaded model"],

@@ -239,7 +239,7 @@ def test_nothing_stands_in_that_no_document_names() -> None:
     ("source", "words", "redirected"),
     [
         ("$ wordbias misp a.txt  # said", ("wordbias", "misp", "a.txt"), None),
-        ("wordbias misp a.txt \\\n  --hard", ("wordbias", "misp", "a.txt", "--hard"), None),
+        ("wordbias misp a.txt \\\n  --mhd", ("wordbias", "misp", "a.txt", "--mhd"), None),
         ("wordbias misp 'a b' > c.json", ("wordbias", "misp", "a b"), "c.json"),
     ],
 )

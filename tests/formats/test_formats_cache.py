@@ -418,7 +418,7 @@ def test_clear_removes_everything(cli: Any, cache_folder: Path) -> None:
 def test_the_least_recently_used_goes_first(
     cli: Any, cache_folder: Path, entries: int, left: list[str]
 ) -> None:
-    done = cli("cache", "--limit", f"{entries * size_of(cache_folder) // 3 + 10}B")
+    done = cli("cache", "--max-size", f"{entries * size_of(cache_folder) // 3 + 10}B")
     assert done.code == 0
     assert cached(cache_folder) == left
 
@@ -426,7 +426,7 @@ def test_the_least_recently_used_goes_first(
 @pytest.mark.usefixtures("three")
 def test_loading_counts_as_use(cli: Any, three: list[Path], cache_folder: Path) -> None:
     load(three[1])
-    cli("cache", "--limit", f"{size_of(cache_folder) // 3 + 10}B")
+    cli("cache", "--max-size", f"{size_of(cache_folder) // 3 + 10}B")
     assert cached(cache_folder) == ["file1"]
 
 
@@ -435,7 +435,7 @@ def test_the_limit_holds_from_now_on(
     cli: Any, three: list[Path], tmp_path: Path, cache_folder: Path, entries: float
 ) -> None:
     limit = int(entries * size_of(cache_folder) / 3) + 10
-    cli("cache", "--limit", f"{limit}B")
+    cli("cache", "--max-size", f"{limit}B")
     save(tmp_path / "file9.txt", ["a", "b"], np.full((2, 500), 9.5, np.float32))
     for path in (tmp_path / "file9.txt", *three):
         load(path)
@@ -453,7 +453,7 @@ def test_a_limit_that_is_no_size_is_wrong_usage(cli: Any, size: str) -> None:
     ("text", "size"), [("1.5K", 1500), ("20G", 20 * 10**9), ("3 mb", 3_000_000), ("7B", 7)]
 )
 def test_sizes_have_units(cli: Any, text: str, size: int) -> None:
-    assert cli("cache", "--limit", text).code == 0
+    assert cli("cache", "--max-size", text).code == 0
     assert cache.limit() == size
 
 

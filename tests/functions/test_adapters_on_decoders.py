@@ -88,7 +88,7 @@ def test_probe_and_ceat_measure_before_and_after(
 ) -> None:
     texts = {"text": TEXTS * 5, "gender": (["F"] * 4 + ["M"] * 4) * 5}
     report = wb.probe(
-        decoder, "gender", texts=texts, adapter=adapter, setting="tokens@2", mdl=False, seeds=0,
+        decoder, "gender", texts=texts, adapter=adapter, setting="tokens@2", mdl=False, seed=0,
         epochs=2, control=False,
     )  # fmt: skip
     unchanged = {row.details["layer"] for row in report if row.details.get("unchanged")}

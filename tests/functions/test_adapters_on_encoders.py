@@ -338,7 +338,7 @@ def test_texts_alone_are_probed(folder: Path, table: Path) -> None:
     assert len(report.tables) == 1
     listed = probe(folder, GENDER, texts=TEXTS, layers="last", random=True, **QUICK)
     assert list(listed.inputs) == ["tiny", "random (tiny)"]
-    some = probe(folder, "gender", texts=table, limit=40, pooling="mean", mdl=False, seeds=0)
+    some = probe(folder, "gender", texts=table, limit=40, pooling="mean", mdl=False, seed=0)
     assert some["probe-accuracy"][0].details["n"] == 4
 
 
@@ -400,7 +400,7 @@ def test_the_answer_is_yes_where_only_a_non_linear_probe_reads_it(
     adapter = Adapter({Site("tokens", 3): exact}, Fingerprint.of(model))
     labels = ["same" if a == b else "other" for a, b in signs.tolist()]
     report = probe(
-        (model, tokenizer), labels, texts=words, pooling="mean", seeds=0, rate=0.05, epochs=20,
+        (model, tokenizer), labels, texts=words, pooling="mean", seed=0, lr=0.05, epochs=20,
         adapter=adapter, setting="tokens@3",
     )  # fmt: skip
     said = report.closing[0]
@@ -491,7 +491,7 @@ def test_ceat_measures_without_and_with_the_setting(
 ) -> None:
     given: dict[str, Any] = {"stimuli": WORDS, "draws": 50, "layers": "all"}
     report = ceat(
-        folder, SENTENCES, adapter=adapter, setting="tokens@2", save=tmp_path / "w", **given
+        folder, SENTENCES, adapter=adapter, setting="tokens@2", output=tmp_path / "w", **given
     )
     plain = ceat(folder, SENTENCES, **given)
     count = len(plain.rows)
@@ -528,7 +528,7 @@ def test_ceat_refuses(folder: Path, adapter: Adapter, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="save= is for one setting=: a file holds the vectors"):
         ceat(
             folder, SENTENCES, adapter=adapter, setting=["tokens@2", "tokens@1"],
-            save=tmp_path / "w", **given,
+            output=tmp_path / "w", **given,
         )  # fmt: skip
     assert not (tmp_path / "w").exists()
     with pytest.raises(WordbiasError, match="tokens@2 change no vector: layers 1"):

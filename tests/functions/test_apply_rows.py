@@ -165,11 +165,11 @@ def test_probe_reads_vectors_and_labels_of_one_file(tmp_path: Path) -> None:
     reports = []
     for name in ("a.parquet", "b.npz"):
         reports.append(
-            wb.probe(tmp_path / name, "g", mdl=False, split="s", seeds=0, epochs=3, control=False)
+            wb.probe(tmp_path / name, "g", mdl=False, split="s", seed=0, epochs=3, control=False)
         )
     first, other = ([row.value for row in report] for report in reports)
     assert first == other
     alone = wb.probe(
-        X, g.tolist(), mdl=False, split=split.tolist(), seeds=0, epochs=3, control=False
+        X, g.tolist(), mdl=False, split=split.tolist(), seed=0, epochs=3, control=False
     )
     assert first == [row.value for row in alone]

@@ -268,7 +268,7 @@ def test_calls_in_threads_and_within_one_another_do_not_mix() -> None:
 
 def test_what_was_given_is_neither_changed_nor_kept() -> None:
     only = ["weat"]
-    report = wb.weat(MORE, **QUERY, measures=only)
+    report = wb.weat(MORE, **QUERY, only=only)
     assert only == ["weat"]
     only.append("rnd")
     assert report.arguments["measures"] == ["weat"]
@@ -293,7 +293,7 @@ def test_options_as_arguments(text: str, spelled: str) -> None:
     ("estimator", "given", "said"),
     [
         (wb.MISP, {"dims": 0}, "dims=: expected a whole number from 1 on"),
-        (wb.MISP, {"center": "x"}, "center=: expected True or False"),
+        (wb.MISP, {"centre": "x"}, "centre=: expected True or False"),
         (wb.MISP, {"weights": 5}, "weights=: expected a text or a list of finite numbers"),
         (wb.INLP, {"rounds": "x"}, "rounds=: expected a whole number"),
         (wb.INLP, {"rounds": None}, "rounds=: expected a whole number"),

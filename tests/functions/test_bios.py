@@ -128,14 +128,14 @@ def test_it_names_what_is_wrong_as_python_does(encoder: str, tmp_path: Path) -> 
         wb.config(precision="float16"),
     ):
         bios(model=encoder)
-    with pytest.raises(UsageError, match=r"^max_tokens=: expected 3 or more, got 2$"):
-        bios(model=encoder, max_tokens=2)
+    with pytest.raises(UsageError, match=r"^max_length=: expected 3 or more, got 2$"):
+        bios(model=encoder, max_length=2)
     with pytest.raises(WordbiasError, match=r"^expected a model: a folder, a name"):
         bios(model=torch.nn.Linear(1, 1), limit=100)
     with pytest.raises(WordbiasError, match=r"^data=: expected a file, a pandas frame or Biog"):
         bios(data=[1], model=encoder)  # type: ignore[arg-type]
     with pytest.raises(WordbiasError, match=r"give one with data=, or leave them out"):
-        bios(model=encoder, text="bio")
+        bios(model=encoder, text_column="bio")
     bad = tmp_path / "bios.tsv"
     bad.write_text("text\tprofession\tgender\nx\tnurse\tF\ny\tpoet\tM\nz\tpoet\t?\n")
     with (

@@ -26,8 +26,8 @@ def test_it_lists_limits_and_clears(cli: Run, filled: str) -> None:
     found = cache()
     assert [row.subject for row in found] == [filled]
     assert str(found) + "\n" == cli("cache").out
-    assert cache(limit="5GB").heading[0].endswith("of 5,000 MB")
-    assert cache(limit=3_000_000).heading[0].endswith("of 3 MB")
+    assert cache(max_size="5GB").heading[0].endswith("of 5,000 MB")
+    assert cache(max_size=3_000_000).heading[0].endswith("of 3 MB")
     assert cli("cache").out.startswith("1 entry, 0.0 of 3 MB")
     done = cache(clear=True)
     assert done.heading[0].startswith("removed 1 entry")
@@ -37,10 +37,10 @@ def test_it_lists_limits_and_clears(cli: Run, filled: str) -> None:
 @pytest.mark.parametrize("limit", ["5", "much", -1, 2.5, True])
 def test_a_limit_is_a_size(limit: Any) -> None:
     with pytest.raises(WordbiasError, match="expected"):
-        cache(limit=limit)
+        cache(max_size=limit)
 
 
 def test_a_size_on_the_command_line_has_a_unit(cli: Run) -> None:
-    done = cli("cache", "--limit", "5")
+    done = cli("cache", "--max-size", "5")
     assert done.code == 2
     assert "Invalid value for '--limit': '5': expected a size with its unit" in done.err

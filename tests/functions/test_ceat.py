@@ -87,7 +87,9 @@ def test_the_function_gives_what_the_command_gives(
         ((encoder.model, encoder.tokenizer), frame["premise"], [STIMULI], None),
         (model, frame, str(mine), "premise"),
     ):
-        report = ceat(one, sentences=told, stimuli=stimuli, column=column, draws=100, layers="all")
+        report = ceat(
+            one, sentences=told, stimuli=stimuli, text_column=column, draws=100, layers="all"
+        )
         assert rows(report) == typed["rows"]
         assert list(report.notes) == typed["notes"]
     assert report.inputs["sentences"] == {"lines": len(sentences), "contexts": len(sentences)}
@@ -133,7 +135,7 @@ def test_notes_are_in_the_report_once(model: Path, sentences: list[str]) -> None
 
 def test_vectors_are_kept(model: Path, sentences: list[str], tmp_path: Path) -> None:
     kept = tmp_path / "kept.st"
-    report = ceat(model, sentences=sentences, stimuli=STIMULI, draws=20, save=kept)
+    report = ceat(model, sentences=sentences, stimuli=STIMULI, draws=20, output=kept)
     assert rows(ceat(kept, stimuli=STIMULI, draws=20))[0]["value"] == report.rows[0].value
     assert f"Written: {kept}" in " ".join(report.closing)
 

@@ -88,9 +88,9 @@ def test_probe_encodes_the_texts_itself(tmp_path: Path) -> None:
     folder = model2vec_folder(tmp_path / "m")
     texts = [f"{word} {other}" for other in WORDS[:60] for word in ("she", "he")]
     columns = {"text": texts, "gender": ["F", "M"] * 60}
-    ours = wb.probe(folder, "gender", texts=columns, mdl=False, epochs=5, seeds=[0])
+    ours = wb.probe(folder, "gender", texts=columns, mdl=False, epochs=5, seed=[0])
     reps = wb.encode(folder, columns)
-    theirs = wb.probe(reps, "gender", mdl=False, epochs=5, seeds=[0])
+    theirs = wb.probe(reps, "gender", mdl=False, epochs=5, seed=[0])
     assert [row.value for row in ours.rows] == [row.value for row in theirs.rows]
 
 

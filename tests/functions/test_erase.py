@@ -61,7 +61,7 @@ def parts(x: Floats, y: Any, **given: Any) -> Any:
 def test_each_method_makes_a_label_unreadable_on_held_out_rows(method: str, k: int) -> None:
     x, y = rows(600, k=k)
     named = f"{method}:dims={k - 1}" if method in ("mhd", "misp") else method
-    made = wb.erase(x, y, method=named)
+    made = wb.erase(x, y, methods=named)
     before, after = (found(made.report, "linear-probe", stage) for stage in ("before", "after"))
     assert before.value is not None
     assert after.value is not None
@@ -77,14 +77,14 @@ def test_each_method_makes_a_label_unreadable_on_held_out_rows(method: str, k: i
 def test_it_is_fitted_on_the_training_rows_alone() -> None:
     x, y = rows()
     split = np.where(np.arange(300) % 3 == 0, "test", "train")
-    made = wb.erase(x, y, split=split)
+    made = wb.erase(x, y, split_column=split)
     learned = split == "train"
     expected = fit_moments("leace", Moments.of(x[learned], y[learned]))
     np.testing.assert_array_equal(map_rows(made.fitted_, x), map_rows(expected, x), strict=True)
     other = x.copy()
     other[~learned] += 100  # held-out rows decide nothing
     np.testing.assert_array_equal(
-        map_rows(wb.erase(other, y, split=split).fitted_, x), map_rows(expected, x)
+        map_rows(wb.erase(other, y, split_column=split).fitted_, x), map_rows(expected, x)
     )
 
 
@@ -297,7 +297,7 @@ def test_a_column_that_is_the_label_itself_is_erased() -> None:
     x[:, 2] = codes
     for method in ROW_METHODS:
         named = "mhd:dims=1" if method == "mhd" else method
-        made = wb.erase(x, codes, method=named)
+        made = wb.erase(x, codes, methods=named)
         before, after = (found(made.report, "linear-probe", one) for one in ("before", "after"))
         assert before.value is not None
         assert before.value > 0.98
@@ -320,7 +320,7 @@ def test_constant_vectors_have_nothing_to_erase() -> None:
     with pytest.raises(WordbiasError, match="do not differ in their means"):
         wb.erase(np.ones((300, 4)), y)
     with pytest.raises(WordbiasError, match="inlp found no classifier better than chance"):
-        wb.erase(np.ones((300, 4)), y, method="inlp")
+        wb.erase(np.ones((300, 4)), y, methods="inlp")
 
 
 def test_classes_that_are_none_are_refused() -> None:
@@ -334,7 +334,7 @@ def test_classes_that_are_none_are_refused() -> None:
     with pytest.raises(WordbiasError, match="4 labelled rows leave none to hold out"):
         wb.erase(x[:4], y[[0, 0, 1, 1]] if y[0] != y[1] else list("aabb"), held_out=0.1)
     with pytest.raises(WordbiasError, match="the training part has only 'f' of label"):
-        wb.erase(x, y, split=np.where(y == "f", "train", "test"))
+        wb.erase(x, y, split_column=np.where(y == "f", "train", "test"))
 
 
 # what is refused
@@ -354,9 +354,17 @@ def test_classes_that_are_none_are_refused() -> None:
         ("y", {"held_out": 0.95}, "held_out=: expected a number above 0 and at most 0.9"),
         ("y", {"method": "leace:dims=2"}, "found 'dims'; dims is for: misp, mhd"),
         ("y", {"method": wb.INLP(per_class=9)}, "inlp:per-class=9: per_class is for words"),
-        ("y", {"split": ["train"] * 300, "held_out": 0.3}, "split= and held_out=: choose one"),
-        ("y", {"split": ["train"] * 300}, "split=: no row is test"),
-        ("y", {"split": ["left", "right"] * 150}, "split=: 'left' is not train, dev or test"),
+        (
+            "y",
+            {"split": ["train"] * 300, "held_out": 0.3},
+            "split_column= and held_out=: choose one",
+        ),
+        ("y", {"split": ["train"] * 300}, "split_column=: no row is test"),
+        (
+            "y",
+            {"split": ["left", "right"] * 150},
+            "split_column=: 'left' is not train, dev or test",
+        ),
         ("y", {"also": "job"}, "also=.*job.*: neither a column"),
         ("y", {"sts": "sts.tsv"}, "sts= is for model="),
         ("y", {"texts": "t.tsv"}, "model=, texts= and labels= go together"),
@@ -400,7 +408,7 @@ def test_an_output_that_could_not_be_written_is_refused_before_anything_is_fitte
 def test_inlp_says_how_many_rows_it_was_fitted_on(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = rows(600)
     monkeypatch.setattr(erasing, "ROUNDS_NUMBERS", 6 * 100)
-    made = wb.erase(x, y, method="inlp")
+    made = wb.erase(x, y, methods="inlp")
     assert "fitted on 100 of 480 training rows of vectors" in str(made.report)
     assert made.origin_.size == 480
 

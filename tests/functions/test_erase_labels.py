@@ -55,7 +55,7 @@ def test_training_rows_tell_the_label_backwards_and_cross_fitting_lessens_it() -
     """As scikit-learn's own cross-validation of the same rows finds it."""
     x, y = rows()
     training = np.arange(400) < 320
-    made = wb.erase(x, y, split=np.where(training, "train", "test"), cross_fit=5)
+    made = wb.erase(x, y, split_column=np.where(training, "train", "test"), cross_fit=5)
     model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     accuracies = {}
     mapped = {"after": made.transform(x), "cross-fit": made.cross_fitted_}
@@ -103,7 +103,7 @@ def test_each_fold_is_mapped_by_the_method_fitted_on_the_others(method: str) -> 
     split = np.array(["train", "train", "train", "test", "dev"] * 80)
     given: dict[str, Any] = {"dims": 1} if method in ("mhd", "misp") else {}
     named = f"{method}:dims=1" if given else method
-    made = wb.erase(x, y, method=named, split=split, cross_fit=3)
+    made = wb.erase(x, y, methods=named, split_column=split, cross_fit=3)
     training = split == "train"
     folds = np.array([fold_of(row.astype(np.float64).tobytes(), 3) for row in x])
     assert {*np.unique(folds[training])} == {0, 1, 2}
@@ -194,7 +194,7 @@ def test_groups_are_held_out_and_in_a_fold_as_a_whole() -> None:
     x, y = rows(apart=4.0)
     people = np.array([f"p{number}" for number in np.random.default_rng(1).integers(80, size=400)])
     x[people == "p3"] = x[0]  # rows that are alike, of which values would make one fold
-    made = wb.erase(x, y, groups=people, cross_fit=4)
+    made = wb.erase(x, y, unit=people, cross_fit=4)
     saved, crossed = made.transform(x), made.cross_fitted_
     held = [bool(np.allclose(saved[people == one], crossed[people == one], atol=1e-6))
             for one in np.unique(people)]  # fmt: skip
@@ -213,12 +213,12 @@ def test_groups_are_held_out_and_in_a_fold_as_a_whole() -> None:
 def test_rows_without_a_group_and_too_few_groups_are_refused() -> None:
     x, y = rows(100, 6)
     with pytest.raises(WordbiasError, match="1 of 100 rows have no group, the first is row 3"):
-        wb.erase(x, y, groups=["a", "b", "", *["c"] * 97])
+        wb.erase(x, y, unit=["a", "b", "", *["c"] * 97])
     split = ["train"] * 80 + ["test"] * 20
     with pytest.raises(WordbiasError, match=r"without fold . of 2 \(cross_fit=\): no row is left"):
-        wb.erase(x, y, groups=["a"] * 100, split=split, cross_fit=2)
+        wb.erase(x, y, unit=["a"] * 100, split_column=split, cross_fit=2)
     with pytest.raises(WordbiasError, match=r"are of one class.*; choose another number"):
-        wb.erase(x, y, groups=y, split=split, cross_fit=9)
+        wb.erase(x, y, unit=y, split_column=split, cross_fit=9)
 
 
 # balance
@@ -239,7 +239,7 @@ def _tied() -> tuple[Floats, Any, Any]:
 def test_balanced_rows_keep_the_task_and_what_it_tells(method: str) -> None:
     x, y, task = _tied()
     usual, balanced = (
-        wb.erase(x, y, method=method, also=task, balance=one) for one in (False, True)
+        wb.erase(x, y, methods=method, also=task, balance=one) for one in (False, True)
     )
     accuracies = [found(one.report, "task-accuracy", "after") for one in (usual, balanced)]
     before = found(balanced.report, "task-accuracy", "before")
@@ -265,7 +265,7 @@ def test_as_many_rows_of_each_class_are_fitted_on_within_each_task() -> None:
     split = ["train"] * 90 + ["test"] * 20
     made = wb.erase(
         np.concatenate([x, test_x]), [*y, *test_y], also=[*task, *["a"] * 20], balance=True,
-        split=split, cross_fit=2,
+        split_column=split, cross_fit=2,
     )  # fmt: skip
     assert made.report.inputs["vectors"]["fitted"] == made.origin_.size == 40
     changed = np.abs(made.cross_fitted_ - made.transform(np.concatenate([x, test_x]))).max(1) > 1e-6
@@ -285,7 +285,7 @@ def test_as_many_rows_of_each_class_are_fitted_on_within_each_task() -> None:
         ),
         ({"cross_fit": 101}, "cross_fit=: expected"),
         ({"cross_fit": 2, "model": "m", "texts": "t.tsv"}, "cross_fit= is for vectors"),
-        ({"groups": "person"}, "groups=.*person.*: neither a column"),
+        ({"groups": "person"}, "unit=.*person.*: neither a column"),
     ],
 )
 def test_bad_arguments_are_refused(given: dict[str, Any], message: str) -> None:

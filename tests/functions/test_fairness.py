@@ -100,15 +100,15 @@ def test_rows_of_one_unit_are_drawn_together(
     widths = [one["high"] - one["low"] for one in accuracy]
     # ends of 1,000 draws have an error of .09 σ, five of both ends are half the width's 1.96 σ
     assert widths[1] / widths[0] == pytest.approx(2**0.5, rel=0.25)
-    with pytest.raises(UsageError, match="group=, and unit= are arrays too"):
+    with pytest.raises(UsageError, match="sensitive=, and unit= are arrays too"):
         fairness(y, r, z, unit="person")
-    with pytest.raises(UsageError, match="group= and unit= both name the column 'z'"):
-        fairness(file, "r", "z", label="y", unit="z")
+    with pytest.raises(UsageError, match="sensitive= and unit= both name the column 'z'"):
+        fairness(file, "r", "z", labels="y", unit="z")
 
 
 def test_classes_and_groups_that_are_numbers() -> None:
     y, r, z = ([names.index(one) for one in values] for names, values in _numbered())
-    report = fairness(np.array(y), np.array(r), np.array(z), draws=0, groups=[1, 0])  # type: ignore[list-item]
+    report = fairness(np.array(y), np.array(r), np.array(z), draws=0, values=[1, 0])  # type: ignore[list-item]
     sets = {row.details["set"] for row in report["tpr-gap"]}
     assert sets == {"sum", "pearson", "0", "1", "2"}
     assert report["tpr-gap"][0].details["difference"] == "1 − 0"
@@ -174,13 +174,13 @@ def test_it_names_what_is_wrong_as_python_does() -> None:
     y, r, z = _examples(20)
     with pytest.raises(UsageError, match=r"^choose one of train= and shares=$"):
         fairness(y, r, z, train=(y, z), shares={"nurse": 1})
-    with pytest.raises(UsageError, match=r"predicted= and group= are arrays too: the"):
+    with pytest.raises(UsageError, match=r"predicted= and sensitive= are arrays too: the"):
         fairness(y, r)
-    with pytest.raises(UsageError, match=r"groups= names those to compare"):
-        fairness(y, r, groups=z)
-    with pytest.raises(UsageError, match=r"^label= names a column"):
-        fairness(y, r, z, label="y")
-    with pytest.raises(UsageError, match=r"predicted= and group= name columns"):
+    with pytest.raises(UsageError, match=r"values= names those to compare"):
+        fairness(y, r, values=z)
+    with pytest.raises(UsageError, match=r"^labels= names a column"):
+        fairness(y, r, z, labels="y")
+    with pytest.raises(UsageError, match=r"predicted= and sensitive= name columns"):
         fairness({"label": y}, r, z)
     with pytest.raises(UsageError, match=r"^train=: expected two arrays"):
         fairness(y, r, z, train="train.csv")

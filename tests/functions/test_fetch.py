@@ -44,7 +44,7 @@ def test_what_is_fetched_is_a_path_with_a_report(server: Server) -> None:
     assert isinstance(made, Written)
     assert Path(made).read_bytes() == b"gem\tjewel\t3.94\n"
     assert made.report["download-bytes"][0].details["path"] == os.fspath(made)
-    again = fetch("rg-65", where=True)
+    again = fetch("rg-65", paths=True)
     assert isinstance(again, Written)
     assert again.path == made.path
     assert len(server.requests) == 1

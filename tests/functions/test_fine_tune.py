@@ -87,8 +87,8 @@ def test_mistakes_in_pythons_words(folder: Path, tmp_path: Path) -> None:
     given: dict[str, Any] = {"task": "nli", "train": "a", "dev": "b", "output": tmp_path / "o"}
     with pytest.raises(UsageError, match="task=: expected one of nli, nsp, got 'nil'"):
         fine_tune("m", **{**given, "task": "nil"})
-    with pytest.raises(UsageError, match="rate=: expected a number above 0, got 0"):
-        fine_tune("m", **given, rate=0)
+    with pytest.raises(UsageError, match="lr=: expected a number above 0, got 0"):
+        fine_tune("m", **given, lr=0)
     with pytest.raises(UsageError, match="warmup=: expected a finite number from 0 on, got nan"):
         fine_tune("m", **given, warmup=float("nan"))
     with pytest.raises(WordbiasError, match="expected the texts label, premise and hypothesis"):

@@ -33,7 +33,7 @@ def sample() -> wb.Embedding:
         (lambda e: wb.rewrite(["He left."]), r"^rewrite\(\): .*'data'; it takes methods, data;"),
         (lambda e: wb.ceat("model", query="weat6"), r"^ceat\(\): .*did you mean stimuli="),
         (
-            lambda e: wb.fairness(y_true=CLASSES, y_pred=CLASSES, groups=CLASSES),
+            lambda e: wb.fairness(y_true=CLASSES, y_pred=CLASSES, values=CLASSES),
             r"^fairness\(\): .*did you mean predictions=.* It takes predictions, predicted, group;",
         ),
     ],

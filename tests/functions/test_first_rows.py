@@ -195,18 +195,18 @@ def test_output_is_for_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rows", [frame, table, polars_frame, dataset])
 def test_probe_takes_tables(rows: Callable[[], Any]) -> None:
-    expected = wb.probe(X, Y, seeds=1).rows
-    found = wb.probe(rows(), "gender", seeds=1).rows
+    expected = wb.probe(X, Y, seed=1).rows
+    found = wb.probe(rows(), "gender", seed=1).rows
     assert [row.value for row in found] == pytest.approx([row.value for row in expected])
 
 
 def test_probe_takes_columns_and_chooses_among_several() -> None:
-    expected = [row.value for row in wb.probe(X, Y, seeds=1).rows]
-    assert [row.value for row in wb.probe(column(), Y, seeds=1).rows] == pytest.approx(expected)
+    expected = [row.value for row in wb.probe(X, Y, seed=1).rows]
+    assert [row.value for row in wb.probe(column(), Y, seed=1).rows] == pytest.approx(expected)
     two = frame(title=list(X[::-1].copy()))
     with pytest.raises(wb.WordbiasError, match=r"holds 2 columns of vectors, vector, title"):
-        wb.probe(two, "gender", seeds=1)
-    chosen = wb.probe(two, "gender", seeds=1, array="vector").rows
+        wb.probe(two, "gender", seed=1)
+    chosen = wb.probe(two, "gender", seed=1, array="vector").rows
     assert [row.value for row in chosen] == pytest.approx(expected)
 
 

@@ -53,9 +53,9 @@ def test_vectors_and_a_model_in_memory(cli: Cli, lists: Path) -> None:
     expected = printed(cli, "--lists", lists, "--words", "--seed", 2)
     emb, model = Embedding.sample(), Model.load(nli_sample_path())
     for report in (
-        mab_eval(lists=lists, words=True, seed=2),
-        mab_eval(embedding=emb, lists=Templates.load(lists), words=True, seed=2),
-        mab_eval(model, embedding=(emb.words, emb.vectors), lists=lists, words=True, seed=2),
+        mab_eval(lists=lists, by_word=True, seed=2),
+        mab_eval(embedding=emb, lists=Templates.load(lists), by_word=True, seed=2),
+        mab_eval(model, embedding=(emb.words, emb.vectors), lists=lists, by_word=True, seed=2),
     ):
         found = rows_of(report)
         names = {row.pop("subject") for row in found}
@@ -126,19 +126,19 @@ def test_a_loaded_model_of_transformers(lists: Path, test_set: TestSet, tmp_path
         def __init__(self) -> None:
             self.model, self.tokenizer = model, tokenizer
 
-    piped = mab_eval(Pipeline(), lists=lists, labels="contradiction,entail,neutral")
+    piped = mab_eval(Pipeline(), lists=lists, label_order="contradiction,entail,neutral")
     assert [row.value for row in piped] == [row.value for row in report]
     with pytest.raises(WordbiasError, match=r"expected a model: .* got BertFor"):
         mab_eval(model, lists=lists)
     with pytest.raises(WordbiasError, match=r"^labels="):
-        mab_eval((model, tokenizer), labels=["yes", "no", "maybe"])
+        mab_eval((model, tokenizer), label_order=["yes", "no", "maybe"])
 
 
 def test_errors_name_arguments_of_python() -> None:
     with pytest.raises(UsageError, match="choose one of MODEL, predictions= and write="):
         mab_eval("m.safetensors", predictions="p.csv")
-    with pytest.raises(UsageError, match="labels= is for a Hugging Face model; leave it out"):
-        mab_eval(labels="neutral,entailment,contradiction")
+    with pytest.raises(UsageError, match="label_order= is for a Hugging Face model; leave it out"):
+        mab_eval(label_order="neutral,entailment,contradiction")
     with pytest.raises(UsageError, match=r"^set=: expected one of explicit, .*, all, got 'nouns'"):
         mab_eval(set="nouns")
     with pytest.raises(UsageError, match='"dev" is not measured; write its pairs by write=FOLDER'):

@@ -13,7 +13,6 @@ import pytest
 import small_word_lists
 import tiny_encoders
 
-import wordbias as wb
 from wordbias import Embedding
 from wordbias.data import nli_sample_path
 from wordbias.errors import UsageError, WordbiasError
@@ -119,9 +118,6 @@ def test_it_names_arguments_as_python_does() -> None:
         mab_eval(set="parity", setting="SENT-1")
     with pytest.raises(UsageError, match="adapter= and setting= go together"):
         mab_eval("a-model", set="parity", setting="SENT-1")
-    with pytest.raises(UsageError, match="device= is for a Hugging Face model"):
-        with wb.config(device="cpu"):
-            mab_eval(set="parity")
     with pytest.raises(UsageError, match="snli= is for set="):
         mab_eval(snli="pairs.tsv")
     with pytest.raises(UsageError, match="embedding= is for a model file that wordbias nli-train"):

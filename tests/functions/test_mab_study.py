@@ -70,11 +70,11 @@ def test_embeddings_in_memory(tmp_path: Path) -> None:
         pytest.warns(WordbiasWarning),
         pytest.raises(
             WordbiasError,
-            match="were taken without center=True, and these are with center=True or as_published=",
+            match="were taken without centre=True, and these are with centre=True or as_published=",
         ),
     ):
         mab_study(
-            [sample, lacking], only=["direct-bias"], center=True, output=tmp_path / "study", **CALL
+            [sample, lacking], only=["direct-bias"], centre=True, output=tmp_path / "study", **CALL
         )
 
 

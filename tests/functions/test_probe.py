@@ -64,7 +64,7 @@ def test_the_function_gives_what_the_command_gives(
         probe(
             reps,
             reps.column("gender").cells(),
-            groups=reps.column("job"),
+            unit=reps.column("job"),
             types=np.array(reps.column("job").cells()),
             dev=np.array(reps.column("split").cells()) == "dev",
             **QUICK,
@@ -146,7 +146,7 @@ def test_the_picture_is_that_of_the_codes(reps: Representations, tmp_path: Path)
     assert own.get_title(loc="left") or own.get_title()
     flat = probe(reps[6], reps.column("gender"), **QUICK).plot()
     assert flat.get_xlabel() == "examples learned from"
-    accuracy = probe(reps, "gender", mdl=False, seeds=0, epochs=2)
+    accuracy = probe(reps, "gender", mdl=False, seed=0, epochs=2)
     assert accuracy.plot().figure.legends
     again = pickle.loads(pickle.dumps(report))
     assert again.plot().get_title(loc="left") == "Compression along the layers"
@@ -173,9 +173,9 @@ def test_accuracy_on_a_given_split(reps: Representations) -> None:
         ({"labels": [float("nan"), *"FM" * 149, "F"]}, "bios: 1 of 300 examples have no label"),
         ({"labels": np.zeros((N, 2))}, r"labels=: expected a value for each .* shape \(300, 2\)"),
         ({"labels": 3}, "labels=: expected a column's name, a file or a value for each example"),
-        ({"labels": "gender", "groups": ["a"]}, "groups=: 1 values for 300 vectors of bios"),
+        ({"labels": "gender", "groups": ["a"]}, "unit=: 1 values for 300 vectors of bios"),
         ({"labels": "gender", "dev": [0, 1]}, "dev=: expected COLUMN=VALUE, or true or false for"),
-        ({"labels": "gender", "seeds": []}, "seeds=: expected one at least"),
+        ({"labels": "gender", "seeds": []}, "seed=: expected one at least"),
         ({"labels": "gender", "probe": "tree"}, "probe 'tree': expected one of linear, mlp"),
         ({"labels": "gender", "epochs": 0}, "epochs=: expected a whole number from 1 on"),
         ({"labels": "gender", "rate": 0}, "rate 0: expected a number above 0"),
@@ -233,12 +233,12 @@ def test_layers_of_different_sizes_are_comparable_once_they_are_scaled() -> None
     kept = x.copy()
     uneven = "layer 2 are 1,200 times as large as those of layer 0.*scaled, the layers are"
     with pytest.warns(WordbiasWarning, match=uneven):
-        plain = probe(x, y, seeds=(0, 1), rate=0.01, control=False, scale=False)["compression"]
-    scaled = probe(x, y, seeds=(0, 1), rate=0.01, control=False)["compression"]
+        plain = probe(x, y, seed=(0, 1), lr=0.01, control=False, scale=False)["compression"]
+    scaled = probe(x, y, seed=(0, 1), lr=0.01, control=False)["compression"]
     assert len({round(row.value or 0, 3) for row in scaled}) == 1
     assert plain[2].value < 0.7 * scaled[2].value, "large vectors are learned by heart"
     np.testing.assert_array_equal(x, kept)
-    by_accuracy = probe(x, y, seeds=0, mdl=False)
+    by_accuracy = probe(x, y, seed=0, mdl=False)
     assert "of vectors with mean square 1 in each layer" in " ".join(str(by_accuracy).split())
 
 
@@ -249,10 +249,10 @@ def test_inputs_whose_vectors_spread_differently_get_a_note(
     """A mean that all vectors share, such as that of an untrained encoder, does not count."""
     x, y = grown()
     inputs = {"wide": factor * x[1] + 3, "close": x[1] + 40}
-    probe(inputs, y, seeds=0, control=False, scale=False)
+    probe(inputs, y, seed=0, control=False, scale=False)
     said = f"wide and close: the vectors of the first are {factor}.0 times as far from their mean"
     assert [str(one.message)[: len(said)] for one in recwarn] == [said] * told
-    probe(inputs, y, seeds=0, control=False)
+    probe(inputs, y, seed=0, control=False)
     assert len(recwarn) == told
 
 
@@ -260,7 +260,7 @@ def test_what_all_vectors_share_does_not_hide_a_label() -> None:
     """As the first token does in the mean over the tokens of a decoder."""
     x, y = grown()
     alone, shared = (
-        probe(one, y, seeds=0, control=False)["compression"][0].value
+        probe(one, y, seed=0, control=False)["compression"][0].value
         for one in (x[1], x[1] + 300 * (np.arange(40) == 5).astype(np.float32))
     )
     assert shared == pytest.approx(alone, rel=0.01)
@@ -269,7 +269,7 @@ def test_what_all_vectors_share_does_not_hide_a_label() -> None:
 def test_constant_vectors_are_not_scaled_up() -> None:
     x = np.full((400, 4), 0.1, np.float32)
     x[:, 0] += np.float32(1e-8) * (np.arange(400) < 200)
-    row = probe(x, np.repeat(["f", "m"], 200), seeds=0)["compression"][0]
+    row = probe(x, np.repeat(["f", "m"], 200), seed=0)["compression"][0]
     assert row.value <= 1.02
 
 
@@ -279,7 +279,7 @@ def test_layers_are_scaled_by_one_number_each() -> None:
     x += 7  # of no label
     apart = x.astype(float) - x.mean(1, dtype=float, keepdims=True)
     sizes = np.sqrt((apart**2).mean((1, 2)))
-    by_hand = probe((apart / sizes[:, None, None]).astype(np.float32), y, seeds=3, scale=False)
-    found = probe(x, y, seeds=3)
+    by_hand = probe((apart / sizes[:, None, None]).astype(np.float32), y, seed=3, scale=False)
+    found = probe(x, y, seed=3)
     for one, other in zip(found, by_hand, strict=True):
         assert one.value == pytest.approx(other.value, rel=1e-3, abs=1e-9)

@@ -196,7 +196,7 @@ def test_mistakes_in_pythons_words(bert: Any, tokenizer: Any, tmp_path: Path) ->
         ({"tokens": "one"}, "tokens=: expected one of mean, word, cls, last, all, got 'one'"),
         (
             {"tokens": "all"},
-            "not for method=.components.; expected one of mean, word, cls, last",
+            "not for methods=.components.; expected one of mean, word, cls, last",
         ),
         ({"dims": 0}, "dims=: expected a whole number from 1 on, got 0"),
         ({"head": "none"}, "head= goes with the name of a model"),

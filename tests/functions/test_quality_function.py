@@ -33,18 +33,18 @@ def sets(tmp_path: Path) -> Path:
 
 def test_rows_are_those_of_the_command(cli: Run, few: Embedding, sets: Path) -> None:
     few.save(sets / "few.safetensors")
-    done = cli("quality", sets / "few.safetensors", "--sets", sets, "--format", "json", "-q")
+    done = cli("quality", sets / "few.safetensors", "--benchmarks", sets, "--format", "json", "-q")
     told = json.loads(done.out)["rows"]
     for given in (few, sets / "few.safetensors"):
-        rows = quality(given, sets=sets).to_dict()["rows"]
+        rows = quality(given, benchmarks=sets).to_dict()["rows"]
         assert json.loads(json.dumps(rows)) == told
-    one = quality(few, sets=[sets / "mine.tsv"], only=["mine"], oov="mean")
+    one = quality(few, benchmarks=[sets / "mine.tsv"], only=["mine"], oov="mean")
     assert [row.details["n"] for row in one] == [5]
 
 
 def test_objects_of_one_name_are_numbered(few: Embedding, sets: Path) -> None:
     half = few.with_vectors(few.vectors[:, ::2])
-    report = quality([few, half], sets=str(sets / "mine.tsv"))
+    report = quality([few, half], benchmarks=str(sets / "mine.tsv"))
     assert list(report.inputs) == [row.subject for row in report] == ["few", "few (2)"]
     assert "few (2)" in str(report)
 
@@ -67,7 +67,7 @@ def test_errors_name_arguments_of_python(sets: Path, given: dict[str, Any], said
 def test_one_reason_for_several_sets_stands_once(sets: Path) -> None:
     other = Embedding(["x", "y"], np.eye(2), "other")
     (sets / "more.tsv").write_text(PAIRS)
-    text = " ".join(str(quality(other, sets=sets)).split())
+    text = " ".join(str(quality(other, benchmarks=sets)).split())
     assert "left out; analogies answered by 3CosAdd. " in text
     assert text.endswith(
         "google undefined: 0 of 1 questions have words of this embedding. mine, more undefined: "

@@ -95,11 +95,11 @@ OPTIONS: list[tuple[str, dict[str, Any], list[str]]] = [
         ["--where", "job=nurse"],
     ),
     (
-        "oversample:label=job:group=gender,swap",
+        "oversample:labels=job:sensitive=gender,swap",
         {"shuffle": True, "seed": 3},
         ["--shuffle", "--seed", "3"],
     ),
-    ("subsample:label=name:group=gender", {}, []),
+    ("subsample:labels=name:sensitive=gender", {}, []),
 ]
 
 
@@ -152,8 +152,8 @@ def test_extra_scrubbing_in_memory(cli: Run, tmp_path: Path) -> None:
     texts = [f"{word} at {i % 7}" for i, word in enumerate(words)]
     data = pandas.DataFrame({"text": texts, "gender": genders})
     data.to_csv(tmp_path / "in.csv", index=False)
-    few = wb.ExtraScrub(group="gender", rounds=1, words_per_round=1, splits=2)
-    typed = "scrub,extra-scrub:group=gender:rounds=1:words-per-round=1:splits=2"
+    few = wb.ExtraScrub(sensitive="gender", rounds=1, words_per_round=1, splits=2)
+    typed = "scrub,extra-scrub:sensitive=gender:rounds=1:words-per-round=1:splits=2"
     out = tmp_path / "out.csv"
     done = cli("rewrite", typed, tmp_path / "in.csv", "-o", out)
     assert done.code == 0
@@ -185,7 +185,7 @@ def test_it_names_what_is_wrong_as_python_does(file: Path, tmp_path: Path) -> No
     with pytest.raises(UsageError, match=r"^output= is for files"):
         rewrite("scrub", TEXTS, output=tmp_path / "out.txt")
     with pytest.raises(WordbiasError, match=r"^texts: have no column 'job'; give a frame"):
-        rewrite("subsample:label=job:group=gender", TEXTS)
+        rewrite("subsample:labels=job:sensitive=gender", TEXTS)
     with pytest.raises(WordbiasError, match=r"expected a file, texts or a frame, found int"):
         rewrite("scrub", 3)  # type: ignore[arg-type]
     with pytest.raises(WordbiasError, match=r"has no column 'bio'; it has split"):

@@ -206,13 +206,13 @@ def test_settings_chosen_in_another_sweep_are_compared(
 def test_what_cannot_be_compared(folder: Path, tmp_path: Path) -> None:
     given = options(folder, nli=folder / "nli-{seed}")
     with pytest.raises(UsageError, match=r"MODEL: expected a name with \{seed\}, .* got .*nsp-0"):
-        sweep(folder / "nsp-0", **given, seeds=(0, 1))
+        sweep(folder / "nsp-0", **given, model_seeds=(0, 1))
     with pytest.raises(UsageError, match=r"nli=: expected a name with \{seed\}"):
-        sweep(folder / "nsp-{seed}", **options(folder, nli=folder / "nli-0"), seeds=0)
+        sweep(folder / "nsp-{seed}", **options(folder, nli=folder / "nli-0"), model_seeds=0)
     with pytest.raises(WordbiasError, match="nsp-7: "):
-        sweep(folder / "nsp-{seed}", **given, seeds=(0, 7))
-    with pytest.raises(UsageError, match="seeds=: expected one at least"):
-        sweep(folder / "nsp-{seed}", **given, seeds=())
+        sweep(folder / "nsp-{seed}", **given, model_seeds=(0, 7))
+    with pytest.raises(UsageError, match="model_seeds=: expected one at least"):
+        sweep(folder / "nsp-{seed}", **given, model_seeds=())
     for option in ({"null": 1}, {"best": "a.csv"}, {"seeds": 1}, {"sequential_fit": True}):
         with pytest.raises(UsageError, match=f"{next(iter(option))}=.* needs the models; table="):
             sweep(table="t.csv", **option)
@@ -301,7 +301,7 @@ def test_lists_of_models_are_heads_too(folder: Path, heads: Report) -> None:
     )
     assert [row.value for row in found.rows] == [row.value for row in heads.rows]
     for given, n in ((loaded[:1], 1), ([*loaded, folder / "nsp-0"], 3)):
-        with pytest.raises(UsageError, match=f"each of 2 seeds in seeds=, got a list of {n}"):
+        with pytest.raises(UsageError, match=f"each of 2 seeds in model_seeds=, got a list of {n}"):
             sweep(given, **options(folder, nli=folder / "nli-{seed}", seeds=SEEDS))
 
 

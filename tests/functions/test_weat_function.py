@@ -43,7 +43,7 @@ def file(few: Embedding, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _rows(cli: Run, *arguments: object) -> Any:
-    done = cli("weat", "--format", "json", "--samples", 50, "-q", *arguments)
+    done = cli("weat", "--format", "json", "--draws", 50, "-q", *arguments)
     assert done.code == 0, done.err
     return json.loads(done.out)
 
@@ -51,9 +51,7 @@ def _rows(cli: Run, *arguments: object) -> Any:
 def test_rows_are_those_of_the_command(cli: Run, few: Embedding, file: Path) -> None:
     told = _rows(cli, file, "--query", "weat6,weat7", "--measures", "weat,mac", "--holm")
     for given in (file, str(file), few, (list(few.words), few.vectors)):
-        report = weat(
-            given, query=["weat6", "weat7"], measures=("weat", "mac"), holm=True, samples=50
-        )
+        report = weat(given, query=["weat6", "weat7"], only=("weat", "mac"), holm=True, draws=50)
         rows = json.loads(json.dumps(report.to_dict()["rows"]))
         name = rows[0]["subject"]
         assert name == ("embedding" if isinstance(given, tuple) else "few")

@@ -59,9 +59,9 @@ def test_it_names_what_is_wrong_as_python_does(folder: Path, tmp_path: Path) -> 
     with pytest.raises(WordbiasError, match="clusters=: is an empty mapping"):
         winobias(folder, clusters={})
     with pytest.raises(
-        WordbiasError, match="spans=: expected one of characters, tokens, got 'words'"
+        WordbiasError, match="span_unit=: expected one of characters, tokens, got 'words'"
     ):
-        winobias(folder, clusters={"A text.": []}, spans="words")  # type: ignore[arg-type]
+        winobias(folder, clusters={"A text.": []}, span_unit="words")  # type: ignore[arg-type]
 
 
 def _scored(folder: Path, share: float) -> Report:

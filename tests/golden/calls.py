@@ -180,7 +180,7 @@ _EMBEDDINGS = (
     Call("misp-sample-table", "misp"),
     Call("misp-file-table", "misp glove.txt -o out.txt --no-chance"),
     Call("misp-published-csv", "misp glove.txt --as-published --dims 2 --format csv"),
-    Call("misp-religion-latex", "misp --attribute religion:christian,muslim --format latex"),
+    Call("misp-religion-latex", "misp --groups religion:christian,muslim --format latex"),
     Call("misp-hard-md", "misp glove.txt --hard --dims 2 --format md"),
     Call(
         "debias-measure-json",
@@ -196,11 +196,11 @@ _EMBEDDINGS = (
     ),
     Call("error-nothing-to-choose", "choose misp glove.txt --measure midb-abs --keep 1 -o out.txt"),
     Call("debias-misp-table", "debias misp glove.txt -o out.safetensors"),
-    Call("debias-mhd-json", "debias mhd:center glove.txt --format json -o out.safetensors"),
+    Call("debias-mhd-json", "debias mhd:centre glove.txt --format json -o out.safetensors"),
     Call("debias-hard-json", "debias hard:as-published glove.txt --format json -o out.vec"),
     Call(
         "debias-multi-hard-json",
-        "debias multi-hard glove.txt --attribute religion --format json -o out.safetensors",
+        "debias multi-hard glove.txt --groups religion --format json -o out.safetensors",
     ),
     Call(
         "debias-double-hard-json",
@@ -254,11 +254,11 @@ _EMBEDDINGS = (
     Call("measure-words-json", "measure glove.txt --words nurse,doctor --extremes 3 --format json"),
     Call(
         "measure-same-json",
-        "measure --only same --attribute religion:christian,muslim --format json",
+        "measure --only same --groups religion:christian,muslim --format json",
     ),
     Call(
         "measure-religion-jsonl",
-        "measure --attribute religion:christian,muslim --only midb,direct-bias --format jsonl",
+        "measure --groups religion:christian,muslim --only midb,direct-bias --format jsonl",
     ),
     Call("weat-table", "weat"),
     Call(
@@ -268,7 +268,7 @@ _EMBEDDINGS = (
     ),
     Call(
         "weat-age-md",
-        "weat --attribute age --attributes pleasant,unpleasant --two-sided --holm --format md",
+        "weat --groups age --attributes pleasant,unpleasant --two-sided --holm --format md",
     ),
     Call("quality-json", "quality glove.txt debiased.txt --sets test_sets/ --format json"),
     Call("quality-table", "quality glove.txt --sets test_sets/ --oov mean --method mul"),
@@ -328,7 +328,7 @@ _INFERENCE = (
     Call("mab-eval-write-json", "mab-eval --set all --lists lists/ --write sets --format json"),
     Call(
         "mab-eval-write-religion-table",
-        "mab-eval --set all --attribute religion:jewish,muslim --write sets",
+        "mab-eval --set all --groups religion:jewish,muslim --write sets",
     ),
 )
 _ENCODERS = (
@@ -481,23 +481,23 @@ _DATA = (
     Call("rewrite-scrub-json", "rewrite scrub texts.tsv -o out.tsv --format json"),
     Call(
         "rewrite-subsample-table",
-        "rewrite subsample:label=profession:group=gender texts.tsv -o out.tsv",
+        "rewrite subsample:labels=profession:sensitive=gender texts.tsv -o out.tsv",
     ),
     Call("rewrite-swap-csv", "rewrite swap:first-names texts.tsv -o out.tsv --format csv"),
     Call(
         "rewrite-extra-scrub-json",
-        "rewrite scrub,extra-scrub:group=gender:rounds=1 bios.tsv -o out.tsv --format json",
+        "rewrite scrub,extra-scrub:sensitive=gender:rounds=1 bios.tsv -o out.tsv --format json",
         trained=True,
     ),
     Call("lists-json", "lists --format json"),
-    Call("lists-religion-table", "lists --attribute religion"),
+    Call("lists-religion-table", "lists --groups religion"),
     Call("cache-json", "cache --format json"),
     Call("cache-table", "cache --limit 5GB"),
 )
 _ERRORS = (
     Call("error-no-file", "misp nowhere.txt"),
     Call("error-short-row", "misp broken.txt"),
-    Call("error-no-attribute", "misp --attribute nowhere"),
+    Call("error-no-attribute", "misp --groups nowhere"),
     Call("error-no-column", "fairness predictions.csv --label y --predicted r --group gender"),
     Call("error-no-query", "weat --query 99"),
     Call("error-other-vectors", "apply fitted.safetensors gn.txt -o out.txt"),

@@ -66,7 +66,7 @@ def test_the_values_are_those_of_fairness(tmp_path: Path) -> None:
         assert words[f"{name}_by_class"]["nurse"] == nurse | {"high": rows["nurse"].details["high"]}
     chosen = wb.fairness(
         *(numbers[key] for key in ("references", "predictions", "groups")),
-        groups=["M", "F"],
+        values=["M", "F"],
         draws=0,
     )
     (one,) = (row for row in chosen["tpr-gap"] if row.details["set"] == "1")

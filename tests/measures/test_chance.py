@@ -48,7 +48,7 @@ def _share(subspace: Subspace, delta: Any) -> float:
 def test_groups_that_were_dealt_do_not_hold_the_difference(panel: Panel) -> None:
     """They hold about what the within-group subspace does, the deal's own noise beside it."""
     first, second, delta = _true_difference(panel)
-    within = Subspace.from_groups(first, second, panel.dims, center=True)
+    within = Subspace.from_groups(first, second, panel.dims, centre=True)
     true = Subspace.from_groups(first, second, panel.dims)
     shares = [_share(null.subspace, delta) for null in draw_nulls(panel) if null.subspace]
     assert len(shares) == DRAWS
@@ -200,7 +200,7 @@ def test_every_direction_has_a_null(panel: Panel, recipe: str, tmp_path: Path) -
 
 def test_the_published_subspace_is_its_own_chance(panel: Panel) -> None:
     """Centred, it is variation within the groups, which is what the nulls are fitted to."""
-    published = replace(panel, center=True)
+    published = replace(panel, centre=True)
     rows = evaluate_panels([published], ["midb"])
     assert all("chance" in row.details and "beyond_chance" not in row.details for row in rows)
     (row,) = (row for row in rows if row.measure == "midb-abs")

@@ -70,22 +70,22 @@ def test_pca_is_the_first_component_of_the_stacked_halves(
     assert found.weights.tolist() == [1]
 
 
-@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("centre", [True, False])
 @pytest.mark.parametrize("dims", [1, 3])
 def test_names_are_the_components_of_all_differences(
-    emb: Embedding, gender: Attribute, dims: int, center: bool
+    emb: Embedding, gender: Attribute, dims: int, centre: bool
 ) -> None:
     pairs = [emb[f].astype(float) - emb[m] for f in FIRST for m in SECOND]
-    d = np.array(pairs) - (np.mean(pairs, axis=0) if center else 0)
+    d = np.array(pairs) - (np.mean(pairs, axis=0) if centre else 0)
     values, vectors = np.linalg.eigh(d.T @ d)
-    found = find_direction(emb, gender, "names", dims=dims, center=center)
+    found = find_direction(emb, gender, "names", dims=dims, centre=centre)
     subspace = found.defined()
     np.testing.assert_allclose(
         subspace.weights, values[::-1][:dims] / values.sum(), rtol=0, atol=1e-12
     )
     cosines = np.abs(subspace.basis @ vectors[:, ::-1][:, :dims])
     np.testing.assert_allclose(cosines, np.eye(dims), rtol=0, atol=1e-7)  # a square root
-    kind = "centred" if center else "not centred"
+    kind = "centred" if centre else "not centred"
     assert found.recipe == f"{dims} components of name differences, {kind}"
 
 

@@ -191,7 +191,7 @@ def test_the_library_compares_what_measure_computes(sample: Embedding) -> None:
     }  # fmt: skip
     others = (
         {"dims": 3, "only": ["midb"]},
-        {"center": True, "only": ["midb"]},
+        {"centre": True, "only": ["midb"]},
         {"groups": "religion:christian,muslim", "only": ["direct-bias"]},
         {"vocab": ["nurse", "doctor", "house"], "only": ["direct-bias"]},
     )

@@ -39,14 +39,14 @@ def test_both_subspaces_and_both_directions_are_fitted(emb: Embedding, gender: A
 
 
 def test_centring_reaches_both_subspaces(emb: Embedding, gender: Attribute) -> None:
-    for center in (True, False):
-        fitted = fit_directions(emb, gender, dims=2, center=center)
+    for centre in (True, False):
+        fitted = fit_directions(emb, gender, dims=2, centre=centre)
         f, m = emb.take(FIRST), emb.take(SECOND)
         for subspace, groups in (
             (fitted.subspace, (f, m)),
             (fitted.unit_subspace, (unit(f), unit(m))),
         ):
-            expected = Subspace.from_groups(*groups, 2, center=center)
+            expected = Subspace.from_groups(*groups, 2, centre=centre)
             assert subspace is not None
             np.testing.assert_array_equal(subspace.basis, expected.basis)
             np.testing.assert_array_equal(subspace.weights, expected.weights)

@@ -33,14 +33,14 @@ def _by_name(panel: Panel) -> dict[str, Any]:
     return {row.measure: row for row in midb_rows(panel)}
 
 
-@pytest.mark.parametrize("center", [True, False])
-def test_the_values_are_those_of_the_measures(panel: Panel, center: bool) -> None:
-    panel = Panel(panel.embedding, panel.embedding, WORDS, GENDER, dims=3, center=center)
+@pytest.mark.parametrize("centre", [True, False])
+def test_the_values_are_those_of_the_measures(panel: Panel, centre: bool) -> None:
+    panel = Panel(panel.embedding, panel.embedding, WORDS, GENDER, dims=3, centre=centre)
     emb = panel.embedding
     f, m = (emb.take(group) for group in GROUPS)
     x = emb.take(WORDS)
-    raw = midb(x, Subspace.from_groups(f, m, 3, center=center))
-    on_unit = midb(unit(x), Subspace.from_groups(unit(f), unit(m), 3, center=center))
+    raw = midb(x, Subspace.from_groups(f, m, 3, centre=centre))
+    on_unit = midb(unit(x), Subspace.from_groups(unit(f), unit(m), 3, centre=centre))
     halves = (emb.take(side).astype(float) for side in zip(*PAIRS, strict=True))
     expected = {
         "midb": raw.signed,

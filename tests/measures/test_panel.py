@@ -95,8 +95,8 @@ def test_an_embedding_without_an_original_is_its_own(three: Any) -> None:
 
 
 def test_the_settings_reach_every_panel(three: Any) -> None:
-    panels = make_panels(three, None, GENDER, recipe="pca", dims=2, center=False, seed=3)
-    assert {(p.recipe, p.dims, p.center, p.seed) for p in panels} == {("pca", 2, False, 3)}
+    panels = make_panels(three, None, GENDER, recipe="pca", dims=2, centre=False, seed=3)
+    assert {(p.recipe, p.dims, p.centre, p.seed) for p in panels} == {("pca", 2, False, 3)}
     assert {panel.against()["direction"] for panel in panels} == {"pca of definitional pairs"}
 
 

@@ -27,10 +27,10 @@ def _mirrored(seed: int) -> Any:
     return np.concatenate([half, -half])
 
 
-@pytest.mark.parametrize("center", [True, False])
-def test_cosines_and_share(center: bool) -> None:
+@pytest.mark.parametrize("centre", [True, False])
+def test_cosines_and_share(centre: bool) -> None:
     first, second = _groups(1)
-    fitted = Subspace.from_groups(first, second, 3, center=center)
+    fitted = Subspace.from_groups(first, second, 3, centre=centre)
     axis = np.arange(5.0)
     found = components(fitted, first, second, axis, np.random.default_rng(0))
     delta = first.astype(float).mean(0) - second.astype(float).mean(0)

@@ -56,7 +56,7 @@ def test_ten_are_enough_and_below_thirty_there_is_a_note() -> None:
     fit(_with_names(10, 10))
     for count, noted in ((10, True), (29, True), (30, False)):
         notes = subspace_cautions(
-            _with_names(count, 100), Attribute.load(), dims=4, center=False, seed=0
+            _with_names(count, 100), Attribute.load(), dims=4, centre=False, seed=0
         )
         said = f"group female: only {count} of 100 first names found"
         assert any(said in note for note in notes) is (noted or count < 50)
@@ -68,7 +68,7 @@ def test_words_are_measured_from_two_on_with_a_note_where_they_do_not_agree() ->
     assert fit(sample, few, dims=1).subspace.dims == 1
     assert any(
         "the first component hangs on which words are in the groups" in note
-        for note in subspace_cautions(sample, few, dims=1, center=False, seed=0)
+        for note in subspace_cautions(sample, few, dims=1, centre=False, seed=0)
     )
     rng = np.random.default_rng(0)
     axis = np.zeros(50)
@@ -79,5 +79,5 @@ def test_words_are_measured_from_two_on_with_a_note_where_they_do_not_agree() ->
     groups = replace(few, members=(tuple(names[0]), tuple(names[1])))
     assert not any(
         "hangs on" in note
-        for note in subspace_cautions(clear, groups, dims=1, center=False, seed=0)
+        for note in subspace_cautions(clear, groups, dims=1, centre=False, seed=0)
     )

@@ -45,24 +45,24 @@ def before() -> Embedding:
 
 
 @pytest.fixture(params=CENTER, ids=["centred", "uncentred"])
-def center(request: pytest.FixtureRequest) -> bool:
+def centre(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
 
 
 @pytest.fixture
-def after(before: Embedding, attribute: Attribute, center: bool) -> Embedding:
-    return fit(before, attribute, dims=3, center=center)(before)
+def after(before: Embedding, attribute: Attribute, centre: bool) -> Embedding:
+    return fit(before, attribute, dims=3, centre=centre)(before)
 
 
 @pytest.fixture
-def measured(before: Embedding, after: Embedding, attribute: Attribute, center: bool) -> Effect:
-    return effect(before, after, NEUTRAL, attribute, dims=3, center=center)
+def measured(before: Embedding, after: Embedding, attribute: Attribute, centre: bool) -> Effect:
+    return effect(before, after, NEUTRAL, attribute, dims=3, centre=centre)
 
 
 def _by_hand(
     fitted_on: Embedding,
     measured_on: Embedding,
-    center: bool,
+    centre: bool,
     *,
     dims: int = 3,
     lists: Attribute | None = None,
@@ -78,7 +78,7 @@ def _by_hand(
         f, m = (vectors(fitted_on, one, unit) for one in names)
         rows = np.array([a - b for a in f for b in m])
         delta = rows.mean(0)
-        rows = rows - delta if center else rows
+        rows = rows - delta if centre else rows
         values, g = np.linalg.eigh(rows.T @ rows)
         g = g[:, ::-1].T[:dims]
         return g * np.sign(g @ delta)[:, None], values[::-1][:dims] / values.sum()
@@ -124,21 +124,21 @@ def _assert_equal(got: dict[str, float | None], expected: dict[str, float], slac
         assert got[name] == pytest.approx(value, abs=bound, rel=0), name
 
 
-def test_before(before: Embedding, center: bool, measured: Effect) -> None:
+def test_before(before: Embedding, centre: bool, measured: Effect) -> None:
     got = _values(measured.rows, stage="before")
-    _assert_equal(got, _by_hand(before, before, center), ROUNDING)
+    _assert_equal(got, _by_hand(before, before, centre), ROUNDING)
 
 
 def test_after_along_directions_fitted_before(
-    before: Embedding, after: Embedding, center: bool, measured: Effect
+    before: Embedding, after: Embedding, centre: bool, measured: Effect
 ) -> None:
     got = _values(measured.rows, stage="after", reference="before")
-    _assert_equal(got, _by_hand(before, after, center), ROUNDING)
+    _assert_equal(got, _by_hand(before, after, centre), ROUNDING)
 
 
-def test_after_along_new_directions(after: Embedding, center: bool, measured: Effect) -> None:
+def test_after_along_new_directions(after: Embedding, centre: bool, measured: Effect) -> None:
     got = _values(measured.rows, stage="after", reference="self")
-    _assert_equal(got, _by_hand(after, after, center), ROUNDING)
+    _assert_equal(got, _by_hand(after, after, centre), ROUNDING)
 
 
 def test_the_two_references_differ(measured: Effect) -> None:
@@ -236,9 +236,9 @@ def test_an_unchanged_embedding_has_no_effect(before: Embedding, attribute: Attr
 
 
 def test_the_order_of_the_vocabulary_does_not_matter(
-    before: Embedding, after: Embedding, attribute: Attribute, center: bool, measured: Effect
+    before: Embedding, after: Embedding, attribute: Attribute, centre: bool, measured: Effect
 ) -> None:
-    again = effect(before, after, NEUTRAL[::-1], attribute, dims=3, center=center)
+    again = effect(before, after, NEUTRAL[::-1], attribute, dims=3, centre=centre)
     for one, other in zip(measured.rows, again.rows, strict=True):
         assert one.value == pytest.approx(other.value, rel=ROUNDING)
 
@@ -248,7 +248,7 @@ def test_a_permuted_and_mirrored_space_has_the_same_values(
     before: Embedding,
     after: Embedding,
     attribute: Attribute,
-    center: bool,
+    centre: bool,
     measured: Effect,
     seed: int,
 ) -> None:
@@ -258,7 +258,7 @@ def test_a_permuted_and_mirrored_space_has_the_same_values(
     def turn(emb: Embedding) -> Embedding:
         return emb.with_vectors(emb.vectors[:, order] * signs)
 
-    again = effect(turn(before), turn(after), NEUTRAL, attribute, dims=3, center=center)
+    again = effect(turn(before), turn(after), NEUTRAL, attribute, dims=3, centre=centre)
     for one, other in zip(measured.rows, again.rows, strict=True):
         bound = 8 * 2**-24 if one.measure == "midb-unit" else ROUNDING
         assert one.value == pytest.approx(other.value, abs=bound, rel=0)
@@ -423,7 +423,7 @@ def _with_copies(
 
 @pytest.mark.parametrize("hard", [False, True])
 def test_a_redraw_of_the_lists_is_a_run_with_lists_of_copied_words(
-    before: Embedding, attribute: Attribute, center: bool, hard: bool
+    before: Embedding, attribute: Attribute, centre: bool, hard: bool
 ) -> None:
     """A second implementation: fitted to and measured with the words that were drawn."""
     names = tuple(tuple(f"{side}{i}" for i in range(20)) for side in "ab")
@@ -433,7 +433,7 @@ def test_a_redraw_of_the_lists_is_a_run_with_lists_of_copied_words(
     many = Embedding(words, np.array(vectors), "many")
 
     def run(embedding: Embedding, lists: Attribute, draws: int = 0) -> Study:
-        options: dict[str, Any] = {"dims": 2, "center": center, "hard": hard, "lists": draws}
+        options: dict[str, Any] = {"dims": 2, "centre": centre, "hard": hard, "lists": draws}
         weights = "variance" if hard else "0.9,0.4"
         return study(embedding, NEUTRAL, lists, weights=weights, **options)
 
@@ -449,7 +449,7 @@ def test_a_redraw_of_the_lists_is_a_run_with_lists_of_copied_words(
                 checked.add(key)
         others, unseen = _with_copies(many, attribute, drawn, left_out=True)
         for stage, embedding in (("before", others), ("after", by_hand.projection(others))):
-            along = _by_hand(others, embedding, center, dims=2, lists=unseen)
+            along = _by_hand(others, embedding, centre, dims=2, lists=unseen)
             for name in MIDB:
                 # after: vectors that are rounded to float32, less what is removed of them
                 got = found.lists[name, stage, "left-out"][i]

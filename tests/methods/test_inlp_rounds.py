@@ -67,33 +67,33 @@ class Exact:
         return predicted(x @ self.coef_.T)
 
 
-def _centred(real: tuple[Matrix, LabelledWords], center: bool) -> Matrix:
+def _centred(real: tuple[Matrix, LabelledWords], centre: bool) -> Matrix:
     x, words = real
-    return x - x[words.train].mean(0) if center else x
+    return x - x[words.train].mean(0) if centre else x
 
 
-@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize("centre", [False, True])
 def test_one_basis_is_the_row_space_of_the_sum(
-    real: tuple[Matrix, LabelledWords], center: bool
+    real: tuple[Matrix, LabelledWords], centre: bool
 ) -> None:
     """Half of the digits are left after six rounds, each of which learns from the one before."""
-    expected, accuracy = _recipe(_centred(real, center), real[1], Exact(), 6)
-    found = _learn(real, center=center)
+    expected, accuracy = _recipe(_centred(real, centre), real[1], Exact(), 6)
+    found = _learn(real, centre=centre)
     projection = np.eye(len(expected)) - found.basis.T @ found.basis
     np.testing.assert_allclose(projection, expected, rtol=0, atol=EPS**0.5)
     assert [one.accuracy for one in found.rounds] == pytest.approx(accuracy, abs=1e-15)
 
 
-@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize("centre", [False, True])
 def test_the_published_code_approximates_it(
-    real: tuple[Matrix, LabelledWords], center: bool
+    real: tuple[Matrix, LabelledWords], centre: bool
 ) -> None:
     """With sklearn's classifier: the better that is solved, the nearer the recipe comes."""
-    x = _centred(real, center)
+    x = _centred(real, centre)
     common = {"fit_intercept": False, "dual": False, "random_state": 0, "max_iter": 10_000}
     near, accuracy = _recipe(x, real[1], LinearSVC(**common, tol=1e-10), 6)
     default, _ = _recipe(x, real[1], LinearSVC(**common), 6)
-    found = _learn(real, center=center)
+    found = _learn(real, centre=centre)
     projection = np.eye(len(near)) - found.basis.T @ found.basis
     assert np.abs(projection - near).max() < np.abs(default - near).max()
     assert [one.accuracy for one in found.rounds] == pytest.approx(accuracy, abs=0.01)
@@ -105,7 +105,7 @@ def test_with_logistic_regression_the_first_round_is_the_recipe_as_well(
     x, words = real
     model = LogisticRegression(fit_intercept=False, max_iter=10_000)
     expected, accuracy = _recipe(x, words, model, 1)
-    found = _learn(real, rounds=1, center=False, classifier="logistic")
+    found = _learn(real, rounds=1, centre=False, classifier="logistic")
     projection = np.eye(x.shape[1]) - found.basis.T @ found.basis
     np.testing.assert_allclose(projection, expected, rtol=0, atol=EPS**0.5)
     assert [one.accuracy for one in found.rounds] == pytest.approx(accuracy, abs=1e-15)
@@ -130,7 +130,7 @@ def test_a_round_gives_one_direction_or_as_many_as_there_are_classes(
     real: tuple[Matrix, LabelledWords],
 ) -> None:
     classes = len(real[1].classes)
-    first = _learn(real, rounds=1, center=False).rounds[0]
+    first = _learn(real, rounds=1, centre=False).rounds[0]
     assert first.directions == {2: 1, 3: 3}[classes]
 
 
@@ -161,7 +161,7 @@ def test_centring_replaces_an_intercept() -> None:
     spread = np.random.default_rng(0).normal(size=(100, 2))
     x = np.stack([10 + np.where(labels, 1, -1), *spread.T], axis=1)
     everyone = np.arange(100)
-    wrong, right = (learn(x, labels, everyone, everyone, rounds=1, center=c) for c in (False, True))
+    wrong, right = (learn(x, labels, everyone, everyone, rounds=1, centre=c) for c in (False, True))
     assert right.rounds[0].accuracy == 1
     assert abs(right.basis[0, 0]) > 0.99
     assert wrong.rounds[0].accuracy < 0.75
@@ -183,8 +183,8 @@ def test_a_collapse_to_zero_is_refused(real: tuple[Matrix, LabelledWords]) -> No
     rounds = {2: 6, 3: 2}[len(words.classes)]
     message = f"after {rounds} rounds none of the 6 dimensions.*at most {rounds - 1} rounds"
     with pytest.raises(WordbiasError, match=message):
-        learn(few, words.labels, words.train, words.dev, rounds=35, center=False)
-    left = learn(few, words.labels, words.train, words.dev, rounds=rounds - 1, center=False)
+        learn(few, words.labels, words.train, words.dev, rounds=35, centre=False)
+    left = learn(few, words.labels, words.train, words.dev, rounds=rounds - 1, centre=False)
     assert len(left.basis) < 6
 
 

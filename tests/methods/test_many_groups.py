@@ -62,7 +62,7 @@ def test_misp_takes_from_each_direction_its_share() -> None:
     assert [row.measure for row in rows] == ["variance-between-means"] * 4
     np.testing.assert_allclose([row.value for row in rows], g.weights)
     assert {"jewish", "hindu"} <= rows[0].details.keys()
-    assert "center" not in chain.parts[0].settings
+    assert "centre" not in chain.parts[0].settings
 
 
 def test_there_may_be_fewer_components_but_not_more() -> None:
@@ -72,7 +72,7 @@ def test_there_may_be_fewer_components_but_not_more() -> None:
         misp.fit(sample(), religion(), dims=5)
 
 
-@pytest.mark.parametrize("key", ["center", "as-published"])
+@pytest.mark.parametrize("key", ["centre", "as-published"])
 def test_centring_has_no_meaning_for_means_and_is_refused(key: str) -> None:
     with pytest.raises(WordbiasError, match=f"misp: {key} is of two groups"):
         fit_chain(f"misp:{key}", sample(), religion())

@@ -125,11 +125,11 @@ def test_an_example_in_a_message_can_be_followed() -> None:
         reweighted(ten, example)
 
 
-@pytest.mark.parametrize("center", [True, False])
-def test_fit_is_the_subspace_of_the_groups(emb: Embedding, colour: Attribute, center: bool) -> None:
+@pytest.mark.parametrize("centre", [True, False])
+def test_fit_is_the_subspace_of_the_groups(emb: Embedding, colour: Attribute, centre: bool) -> None:
     first, second = emb.take([*"abcd"]), emb.take([*"efg"])
-    expected = Subspace.from_groups(first, second, 2, center=center)
-    projection = fit(emb, colour, dims=2, center=center, weights="perm:21")
+    expected = Subspace.from_groups(first, second, 2, centre=centre)
+    projection = fit(emb, colour, dims=2, centre=centre, weights="perm:21")
     np.testing.assert_array_equal(projection.subspace.basis, expected.basis)
     np.testing.assert_array_equal(projection.subspace.weights, expected.weights[::-1])
 

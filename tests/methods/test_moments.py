@@ -132,20 +132,20 @@ def test_a_fit_to_added_moments_is_the_fit_to_rows(name: str, k: int) -> None:
     assert [step.kind for step in from_moments.steps] == [step.kind for step in from_rows.steps]
 
 
-@pytest.mark.parametrize("center", [False, True])
-def test_misp_from_moments_is_that_of_all_pairwise_differences(center: bool) -> None:
+@pytest.mark.parametrize("centre", [False, True])
+def test_misp_from_moments_is_that_of_all_pairwise_differences(centre: bool) -> None:
     """Against the definition: the principal components of every difference between two groups."""
     x, y = labelled(60, 6, 2)
     first, second = x[y == "a"], x[y == "b"]
     pairs = (first[:, None] - second[None]).reshape(-1, 6)
-    pairs = pairs - pairs.mean(0) if center else np.concatenate([pairs, -pairs])
+    pairs = pairs - pairs.mean(0) if centre else np.concatenate([pairs, -pairs])
     values, vectors = np.linalg.eigh(pairs.T @ pairs / len(pairs))
-    (step,) = fit_moments("misp", Moments.of(x, y), {"dims": 3, "center": center}).steps
+    (step,) = fit_moments("misp", Moments.of(x, y), {"dims": 3, "centre": centre}).steps
     found = step.subspace  # type: ignore[attr-defined]
     np.testing.assert_allclose(found.weights, values[::-1][:3] / values.sum(), rtol=1e-10)
     cosines = np.abs(np.einsum("kd,dk->k", found.basis, vectors[:, ::-1][:, :3]))
     np.testing.assert_allclose(cosines, 1, rtol=0, atol=1e-10)
-    expected = fit_vectors([first, second], 3, center=center)
+    expected = fit_vectors([first, second], 3, centre=centre)
     np.testing.assert_allclose(found.basis, expected.basis, rtol=0, atol=1e-10)
 
 

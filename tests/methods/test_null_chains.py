@@ -210,7 +210,7 @@ def test_where_no_random_removal_moves_words_as_far_that_is_said(sample: Embeddi
     """In two dimensions a random direction may have less of the words than the one removed."""
     flat = sample.with_vectors(sample.vectors[:, :2].copy())
     words = flat.words[:500]
-    report = wb.misp(flat, hard=True, dims=1, null=9, chance=False, vocab=words).report
+    report = wb.misp(flat, mhd=True, dims=1, null=9, chance=False, vocab=words).report
     assert report is not None
     (row,) = (one for one in report["displacement"] if "null" in one.details)
     assert "null_as_far" not in row.details

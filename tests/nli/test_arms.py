@@ -36,11 +36,11 @@ def test_the_wrong_weightings_are_all_orders_but_the_right_one() -> None:
     np.testing.assert_allclose(swapped.vectors[:50], expected.remove(x), atol=1e-5)
 
 
-@pytest.mark.parametrize("center", [False, True])
-def test_random_draws_remove_the_fitted_weights_along_other_directions(center: bool) -> None:
+@pytest.mark.parametrize("centre", [False, True])
+def test_random_draws_remove_the_fitted_weights_along_other_directions(centre: bool) -> None:
     sample, age = Embedding.sample(), Attribute.load("age")
-    fitted = fit(sample, age, center=center).subspace
-    made = different(random_draws(dict.fromkeys((0, 1, 2), sample), 2, age, center=center))
+    fitted = fit(sample, age, centre=centre).subspace
+    made = different(random_draws(dict.fromkeys((0, 1, 2), sample), 2, age, centre=centre))
     assert [one.name for one in made] == ["sample.null-0", "sample.null-1"]
     assert made[0].info is None
     removed = [sample.vectors.astype(float) - one.vectors for one in made]
@@ -54,11 +54,11 @@ def test_random_draws_remove_the_fitted_weights_along_other_directions(center: b
     assert np.abs(maps[0] - maps[1]).max() > 0.01
 
 
-@pytest.mark.parametrize("center", [False, True])
-def test_redrawn_lists_are_misp_of_lists_with_the_drawn_words(center: bool) -> None:
+@pytest.mark.parametrize("centre", [False, True])
+def test_redrawn_lists_are_misp_of_lists_with_the_drawn_words(centre: bool) -> None:
     """A word that is drawn twice is two words of the same vector."""
     sample, gender = Embedding.sample(), Attribute.load()
-    made = different(redrawn_lists(dict.fromkeys((0, 1, 2), sample), 2, gender, center=center))
+    made = different(redrawn_lists(dict.fromkeys((0, 1, 2), sample), 2, gender, centre=centre))
     assert [one.name for one in made] == ["sample.misp-lists-0", "sample.misp-lists-1"]
     assert made[0].info is None
     for one, drawn in zip(made, redraws(gender, 2), strict=True):
@@ -70,9 +70,9 @@ def test_redrawn_lists_are_misp_of_lists_with_the_drawn_words(center: bool) -> N
             words += members[-1]
         lists = replace(gender, members=tuple(members))
         copied = Embedding(words, np.concatenate(vectors), "copied")
-        expected = fit(copied, lists, center=center)(sample)
+        expected = fit(copied, lists, centre=centre)(sample)
         np.testing.assert_allclose(one.vectors, expected.vectors, atol=1e-5)
-        assert np.abs(one.vectors - fit(sample, center=center)(sample).vectors).max() > 0.01
+        assert np.abs(one.vectors - fit(sample, centre=centre)(sample).vectors).max() > 0.01
 
 
 def test_words_that_are_missing_are_not_redrawn() -> None:

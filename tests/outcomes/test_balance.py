@@ -78,7 +78,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def balanced(method: str, data: Any, **options: Any) -> Rewritten:
-    return wb.rewrite(f"{method}:label=job:group=g", data, **options)
+    return wb.rewrite(f"{method}:labels=job:sensitive=g", data, **options)
 
 
 def cells_of(report: Report) -> list[list[tuple[Any, Any]]]:
@@ -106,7 +106,7 @@ def test_oversampled_rows_follow_each_other(file: Path) -> None:
 def test_where_classes_are_balanced_no_row_is_added(tmp_path: Path) -> None:
     path = tmp_path / "even.tsv"
     path.write_text("text\tc\tg\na\tnurse\tF\nb\tnurse\tM\n", encoding="utf-8")
-    done = wb.rewrite("oversample:label=c:group=g", path)
+    done = wb.rewrite("oversample:labels=c:sensitive=g", path)
     assert [row.value for row in done.report["rows-added"]] == [0]
     assert done.report.tables[0].cells == [["oversample", "2", "0", "–", "0"]]
 

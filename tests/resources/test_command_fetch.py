@@ -110,7 +110,7 @@ def test_fetching_from_a_mirror_and_asking_where(cli: Run, server: Server, data:
     assert row["path"] == str(path)
     assert row["sha256"] == [hashlib.sha256(path.read_bytes()).hexdigest()]
     assert row["origin"].startswith(server.url)
-    assert cli("fetch", "--where", "rg-65").out == f"{path}\n"
+    assert cli("fetch", "--paths", "rg-65").out == f"{path}\n"
     table = cli("fetch", "rg-65")
     assert "already there" in table.out
     assert max(map(len, table.out.splitlines())) <= 100
@@ -133,7 +133,7 @@ def test_real_files_are_taken_over(cli: Run, shared_data: Path, data: Path) -> N
     }.items():
         done = cli("fetch", name, "--from", shared_data / folder)
         assert (done.code, done.err) == (0, "")
-    done = cli("quality", "--sets", "men", "--format", "json")
+    done = cli("quality", "--benchmarks", "men", "--format", "json")
     (row,) = json.loads(done.out)["rows"]
     assert (row["set"], row["asked"]) == ("men", 3000)
     table = cli("measure", "--only", "sembias", "--sembias", "sembias").out
@@ -194,7 +194,7 @@ def test_vectors_are_known_by_name(
     assert (tmp_path / "out.vec").read_bytes().startswith(b"4 2\nhe 1")
     _serve(server, "rg-65", b"king\tqueen\t3.5\nhe\tshe\t3.0\nking\the\t1.0\n")
     fetched("rg-65")
-    report = json.loads(cli("quality", name, "--sets", "rg-65", "--format", "json").out)
+    report = json.loads(cli("quality", name, "--benchmarks", "rg-65", "--format", "json").out)
     assert list(report["inputs"]) == [name]
     assert report["rows"][0]["n"] == 3
 
@@ -204,7 +204,7 @@ def test_test_sets_and_lists_are_known_by_name(cli: Run, server: Server, fetched
     for url in catalogue()["mab-lists"].urls:
         server.put("/" + url.split("/", 3)[3], b"first\nsecond\n")
     fetched("rg-65", "mab-lists")
-    (row,) = json.loads(cli("quality", "--sets", "rg-65", "--format", "json").out)["rows"]
+    (row,) = json.loads(cli("quality", "--benchmarks", "rg-65", "--format", "json").out)["rows"]
     assert (row["set"], row["n"]) == ("rg-65", 3)
     rows = json.loads(cli("lists", "--lists", "mab-lists", "--format", "json").out)["rows"]
     assert {row["value"] for row in rows if row["measure"] == "occupations"} == {2}
@@ -358,7 +358,7 @@ def test_killed_at_any_moment_it_is_whole_or_not_there(
         with _running(server, name) as process:
             time.sleep(moments.uniform(0.4, 1.2))
             process.kill()
-        if cli("fetch", "--where", name).code == 0:
+        if cli("fetch", "--paths", name).code == 0:
             break
         assert not (data / name).exists()
     assert cli("fetch", name, "--mirror", server.url).code == 0

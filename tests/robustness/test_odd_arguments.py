@@ -47,7 +47,7 @@ DIGITS = np.eye(6).astype(str)
         (lambda: wb.config(precision="x"), "precision="),
         (lambda: wb.Attribute.load("a\0b.toml"), "expected a path, got 'a\\x00b.toml'"),
         (lambda: wb.compare(["a\0b"]), "expected a path, got 'a\\x00b'"),
-        (lambda: wb.audit(model=LABELS), "model="),
+        (lambda: wb.audit(nli_model=LABELS), "model="),
         (lambda: wb.LEACE().fit(np.eye(6), np.ma.masked_array(LABELS, LABELS)), "y"),
         (lambda: wb.LEACE(groups=np.eye(3)).fit(np.eye(6), LABELS), "LEACE: groups="),
         (lambda: wb.Hard(groups=RING).fit(wb.Embedding.sample()), "groups="),
@@ -79,7 +79,7 @@ def test_labels_may_be_digits_in_texts() -> None:
 @pytest.mark.parametrize(
     ("call", "name"),
     [
-        (lambda given: wb.audit(model=given), "model="),
+        (lambda given: wb.audit(nli_model=given), "model="),
         (lambda given: wb.probe(np.eye(6), LABELS, adapter=given), "adapter="),
         (lambda given: wb.project("bert", labels=given), "labels="),
         (lambda given: wb.load_method(given), "path="),
@@ -98,7 +98,7 @@ def test_pandas_where_something_else_is_meant(call: Any, name: str, kind: str) -
 def test_rows_of_tiny_values_are_refused(method: str, dtype: type) -> None:
     x = np.random.default_rng(0).normal(size=(100, 4)) * 1e-40
     with pytest.raises(WordbiasError, match=r"^vectors: no value is above .*e-40, with which"):
-        wb.erase(x.astype(dtype), x[:, 0] > 0, method=method)
+        wb.erase(x.astype(dtype), x[:, 0] > 0, methods=method)
 
 
 @pytest.mark.parametrize("name", ["x.npy.gz", "x.npy.zip", "x.gz"])

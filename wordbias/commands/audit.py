@@ -38,11 +38,11 @@ command: click.Command = shell(
     ),
     option("snli", metavar="FILE"),
     option("words", type=NAMES),
-    option("sets", multiple=True),
-    option("model", metavar="FILE"),
+    option("benchmarks", multiple=True),
+    option("nli_model", metavar="FILE"),
     examples="""
         wordbias audit
-        wordbias audit glove.txt -o glove.html --sets test_sets/
+        wordbias audit glove.txt -o glove.html --benchmarks test_sets/
         wordbias audit glove.txt --methods "misp:dims=2 hard,misp inlp:rounds=10"
         wordbias audit glove.txt --methods none --after cleaned.txt
         wordbias audit glove.txt word2vec.bin --skip gipe,mab

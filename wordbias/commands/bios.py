@@ -13,32 +13,32 @@ command: click.Command = shell(
     option("data", metavar="FILE"),
     option("model", metavar="ENCODER"),
     option("strategies", type=NAMES),
-    option("seeds", type=SEEDS),
+    option("seed", type=SEEDS),
     option("output", "-o", "--output", metavar="FOLDER", required=True),
     option("plot", metavar="FILE"),
     option("epochs", type=COUNT),
-    option("batch", type=COUNT),
-    option("rate", type=FiniteRange(0, min_open=True)),
+    option("batch_size", type=COUNT),
+    option("lr", type=FiniteRange(0, min_open=True)),
     option("every", type=COUNT),
     option("retrain_epochs", type=COUNT),
-    option("retrain_rate", type=FiniteRange(0, min_open=True)),
-    option("max_tokens", type=click.IntRange(3)),
+    option("retrain_lr", type=FiniteRange(0, min_open=True)),
+    option("max_length", type=click.IntRange(3)),
     option("pooling", type=click.Choice(POOLINGS)),
     option("sentences", metavar="FILE"),
     option("draws", type=click.IntRange(2)),
     option("shares", metavar="FILE"),
     option("share_column", metavar="COLUMN"),
-    option("text", metavar="COLUMN"),
-    option("label", metavar="COLUMN"),
-    option("gender", metavar="COLUMN"),
+    option("text_column", metavar="COLUMN"),
+    option("labels", metavar="COLUMN"),
+    option("sensitive", metavar="COLUMN"),
     option("female", metavar="VALUE"),
-    option("split", metavar="COLUMN"),
-    option("name", metavar="COLUMN"),
+    option("split_column", metavar="COLUMN"),
+    option("name_column", metavar="COLUMN"),
     option("limit", type=COUNT),
     examples="""
         wordbias bios --model roberta-base --data bios.jsonl -o study --plot study.pdf
-        wordbias bios --model ./minilm --data bios.tsv.gz --frozen -o frozen
-        wordbias bios --model ./minilm --seeds 0,1,2,3,4,5 --epochs 1 --max-tokens 96
+        wordbias bios --model ./minilm --data bios.tsv.gz --head-only -o frozen
+        wordbias bios --model ./minilm --seed 0,1,2,3,4,5 --epochs 1 --max-length 96
           --precision bfloat16 -o quick
     """,
 )

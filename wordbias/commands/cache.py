@@ -10,10 +10,10 @@ from wordbias.functions.cache import cache
 
 command: click.Command = shell(
     cache,
-    option("limit", type=SIZE, metavar="SIZE"),
+    option("max_size", type=SIZE, metavar="SIZE"),
     examples="""
         wordbias cache
-        wordbias cache --limit 5GB
+        wordbias cache --max-size 5GB
         wordbias cache --clear
     """,
 )

@@ -23,15 +23,16 @@ command: click.Command = shell(
     option("template", type=TEMPLATE, metavar="TEXT|chat"),
     option("subword", type=click.Choice(SUBWORDS)),
     option("special_tokens", "--special-tokens/--no-special-tokens"),
-    option("window", "--window/--no-window"),
+    option("short_context", "--short-context/--no-window"),
     *ADAPTER,
-    option("save", metavar="VECTORS"),
+    option("output", metavar="VECTORS"),
     *COMPUTING,
     notes=False,
     examples="""
         wordbias ceat bert-base-cased --sentences reddit.txt.gz
-        wordbias ceat ./minilm --sentences snli.tsv.gz --column premise --stimuli 6 --layers all
-        wordbias ceat ./minilm --sentences wiki.txt --stimuli mine.toml --save words.safetensors
-        wordbias ceat words.safetensors --stimuli mine.toml --draws 100000 --format json
+        wordbias ceat ./minilm --sentences snli.tsv.gz --text-column premise --stimuli 6 --layers
+        all wordbias ceat ./minilm --sentences wiki.txt --stimuli mine.toml --output
+        words.safetensors wordbias ceat words.safetensors --stimuli mine.toml --draws 100000
+        --format json
     """,
 )

@@ -15,10 +15,10 @@ command: click.Command = shell(
     argument("embedding"),
     option("measure", metavar="MEASURE"),
     option("keep", type=FiniteRange(0, 1, min_open=True)),
-    option("sets", multiple=True),
+    option("benchmarks", multiple=True),
     methods=METHODS,
     examples="""
-        wordbias choose glove.txt --measure direct-bias --keep .98 --sets men -o clean.txt
+        wordbias choose glove.txt --measure direct-bias --keep .98 --benchmarks men -o clean.txt
         wordbias choose "misp hard,misp inlp:rounds=4" glove.txt --measure weat
     """,
 )

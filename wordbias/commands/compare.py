@@ -11,7 +11,7 @@ from wordbias.functions.compare import compare
 command: click.Command = shell(
     compare,
     argument("rows", many=True, required=True, metavar="ROWS..."),
-    option("method", type=click.Choice(METHODS)),
+    option("correlation", type=click.Choice(METHODS)),
     option("only", multiple=True),
     examples="""
         wordbias compare glove.json glove-hd.json glove-misp.json

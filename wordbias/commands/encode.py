@@ -23,7 +23,7 @@ command: click.Command = shell(
     option("word_column", metavar="COLUMN"),
     option("span_columns", type=NAMES, metavar="START,END"),
     option("text_column", metavar="COLUMN"),
-    option("keep", type=NAMES, metavar="COLUMNS"),
+    option("columns", type=NAMES, metavar="COLUMNS"),
     option("where", multiple=True, callback=split_where, metavar="COLUMN=VALUE"),
     option("limit", type=COUNT),
     option("prompt", metavar="NAME|TEXT"),

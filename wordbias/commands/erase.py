@@ -15,15 +15,15 @@ command: click.Command = shell(
     erase,
     argument("vectors"),
     option("labels", metavar="COLUMN|FILE"),
-    option("method", metavar="METHOD"),
+    option("methods", metavar="METHOD"),
     option("save_transform", metavar="FILE"),
     option("also", metavar="COLUMN|FILE"),
     option("balance", is_flag=True),
     option("cross_fit", type=click.IntRange(2, FOLDS)),
-    option("groups", metavar="COLUMN|FILE"),
+    option("unit", metavar="COLUMN|FILE"),
     option("missing", type=click.Choice(MISSING)),
     option("held_out", type=FiniteRange(0, 0.9, min_open=True)),
-    option("split", metavar="COLUMN|FILE"),
+    option("split_column", metavar="COLUMN|FILE"),
     option("model", metavar="MODEL"),
     option("texts", metavar="FILE"),
     option("sts", metavar="FILE"),
@@ -33,7 +33,7 @@ command: click.Command = shell(
     examples="""
         wordbias erase s.parquet --labels gender --also profession -o clean.parquet
         wordbias erase s.npy --labels labels.txt --save-transform leace.safetensors
-        wordbias erase s.parquet --labels gender --cross-fit 5 --groups person -o train.parquet
+        wordbias erase s.parquet --labels gender --cross-fit 5 --unit person -o train.parquet
         wordbias erase shards/ --labels gender,race --missing drop -o clean/ --jobs 2
         wordbias erase --model all-minilm --texts bios.tsv --labels gender -o all-minilm-erased
     """,

@@ -12,7 +12,7 @@ from wordbias.outcomes.metrics import DISTANCES
 command: click.Command = shell(
     fairness,
     argument("predictions", required=True),
-    option("groups", type=NAMES, metavar="F,M"),
+    option("values", type=NAMES, metavar="F,M"),
     option("unit", metavar="COLUMN"),
     option("train", metavar="FILE"),
     option("shares", metavar="FILE"),
@@ -22,8 +22,8 @@ command: click.Command = shell(
     option("draws", type=click.IntRange(0)),
     first=("label",),
     examples="""
-        wordbias fairness predictions.csv --label y --predicted r --group z
-        wordbias fairness predictions.jsonl --groups F,M --train train.jsonl --classes
+        wordbias fairness predictions.csv --labels y --predicted r --sensitive z
+        wordbias fairness predictions.jsonl --values F,M --train train.jsonl --by-class
         wordbias fairness predictions.csv --unit person
         wordbias fairness predictions.tsv --shares labour.csv --as-published
         wordbias fairness predictions.tsv --costs distances.csv --format json

@@ -18,10 +18,10 @@ command: click.Command = shell(
     option("output", "-o", "--output", metavar="DIR"),
     option("limit", type=COUNT),
     option("epochs", type=COUNT),
-    option("batch", type=COUNT),
-    option("rate", type=FiniteRange(0, min_open=True)),
+    option("batch_size", type=COUNT),
+    option("lr", type=FiniteRange(0, min_open=True)),
     option("warmup", type=FiniteRange(0, 1)),
-    option("decay", type=FiniteRange(0)),
+    option("weight_decay", type=FiniteRange(0)),
     option("every", type=COUNT),
     tells=tells,
     examples="""

@@ -14,7 +14,7 @@ command: click.Command = shell(
     argument("model"),
     option("embedding", metavar="FILE"),
     option("predictions", metavar="CSV"),
-    option("labels", type=NAMES),
+    option("label_order", type=NAMES),
     option("set", type=click.Choice(CHOICES)),
     option("write", metavar="DIR"),
     option("lists", metavar="FOLDER"),
@@ -26,7 +26,7 @@ command: click.Command = shell(
     python_only=("parity",),
     examples="""
         wordbias mab-eval
-        wordbias mab-eval --set all --words
+        wordbias mab-eval --set all --by-word
         wordbias mab-eval --set names --seed-lists 1000
         wordbias mab-eval debiased.nli.safetensors --embedding debiased.txt
         wordbias mab-eval --groups ethnicity:white,black --set names

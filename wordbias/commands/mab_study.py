@@ -13,7 +13,7 @@ command: click.Command = shell(
     mab_study,
     argument("embeddings", many=True, required=True),
     option("plot", metavar="FILE"),
-    option("seeds", type=SEEDS),
+    option("seed", type=SEEDS),
     option("recipe", type=click.Choice(list(RECIPES))),
     option("epochs", type=COUNT),
     option("average_epochs", type=COUNT),
@@ -23,7 +23,7 @@ command: click.Command = shell(
     option("set", type=click.Choice(CHOICES)),
     option("lists", metavar="FOLDER"),
     option("outcome", metavar="WORDS"),
-    option("sets", multiple=True),
+    option("benchmarks", multiple=True),
     examples="""
         wordbias mab-study glove.txt misp.txt hard.txt --train train.jsonl --dev dev.jsonl -o study
         wordbias mab-study glove.txt misp.txt --train train.tsv --dev dev.tsv --set names -o study

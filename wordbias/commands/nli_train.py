@@ -12,11 +12,11 @@ from wordbias.nli.recipes import RECIPES
 command: click.Command = shell(
     nli_train,
     argument("embeddings", many=True),
-    option("seeds", type=SEEDS),
+    option("seed", type=SEEDS),
     option("recipe", type=click.Choice(list(RECIPES))),
     option("epochs", type=COUNT),
-    option("batch", type=COUNT),
-    option("rate", type=FiniteRange(0, min_open=True)),
+    option("batch_size", type=COUNT),
+    option("lr", type=FiniteRange(0, min_open=True)),
     option("dropout", type=FiniteRange(0, 1, max_open=True)),
     option("hidden", type=COUNT),
     option("patience", type=COUNT),
@@ -29,7 +29,7 @@ Recipes:
 """,
     examples="""
         wordbias nli-train --train snli_train.jsonl --dev snli_dev.jsonl --recipe fast -o m.st
-        wordbias nli-train glove.txt hard.txt misp.txt --seeds 0,1,2 --train train.tsv.gz
+        wordbias nli-train glove.txt hard.txt misp.txt --seed 0,1,2 --train train.tsv.gz
           --dev dev.tsv.gz --test test.tsv.gz -o models
     """,
 )

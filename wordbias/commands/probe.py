@@ -26,7 +26,7 @@ command: click.Command = shell(
     option("mdl", "--mdl/--accuracy", show_default=False),
     option("probe", type=click.Choice(PROBES)),
     option("fractions", type=FRACTIONS),
-    option("seeds", type=SEEDS),
+    option("seed", type=SEEDS),
     option("layers", type=LAYERS),
     option("texts", metavar="FILE"),
     option("where", multiple=True, callback=split_where, metavar="COLUMN=VALUE"),
@@ -34,21 +34,21 @@ command: click.Command = shell(
     option("pooling", type=click.Choice(TEXT_POOLINGS)),
     option("template", type=TEMPLATE, metavar="TEXT|chat"),
     *ADAPTER,
-    option("groups", metavar="FILE-or-COLUMN"),
+    option("unit", metavar="FILE-or-COLUMN"),
     option("types", metavar="FILE-or-COLUMN"),
     option("control", show_default=False),
     option("random", "--random/--no-random"),
     option("dev", metavar="FILE-or-COLUMN=VALUE"),
     option("split", metavar="FILE-or-COLUMN"),
     option("epochs", type=COUNT),
-    option("batch", type=COUNT),
-    option("rate", type=FiniteRange(0, 1, min_open=True)),
+    option("batch_size", type=COUNT),
+    option("lr", type=FiniteRange(0, 1, min_open=True)),
     option("plot", metavar="FILE"),
     examples="""
         wordbias probe
         wordbias probe bios.st --labels gender --plot compression.png
-        wordbias probe bios.st random.st --labels gender --seeds 0,1,2,3,4 --probe mlp
-        wordbias probe winobias.st --labels gender --groups profession
+        wordbias probe bios.st random.st --labels gender --seed 0,1,2,3,4 --probe mlp
+        wordbias probe winobias.st --labels gender --unit profession
         wordbias probe sentences.parquet --labels gender
         wordbias probe vectors.npy --labels labels.txt --accuracy
         wordbias probe ./minilm --texts bios.tsv --labels gender --adapter a.st --setting tokens@3

@@ -19,7 +19,7 @@ command: click.Command = shell(
     option("labels", metavar="FILE-or-COLUMN"),
     option("text_column", metavar="COLUMN"),
     option("where", multiple=True, callback=split_where, metavar="COLUMN=VALUE"),
-    option("method", type=click.Choice(CHOICES)),
+    option("methods", type=click.Choice(CHOICES)),
     option("sites", metavar="SITES"),
     option("tokens", type=click.Choice(ALL_TOKENS)),
     option("dims", type=COUNT),
@@ -30,13 +30,13 @@ command: click.Command = shell(
     option("export", metavar="DIR"),
     option("null", type=COUNT, metavar="K"),
     option("seed_lists", type=COUNT, metavar="N"),
-    option("batch", type=COUNT),
+    option("batch_size", type=COUNT),
     examples="""
         wordbias project bert-nli -o nli.adapter
         wordbias project bert-nli -o nli.adapter --pairs mine.toml --tokens word
         wordbias project bert-nli --setting L12-110 --export bert-nli-debiased
         wordbias project bert-nsp -o nsp.adapter --sent-debias wikitext.txt --null 10
         wordbias project smollm2 -o smollm2.adapter --texts bios.tsv --labels gender
-        wordbias project smollm2 --method hard --sites tokens@-1 --export smollm2-debiased
+        wordbias project smollm2 --methods hard --sites tokens@-1 --export smollm2-debiased
     """,
 )

@@ -14,12 +14,13 @@ from wordbias.word_tasks.similarity import Oov
 command: click.Command = shell(
     quality,
     argument("embeddings", many=True, metavar="[EMBEDDING]..."),
-    option("sets", multiple=True),
+    option("benchmarks", multiple=True),
     option("oov", type=click.Choice(get_args(Oov))),
-    option("method", type=click.Choice(get_args(Method))),
+    option("analogy", type=click.Choice(get_args(Method))),
     examples="""
-        wordbias quality glove.txt --sets test_sets/
-        wordbias quality glove.txt debiased.txt --sets test_sets/ --only men,simlex-999
-        wordbias quality vectors.bin --sets MSR-syntax.txt --oov mean --standardise --format json
+        wordbias quality glove.txt --benchmarks test_sets/
+        wordbias quality glove.txt debiased.txt --benchmarks test_sets/ --only men,simlex-999
+        wordbias quality vectors.bin --benchmarks MSR-syntax.txt --oov mean --standardise --format
+        json
     """,
 )

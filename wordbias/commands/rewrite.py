@@ -25,9 +25,9 @@ Settings follow the name of their method: scrub:mask=*:first-names. wordbias rew
 shows those of scrub. Put a value with a comma between quotation marks that the shell keeps.""",
     examples="""
         wordbias rewrite "scrub:names-column='first,last'" bios.tsv.gz -o scrubbed.tsv.gz
-        wordbias rewrite oversample:label=profession:group=gender bios.tsv -o over.tsv
+        wordbias rewrite oversample:labels=profession:sensitive=gender bios.tsv -o over.tsv
         wordbias rewrite anonymise:spans=entities,swap:keep-original docs.jsonl -o both.jsonl
         wordbias rewrite swap texts.txt -o other.txt --groups religion:christian,muslim
-        wordbias rewrite scrub,extra-scrub:group=gender:within=profession bios.tsv -o x.tsv
+        wordbias rewrite scrub,extra-scrub:sensitive=gender:within=profession bios.tsv -o x.tsv
     """,
 )

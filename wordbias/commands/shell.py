@@ -141,7 +141,7 @@ def _named(name: str) -> tuple[str, ...]:
 
 def _shared() -> dict[str, Declaration]:
     declared = [
-        option("groups", "--groups", "--attribute", metavar="NAME|FILE"),
+        option("groups", metavar="NAME|FILE"),
         option("output", "-o", "--output"),
         option("seed", type=SEED),
         option("dims", type=COUNT),

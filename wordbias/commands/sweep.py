@@ -17,13 +17,13 @@ command: click.Command = shell(
     option("snli", metavar="FILE"),
     option("table", metavar="CSV"),
     *FITTING,
-    option("labels", type=NAMES),
+    option("label_order", type=NAMES),
     option("share", type=FiniteRange(0, 1, min_open=True)),
     option("drop", type=FiniteRange(0, 1)),
     option("null", type=COUNT, metavar="K"),
     option("seed_lists", type=COUNT, metavar="N"),
     option("best", metavar="CSV"),
-    option("seeds", type=SEEDS),
+    option("model_seeds", type=SEEDS),
     option("lists", metavar="FOLDER"),
     option("output", "-o", "--output", metavar="CSV"),
     option("plot", metavar="FILE"),
@@ -35,7 +35,7 @@ command: click.Command = shell(
         wordbias sweep bert-nsp --stereoset gsss/test.csv --nli bert-nli --snli snli_test.jsonl
           --best table7.csv --null 20
         wordbias sweep bert-nsp-{seed} --stereoset gsss/dev.csv --nli bert-nli-{seed}
-          --snli snli_test.jsonl --seeds 0,1,2
+          --snli snli_test.jsonl --model-seeds 0,1,2
         wordbias sweep --table table7.csv
     """,
 )

@@ -12,11 +12,11 @@ command: click.Command = shell(
     weat,
     argument("embeddings", many=True, metavar="[EMBEDDING]..."),
     option("ddof", type=click.IntRange(0, 1)),
-    option("samples", type=COUNT),
+    option("draws", type=COUNT),
     examples="""
         wordbias weat
         wordbias weat glove.txt debiased.txt --query weat7
-        wordbias weat --targets male,female --attributes math,arts --measures weat,rnd,ect
+        wordbias weat --targets male,female --attributes math,arts --only weat,rnd,ect
         wordbias weat --groups religion --attributes pleasant,unpleasant --two-sided --holm
         wordbias weat vectors.bin --queries mine.toml --two-sided --format json
     """,

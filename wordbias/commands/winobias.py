@@ -12,7 +12,7 @@ command: click.Command = shell(
     winobias,
     argument("folder", required=True),
     option("clusters", metavar="FILE"),
-    option("spans", type=click.Choice(UNITS)),
+    option("span_unit", type=click.Choice(UNITS)),
     option("shares", metavar="FILE"),
     option("draws", type=click.IntRange(0)),
     option("sentences", metavar="OUT"),
@@ -20,9 +20,9 @@ command: click.Command = shell(
     examples="""
         wordbias winobias winobias/ --sentences sentences.jsonl
         wordbias winobias winobias/ --clusters found.jsonl
-        wordbias winobias winobias/ --clusters found.json --spans tokens --inclusive
+        wordbias winobias winobias/ --clusters found.json --span-unit tokens --inclusive
         wordbias winobias winobias/ --masked masked.tsv
         wordbias encode MODEL masked.tsv --span-columns start,end -o masked.st
-        wordbias probe masked.st --labels gender --groups profession
+        wordbias probe masked.st --labels gender --unit profession
     """,
 )

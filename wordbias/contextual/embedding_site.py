@@ -88,7 +88,7 @@ def fit_embedding(
         subspace = subspace_of(first, second, recipe.dims, recipe.one_sided)
     except WordbiasError as error:
         raise WordbiasError(f"site {EMBEDDING}: {error}") from None
-    steady = stability((first - second).astype(float), center=recipe.one_sided, seed=recipe.seed)
+    steady = stability((first - second).astype(float), centre=recipe.one_sided, seed=recipe.seed)
     settings = {key: value for key, value in asdict(recipe).items() if key != "dims"}
     facts = {"source": "given", "pairs": n, "left_out": [], **settings, **adapter.facts}
     about = {"pairs": len(kept), "stability": steady._asdict()}

@@ -215,7 +215,7 @@ def fit_site(
     about: dict[str, Any] = {"pairs": len(kept)}
     if heads == 1 and steady:
         found_again = stability(
-            (first[0] - second[0]).astype(float), center=recipe.one_sided, seed=recipe.seed
+            (first[0] - second[0]).astype(float), centre=recipe.one_sided, seed=recipe.seed
         )
         about["stability"] = found_again._asdict()
     return of_heads(found) if site.kind in PARTS else found[0], about
@@ -405,22 +405,22 @@ class Stability(NamedTuple):
     high: float
 
 
-def stability(differences: Float, *, center: bool, seed: int, draws: int = DRAWS) -> Stability:
+def stability(differences: Float, *, centre: bool, seed: int, draws: int = DRAWS) -> Stability:
     """Compare the first component of resampled pairs with that of all pairs.
 
     Parameters
     ----------
     differences
         Shape ``(n, d)``; their sign and scale do not matter.
-    center
+    centre
         Centre the differences, as a one-sided fit does.
     """
     rng = np.random.default_rng(seed)
     with blas_threads(1):
         rows = compressed(differences)
-        whole = first_component(rows, center)
+        whole = first_component(rows, centre)
         drawn = [
-            first_component(rows[chosen], center)
+            first_component(rows[chosen], centre)
             for block in resamples(len(rows), rng, draws)
             for chosen in block
         ]
@@ -437,9 +437,9 @@ def compressed(rows: Float) -> Float:
     return r.T
 
 
-def first_component(rows: Float, center: bool) -> Float:
+def first_component(rows: Float, centre: bool) -> Float:
     """Return the first principal component of rows, shape ``(d,)``."""
-    rows = rows - rows.mean(0) if center else rows
+    rows = rows - rows.mean(0) if centre else rows
     basis: Any = np.linalg.eigh(rows.T @ rows)[1]
     component: Float = basis[:, -1]
     return component

@@ -109,7 +109,7 @@ def _of_mapping(
         there = ", ".join(map(str, given)) or "none"
         raise WordbiasError(
             f"{name}: has no embedding for seed {lacking[0]}; it has those for: {there}; give one "
-            "for each of --seeds"
+            "for each of --seed"
         )
     return {
         seed: as_embedding(given[seed]).renamed(f"{name}{seed}")

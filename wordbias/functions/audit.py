@@ -69,12 +69,12 @@ def audit(
     stereoset: TextSetLike | Sequence[TextSetLike] | None = None,
     snli: PairsLike | None = None,
     words: Sequence[str] | None = None,
-    sets: Places = (),
+    benchmarks: Places = (),
     sembias: str | os.PathLike[str] | None = None,
-    model: str | os.PathLike[str] | Model | None = None,
+    nli_model: str | os.PathLike[str] | Model | None = None,
     direction: str = "she-he",
     dims: int = 4,
-    center: bool = False,
+    centre: bool = False,
     as_published: bool = False,
     chance: bool = True,
     groups: GroupsLike | None = None,
@@ -133,20 +133,20 @@ def audit(
         Labelled pairs, for a model with an NLI head: its fairness, and its accuracy on these.
     words : sequence of str, optional
         Words whose neighbours are listed too: nurse,doctor.
-    sets : path, fetched name or several
+    benchmarks : path, fetched name or several
         Folder of similarity and analogy test sets, or one file.
     sembias : path or fetched name, optional
         The SemBias test set, which wordbias may not distribute.
-    model : path or Model, optional
+    nli_model : path or Model, optional
         NLI model that nli-train wrote.  [default: one trained on the sample]
     direction : str
         Direction along which words lean; see wordbias measure.
     dims : int
         Number of components of MISP and MIDB.
-    center : bool
+    centre : bool
         Centre the differences, as the paper's one-sided PCA does; this removes their mean.
     as_published : bool
-        Use the settings of the paper: ``center``, GIPE without isolated words, the most biased
+        Use the settings of the paper: ``centre``, GIPE without isolated words, the most biased
         words by projection.
     chance : bool
         Give the chance level of each value: along axes unrelated to the attribute.
@@ -201,16 +201,18 @@ def audit(
     cleaned = [] if after is None else as_list(after)
     if cleaned and several:
         raise UsageError("--after is of one embedding, and several are given; name one")
-    tests = places_of(sets)
-    files = [*as_list(embeddings), *cleaned, *tests, sembias, model, groups, vocab]
+    tests = places_of(benchmarks)
+    files = [*as_list(embeddings), *cleaned, *tests, sembias, nli_model, groups, vocab]
     to = check_output(output, FORMATS, map(path_of, files))
     plan = Plan(
         tuple(skip or ()),
         SemBias.load(located(os.fspath(sembias))) if sembias is not None else None,
         find_sets(*map(located, tests)) if tests else (),
-        model
-        if isinstance(model, Model)
-        else Model.load(nli_sample_path() if model is None else path_named("--model", model)),
+        nli_model
+        if isinstance(nli_model, Model)
+        else Model.load(
+            nli_sample_path() if nli_model is None else path_named("--nli-model", nli_model)
+        ),
         tuple(words or ()),
         isolated=0.0 if as_published else 1.0,
         chance=chance,
@@ -235,7 +237,7 @@ def audit(
         recipe=direction,
         seed=seed,
         dims=dims,
-        center=center or as_published,
+        centre=centre or as_published,
         by_projection=as_published,
     )
     check_directions(panels)

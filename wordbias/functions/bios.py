@@ -41,33 +41,33 @@ def bios(
     model: ModelLike | None = None,
     strategies: Sequence[str] = ("none", "subsample", "oversample", "scrub"),
     random_changes: bool = False,
-    seeds: int | Sequence[int] = (0, 1, 2),
-    frozen: bool = False,
+    seed: int | Sequence[int] = (0, 1, 2),
+    head_only: bool = False,
     output: str | os.PathLike[str] | None = None,
     plot: str | os.PathLike[str] | None = None,
     epochs: int | None = None,
-    batch: int | None = None,
-    rate: float | None = None,
+    batch_size: int | None = None,
+    lr: float | None = None,
     every: int | None = None,
     retrain_epochs: int | None = None,
-    retrain_rate: float | None = None,
+    retrain_lr: float | None = None,
     as_published: bool = False,
-    max_tokens: int = 128,
+    max_length: int = 128,
     pooling: Literal["first", "mean", "last"] = "first",
     sentences: str | os.PathLike[str] | Iterable[str] | None = None,
-    column: str | None = None,
+    sentence_column: str | None = None,
     draws: int = DRAWS,
     shares: str | os.PathLike[str] | Mapping[str, float] | None = None,
     share_column: str | None = None,
     balanced_probe: bool = False,
     baselines: bool = True,
     holm: bool = False,
-    text: str | None = None,
-    label: str | None = None,
-    gender: str | None = None,
+    text_column: str | None = None,
+    labels: str | None = None,
+    sensitive: str | None = None,
     female: str | None = None,
-    split: str | None = None,
-    name: str | None = None,
+    split_column: str | None = None,
+    name_column: str | None = None,
     limit: int | None = None,
     keep_models: bool = False,
 ) -> Report:
@@ -98,36 +98,36 @@ def bios(
         Debiasing strategies; also scrub-as-published, swap, and several joined: scrub+subsample.
     random_changes : bool
         Compare each strategy with a random change of the same size too, such as random-subsample.
-    seeds : int or sequence of int
+    seed : int or sequence of int
         Random seeds; with two or more, differences from no debiasing have an interval; with six or
         more, they are tested.
-    frozen : bool
+    head_only : bool
         Freeze the encoder, which is quick.
     output : path, optional
         Folder of results; an interrupted call resumes from it.
     plot : path, optional
         Draw gaps against compression: .png, .pdf or .svg.
     epochs : int, optional
-        Number of epochs.  [default: 10; 300 with ``frozen``]
-    batch : int, optional
+        Number of epochs.  [default: 10; 300 with ``head_only``]
+    batch_size : int, optional
         Batch size, in texts.  [default: 64]
-    rate : float, optional
-        Highest learning rate.  [default: 5e-5; 1e-3 with ``frozen``]
+    lr : float, optional
+        Highest learning rate.  [default: 5e-5; 1e-3 with ``head_only``]
     every : int, optional
         Steps between evaluations on dev, each with a checkpoint.  [default: 1000, or an epoch]
     retrain_epochs : int, optional
-        Number of epochs for the last layer.  [default: 10; 300 with ``frozen``]
-    retrain_rate : float, optional
+        Number of epochs for the last layer.  [default: 10; 300 with ``head_only``]
+    retrain_lr : float, optional
         Learning rate for the last layer.  [default: 1e-3]
     as_published : bool
         Use plain AdamW, and compute gaps as the released code does.
-    max_tokens : int
+    max_length : int
         Maximum number of tokens of a text; longer ones are cut.
     pooling : str
         Tokens of the last layer that make a text's vector.
     sentences : path or iterable of str, optional
         Sentences for CEAT: one per line, or a table.  [default: those of the test set]
-    column : str, optional
+    sentence_column : str, optional
         Column of the ``sentences`` table.  [default: text, or sentence, or the only one]
     draws : int
         Number of samples that CEAT draws.
@@ -141,17 +141,17 @@ def bios(
         Probe the encoder before fine-tuning too, and with random weights.
     holm : bool
         Correct p-values for the number of tests (Holm).
-    text : str, optional
+    text_column : str, optional
         Column of the texts, if its name is not a usual one.
-    label : str, optional
+    labels : str, optional
         Column of the occupations.
-    gender : str, optional
+    sensitive : str, optional
         Column of the genders.
     female : str, optional
         Value that means female.  [default: F, female, …]
-    split : str, optional
+    split_column : str, optional
         Column of train, dev and test.
-    name : str, optional
+    name_column : str, optional
         Column of people's names, which scrubbing removes.
     limit : int, optional
         Number of biographies to use, for a trial.
@@ -198,23 +198,31 @@ def bios(
         )
     if share_column is not None and shares is None:
         raise WordbiasError("--share-column names a column of --shares; give that file too")
-    if column is not None and path_of(sentences) is None:
-        raise WordbiasError("--column names a column of --sentences; give that file too")
-    order = seeds_of(seeds)
+    if sentence_column is not None and path_of(sentences) is None:
+        raise WordbiasError("--sentence-column names a column of --sentences; give that file too")
+    order = seeds_of(seed)
     chosen = with_random_changes(strategies) if random_changes else tuple(strategies)
-    numbers = {"--max-tokens": (max_tokens, 3), "--draws": (draws, 2)}
+    numbers = {"--max-length": (max_length, 3), "--draws": (draws, 2)}
     _check_early(numbers, output, plot, keep_models, data=data, sentences=sentences, shares=shares)
-    columns = {"text": text, "label": label, "gender": gender, "split": split, "name": name}
+    columns = {
+        "text": text_column,
+        "label": labels,
+        "gender": sensitive,
+        "split": split_column,
+        "name": name_column,
+    }
     people = _people(data, {**columns, "female": female}, how.skip_bad, limit)
     need("torch", extra="contextual", purpose="The occupation experiment")
     from wordbias.biographies.encoding import EncodingSettings
     from wordbias.biographies.experiment import run
     from wordbias.biographies.plan import FROZEN, HEAD, WHOLE, Plan
 
-    recipe = (FROZEN if frozen else WHOLE).with_changes(
-        epochs=epochs, rate=rate, batch=batch, every=every
+    recipe = (FROZEN if head_only else WHOLE).with_changes(
+        epochs=epochs, rate=lr, batch=batch_size, every=every
     )
-    retraining = (FROZEN if frozen else HEAD).with_changes(epochs=retrain_epochs, rate=retrain_rate)
+    retraining = (FROZEN if head_only else HEAD).with_changes(
+        epochs=retrain_epochs, rate=retrain_lr
+    )
     kept = (
         tempfile.TemporaryDirectory(prefix="wordbias-") if output is None else nullcontext(output)
     )
@@ -225,10 +233,10 @@ def bios(
             Path(folder),
             chosen,
             tuple(order),
-            frozen,
+            head_only,
             recipe.as_published() if as_published else recipe,
             retraining.as_published() if as_published else retraining,
-            EncodingSettings(max_tokens, pooling, is_half(how.precision), how.device),
+            EncodingSettings(max_length, pooling, is_half(how.precision), how.device),
             baselines,
             draws=draws,
             balanced_probe=balanced_probe,
@@ -244,7 +252,7 @@ def bios(
         if sentences is not None:
             where = path_of(sentences) or "the sentences given"
             if isinstance(sentences, (str, os.PathLike)):
-                sentences = read_sentences(os.fspath(sentences), column)
+                sentences = read_sentences(os.fspath(sentences), sentence_column)
             found = find_sentences(sentences, plan.words(), what=where)
             plan = replace(plan, sentences=found, sentences_from=where)
         if people.dropped:
@@ -269,7 +277,7 @@ def bios(
     return Report(
         inputs={"biographies": facts, "model": {"path": called}},
         rows=[*rows, *summary.rows()],
-        tables=tables(summary, frozen=frozen),
+        tables=tables(summary, frozen=head_only),
         heading=heading(people, called),
         closing=[*closing(summary), *([] if figure is None else [f"Drawn: {figure}."])],
         seed=order[0],

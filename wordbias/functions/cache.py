@@ -11,7 +11,7 @@ from wordbias.text_files import parse_size
 
 
 @public
-def cache(*, clear: bool = False, limit: int | str | None = None) -> Report:
+def cache(*, clear: bool = False, max_size: int | str | None = None) -> Report:
     """List, limit or clear the cache of parsed vectors.
 
     Text vectors are parsed once and memory-mapped afterwards. When the cache is full, the least
@@ -21,7 +21,7 @@ def cache(*, clear: bool = False, limit: int | str | None = None) -> Report:
     ----------
     clear : bool
         Remove all entries, and what interrupted audits left.
-    limit : int of bytes, or size such as "5GB", optional
+    max_size : int of bytes, or size such as "5GB", optional
         Maximum size of the cache, now and in later calls.
 
     Returns
@@ -41,7 +41,7 @@ def cache(*, clear: bool = False, limit: int | str | None = None) -> Report:
     >>> report.command
     'cache'
     """
-    size = parse_size(limit) if isinstance(limit, str) else limit
+    size = parse_size(max_size) if isinstance(max_size, str) else max_size
     removed = kept.shrink(0) if clear else []
     if clear:
         remove_abandoned(kept.folder() / "audits", age=0)

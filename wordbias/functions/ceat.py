@@ -77,7 +77,7 @@ def ceat(
     model: ModelLike | Representations,
     sentences: TextsLike | None = None,
     *,
-    column: str | None = None,
+    text_column: str | None = None,
     stimuli: QueriesLike = "1-10",
     draws: int = DRAWS,
     layers: Layers = None,
@@ -87,7 +87,7 @@ def ceat(
     template: str | None = None,
     subword: str | None = None,
     special_tokens: bool | None = None,
-    window: bool | None = None,
+    short_context: bool | None = None,
     as_published: bool = False,
     swap_roles: bool = False,
     max_length: int | None = None,
@@ -95,7 +95,7 @@ def ceat(
     setting: str | Sequence[str] = (),
     force: bool = False,
     random_init: int | None = None,
-    save: str | os.PathLike[str] | None = None,
+    output: str | os.PathLike[str] | None = None,
     seed: int = 0,
 ) -> Report:
     """Test associations between two sets of words and two others, in context.
@@ -103,7 +103,7 @@ def ceat(
     CEAT (Guo and Caliskan 2021) computes WEAT many times, each time on the words' vectors in one
     randomly drawn sentence per word, and combines the effect sizes by a random-effects model. MODEL
     is an encoder, a folder or a name on the hub, and needs ``sentences``. VECTORS is a file that
-    ``save`` or `wordbias encode --word-column word` wrote.
+    ``output`` or `wordbias encode --word-column word` wrote.
 
     In a causal model, such as GPT-2 or Llama, a word's vector depends on the words before it alone.
     A note counts the sentences that begin with the word; with ``template`` something stands before.
@@ -117,7 +117,7 @@ def ceat(
         An encoder, or vectors of words in context with a column ``word``.
     sentences : path, sequence of str, mapping or frame of columns, optional
         Sentences, one per line, or a table; for a MODEL.
-    column : str, optional
+    text_column : str, optional
         Column of the table.  [default: text, or sentence, or the only one]
     stimuli : str, path, Query, {"targets": {name: words, …}, "attributes": …} or several
         Numbers or names of WEAT's queries, or a TOML or JSON file of your own.
@@ -138,7 +138,7 @@ def ceat(
         How a word's tokens give its vector.  [default: mean, for a causal model last]
     special_tokens : bool, optional
         Add [CLS] and [SEP] to the model's input.  [default: yes]
-    window : bool, optional
+    short_context : bool, optional
         Cut sentences to a window around the word, as the released code does.  [default: no]
     as_published : bool
         Do as the released code does: variance, last sub-word, no special tokens, window.
@@ -154,7 +154,7 @@ def ceat(
         Use the adapter even if it was fitted on another model.
     random_init : int, optional
         Use random weights of this seed, as a baseline.
-    save : path, optional
+    output : path, optional
         File for the words' vectors (safetensors); with one ``setting`` those after it.
     seed : int
         Seed of everything random.
@@ -194,14 +194,14 @@ def ceat(
     how_tested = Settings(draws, cast("Variance", kind), min_sentences, swap_roles, seed)
     of_models = {
         "sentences": sentences,
-        "column": column,
+        "column": text_column,
         "per-word": per_word,
         "template": template,
         "subword": subword,
         "special-tokens": special_tokens,
-        "window": window,
+        "window": short_context,
         "max-length": max_length,
-        "save": save,
+        "save": output,
         "device": typed_setting("device"),
         "precision": typed_setting("precision"),
         "random-init": random_init,
@@ -225,16 +225,18 @@ def ceat(
         )
     else:
         file = path_of(sentences)
-        if save is not None:
-            save = os.fspath(save)
-            check_writable(save)
+        if output is not None:
+            output = os.fspath(output)
+            check_writable(output)
             given_files = {"--sentences": file, "--stimuli": path_of(stimuli)}
-            refuse_same({"--save": save}, given_files | {"--adapter": path_of(adapter)})
+            refuse_same({"--output": output}, given_files | {"--adapter": path_of(adapter)})
         check_template(template)
         fitted, names = open_adapter(adapter, setting, force=force)
-        if save is not None and len(names) > 1:
-            raise UsageError("--save is for one --setting: a file holds the vectors after one")
-        read = _find(queries, path_of(stimuli), sentences, column, per_word, min_sentences, seed)
+        if output is not None and len(names) > 1:
+            raise UsageError("--output is for one --setting: a file holds the vectors after one")
+        read = _find(
+            queries, path_of(stimuli), sentences, text_column, per_word, min_sentences, seed
+        )
         encoder = load_encoder(
             model,
             fitted,
@@ -250,7 +252,7 @@ def ceat(
             which_layers(layers, range(encoder.layers + 1), "last"),
             default.subword if subword is None else subword,
             default.special_tokens if special_tokens is None else special_tokens,
-            default.window if window is None else window,
+            default.window if short_context is None else short_context,
             max_length,
             template or "",
         )
@@ -259,8 +261,8 @@ def ceat(
         chosen = found.layers
         several = [found, *(_behind(one, encoder, read, contexts) for one in removals)]
         said = [one.said(chosen) for one in removals]
-        if save is not None:
-            several[-1].save(save)
+        if output is not None:
+            several[-1].save(output)
         notes += [*encoder.notes, *notes_on_modules(encoder, found.about["modules"])]
         notes += _left_out(read, encoded.lost, encoded.truncated, file or "sentences")
         notes += _only_before(encoder, len(found), encoded.first, template)
@@ -275,10 +277,10 @@ def ceat(
     try:
         rows_of = [measured(one, queries, how_tested, chosen) for one in several]
     except KeyboardInterrupt:
-        if save is None:
+        if output is None:
             raise
         raise Interrupted(
-            f"the words' vectors are saved; resume with: wordbias ceat {save}"
+            f"the words' vectors are saved; resume with: wordbias ceat {output}"
         ) from None
     rows = [row for of_one in rows_of for row in of_one]
     asked = [*map(swapped, queries)] if swap_roles else queries
@@ -290,7 +292,7 @@ def ceat(
             *_words_lines(rows),
             *said,
             _CONVENTION,
-            *([] if save is None else [f"Written: {save}"]),
+            *([] if output is None else [f"Written: {output}"]),
         ],
         seed=seed,
         notes=[_P_SHRINKS, *notes],
@@ -320,7 +322,7 @@ def _open_vectors(source: Representations | str, given: Sequence[str]) -> Repres
         return source
     if not is_representations(source):
         raise WordbiasError(
-            f"{source}: is no file of words in context, which --save and wordbias encode "
+            f"{source}: is no file of words in context, which --output and wordbias encode "
             "--word-column write; word vectors without context are tested with: wordbias weat"
         )
     return load_representations(source)

@@ -55,7 +55,7 @@ def choose(
     *,
     measure: str,
     keep: float = KEEP,
-    sets: Places = (),
+    benchmarks: Places = (),
     output: str | os.PathLike[str] | None = None,
     save_transform: str | os.PathLike[str] | None = None,
     sembias: str | os.PathLike[str] | None = None,
@@ -66,10 +66,10 @@ def choose(
 ) -> Embedding:
     """Try ``methods`` on ``embedding``, and write the result of the one that improves ``measure``.
 
-    Of those that keep a share ``keep`` of neighbours and of similarity ``sets``, it is the one that
-    improves the measure most; what is written is the same as by wordbias debias. They are compared
-    on one half of the words at random, and the one chosen is measured on the other half, so that
-    this value is not that of the luckiest. Halved are the words measured: neutral words,
+    Of those that keep a share ``keep`` of neighbours and of similarity ``benchmarks``, it is the
+    one that improves the measure most; what is written is the same as by wordbias debias. They are
+    compared on one half of the words at random, and the one chosen is measured on the other half,
+    so that this value is not that of the luckiest. Halved are the words measured: neutral words,
     occupations, questions, pairs of words. Each method is fitted on all of its word lists, which
     both halves share, as they share forms of one word (nurse, nurses). If none keeps enough, or
     none improves the measure by an interval that excludes 0, nothing is written. A method gets the
@@ -88,8 +88,8 @@ def choose(
         Measure to improve: midb-unit-abs, direct-bias, clustering-accuracy, gipe,
         sembias-stereotype, weat, lean or another; an unknown name lists all.
     keep : float
-        Share to keep of the neighbours of neutral words, and of ``sets``.
-    sets : path, fetched name or several
+        Share to keep of the neighbours of neutral words, and of ``benchmarks``.
+    benchmarks : path, fetched name or several
         Similarity sets to keep: folder of test sets, or files.
     output : path, optional
         File for the debiased vectors, in the format of its suffix, else that of ``embedding``.
@@ -136,7 +136,7 @@ def choose(
     check_metric(measure)
     if not 0 < keep <= 1:
         raise UsageError(f"--keep: expected a share above 0, 1 at most, got {keep:g}")
-    places = [located(one) for one in places_of(sets)]
+    places = [located(one) for one in places_of(benchmarks)]
     tests = similarity_sets(find_sets(*places)) if places else []
     output, transform = path_of(output), path_of(save_transform)
     read = {"--groups": groups, "--sembias": sembias, "--vocab": vocab}

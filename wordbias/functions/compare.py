@@ -58,7 +58,7 @@ Inputs = Mapping[str, Mapping[str, Any]]
 @uses(*READS_VECTORS, *STARTS_PROCESSES)
 def compare(
     *rows: str | os.PathLike[str] | Report | EmbeddingLike,
-    method: str = "pearson",
+    correlation: str = "pearson",
     only: str | Sequence[str] = (),
     plot: str | os.PathLike[str] | None = None,
     x: str | None = None,
@@ -82,7 +82,7 @@ def compare(
     ----------
     *rows : Report, path, or with ``measure`` an embedding
         Results of three embeddings or more; in Python also reports, and objects with a report.
-    method : str
+    correlation : str
         Correlation coefficient.
     only : str or sequence of str
         Measures to compare, separated by commas.  [default: all, MIDB on unit length]
@@ -157,7 +157,7 @@ def compare(
     notes: list[str] = []
     if not only:
         table, notes = _comparable(table, axes, constant=not measure)
-    found = correlations(table, method)
+    found = correlations(table, correlation)
     pair = found.strongest(*axes)
     if axes and (pair.y if x is None else pair.x) != axes[0]:
         pair = pair._replace(x=pair.y, y=pair.x)
@@ -165,7 +165,7 @@ def compare(
         save_comparison(drawn, table, found, pair)
     related = [
         correlation_row(
-            one, (table.column(one.x), table.column(one.y)), table.subjects, method, seed
+            one, (table.column(one.x), table.column(one.y)), table.subjects, correlation, seed
         )
         for one in found.pairs
     ]
@@ -174,7 +174,7 @@ def compare(
         rows=[*measured, *related],
         tables=[_table(found, table), *_robustness_tables(related, axes, found)],
         heading=[
-            f"{method.capitalize()} correlation between "
+            f"{correlation.capitalize()} correlation between "
             f"{how_many(len(table.measures), 'measure')} over {len(table.subjects)} embeddings."
         ],
         closing=[_about_pair(pair, related, axes, drawn)],

@@ -291,8 +291,8 @@ def fitted_report(
     rows = [*fitted.found, *reach_rows(chain, reached, after)]
     tables = [*found_tables(fitted), reach_table(chain, reached)]
     if after.dim == part.dim:
-        dims, center = fitted.settings.get("dims") or DIMS, bool(fitted.centred)
-        measured = effect(part, after, neutral, two, dims=dims, center=center)
+        dims, centre = fitted.settings.get("dims") or DIMS, bool(fitted.centred)
+        measured = effect(part, after, neutral, two, dims=dims, centre=centre)
         rows += measured.rows
         tables.append(effect_table(measured, two, {}))
     return Report(

@@ -55,7 +55,7 @@ def encode(
     word_column: str | None = None,
     span_columns: Sequence[str] | None = None,
     text_column: str | None = None,
-    keep: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
     where: Mapping[str, str | Sequence[str]] | None = None,
     limit: int | None = None,
     max_length: int | None = None,
@@ -111,7 +111,7 @@ def encode(
         Columns of the word's first character, from 0, and of the one after its last.
     text_column : str, optional
         Name or number of the texts' column.
-    keep : sequence of str, optional
+    columns : sequence of str, optional
         Columns to keep as labels.  [default: those with at most 1,000 values]
     where : mapping of str to str or sequence of str, optional
         Use only rows with this value; may be repeated.
@@ -169,7 +169,7 @@ def encode(
         check_target(output)
     choice = Choice(
         text_column,
-        None if keep is None else tuple(keep),
+        None if columns is None else tuple(columns),
         kept_values(where),
         limit,
         word_column,
@@ -313,7 +313,7 @@ def encoding_notes(texts: Texts, job: EncodingJob) -> list[str]:
     if texts.left_out:
         notes.append(
             f"{texts.name}: columns left out, with more than {DISTINCT:,} values: "
-            f"{', '.join(texts.left_out)}; choose columns with --keep"
+            f"{', '.join(texts.left_out)}; choose columns with --columns"
         )
     if texts.dropped:
         notes.append(f"{how_many(texts.dropped, 'row')} dropped, the first: {texts.problem}")

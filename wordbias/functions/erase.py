@@ -85,16 +85,16 @@ def erase(
     vectors: RowsLike | None = None,
     labels: LabelsLike | None = None,
     *,
-    method: str | Settings = "leace",
+    methods: str | Settings = "leace",
     output: str | os.PathLike[str] | None = None,
     save_transform: str | os.PathLike[str] | None = None,
     also: LabelsLike | None = None,
     balance: bool = False,
     cross_fit: int | None = None,
-    groups: CellsLike | None = None,
+    unit: CellsLike | None = None,
     missing: str = MISSING[0],
     held_out: float = HELD_OUT,
-    split: CellsLike | None = None,
+    split_column: CellsLike | None = None,
     array: str | None = None,
     model: ModelLike | None = None,
     texts: TextsLike | None = None,
@@ -119,7 +119,7 @@ def erase(
         Rows of vectors: a file or a folder of files.
     labels : str, path, sequence or mapping of names to these
         Label of each row: a column, a file with one per line, or several columns: gender,race.
-    method : str, or method such as INLP(rounds=10)
+    methods : str, or method such as INLP(rounds=10)
         Method: leace, inlp, misp, mhd, or hard by the means of the classes. Settings follow the
         name: inlp:rounds=10, misp:dims=2.
     output : path, optional
@@ -135,13 +135,13 @@ def erase(
         Number of folds of the training rows. Each is mapped by the method fitted on the others, not
         by the saved one, in ``output``, or in ``cross_fitted_`` of what is returned for rows in
         memory. It takes one pass; inlp is fitted anew for each fold.
-    groups : str, path or sequence, optional
+    unit : str, path or sequence, optional
         What rows belong to, such as a person: it is held out, and in a fold, as a whole.
     missing : str
         Rows without a label: refuse, or drop them from fit and report; they are still mapped.
     held_out : float
         Share of each class that is held out.
-    split : str, path or sequence, optional
+    split_column : str, path or sequence, optional
         Column with train and test for each row, in place of ``held_out``; other rows, such as dev,
         are mapped only.
     array : str, optional
@@ -164,7 +164,7 @@ def erase(
     -------
     LEACE, INLP, MISP, MHD, Hard or ErasedModel
         The fitted estimator: ``transform`` maps further rows, ``save`` writes it, ``report`` is
-        what is shown. With ``model`` an object with a ``report``; its ``method`` is that
+        what is shown. With ``model`` an object with a ``report``; its ``methods`` is that
         estimator, for vectors before a Normalize that is last, ``folder`` is what was written, and
         ``model`` is a copy of a loaded model with the map.
 
@@ -214,7 +214,7 @@ def erase(
     (500, 4)
     """
     how = current_config()
-    chosen = row_method(method)
+    chosen = row_method(methods)
     check_choice("--missing", missing, MISSING)
     check_number("--held-out", held_out, 0, 0.9, above=True)
     check_number("--cross-fit", 2 if cross_fit is None else cross_fit, 2, FOLDS)
@@ -229,7 +229,7 @@ def erase(
         "jobs": typed_setting("jobs"),
         "cross-fit": cross_fit,
     }
-    _check_usage(vectors, model, of_models, of_vectors, held_out, split)
+    _check_usage(vectors, model, of_models, of_vectors, held_out, split_column)
     if balance and also is None:
         raise UsageError("--balance needs --also: the task over which rows are balanced")
     name, settings = chosen.name, arguments_of(chosen, seed=seed)
@@ -240,9 +240,9 @@ def erase(
 
         return erase_model(
             model, texts, labels, method=name, settings=settings, output=output,
-            save_transform=save_transform, also=also, balance=balance, groups=groups,
-            missing=missing, held_out=held_out, split=split, text_column=text_column, sts=sts,
-            batch_tokens=batch_tokens, device=how.device, seed=seed,
+            save_transform=save_transform, also=also, balance=balance, groups=unit,
+            missing=missing, held_out=held_out, split=split_column, text_column=text_column,
+            sts=sts, batch_tokens=batch_tokens, device=how.device, seed=seed,
         )  # fmt: skip
     if vectors is None:
         raise UsageError("vectors: give rows of vectors, or --model and --texts")
@@ -251,8 +251,8 @@ def erase(
     _check_output(rows, labels, path_of(output), path_of(save_transform), typed_setting("jobs"))
     labelled = Labelled.of(rows, labels, missing)
     tasks = {} if also is None else columns_of("--also", also, rows)
-    belongs = None if groups is None else groups_of(groups, rows, labelled)
-    part = labelled.divided(rows, held_out, split, seed, belongs)
+    belongs = None if unit is None else groups_of(unit, rows, labelled)
+    part = labelled.divided(rows, held_out, split_column, seed, belongs)
     fitting = labelled.balanced(rows, part == 1, tasks, seed) if balance else part == 1
     folds = Folds.of(rows.n, cross_fit or 0, belongs)
     places, tested = choose_rows(np.flatnonzero(part == 1), np.flatnonzero(part == 2), seed)
@@ -313,9 +313,11 @@ def row_method(method: str | Settings) -> Configured:
     """Return a method that is fitted to rows, with its settings; refuse those of words."""
     found = read_chain(method, {name: METHODS[name] for name in ROW_METHODS})
     if len(found) != 1:
-        raise UsageError(f"--method: expected one of {', '.join(ROW_METHODS)}, got {method!r}")
+        raise UsageError(f"--methods: expected one of {', '.join(ROW_METHODS)}, got {method!r}")
     for key in (key for key in found[0].settings if key in METHODS[found[0].name]._of_words):
-        raise UsageError(f"--method: {found[0].text}: {key} is for words; rows have labels instead")
+        raise UsageError(
+            f"--methods: {found[0].text}: {key} is for words; rows have labels instead"
+        )
     return found[0]
 
 
@@ -329,7 +331,7 @@ def _check_usage(
 ) -> None:
     """Refuse options that contradict each other or would have no effect."""
     if split is not None and held_out != HELD_OUT:
-        raise UsageError("--split and --held-out: choose one")
+        raise UsageError("--split-column and --held-out: choose one")
     if model is not None and vectors is not None:
         raise UsageError("give vectors, or --model and --texts")
     for name, value in of_vectors.items():

@@ -59,10 +59,10 @@ _DISTANCES = {
 def fairness(
     predictions: Examples | ArrayLike,
     predicted: str | ArrayLike = "predicted",
-    group: str | ArrayLike = "group",
+    sensitive: str | ArrayLike = "group",
     *,
-    label: str = "label",
-    groups: Sequence[Any] | None = None,
+    labels: str = "label",
+    values: Sequence[Any] | None = None,
     unit: str | ArrayLike | None = None,
     train: Examples | tuple[ArrayLike, ArrayLike] | None = None,
     shares: str | os.PathLike[str] | Mapping[str, float] | None = None,
@@ -70,7 +70,7 @@ def fairness(
     distance: str | None = None,
     costs: str | os.PathLike[str] | LabelledFrame | ArrayLike | None = None,
     as_published: bool = False,
-    classes: bool = False,
+    by_class: bool = False,
     draws: int = SAMPLES,
     seed: int = 0,
 ) -> Report:
@@ -85,15 +85,15 @@ def fairness(
     Parameters
     ----------
     predictions : path, frame, mapping of columns, or array-like of shape (n,)
-        The examples; or the gold class of each, and then ``predicted`` and ``group`` are the
+        The examples; or the gold class of each, and then ``predicted`` and ``sensitive`` are the
         prediction and the group of each.
     predicted : str, or array-like of shape (n,)
         Column of the prediction.
-    group : str, or array-like of shape (n,)
+    sensitive : str, or array-like of shape (n,)
         Column of the person's group.
-    label : str
+    labels : str
         Column of the gold class.
-    groups : sequence of str, optional
+    values : sequence of str, optional
         Groups to compare: the first minus the second.  [default: all, sorted]
     unit : str, or array-like of shape (n,), optional
         Column of what several rows have in common, such as a person or a pair of texts. Its rows
@@ -110,7 +110,7 @@ def fairness(
         Costs of predicting one class for another: a square table.
     as_published : bool
         Compute as the released code does: precision TP/N, and |D(F) − D(M)| in place of a sum.
-    classes : bool
+    by_class : bool
         Show each class as well.
     draws : int
         Number of bootstrap samples; 0 for no intervals.
@@ -151,19 +151,19 @@ def fairness(
         raise UsageError("--share-column is for --shares")
     if costs is not None and distance is not None:
         raise UsageError("choose one of --costs and --distance")
-    names, table = columns_of(predictions, label, predicted, group, groups, unit)
+    names, table = columns_of(predictions, labels, predicted, sensitive, values, unit)
     read = load_columns(table, names, skip_bad=how.skip_bad, what="predictions")
-    order = None if groups is None else list(map(str, groups))
+    order = None if values is None else list(map(str, values))
     y, r, z, *units = (read.cells[name] for name in names)
     confusion = Confusion.of(y, r, z, order=order, units=units[0] if units else None)
 
     inputs, notes, source, known = {"predictions": _facts(read)}, list[str](), EVALUATED, None
     if train is not None:
         columns = _training(train, names, how.skip_bad, in_arrays=table is not predictions)
-        labels, of = columns.cells.values()
+        classes, of = columns.cells.values()
         path = path_of(train)
         source = f"the training data {'given' if path is None else path}"
-        found = shares_of(labels, of, *confusion.groups[:2])
+        found = shares_of(classes, of, *confusion.groups[:2])
         known, _ = shares_for(confusion.classes, found, "--train" if path is None else path)
         inputs["train"] = _facts(columns)
     if shares is not None:
@@ -189,13 +189,16 @@ def fairness(
         shares_from=source,
         resampled=names[3] if units else EXAMPLES,
     )
-    values = {(row.measure, row.details["set"]): row for row in rows}
-    tables = [sums_table(values, confusion.groups), accuracy_table(values, confusion.groups)]
+    found_rows = {(row.measure, row.details["set"]): row for row in rows}
+    tables = [
+        sums_table(found_rows, confusion.groups),
+        accuracy_table(found_rows, confusion.groups),
+    ]
     signed = len(confusion.groups) == 2
     return Report(
         inputs=inputs,
         rows=rows,
-        tables=[*tables, _classes_table(values, confusion)] if classes else tables,
+        tables=[*tables, _classes_table(found_rows, confusion)] if by_class else tables,
         heading=[
             f"Group fairness{'' if path is None else f' of {path}'}: "
             f"{how_many(len(confusion), 'prediction')}, "
@@ -218,7 +221,7 @@ def columns_of(
 ) -> tuple[list[str], Examples]:
     """Return the columns of label, prediction, group and unit, and the table that has them."""
     if is_table(predictions):
-        named = {"--label": label, "--predicted": predicted, "--group": group}
+        named = {"--labels": label, "--predicted": predicted, "--sensitive": group}
         named |= {} if unit is None else {"--unit": unit}
         columns = [column for column in named.values() if isinstance(column, str)]
         if len(columns) < len(named):
@@ -230,14 +233,14 @@ def columns_of(
                 )
         return columns, predictions
     if any(isinstance(given, str) for given in (predicted, group, unit)):
-        instead = "; --groups names those to compare" if groups is not None else ""
+        instead = "; --values names those to compare" if groups is not None else ""
         third = ", and --unit" if unit is not None else ""
         raise UsageError(
-            f"with an array of gold classes, --predicted and --group{third} are arrays too: the "
-            f"prediction and the group of each{instead}"
+            f"with an array of gold classes, --predicted and --sensitive{third} are arrays too: "
+            f"the prediction and the group of each{instead}"
         )
     if is_given("label"):
-        raise UsageError("--label names a column, but the gold classes are an array")
+        raise UsageError("--labels names a column, but the gold classes are an array")
     of = {"label": cast("ArrayLike", predictions), "predicted": predicted, "group": group}
     of |= {} if unit is None else {"unit": unit}
     return list(of), of

@@ -31,11 +31,11 @@ class SeveralWritten(list[Written]):
 def fetch(
     *names: str,
     about: bool = False,
-    where: bool = False,
+    paths: bool = False,
     mirror: str | None = None,
     source: str | os.PathLike[str] | None = None,
     again: bool = False,
-    keep: bool = False,
+    keep_archives: bool = False,
     timeout: float = 60,
 ) -> Written | SeveralWritten | Report:
     """Download published vectors, test sets and word lists, or list what there is.
@@ -50,7 +50,7 @@ def fetch(
         Names in the catalogue; without any, the catalogue is listed.
     about : bool
         Show what is known about each name; download nothing.
-    where : bool
+    paths : bool
         Print the path of each name; download nothing.
     mirror : str, optional
         Mirror to use instead of https://HOST in every URL.  [default: $WORDBIAS_MIRROR]
@@ -58,7 +58,7 @@ def fetch(
         Folder of files that you downloaded yourself; they are verified.
     again : bool
         Download again what is already there.
-    keep : bool
+    keep_archives : bool
         Keep archives, to extract other files from them later.
     timeout : float
         Timeout in seconds in which less than 1 kB arrives.
@@ -83,21 +83,21 @@ def fetch(
     'MIT (the repository)'
     """
     chosen = resources.choose(names)
-    if (about or where) and not names:
-        raise WordbiasError(f"--{'about' if about else 'where'}: give a name")
+    if (about or paths) and not names:
+        raise WordbiasError(f"--{'about' if about else 'paths'}: give a name")
     if source is not None and not names:
         raise WordbiasError(f"--from={source}: give the names to take from there")
     if mirror is not None and not names:
         raise WordbiasError("--mirror: give the names to fetch from there")
-    if about and where:
-        raise WordbiasError("choose one of --about and --where")
+    if about and paths:
+        raise WordbiasError("choose one of --about and --paths")
     if source is not None and not os.path.isdir(source):
         raise WordbiasError(f"--from={source}: there is no such folder")
     if not timeout > 0:
         raise WordbiasError(f"--timeout: expected seconds, more than 0, got {timeout!r}")
-    if where:
-        paths = [located(resource.name) for resource in chosen]
-        return _written(paths, Report(rows=_rows(chosen), heading=paths))
+    if paths:
+        places = [located(resource.name) for resource in chosen]
+        return _written(places, Report(rows=_rows(chosen), heading=places))
     if about:
         heading = [line for one in chosen for line in (*_facts(one), "")][:-1]
         return Report(rows=_rows(chosen), heading=heading)
@@ -105,7 +105,7 @@ def fetch(
         chosen = list(resources.catalogue().values())
         return Report(rows=_rows(chosen), tables=[_catalogue_table(chosen)], closing=[_LICENCES])
     mirror = os.environ.get("WORDBIAS_MIRROR", "") if mirror is None else mirror
-    options = resources.FetchOptions(mirror, os.fspath(source or ""), again, keep, timeout)
+    options = resources.FetchOptions(mirror, os.fspath(source or ""), again, keep_archives, timeout)
     done = list(resources.fetch(chosen, options))
     rows = _rows(chosen)  # after fetching: they say what is there
     report = Report(rows=rows, tables=[_fetched_table(done)], closing=[_LICENCES])
@@ -190,7 +190,7 @@ def _fetched_table(done: Sequence[Fetched]) -> Table:
         f"In {folder()}",
         ["name", "", "size", "sha256 of the download", "licence"],
         cells,
-        "Give the name wherever a command takes such a file; wordbias fetch --where NAME prints "
+        "Give the name wherever a command takes such a file; wordbias fetch --paths NAME prints "
         "its path.",
     )
 

@@ -36,10 +36,10 @@ def fine_tune(
     head_only: bool = False,
     limit: int | None = None,
     epochs: int | None = None,
-    batch: int | None = None,
-    rate: float | None = None,
+    batch_size: int | None = None,
+    lr: float | None = None,
     warmup: float | None = None,
-    decay: float | None = None,
+    weight_decay: float | None = None,
     every: int | None = None,
     seed: int = 0,
 ) -> Written:
@@ -74,13 +74,13 @@ def fine_tune(
         Number of training pairs to use, the first ones.
     epochs : int, optional
         Number of epochs.  [default: 3; 10 with ``head_only``]
-    batch : int, optional
+    batch_size : int, optional
         Batch size, in pairs.  [default: 32]
-    rate : float, optional
+    lr : float, optional
         Highest learning rate.  [default: 2e-5; 1e-3 with ``head_only``]
     warmup : float, optional
         Share of steps in which the learning rate rises.  [default: .06]
-    decay : float, optional
+    weight_decay : float, optional
         Weight decay of matrices.  [default: .01]
     every : int, optional
         Steps between evaluations on dev, each with a checkpoint.  [default: 1000]
@@ -109,7 +109,7 @@ def fine_tune(
     """
     how = current_config()
     check_choice("--task", task, TASKS)
-    check_number("--rate", rate, 0, above=True)
+    check_number("--lr", lr, 0, above=True)
     check_number("--warmup", warmup, 0, 1)
     need("torch", extra="contextual", purpose=_PURPOSE)
     from wordbias.contextual import fine_tuning as tuning
@@ -124,10 +124,10 @@ def fine_tune(
     judged = load_labelled(task, _pairs("--dev", dev, task), seed)
     recipe = (tuning.HEAD_ONLY if head_only else tuning.WHOLE).with_changes(
         epochs=epochs,
-        batch=batch,
-        rate=rate,
+        batch=batch_size,
+        rate=lr,
         warmup=warmup,
-        decay=decay,
+        decay=weight_decay,
         every=every,
         seed=seed,
         half=is_half(how.precision),

@@ -63,13 +63,13 @@ def mab_eval(
     *,
     embedding: EmbeddingLike | None = None,
     predictions: File | PredictionsFrame | NDArray[np.floating] | None = None,
-    labels: str | Sequence[str] | None = None,
+    label_order: str | Sequence[str] | None = None,
     set: str | None = None,
     write: File | None = None,
     groups: GroupsLike | None = None,
     lists: File | Templates | None = None,
     as_published: bool = False,
-    words: bool = False,
+    by_word: bool = False,
     draws: int = PARTITIONS,
     seed_lists: int | None = None,
     snli: PairsLike | None = None,
@@ -113,7 +113,7 @@ def mab_eval(
         The embedding that a model of nli-train reads; by default the sample.
     predictions : path, pandas frame or array, optional
         Evaluate the predictions of any other system.
-    labels : sequence of str, optional
+    label_order : sequence of str, optional
         Order of a Hugging Face model's outputs, neutral,entailment,contradiction, if it does not
         say.
     set : str, optional
@@ -127,7 +127,7 @@ def mab_eval(
     as_published : bool
         Choose "a" or "an" by the first letter only, as the published sets do: a SUV. Take p as the
         share of d* > d, which can be 0.
-    words : bool
+    by_word : bool
         Show each word as well.
     draws : int
         Number of partitions of the permutation test over words.
@@ -155,7 +155,7 @@ def mab_eval(
     Report
         For each kind of word (``setting``: nouns, pronouns, …) the mean (N, E, C) of each
         ``group``, the distance d between them with its p, and the error E, with bootstrap intervals
-        over premises; with ``words`` the same of each ``word``; with ``seed_lists`` the interval
+        over premises; with ``by_word`` the same of each ``word``; with ``seed_lists`` the interval
         over word lists (``lists_low``, ``lists_high``). Of the set parity, for the unmodified model
         and for each ``setting`` of the adapter, the accuracy, both kinds of parity and η, with
         bootstrap intervals over occupations; with ``snli`` the accuracy on its pairs, and whether
@@ -226,7 +226,7 @@ def mab_eval(
         given = cast("File | Model | None", model)
         found = predict_with_own(given, embedding, reading(), tests)
     else:
-        found = predict_with_hugging_face(cast("ModelLike", model), labels, how.device, tests)
+        found = predict_with_hugging_face(cast("ModelLike", model), label_order, how.device, tests)
     if chosen == (PARITY,):
         return parity_report(
             found, parity, snli, labelled, fitted, names,
@@ -234,7 +234,7 @@ def mab_eval(
         )  # fmt: skip
     others = [one for one in known if one not in chosen]
     return _marked_report(
-        found, Settings(draws, as_published, seed, seed_lists or 0), words, others
+        found, Settings(draws, as_published, seed, seed_lists or 0), by_word, others
     )
 
 

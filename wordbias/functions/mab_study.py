@@ -73,7 +73,7 @@ def mab_study(
     test: PairsLike | None = None,
     output: str | os.PathLike[str],
     plot: str | os.PathLike[str] | None = None,
-    seeds: int | Sequence[int] = (0, 1, 2, 3, 4, 5),
+    seed: int | Sequence[int] = (0, 1, 2, 3, 4, 5),
     recipe: str = "fast",
     epochs: int | None = None,
     average_epochs: int | None = None,
@@ -81,7 +81,7 @@ def mab_study(
     null: int | None = None,
     seed_lists: int | None = None,
     only: str | Sequence[str] | None = None,
-    center: bool = False,
+    centre: bool = False,
     as_published: bool = False,
     groups: GroupsLike | None = None,
     set: str | None = None,
@@ -90,12 +90,12 @@ def mab_study(
     raw: bool = False,
     trust_rows: bool = False,
     sembias: str | os.PathLike[str] | None = None,
-    sets: Places = (),
+    benchmarks: Places = (),
 ) -> Report:
     """Repeat the study of Dawkins (2021) on ``embeddings``, of which the first is the original.
 
     For each embedding and seed an NLI model is trained and its marked attribute bias measured
-    (Tables 1, 2, 4); each embedding's classic measures are taken (Table 6), with ``sets`` its
+    (Tables 1, 2, 4); each embedding's classic measures are taken (Table 6), with ``benchmarks`` its
     quality too (Table 3); and E of the gendered nouns is correlated with every measure (Table 5). A
     measure with a sign, such as MIDB, is taken by its distance from the neutral value.
 
@@ -157,7 +157,7 @@ def mab_study(
         Folder of models, rows and study.json.
     plot : path, optional
         Draw each arm's differences to the first, a point a seed: .png, .pdf or .svg.
-    seeds : int or sequence of int
+    seed : int or sequence of int
         Random seeds; one model is trained for each.
     recipe : str
         Recipe of settings; other options overrule it.
@@ -175,7 +175,7 @@ def mab_study(
         most one a seed.
     only : sequence of str, optional
         Families of measures, some of {measures}.  [default: all but {others}]
-    center : bool
+    centre : bool
         Centre the differences, as the paper's one-sided PCA does; this removes their mean.
     as_published : bool
         Use the settings of the paper: for the measures as in wordbias measure, for MISP in
@@ -196,7 +196,7 @@ def mab_study(
         another kind of processor computes them; all else must agree.
     sembias : path or fetched name, optional
         The SemBias test set, which wordbias may not distribute.
-    sets : path, fetched name, or several
+    benchmarks : path, fetched name, or several
         Folder or file of test sets for the vectors' quality.
 
     Returns
@@ -234,46 +234,46 @@ def mab_study(
     """
     how = current_config()
     folder, figure = Path(output), path_of(plot)
-    _check_outputs(folder, figure, {"--train": train, "--dev": dev, "--test": test}, seeds)
+    _check_outputs(folder, figure, {"--train": train, "--dev": dev, "--test": test}, seed)
     check_choice("--set", set, CHOICES)
     half, templates = is_half(how.precision), None if lists is None else templates_of(lists)
-    chosen, seeds = recipe_named(recipe, epochs=epochs), list(dict.fromkeys(seeds_of(seeds)))
+    chosen, seed = recipe_named(recipe, epochs=epochs), list(dict.fromkeys(seeds_of(seed)))
     for option, count in (("--null", null), ("--seed-lists", seed_lists)):
         if count is not None:
-            _check_draws(option, count, seeds)
+            _check_draws(option, count, seed)
     read_options, workers = reading(), Workers(how.jobs, how.backend)
-    opened = open_arms(embeddings, seeds, read_options)
+    opened = open_arms(embeddings, seed, read_options)
     need("torch", extra="torch", purpose="The study")
     from wordbias.nli import arms, study
 
-    centred, attribute = center or as_published, Attribute.load(groups)
+    centred, attribute = centre or as_published, Attribute.load(groups)
     studied: list[tuple[str, arms.Arm]] = [
         (name, {seed: subject.embedding for seed, subject in by_seed.items()})
         for name, by_seed in opened
     ]
     first, base = studied[0]
     if permute_weights:
-        permuted = arms.permuted_weights(first, base, attribute, center=centred)
+        permuted = arms.permuted_weights(first, base, attribute, centre=centred)
         studied += permuted.items()
     if null:
-        studied.append((f"{first}.null", arms.random_draws(base, null, attribute, center=centred)))
+        studied.append((f"{first}.null", arms.random_draws(base, null, attribute, centre=centred)))
     if seed_lists:
-        redrawn = arms.redrawn_lists(base, seed_lists, attribute, center=centred)
+        redrawn = arms.redrawn_lists(base, seed_lists, attribute, centre=centred)
         studied.append((f"{first}.misp-lists", redrawn))
-    places = places_of(sets)
+    places = places_of(benchmarks)
     plan = study.Plan(
         arms.together(studied),
         {"train": load_pairs(open_pairs(train)), "dev": load_pairs(open_pairs(dev))},
         folder,
         chosen,
-        seeds,
+        seed,
         half,
         None if test is None else load_pairs(open_pairs(test)),
         names_of(only) or STANDARD,
         SemBias.load(located(os.fspath(sembias))) if sembias else None,
         find_sets(*map(located, places)) if places else (),
         attribute,
-        center=centred,
+        centre=centred,
         as_published=as_published,
         lists=templates,
         marked=() if set in (None, ALL) else (set,),
@@ -338,7 +338,7 @@ def _check_outputs(
 
     check_plot(figure)
     if len({*seeds_of(seeds)}) < 2:
-        raise UsageError("--plot: a difference needs two seeds or more; give them with --seeds")
+        raise UsageError("--plot: a difference needs two seeds or more; give them with --seed")
     files = {option: path_of(given) for option, given in read.items()}
     refuse_same({"--plot": figure, "-o": os.fspath(folder)}, files)
 
@@ -355,7 +355,7 @@ def _check_draws(option: str, draws: int, seeds: Sequence[int]) -> None:
     if used < draws:
         raise UsageError(
             f"{option}: {how_many(len(seeds), 'seed')} would use {used} of {draws} draws, as "
-            f"seed s takes draw s modulo {draws}; give fewer draws, or --seeds that use all"
+            f"seed s takes draw s modulo {draws}; give fewer draws, or seeds that use all"
         )
 
 
@@ -535,7 +535,7 @@ def _about_seeds(rows: Sequence[Row], embeddings: int, seeds: int) -> list[str]:
     """Say which differences so many seeds can show."""
     changes = [row for row in rows if row.measure in CHANGES.values() and row.value is not None]
     if seeds == 1 and embeddings > 1:
-        return ["Differences have no interval: one model of each embedding; give more --seeds."]
+        return ["Differences have no interval: one model of each embedding; give more with --seed."]
     error = mean_errors(rows).get(changes[0].details["original"]) if changes else None
     return about_power(changes, error or 0.0)
 

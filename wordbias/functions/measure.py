@@ -45,7 +45,7 @@ def measure(
     words: Sequence[str] | None = None,
     extremes: int | None = None,
     dims: int = 4,
-    center: bool = False,
+    centre: bool = False,
     as_published: bool = False,
     isolated_zero: bool = False,
     by_projection: bool = False,
@@ -93,10 +93,10 @@ def measure(
         Number of words to show that lean most to each side.
     dims : int
         Number of components of MIDB.
-    center : bool
+    centre : bool
         Centre the differences, as the paper's one-sided PCA does; this removes their mean.
     as_published : bool
-        Use the settings of the paper: ``center``, ``isolated_zero`` and ``by_projection``.
+        Use the settings of the paper: ``centre``, ``isolated_zero`` and ``by_projection``.
     isolated_zero : bool
         Compute GIPE as the published code does: words that are no other word's neighbour get weight
         0, not 1.
@@ -162,7 +162,7 @@ def measure(
         specific=specific,
         recipe=direction,
         dims=dims,
-        center=center or as_published,
+        centre=centre or as_published,
         by_projection=by_projection or as_published,
         seed=seed,
     )
@@ -213,13 +213,13 @@ def _refuse_unused(
     options = dict.fromkeys(name for key in SELECTABLE for name in BY_KEY[key].options)
     uses = {name: [key for key in SELECTABLE if name in BY_KEY[key].options] for name in options}
     along = direction == "names" and not set(families).isdisjoint(uses["direction"])
-    also = {"direction": extremes is not None, "dims": single or along, "center": single or along}
+    also = {"direction": extremes is not None, "dims": single or along, "centre": single or along}
     for name, by in uses.items():
         if not is_given(name) or also.get(name) or not set(families).isdisjoint(by):
             continue
         *first, last = [
             *by,
-            *(["--words", "--direction=names"] if name in ("dims", "center") else []),
+            *(["--words", "--direction=names"] if name in ("dims", "centre") else []),
         ]
         users = f"{', '.join(first)} and {last}" if first else last
         measured = ", ".join(sorted(families)) or "single words"
@@ -249,7 +249,7 @@ def _notes(panels: Sequence[Panel]) -> list[str]:
             panel.embedding,
             panel.attribute,
             dims=panel.dims,
-            center=panel.center,
+            centre=panel.centre,
             seed=panel.seed,
         )
     ]

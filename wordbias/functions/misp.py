@@ -37,9 +37,9 @@ def misp(
     *,
     output: str | os.PathLike[str] | None = None,
     dims: int = 4,
-    center: bool = False,
+    centre: bool = False,
     as_published: bool = False,
-    hard: bool = False,
+    mhd: bool = False,
     details: bool = False,
     weights: str = "variance",
     chance: bool = True,
@@ -81,11 +81,11 @@ def misp(
         File for the debiased vectors, in the format of its suffix, else that of ``embedding``.
     dims : int
         Number of components of the subspace.
-    center : bool
+    centre : bool
         Centre the differences, as the paper's one-sided PCA does; this removes their mean.
     as_published : bool
-        Use the settings of the paper: ``center``.
-    hard : bool
+        Use the settings of the paper: ``centre``.
+    mhd : bool
         Remove the components completely (MHD).
     details : bool
         Print each component, all variants of MIDB, also along refitted directions, and the words
@@ -129,8 +129,8 @@ def misp(
     >>> clean.report["difference-removed"][0].details["n"] > 100
     True
     """
-    if hard and weights != "variance":
-        raise UsageError("--hard removes the components completely; it takes no --weights")
+    if mhd and weights != "variance":
+        raise UsageError("--mhd removes the components completely; it takes no --weights")
     output = path_of(output)
     refuse_same({"-o": output}, {"--groups": path_of(groups), "--vocab": path_of(vocab)})
     attribute = Attribute.load(groups)
@@ -146,18 +146,18 @@ def misp(
     vocabulary = choose_vocabulary(
         [before], attribute, given, strict=strict_vocab, specific=specific
     )
-    center = center or as_published
+    centre = centre or as_published
     levels = None
     if chance:
-        levels = chance_levels(before, vocabulary, attribute, dims=dims, center=center, seed=seed)
+        levels = chance_levels(before, vocabulary, attribute, dims=dims, centre=centre, seed=seed)
     subject.keep([*vocabulary, *sorted(listed_words(attribute))])
     found = study(
         subject.embedding,
         vocabulary,
         attribute,
         dims=dims,
-        center=center,
-        hard=hard,
+        centre=centre,
+        hard=mhd,
         weights=weights,
         seed=seed,
         chance=levels,

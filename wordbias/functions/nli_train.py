@@ -44,11 +44,11 @@ def nli_train(
     dev: PairsLike,
     test: PairsLike | None = None,
     output: str | os.PathLike[str],
-    seeds: int | Sequence[int] = (0,),
+    seed: int | Sequence[int] = (0,),
     recipe: str = "published",
     epochs: int | None = None,
-    batch: int | None = None,
-    rate: float | None = None,
+    batch_size: int | None = None,
+    lr: float | None = None,
     dropout: float | None = None,
     hidden: int | None = None,
     no_intra: bool = False,
@@ -76,15 +76,15 @@ def nli_train(
         Test pairs, for the best epoch.
     output : path
         File for the model; for several a folder, with files NAME.seedS.safetensors.
-    seeds : int or sequence of int
+    seed : int or sequence of int
         Random seeds; one model is trained for each.
     recipe : str
         Recipe of settings; other options overrule it.
     epochs : int, optional
         Maximum number of epochs.  [default: the recipe's]
-    batch : int, optional
+    batch_size : int, optional
         Batch size, in pairs.
-    rate : float, optional
+    lr : float, optional
         Learning rate.
     dropout : float, optional
         Dropout rate, in steps of 1/256.
@@ -130,13 +130,13 @@ def nli_train(
     """
     how = current_config()
     sources, target = each_once(embeddings), os.fspath(output)
-    order = list(dict.fromkeys(seeds_of(seeds)))
+    order = list(dict.fromkeys(seeds_of(seed)))
     given = {"train": train, "dev": dev} | ({} if test is None else {"test": test})
     chosen = recipe_named(
         recipe,
         epochs=epochs,
-        batch=batch,
-        rate=rate,
+        batch=batch_size,
+        rate=lr,
         dropout=dropout,
         hidden=hidden,
         intra=False if no_intra else None,

@@ -59,7 +59,7 @@ def probe(
     mdl: bool = True,
     probe: str = "linear",
     fractions: str | Sequence[float] | None = None,
-    seeds: int | Sequence[int] = (0, 1, 2),
+    seed: int | Sequence[int] = (0, 1, 2),
     layers: Layers = None,
     array: str | None = None,
     texts: TextsLike | None = None,
@@ -70,15 +70,15 @@ def probe(
     adapter: AdapterLike | None = None,
     setting: str | Sequence[str] = (),
     force: bool = False,
-    groups: CellsLike | None = None,
+    unit: CellsLike | None = None,
     types: CellsLike | None = None,
     control: bool = True,
     random: bool | None = None,
     dev: CellsLike | None = None,
     split: CellsLike | None = None,
     epochs: int = 50,
-    batch: int = 16,
-    rate: float = 1e-3,
+    batch_size: int = 16,
+    lr: float = 1e-3,
     scale: bool = True,
     as_published: bool = False,
     plot: str | os.PathLike[str] | None = None,
@@ -113,7 +113,7 @@ def probe(
     fractions : str or sequence of float, optional
         Ends of the blocks of ``mdl``: published, voita, or percentages 2,10,100.  [default:
         published]
-    seeds : int or sequence of int
+    seed : int or sequence of int
         Random seeds; each gives another order and other initial weights.
     layers : int, sequence of int or str, optional
         Layers: last, or numbers such as 0,6,12.  [default: all]
@@ -136,7 +136,7 @@ def probe(
         Setting of the adapter, such as L11-11101; may be repeated.
     force : bool
         Use the adapter even if it was fitted on another model.
-    groups : str, path or sequence, optional
+    unit : str, path or sequence, optional
         Groups of examples, which blocks do not split.
     types : str, path or sequence, optional
         Types of examples; in the control task each type gets one random label.
@@ -150,9 +150,9 @@ def probe(
         Split into train, dev and test, for accuracy without MDL.
     epochs : int
         Maximum number of epochs.
-    batch : int
+    batch_size : int
         Batch size, in examples.
-    rate : float
+    lr : float
         Learning rate.
     scale : bool
         Centre the vectors of each layer and divide them by one number, so that their mean square is
@@ -189,14 +189,14 @@ def probe(
     >>> import numpy as np
     >>> import wordbias as wb
     >>> x = np.random.default_rng(0).normal(size=(400, 4))
-    >>> report = wb.probe(x, x[:, 0] > 0, seeds=0, rate=0.02)
+    >>> report = wb.probe(x, x[:, 0] > 0, seed=0, lr=0.02)
     >>> report["compression"][0].value > 2
     True
     """
     how = current_config()
     of_codes = {
         "fractions": fractions,
-        "groups": groups,
+        "groups": unit,
         "dev": dev,
         "plot": plot,
         "jobs": typed_setting("jobs"),
@@ -222,9 +222,9 @@ def probe(
 
         plot = os.fspath(plot)
         check_plot(plot)
-    recipe = Recipe(probe, epochs, batch, rate, last=as_published)
+    recipe = Recipe(probe, epochs, batch_size, lr, last=as_published)
     scale = scale and not as_published
-    order = seeds_of(seeds)
+    order = seeds_of(seed)
     shares = _shares(fractions)
     read_options = reading()
     after: list[After] = []
@@ -268,7 +268,7 @@ def probe(
                 seeds=order,
                 recipe=recipe,
                 fractions=shares,
-                groups=one.codes("--groups", groups),
+                groups=one.codes("--unit", unit),
                 dev=None if dev is None else one.places("--dev", dev),
                 types=one.codes("--types", types),
                 control=control,
@@ -290,7 +290,7 @@ def probe(
     of_first = [row for row in rows if row.subject == inputs[0].examples.name]
     for found in after:
         rows += found.with_unchanged(of_first, measured(found.labelled, inputs[0]))
-    said, beside, judged = _compared(rows, inputs[0], after, labels, groups, order[0])
+    said, beside, judged = _compared(rows, inputs[0], after, labels, unit, order[0])
     inputs += [found.labelled for found in after]
     if plot is not None:
         from wordbias.pages.probe_plots import save_codes
@@ -393,7 +393,7 @@ def _compared(
         return [], [], []
     from wordbias.functions.encoded_texts import answers, best_probes, best_table, comparison_table
 
-    judged = best_probes(before, after, before.codes("--groups", groups), seed)
+    judged = best_probes(before, after, before.codes("--unit", groups), seed)
     tables = [comparison_table(rows, before, after), *([best_table(judged)] if judged else [])]
     return answers([*rows, *judged], before, after, path_of(labels)), tables, judged
 

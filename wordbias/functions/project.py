@@ -86,8 +86,8 @@ _TOGETHER = (
     "to write an adapter with that setting"
 )
 _REDRAWN = (
-    "--seed-lists redraws the pairs that components are fitted to, and --method={} is fitted to "
-    f"tokens: give --method={COMPONENTS}, or leave out --seed-lists"
+    "--seed-lists redraws the pairs that components are fitted to, and --methods={} is fitted to "
+    f"tokens: give --methods={COMPONENTS}, or leave out --seed-lists"
 )
 
 
@@ -102,13 +102,13 @@ def project(
     labels: CellsLike | None = None,
     text_column: str | None = None,
     where: Mapping[str, str | Sequence[str]] | None = None,
-    method: str | None = None,
+    methods: str | None = None,
     sites: str | Sequence[str] | None = None,
     tokens: str | None = None,
     dims: int | None = None,
     simultaneous: bool = False,
     one_sided: bool = False,
-    unit: bool = False,
+    unit_length: bool = False,
     sent_debias: TextLike | None = None,
     limit: int | None = None,
     groups: GroupsLike | None = None,
@@ -117,7 +117,7 @@ def project(
     export: str | os.PathLike[str] | None = None,
     null: int | None = None,
     seed_lists: int | None = None,
-    batch: int = BATCH,
+    batch_size: int = BATCH,
     seed: int = 0,
 ) -> Adapter:
     """Fit what removes gender, or another label, inside an encoder or a decoder: an adapter.
@@ -130,10 +130,10 @@ def project(
     one for each model: adapters do not transfer. The sites are by default those of Dawkins et al.
     (2024), of a decoder all layers.
 
-    With ``texts`` and ``labels`` the removal of a ``method`` is fitted to the tokens of labelled
+    With ``texts`` and ``labels`` the removal of a ``methods`` is fitted to the tokens of labelled
     texts at each site: LEACE by default, and at all layers. Each is fitted on what those before it
     left (concept scrubbing, Belrose et al. 2023), because a later layer may compute the label anew
-    from what an earlier removal leaves. ``method`` does the same with the two sides of ``pairs``;
+    from what an earlier removal leaves. ``methods`` does the same with the two sides of ``pairs``;
     in a decoder that is the default. The first token of what most decoders read has a vector about
     a hundred times as long as others, on which attention rests: removals that do not take account
     of its length, all but LEACE, can make a decoder useless. So measure its perplexity, with
@@ -155,7 +155,7 @@ def project(
         With ``texts``: their column, by name or number.  [default: text, or sentence]
     where : mapping of str to str or sequence of str, optional
         With ``texts``: use only rows with this value; may be repeated.
-    method : str, optional
+    methods : str, optional
         Method fitted to ``texts`` or ``pairs``: leace, hard, mhd, misp; or components, the first
         ones of the differences of pairs.  [default: leace with texts and for a decoder, else
         components]
@@ -169,12 +169,12 @@ def project(
     dims : int, optional
         Number of components to fit.  [default: 2; with mhd and misp 4 of two classes]
     simultaneous : bool
-        With ``method`` or ``texts``: fit all sites on the unmodified model, and not each on what
+        With ``methods`` or ``texts``: fit all sites on the unmodified model, and not each on what
         those before it left. Each is then right by itself; together they may remove too little or
         too much.
     one_sided : bool
         Centre the differences; this loses the mean gender shift.
-    unit : bool
+    unit_length : bool
         Fit on vectors of length one, as SENT-Debias does.
     sent_debias : path or iterable of str, optional
         Text to fit the SENT-Debias baseline on.
@@ -187,7 +187,7 @@ def project(
         Head to load.  [default: the one that the model has]
     setting : str, optional
         Setting that the adapter removes by default, and ``export`` folds in: L11-11101,
-        sent-debias, tokens@3..10.  [default: none; with ``method`` or ``texts``, and of a decoder,
+        sent-debias, tokens@3..10.  [default: none; with ``methods`` or ``texts``, and of a decoder,
         all sites]
     export : path, optional
         Folder for the model with the setting folded into its weights, or removed by a module.
@@ -198,7 +198,7 @@ def project(
         Write as many adapters beside ``output``: ADAPTER.lists, whose components are fitted to the
         pairs drawn again, as many, with replacement. Measures differ with them as far as they
         depend on which pairs were listed.
-    batch : int
+    batch_size : int
         Batch size, in sentences.
     seed : int
         Seed of everything random.
@@ -243,40 +243,44 @@ def project(
         "where": where or None,
         "skip-bad": typed_setting("skip_bad"),
     }
-    components = {"one-sided": one_sided, "unit": unit, "sent-debias": sent_debias is not None}
+    components = {
+        "one-sided": one_sided,
+        "unit": unit_length,
+        "sent-debias": sent_debias is not None,
+    }
 
     def check(method: str | None) -> None:
-        check_labels(texts, pairs, method, of_texts, {"simultaneous": simultaneous}, components)
-        check_numbers(tokens, dims, limit, texts, method, drawn=sent_debias is not None)
-        if seed_lists is not None and method not in (None, COMPONENTS):
-            raise UsageError(_REDRAWN.format(method))
+        check_labels(texts, pairs, methods, of_texts, {"simultaneous": simultaneous}, components)
+        check_numbers(tokens, dims, limit, texts, methods, drawn=sent_debias is not None)
+        if seed_lists is not None and methods not in (None, COMPONENTS):
+            raise UsageError(_REDRAWN.format(methods))
 
-    method = method or (None if texts is None else METHODS[0])
-    check(method)
+    methods = methods or (None if texts is None else METHODS[0])
+    check(methods)
     nulls = _further_files("null", output, null)
     redraws = _further_files("lists", output, seed_lists)
     _check_files(output, export, nulls, redraws, pairs, texts, labels, sent_debias, groups)
     given = LabelledTexts.load(texts, labels, text_column, where, limit, how.skip_bad)
     target = load_target(model, how.device, head)
     vectors = sentence_vectors(model, target.model)
-    if method is None:
+    if methods is None:
         decoder = is_decoder(target.model) and vectors is None
-        method = METHODS[0] if decoder else COMPONENTS
-        check(method)
-    if method != COMPONENTS:
+        methods = METHODS[0] if decoder else COMPONENTS
+        check(methods)
+    if methods != COMPONENTS:
         wanted = target.outputs() if named is None else read_sites(named, layer_count(target.model))
-        _check_removals(target, wanted, setting, export, method)
+        _check_removals(target, wanted, setting, export, methods)
         given = None if given is None else given.readable(target.tokenizer, how.skip_bad)
         adapter = fit_labels(
             target,
             given,
             pairs,
             wanted=wanted,
-            method=method,
+            method=methods,
             tokens=tokens,
             dims=dims,
             sequential=not simultaneous,
-            batch=batch,
+            batch=batch_size,
         )
         return _with_label_report(
             target, model, adapter, given, setting, output, export, nulls, seed
@@ -286,7 +290,7 @@ def project(
     if setting is not None:
         _check_setting(target, setting, wanted, export)
     tokens, dims = tokens or TOKENS[0], DIMS if dims is None else dims
-    recipe = Recipe(tokens, one_sided, dims, seed, unit)
+    recipe = Recipe(tokens, one_sided, dims, seed, unit_length)
     fitted = fit_with_baseline(
         target.model,
         target.tokenizer,
@@ -296,7 +300,7 @@ def project(
         groups=groups,
         limit=LIMIT if limit is None else limit,
         wanted=[site for site in wanted if site != EMBEDDING],
-        batch=batch,
+        batch=batch_size,
         draws=len(redraws),
     )
     if vectors is not None and EMBEDDING in wanted:
@@ -444,7 +448,7 @@ def _check_removals(
         )
     if setting is not None and not names_sites(setting):
         raise WordbiasError(
-            f"setting {setting}: is for components of pairs, without --texts and --method; name "
+            f"setting {setting}: is for components of pairs, without --texts and --methods; name "
             f"sites, such as {wanted[0]}"
         )
     _check_setting(target, setting or written(wanted), wanted, export, adds=method == "leace")

@@ -27,7 +27,7 @@ from wordbias.word_tasks.similarity import Oov
 
 _NO_SETS = (
     "no test sets: they are not part of wordbias; run: wordbias fetch men simlex-999 "
-    "google-analogies, and give their names with --sets; or --sets FOLDER with the "
+    "google-analogies, and give their names with --benchmarks; or --benchmarks FOLDER with the "
     "published files (RG-65, MTurk-287, MEN, SimLex-999, questions-words.txt, MSR) or others of "
     "the same form"
 )
@@ -44,9 +44,9 @@ _NAME = 24
 def quality(
     embeddings: EmbeddingsLike = None,
     *,
-    sets: Places = (),
+    benchmarks: Places = (),
     oov: Oov = "skip",
-    method: Method = "add",
+    analogy: Method = "add",
     standardise: bool = False,
     only: str | Sequence[str] | None = None,
     seed: int = 0,
@@ -55,18 +55,18 @@ def quality(
 
     Similarity is Spearman's correlation with human scores; for analogies it is the share answered
     right, over the whole vocabulary. The test sets are not part of wordbias: wordbias fetch gets
-    them, and ``sets`` takes their names, too. Without ``embeddings`` the sample that comes with
-    wordbias is used; it is small, so check its coverage.
+    them, and ``benchmarks`` takes their names, too. Without ``embeddings`` the sample that comes
+    with wordbias is used; it is small, so check its coverage.
 
     Parameters
     ----------
     embeddings : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several
         The embeddings to measure; by default the sample that comes with wordbias.
-    sets : path or fetched name, or several
+    benchmarks : path or fetched name, or several
         Test sets: a folder or one file; may be repeated.
     oov : {"skip", "mean"}
         Leave out items with unknown words, or use the mean vector as published code does.
-    method : {"add", "mul"}
+    analogy : {"add", "mul"}
         Method to answer analogies: 3CosAdd or 3CosMul.
     standardise : bool
         Delete punctuation in analogies first, as published code does: city's, citys.
@@ -92,11 +92,11 @@ def quality(
     >>> from pathlib import Path
     >>> pairs = "man\\twoman\\t8\\nking\\tqueen\\t9\\ncar\\tpizza\\t1\\nsun\\tlight\\t7\\n"
     >>> _ = Path("mine.tsv").write_text(pairs)
-    >>> report = wb.quality(sets="mine.tsv")
+    >>> report = wb.quality(benchmarks="mine.tsv")
     >>> report["similarity"][0].details["coverage"]
     1.0
     """
-    if not sets:
+    if not benchmarks:
         raise WordbiasError(_NO_SETS)
     sources = as_list(embeddings)
     paths = [path_of(source) for source in sources]
@@ -106,7 +106,7 @@ def quality(
     names = names_of(only)
     if only is not None and not names:
         raise WordbiasError("--only: expected names of sets, separated by commas, found none")
-    tested = word_tasks.find_sets(*map(located, places_of(sets)), only=names)
+    tested = word_tasks.find_sets(*map(located, places_of(benchmarks)), only=names)
     rows: list[Row] = []
     inputs: dict[str, dict[str, object]] = {}
     heading = []
@@ -120,7 +120,7 @@ def quality(
             subject.embedding,
             tested,
             oov=oov,
-            method=method,
+            method=analogy,
             standardise=standardise,
             seed=seed,
             name=name,

@@ -162,7 +162,7 @@ def rewrite(
     ----------
     methods : str, method such as Scrub(mask="*"), or sequence of these
         Some of scrub, extra-scrub, subsample, oversample, swap, anonymise; settings follow the name
-        of their method: oversample:label=profession:group=gender.
+        of their method: oversample:labels=profession:sensitive=gender.
     data : path, sequence or series of str, or frame
         The texts; methods that need columns take a file or a frame.
     output : path, optional
@@ -227,7 +227,7 @@ def rewrite(
         change: TextMethod
         if isinstance(method, (Subsample, Oversample)):
             how = _BALANCING[method._name]
-            balanced = balance(file, how, method.label, method.group, where=some, seed=seed)
+            balanced = balance(file, how, method.labels, method.sensitive, where=some, seed=seed)
             stages.append(balanced)
             tallies.append(balanced.tally)
             continue
@@ -238,7 +238,7 @@ def rewrite(
             settings = Settings(
                 method.rounds, method.words_per_round, method.splits, method.until, seed
             )
-            extra = find_words(so_far, file.text, method.group, method.within, settings)
+            extra = find_words(so_far, file.text, method.sensitive, method.within, settings)
             found = {value: one.words() for value, one in extra.items()}
             change = ExtraScrubber(found, method.within, method.mask)
         elif isinstance(method, Swap):

@@ -79,13 +79,13 @@ def sweep(
     pairs: SentencePairsLike | None = None,
     tokens: str = TOKENS[0],
     one_sided: bool = False,
-    unit: bool = False,
+    unit_length: bool = False,
     sequential_fit: bool = False,
     sent_debias: TextLike | None = None,
     limit: int = LIMIT,
     groups: GroupsLike | None = None,
     next_label: str | None = None,
-    labels: Sequence[str] | None = None,
+    label_order: Sequence[str] | None = None,
     share: float = SHARE,
     rounding: Rounding = "nearest",
     repair: bool = True,
@@ -95,7 +95,7 @@ def sweep(
     null: int | None = None,
     seed_lists: int | None = None,
     best: str | os.PathLike[str] | None = None,
-    seeds: int | Sequence[int] | None = None,
+    model_seeds: int | Sequence[int] | None = None,
     lists: str | os.PathLike[str] | None = None,
     as_published: bool = False,
     output: str | os.PathLike[str] | None = None,
@@ -112,18 +112,18 @@ def sweep(
     interrupted one.
 
     The best settings of each level are compared with the base on the same triples and occupations;
-    with ``null`` also with removals of the same weights in random directions; with ``seeds`` over
-    several heads. With ``seed_lists`` the changes of S, D and η have an interval over the pairs of
-    sentences that settings are fitted to, beside that over items.
+    with ``null`` also with removals of the same weights in random directions; with ``model_seeds``
+    over several heads. With ``seed_lists`` the changes of S, D and η have an interval over the
+    pairs of sentences that settings are fitted to, beside that over items.
 
     Parameters
     ----------
     model : path, name on the hub, or (model, tokenizer), optional
-        The next-sentence model. With ``seeds`` it may be a list of models.
+        The next-sentence model. With ``model_seeds`` it may be a list of models.
     stereoset : path, fetched name, or frame, optional
         Enhanced StereoSet (CSV).
     nli : path, name on the hub, or (model, tokenizer), optional
-        An NLI model of the same kind. With ``seeds`` it may be a list of models.
+        An NLI model of the same kind. With ``model_seeds`` it may be a list of models.
     snli : path, fetched name, frame or sequence of (label, premise, hypothesis), optional
         Labelled pairs: jsonl or TSV.
     table : path, optional
@@ -135,7 +135,7 @@ def sweep(
         the first (cls) or the last.
     one_sided : bool
         Centre the differences; this loses the mean gender shift.
-    unit : bool
+    unit_length : bool
         Fit on vectors of length one, as SENT-Debias does.
     sequential_fit : bool
         Fit each subspace of a setting with its removals at earlier sites on: 45 passes over the
@@ -148,7 +148,7 @@ def sweep(
         With ``sent_debias``: groups whose pairs of words are swapped.  [default: gender]
     next_label : str, optional
         Name of the output of ``model`` that means: is next. By default its config says it.
-    labels : sequence of str, optional
+    label_order : sequence of str, optional
         Order of the NLI model's outputs, neutral,entailment,contradiction, if it does not say.
     share : float
         Share of the triples, the most extreme ones, of which S and D are means.
@@ -172,7 +172,7 @@ def sweep(
     best : path, optional
         Table of another sweep, such as one of dev data, whose best settings are compared.
         [default: those of this sweep, which are chosen on the items that they are measured on]
-    seeds : int or sequence of int, optional
+    model_seeds : int or sequence of int, optional
         Seeds of several heads: {seed} in the names of both models is replaced by each, or both are
         lists with a model for each. The table has their means.
     lists : path, optional
@@ -209,12 +209,16 @@ def sweep(
     >>> report["spearman-strength-fairness"][0].value  # doctest: +SKIP
     """
     how = current_config()
-    order = [] if seeds is None else list(dict.fromkeys(seeds_of(seeds)))
+    order = [] if model_seeds is None else list(dict.fromkeys(seeds_of(model_seeds)))
     _check_usage(
         {"MODEL": model, "--stereoset": stereoset, "--nli": nli, "--snli": snli},
         table,
-        {"--null": null, "--seed-lists": seed_lists, "--best": best, "--seeds": seeds}
-        | {"--one-sided": one_sided, "--unit": unit, "--sequential-fit": sequential_fit},
+        {"--null": null, "--seed-lists": seed_lists, "--best": best, "--model-seeds": model_seeds}
+        | {
+            "--one-sided": one_sided,
+            "--unit-length": unit_length,
+            "--sequential-fit": sequential_fit,
+        },
     )
     if groups is not None and sent_debias is None:
         raise UsageError("--groups goes with --sent-debias")
@@ -279,12 +283,12 @@ def sweep(
             sources = [
                 run.ModelSource("next sentence", one, labels_next, how.device) for one in of_model
             ]
-            classes = tuple(labels or ())
+            classes = tuple(label_order or ())
             sources += [run.ModelSource("inference", one, classes, how.device) for one in of_nli]
             swept = {
                 name: study.SweptModel.fit(
                     source,
-                    Recipe(tokens, one_sided, seed=seed, unit=unit),
+                    Recipe(tokens, one_sided, seed=seed, unit=unit_length),
                     pairs=pairs,
                     text=_kept(sent_debias),
                     groups=groups,
@@ -404,15 +408,15 @@ def _heads(
         if len(source) != len(seeds):
             raise UsageError(
                 f"{option}: expected a model for each of {how_many(len(seeds), 'seed')} in "
-                f"--seeds, got a list of {len(source)}"
+                f"--model-seeds, got a list of {len(source)}"
             )
         return source
     if not seeds:
         return [source]
     if not isinstance(source, (str, os.PathLike)) or _SEED not in os.fspath(source):
         raise UsageError(
-            f"{option}: expected a name with {_SEED}, such as bert-{_SEED}, with --seeds, or a "
-            f"list of models; got {name_of(source)}"
+            f"{option}: expected a name with {_SEED}, such as bert-{_SEED}, with --model-seeds, or "
+            f"a list of models; got {name_of(source)}"
         )
     return [os.fspath(source).replace(_SEED, str(seed)) for seed in seeds]
 

@@ -46,7 +46,7 @@ def components_table(study: Study, attribute: Attribute) -> Table:
         ]
         for i, (weight, removed) in enumerate(zip(found.weights, shares, strict=True))
     ]
-    kind = "centred" if study.diagnosis.center else "not centred"
+    kind = "centred" if study.diagnosis.centre else "not centred"
     first, second = attribute.groups
     return Table(
         f"Components ({kind})",

@@ -62,24 +62,24 @@ def train_vectors(
     *,
     output: PathLike,
     objective: Objective = "glove",
-    dim: int = 300,
+    vector_size: int = 300,
     epochs: int = 100,
     window: int = 10,
     min_count: int = 50,
     max_vocab: int | None = None,
     cased: bool = False,
     x_max: float = 100.0,
-    alpha: float = 0.75,
-    rate: float = 0.05,
+    exponent: float = 0.75,
+    lr: float = 0.05,
     groups: GroupsLike | None = None,
     lists: PathLike | None = None,
-    distance: Distance = "l1",
+    separation: Distance = "l1",
     lambda_d: float = 0.8,
     lambda_e: float = 0.8,
     as_published: bool = False,
     counts: PathLike | None = None,
     memory: str = "1GB",
-    batch: int | None = None,
+    batch_size: int | None = None,
     seed: int = 0,
 ) -> Embedding:
     """Train word vectors on the text files ``corpus``, by GloVe or by GN-GloVe.
@@ -99,7 +99,7 @@ def train_vectors(
         File for the vectors: .txt, .vec, .bin, .kv or .safetensors.
     objective : str
         Objective of the training: glove or gn-glove.
-    dim : int
+    vector_size : int
         Number of values of a vector; of gn-glove the last one is w_g.
     epochs : int
         Number of passes through the co-occurrences.
@@ -113,9 +113,9 @@ def train_vectors(
         Keep capital letters; by default the text is lower-cased.
     x_max : float
         Co-occurrence from which on a pair of words has full weight.
-    alpha : float
+    exponent : float
         Exponent of the weight of rarer pairs.
-    rate : float
+    lr : float
         Learning rate.
     groups : name, path or Attribute, optional
         gn-glove: two groups, whose definitional and equalising pairs are used: a built-in name or a
@@ -123,7 +123,7 @@ def train_vectors(
     lists : path or fetched name, optional
         gn-glove: folder with male_word_file.txt and female_word_file.txt, in place of ``groups``;
         the words on the same line of both are a pair.
-    distance : str
+    separation : str
         gn-glove: how w_g separates the groups: l1, as far as its bounds of 1 and -1 allow, or l2,
         towards these two values.
     lambda_d : float
@@ -141,7 +141,7 @@ def train_vectors(
     memory : str
         Memory for counting and shuffling, such as 8GB; the vectors need memory beside it. Counts
         made with another amount are in another order; kept ones stay as they were made.
-    batch : int, optional
+    batch_size : int, optional
         Co-occurrences of a step.  [default: so many that the most frequent word is in it ten
         times, with ``as_published`` once]
     seed : int
@@ -173,8 +173,8 @@ def train_vectors(
     next to nothing beside the first term.
 
     GloVe's code goes through the pairs of words one by one. Here a step is computed for a whole
-    batch, from the values before it; with ``batch`` 1 the result is that of GloVe's loop. On a CPU
-    it is the same for the same seed and counts, also after an interruption; processors of
+    batch, from the values before it; with ``batch_size`` 1 the result is that of GloVe's loop. On
+    a CPU it is the same for the same seed and counts, also after an interruption; processors of
     another kind have other last digits, and a GPU, which sums in no fixed order, in every run.
 
     ``as_published`` does what the code of Zhao et al. does: AdaGrad is switched off, so that it is
@@ -202,12 +202,12 @@ def train_vectors(
     """
     how = current_config()
     paths = [corpus] if isinstance(corpus, (str, os.PathLike)) else list(corpus)
-    kind = _check_options(output, objective, dim, distance, lists, groups, as_published)
+    kind = _check_options(output, objective, vector_size, separation, lists, groups, as_published)
     if as_published and groups is None and lists is None:
         lists = GN_GLOVE
-    for name, value in (("x-max", x_max), ("rate", rate)):
+    for name, value in (("x-max", x_max), ("rate", lr)):
         check_number(f"--{name}", value, 0, above=True)
-    check_number("--alpha", alpha, 0, 1)
+    check_number("--exponent", exponent, 0, 1)
     target = Path(output)
     folder = Path(os.path.realpath(f"{target}.counts")) if counts is None else Path(counts)
     checkpoint, log = (
@@ -236,14 +236,14 @@ def train_vectors(
 
     chosen = find_device(how.device)
     recipe = Recipe(
-        dim,
-        float(rate),
+        vector_size,
+        float(lr),
         float(x_max),
-        float(alpha),
+        float(exponent),
         seed,
         float(lambda_d),
         float(lambda_e),
-        distance,
+        separation,
     )
     with locked(target):
         check_checkpoint(checkpoint)
@@ -290,7 +290,7 @@ def train_vectors(
             model,
             found,
             epochs=epochs,
-            batch=batch,
+            batch=batch_size,
             checkpoint=checkpoint,
             log=log,
             about=about,
@@ -309,7 +309,7 @@ def train_vectors(
     }
     heading = [
         f"{_TITLES[objective]}{', as published' * as_published}: {how_many(len(words), 'word')} × "
-        f"{dim}, {how_many(epochs, 'epoch')}.",
+        f"{vector_size}, {how_many(epochs, 'epoch')}.",
         f"Corpus: {text.name}: {found.vocabulary.tokens:,} tokens, "
         f"{found.vocabulary.distinct:,} distinct words, {found.cells:,} pairs of frequent words "
         "that co-occur.",
@@ -345,7 +345,7 @@ def _check_options(
 ) -> Any:
     """Refuse what has no effect or cannot be written; return the format of the output."""
     check_choice("--objective", objective, tuple(_TITLES))
-    check_choice("--distance", distance, ("l1", "l2"))
+    check_choice("--separation", distance, ("l1", "l2"))
     if objective == "glove":
         for name in _OF_GN_GLOVE:
             if is_given(name):
@@ -356,9 +356,9 @@ def _check_options(
     if lists is not None and groups is not None:
         raise UsageError("--lists and --groups both name the gendered words; give one")
     if as_published and distance != "l1":
-        raise UsageError("--as-published: the authors' code has --distance l1 only")
+        raise UsageError("--as-published: the authors' code has --separation l1 only")
     if objective == "gn-glove" and dim < 2:
-        raise UsageError(f"--dim: expected 2 or more, one of them for w_g, got {dim}")
+        raise UsageError(f"--vector-size: expected 2 or more, one of them for w_g, got {dim}")
     kind = output_format(output)
     if kind == "static-model":
         raise WordbiasError(f"{output}: {NO_TOKENIZER}")
@@ -366,7 +366,7 @@ def _check_options(
     try:
         check_rows([], np.zeros((0, dim), np.float32), kind)
     except WordbiasError as error:
-        raise WordbiasError(f"{output}: {error}, or give a higher --dim") from None
+        raise WordbiasError(f"{output}: {error}, or give a higher --vector-size") from None
     return kind
 
 
@@ -502,8 +502,8 @@ def _untrained(
         if not isinstance(error, MemoryError) and not re.search("memory|too big", str(error)):
             raise
         raise WordbiasError(
-            f"--dim: there is not enough memory to train {words:,} words × {recipe.dim:,}; give a "
-            "lower --dim or --max-vocab, or a higher --min-count"
+            f"--vector-size: there is not enough memory to train {words:,} words × {recipe.dim:,}; "
+            "give a lower --vector-size or --max-vocab, or a higher --min-count"
         ) from None
 
 

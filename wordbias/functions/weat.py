@@ -52,11 +52,11 @@ def weat(
     targets: str | SetsLike | None = None,
     attributes: str | SetsLike | None = None,
     groups: GroupsLike | None = None,
-    measures: str | Sequence[str] = "weat",
+    only: str | Sequence[str] = "weat",
     ddof: int = 1,
     two_sided: bool = False,
     holm: bool = False,
-    samples: int = PARTITIONS,
+    draws: int = PARTITIONS,
     seed: int = 0,
 ) -> Report:
     """Test associations between two sets of words and two others.
@@ -78,7 +78,7 @@ def weat(
         Names of two sets of words, A,B.
     groups : name, path or mapping, optional
         Groups, every two of which are taken as X,Y: age, religion, …, or a TOML file.
-    measures : str or list of str
+    only : str or list of str
         Measures, some of weat,rnd,rnsb,mac,ect,ripa.
     ddof : int
         Delta degrees of freedom of the standard deviation: 1 as Caliskan et al., 0 as WEFE.
@@ -86,7 +86,7 @@ def weat(
         Compute a two-sided p-value.
     holm : bool
         Give p corrected for the number of tests as well (Holm).
-    samples : int
+    draws : int
         Number of partitions to draw if there are too many to count.
     seed : int
         Seed of everything random.
@@ -123,11 +123,11 @@ def weat(
     >>> wb.weat(targets=jobs, attributes=["male", "female"]).rows[0].value > 1
     True
     """
-    chosen = names_of(measures)
+    chosen = names_of(only)
     check_measures(chosen)
-    if ddof not in (0, 1) or samples < 1:
+    if ddof not in (0, 1) or draws < 1:
         raise WordbiasError(
-            f"expected --ddof 0 or 1 and --samples 1 or more, found {ddof} and {samples}"
+            f"expected --ddof 0 or 1 and --draws 1 or more, found {ddof} and {draws}"
         )
     own = not isinstance(query, str) and isinstance(query, (Query, Mapping))
     if own and (targets or attributes):
@@ -151,7 +151,7 @@ def weat(
             wanted=set().union(*(one.candidates() for one in tested)),
         )
     )
-    settings = Settings(ddof, "two-sided" if two_sided else "greater", samples, seed)
+    settings = Settings(ddof, "two-sided" if two_sided else "greater", draws, seed)
     found: dict[str, list[Row]] = {}
     heading = []
     for name, subject in subjects.items():

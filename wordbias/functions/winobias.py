@@ -46,7 +46,7 @@ def winobias(
     folder: str | os.PathLike[str],
     *,
     clusters: str | os.PathLike[str] | Mapping[str, object] | None = None,
-    spans: Unit = UNITS[0],
+    span_unit: Unit = UNITS[0],
     inclusive: bool = False,
     shares: str | os.PathLike[str] | Mapping[str, float] | None = None,
     as_published: bool = False,
@@ -71,7 +71,7 @@ def winobias(
         The folder of the sentences.
     clusters : path, or mapping of sentence to clusters, optional
         Output of a system: .json or .jsonl.
-    spans : str
+    span_unit : str
         Unit of its spans; tokens are those that ``sentences`` writes.
     inclusive : bool
         Spans end at their last place, not at the one after it.
@@ -138,7 +138,7 @@ def winobias(
     rows: list[Row] = []
     notes: list[str] = []
     if clusters is not None:
-        found = load_clusters(clusters, read, unit=spans, inclusive=inclusive)
+        found = load_clusters(clusters, read, unit=span_unit, inclusive=inclusive)
         rows = _rows(read, found, settings, shares if shares is not None else _usual(place))
         about["clusters"] = {"path": found.path, "sha256": found.sha256}
         scored = path_of(clusters) or found.path

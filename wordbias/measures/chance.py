@@ -122,7 +122,7 @@ class Null:
         groups, panel = self._groups(within), self.panel
         if groups is None:
             return None
-        return _fitted(lambda: Subspace.from_groups(*groups, panel.dims, center=panel.center))
+        return _fitted(lambda: Subspace.from_groups(*groups, panel.dims, centre=panel.centre))
 
 
 def draw_nulls(panel: Panel, draws: int = DRAWS) -> list[Null]:
@@ -131,7 +131,7 @@ def draw_nulls(panel: Panel, draws: int = DRAWS) -> list[Null]:
     Parameters
     ----------
     panel
-        Its original, vocabulary, attribute, direction, `dims`, `center` and seed are used. Each
+        Its original, vocabulary, attribute, direction, `dims`, `centre` and seed are used. Each
         kind of draw has random numbers of its own, so that none depends on what else is drawn.
         Groups too small to be divided in so many ways give no subspace.
     draws

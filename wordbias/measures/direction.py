@@ -53,7 +53,7 @@ def find_direction(
     recipe: str = "she-he",
     *,
     dims: int = 4,
-    center: bool = False,
+    centre: bool = False,
 ) -> Direction:
     """Fit a direction by its recipe.
 
@@ -68,7 +68,7 @@ def find_direction(
         pair. ``pca``: the first principal component of its definitional pairs. ``names``: the
         weighted subspace of all pairwise differences between its groups. ``means``: the difference
         of its groups' means. Anything else: a file, see `Subspace.load`.
-    dims, center
+    dims, centre
         Settings of ``names``.
 
     Raises
@@ -90,8 +90,8 @@ def find_direction(
         return Direction(Subspace.from_means(_members(embedding, attribute)), named)
     if recipe == "names":
         first, second = _members(embedding, attribute)
-        kind = "centred" if center else "not centred"
-        subspace = Subspace.from_groups(first, second, dims, center=center)
+        kind = "centred" if centre else "not centred"
+        subspace = Subspace.from_groups(first, second, dims, centre=centre)
         return Direction(subspace, f"{dims} components of name differences, {kind}")
     if not Path(recipe).exists():
         raise WordbiasError(

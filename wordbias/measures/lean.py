@@ -135,10 +135,10 @@ def word_rows(panel: Panel, words: Sequence[str]) -> list[Row]:
     """
     if not words:
         return []
-    lean, reason = (None, CENTRED) if panel.center else find_lean(panel)
+    lean, reason = (None, CENTRED) if panel.centre else find_lean(panel)
     rows = lean_rows(panel, lean, reason, words)
     x, better = panel.embedding.take(words), ideal("lean")
-    fitted = fit_directions(panel.embedding, panel.attribute, dims=panel.dims, center=panel.center)
+    fitted = fit_directions(panel.embedding, panel.attribute, dims=panel.dims, centre=panel.centre)
     undefined: list[float | None] = [None] * len(words)
     midb = undefined if fitted.subspace is None else midb_of_words(x, fitted.subspace).tolist()
     direct = undefined
@@ -148,7 +148,7 @@ def word_rows(panel: Panel, words: Sequence[str]) -> list[Row]:
         ("midb", midb, fitted.subspace_reason),
         ("direct-bias", direct, fitted.direction_reason),
     ):
-        centred = panel.center if measure == "midb" else None
+        centred = panel.centre if measure == "midb" else None
         rows += [
             panel.row(measure, value, reason=why or None, word=word, centred=centred, **better)
             for word, value in zip(words, values, strict=True)

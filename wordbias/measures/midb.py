@@ -200,7 +200,7 @@ class Value(NamedTuple):
 
 
 def fit_directions(
-    embedding: Embedding, attribute: Attribute, *, dims: int = 4, center: bool = False
+    embedding: Embedding, attribute: Attribute, *, dims: int = 4, centre: bool = False
 ) -> BiasDirections:
     """Fit the subspaces and the directions; what cannot be fitted has a reason."""
     direction, direction_reason = axis(embedding, attribute)
@@ -211,8 +211,8 @@ def fit_directions(
         first, second = (
             embedding.take(found.found) for found in resolve_groups(attribute, embedding)
         )
-        subspace = Subspace.from_groups(first, second, dims, center=center)
-        on_unit = Subspace.from_groups(unit(first), unit(second), dims, center=center)
+        subspace = Subspace.from_groups(first, second, dims, centre=centre)
+        on_unit = Subspace.from_groups(unit(first), unit(second), dims, centre=centre)
     except WordbiasError as error:
         subspace, on_unit, subspace_reason = None, None, f"undefined: {error}"
     else:
@@ -310,7 +310,7 @@ def of_mean(measure: str, mean: Float) -> Float:
 
 def midb_rows(panel: Panel) -> list[Row]:
     """Measure MIDB and direct bias along the embedding's own directions (as in Table 6)."""
-    fitted = fit_directions(panel.embedding, panel.attribute, dims=panel.dims, center=panel.center)
+    fitted = fit_directions(panel.embedding, panel.attribute, dims=panel.dims, centre=panel.centre)
     undefined, values = fitted.undefined(), values_of_words(panel.vectors, fitted)
     rows = [panel.undefined([name], reason)[0] for name, reason in undefined.items()]
     defined = {name: column for name, column in values.items() if name not in undefined}
@@ -341,8 +341,8 @@ def _defined_rows(panel: Panel, columns: dict[str, Float]) -> list[Row]:
 def _setting(panel: Panel, name: str) -> dict[str, Any]:
     if name in DIRECT:
         return {"setting": "c=1"}
-    kind = "centred" if panel.center else "not centred"
-    return {"setting": f"d={panel.dims}, {kind}", "centred": panel.center}
+    kind = "centred" if panel.centre else "not centred"
+    return {"setting": f"d={panel.dims}, {kind}", "centred": panel.centre}
 
 
 def chance_of_midb(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:

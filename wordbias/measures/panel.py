@@ -42,7 +42,7 @@ class Panel:
         Groups and pairs.
     recipe
         Recipe of the direction; see `wordbias.measures.direction.find_direction`.
-    dims, center
+    dims, centre
         Settings of the subspace of names.
     by_projection
         Choose the most biased words by their projection, as published, not by their cosine.
@@ -56,7 +56,7 @@ class Panel:
     attribute: Attribute = field(default_factory=Attribute.load)
     recipe: str = "she-he"
     dims: int = 4
-    center: bool = False
+    centre: bool = False
     by_projection: bool = False
     seed: int = 0
 
@@ -149,7 +149,7 @@ class Panel:
     def against(self) -> dict[str, Any]:
         """Return the details of rows about the original and the direction."""
         name = SELF if self.is_own else self.original.name
-        centred = {"centred": self.center} if self.recipe == "names" else {}
+        centred = {"centred": self.centre} if self.recipe == "names" else {}
         return {"original": name, "direction": self.original_direction.recipe, **centred}
 
     def undefined(self, measures: Iterable[str], reason: str, **details: Any) -> list[Row]:
@@ -158,7 +158,7 @@ class Panel:
 
     def _direction(self, embedding: Embedding) -> Direction:
         return find_direction(
-            embedding, self.attribute, self.recipe, dims=self.dims, center=self.center
+            embedding, self.attribute, self.recipe, dims=self.dims, centre=self.centre
         )
 
 

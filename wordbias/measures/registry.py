@@ -299,7 +299,7 @@ FAMILIES = (
         main="midb-unit-abs",
         evaluator=_midb,
         standard=True,
-        options=("dims", "center"),
+        options=("dims", "centre"),
         own_axis=True,
         in_words="leaning along the groups’ subspace (MIDB)",
     ),

@@ -364,7 +364,7 @@ def _samples(inputs: MeasureInputs, metric: str, half: Half) -> Array | None:
     panel, key = inputs.panel, FAMILY_OF[metric].key
     if key in ("midb", "direct-bias"):
         fitted = fit_directions(
-            panel.embedding, panel.attribute, dims=panel.dims, center=panel.center
+            panel.embedding, panel.attribute, dims=panel.dims, centre=panel.centre
         )
         values = values_of_words(panel.vectors, fitted)[metric]
         return of_mean(metric, resampled_means(values[:, None], panel.rng())[:, 0])

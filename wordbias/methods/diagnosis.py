@@ -70,12 +70,12 @@ def components(
     rng: np.random.Generator,
     samples: int = 1000,
     *,
-    center: bool = False,
+    centre: bool = False,
 ) -> Components:
     """Diagnose a subspace fitted on two groups of vectors, ``(n, d)`` and ``(m, d)``.
 
     The components stay fixed while the words of each group are resampled with replacement; only
-    the first one is also fitted again, if the groups are small (`center` as it was fitted).
+    the first one is also fitted again, if the groups are small (`centre` as it was fitted).
     """
     delta = first.mean(0, np.float64) - second.mean(0, np.float64)
     inner = subspace.coordinates(delta)
@@ -92,7 +92,7 @@ def components(
         along,
         (drawn * np.where(inner < 0, -1, 1) > 0).mean(0),
         float((cosine**2).sum()),
-        first_stability(subspace.basis[0], first, second, center=center),
+        first_stability(subspace.basis[0], first, second, centre=centre),
     )
 
 
@@ -101,7 +101,7 @@ def first_stability(
     first: NDArray[np.float32],
     second: NDArray[np.float32],
     *,
-    center: bool,
+    centre: bool,
 ) -> float | None:
     """Return the mean |cos| of the first component with those fitted to resampled words.
 
@@ -123,7 +123,7 @@ def first_stability(
         for _ in range(_REFITS):
             x, y = f[rng.integers(n, size=n)], g[rng.integers(m, size=m)]
             rows = [(x - x.mean(0)) / np.sqrt(n), (y - y.mean(0)) / np.sqrt(m)]
-            rows += [] if center else [(x.mean(0) - y.mean(0))[None]]
+            rows += [] if centre else [(x.mean(0) - y.mean(0))[None]]
             moment = np.concatenate(rows)
             values, vectors = np.linalg.eigh(moment @ moment.T)
             if values[-1] > 0:  # else one word was drawn throughout: nothing varies
@@ -156,19 +156,19 @@ def diagnose(
     projection
         Fitted on the embedding and the attribute's groups.
     settings
-        Settings of the fit; ``center`` among them. The components are those weighted by variance,
+        Settings of the fit; ``centre`` among them. The components are those weighted by variance,
         whatever weights are removed.
     """
-    center = bool(settings["center"] or settings.get("as_published"))
-    settings = {**settings, "dims": projection.subspace.dims, "center": center}
+    centre = bool(settings["centre"] or settings.get("as_published"))
+    settings = {**settings, "dims": projection.subspace.dims, "centre": centre}
     if isinstance(attribute, WordGroups):
         groups = resolve_groups(embedding, attribute)
         rows = list(_mean_rows(projection, embedding, attribute, groups))
         notes = _about_missing(attribute.groups, groups, first_names=attribute.first_names)
-        del settings["center"]  # means are not centred on anything
+        del settings["centre"]  # means are not centred on anything
         settings.pop("as_published", None)
     else:
-        found = Diagnosis.of(embedding, attribute, settings["dims"], center=center)
+        found = Diagnosis.of(embedding, attribute, settings["dims"], centre=centre)
         rows = [found.removed_row(projection), *found.component_rows(projection)]
         notes = found.cautions()
     return Fitted(
@@ -192,7 +192,7 @@ class Diagnosis:
         Components with their shares of variance as weights.
     components
         Direction and stability of each component.
-    center
+    centre
         Whether the differences were centred.
     """
 
@@ -202,7 +202,7 @@ class Diagnosis:
     vectors: tuple[NDArray[np.float32], NDArray[np.float32]]
     subspace: Subspace
     components: Components
-    center: bool
+    centre: bool
 
     @classmethod
     def of(
@@ -211,7 +211,7 @@ class Diagnosis:
         attribute: Attribute,
         dims: int,
         *,
-        center: bool = False,
+        centre: bool = False,
         seed: int = 0,
     ) -> Diagnosis:
         """Fit the subspace to the groups' words and diagnose it.
@@ -224,10 +224,10 @@ class Diagnosis:
         first, second = resolve_groups(embedding, attribute)
         check_dims(dims, embedding.dim)
         vectors = embedding.take(first.found), embedding.take(second.found)
-        subspace = Subspace.from_groups(*vectors, dims, center=center)
+        subspace = Subspace.from_groups(*vectors, dims, centre=centre)
         rng = np.random.default_rng(seed)
-        found = components(subspace, *vectors, axis(embedding, attribute)[0], rng, center=center)
-        return cls(embedding.name, attribute, (first, second), vectors, subspace, found, center)
+        found = components(subspace, *vectors, axis(embedding, attribute)[0], rng, centre=centre)
+        return cls(embedding.name, attribute, (first, second), vectors, subspace, found, centre)
 
     def component_rows(self, projection: Projection | None = None) -> list[Row]:
         """Return a row for each component, and the share of the groups' difference in their span.
@@ -236,8 +236,8 @@ class Diagnosis:
         """
         sizes = {
             "n": sum(map(len, self.vectors)),
-            "setting": "centred" if self.center else "not centred",
-            "centred": self.center,
+            "setting": "centred" if self.centre else "not centred",
+            "centred": self.centre,
         }
         missing = [word for group in self.groups for word in group.missing]
         found = self.components
@@ -262,14 +262,14 @@ class Diagnosis:
         The value is the share of the squared distance of their means; `nearer` is that of the
         distance.
         """
-        details: dict[str, Any] = {"centred": self.center, "n": sum(map(len, self.vectors))}
+        details: dict[str, Any] = {"centred": self.centre, "n": sum(map(len, self.vectors))}
         share = difference_removed(projection, *self.vectors)
         if share is None:
             details["reason"] = "undefined: the groups' means are the same"
         else:
             details["nearer"] = nearer(share)
         try:
-            centred = Subspace.from_groups(*self.vectors, projection.subspace.dims, center=True)
+            centred = Subspace.from_groups(*self.vectors, projection.subspace.dims, centre=True)
         except WordbiasError:  # centred differences of few words span fewer components
             return Row(self.subject, REMOVED, share, details)
         published = difference_removed(replace(projection, subspace=centred), *self.vectors)
@@ -288,7 +288,7 @@ class Diagnosis:
             notes.append(
                 f"these components hold {found.share:.0%} of the difference between the groups: "
                 "they describe variation within the groups (among their words) more than that "
-                "difference; without center or as-published they contain it"
+                "difference; without centre or as-published they contain it"
             )
         noisy = ", ".join(f"g{i + 1}" for i, share in enumerate(found.stability) if share < STABLE)
         if noisy and signs:
@@ -300,11 +300,11 @@ class Diagnosis:
 
 
 def subspace_cautions(
-    embedding: Embedding, attribute: Attribute, *, dims: int, center: bool, seed: int
+    embedding: Embedding, attribute: Attribute, *, dims: int, centre: bool, seed: int
 ) -> list[str]:
     """Return the cautions about the subspace that MIDB is measured along; none if it has none."""
     try:
-        return Diagnosis.of(embedding, attribute, dims, center=center, seed=seed).cautions()
+        return Diagnosis.of(embedding, attribute, dims, centre=centre, seed=seed).cautions()
     except WordbiasError:
         return []  # the measure itself says why it is undefined
 

@@ -79,7 +79,7 @@ def effect(
     attribute: Attribute | None,
     *,
     dims: int = 4,
-    center: bool = False,
+    centre: bool = False,
     seed: int = 0,
     along: tuple[BiasDirections, BiasDirections] | None = None,
 ) -> Effect:
@@ -93,7 +93,7 @@ def effect(
         V_t, the words that should be neutral; not empty.
     attribute
         Groups to measure bias of; None measures only what debiasing cost.
-    dims, center
+    dims, centre
         Components of the subspace that MIDB is measured along; see `wordbias.methods.misp.fit`.
     seed
         Seed of the words whose neighbours are compared.
@@ -106,7 +106,7 @@ def effect(
         Rows with ``reference="before"`` are measured along the directions fitted before; those
         with ``reference="self"``, as in the papers' tables, along directions fitted anew.
     """
-    options: dict[str, Any] = {"dims": dims, "center": center, "seed": seed, "along": along}
+    options: dict[str, Any] = {"dims": dims, "centre": centre, "seed": seed, "along": along}
     return next(effects(before, [after], vocabulary, attribute, **options))
 
 
@@ -117,7 +117,7 @@ def effects(
     attribute: Attribute | None,
     *,
     dims: int = 4,
-    center: bool = False,
+    centre: bool = False,
     seed: int = 0,
     along: tuple[BiasDirections, BiasDirections] | None = None,
 ) -> Iterator[Effect]:
@@ -128,9 +128,9 @@ def effects(
     name, n, old = before.name, len(chosen), before.vectors[places]
     first: list[Row] = []
     if attribute is not None:
-        fitted = partial(fit_directions, attribute=attribute, dims=dims, center=center)
+        fitted = partial(fit_directions, attribute=attribute, dims=dims, centre=centre)
         frozen = along[0] if along else fitted(before)
-        first += _bias_rows(name, frozen.measure(old), center, n=n, stage="before")
+        first += _bias_rows(name, frozen.measure(old), centre, n=n, stage="before")
     k = min(NEIGHBOURS, n - 1)
     rng = np.random.default_rng(seed)
     kept_by = neighbours_kept_by(old, rng, sample=QUERIES, k=k) if k else None
@@ -143,8 +143,8 @@ def effects(
         if attribute is not None:
             anew = along[1] if along else fitted(after)
             after_it = {"n": n, "stage": "after", "length_ratio": length_ratio(old, new)}
-            rows += _bias_rows(name, frozen.measure(new), center, reference="before", **after_it)
-            rows += _bias_rows(name, anew.measure(new), center, reference="self", **after_it)
+            rows += _bias_rows(name, frozen.measure(new), centre, reference="before", **after_it)
+            rows += _bias_rows(name, anew.measure(new), centre, reference="self", **after_it)
         moved = displacement(old, new)
         furthest = np.argsort(-moved, kind="stable")[:MOST_MOVED].tolist()
         most_moved = [
@@ -156,7 +156,7 @@ def effects(
 
 
 def _bias_rows(
-    subject: str, values: dict[str, Value], center: bool, **details: Any
+    subject: str, values: dict[str, Value], centre: bool, **details: Any
 ) -> Iterator[Row]:
     ratio = details.pop("length_ratio", None)
     for measure, (value, reason) in values.items():
@@ -164,7 +164,7 @@ def _bias_rows(
         if ratio is not None and MEASURES[measure].by_length:
             more["length_ratio"] = ratio
         if measure.startswith("midb"):
-            more["centred"] = center
+            more["centred"] = centre
         yield Row(subject, measure, value, {**details, **ideal(measure), **more})
 
 
@@ -247,7 +247,7 @@ def beside_random(
     draws: int,
     *,
     dims: int = 4,
-    center: bool = False,
+    centre: bool = False,
     seed: int = 0,
 ) -> tuple[Effect, dict[str, Null]]:
     """Measure a chain, and chains of random directions in its place.
@@ -276,7 +276,7 @@ def beside_random(
         except WordbiasError as error:
             nulls[name] = str(error)
     results = (one(part) for chains in ([chain], *drawn.values()) for one in chains)
-    measured = effects(part, results, vocabulary, attribute, dims=dims, center=center, seed=seed)
+    measured = effects(part, results, vocabulary, attribute, dims=dims, centre=centre, seed=seed)
     own = next(measured)
     for name, chains in drawn.items():
         found = [changes(one.rows) for one in islice(measured, len(chains))]
@@ -347,7 +347,7 @@ def over_lists(
     draws: int,
     *,
     dims: int = 4,
-    center: bool = False,
+    centre: bool = False,
     seed: int = 0,
 ) -> dict[Stage, Float]:
     """Repeat fit and measurement with redrawn word lists.
@@ -371,7 +371,7 @@ def over_lists(
         Values of `effect`, shape ``(draws,)``, nan where undefined. Those along the names left out
         have the reference left-out, before and after.
     """
-    panel = Panel(before, before, vocabulary, attribute, dims=dims, center=center, seed=seed)
+    panel = Panel(before, before, vocabulary, attribute, dims=dims, centre=centre, seed=seed)
     drawn = redraws(attribute, draws, seed)
     found: dict[Stage, Float] = {}
     nulls = zip(redrawn(panel, drawn), redrawn(panel, drawn, left_out=True), strict=True)
@@ -526,7 +526,7 @@ def study(
     attribute: Attribute,
     *,
     dims: int = 4,
-    center: bool = False,
+    centre: bool = False,
     hard: bool = False,
     weights: str = "variance",
     seed: int = 0,
@@ -544,7 +544,7 @@ def study(
         V_t, the words to average over.
     attribute
         The groups.
-    dims, center, hard, weights
+    dims, centre, hard, weights
         See `wordbias.methods.misp.fit`. MIDB is measured along the weights of the variance,
         whatever weights are removed.
     seed
@@ -557,8 +557,8 @@ def study(
         Number of redraws of the word lists.
     """
     part = embedding.subset([*vocabulary, *sorted(listed_words(attribute))])
-    diagnosis = Diagnosis.of(part, attribute, dims, center=center, seed=seed)
-    options: dict[str, Any] = {"dims": dims, "center": center, "seed": seed}
+    diagnosis = Diagnosis.of(part, attribute, dims, centre=centre, seed=seed)
+    options: dict[str, Any] = {"dims": dims, "centre": centre, "seed": seed}
 
     def removal(subspace: Subspace) -> Projection:
         return Projection(reweighted(subspace, weights), hard)
@@ -578,12 +578,12 @@ def chance_levels(
     attribute: Attribute,
     *,
     dims: int = 4,
-    center: bool = False,
+    centre: bool = False,
     seed: int = 0,
 ) -> Values:
     """Measure bias along directions that do not mean the attribute, before anything is removed.
 
     The words of the embedding are in the order of frequency.
     """
-    panel = Panel(embedding, embedding, vocabulary, attribute, dims=dims, center=center, seed=seed)
+    panel = Panel(embedding, embedding, vocabulary, attribute, dims=dims, centre=centre, seed=seed)
     return chance(panel, ("midb", "direct-bias"))

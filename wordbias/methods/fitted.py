@@ -120,7 +120,8 @@ class Fitted:
     @property
     def centred(self) -> bool | None:
         """True if it was fitted to centred differences; None for a method without differences."""
-        return self.settings.get("center")
+        named = "centre" if "centre" in self.settings else "center"  # as version 0.1 stored it
+        return self.settings.get(named)
 
     def reach(self, words: Sequence[str]) -> Reach:
         """Count the words that are mapped, replaced and left unchanged."""
@@ -216,6 +217,6 @@ def refuse_mixed_centring(centred: Collection[bool | None]) -> None:
     """Refuse methods of which some were fitted to centred differences and some were not."""
     if {True, False} <= set(centred):
         raise WordbiasError(
-            "one method has centred differences (center, as-published) and another has not: they "
+            "one method has centred differences (centre, as-published) and another has not: they "
             "remove different things under one name; give both the same"
         )

@@ -183,7 +183,7 @@ def fit_vectors(
         dev,
         rounds=rounds,
         classifier=classifier,
-        center=not as_published,
+        centre=not as_published,
         stop_at=None if as_published else 1 / classes + TOLERANCE,
         at_least=at_least,
     )
@@ -236,7 +236,7 @@ def learn(
     *,
     rounds: int,
     classifier: str = "svm",
-    center: bool = True,
+    centre: bool = True,
     stop_at: float | None = None,
     at_least: int = 0,
 ) -> Rounds:
@@ -256,7 +256,7 @@ def learn(
         Number of rounds at most.
     classifier
         ``svm`` or ``logistic``, without an intercept.
-    center
+    centre
         Train on the vectors less the mean of the training words.
     stop_at
         Accuracy at or below which a classifier ends the rounds; its directions are not removed.
@@ -269,7 +269,7 @@ def learn(
     WordbiasError
         If no dimension is left.
     """
-    x = x - x[train].mean(0) if center else x
+    x = x - x[train].mean(0) if centre else x
     solve = _solver(classifier, x[train], labels[train])
     silent = _SILENT / max(float(np.linalg.norm(x[train], axis=1).max()), 1.0)
     basis, trained = np.zeros((0, x.shape[1])), list[Round]()

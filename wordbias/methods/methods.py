@@ -108,7 +108,7 @@ def fit_method(
     """Fit one method; see the module of its name. Only multi-hard does without an attribute."""
     name, given = method.name, arguments_of(method, seed=seed, device=device)
     if name in ("misp", "mhd") and isinstance(attribute, WordGroups) and len(attribute.groups) > 2:
-        for key in ("center", "as_published"):
+        for key in ("centre", "as_published"):
             if given.get(key):
                 raise WordbiasError(
                     f"{name}: {key.replace('_', '-')} is of two groups, and {attribute.name} has "
@@ -209,4 +209,4 @@ def _is_centred(method: Configured) -> bool | None:
     """Return whether the differences of a method are centred; None where it has none."""
     if method.name not in ("misp", "mhd"):
         return None
-    return any(bool(method.settings.get(key)) for key in ("center", "as_published"))
+    return any(bool(method.settings.get(key)) for key in ("centre", "as_published"))

@@ -18,10 +18,10 @@ def fit(
     attribute: Attribute | WordGroups | str | Path | None = None,
     *,
     dims: int | None = None,
-    center: bool = False,
+    centre: bool = False,
     as_published: bool = False,
 ) -> Projection:
     """Fit MHD; see `wordbias.methods.misp.fit`."""
     return misp.fit(
-        embedding, attribute, dims=dims, center=center, hard=True, as_published=as_published
+        embedding, attribute, dims=dims, centre=centre, hard=True, as_published=as_published
     )

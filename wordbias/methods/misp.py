@@ -26,7 +26,7 @@ def fit(
     attribute: Attribute | WordGroups | str | Path | None = None,
     *,
     dims: int | None = None,
-    center: bool = False,
+    centre: bool = False,
     hard: bool = False,
     weights: str | Sequence[float] = "variance",
     as_published: bool = False,
@@ -45,7 +45,7 @@ def fit(
     dims
         Components to remove. By default 4, as in the paper, where they were chosen on the test
         correlation itself; of k > 2 groups all k − 1.
-    center
+    centre
         Centre the differences f − m, as the paper's PCA of one side does, so that the difference
         between the groups drops out and hardly any of it is removed; see `Subspace.from_groups`.
         By default it is among the components. Not for more than two groups, of which the means
@@ -55,15 +55,15 @@ def fit(
     weights
         See `reweighted`.
     as_published
-        All settings of the paper, which are these defaults but for `center`.
+        All settings of the paper, which are these defaults but for `centre`.
 
     Raises
     ------
     WordbiasError
         If too few words of a group are found, or `dims` or `weights` do not fit.
     """
-    groups, center = as_groups(attribute), center or as_published
-    subspace = fit_groups(embedding, groups, dims, center=center)
+    groups, centre = as_groups(attribute), centre or as_published
+    subspace = fit_groups(embedding, groups, dims, centre=centre)
     return Projection(reweighted(subspace, weights), hard)
 
 
@@ -72,14 +72,14 @@ def fit_groups(
     groups: Attribute | WordGroups,
     dims: int | None = None,
     *,
-    center: bool = False,
+    centre: bool = False,
 ) -> Subspace:
     """Fit the subspace that MISP weights: differences of two groups, means of more groups."""
-    return fit_vectors(group_vectors(embedding, groups), dims, center=center)
+    return fit_vectors(group_vectors(embedding, groups), dims, centre=centre)
 
 
 def fit_vectors(
-    groups: Sequence[NDArray[np.floating[Any]]], dims: int | None = None, *, center: bool = False
+    groups: Sequence[NDArray[np.floating[Any]]], dims: int | None = None, *, centre: bool = False
 ) -> Subspace:
     """Fit the subspace to vectors of two groups or more, each ``(n_j, d)``; see `fit_groups`."""
     first, second, *others = groups
@@ -89,7 +89,7 @@ def fit_vectors(
         return Subspace.from_means(groups, dims)
     k = DIMS if dims is None else dims
     check_dims(k, first.shape[1])
-    return Subspace.from_groups(first, second, k, center=center)
+    return Subspace.from_groups(first, second, k, centre=centre)
 
 
 def group_vectors(

@@ -139,7 +139,7 @@ def _projections(
 ) -> tuple[Step, ...]:
     """Fit a projection to each label, after those before it."""
     steps: list[Projection] = []
-    center = bool(settings.get("center") or settings.get("as_published"))
+    centre = bool(settings.get("centre") or settings.get("as_published"))
     hard = name == "mhd" or bool(settings.get("hard"))
     for one in moments:
         left = one
@@ -147,7 +147,7 @@ def _projections(
             left = _projected(left, step)
         if steps and np.ptp(left.means, axis=0).max() <= _SILENT * np.abs(one.means).max():
             continue  # its means differed in nothing else than those of a label before
-        found = subspace_of(left, settings.get("dims"), center=center)
+        found = subspace_of(left, settings.get("dims"), centre=centre)
         if name == "misp":
             found = misp.reweighted(found, settings.get("weights", "variance"))
         steps.append(Projection(found, hard))
@@ -165,7 +165,7 @@ def _projected(moments: Moments, step: Step) -> Moments:
     return replace(moments, means=moments.means @ p, within=p @ moments.within @ p)
 
 
-def subspace_of(moments: Moments, dims: int | None = None, *, center: bool = False) -> Subspace:
+def subspace_of(moments: Moments, dims: int | None = None, *, centre: bool = False) -> Subspace:
     """Fit the subspace of MISP: differences of the rows of two classes, means of more classes.
 
     Parameters
@@ -173,13 +173,13 @@ def subspace_of(moments: Moments, dims: int | None = None, *, center: bool = Fal
     dims
         Number of components; by default 4 of two classes and K − 1 of more, or as many as there
         are, but of two dimensions or more one is kept.
-    center
+    centre
         See `Subspace.from_groups`.
     """
     means, counts = moments.means, moments.counts
     if len(means) > 2:
-        if center:
-            raise WordbiasError("center= is for two groups; for more the means are compared")
+        if centre:
+            raise WordbiasError("centre= is for two groups; for more the means are compared")
         rows, most = means - means.mean(0), len(means) - 1
         return _components(rows, rows[0], dims, most, moments, f"the means of {len(means)} groups")
     if counts.min() < 2:
@@ -189,7 +189,7 @@ def subspace_of(moments: Moments, dims: int | None = None, *, center: bool = Fal
         )
     apart = means[0] - means[1]
     c = (moments.within / counts[:, None, None]).sum(0)
-    c += 0 if center else np.outer(apart, apart)
+    c += 0 if centre else np.outer(apart, apart)
     what = f"the differences of {int(counts[0]):,} and {int(counts[1]):,} vectors"
     return _components(_root(c), apart, dims, misp.DIMS, moments, what)
 

@@ -54,7 +54,7 @@ class MISP(MethodSettings):
     dims : int, optional
         Number of components; by default 4, for k > 2 groups k − 1. For rows the default is lower
         if they span fewer, and one dimension of two or more is kept.
-    center : bool
+    centre : bool
         Centre the differences, as the paper's one-sided PCA does; this removes their mean.
     hard : bool
         Remove the components whole, as in `MHD`.
@@ -62,7 +62,7 @@ class MISP(MethodSettings):
         Weights of the components: their shares of variance, these permuted (``perm:2134``), or
         numbers with commas between.
     as_published : bool
-        Use the settings of the paper: `center`.
+        Use the settings of the paper: `centre`.
     groups : name, path or mapping, optional
         Words of the groups, by default gender; for an embedding only.
 
@@ -80,7 +80,7 @@ class MISP(MethodSettings):
     _name = "misp"
     _takes_rows = True
     dims: int | None = None
-    center: bool = False
+    centre: bool = False
     hard: bool = False
     weights: str | Sequence[float] = "variance"
     as_published: bool = False
@@ -97,10 +97,10 @@ class MHD(MethodSettings):
     ----------
     dims : int, optional
         Number of components, as of `MISP`.
-    center : bool
+    centre : bool
         Centre the differences.
     as_published : bool
-        Use the settings of the paper: `center`.
+        Use the settings of the paper: `centre`.
     groups : name, path or mapping, optional
         Words of the groups, by default gender; for an embedding only.
 
@@ -114,7 +114,7 @@ class MHD(MethodSettings):
     _name = "mhd"
     _takes_rows = True
     dims: int | None = None
-    center: bool = False
+    centre: bool = False
     as_published: bool = False
     groups: GroupsLike | None = None
 

@@ -53,19 +53,19 @@ def is_one(name: str, arm: Arm) -> bool:
 
 
 def random_draws(
-    base: Arm, count: int, attribute: Attribute | None = None, *, center: bool = False
+    base: Arm, count: int, attribute: Attribute | None = None, *, centre: bool = False
 ) -> dict[int, Embedding]:
     """Remove MISP's weights along random orthonormal directions: draw s mod `count` for seed s."""
 
     def removals(one: Embedding, draws: Sequence[int]) -> list[Projection]:
-        made = list(random_removals(misp.fit(one, attribute, center=center), count))
+        made = list(random_removals(misp.fit(one, attribute, centre=centre), count))
         return [made[draw] for draw in draws]
 
     return _without(base, count, "null", removals)
 
 
 def redrawn_lists(
-    base: Arm, count: int, attribute: Attribute | None = None, *, center: bool = False
+    base: Arm, count: int, attribute: Attribute | None = None, *, centre: bool = False
 ) -> dict[int, Embedding]:
     """Remove MISP fitted to redraws of the attribute's words: redraw s mod `count` for seed s.
 
@@ -80,7 +80,7 @@ def redrawn_lists(
         vectors = redrawn_vectors(one, chosen, [drawn[draw] for draw in draws])
         for draw, groups in zip(draws, vectors, strict=True):
             try:
-                made.append(Projection(misp.fit_vectors(groups, center=center)))
+                made.append(Projection(misp.fit_vectors(groups, centre=centre)))
             except WordbiasError as error:
                 raise WordbiasError(
                     f"--seed-lists: MISP cannot be fitted to redraw {draw} of the names of "
@@ -109,7 +109,7 @@ def _without(
 
 
 def permuted_weights(
-    name: str, base: Arm, attribute: Attribute | None = None, *, center: bool = False
+    name: str, base: Arm, attribute: Attribute | None = None, *, centre: bool = False
 ) -> dict[str, Arm]:
     """Remove MISP with each of the 23 wrong weightings of appendix C; an arm for each.
 
@@ -121,7 +121,7 @@ def permuted_weights(
     orders = ["".join(order) for order in permutations("1234")]
     made = {
         (one, order): replace(
-            misp.fit(one, attribute, weights=f"perm:{order}", center=center)(one),
+            misp.fit(one, attribute, weights=f"perm:{order}", centre=centre)(one),
             name=f"{one.name}.perm-{order}",
             info=None,
         )

@@ -75,7 +75,7 @@ class Plan:
         Test sets of similarity and analogies; see `wordbias.word_tasks.find_sets`.
     attribute
         Attribute along which bias is measured, in vectors and in models.
-    center
+    centre
         Centre the differences that MIDB is fitted to.
     as_published
         The measures' other published settings; see `wordbias.measures.evaluate.evaluate`. The
@@ -110,7 +110,7 @@ class Plan:
     sembias: SemBias | None = None
     quality: Sequence[SimilaritySet | AnalogySet] = ()
     attribute: Attribute = field(default_factory=Attribute.load)
-    center: bool = False
+    centre: bool = False
     as_published: bool = False
     lists: Templates | None = None
     marked: Sequence[str] = ()
@@ -287,7 +287,7 @@ def study_rows(plan: Plan, jobs: Sequence[Job], workers: Workers | None = None) 
         plan.embeddings,
         plan.embeddings[0],
         plan.attribute,
-        center=plan.center,
+        centre=plan.centre,
         by_projection=plan.as_published,
     )
     panel_of = dict(zip(plan.embeddings, panels, strict=True))
@@ -513,13 +513,13 @@ def _measures_file(plan: Plan, panel: Panel) -> tuple[Path, dict[str, Any]]:
         name += f".against-{panel.original.name}"
     path = plan.folder / f"{name}.{_file_prefix(plan)}measures.json"
     before = cached_about(path).get("centred")
-    if before is not None and before is not plan.center:  # along the other subspace
-        said = ("without --center", "with --center or --as-published")
+    if before is not None and before is not plan.centre:  # along the other subspace
+        said = ("without --centre", "with --centre or --as-published")
         raise WordbiasError(
             f"{path.parent}: its measures were taken {said[before]}, and these are "
-            f"{said[plan.center]}; name another folder with -o, or go on as it was begun"
+            f"{said[plan.centre]}; name another folder with -o, or go on as it was begun"
         )
-    return path, {**about, "centred": plan.center}
+    return path, {**about, "centred": plan.centre}
 
 
 def _quality_rows(plan: Plan, embedding: Embedding) -> list[Row]:

@@ -63,7 +63,7 @@ class ExtraScrub(TextSettings):
 
     Parameters
     ----------
-    group : column
+    sensitive : column
         Column of the group.
     within : column, optional
         Column within each of whose values words are found.
@@ -81,12 +81,12 @@ class ExtraScrub(TextSettings):
     Examples
     --------
     >>> import wordbias as wb
-    >>> wb.ExtraScrub(group="gender", rounds=2).rounds
+    >>> wb.ExtraScrub(sensitive="gender", rounds=2).rounds
     2
     """
 
     _name = "extra-scrub"
-    group: str
+    sensitive: str
     within: str | None = None
     rounds: int = ROUNDS
     words_per_round: int = PER_ROUND
@@ -101,21 +101,21 @@ class Subsample(TextSettings):
 
     Parameters
     ----------
-    label : column
+    labels : column
         Column of the classes to balance within.
-    group : column
+    sensitive : column
         Column of the group.
 
     Examples
     --------
     >>> import wordbias as wb
-    >>> wb.Subsample(label="profession", group="gender").group
+    >>> wb.Subsample(labels="profession", sensitive="gender").sensitive
     'gender'
     """
 
     _name = "subsample"
-    label: str
-    group: str
+    labels: str
+    sensitive: str
 
 
 @dataclass(kw_only=True, repr=False)
@@ -124,21 +124,21 @@ class Oversample(TextSettings):
 
     Parameters
     ----------
-    label : column
+    labels : column
         Column of the classes to balance within.
-    group : column
+    sensitive : column
         Column of the group.
 
     Examples
     --------
     >>> import wordbias as wb
-    >>> wb.Oversample(label="profession", group="gender").label
+    >>> wb.Oversample(labels="profession", sensitive="gender").labels
     'profession'
     """
 
     _name = "oversample"
-    label: str
-    group: str
+    labels: str
+    sensitive: str
 
 
 @dataclass(kw_only=True, repr=False)

@@ -755,8 +755,8 @@ class Call(NamedTuple):
         settings: dict[str, Any] = {}
         if is_number(dims := self.arguments.get("dims")) and dims != _DIMS:
             settings["dims"] = dims
-        if any(self.arguments.get(name) is True for name in ("center", "as_published")):
-            settings["center"] = True
+        if any(self.arguments.get(name) is True for name in ("centre", "as_published")):
+            settings["centre"] = True
         return text_of(
             [
                 one._replace(settings={**settings, **one.settings})

@@ -219,7 +219,7 @@ def audit_digest(compared: Sequence[Compared], plan: Plan) -> str:
         }
         along = panel.own_direction.subspace
         found += [attribute, panel.recipe, None if along is None else along.basis]
-        found += [panel.vocabulary, panel.dims, panel.center, panel.by_projection, panel.seed]
+        found += [panel.vocabulary, panel.dims, panel.centre, panel.by_projection, panel.seed]
     found += [repr(plan.sembias), repr(plan.sets), plan.words, plan.gipe_words, plan.isolated]
     found += [sorted(plan.skip), plan.chance]
     found += [] if plan.model is None else [plan.model.about, plan.model.weights]

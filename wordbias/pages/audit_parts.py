@@ -136,7 +136,7 @@ def _components(stage: Stage, plan: Plan) -> list[Row]:
     before, panel = stage.before, stage.panel
     try:
         found = Diagnosis.of(
-            before.embedding, before.attribute, before.dims, center=before.center, seed=before.seed
+            before.embedding, before.attribute, before.dims, centre=before.centre, seed=before.seed
         )
     except WordbiasError:  # MIDB has the reason
         return []

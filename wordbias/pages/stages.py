@@ -107,7 +107,7 @@ class Column:
         MISP and MHD have as many components as MIDB, and are centred if that is; a setting after
         the name of a method goes before.
         """
-        subspace = {"dims": panel.dims, "center": panel.center}
+        subspace = {"dims": panel.dims, "centre": panel.centre}
         return [
             one._replace(settings={**subspace, **one.settings})
             if one.name in ("misp", "mhd")

@@ -81,7 +81,7 @@ class FairnessGaps(evaluate.Metric):  # type: ignore[misc]
             list(references),
             list(predictions),
             list(groups),
-            groups=None if compare is None else list(compare),
+            values=None if compare is None else list(compare),
             draws=draws,
             seed=seed,
         )

@@ -220,7 +220,7 @@ def rows_by_word(found: Representations) -> dict[str, NDArray[np.intp]]:
     if COLUMN not in found.columns:
         raise WordbiasError(
             f"{found.name}: has no column 'word' that says whose context each vector is; write one "
-            "with: wordbias ceat MODEL --sentences FILE --save VECTORS, or wordbias encode "
+            "with: wordbias ceat MODEL --sentences FILE --output VECTORS, or wordbias encode "
             "--pooling word"
         )
     column = found.column(COLUMN)
