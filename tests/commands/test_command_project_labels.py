@@ -283,7 +283,7 @@ def test_encoders(report: Run, data: Path, tmp_path: Path) -> None:
         found = report(*given(data, family, "--tokens", "mean"))
         assert {row["site"] for row in found["rows"]} == {f"tokens@{i}" for i in (1, 2, 3)}
         assert {row["n"] for row in found["rows"]} == {len(TEXTS)}
-    found = report(*given(data, "bert", "--sites", "cls@-1", "--method", "mhd", "--dims", 1))
+    found = report(*given(data, "bert", "--sites", "cls@-1", "--method", "mhd:dims=1"))
     assert [row["site"] for row in found["rows"]] == ["cls@3", "cls@3"]
 
 
@@ -397,12 +397,12 @@ def test_mistakes_of_models_and_labels(refused: Refused, data: Path, tmp_path: P
         ("--texts TEXTS --labels gender --method components", "--texts choose leace, hard, mhd"),
         ("--unit", "leave it out, or give --pairs and --method=components"),
         ("--method leace --unit", "--unit is for components of pairs"),
-        ("--dims 2", "--dims is for --method=components, mhd and misp, not leace"),
+        ("--method leace:dims=2", "dims is for: mhd, misp, components"),
         ("--tokens cls", "--tokens=cls is not for --method=leace; expected one of all, last"),
         ("--method components --tokens all", "expected one of mean, word, cls, last"),
         ("--texts TEXTS --labels gender --tokens word", "--tokens=word compares"),
         ("--limit 9", "--limit goes with --texts or --sent-debias"),
-        ("--method inlp", "'inlp' is not one of 'leace', 'hard', 'mhd', 'misp', 'components'"),
+        ("--method inlp", "method 'inlp': expected one of leace, hard, mhd, misp, components"),
     ],
 )
 def test_options_that_need_or_exclude_each_other(

@@ -28,7 +28,7 @@ from wordbias.errors import UsageError, printable, shortened
 from wordbias.progress import set_quiet
 from wordbias.rendering import paragraph, terminal_width
 from wordbias.results import FORMATS, Report
-from wordbias.settings import Known, method_help
+from wordbias.settings import Known, Takes, method_help
 from wordbias.text_files import set_longest_line
 from wordbias.workers import BACKENDS
 
@@ -132,6 +132,7 @@ def shell(
     tells: Callable[[], bool] | None = None,
     extra: Sequence[click.Option] = (),
     methods: Known | None = None,
+    takes: Takes | None = None,
 ) -> click.Command:
     """Make a command of a public function.
 
@@ -157,8 +158,8 @@ def shell(
     extra
         Further options of the command line only, after those of the function. One named ``to`` is
         the format of the function's call.
-    methods
-        Methods whose settings ``--help METHOD`` shows.
+    methods, takes
+        Methods whose settings ``--help METHOD`` shows, and which of them if not all.
 
     Raises
     ------
@@ -196,7 +197,7 @@ def shell(
             _run, function, shown, spelled, notes, tells, [str(one.name) for one in own]
         ),
     )
-    command.methods = methods or {}
+    command.methods, command.takes = methods or {}, takes
     return command
 
 
@@ -204,6 +205,7 @@ class _Command(click.Command):
     """A command whose help of a method is that method's: ``debias --help inlp``."""
 
     methods: Known
+    takes: Takes | None
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Keep what was typed, for the help."""
@@ -215,7 +217,7 @@ class _Command(click.Command):
         for word in ctx.meta.get(__name__, ()):
             name = re.split("[:,]", word.lower().replace("_", "-"), maxsplit=1)[0]
             if name in self.methods:
-                return method_help(name, self.methods)
+                return method_help(name, self.methods, self.takes)
         return super().get_help(ctx)
 
 
