@@ -282,6 +282,10 @@ def _typed_chains(text: str, known: Known) -> list[list[Configured]]:
 def _of_object(method: Settings, known: Known) -> Configured:
     kind = _kind(method._name, known)
     check_settings(method)
+    if getattr(method, "_frozen", False):
+        raise UsageError(
+            f"{type(method).__name__}: is fitted and frozen; apply it: wb.apply(method, embedding)"
+        )
     if getattr(method, _GROUPS, None) is not None:
         raise UsageError(
             f"{type(method).__name__}: the groups are an argument of the call, groups=, not of the "
