@@ -33,15 +33,15 @@ with open(sys.argv[1], encoding="utf-8") as read, open(sys.argv[2], "w", encodin
         *cells, text = line.split("\t")
         out.write("\t".join([*cells, pattern.sub("_", text)]))
 """
-BALANCE = ("--label", "profession", "--group", "gender")
+BALANCE = ":label=profession:group=gender"
 RUNS = {
     "scrub": ("scrub",),
-    "scrub --first-names": ("scrub", "--first-names"),
-    "scrub --as-published": ("scrub", "--as-published"),
+    "scrub:first-names": ("scrub:first-names",),
+    "scrub:as-published": ("scrub:as-published",),
     "swap": ("swap",),
-    "swap --keep-original --shuffle": ("swap", "--keep-original", "--shuffle"),
-    "subsample": ("subsample", *BALANCE),
-    "oversample --shuffle": ("oversample", *BALANCE, "--shuffle"),
+    "swap:keep-original --shuffle": ("swap:keep-original", "--shuffle"),
+    "subsample": (f"subsample{BALANCE}",),
+    "oversample --shuffle": (f"oversample{BALANCE}", "--shuffle"),
 }
 
 

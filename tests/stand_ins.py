@@ -439,6 +439,11 @@ def _write(path: Path, text: str) -> None:
     path.write_bytes(made)
 
 
+def few_words(path: Path) -> None:
+    """Write words to debias, one a line."""
+    path.write_text("nurse\ndoctor\nteacher\nsecretary\n", encoding="utf-8")
+
+
 STAND_INS: dict[str, Callable[[Path], None]] = {
     "FOLDER": nli_encoder,
     "Gender_identity.jsonl": small_likelihood.bbq,
@@ -510,6 +515,7 @@ STAND_INS: dict[str, Callable[[Path], None]] = {
     "vectors.vec": word2vec_text,
     "wikipedia.txt.gz": corpus,
     "wikitext.txt": running_text,
+    "words.txt": few_words,
     "winobias/": winobias,
     "winogender/": small_likelihood.winogender,
     "word2vec.bin": vectors,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -175,6 +176,13 @@ def test_a_wrong_text_is_one_line_of_wrong_usage(text: str, message: str) -> Non
 def test_a_wrong_object_is_refused(method: Any, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         read_chain([method], METHODS)
+
+
+def test_what_was_loaded_is_applied_and_not_fitted_again(few: Embedding, tmp_path: Path) -> None:
+    wb.Hard().fit(few).save(tmp_path / "hard.safetensors")
+    loaded = wb.load_method(tmp_path / "hard.safetensors")
+    with pytest.raises(UsageError, match=r"^Hard: is fitted and frozen; apply it: wb\.apply"):
+        read_chain(loaded, METHODS)
 
 
 @pytest.mark.parametrize("text", ["none misp", "misp NONE"])

@@ -52,6 +52,10 @@ ChainsLike: TypeAlias = str | Settings | Sequence[str | Settings | Sequence[str 
 """Several chains: texts with spaces between, methods, or lists of methods."""
 
 
+Takes: TypeAlias = Mapping[str, Sequence[str]]
+"""Settings that methods take in a command that does not take all, by their names."""
+
+
 class Setting(NamedTuple):
     """A setting: name of the field, annotation without None, default, type, and sentence."""
 
@@ -216,6 +220,26 @@ def read_chains(methods: ChainsLike, known: Known) -> dict[str, list[Configured]
     return {text_of(chain): chain for chain in chains}
 
 
+def only_method(methods: MethodsLike, known: Known, takes: Takes) -> Configured:
+    """Return the only method of a call, which here takes only some of its settings.
+
+    Raises
+    ------
+    UsageError
+        See `read_chain`; also if there are several, or a setting is not one of those.
+    """
+    chain = read_chain(methods, known)
+    if len(chain) != 1:
+        raise UsageError(f"method: expected one of {', '.join(known)}, got {methods!r}")
+    for key in (key for key in chain[0].settings if key not in takes.get(chain[0].name, ())):
+        here = [one.replace("_", "-") for one in takes.get(chain[0].name, ())]
+        raise UsageError(
+            f"method {chain[0].text!r}: {key.replace('_', '-')!r} is not for this command, in "
+            f"which {chain[0].name} takes {', '.join(here) or 'no settings'}"
+        )
+    return chain[0]
+
+
 def as_listed(methods: object) -> list[Any]:
     """Return a text, a method or several of them as a list."""
     if isinstance(methods, (str, Settings)):
@@ -258,6 +282,10 @@ def _typed_chains(text: str, known: Known) -> list[list[Configured]]:
 def _of_object(method: Settings, known: Known) -> Configured:
     kind = _kind(method._name, known)
     check_settings(method)
+    if getattr(method, "_frozen", False):
+        raise UsageError(
+            f"{type(method).__name__}: is fitted and frozen; apply it: wb.apply(method, embedding)"
+        )
     if getattr(method, _GROUPS, None) is not None:
         raise UsageError(
             f"{type(method).__name__}: the groups are an argument of the call, groups=, not of the "
@@ -335,8 +363,8 @@ def listed(known: Known) -> str:
     return "\n".join(f"  {name:{longest}}  {summary_of(kind)}" for name, kind in known.items())
 
 
-def method_help(name: str, known: Known) -> str:
-    """Return the help of a method: what it does, and each of its settings.
+def method_help(name: str, known: Known, takes: Takes | None = None) -> str:
+    """Return the help of a method: what it does, and each of its settings, or those in `takes`.
 
     Raises
     ------
@@ -345,12 +373,14 @@ def method_help(name: str, known: Known) -> str:
     """
     kind = _kind(name.lower().replace("_", "-"), known)
     text, _ = docstring_of(kind)
-    return "\n".join([f"{kind._name}: {text.replace('`', '')}", "", *_lines(kind)])
-
-
-def _lines(kind: type[Settings]) -> Iterator[str]:
     found = settings_of(kind)
-    yield f"Settings, which follow the name ({kind._name}:NAME=VALUE):" if found else "No settings."
+    if takes is not None:
+        found = {key: one for key, one in found.items() if key in takes.get(kind._name, ())}
+    return "\n".join([f"{kind._name}: {text.replace('`', '')}", "", *_lines(kind._name, found)])
+
+
+def _lines(name: str, found: Mapping[str, Setting]) -> Iterator[str]:
+    yield f"Settings, which follow the name ({name}:NAME=VALUE):" if found else "No settings."
     for one in found.values():
         yield f"\n  {one.typed}  ({one.expected}){default_of(one)}"
         yield fill(

@@ -283,7 +283,7 @@ def test_encoders(report: Run, data: Path, tmp_path: Path) -> None:
         found = report(*given(data, family, "--tokens", "mean"))
         assert {row["site"] for row in found["rows"]} == {f"tokens@{i}" for i in (1, 2, 3)}
         assert {row["n"] for row in found["rows"]} == {len(TEXTS)}
-    found = report(*given(data, "bert", "--sites", "cls@-1", "--methods", "mhd", "--dims", 1))
+    found = report(*given(data, "bert", "--sites", "cls@-1", "--methods", "mhd:dims=1"))
     assert [row["site"] for row in found["rows"]] == ["cls@3", "cls@3"]
 
 
@@ -398,12 +398,12 @@ def test_mistakes_of_models_and_labels(refused: Refused, data: Path, tmp_path: P
         ("--texts TEXTS --labels gender --methods components", "--texts choose leace, hard, mhd"),
         ("--unit-length", "leave it out, or give --pairs and --methods=components"),
         ("--methods leace --unit-length", "--unit-length is for components of pairs"),
-        ("--dims 2", "--dims is for --methods=components, mhd and misp, not leace"),
+        ("--methods leace:dims=2", "dims is for: mhd, misp, components"),
         ("--tokens cls", "--tokens=cls is not for --methods=leace; expected one of all, last"),
         ("--methods components --tokens all", "expected one of mean, word, cls, last"),
         ("--texts TEXTS --labels gender --tokens word", "--tokens=word compares"),
         ("--limit 9", "--limit goes with --texts or --sent-debias"),
-        ("--methods inlp", "'inlp' is not one of 'leace', 'hard', 'mhd', 'misp', 'components'"),
+        ("--methods inlp", "method 'inlp': expected one of leace, hard, mhd, misp, components"),
     ],
 )
 def test_options_that_need_or_exclude_each_other(

@@ -530,7 +530,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"tokens": "word"}, "tokens word: compares the sentences of a pair; give pairs, or --tokens"),
     ({"tokens": "first"}, "tokens 'first': expected one of all, last, mean, word"),
     ({"method": "inlp"}, "method 'inlp': expected one of leace, hard, mhd, misp"),
-    ({"dims": 2}, "--dims is for --method=mhd and misp, not leace"),
+    ({"dims": 2}, "dims are for mhd and misp, not leace"),
     ({"wanted": []}, "no site is named; name some with --sites, such as tokens@all"),
     ({"wanted": sites("tokens@4")}, "site tokens@4: LlamaForCausalLM has the layers 1 to 3"),
     ({"wanted": sites("cls@1")}, "site cls@1: LlamaForCausalLM is a decoder; it has input@L"),

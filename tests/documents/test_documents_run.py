@@ -134,7 +134,8 @@ class Reader:
 
     def _prepare(self, words: list[str]) -> None:
         """Make what a command reads and is not there; clear what it writes and stands in."""
-        for before, word in itertools.pairwise(["", *words]):
+        settings = [part for word in words for part in re.split("[:=,]", word)[1:]]
+        for before, word in [*itertools.pairwise(["", *words]), *(("", one) for one in settings)]:
             name = word.partition("::")[0]
             if name not in stand_ins.STAND_INS:
                 continue

@@ -353,7 +353,11 @@ def test_classes_that_are_none_are_refused() -> None:
         ("y", {"held_out": 0}, "held_out=: expected a number above 0 and at most 0.9"),
         ("y", {"held_out": 0.95}, "held_out=: expected a number above 0 and at most 0.9"),
         ("y", {"method": "leace:dims=2"}, "found 'dims'; dims is for: misp, mhd"),
-        ("y", {"method": wb.INLP(per_class=9)}, "inlp:per-class=9: per_class is for words"),
+        (
+            "y",
+            {"method": wb.INLP(per_class=9)},
+            "'per-class' is not for this command, in which inlp takes rounds",
+        ),
         (
             "y",
             {"split": ["train"] * 300, "held_out": 0.3},

@@ -150,11 +150,6 @@ def broken(path: Path) -> None:
     path.write_text("he 0.1 0.2 0.3\nshe 0.1 0.3 0.3\nman 0.1 0.2\n", encoding="utf-8")
 
 
-def few_words(path: Path) -> None:
-    """Write words to debias, one a line."""
-    path.write_text("nurse\ndoctor\nteacher\nsecretary\n", encoding="utf-8")
-
-
 INPUTS: dict[str, Callable[[Path], None]] = {
     "broken.txt": broken,
     "fitted.safetensors": fitted,
@@ -163,7 +158,6 @@ INPUTS: dict[str, Callable[[Path], None]] = {
     "rows.json": measured,
     "texts.tsv": texts,
     "weat.json": tested,
-    "words.txt": few_words,
 }
 MAKERS = {**stand_ins.STAND_INS, **INPUTS}
 

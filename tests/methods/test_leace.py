@@ -286,7 +286,7 @@ def test_the_setting_of_the_estimator_and_of_words_is_that_of_the_function() -> 
     (step,) = LEACE(shrinkage=False).fit(sample()).fitted_.steps
     learned = fit_erasure(*_learned(2), shrinkage=False)
     np.testing.assert_array_equal(step.right, learned.right)
-    named = wb.debias(None, "leace:shrinkage=false")
+    named = wb.debias(None, "leace:shrinkage=no")
     np.testing.assert_array_equal(
         named.vectors, LEACE(shrinkage=False).fit_transform(sample()).vectors
     )

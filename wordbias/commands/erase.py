@@ -6,10 +6,8 @@ import click
 
 from wordbias.commands.shell import argument, option, shell
 from wordbias.commands.types import COUNT, FiniteRange
-from wordbias.functions.erase import FOLDS, erase
+from wordbias.functions.erase import FOLDS, KNOWN, TAKES, erase
 from wordbias.functions.erase_labels import MISSING
-from wordbias.methods.rows import ROW_METHODS
-from wordbias.methods.settings import METHODS
 
 command: click.Command = shell(
     erase,
@@ -29,7 +27,8 @@ command: click.Command = shell(
     option("sts", metavar="FILE"),
     option("text_column", metavar="COLUMN"),
     option("batch_tokens", type=COUNT),
-    methods={name: METHODS[name] for name in ROW_METHODS},
+    methods=KNOWN,
+    takes=TAKES,
     examples="""
         wordbias erase s.parquet --labels gender --also profession -o clean.parquet
         wordbias erase s.npy --labels labels.txt --save-transform leace.safetensors

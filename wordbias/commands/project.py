@@ -8,7 +8,7 @@ from wordbias.commands.shell import argument, option, shell
 from wordbias.commands.types import COUNT, split_where
 from wordbias.contextual.loading import HEADS
 from wordbias.functions.project import project
-from wordbias.functions.project_labels import ALL_TOKENS, CHOICES
+from wordbias.functions.project_labels import ALL_TOKENS, KNOWN, TAKES
 
 command: click.Command = shell(
     project,
@@ -19,10 +19,9 @@ command: click.Command = shell(
     option("labels", metavar="FILE-or-COLUMN"),
     option("text_column", metavar="COLUMN"),
     option("where", multiple=True, callback=split_where, metavar="COLUMN=VALUE"),
-    option("methods", type=click.Choice(CHOICES)),
+    option("methods", metavar="METHOD"),
     option("sites", metavar="SITES"),
     option("tokens", type=click.Choice(ALL_TOKENS)),
-    option("dims", type=COUNT),
     option("sent_debias", metavar="TEXT"),
     option("limit", type=COUNT),
     option("head", type=click.Choice(list(HEADS))),
@@ -31,12 +30,14 @@ command: click.Command = shell(
     option("null", type=COUNT, metavar="K"),
     option("seed_lists", type=COUNT, metavar="N"),
     option("batch_size", type=COUNT),
+    methods=KNOWN,
+    takes=TAKES,
     examples="""
         wordbias project bert-nli -o nli.adapter
         wordbias project bert-nli -o nli.adapter --pairs mine.toml --tokens word
         wordbias project bert-nli --setting L12-110 --export bert-nli-debiased
         wordbias project bert-nsp -o nsp.adapter --sent-debias wikitext.txt --null 10
         wordbias project smollm2 -o smollm2.adapter --texts bios.tsv --labels gender
-        wordbias project smollm2 --methods hard --sites tokens@-1 --export smollm2-debiased
+        wordbias project smollm2 --methods mhd:dims=2 --sites tokens@-1 --export smollm2-debiased
     """,
 )

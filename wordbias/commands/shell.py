@@ -27,7 +27,7 @@ from wordbias.docstrings import docstring_of
 from wordbias.errors import UsageError, WordbiasError, printable, shortened
 from wordbias.rendering import paragraph, terminal_width
 from wordbias.results import FORMATS, Report
-from wordbias.settings import Known, method_help
+from wordbias.settings import Known, Takes, method_help
 
 P = ParamSpec("P")
 
@@ -90,12 +90,13 @@ class Command(click.Command):
     ----------
     common
         Names of the common options that it uses.
-    methods
-        Methods that it takes, by name.
+    methods, takes
+        Methods that it takes, by name, and which of them if not all.
     """
 
     common: Sequence[str] = ()
     methods: Known
+    takes: Takes | None = None
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Keep what was typed, for the help."""
@@ -107,7 +108,7 @@ class Command(click.Command):
         for word in ctx.meta.get(__name__, ()):
             name = re.split("[:,]", word.lower().replace("_", "-"), maxsplit=1)[0]
             if name in self.methods:
-                return method_help(name, self.methods)
+                return method_help(name, self.methods, self.takes)
         return super().get_help(ctx)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -161,6 +162,7 @@ def shell(
     extra: Sequence[click.Option] = (),
     methods: Known | None = None,
     python_only: Collection[str] = (),
+    takes: Takes | None = None,
 ) -> click.Command:
     """Make a command of a public function.
 
@@ -186,8 +188,8 @@ def shell(
     extra
         Further options of the command line only, after those of the function. One named ``to`` is
         the format of the function's call.
-    methods
-        Methods whose settings ``--help METHOD`` shows.
+    methods, takes
+        Methods whose settings ``--help METHOD`` shows, and which of them if not all.
     python_only
         Parameters that are no options: the shell leaves them at their defaults.
 
@@ -241,7 +243,7 @@ def shell(
         ),
     )
     made.common = folded
-    made.methods = methods or {}
+    made.methods, made.takes = methods or {}, takes
     return made
 
 

@@ -507,7 +507,7 @@ class Adapter:
         if dims is not None and dims > subspace.dims:
             raise WordbiasError(
                 f"site {site}: {dims} components needed, {subspace.dims} fitted; "
-                "fit more with --dims"
+                "fit more, components:dims=N"
             )
         if dims is not None:
             subspace = Subspace(subspace.basis[:dims], subspace.weights[:dims])

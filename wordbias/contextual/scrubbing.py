@@ -247,7 +247,7 @@ def _scrubbed(
     if method not in METHODS:
         raise WordbiasError(f"method {method!r}: expected one of {', '.join(METHODS)}")
     if dims is not None and method not in ("mhd", "misp"):
-        raise WordbiasError(f"--dims is for --method=mhd and misp, not {method}")
+        raise WordbiasError(f"dims are for mhd and misp, not {method}")
     every = [Site("tokens", layer) for layer in range(1, layer_count(model) + 1)]
     places = locate_all(model, every if wanted is None else wanted)
     chosen = sorted({place.site for place in places}, key=depth)

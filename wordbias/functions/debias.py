@@ -309,7 +309,7 @@ def fitted_report(
 
 def _chain(methods: MethodsLike | None) -> list[Configured]:
     """Return the methods with their settings; refuse none, and sets with groups."""
-    chain = read_chain(methods or (), METHODS)
+    chain = read_chain(() if methods is None else methods, METHODS)
     if not chain:
         in_shell = current().note is not None
         raise UsageError(

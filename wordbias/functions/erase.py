@@ -62,7 +62,7 @@ from wordbias.progress import progress
 from wordbias.rendering import how_many
 from wordbias.resources.hub import fetched
 from wordbias.results import Report
-from wordbias.settings import Configured, Settings, read_chain
+from wordbias.settings import Settings, only_method, settings_of
 
 if TYPE_CHECKING:
     from wordbias.estimators import INLP, LEACE, MHD, MISP, Hard
@@ -77,6 +77,13 @@ FOLDS = 100
 _LEAST = 1e-15  # of smaller values squares vanish, and classifiers find nothing
 ROUNDS_NUMBERS = 1 << 25
 """Maximum count of numbers in the rows that INLP is fitted on, which every round reads."""
+KNOWN = {name: METHODS[name] for name in ROW_METHODS}
+"""Methods that are fitted to rows."""
+TAKES = {
+    name: [key for key in settings_of(kind) if key not in kind._of_words]
+    for name, kind in KNOWN.items()
+}
+"""Settings of them that are not for words."""
 
 
 @public
@@ -164,7 +171,7 @@ def erase(
     -------
     LEACE, INLP, MISP, MHD, Hard or ErasedModel
         The fitted estimator: ``transform`` maps further rows, ``save`` writes it, ``report`` is
-        what is shown. With ``model`` an object with a ``report``; its ``methods`` is that
+        what is shown. With ``model`` an object with a ``report``; its `method` is that
         estimator, for vectors before a Normalize that is last, ``folder`` is what was written, and
         ``model`` is a copy of a loaded model with the map.
 
@@ -214,7 +221,7 @@ def erase(
     (500, 4)
     """
     how = current_config()
-    chosen = row_method(methods)
+    chosen = only_method(methods, KNOWN, TAKES)
     check_choice("--missing", missing, MISSING)
     check_number("--held-out", held_out, 0, 0.9, above=True)
     check_number("--cross-fit", 2 if cross_fit is None else cross_fit, 2, FOLDS)
@@ -307,18 +314,6 @@ def erase(
     if cross_fit and not rows.path:
         estimator.cross_fitted_ = in_memory(vectors, rows, by_row, chain)
     return estimator
-
-
-def row_method(method: str | Settings) -> Configured:
-    """Return a method that is fitted to rows, with its settings; refuse those of words."""
-    found = read_chain(method, {name: METHODS[name] for name in ROW_METHODS})
-    if len(found) != 1:
-        raise UsageError(f"--methods: expected one of {', '.join(ROW_METHODS)}, got {method!r}")
-    for key in (key for key in found[0].settings if key in METHODS[found[0].name]._of_words):
-        raise UsageError(
-            f"--methods: {found[0].text}: {key} is for words; rows have labels instead"
-        )
-    return found[0]
 
 
 def _check_usage(

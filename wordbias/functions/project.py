@@ -55,6 +55,8 @@ from wordbias.functions.inputs import path_of
 from wordbias.functions.labelled_vectors import CellsLike
 from wordbias.functions.project_labels import (
     COMPONENTS,
+    KNOWN,
+    TAKES,
     LabelledTexts,
     check_labels,
     check_numbers,
@@ -79,6 +81,8 @@ from wordbias.probes.sentence_transformers import is_sentence_transformer
 from wordbias.probes.texts import TextsLike
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
+from wordbias.settings import Settings as MethodSettings
+from wordbias.settings import only_method
 from wordbias.wordlists import GroupsLike
 
 _TOGETHER = (
@@ -102,10 +106,9 @@ def project(
     labels: CellsLike | None = None,
     text_column: str | None = None,
     where: Mapping[str, str | Sequence[str]] | None = None,
-    methods: str | None = None,
+    methods: str | MethodSettings | None = None,
     sites: str | Sequence[str] | None = None,
     tokens: str | None = None,
-    dims: int | None = None,
     simultaneous: bool = False,
     one_sided: bool = False,
     unit_length: bool = False,
@@ -155,10 +158,11 @@ def project(
         With ``texts``: their column, by name or number.  [default: text, or sentence]
     where : mapping of str to str or sequence of str, optional
         With ``texts``: use only rows with this value; may be repeated.
-    methods : str, optional
+    methods : str, or method such as MHD(dims=2), optional
         Method fitted to ``texts`` or ``pairs``: leace, hard, mhd, misp; or components, the first
-        ones of the differences of pairs.  [default: leace with texts and for a decoder, else
-        components]
+        ones of the differences of pairs. The number of components follows the name: mhd:dims=2, by
+        default 2, of mhd and misp 4 of two classes.  [default: leace with texts and for a decoder,
+        else components]
     sites : str or sequence of str, optional
         Sites, such as cls@-1,tokens@3..10,embedding.  [default: tokens@all; of the components of
         an encoder the four published ones, and embedding]
@@ -166,8 +170,6 @@ def project(
         Tokens to fit on: all, each a vector of its own, the last of a text, the mean, or of pairs
         those that differ (word); of components the mean of aligned ones, word, cls, or last.
         [default: all; of components mean]
-    dims : int, optional
-        Number of components to fit.  [default: 2; with mhd and misp 4 of two classes]
     simultaneous : bool
         With ``methods`` or ``texts``: fit all sites on the unmodified model, and not each on what
         those before it left. Each is then right by itself; together they may remove too little or
@@ -251,32 +253,34 @@ def project(
 
     def check(method: str | None) -> None:
         check_labels(texts, pairs, methods, of_texts, {"simultaneous": simultaneous}, components)
-        check_numbers(tokens, dims, limit, texts, methods, drawn=sent_debias is not None)
+        check_numbers(tokens, limit, texts, methods, drawn=sent_debias is not None)
         if seed_lists is not None and methods not in (None, COMPONENTS):
             raise UsageError(_REDRAWN.format(methods))
 
-    methods = methods or (None if texts is None else METHODS[0])
-    check(methods)
+    chosen = None if methods is None else only_method(methods, KNOWN, TAKES)
+    dims: int | None = None if chosen is None else chosen.settings.get("dims")
+    name = (None if texts is None else METHODS[0]) if chosen is None else chosen.name
+    check(name)
     nulls = _further_files("null", output, null)
     redraws = _further_files("lists", output, seed_lists)
     _check_files(output, export, nulls, redraws, pairs, texts, labels, sent_debias, groups)
     given = LabelledTexts.load(texts, labels, text_column, where, limit, how.skip_bad)
     target = load_target(model, how.device, head)
     vectors = sentence_vectors(model, target.model)
-    if methods is None:
+    if name is None:
         decoder = is_decoder(target.model) and vectors is None
-        methods = METHODS[0] if decoder else COMPONENTS
-        check(methods)
-    if methods != COMPONENTS:
+        name = METHODS[0] if decoder else COMPONENTS
+        check(name)
+    if name != COMPONENTS:
         wanted = target.outputs() if named is None else read_sites(named, layer_count(target.model))
-        _check_removals(target, wanted, setting, export, methods)
+        _check_removals(target, wanted, setting, export, name)
         given = None if given is None else given.readable(target.tokenizer, how.skip_bad)
         adapter = fit_labels(
             target,
             given,
             pairs,
             wanted=wanted,
-            method=methods,
+            method=name,
             tokens=tokens,
             dims=dims,
             sequential=not simultaneous,

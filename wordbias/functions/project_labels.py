@@ -12,7 +12,7 @@ from typing import Any
 from wordbias.arguments import check_choice, check_number
 from wordbias.contextual.adapters import Adapter, depth, part_of_sequence
 from wordbias.contextual.families import base_of, is_decoder, layer_count, width
-from wordbias.contextual.fitting import TOKENS
+from wordbias.contextual.fitting import DIMS, TOKENS
 from wordbias.contextual.loading import Target
 from wordbias.contextual.scrubbing import (
     METHODS,
@@ -28,19 +28,40 @@ from wordbias.contextual.sites import Site, written
 from wordbias.errors import UsageError
 from wordbias.functions.inputs import path_of
 from wordbias.functions.labelled_vectors import CellsLike, labels_of_texts
+from wordbias.methods.settings import METHODS as OF_WORDS
 from wordbias.pretrained import usual_length
 from wordbias.probes.texts import Choice, Texts, TextsLike, kept_values, load_texts
 from wordbias.rendering import how_many
 from wordbias.resources import located
 from wordbias.results import Report
+from wordbias.settings import Known, Settings
 
 COMPONENTS = "components"
-CHOICES = (*METHODS, COMPONENTS)
-"""Methods, the last one of which is that of pairs."""
+
+
 ALL_TOKENS = tuple(dict.fromkeys([*TOKENS, *OF_LABELS]))
 """Tokens to fit on, those of components of pairs first."""
 FEW = 10
 """Vectors for each dimension, of fewer of which a note says what they can show by chance."""
+
+
+@dataclass(kw_only=True)
+class Components(Settings):
+    """Remove the first components of the differences of pairs (Dawkins et al. 2024).
+
+    Parameters
+    ----------
+    dims : int
+        Number of components to fit.
+    """
+
+    _name = COMPONENTS
+    dims: int = DIMS
+
+
+KNOWN: Known = {**{name: OF_WORDS[name] for name in METHODS}, COMPONENTS: Components}
+TAKES = {"mhd": ("dims",), "misp": ("dims",), COMPONENTS: ("dims",)}
+"""Settings that methods take here."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +144,6 @@ def check_labels(
         What was given, by the name of the option: for texts, for methods that are fitted to labels,
         for components of pairs.
     """
-    check_choice("--method", method, CHOICES)
     if texts is None and (unused := _given(of_texts)):
         raise UsageError(f"--{unused} goes with --texts")
     if texts is not None and pairs is not None:
@@ -157,14 +177,13 @@ def _given(options: Mapping[str, object]) -> str:
 
 def check_numbers(
     tokens: str | None,
-    dims: int | None,
     limit: int | None,
     texts: TextsLike | None,
     method: str | None,
     *,
     drawn: bool,
 ) -> None:
-    """Refuse tokens, components and limits that what is fitted does not have.
+    """Refuse tokens and limits that what is fitted does not have.
 
     Parameters
     ----------
@@ -182,10 +201,6 @@ def check_numbers(
         raise UsageError(
             f"--tokens={tokens} is not for --method={method}; expected one of {', '.join(known)}"
         )
-    if dims is not None:
-        check_number("--dims", dims, 1)
-        if method not in (None, COMPONENTS, "mhd", "misp"):
-            raise UsageError(f"--dims is for --method={COMPONENTS}, mhd and misp, not {method}")
     if limit is not None:
         check_number("--limit", limit, 1 if texts is not None else 2)
         if texts is None and not drawn:

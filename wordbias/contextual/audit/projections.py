@@ -30,7 +30,7 @@ from wordbias.methods.leace import Erasure, fit_erasure
 from wordbias.methods.settings import METHODS as KINDS
 from wordbias.methods.transform import Projection, Step
 from wordbias.probes.representations import Representations
-from wordbias.settings import Configured, read_chain
+from wordbias.settings import Configured, only_method
 from wordbias.subspace import Subspace
 
 METHODS: Mapping[str, tuple[str, ...]] = {
@@ -78,15 +78,8 @@ class Method:
             return cls(SCRUB)
         if name not in FITS:
             return cls(_inside(text, layers))
-        found, takes = read_chain(text, KINDS), FITS[name][1]
-        for key in (key for one in found for key in one.settings if key not in takes):
-            raise UsageError(
-                f"--methods: {text}: {key!r} is no setting of {name} of a model, which takes "
-                f"{' and '.join(f'{one}=N' for one in takes) or 'no settings'}"
-            )
-        if len(found) > 1:
-            raise UsageError(f"--methods: {text}: one method of a model is enough")
-        return cls(name, found[0].settings)
+        takes = {one: fit[1] for one, fit in FITS.items()}
+        return cls(name, only_method(text, KINDS, takes).settings)
 
     @property
     def label(self) -> str:
