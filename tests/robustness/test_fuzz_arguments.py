@@ -32,14 +32,12 @@ _KNOWN: tuple[tuple[str, str, str, str], ...] = (
     # functions, parameters, values, and why the fault is left
     ("fine_tune", "train dev", "empty list, empty set, empty array", PAIRS),
     ("mab_study nli_train", "train dev test", "empty list, empty set, empty array", PAIRS),
-    ("mab_eval", "snli", "empty list, empty set, empty array", PAIRS),
     ("convert load", "source", "frame", FRAMES),
     ("bios", "data", "series", FRAMES),
     ("ceat", "stimuli", "frame", FRAMES),
     ("fine_tune", "output", "lone surrogate", UTF8),
     ("GenderPreserving", "checkpoint", "lone surrogate", UTF8),
     ("compare", "rows", "empty list", "says what to give, not which argument"),
-    ("likelihood", "data", "frame, series", "is called a frame, not by its argument"),
     ("train_vectors", "rate", "one of numpy", "diverges; the counts are kept for the next call"),
     ("push", "revision", "long text", "an address that is too long reads as a broken connection"),
 )

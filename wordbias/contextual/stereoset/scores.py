@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, floor
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,6 @@ from wordbias.statistics import SAMPLES, bootstrap, percentile_interval, resampl
 
 Float = NDArray[np.float64]
 Rounding = Literal["nearest", "down", "up"]
-ROUNDINGS: tuple[str, ...] = get_args(Rounding)
 SHARE = 0.1
 ALL = "all"
 SUBSETS = (ALL, *GENDERS)
