@@ -355,18 +355,18 @@ def test_classes_that_are_none_are_refused() -> None:
         ("y", {"method": "leace:dims=2"}, "found 'dims'; dims is for: misp, mhd"),
         (
             "y",
-            {"method": wb.INLP(per_class=9)},
+            {"methods": wb.INLP(per_class=9)},
             "'per-class' is not for this command, in which inlp takes rounds",
         ),
         (
             "y",
-            {"split": ["train"] * 300, "held_out": 0.3},
+            {"split_column": ["train"] * 300, "held_out": 0.3},
             "split_column= and held_out=: choose one",
         ),
-        ("y", {"split": ["train"] * 300}, "split_column=: no row is test"),
+        ("y", {"split_column": ["train"] * 300}, "split_column=: no row is test"),
         (
             "y",
-            {"split": ["left", "right"] * 150},
+            {"split_column": ["left", "right"] * 150},
             "split_column=: 'left' is not train, dev or test",
         ),
         ("y", {"also": "job"}, "also=.*job.*: neither a column"),
@@ -374,7 +374,7 @@ def test_classes_that_are_none_are_refused() -> None:
         ("y", {"texts": "t.tsv"}, "model=, texts= and labels= go together"),
         ("y", {"model": "m", "texts": "t.tsv"}, "give vectors, or model= and texts="),
         ("y", {"output": "clean.npy"}, "map those in memory with what is returned"),
-        ("y", {"method": wb.MHD(dims=7)}, "7 components cannot be fitted: the vectors have 6"),
+        ("y", {"methods": wb.MHD(dims=7)}, "7 components cannot be fitted: the vectors have 6"),
     ],
 )
 def test_bad_arguments_are_refused(labels: Any, given: Any, message: str) -> None:

@@ -247,15 +247,15 @@ def project(
     }
     components = {
         "one-sided": one_sided,
-        "unit": unit_length,
+        "unit-length": unit_length,
         "sent-debias": sent_debias is not None,
     }
 
     def check(method: str | None) -> None:
-        check_labels(texts, pairs, methods, of_texts, {"simultaneous": simultaneous}, components)
-        check_numbers(tokens, limit, texts, methods, drawn=sent_debias is not None)
-        if seed_lists is not None and methods not in (None, COMPONENTS):
-            raise UsageError(_REDRAWN.format(methods))
+        check_labels(texts, pairs, method, of_texts, {"simultaneous": simultaneous}, components)
+        check_numbers(tokens, limit, texts, method, drawn=sent_debias is not None)
+        if seed_lists is not None and method not in (None, COMPONENTS):
+            raise UsageError(_REDRAWN.format(method))
 
     chosen = None if methods is None else only_method(methods, KNOWN, TAKES)
     dims: int | None = None if chosen is None else chosen.settings.get("dims")
