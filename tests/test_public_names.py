@@ -442,7 +442,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
         nli=file("minilm-nli"),
         snli=file("snli_test.tsv.gz"),
         lists=file("lists/"),
-        share=0.5,
+        top=0.5,
         repair=False,
     ),
     "to_fairlearn": lambda file: _frame(),

@@ -200,7 +200,7 @@ def test_bad_input_is_one_line(data: Path, cli: Cli, tmp_path: Path) -> None:
     assert nothing.code == 2
     assert "nothing to measure: give --data, --pairs or --perplexity" in nothing.err
     for words, message in (
-        ((decoder, *crows, "--share", 0.5), "--share is for a model that is an encoder, and"),
+        ((decoder, *crows, "--top", 0.5), "--top is for a model that is an encoder, and"),
         ((tmp_path / "bert", *crows, "--max-length", 9), "--max-length is for a model that is a d"),
     ):
         done = cli("likelihood", *words)

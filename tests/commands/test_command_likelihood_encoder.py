@@ -150,7 +150,7 @@ def by_hand(name: str, repaired: bool) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_rows_are_what_single_pairs_give(cli: Cli, both: str, gsss: Path) -> None:
-    done = cli("likelihood", both, "--data", gsss, "--share", 0.5, "--format", "json")
+    done = cli("likelihood", both, "--data", gsss, "--top", 0.5, "--format", "json")
     assert done.code == 0
     report = json.loads(done.out)
     rows = {(row["measure"], row["version"], row["subset"]): row for row in report["rows"]}
@@ -377,8 +377,8 @@ def test_a_setting_that_changes_no_score_is_refused(
     [
         (["--adapter", "none.st"], 1, "none.st: cannot be read as an adapter: No such file"),
         (["--setting", "SENT-0"], 2, "--adapter and --setting go together"),
-        (["--share", "0"], 2, "0 is not in the range"),
-        (["--share", "nan"], 2, "'nan' is not a finite number"),
+        (["--top", "0"], 2, "0 is not in the range"),
+        (["--top", "nan"], 2, "'nan' is not a finite number"),
         (["--max-length", "9"], 2, "--max-length is for a model that is a decoder, and"),
         (["--no-bos"], 2, "is an encoder; leave it out"),
         (["--rounding", "up"], 2, "No such option"),

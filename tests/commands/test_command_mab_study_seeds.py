@@ -158,7 +158,7 @@ def _measures_are_those_of_each_file(cli: Run, files: Path, out: Path, rows: Any
 def test_files_and_a_mapping_of_vectors_are_the_same_study(files: Path, tmp_path: Path) -> None:
     given: dict[str, Any] = {
         "train": files / "pairs.tsv", "dev": files / "pairs.tsv", "epochs": 1,
-        "only": ["direct-bias"], "seeds": [0, 1],
+        "only": ["direct-bias"], "seed": [0, 1],
     }  # fmt: skip
     patterns = [files / "fixed.safetensors", files / "glove{seed}.safetensors"]
     one = mab_study(patterns, output=tmp_path / "files", **given)

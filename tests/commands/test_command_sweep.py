@@ -115,7 +115,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 def arguments(inputs: dict[str, Any], *more: Any) -> list[Any]:
     return [
         "sweep", inputs["nsp"], "--stereoset", inputs["gsss"], "--nli", inputs["nli"],
-        "--snli", inputs["snli"], "--lists", inputs["lists"], "--share", "0.5", *more,
+        "--snli", inputs["snli"], "--lists", inputs["lists"], "--top", "0.5", *more,
     ]  # fmt: skip
 
 
@@ -208,7 +208,7 @@ def test_a_setting_has_what_the_other_commands_measure(
         if (row["level"], row["settings (n11 c11 n12 c12 np)"]) == (level, " ".join(digits))
     )
     asked = ["--setting", setting, "--format", "json"]
-    common = [inputs["nsp"], "--data", inputs["gsss"], "--share", "0.5"]
+    common = [inputs["nsp"], "--data", inputs["gsss"], "--top", "0.5"]
     done = cli("likelihood", *common, "--adapter", adapters["nsp"], *asked)
     found = {
         one["measure"]: one["value"]

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 SMALL: dict[str, Any] = {
     "strategies": ["none"],
-    "seeds": [0],
+    "seed": [0],
     "frozen": True,
     "epochs": 2,
     "retrain_epochs": 2,

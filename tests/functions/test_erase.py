@@ -348,11 +348,11 @@ def test_classes_that_are_none_are_refused() -> None:
         (["f", "m"], {}, "labels=: 2 values for 300 rows"),
         (3, {}, "labels=: expected a column's name, a file or a value for each row"),
         (np.zeros((300, 2)), {}, r"got ndarray of shape \(300, 2\)"),
-        ("y", {"method": "ran"}, "method 'ran': expected one of leace, inlp, misp"),
+        ("y", {"methods": "ran"}, "method 'ran': expected one of leace, inlp, misp"),
         ("y", {"missing": "keep"}, "missing=: expected one of refuse, drop"),
         ("y", {"held_out": 0}, "held_out=: expected a number above 0 and at most 0.9"),
         ("y", {"held_out": 0.95}, "held_out=: expected a number above 0 and at most 0.9"),
-        ("y", {"method": "leace:dims=2"}, "found 'dims'; dims is for: misp, mhd"),
+        ("y", {"methods": "leace:dims=2"}, "found 'dims'; dims is for: misp, mhd"),
         (
             "y",
             {"methods": wb.INLP(per_class=9)},

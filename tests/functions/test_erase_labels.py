@@ -128,7 +128,7 @@ def test_a_row_has_the_same_fold_and_values_however_rows_are_sharded(
     x, y = rows(120, 6)
     people = np.arange(120) % 30
     for groups in (None, people):
-        given: dict[str, Any] = {"cross_fit": 4, "groups": groups}
+        given: dict[str, Any] = {"cross_fit": 4, "unit": groups}
         expected = wb.erase(x, y, **given).cross_fitted_
         written = []
         for name, jobs, parts in (("one", None, [x]), ("many", 2, np.split(x, [7, 50, 51]))):
@@ -173,7 +173,7 @@ def test_a_folder_is_not_resumed_with_other_folds(tmp_path: Path) -> None:
     wb.erase(tmp_path / "in", y, output=tmp_path / "out", cross_fit=4)
     again = wb.erase(tmp_path / "in", y, output=tmp_path / "out", cross_fit=4)
     assert "1 of them by an earlier call" in str(again.report)
-    for given in ({}, {"cross_fit": 5}, {"cross_fit": 4, "groups": np.arange(120) % 9}):
+    for given in ({}, {"cross_fit": 5}, {"cross_fit": 4, "unit": np.arange(120) % 9}):
         with pytest.raises(WordbiasError, match="holds shards that another method wrote"):
             wb.erase(tmp_path / "in", y, output=tmp_path / "out", **given)
 
@@ -285,7 +285,7 @@ def test_as_many_rows_of_each_class_are_fitted_on_within_each_task() -> None:
         ),
         ({"cross_fit": 101}, "cross_fit=: expected"),
         ({"cross_fit": 2, "model": "m", "texts": "t.tsv"}, "cross_fit= is for vectors"),
-        ({"groups": "person"}, "unit=.*person.*: neither a column"),
+        ({"unit": "person"}, "unit=.*person.*: neither a column"),
     ],
 )
 def test_bad_arguments_are_refused(given: dict[str, Any], message: str) -> None:

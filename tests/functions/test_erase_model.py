@@ -263,8 +263,8 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"labels": GENDER[:3]}, "labels=: 3 values for 120 rows"),
     ({"labels": ["f"] * 120}, "label needs two classes at least; all are 'f'"),
     ({"also": "sex"}, "also='sex': neither a column"),
-    ({"split": "sex"}, "split='sex': neither a column"),
-    ({"method": "magic"}, "method 'magic': expected one of leace"),
+    ({"split_column": "sex"}, "split='sex': neither a column"),
+    ({"methods": "magic"}, "method 'magic': expected one of leace"),
     ({"sts": {"a": ["x"], "b": ["y"]}}, "1 different second texts"),
 ]
 

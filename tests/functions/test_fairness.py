@@ -65,7 +65,7 @@ def test_arrays_lists_series_frames_and_files(
         "dropped": 0,
     }
     assert _rows(fairness(np.array(y), np.array(r), np.array(z), draws=20)) == expected
-    named = {"label": "y", "predicted": "r", "group": "z", "draws": 20}
+    named = {"labels": "y", "predicted": "r", "sensitive": "z", "draws": 20}
     assert _rows(fairness({"y": y, "r": r, "z": z}, **named)) == expected
     found = fairness(file, **named)
     assert _rows(found) == expected

@@ -73,7 +73,13 @@ def test_a_loaded_model_is_left_as_it_is(folder: Path, tmp_path: Path) -> None:
 
 def test_the_recipe_is_the_one_that_was_given(folder: Path, tmp_path: Path) -> None:
     pairs = folder / "pairs.tsv.gz"
-    given: dict[str, Any] = {"epochs": 1, "batch": 20, "rate": 0.01, "warmup": 0.25, "decay": 0.125}
+    given: dict[str, Any] = {
+        "epochs": 1,
+        "batch_size": 20,
+        "lr": 0.01,
+        "warmup": 0.25,
+        "weight_decay": 0.125,
+    }
     given |= {"every": 2, "seed": 3}
     made = {"task": "nli", "train": pairs, "dev": pairs, "head_only": True, "limit": 40, **given}
     with wb.config(precision="bfloat16"):

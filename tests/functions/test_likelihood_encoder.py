@@ -44,7 +44,7 @@ def values(report: Any) -> list[Any]:
 def test_the_rows_of_the_command_line(
     cli: Callable[..., Any], folder: Path, tmp_path: Path
 ) -> None:
-    report = likelihood(folder / "nsp", data=folder / "gsss.csv", share=0.5, output=tmp_path / "a")
+    report = likelihood(folder / "nsp", data=folder / "gsss.csv", top=0.5, output=tmp_path / "a")
     given = ("--data", folder / "gsss.csv", "--share", 0.5, "-o", tmp_path / "b")
     done = cli("likelihood", folder / "nsp", *given, "--format", "json")
     found = json.loads(done.out)
@@ -80,8 +80,8 @@ def test_mistakes_in_pythons_words(folder: Path, loaded: Any, tmp_path: Path) ->
         likelihood(loaded, data=data, setting="SENT-0")
     with pytest.raises(UsageError, match=r"rounding=: expected one of nearest, down, up"):
         likelihood(loaded, data=data, rounding="some")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match=r"share=: expected a number above 0 and at most 1"):
-        likelihood(loaded, data=data, share=0)
+    with pytest.raises(UsageError, match=r"top=: expected a number above 0 and at most 1"):
+        likelihood(loaded, data=data, top=0)
     with pytest.raises(WordbiasError, match=r"next_label='yes': .* has the labels"):
         likelihood(loaded, data=data, next_label="yes")
     with pytest.raises(UsageError, match=r"max_length= is for a model that is a decoder"):

@@ -24,7 +24,7 @@ PAIRS = [
     (LABELS[i % 3], "A man is eating an apple.", f"A {word} is eating.")
     for i, word in enumerate(("person", "dog", "man") * 4)
 ]
-CALL: dict[str, Any] = {"train": PAIRS, "dev": PAIRS, "epochs": 1, "seeds": [0]}
+CALL: dict[str, Any] = {"train": PAIRS, "dev": PAIRS, "epochs": 1, "seed": [0]}
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_correlations_of_two_embeddings_are_not_shown(
 def test_the_outcome_comes_first_and_its_tests_stand_for_themselves(tmp_path: Path) -> None:
     """A same embedding and random removals: two arms, so that Holm at most doubles their p."""
     sample = Embedding.sample()
-    given = {**CALL, "seeds": [0, 1], "null": 2, "only": ["direct-bias"], "outcome": "nouns"}
+    given = {**CALL, "seed": [0, 1], "null": 2, "only": ["direct-bias"], "outcome": "nouns"}
     report = mab_study([sample, sample.renamed("same")], **given, output=tmp_path / "study")
     own = [row for row in report.rows if row.details.get("outcome")]
     assert [(row.subject, row.measure) for row in own] == [
@@ -170,7 +170,7 @@ def test_a_stopped_study_has_as_many_models_of_each_embedding(
 
     monkeypatch.setattr("wordbias.nli.study.train_all", train_all)
     sample = Embedding.sample()
-    given: dict[str, Any] = {**CALL, "seeds": [1, 0], "null": 2, "output": tmp_path / "study"}
+    given: dict[str, Any] = {**CALL, "seed": [1, 0], "null": 2, "output": tmp_path / "study"}
     with pytest.raises(Interrupted):
         mab_study([sample, sample.renamed("same")], **given)
     arms = ["sample", "same", "sample.null-{}"]
@@ -186,7 +186,7 @@ def test_bad_arguments_are_refused(tmp_path: Path) -> None:
         ({"output": tmp_path / "file"}, "is a file; name a folder"),
         ({"recipe": "slow"}, "recipe 'slow': expected published or fast"),
         ({"only": ["beauty"]}, "measure 'beauty': expected one of midb"),
-        ({"sets": str(tmp_path / "none")}, "none"),
+        ({"benchmarks": str(tmp_path / "none")}, "none"),
         ({"embeddings": [sample, sample]}, "two embeddings have the same name"),
         ({"null": 0}, "null=: expected a whole number from 1 on, got 0"),
         ({"seed_lists": -1}, "seed_lists=: expected a whole number from 1 on, got -1"),
@@ -194,7 +194,7 @@ def test_bad_arguments_are_refused(tmp_path: Path) -> None:
         ({"outcome": ""}, "outcome=: is empty; give a value, or leave it out"),
         ({"outcome": "names", "set": "explicit"}, "expected one of nouns, pronouns, got 'names'"),
         ({"outcome": "verbs"}, "outcome=: expected one of nouns, pronouns, .*, got 'verbs'"),
-        ({"null": 2, "seeds": [0, 2, 4]}, "3 seeds would use 1 of 2 draws, as seed s takes draw s"),
+        ({"null": 2, "seed": [0, 2, 4]}, "3 seeds would use 1 of 2 draws, as seed s takes draw s"),
     ):
         given = {"embeddings": sample, "output": tmp_path / "study", **CALL, **more}
         with pytest.raises(WordbiasError, match=said):

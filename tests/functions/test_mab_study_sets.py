@@ -31,7 +31,7 @@ PAIRS = [
     for i, word in enumerate(("person", "dog", "man") * 4)
 ]
 CALL: dict[str, Any] = {
-    "train": PAIRS, "dev": PAIRS, "epochs": 1, "seeds": [0], "only": ["direct-bias"]
+    "train": PAIRS, "dev": PAIRS, "epochs": 1, "seed": [0], "only": ["direct-bias"]
 }  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from wordbias.functions.nli_train import nli_train
 from wordbias.nli.files import Model
 
 WORDS = [f"w{i}" for i in range(12)]
-QUICK: dict[str, Any] = {"epochs": 2, "hidden": 6, "batch": 16, "recipe": "fast"}
+QUICK: dict[str, Any] = {"epochs": 2, "hidden": 6, "batch_size": 16, "recipe": "fast"}
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_several_models_are_taken_by_other_functions(
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(pairs, columns=["gold_label", "sentence1", "sentence2"])
     both = [emb, emb.with_vectors(-emb.vectors, "other"), emb]
-    call = {"train": frame, "dev": frame, "test": pairs, "seeds": [1, 0, 1], **QUICK}
+    call = {"train": frame, "dev": frame, "test": pairs, "seed": [1, 0, 1], **QUICK}
     made = nli_train(both, output=str(tmp_path / "out"), **call)
     assert os.fspath(made) == str(tmp_path / "out")
     names = ["own.seed1", "own.seed0", "other.seed1", "other.seed0"]

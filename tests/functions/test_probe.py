@@ -21,7 +21,7 @@ from wordbias.results import Report
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 N = 300
-QUICK: dict[str, Any] = {"seeds": [0], "epochs": 3, "rate": 0.02, "fractions": [10, 50, 100]}
+QUICK: dict[str, Any] = {"seed": [0], "epochs": 3, "lr": 0.02, "fractions": [10, 50, 100]}
 TYPED = ("--seeds", 0, "--epochs", 3, "--rate", 0.02, "--fractions", "10,50,100")
 
 
@@ -57,7 +57,7 @@ def test_the_function_gives_what_the_command_gives(
     done = cli("probe", file, *given, *TYPED, "--format", "json")
     assert (done.code, done.err) == (0, "")
     typed = json.loads(done.out)
-    told = {"groups": "job", "types": "job", "dev": "split=dev"}
+    told = {"unit": "job", "types": "job", "dev": "split=dev"}
     found = [
         probe(reps, "gender", **told, **QUICK),
         probe(str(file), "gender", **told, **QUICK),
@@ -153,7 +153,7 @@ def test_the_picture_is_that_of_the_codes(reps: Representations, tmp_path: Path)
 
 
 def test_accuracy_on_a_given_split(reps: Representations) -> None:
-    given: dict[str, Any] = {"mdl": False, "seeds": 0, "epochs": 2}
+    given: dict[str, Any] = {"mdl": False, "seed": 0, "epochs": 2}
     split = reps.column("split").cells()
     assert rows(probe(reps, "gender", split=split, **given)) == rows(
         probe(reps, "gender", split="split", **given)
@@ -173,12 +173,12 @@ def test_accuracy_on_a_given_split(reps: Representations) -> None:
         ({"labels": [float("nan"), *"FM" * 149, "F"]}, "bios: 1 of 300 examples have no label"),
         ({"labels": np.zeros((N, 2))}, r"labels=: expected a value for each .* shape \(300, 2\)"),
         ({"labels": 3}, "labels=: expected a column's name, a file or a value for each example"),
-        ({"labels": "gender", "groups": ["a"]}, "unit=: 1 values for 300 vectors of bios"),
+        ({"labels": "gender", "unit": ["a"]}, "unit=: 1 values for 300 vectors of bios"),
         ({"labels": "gender", "dev": [0, 1]}, "dev=: expected COLUMN=VALUE, or true or false for"),
-        ({"labels": "gender", "seeds": []}, "seed=: expected one at least"),
+        ({"labels": "gender", "seed": []}, "seed=: expected one at least"),
         ({"labels": "gender", "probe": "tree"}, "probe 'tree': expected one of linear, mlp"),
         ({"labels": "gender", "epochs": 0}, "epochs=: expected a whole number from 1 on"),
-        ({"labels": "gender", "rate": 0}, "rate 0: expected a number above 0"),
+        ({"labels": "gender", "lr": 0}, "lr 0: expected a number above 0"),
         ({"labels": "gender", "fractions": [0.5]}, "fractions 0.5: expected at least two, rising"),
         ({"labels": "gender", "layers": [3]}, "bios: no layer 3; it holds 0, 6"),
     ],

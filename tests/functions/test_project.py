@@ -205,7 +205,7 @@ def test_mistakes_in_pythons_words(bert: Any, tokenizer: Any, tmp_path: Path) ->
             {"tokens": "all"},
             "not for methods=.components.; expected one of mean, word, cls, last",
         ),
-        ({"method": "components:dims=0"}, "dims: expected a whole number from 1 on, found '0'"),
+        ({"methods": "components:dims=0"}, "dims: expected a whole number from 1 on, found '0'"),
         ({"head": "none"}, "head= goes with the name of a model"),
     ):
         with pytest.raises(UsageError, match=said):

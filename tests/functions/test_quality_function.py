@@ -52,7 +52,7 @@ def test_objects_of_one_name_are_numbered(few: Embedding, sets: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"sets": ()}, 'run: wb.fetch("men", "simlex-999", "google-analogies")'),
+        ({"benchmarks": ()}, 'run: wb.fetch("men", "simlex-999", "google-analogies")'),
         ({"only": []}, "only=: expected names of sets"),
         ({"oov": "zero"}, "oov=: expected one of skip, mean, got 'zero'"),
         ({"embeddings": ["a.txt", "a.txt"]}, "given twice"),
@@ -60,7 +60,7 @@ def test_objects_of_one_name_are_numbered(few: Embedding, sets: Path) -> None:
 )
 def test_errors_name_arguments_of_python(sets: Path, given: dict[str, Any], said: str) -> None:
     with pytest.raises(WordbiasError) as error:
-        quality(**{"sets": sets, **given})
+        quality(**{"benchmarks": sets, **given})
     assert said in str(error.value)
 
 

@@ -46,7 +46,7 @@ def test_loaded_models_give_what_the_command_line_gives_for_folders(
         nli=inferring,
         snli=folder / "snli.tsv.gz",
         lists=folder / "lists",
-        share=0.5,
+        top=0.5,
         repair=False,
         output=tmp_path / "mine.csv",
     )
@@ -54,7 +54,7 @@ def test_loaded_models_give_what_the_command_line_gives_for_folders(
     assert not list(tmp_path.glob("*.part"))
     done = cli(
         "sweep", folder / "nsp", "--stereoset", folder / "gsss.csv", "--nli", folder / "nli",
-        "--snli", folder / "snli.tsv.gz", "--lists", folder / "lists", "--share", 0.5,
+        "--snli", folder / "snli.tsv.gz", "--lists", folder / "lists", "--top", 0.5,
         "--no-repair", "-o", tmp_path / "other.csv", "--format", "json",
     )  # fmt: skip
     found = json.loads(done.out)

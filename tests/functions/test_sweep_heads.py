@@ -44,7 +44,7 @@ def options(folder: Path, **more: Any) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def heads(folder: Path) -> Report:
     """Return the sweep of both heads, with two random removals of each."""
-    names = {"nli": folder / "nli-{seed}", "seeds": SEEDS, "null": DRAWS}
+    names = {"nli": folder / "nli-{seed}", "model_seeds": SEEDS, "null": DRAWS}
     return sweep(folder / "nsp-{seed}", **options(folder, **names, output=folder / "all.csv"))
 
 
@@ -101,7 +101,7 @@ def test_a_null_is_what_other_commands_measure_with_a_null_adapter(
         adapted: dict[str, Any] = {"setting": setting}
         strengths = [
             wb.likelihood(
-                nsp, data=folder / "gsss.csv", share=0.5, adapter=of_nsp.null(seed), **adapted
+                nsp, data=folder / "gsss.csv", top=0.5, adapter=of_nsp.null(seed), **adapted
             )
             for seed in drawn
         ]
@@ -150,7 +150,7 @@ def test_redraws_are_what_other_commands_measure_with_the_adapters_of_redraws(
         wb.project(folder / f"{kind}-0", output=tmp_path / f"{kind}.adapter", seed_lists=draws)
     for i in range(1, draws + 1):
         of_triples = wb.likelihood(
-            folder / "nsp-0", data=folder / "gsss.csv", share=0.5, setting="SENT-1",
+            folder / "nsp-0", data=folder / "gsss.csv", top=0.5, setting="SENT-1",
             adapter=tmp_path / f"nsp.lists{i}.adapter",
         )  # fmt: skip
         for measure in ("strength", "distance"):
@@ -190,7 +190,7 @@ def test_settings_chosen_in_another_sweep_are_compared(
     best.write_text("\n".join(kept) + "\n")
     done = cli(
         "sweep", folder / "nsp-0", "--stereoset", folder / "gsss.csv", "--nli", folder / "nli-0",
-        "--snli", folder / "snli.tsv.gz", "--lists", folder / "lists", "--share", 0.5,
+        "--snli", folder / "snli.tsv.gz", "--lists", folder / "lists", "--top", 0.5,
         "--no-repair", "--best", best, "--null", 1, "--seed", 3,
     )  # fmt: skip
     assert done.code == 0, done.err
@@ -213,7 +213,7 @@ def test_what_cannot_be_compared(folder: Path, tmp_path: Path) -> None:
         sweep(folder / "nsp-{seed}", **given, model_seeds=(0, 7))
     with pytest.raises(UsageError, match="model_seeds=: expected one at least"):
         sweep(folder / "nsp-{seed}", **given, model_seeds=())
-    for option in ({"null": 1}, {"best": "a.csv"}, {"seeds": 1}, {"sequential_fit": True}):
+    for option in ({"null": 1}, {"best": "a.csv"}, {"model_seeds": 1}, {"sequential_fit": True}):
         with pytest.raises(UsageError, match=f"{next(iter(option))}=.* needs the models; table="):
             sweep(table="t.csv", **option)
     (tmp_path / "dev.csv").write_text(
@@ -245,7 +245,7 @@ def test_subspaces_fitted_otherwise_are_those_that_are_removed(folder: Path) -> 
     for setting in ("L12-010", "attn-01101"):
         (swept,) = values(report, "strength", setting=setting)
         measured = wb.likelihood(
-            (model, tokenizer), data=folder / "gsss.csv", share=0.5,
+            (model, tokenizer), data=folder / "gsss.csv", top=0.5,
             adapter=own[setting], setting=setting,
         )  # fmt: skip
         (expected,) = [
@@ -263,7 +263,7 @@ def test_random_removals_are_resumed(
     from wordbias.errors import Interrupted
 
     real, output = Forward.__call__, tmp_path / "all.csv"
-    names = {"nli": folder / "nli-{seed}", "seeds": SEEDS, "null": DRAWS, "output": output}
+    names = {"nli": folder / "nli-{seed}", "model_seeds": SEEDS, "null": DRAWS, "output": output}
     asked = options(folder, **names)
 
     def stop(forward: Forward, inputs: Any) -> Any:

@@ -24,7 +24,7 @@ from wordbias.functions.train_vectors import _pairs
 from wordbias.glove.objectives import GloVe, Recipe
 from wordbias.text_files import parse_size
 
-QUICK: dict[str, Any] = {"dim": 8, "epochs": 2}
+QUICK: dict[str, Any] = {"vector_size": 8, "epochs": 2}
 GN_GLOVE: dict[str, Any] = {**QUICK, "objective": "gn-glove"}
 
 
@@ -222,7 +222,7 @@ def test_a_training_that_diverges_leaves_no_checkpoint(
     assert "diverged in epoch 2" in done.err
     assert "a smaller --batch, or lower --lambda-d and --lambda-e" in done.err
     assert not (tmp_path / "o.txt.checkpoint").exists()
-    assert cli(*call, "--rate", "0.01").code == 0
+    assert cli(*call, "--lr", "0.01").code == 0
 
 
 def test_a_training_does_not_resume_on_counts_in_another_order(
@@ -343,7 +343,7 @@ def test_an_interrupted_call_resumes(
     assert not (tmp_path / "made.txt").exists()
     left = {"made.txt.checkpoint", "made.txt.counts", "made.txt.log.jsonl"}
     assert left <= names(tmp_path)
-    other = cli(*call, tmp_path / "made.txt", "--rate", "0.1")
+    other = cli(*call, tmp_path / "made.txt", "--lr", "0.1")
     assert other.code == 1
     assert "is of another training: its rate is 0.05, not 0.1" in other.err
     assert cli(*call, tmp_path / "made.txt").code == 0
@@ -356,7 +356,7 @@ def test_an_interrupted_call_resumes(
     [
         ({"lambda_d": "1"}, "--lambda-d is for --objective gn-glove", 2),
         ({"as_published": True}, "--as-published is for --objective gn-glove", 2),
-        ({"objective": "gn-glove", "dim": "1"}, "--dim: expected 2 or more", 2),
+        ({"objective": "gn-glove", "vector_size": "1"}, "--vector-size: expected 2 or more", 2),
         ({"objective": "gn-glove", "groups": "age", "lists": "x"}, "give one", 2),
         ({"objective": "gn-glove", "as_published": True, "distance": "l2"}, "l1 only", 2),
         ({"objective": "gn-glove", "as_published": True}, "wordbias fetch gn-glove-lists", 1),
@@ -365,16 +365,24 @@ def test_an_interrupted_call_resumes(
         ({"objective": "skip-gram"}, "'skip-gram' is not one of 'glove', 'gn-glove'", 2),
         ({"memory": "much"}, "--memory: 'much': expected a size with its unit", 1),
         ({"memory": "9000000TB"}, "--memory: 9,000,000,000,000,000,000 bytes are more than", 1),
-        ({"dim": "2000000000000"}, "--dim: there is not enough memory to train 71 words", 1),
-        ({"dim": "1" + "0" * 17}, "--dim: there is not enough memory to train 71 words", 1),
+        (
+            {"vector_size": "2000000000000"},
+            "--vector-size: there is not enough memory to train 71 words",
+            1,
+        ),
+        (
+            {"vector_size": "1" + "0" * 17},
+            "--vector-size: there is not enough memory to train 71 words",
+            1,
+        ),
         ({"window": "1" + "0" * 17}, "give a smaller --window, a higher", 1),
         ({"memory": "9" * 400 + "GB"}, "expected a size of at most 9223372TB", 1),
         ({"min_count": "100000"}, "lower --min-count", 1),
-        ({"rate": "0"}, "--rate", 2),
+        ({"lr": "0"}, "--lr", 2),
         ({"alpha": "2"}, "--alpha", 2),
-        ({"dim": "1"}, "o.txt: GloVe text has no header and cannot tell one dimension", 1),
+        ({"vector_size": "1"}, "o.txt: GloVe text has no header and cannot tell one dimension", 1),
         ({"device": "abacus"}, "device 'abacus': torch cannot compute there", 1),
-        ({"rate": "1e30"}, "training diverged", 1),
+        ({"lr": "1e30"}, "training diverged", 1),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_one_line(

@@ -182,7 +182,7 @@ PAIRS = [
     for i, word in enumerate(("person", "dog", "man") * 4)
 ]
 CALL: dict[str, Any] = {
-    "train": PAIRS, "dev": PAIRS, "epochs": 3, "seeds": [0, 1],
+    "train": PAIRS, "dev": PAIRS, "epochs": 3, "seed": [0, 1],
     "only": ["direct-bias"], "set": "explicit",
 }  # fmt: skip
 

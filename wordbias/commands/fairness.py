@@ -20,7 +20,7 @@ command: click.Command = shell(
     option("distance", type=click.Choice(DISTANCES[:2])),
     option("costs", metavar="FILE"),
     option("draws", type=click.IntRange(0)),
-    first=("label",),
+    first=("labels",),
     examples="""
         wordbias fairness predictions.csv --labels y --predicted r --sensitive z
         wordbias fairness predictions.jsonl --values F,M --train train.jsonl --by-class

@@ -16,7 +16,7 @@ command: click.Command = shell(
     option("pairs", metavar="FILE"),
     option("perplexity", metavar="TEXT"),
     *ADAPTER,
-    option("share", type=FiniteRange(0, 1, min_open=True)),
+    option("top", type=FiniteRange(0, 1, min_open=True)),
     option("max_length", type=COUNT),
     option("output", "-o", "--output", metavar="CSV"),
     python_only=("rounding", "absolute", "next_label"),

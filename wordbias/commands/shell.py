@@ -22,6 +22,7 @@ from click.core import ParameterSource
 
 from wordbias.calls import typed
 from wordbias.commands.types import COUNT, SEED, SIZE, ParamType
+from wordbias.commands.words import GROUPS, OUTPUT, WORDS
 from wordbias.configuration import BACKENDS, EVERYWHERE, PRECISIONS, config
 from wordbias.docstrings import docstring_of
 from wordbias.errors import UsageError, WordbiasError, printable, shortened
@@ -110,6 +111,18 @@ class Command(click.Command):
             if name in self.methods:
                 return method_help(name, self.methods, self.takes)
         return super().get_help(ctx)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the options in the groups of `wordbias.commands.words`."""
+        rows: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
+        for one in self.get_params(ctx):
+            record = one.get_help_record(ctx) if isinstance(one, click.Option) else None
+            if record is not None:
+                rows[WORDS[str(one.name)][0] if one.name in WORDS else OUTPUT].append(record)
+        for group, some in rows.items():
+            if some:
+                with formatter.section(group):
+                    formatter.write_dl(some)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Name the common options."""

@@ -18,7 +18,7 @@ command: click.Command = shell(
     option("table", metavar="CSV"),
     *FITTING,
     option("label_order", type=NAMES),
-    option("share", type=FiniteRange(0, 1, min_open=True)),
+    option("top", type=FiniteRange(0, 1, min_open=True)),
     option("drop", type=FiniteRange(0, 1)),
     option("null", type=COUNT, metavar="K"),
     option("seed_lists", type=COUNT, metavar="N"),

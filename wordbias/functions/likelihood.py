@@ -42,7 +42,7 @@ def likelihood(
     setting: str | Sequence[str] = (),
     force: bool = False,
     as_published: bool = False,
-    share: float = SHARE,
+    top: float = SHARE,
     rounding: Rounding = "nearest",
     absolute: bool = False,
     next_label: str | None = None,
@@ -97,7 +97,7 @@ def likelihood(
         fillers of blanks as its authors do: of an encoder by the mean probability of the first word
         without punctuation, tokenised separately; of a decoder with the BOS token before the first
         token only.
-    share : float
+    top : float
         Share of the triples of enhanced StereoSet, the most extreme ones, of which S and D are
         means.
     rounding : str
@@ -152,7 +152,7 @@ def likelihood(
     )
     if not given and pairs is None and perplexity is None:
         raise UsageError("nothing to measure: give --data, --pairs or --perplexity")
-    check_number("--share", share, 0, 1, above=True)
+    check_number("--top", top, 0, 1, above=True)
     if max_length is not None:
         check_number("--max-length", max_length, 2)
     target = path_of(output)
@@ -163,7 +163,7 @@ def likelihood(
         for path in [None, *map(path_of, given)]:
             refuse_same({"-o": target}, {**read, "--data": path})
     fitted, names = open_adapter(adapter, setting, force=force)
-    settings = Settings(share, rounding, absolute, as_published, seed)
+    settings = Settings(top, rounding, absolute, as_published, seed)
     paths = [path_of(one) for one in given]
     sets = [
         load_text_set(one if path is None else located(path), as_published=as_published)

@@ -86,7 +86,7 @@ def sweep(
     groups: GroupsLike | None = None,
     next_label: str | None = None,
     label_order: Sequence[str] | None = None,
-    share: float = SHARE,
+    top: float = SHARE,
     rounding: Rounding = "nearest",
     repair: bool = True,
     parity: Parity = "mean",
@@ -150,7 +150,7 @@ def sweep(
         Name of the output of ``model`` that means: is next. By default its config says it.
     label_order : sequence of str, optional
         Order of the NLI model's outputs, neutral,entailment,contradiction, if it does not say.
-    share : float
+    top : float
         Share of the triples, the most extreme ones, of which S and D are means.
     rounding : str
         Rounding of that share to a number of triples: nearest, down or up.
@@ -229,7 +229,7 @@ def sweep(
         )
     check_choice("--tokens", tokens, TOKENS)
     check_number("--limit", limit, 2)
-    check_number("--share", share, 0, 1, above=True)
+    check_number("--top", top, 0, 1, above=True)
     check_number("--drop", drop, 0, 1)
     target, figure = path_of(output), path_of(plot)
     read: dict[str, object] = {"--stereoset": stereoset, "--snli": snli, "--table": table}
@@ -265,7 +265,7 @@ def sweep(
                 f"the occupations and {pairs_name(snli)}."
             )
             heading += f" Means over {how_many(len(order), 'head')}." * (len(order) > 1)
-            extremes(len(gsss.triples), share, rounding)
+            extremes(len(gsss.triples), top, rounding)
             chosen = _best_of(best, drop, relative)
             words = None if lists is None else located(os.fspath(lists))
             versions = {"original": gsss} | (
@@ -275,7 +275,7 @@ def sweep(
                 versions,
                 build("parity", Templates.load(words), as_published=as_published),
                 load_inferences(open_pairs(snli)),
-                Settings(share, rounding, seed=seed),
+                Settings(top, rounding, seed=seed),
                 parity,
                 Viability(None, drop, relative),
             )

@@ -87,7 +87,7 @@ class Recipe:
                 f"{self.epochs} epochs in batches of {self.batch}: expected at least 1 of each"
             )
         if not 0 < self.rate <= 1:
-            raise WordbiasError(f"rate {self.rate}: expected a number above 0 and at most 1")
+            raise WordbiasError(f"lr {self.rate}: expected a number above 0 and at most 1")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as a dictionary."""
