@@ -33,9 +33,7 @@ command: click.Command = shell(
     option("after", multiple=True, metavar="FILE", callback=_unless_none),
     option("skip", type=NAMES),
     option("export", metavar="DIR"),
-    option(
-        "stereoset", "--stereoset", "--data", multiple=True, metavar="PATH", callback=_unless_none
-    ),
+    option("stereoset", multiple=True, metavar="PATH", callback=_unless_none),
     option("snli", metavar="FILE"),
     option("words", type=NAMES),
     option("benchmarks", multiple=True),
