@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,11 +19,19 @@ from wordbias.formats.static_models import refuse_loaded_static
 from wordbias.functions.inputs import path_of
 from wordbias.functions.report import FORMATS as PAGE_FORMATS
 from wordbias.functions.report import Page, check_output
+from wordbias.model_folder import MODULES
 from wordbias.pretrained import LoadedModel, ModelLike, name_of
 from wordbias.pretrained.peft import check_no_adapter
 from wordbias.probes.sentence_transformers import is_sentence_transformer
-from wordbias.resources import catalogue, located
+from wordbias.resources import located
 from wordbias.resources.hub import is_address
+from wordbias.resources.models import (
+    CONFIG,
+    could_be_model,
+    hub_name,
+    may_be_on_hub,
+    model_folder,
+)
 from wordbias.results import Row
 
 if TYPE_CHECKING:
@@ -41,8 +48,6 @@ ONLY_MODELS = ("export", "stereoset", "snli", "device")
 """Arguments of `wordbias.audit` that are for models only."""
 _SHARED = ("embeddings", "output", "skip", "methods", "seed")
 """Arguments that are for vectors and for models."""
-_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+|[\w.]+(-[\w.]+)+")
-_FILE_SUFFIX = re.compile(r"\.[A-Za-z]\w*$")
 
 
 def model_among(sources: object) -> ModelLike | None:
@@ -80,39 +85,18 @@ def _is_model(source: object) -> bool:
         one = cast("Sequence[object]", source)[0] if pair else source
         inner = getattr(one, "model", None)  # of a pipeline
         return is_sentence_transformer(one) or hasattr(one, "config") or hasattr(inner, "config")
-    name = located(name) if is_address(name) else name
-    if os.path.exists(name):
-        check_no_adapter(Path(name))
-        files = ("config.json", "modules.json")
-        if is_static_model(name):
-            return False
-        return os.path.isdir(name) and any((Path(name) / file).is_file() for file in files)
-    if name in catalogue() or _FILE_SUFFIX.search(name) or not _HUB_NAME.fullmatch(name):
+    if not os.path.exists(name) and not is_address(name) and not could_be_model(name):
         return False
-    found = _on_hub(name)
-    if not found and "/" in name and not Path(name).parent.exists():
+    folder = model_folder(name, or_vectors=True)
+    check_no_adapter(Path(folder))
+    if not is_static_model(folder):
+        return any((Path(folder) / file).is_file() for file in (CONFIG, MODULES))
+    if may_be_on_hub(name) and not is_address(name):
         raise WordbiasError(
-            f"{name}: there is no such file, and no model of this name in the cache of the hub or "
-            "to be had from it; check the name, or give a model's folder"
+            f"{name}: is a static model on the hub, whose tokens are word vectors; give its "
+            f"address: hf://{hub_name(folder)}"
         )
-    return found
-
-
-def _on_hub(name: str) -> bool:
-    """Return whether the cache of the hub, or else the hub, has a model of this name."""
-    try:
-        import huggingface_hub as hub
-    except ImportError:
-        return False
-    from wordbias.pretrained.loading import check_hub
-
-    try:
-        if isinstance(hub.try_to_load_from_cache(name, "config.json"), str):
-            return True
-        check_hub(name)
-    except (ValueError, WordbiasError):
-        return False
-    return True
+    return False
 
 
 def refuse_options_of_models() -> None:

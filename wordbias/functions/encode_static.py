@@ -21,7 +21,7 @@ from wordbias.probes.representations import (
 )
 from wordbias.probes.static_texts import StaticEncoder
 from wordbias.probes.texts import Texts
-from wordbias.resources.hub import fetched
+from wordbias.resources.models import model_folder
 from wordbias.results import Row
 
 _OF_ENCODERS = (
@@ -54,7 +54,7 @@ def static_folder(model: ModelLike) -> str | None:
     """
     refuse_loaded_static(model)
     folder = path_of(model)
-    if folder is None or not is_static_model(fetched(folder)):
+    if folder is None or not is_static_model(model_folder(folder)):
         return None
     for name in _OF_ENCODERS:
         if is_given(name):
@@ -76,7 +76,7 @@ def encode_static(
         If a text has no known token, unless it is to be dropped, or the file is there and is of
         something else.
     """
-    encoder = StaticEncoder.load(fetched(folder), max_length)
+    encoder = StaticEncoder.load(model_folder(folder), max_length)
     start = time.perf_counter()
     tokens, truncated = encoder.tokenise(texts.texts)
     lost = {

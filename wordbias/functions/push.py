@@ -36,9 +36,9 @@ from wordbias.resources.hub import (
     Address,
     is_address,
     library,
-    model_on_hub,
     publish,
 )
+from wordbias.resources.models import model_on_hub
 from wordbias.results import LIMITS, NO_PROOF, Report, Row, number
 from wordbias.rows import Found, given
 

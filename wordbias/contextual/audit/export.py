@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import replace
+from pathlib import Path
 
 from wordbias.contextual.adapters import Adapter, Fingerprint
 from wordbias.contextual.audit.projections import Fitted
@@ -25,8 +26,9 @@ from wordbias.formats.files import new_folder
 from wordbias.methods.leace import Erasure
 from wordbias.pretrained import LoadedModel, ModelLike, in_folder
 from wordbias.probes.encoder import Encoder
-from wordbias.probes.sentence_folder import modules_of, source_folder, write_modules
-from wordbias.resources.hub import ADAPTER_FILE, may_be_on_hub
+from wordbias.probes.sentence_folder import modules_of, write_modules
+from wordbias.resources.hub import ADAPTER_FILE
+from wordbias.resources.models import may_be_on_hub
 
 _BEHIND_POOLING = 2
 """Number of modules before the projection: the transformer and its pooling."""
@@ -77,7 +79,7 @@ def export_with_step(
         )
     width = encoder.dim * len(encoder.sentence.pooling)
     with in_folder(source) as name, new_folder(folder) as part:
-        write_modules(source_folder(name), part, modules_of((step,), width), _BEHIND_POOLING)
+        write_modules(Path(name), part, modules_of((step,), width), _BEHIND_POOLING)
         note = {"method": label}
         if may_be_on_hub(encoder.name):
             note["model"] = encoder.name
