@@ -54,14 +54,14 @@ KeyedVectors.load(sys.argv[1], mmap="r")["she"]
 """
 OUR_START = """
 import sys
-from wordbias import Embedding
-Embedding.load(sys.argv[1])["she"]
+import wordbias as wb
+wb.load(sys.argv[1])["she"]
 """
 IN_MEMORY = """
 import sys, time
-from wordbias import Embedding
+import wordbias as wb
 from wordbias.methods import misp, transform_rows
-embedding = Embedding.load(sys.argv[1])
+embedding = wb.load(sys.argv[1])
 fitted = misp.fit(embedding)
 vectors = embedding.vectors.copy()
 transform_rows(fitted, vectors)

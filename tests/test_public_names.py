@@ -31,7 +31,7 @@ NAMES = tuple(name for name in wb.__all__ if name != "__version__")
 FUNCTIONS = tuple(name for name in NAMES if inspect.isroutine(getattr(wb, name)))
 CLASSES = tuple(name for name in NAMES if name not in FUNCTIONS)
 ESTIMATORS = tuple(name for name in CLASSES if hasattr(getattr(wb, name), "transform"))
-NO_COMMANDS = {"from_fairlearn", "load", "load_method", "set_config", "to_fairlearn"}
+NO_COMMANDS = {"from_fairlearn", "load", "set_config", "to_fairlearn"}
 """Functions that take or return what only Python has."""
 COMMANDS = {name: name.replace("-", "_") for section in SECTIONS.values() for name in section}
 
@@ -121,19 +121,19 @@ def test_every_public_name_is_there_and_its_help_begins_with_its_docstring() -> 
 
 
 OFFERED = {
-    "Embedding": "dim from_gensim index info load most_similar name push_to_hub renamed report rows"
+    "Embedding": "dim from_gensim index info most_similar name push_to_hub renamed report rows"
     " sample save subset take to_gensim vectors with_report with_vectors words",
     "Report": "arguments closing command heading inputs notes page picture plot render rows save"
     " seed tables to_dict to_frame write",
     "Row": "details measure samples subject to_dict value",
     "Subspace": "basis coordinates dims from_direction from_groups from_means from_pairs from_sets"
-    " like load remove save weights with_weights",
+    " like remove save weights with_weights",
     "Attribute": "direction equalise first_names grammatical_gender groups load members name of"
     " pairs source specific subjects unlisted",
     "Query": "about attributes candidates find name names pairs source targets",
     "Representations": "about column columns dim layer layers name place report save vectors",
     "Moments": "classes counts covariance dim mean means n noise of of_batch of_codes unit within",
-    "Adapter": "check chosen facts fingerprint fold intervention interventions load null on"
+    "Adapter": "check chosen facts fingerprint fold intervention interventions null on"
     " push_to_hub report save sent_debias setting settings sites steps subspaces",
 }
 """What Tab offers on an object of each type."""
@@ -292,11 +292,6 @@ def _on_words(name: str, **given: Any) -> Callable[[File], Any]:
     return lambda file: getattr(wb, name)(**given).fit(stand_ins.small())
 
 
-def _load_method(file: File) -> Any:
-    wb.MHD(dims=1).fit(stand_ins.small()).save("mhd.safetensors")
-    return wb.load_method("mhd.safetensors")
-
-
 def _pushed(file: File) -> Any:
     with hub_server.serving() as hub, pytest.MonkeyPatch.context() as patch:
         hub_server.point(patch, hub.url, Path("hub"))
@@ -392,7 +387,6 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     "from_fairlearn": lambda file: wb.from_fairlearn(_frame()),
     "lists": lambda file: wb.lists(),
     "load": lambda file: wb.load(file("vectors.bin")),
-    "load_method": _load_method,
     "set_config": lambda file: wb.set_config(quiet=False),
     "mab_build": lambda file: wb.mab_build(lists=file("lists/"), output="sets"),
     "mab_eval": lambda file: wb.mab_eval(predictions=file("mine.csv"), set="explicit", draws=50),
@@ -479,7 +473,7 @@ def test_a_call_gives_what_the_signature_says(
     made = CALLS[name](file)
     if name in CLASSES:
         assert isinstance(made, getattr(wb, name))
-    elif name != "load_method":
+    elif name != "load":
         said = str(inspect.signature(getattr(wb, name)).return_annotation)
         assert type(made).__name__ in re.findall(r"\w+", said)
     report = made if isinstance(made, wb.Report) else getattr(made, "report", None)

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from wordbias.estimators import Hard as Hard
     from wordbias.estimators import MultiHard as MultiHard
     from wordbias.estimators import OSCaR as OSCaR
-    from wordbias.estimators import load_method as load_method
     from wordbias.functions.apply import apply as apply
     from wordbias.functions.audit import audit as audit
     from wordbias.functions.bios import bios as bios
@@ -121,7 +120,6 @@ __all__ = [
     "likelihood",
     "lists",
     "load",
-    "load_method",
     "mab_build",
     "mab_eval",
     "mab_study",
@@ -156,7 +154,6 @@ _HOME = {
     "Subspace": "wordbias.subspace",
     "WordbiasError": "wordbias.errors",
     "from_fairlearn": "wordbias.functions.fairlearn",
-    "load_method": "wordbias.estimators",
     "to_fairlearn": "wordbias.functions.fairlearn",
 }
 for _name in (name for name in __all__ if name not in {*_HOME, "__version__"}):

@@ -58,7 +58,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("attribute", TWO)
 def test_every_family_of_measures_measures_it(small: Path, attribute: str, family: str) -> None:
-    emb = Embedding.load(small, cache=False)
+    emb = wb.load(small, cache=False)
     (panel,) = make_panels([emb], None, Attribute.load(attribute), recipe="means")
     rows = [row.to_dict() for row in FAMILIES[family](panel)]
     lacking = {"direct-bias", "direct-bias-pca"} if attribute.startswith("ethnicity") else set()

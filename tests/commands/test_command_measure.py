@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import wordbias as wb
 from wordbias import Attribute, Embedding
 from wordbias.devices import blas_threads
 from wordbias.measures import direct_bias, midb
@@ -173,7 +174,7 @@ def test_the_values_are_those_of_the_functions(rows: Run, file: Path, vocab: Pat
     got = {
         row["measure"]: row for row in rows(file, "--vocab", vocab, "--only", "midb,direct-bias")
     }
-    emb, gender = Embedding.load(file, cache=False), Attribute.load()
+    emb, gender = wb.load(file, cache=False), Attribute.load()
     x = emb.take(WORDS)
     groups = [emb.take([word.lower() for word in group]) for group in gender.members]
     raw = midb(x, Subspace.from_groups(*groups, 4))

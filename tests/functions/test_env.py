@@ -22,7 +22,8 @@ import pytest
 import scipy
 import sklearn
 
-from wordbias import Embedding, Report, WordbiasError, __version__
+import wordbias as wb
+from wordbias import Report, WordbiasError, __version__
 from wordbias.functions import env as module
 from wordbias.functions.env import ALWAYS, EXTRAS, env
 
@@ -99,7 +100,7 @@ def test_the_cache_is_that_of_the_next_call(tmp_path: Path, cache_folder: Path) 
     (row,) = env()["cached-bytes"]
     assert (row.value, row.details) == (0, {"path": str(cache_folder), "entries": 0})
     (tmp_path / "a.txt").write_text("she 1 0\nhe 0 1\n")
-    Embedding.load(tmp_path / "a.txt")
+    wb.load(tmp_path / "a.txt")
     (row,) = env()["cached-bytes"]
     (entry,) = cache_folder.glob("*.safetensors")
     assert (row.value, row.details["entries"]) == (entry.stat().st_size, 1)

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from wordbias.calls import note, public
-from wordbias.contextual.adapters import Adapter
+from wordbias.contextual.adapters import Adapter, read_adapter
 from wordbias.contextual.folding import NOTE
 from wordbias.embedding import Embedding
 from wordbias.errors import UsageError, WordbiasError
@@ -108,7 +108,7 @@ def push(
     >>> import wordbias as wb
     >>> leace = wb.LEACE().fit(wb.load())
     >>> wb.push(leace, "me/gender-leace")  # doctest: +SKIP
-    >>> wb.load_method("hf://me/gender-leace")  # doctest: +SKIP
+    >>> wb.load("hf://me/gender-leace")  # doctest: +SKIP
     """
     place = _place(repo, revision)
     rows, inputs = _results(getattr(source, "report", None) if report is None else report)
@@ -390,7 +390,7 @@ def _file_card(path: Path) -> tuple[str, Card]:
         if TRANSFORM in kinds:
             return METHOD_FILE, _method_card(path)
         if ADAPTER in kinds or ADAPTER_OF_LABELS in kinds:
-            return ADAPTER_FILE, _adapter_card(Adapter.load(path))
+            return ADAPTER_FILE, _adapter_card(read_adapter(path))
         if REPRESENTATIONS in kinds:
             return path.name, _rows_card(path)
         if not tensors.keys() >= {"vectors", "words"}:
@@ -417,7 +417,7 @@ def _method_card(path: Path) -> Card:
         [
             "import wordbias as wb",
             "",
-            'method = wb.load_method("ADDRESS")',
+            'method = wb.load("ADDRESS")',
             f"clean = method.transform(vectors)  # an embedding, or rows of {origin.dim} values",
         ],
         [
@@ -455,7 +455,7 @@ def _adapter_card(adapter: Adapter) -> Card:
         [
             "import wordbias as wb",
             "",
-            'adapter = wb.Adapter.load("ADDRESS")',
+            'adapter = wb.load("ADDRESS")',
             "with adapter.on(model):",
             "    outputs = model(**inputs)",
         ],

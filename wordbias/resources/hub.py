@@ -61,7 +61,8 @@ class NotOnHub(WordbiasError):
 
     def __init__(self, message: str, reason: str, asked: bool) -> None:
         super().__init__(message)
-        self.reason, self.asked = reason, asked
+        self.reason: str = reason
+        self.asked: bool = asked
 
 
 @dataclass(frozen=True)
