@@ -362,7 +362,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     ),
     "cache": lambda file: wb.cache(),
     "ceat": lambda file: wb.ceat(
-        file("roberta-base"), sentences=file("sentences.txt.gz"), stimuli="6", draws=100
+        file("roberta-base"), sentences=file("sentences.txt.gz"), query="6", draws=100
     ),
     "compare": lambda file: wb.compare(
         wb.Report("measure", rows=[wb.Row(f"{i}", m, i * k) for i in range(4) for m, k in _PAIR])

@@ -25,7 +25,7 @@ HUGE = 10**400
         ("misp", "--attribute"),
         ("measure", "--attribute"),
         ("mab-build", "-o", "out.csv", "--attribute"),
-        ("weat", "--queries"),
+        ("weat", "--query"),
     ],
     ids=lambda call: " ".join(call),
 )

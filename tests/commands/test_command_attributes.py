@@ -164,7 +164,7 @@ def test_weat_without_holm_says_that_p_is_not_corrected(cli: Run) -> None:
 def test_weat_takes_a_choice_and_sets_of_a_file(cli: Run, tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text('[sets]\nwork = ["job", "office"]\nhome = ["kitchen", "garden"]\n')
-    arguments = ["--groups", "ethnicity:asian,white", "--queries", file]
+    arguments = ["--groups", "ethnicity:asian,white", "--query", file]
     done = cli("weat", *arguments, "--attributes", "work,home", "--format", "json")
     (row,) = _rows(done.out)
     assert row["set"] == "asian/white"

@@ -188,7 +188,7 @@ def test_a_gated_model_says_so(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> Non
         ("project", "MODEL", "-o", "out.safetensors"),
         ("stereoset", "MODEL", "--data", "DATA"),
         ("likelihood", "MODEL", "--perplexity", "TEXTS"),
-        ("ceat", "MODEL", "--sentences", "TEXTS", "--stimuli", "QUERY"),
+        ("ceat", "MODEL", "--sentences", "TEXTS", "--query", "QUERY"),
         ("sweep", "MODEL", "--nli", "x/y", "--stereoset", "DATA", "--snli", "SNLI"),
         ("fine-tune", "MODEL", "--task", "nsp", "--train", "DATA", "--dev", "DATA", "-o", "out"),
         ("nli-fairness", "MODEL"),

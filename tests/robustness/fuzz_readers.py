@@ -224,7 +224,7 @@ classifier = folder(call("nli.hugging_face:Classifier.load", device="cpu"))
 encoder = folder(call("probes.encoder:Encoder.load", device="cpu"))
 
 
-stimuli: Any = call("probes.ceat.sentences:choose_stimuli")
+stimuli: Any = call("wordlists.queries:as_queries")
 comparison: Any = call("comparison:read")
 
 

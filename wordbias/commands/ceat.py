@@ -30,8 +30,8 @@ command: click.Command = shell(
     notes=False,
     examples="""
         wordbias ceat bert-base-cased --sentences reddit.txt.gz
-        wordbias ceat ./minilm --sentences snli.tsv.gz --column premise --stimuli 6 --layers all
-        wordbias ceat ./minilm --sentences wiki.txt --stimuli mine.toml --save words.safetensors
-        wordbias ceat words.safetensors --stimuli mine.toml --draws 100000 --format json
+        wordbias ceat ./minilm --sentences snli.tsv.gz --column premise --query 6 --layers all
+        wordbias ceat ./minilm --sentences wiki.txt --query mine.toml --save words.safetensors
+        wordbias ceat words.safetensors --query mine.toml --draws 100000 --format json
     """,
 )
