@@ -1,6 +1,6 @@
 """Time Google's analogies beside gensim on one file of vectors, both in one run.
 
-    pip install -e '.[gensim]'
+    pip install -e ".[gensim]"
     python benchmarks/quality.py glove.6B.100d.txt questions-words.txt
 
 Every figure is the median of several runs, each in a process of its own; ours and gensim run in

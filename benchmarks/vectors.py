@@ -1,6 +1,6 @@
 """Time this package beside gensim on one file of GloVe text, everything in one run.
 
-    pip install -e '.[gensim]'
+    pip install -e ".[gensim]"
     python benchmarks/vectors.py glove.6B.100d.txt
 
 Every figure is the median of several runs, each in a process of its own; ours and gensim run in

@@ -160,7 +160,7 @@ def test_without_gensim_the_message_says_how_to_get_it(
         raise ModuleNotFoundError(f"No module named {name!r}", name=name.partition(".")[0])
 
     monkeypatch.setattr(importlib, "import_module", missing)
-    with pytest.raises(WordbiasError, match=r"needs gensim.*pip install 'wordbias\[gensim\]'"):
+    with pytest.raises(WordbiasError, match=r"needs gensim.*pip install \"wordbias\[gensim\]\""):
         emb.to_gensim()
 
 

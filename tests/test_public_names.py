@@ -31,7 +31,7 @@ NAMES = tuple(name for name in wb.__all__ if name != "__version__")
 FUNCTIONS = tuple(name for name in NAMES if inspect.isroutine(getattr(wb, name)))
 CLASSES = tuple(name for name in NAMES if name not in FUNCTIONS)
 ESTIMATORS = tuple(name for name in CLASSES if hasattr(getattr(wb, name), "transform"))
-NO_COMMANDS = {"from_fairlearn", "load", "set_config", "to_fairlearn"}
+NO_COMMANDS = {"load", "set_config"}
 """Functions that take or return what only Python has."""
 COMMANDS = {name: name.replace("-", "_") for section in SECTIONS.values() for name in section}
 
@@ -252,8 +252,6 @@ NOT_RUN = {
 @pytest.mark.parametrize("name", NAMES)
 def test_examples_are_true(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    if name in ("from_fairlearn", "to_fairlearn"):
-        pytest.importorskip("fairlearn")
     (found,) = doctest.DocTestFinder(recurse=False).find(
         getattr(wb, name), name, module=False, globs={}
     )
@@ -296,10 +294,6 @@ def _pushed(file: File) -> Any:
     with hub_server.serving() as hub, pytest.MonkeyPatch.context() as patch:
         hub_server.point(patch, hub.url, Path("hub"))
         return wb.push(wb.MHD(dims=1).fit(stand_ins.small()), "me/mhd")
-
-
-def _frame() -> Any:
-    return wb.to_fairlearn([0, 1, 1, 0], [0, 1, 0, 0], ["a", "a", "b", "b"])
 
 
 def _error(file: File) -> Any:
@@ -370,7 +364,6 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     "convert": lambda file: wb.convert(file("glove.txt"), "out.vec"),
     "debias": lambda file: wb.debias(file("glove.txt"), "hard"),
     "encode": lambda file: wb.encode(file("roberta-base"), TEXTS),
-    "env": lambda file: wb.env(),
     "erase": lambda file: wb.erase(*_rows()),
     "fairness": lambda file: wb.fairness([0, 1, 1, 0], [0, 1, 0, 0], ["a", "a", "b", "b"]),
     "fetch": lambda file: wb.fetch(),
@@ -384,7 +377,6 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
         batch=16,
         output="tuned",
     ),
-    "from_fairlearn": lambda file: wb.from_fairlearn(_frame()),
     "lists": lambda file: wb.lists(),
     "load": lambda file: wb.load(file("vectors.bin")),
     "set_config": lambda file: wb.set_config(quiet=False),
@@ -424,7 +416,6 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
         repair=False,
         jobs=1,
     ),
-    "to_fairlearn": lambda file: _frame(),
     "train_vectors": lambda file: wb.train_vectors(
         file("enwik8.txt"), output="vectors.txt", dim=8, epochs=1
     ),
@@ -439,7 +430,6 @@ NEEDS = {
     **dict.fromkeys(("ceat", "encode", "likelihood"), ENCODER),
     "fine_tune": (*ENCODER, "accelerate"),
     "push": ("huggingface_hub",),
-    **dict.fromkeys(("from_fairlearn", "to_fairlearn"), ("fairlearn",)),
 }
 """Packages that a call needs beyond those that wordbias always has."""
 SHOWN = ("Adapter", "Embedding", "Report", "Representations", *ESTIMATORS)

@@ -34,7 +34,6 @@ TYPES = (
     "Report",
     "Row",
 )
-FAIRLEARN = ("to_fairlearn", "from_fairlearn")
 ERRORS = ("WordbiasError",)
 _HEADING = re.compile(r"^(\w[\w ]+)\n-{3,}\n", re.MULTILINE)
 
@@ -54,9 +53,8 @@ def sections() -> dict[str, list[str]]:
     for title, commands in SECTIONS.items():
         found[title] = [name.replace("-", "_") for name in commands]
     known = {name for names in found.values() for name in names}
-    known |= {*TYPES, *ERRORS, *FAIRLEARN, "set_config", "__version__"}
+    known |= {*TYPES, *ERRORS, "set_config", "__version__"}
     found["Methods with fit and transform"] = [n for n in wordbias.__all__ if n not in known]
-    found["A MetricFrame of fairlearn"] = list(FAIRLEARN)
     found["Types"] = list(TYPES)
     found["Settings"] = ["set_config"]
     found["Errors"] = list(ERRORS)

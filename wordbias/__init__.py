@@ -39,10 +39,7 @@ if TYPE_CHECKING:
     from wordbias.functions.convert import convert as convert
     from wordbias.functions.debias import debias as debias
     from wordbias.functions.encode import encode as encode
-    from wordbias.functions.env import env as env
     from wordbias.functions.erase import erase as erase
-    from wordbias.functions.fairlearn import from_fairlearn as from_fairlearn
-    from wordbias.functions.fairlearn import to_fairlearn as to_fairlearn
     from wordbias.functions.fairness import fairness as fairness
     from wordbias.functions.fetch import fetch as fetch
     from wordbias.functions.fine_tune import fine_tune as fine_tune
@@ -111,12 +108,10 @@ __all__ = [
     "convert",
     "debias",
     "encode",
-    "env",
     "erase",
     "fairness",
     "fetch",
     "fine_tune",
-    "from_fairlearn",
     "likelihood",
     "lists",
     "load",
@@ -136,7 +131,6 @@ __all__ = [
     "set_config",
     "stereoset",
     "sweep",
-    "to_fairlearn",
     "train_vectors",
     "weat",
     "winobias",
@@ -153,8 +147,6 @@ _HOME = {
     "Row": "wordbias.results",
     "Subspace": "wordbias.subspace",
     "WordbiasError": "wordbias.errors",
-    "from_fairlearn": "wordbias.functions.fairlearn",
-    "to_fairlearn": "wordbias.functions.fairlearn",
 }
 for _name in (name for name in __all__ if name not in {*_HOME, "__version__"}):
     # a function lies in a module of its name, an estimator among the estimators

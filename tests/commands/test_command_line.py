@@ -145,7 +145,7 @@ def test_a_missing_extra_names_the_line_that_installs_it(
     lines = [line for line in done.err.splitlines() if not line.startswith("note:")]
     assert done.code == 1
     assert len(lines) == 1
-    assert "needs gensim; install it with: pip install 'wordbias[gensim]'" in lines[0]
+    assert 'needs gensim; install it with: pip install "wordbias[gensim]"' in lines[0]
     assert list(tmp_path.iterdir()) == []
 
 

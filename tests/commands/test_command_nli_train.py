@@ -386,4 +386,4 @@ def test_without_torch_the_extra_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     said = refused("nli-train", *files, "-o", tmp_path / "m")
-    assert "needs torch; install it with: pip install 'wordbias[torch]'" in said
+    assert 'needs torch; install it with: pip install "wordbias[torch]"' in said

@@ -404,7 +404,7 @@ def test_without_huggingface_hub_the_line_that_installs_it_is_named(
     for name in [one for one in sys.modules if one.startswith("huggingface_hub.")]:
         monkeypatch.setitem(sys.modules, name, None)
     said = refusal("hf://me/glove")
-    assert "huggingface_hub; install it with: pip install 'wordbias[data]'" in said
+    assert 'huggingface_hub; install it with: pip install "wordbias[data]"' in said
 
 
 def test_an_address_is_no_output(cli: Callable[..., Any], hub: Hub) -> None:

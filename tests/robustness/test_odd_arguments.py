@@ -55,7 +55,6 @@ DIGITS = np.eye(6).astype(str)
         (lambda: wb.erase({"x": None}, LABELS), "column 'x'"),
         (lambda: wb.erase(np.eye(6), " "), "labels="),
         (lambda: wb.fairness(LABELS, LABELS, LABELS, costs=np.full((2, 2), 1j)), "costs="),
-        (lambda: wb.from_fairlearn({"x": None}), "frame="),
         (lambda: wb.probe(np.eye(6), LABELS, adapter=np.eye(3)), "adapter="),
         (lambda: wb.push(wb.MHD(), "me/x", report=5), "report="),
         (lambda: wb.report(""), "rows="),
