@@ -177,6 +177,11 @@ def test_exports_what_helps(cli: Cli, folder: Path, tmp_path: Path) -> None:
     )
     assert done.code == 0, done.err
     assert "written, with " in done.err
+    card = (target / "README.md").read_text("utf-8")
+    assert "library_name: sentence-transformers" in card
+    assert "Removed: gender, by m" in card
+    assert "## Before and after\n\n" in card
+    assert "| pronoun-stereotype" in card
     clean = audit(target, skip=skip, methods=["hard"])
     (before,) = of(clean, "pronoun-stereotype", stage="before", layer=3)
     assert before.details["beyond_chance"] is False

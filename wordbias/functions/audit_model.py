@@ -199,7 +199,7 @@ def audit_model(
         Path(stored).unlink(missing_ok=True)
     if export is not None:
         chosen = _chosen(page, found.projections, distinct)
-        note(_exported(decoder or encoder, reader, model, chosen, export))
+        note(_exported(decoder or encoder, reader, model, chosen, export, page))
     return page
 
 
@@ -241,14 +241,45 @@ def _exported(
     source: ModelLike,
     fitted: Fitted,
     folder: str | os.PathLike[str],
+    page: Page,
 ) -> str:
     """Write the model with a projection; return what was written."""
     from wordbias.contextual.audit.export import export_decoder, export_with_step
 
     if reader.kind == "decoder":
         return export_decoder(loaded, fitted, reader.site, folder)
-    export_with_step(reader.encoder, source, fitted, folder)
+    card = partial(_card, page, fitted.method.label, reader.encoder, os.fspath(folder))
+    export_with_step(reader.encoder, source, fitted, folder, card)
     return f"{os.fspath(folder)}: written, with {fitted.method.label} behind its pooling"
+
+
+def _card(
+    page: Page, label: str, encoder: Encoder, folder: str, made: Path, base: str | None
+) -> str:
+    """Return the card of a model with a projection, as `wordbias.erase` writes one."""
+    from wordbias.functions.erase_tables import limits
+    from wordbias.functions.push import before_and_after
+    from wordbias.pages.model_card import card_header, model_card
+    from wordbias.probes.sentence_folder import OLDEST, ORIGINAL_CARD
+
+    original = Path(encoder.name).name
+    rows = [row.to_dict() for row in page.rows if row.details.get("stage") in ("before", label)]
+    table = before_and_after(rows)
+    return model_card(
+        Path(folder).resolve().name,
+        base=base,
+        original=base or original,
+        header=card_header(made / ORIGINAL_CARD),
+        summary=[f"{base or original} without what {label} removes from its vectors of texts."],
+        oldest=OLDEST,
+        fitted=[
+            f"Removed: gender, by {label}, as a Dense module behind the pooling.",
+            "Fitted and measured on sentences that come with wordbias, by wordbias audit.",
+            f"SHA-256 of the original's weights: {encoder.sha256()}.",
+        ],
+        tables=[] if table is None else [table],
+        limits=limits(label),
+    )
 
 
 def _chosen(page: Page, fitted: Sequence[Fitted], methods: Sequence[Method]) -> Fitted:

@@ -258,7 +258,7 @@ class Card:
             "```python\n" + "\n".join(python) + "\n```",
             "```sh\n" + "\n".join(self.loading(place)) + "\n```",
         ]
-        if table := _before_and_after(rows):
+        if table := before_and_after(rows):
             parts += ["## Bias before and after", as_markdown(table, 100)]
         parts += ["## Limits", *self.limits]
         return "\n\n".join(part.strip("\n") for part in parts) + "\n"
@@ -269,7 +269,7 @@ def _filled(line: str, place: Address, file: str) -> str:
     return line.replace("ADDRESS", place.to(below)).replace("REPO", place.repo)
 
 
-def _before_and_after(rows: Sequence[Found]) -> Table | None:
+def before_and_after(rows: Sequence[Found]) -> Table | None:
     """Show each measure that has a value before and one after; None if there is none."""
     lines = [line for line in make_lines(rows) if line.first is not None and line.last is not None]
     several = len({line.subject for line in lines}) > 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,11 +25,12 @@ from wordbias.contextual.sites import Site
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import new_folder
 from wordbias.methods.leace import Erasure
+from wordbias.model_folder import CARD
 from wordbias.pretrained import LoadedModel, ModelLike, in_folder
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.sentence_folder import modules_of, write_modules
 from wordbias.resources.hub import ADAPTER_FILE
-from wordbias.resources.models import may_be_on_hub
+from wordbias.resources.models import hub_name, may_be_on_hub
 
 _BEHIND_POOLING = 2
 """Number of modules before the projection: the transformer and its pooling."""
@@ -51,7 +53,11 @@ def check_exportable(encoder: Encoder) -> None:
 
 
 def export_with_step(
-    encoder: Encoder, source: ModelLike, fitted: Fitted, folder: str | os.PathLike[str]
+    encoder: Encoder,
+    source: ModelLike,
+    fitted: Fitted,
+    folder: str | os.PathLike[str],
+    card: Callable[[Path, str | None], str],
 ) -> None:
     """Write a folder of a model with a projection behind its pooling, whole or not at all.
 
@@ -63,6 +69,8 @@ def export_with_step(
         Folder, name on the hub, or loaded ``SentenceTransformer``.
     fitted
         The projection, of pooled vectors.
+    card
+        Returns the card for the folder that was filled and the model's name on the hub, if known.
 
     Raises
     ------
@@ -84,6 +92,7 @@ def export_with_step(
         if may_be_on_hub(encoder.name):
             note["model"] = encoder.name
         (part / NOTE).write_text(json.dumps(note, indent=2) + "\n", "utf-8")
+        (part / CARD).write_text(card(part, hub_name(name)), "utf-8")
 
 
 def export_decoder(
