@@ -27,7 +27,7 @@ from wordbias.pretrained import (
     need_transformers,
     silent,
 )
-from wordbias.pretrained.loading import check_sizes
+from wordbias.pretrained.loading import check_sizes, where_of
 from wordbias.resources.models import local_model
 
 _WHAT = "an encoder or a decoder"
@@ -140,8 +140,8 @@ def _loaded(name: str, head: str | None) -> LoadedModel:
             return found
     if head is not None:
         purpose = HEADS[head]
-    elif causal and "LMHead" in architectures[0]:
-        purpose = "CausalLM"  # as GPT2LMHeadModel
+    elif causal and ("LMHead" in architectures[0] or not architectures[0]):
+        purpose = "CausalLM"  # as GPT2LMHeadModel, or of a GGUF file
     found = load_pretrained(_KINDS.get(purpose, "AutoModel"), name, _WHAT)
     if head is None and purpose == "MaskedLM" and found.missing:
         return load_pretrained("AutoModel", name, _WHAT)
@@ -154,6 +154,6 @@ def _config(folder: str) -> Any:
     with silent(transformers), suppress(Exception):
         check_sizes(folder)
         return transformers.AutoConfig.from_pretrained(
-            folder, trust_remote_code=False, local_files_only=True
+            folder, trust_remote_code=False, **where_of(folder)
         )
     return None

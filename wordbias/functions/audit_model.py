@@ -90,7 +90,8 @@ def _is_model(source: object) -> bool:
     folder = model_folder(name, or_vectors=True)
     check_no_adapter(Path(folder))
     if not is_static_model(folder):
-        return any((Path(folder) / file).is_file() for file in (CONFIG, MODULES))
+        files = (CONFIG, MODULES, "*.gguf")
+        return os.path.isdir(folder) and any(any(Path(folder).glob(file)) for file in files)
     if may_be_on_hub(name) and not is_address(name):
         raise WordbiasError(
             f"{name}: is a static model on the hub, whose tokens are word vectors; give its "

@@ -6,12 +6,14 @@ No code that comes with a model is run. Errors are one line with a remedy, raise
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stderr
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path, PurePath
 from typing import Any, Self, TypeVar
 
@@ -255,9 +257,14 @@ def load_pretrained(kind: str, source: ModelLike, what: str) -> LoadedModel:
     def load(folder: str) -> LoadedModel:
         tokenizer = _tokenizer(transformers, folder)
         _config(transformers, folder)
-        model, found = getattr(transformers, kind).from_pretrained(
-            folder, trust_remote_code=False, output_loading_info=True, local_files_only=True
-        )
+        gguf = gguf_file(folder)
+        with redirect_stderr(io.StringIO()) if gguf else nullcontext():  # a bar of transformers
+            model, found = getattr(transformers, kind).from_pretrained(
+                folder, trust_remote_code=False, output_loading_info=True, **where_of(folder)
+            )
+        if gguf:  # its weights are float32 now, which can be saved
+            vars(model).pop("hf_quantizer", None)
+            vars(model.config).pop("quantization_config", None)
         if other := of_other_layers(model, sorted(found["unexpected_keys"])):
             raise WordbiasError(
                 f"its weights have a layer that its config does not ({other}); give a folder whose "
@@ -324,7 +331,7 @@ def _tokenizer(transformers: Any, folder: str) -> Any:
     check_sizes(folder)  # a tokenizer may read the config
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(
-            folder, trust_remote_code=False, local_files_only=True
+            folder, trust_remote_code=False, **where_of(folder)
         )
     except (json.JSONDecodeError, KeyError) as error:
         raise WordbiasError(
@@ -337,10 +344,39 @@ def _tokenizer(transformers: Any, folder: str) -> Any:
 
 def _config(transformers: Any, folder: str) -> Any:
     config = transformers.AutoConfig.from_pretrained(
-        folder, trust_remote_code=False, local_files_only=True
+        folder, trust_remote_code=False, **where_of(folder)
     )
     check_layers(folder, config)
     return config
+
+
+def gguf_file(folder: str) -> str:
+    """Return the name of the GGUF file that a folder without a config has; empty if it has none.
+
+    Raises
+    ------
+    WordbiasError
+        If there are several, or the package that reads them is missing.
+    """
+    path = Path(folder)
+    names = [] if (path / CONFIG).is_file() else sorted(file.name for file in path.glob("*.gguf"))
+    if len(names) > 1:
+        raise WordbiasError(
+            f"{folder}: holds {len(names)} GGUF files, {names[0]} first; give a folder with one"
+        )
+    if names and find_spec("gguf") is None:
+        raise WordbiasError(
+            f"{folder}: holds a GGUF file, {names[0]}, which needs gguf and accelerate; install "
+            "them with: pip install gguf accelerate; or give a folder of transformers, with a "
+            f"{CONFIG}, which the lines in docs/decoders.md make of it"
+        )
+    return names[0] if names else ""
+
+
+def where_of(folder: str) -> dict[str, Any]:
+    """Return the arguments of transformers that read a folder, which may hold a GGUF file."""
+    name = gguf_file(folder)
+    return {"local_files_only": True, **({"gguf_file": name} if name else {})}
 
 
 def check_padding(tokenizer: Any, name: str) -> None:
@@ -378,7 +414,7 @@ def check_folder(folder: str) -> None:
     if path.is_file():
         raise WordbiasError(f"{folder}: is a file, and a model is a folder; {remedy}")
     check_no_adapter(path)
-    if not (path / CONFIG).is_file():
+    if not (path / CONFIG).is_file() and not gguf_file(folder):
         raise WordbiasError(f"{folder}: is a folder without a {CONFIG}, so no model; {remedy}")
 
 
