@@ -88,8 +88,10 @@ def test_a_folder_with_a_gguf_file_is_a_model(
     assert vectors.vectors.shape == (1, 2, D)
     pairs = wb.likelihood(folder, pairs=[("abc", "acb")])
     assert pairs.rows
-    adapter = wb.project(folder, pairs=[("abc", "acb"), ("cab", "bac")], sites="tokens@1", method="hard",
-                         setting="tokens@1", export=tmp_path / "clean")  # fmt: skip
+    two = [("abc", "acb"), ("cab", "bac")]
+    adapter = wb.project(
+        folder, pairs=two, sites="tokens@1", method="hard", export=tmp_path / "clean"
+    )
     assert adapter.fingerprint.architecture == "LlamaForCausalLM"
     saved = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "clean")
     assert saved.dtype == torch.float32

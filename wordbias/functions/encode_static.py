@@ -10,6 +10,7 @@ from pathlib import Path
 from wordbias.calls import is_given
 from wordbias.errors import UsageError
 from wordbias.formats import is_static_model
+from wordbias.formats.rows.writing import is_row_suffix
 from wordbias.formats.static_models import refuse_loaded_static
 from wordbias.functions.inputs import path_of
 from wordbias.pretrained import ModelLike
@@ -104,8 +105,11 @@ def encode_static(
     name = Path(os.path.abspath(folder)).name
     vectors = encoder.vectors([ids for ids in tokens if len(ids)])[None]
     found = Representations(vectors, (0,), given.columns, about, name)
-    done = output is not None and Path(output).exists()
-    if output is not None:
+    as_rows = output is not None and is_row_suffix(output)
+    done = output is not None and not as_rows and Path(output).exists()
+    if output is not None and as_rows:
+        save_representations(found, output)
+    elif output is not None:
         if done:
             check_same(Path(output), found)
         else:
