@@ -46,7 +46,7 @@ command: click.Command = shell(
         wordbias audit glove.txt word2vec.bin --skip gipe,mab
         wordbias audit glove.txt --format json -o glove.json
         wordbias audit all-MiniLM-L6-v2/ -o minilm.html
-        wordbias audit smollm2/ --data stereoset.json -o smollm2.html
+        wordbias audit smollm2/ --stereoset stereoset.json -o smollm2.html
     """,
     shown=show_page_and_notes,
     extra=[
