@@ -225,5 +225,5 @@ def test_a_missing_package_is_named(
         return true(name, *rest)
 
     monkeypatch.setattr(errors.importlib, "import_module", without)
-    with pytest.raises(WordbiasError, match=rf"needs {package}; .* 'wordbias\[contextual\]'"):
+    with pytest.raises(WordbiasError, match=rf"needs {package}; .* .wordbias\[contextual\]."):
         Classifier.load(folder)
