@@ -51,7 +51,7 @@ def folder(tmp_path: Path) -> Path:
         ("audit", "--groups", "list.toml"),
         ("audit", "--vocab", "words.txt"),
         ("audit", "--sembias", "questions.txt"),
-        ("audit", "--sets", "similar.txt"),
+        ("audit", "--benchmarks", "similar.txt"),
         ("audit", "--model", "model.safetensors"),
     ],
 )

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 N = 300
 QUICK: dict[str, Any] = {"seed": [0], "epochs": 3, "lr": 0.02, "fractions": [10, 50, 100]}
-TYPED = ("--seeds", 0, "--epochs", 3, "--rate", 0.02, "--fractions", "10,50,100")
+TYPED = ("--seed", 0, "--epochs", 3, "--lr", 0.02, "--fractions", "10,50,100")
 
 
 @pytest.fixture(scope="module")

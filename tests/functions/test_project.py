@@ -160,7 +160,7 @@ def test_nothing_that_is_read_would_change(
     np.testing.assert_array_equal(sentences.encode(TEXTS), before)
 
 
-@pytest.mark.parametrize("given", [{"unit": True}, {"one_sided": True}, {"tokens": "cls"}])
+@pytest.mark.parametrize("given", [{"unit_length": True}, {"one_sided": True}, {"tokens": "cls"}])
 def test_how_it_is_fitted(
     fitted: Adapter, bert: Any, tokenizer: Any, given: dict[str, Any]
 ) -> None:

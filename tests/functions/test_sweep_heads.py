@@ -38,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def options(folder: Path, **more: Any) -> dict[str, Any]:
     files = {"stereoset": folder / "gsss.csv", "snli": folder / "snli.tsv.gz"}
-    return {**files, "lists": folder / "lists", "share": 0.5, "repair": False, **more}
+    return {**files, "lists": folder / "lists", "top": 0.5, "repair": False, **more}
 
 
 @pytest.fixture(scope="module")

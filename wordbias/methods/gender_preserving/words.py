@@ -153,7 +153,7 @@ def _leans(
     if direction.subspace is None:
         raise WordbiasError(
             f"{embedding.name}: {direction.recipe}: {direction.reason}; without this axis give the "
-            "lists yourself: stereotypes=FILE:neutral=FILE"
+            "lists yourself: gender-preserving:stereotypes=FILE:neutral=FILE"
         )
     vocabulary = choose_vocabulary([embedding], attribute)
     words = [word for word in vocabulary if word not in without]
