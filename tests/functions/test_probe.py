@@ -53,7 +53,7 @@ def rows(report: Report) -> Any:
 def test_the_function_gives_what_the_command_gives(
     cli: Callable[..., Any], reps: Representations, file: Path
 ) -> None:
-    given = ("--labels", "gender", "--groups", "job", "--types", "job", "--dev", "split=dev")
+    given = ("--labels", "gender", "--unit", "job", "--types", "job", "--dev", "split=dev")
     done = cli("probe", file, *given, *TYPED, "--format", "json")
     assert (done.code, done.err) == (0, "")
     typed = json.loads(done.out)

@@ -166,6 +166,7 @@ def test_how_it_is_fitted(
 ) -> None:
     other = project((bert, tokenizer), pairs=PAIRS, **given)
     ((name, value),) = given.items()
+    name = {"unit_length": "unit"}.get(name, name)
     assert other.facts[name] == value != fitted.facts[name]
     site = next(site for site in fitted.subspaces if site.kind == "tokens")
     apart = np.abs(other.subspaces[site].basis) - np.abs(fitted.subspaces[site].basis)

@@ -232,7 +232,8 @@ def test_subspaces_fitted_otherwise_are_those_that_are_removed(folder: Path) -> 
     from wordbias.contextual.sentence_pairs import sentence_pairs
     from wordbias.contextual.sweep.sequential import fit_in_sequence
 
-    given = options(folder, nli=folder / "nli-0", sequential_fit=True, unit=True, one_sided=True)
+    given = options(folder, nli=folder / "nli-0", sequential_fit=True)
+    given |= {"unit_length": True, "one_sided": True}
     report = sweep(folder / "nsp-0", **given, null=1)
     assert any(note.startswith("one-sided: centring") for note in report.notes)
     fitting = report.inputs["next-sentence"]["fitting"]

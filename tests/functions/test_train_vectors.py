@@ -514,7 +514,8 @@ def test_defaults_are_those_of_the_recipe() -> None:
     defaults = {
         name: one.default for name, one in inspect.signature(wb.train_vectors).parameters.items()
     }
-    recipe = vars(Recipe())
+    names = {"dim": "vector_size", "alpha": "exponent", "rate": "lr", "distance": "separation"}
+    recipe = {names.get(name, name): value for name, value in vars(Recipe()).items()}
     assert {name: defaults[name] for name in recipe} == recipe
 
 
