@@ -52,7 +52,7 @@ def folder(tmp_path: Path) -> Path:
         ("audit", "--vocab", "words.txt"),
         ("audit", "--sembias", "questions.txt"),
         ("audit", "--benchmarks", "similar.txt"),
-        ("audit", "--model", "model.safetensors"),
+        ("audit", "--nli-model", "model.safetensors"),
     ],
 )
 def test_a_list_or_a_model_is_not_replaced_by_the_output(

@@ -298,12 +298,14 @@ def test_lists_of_models_are_heads_too(folder: Path, heads: Report) -> None:
     loaded = [folder / "nsp-0", loaded_pair(folder / "nsp-1")]
     found = sweep(
         loaded,
-        **options(folder, nli=[folder / f"nli-{seed}" for seed in SEEDS], seeds=SEEDS, null=DRAWS),
+        **options(
+            folder, nli=[folder / f"nli-{seed}" for seed in SEEDS], model_seeds=SEEDS, null=DRAWS
+        ),
     )
     assert [row.value for row in found.rows] == [row.value for row in heads.rows]
     for given, n in ((loaded[:1], 1), ([*loaded, folder / "nsp-0"], 3)):
         with pytest.raises(UsageError, match=f"each of 2 seeds in model_seeds=, got a list of {n}"):
-            sweep(given, **options(folder, nli=folder / "nli-{seed}", seeds=SEEDS))
+            sweep(given, **options(folder, nli=folder / "nli-{seed}", model_seeds=SEEDS))
 
 
 def loaded_pair(path: Path) -> tuple[Any, Any]:
