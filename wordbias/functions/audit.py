@@ -84,20 +84,18 @@ def audit(
 ) -> Page:
     """Measure everything about ``embeddings`` or a model, before and after debiasing, on a page.
 
-    The page shows every measure of bias with its interval, the occupations that lean most,
-    neighbours, quality, and how an NLI model that reads the vectors treats women and men; before
-    debiasing, after each method, and after your own cleaned files. It needs no network and no
-    installed software, can be mailed and printed, and contains its data. No other file is written.
-    Without ``embeddings`` the sample that comes with wordbias is used. An interrupted call resumes
-    when it is repeated.
+    Of word vectors the page shows every measure of bias with its interval, the occupations that
+    lean most, neighbours, quality, and how an NLI model that reads the vectors treats women and
+    men. Without ``embeddings`` the sample that comes with wordbias is used.
 
-    A model, such as an encoder of sentence-transformers or of the BERT family, or a decoder such as
-    GPT-2 or Llama, is audited on sentences that come with wordbias: how easily the gender of first
-    names is read off each layer, association tests (SEAT and CEAT), occupations between she and he,
-    and the pronoun that a decoder expects; before and after projections of the vectors that its
-    head or pooling reads, and inside it, with what each costs. What a projection leaves is judged
-    by the best of several tuned probes on names that these have not seen, which takes about a fifth
-    of the time.
+    A model is an encoder, such as BERT or one of sentence-transformers, or a decoder, such as
+    GPT-2. It reads sentences that come with wordbias: how easily is the gender of first names read
+    off each layer, which associations has it, which pronoun does it expect? It takes ``methods``,
+    ``skip``, ``seed`` and the options that say "Of a model".
+
+    By default several methods are compared: before, and after each of ``methods`` and of your own
+    cleaned files. The page needs no network and contains its data. The same call resumes an
+    interrupted one.
 
     Parameters
     ----------
@@ -171,6 +169,16 @@ def audit(
         If a file cannot be used or written, or no measure can be taken, as with vectors of another
         language. A measure that cannot be taken becomes a note, and a method that fails a column
         that says why.
+
+    Notes
+    -----
+    The page can be mailed and printed, and needs no installed software. No other file is written.
+
+    Of a model the page has the gender of first names by layer, association tests (SEAT and CEAT),
+    occupations between she and he, and the pronoun that a decoder expects. Projections are of the
+    vectors that its head or pooling reads, and inside it, with what each costs. What a projection
+    leaves is judged by the best of several tuned probes on names that these have not seen, which
+    takes about a fifth of the time.
 
     Examples
     --------

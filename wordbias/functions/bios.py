@@ -73,20 +73,17 @@ def bios(
 ) -> Report:
     """Measure whether debiasing a classifier's training data changed more than its last layer.
 
-    For each strategy and seed, an encoder with a classification layer is trained to predict
-    occupations from biographies that the strategy debiased (Orgad et al. 2022). How easily gender
-    is read off its vectors (compression), its associations of words (CEAT), and its gaps between
-    women and men on a balanced test set are measured. Then only its last layer is trained again, on
-    the original data: bias that comes back was only hidden by debiasing.
+    For each strategy and seed an encoder with a classification layer is trained to predict
+    occupations, from biographies that the strategy debiased (Orgad et al. 2022). Three things are
+    measured: how easily gender is read off its vectors (compression), its associations of words
+    (CEAT), and its gaps between women and men on a balanced test set. Then only its last layer is
+    trained again, on the original data: bias that comes back was only hidden by debiasing.
 
-    ``random_changes`` asks whether debiasing did it: they leave out or repeat as many
-    biographies of each class, or replace as many words of each text, without regard to gender.
-    Differences from them are paired by seed, as those from no debiasing are.
+    Biographies are .tsv, .csv or .jsonl with columns such as text, profession, gender and split.
+    Without ``data`` they are synthetic.
 
-    Biographies are .tsv, .csv or .jsonl with columns such as text, profession, gender and split, or
-    a pickle that biosbias wrote, of which no code is run. Without ``data`` they are synthetic. The
-    folder gets a line in results.jsonl for every strategy and seed. The same call resumes an
-    interrupted one; more seeds or strategies are added to the results in the folder.
+    The folder ``output`` gets a line in results.jsonl for every strategy and seed. The same call
+    resumes an interrupted one; more seeds or strategies are added to the results.
 
     Parameters
     ----------
@@ -172,6 +169,11 @@ def bios(
 
     Notes
     -----
+    ``random_changes`` leave out or repeat as many biographies of each class, or replace as many
+    words of each text, without regard to gender. Differences from them are paired by seed, as those
+    from no debiasing are. Biographies can also be a pickle that biosbias wrote, of which no code is
+    run.
+
     Without ``output`` nothing is stored, and an interrupted call cannot be resumed.
 
     References

@@ -68,18 +68,17 @@ def encode(
 ) -> Representations:
     """Write the vectors of the texts in ``texts``, from any or all layers of the encoder ``model``.
 
-    ``model`` is a folder or a name on the hub. ``texts`` is plain text, one text per line, or has
-    columns (.tsv, .csv, .jsonl, .parquet), compressed or not; other columns are kept as labels. By
-    default a text's vector is that of its first token, which a classifier on top of an encoder
-    reads and which Orgad et al. (2022) probe; in layer 0 it is the same for every text. For a
-    causal model, such as GPT-2 or Llama, it is that of the last token, which alone has read all of
-    the text; with ``template`` it has also read what stands after it. A sentence-transformers
-    ``model`` uses its own pooling, length and prompt, and its other modules after the last layer. A
-    static ``model`` (model2vec, StaticEmbedding) has no layers: a text's vector is the mean of its
-    tokens', as its library computes it. The same command resumes an interrupted one.
+    ``model`` is a folder or a name on the hub: an encoder, a decoder or a static model. ``texts``
+    is plain text, one text per line, or has columns (.tsv, .csv, .jsonl, .parquet), compressed or
+    not; other columns are kept as labels.
 
-    With ``adapter`` the vectors are those of the encoder with a setting of it removed; the file
-    records which. A setting that changes none of the vectors is refused.
+    By default a text's vector is that of its first token, as in Orgad et al. (2022). Of a decoder,
+    such as GPT-2 or Llama, it is that of the last token, which alone has read all of the text. A
+    sentence-transformers ``model`` uses its own pooling, length and prompt. A static ``model``
+    (model2vec, StaticEmbedding) has no layers: a text's vector is the mean of its tokens'.
+
+    With ``adapter`` the vectors are those of the model with a setting of it removed. The same call
+    resumes an interrupted one.
 
     Parameters
     ----------
@@ -145,6 +144,14 @@ def encode(
     WordbiasError
         If the model cannot be loaded, a text cannot be used, the adapter is of another model or
         changes no vector, or the output exists already and holds something else.
+
+    Notes
+    -----
+    The first token is what a classifier on top of an encoder reads; in layer 0 it is the same for
+    every text. With ``template`` the last token of a decoder has also read what stands after the
+    text. The other modules of a sentence-transformers model are applied after the last layer. The
+    vectors of a static model are as its library computes them. The file records the setting that
+    was removed. A setting that changes none of the vectors is refused.
 
     References
     ----------

@@ -53,27 +53,20 @@ def likelihood(
 ) -> Report:
     """Measure which texts ``model`` prefers: stereotypes or their opposites.
 
-    ``data`` are published data sets, recognised by their content. The head of the model decides how
-    their texts are scored, and which of them can be:
-      next sentence   enhanced StereoSet (Dawkins et al. 2024), in which every triple also has a
-                      version with swapped genders: Strength S of stereotypes, Distance D between
-                      the genders, stereotype score SS; StereoSet between sentences (Nadeem et al.
-                      2021): ss, lms, icat
-      masked words    StereoSet within sentences; CrowS-Pairs (Nangia et al. 2020): how often the
-                      more stereotyping sentence is likelier
-      next word       a decoder, such as GPT-2, Llama or SmolLM: CrowS-Pairs, StereoSet within
-                      sentences, WinoBias (Zhao et al. 2018), Winogender (Rudinger et al. 2018), BBQ
-                      (Parrish et al. 2022)
+    ``data`` are published data sets, recognised by their content. The head of ``model`` decides
+    which of them can be scored, and how:
 
-    Of a decoder, ``pairs`` are counterfactual pairs of your own, ``perplexity`` is the cost. Its
-    texts are scored as lm-evaluation-harness does, where it has the task, and as their authors do:
-    by the log-likelihood of a text, and by its mean over the tokens. A text without a context
-    follows the BOS token, or EOS if the tokenizer has no BOS. A context that is too long is cut at
-    its beginning.
+      next sentence  enhanced StereoSet, StereoSet between sentences
+      masked words   StereoSet within sentences, CrowS-Pairs
+      next word      (a decoder, such as GPT-2, Llama or SmolLM) CrowS-Pairs,
+                     StereoSet within sentences, WinoBias, Winogender, BBQ
 
-    With ``adapter`` the same items are measured once more with each setting of it removed. Of a
+    A decoder also takes ``pairs``, counterfactual texts of your own, and ``perplexity``, the cost.
+    Each of its texts has two scores: its log-likelihood, and the mean over its tokens.
+
+    With ``adapter`` the same items are measured once more with each ``setting`` of it removed. Of a
     decoder the answer says what changed and at what cost, and with ``output`` the same call resumes
-    an interrupted measurement.
+    an interrupted one.
 
     Parameters
     ----------
@@ -131,6 +124,17 @@ def likelihood(
     WordbiasError
         If a file cannot be used, the model lacks the head that the data need, a text is longer than
         it can read, or the adapter is of another model or changes no score.
+
+    Notes
+    -----
+    In enhanced StereoSet (Dawkins et al. 2024) every triple also has a version with swapped
+    genders. Its scores are the strength S of stereotypes, the distance D between the genders, and
+    the stereotype score SS. Those of StereoSet are ss, lms and icat. That of CrowS-Pairs is how
+    often the more stereotyping sentence is likelier.
+
+    The texts of a decoder are scored as lm-evaluation-harness does, where it has the task, and as
+    their authors do. A text without a context follows the BOS token, or EOS if the tokenizer has no
+    BOS. A context that is too long is cut at its beginning.
 
     References
     ----------

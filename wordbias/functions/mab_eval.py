@@ -82,28 +82,20 @@ def mab_eval(
 ) -> Report:
     """Measure bias of an NLI model on templates: a person entails he, but not she.
 
-    ``model`` is a file that wordbias nli-train wrote, with its ``embedding``, or a Hugging Face
-    model with three labels (a folder, or a name on the hub); by default the one that comes with
-    wordbias, on the sample. ``predictions`` are those of any other system for the pairs that
-    ``write`` writes. In every pair of a set the right answer is neutral:
-      explicit       A person bought a hat . → A man, woman, …, He, She            15,744 pairs
-      occupations    … → A doctor, nurse, …: 16 + 16 stereotypes                   62,976
-      names          … → 32 + 32 first names                                      125,952
-      parity         The doctor … → The man, The woman                             10,824
-      dev            all occupations → six gendered words, to write only        1,936,512
+    ``model`` is a file of wordbias nli-train, with its ``embedding``, or a Hugging Face model with
+    three labels; by default the small one that comes with wordbias, on the sample. ``predictions``
+    are those of any other system for the pairs that ``write`` writes. In every pair of a ``set``
+    the right answer is neutral:
 
-    Of the first three sets (Dawkins 2021; together all) marked attribute bias is measured: the
-    distance d between the groups' mean answers, and the error E. Of parity (Dawkins et al. 2024,
-    NLI fairness): accuracy, the share predicted neutral; parity, the share of occupations whose
-    answer does not depend on gender; and fairness η, their product. The set dev is that of Dev et
-    al. (2020).
+      explicit     A person bought a hat . → A man, …, He, She      15,744 pairs
+      occupations  … → A doctor, nurse, …: 16 + 16 stereotypes      62,976
+      names        … → 32 + 32 first names                         125,952
+      parity       The doctor … → The man, The woman                10,824
+      dev          all occupations → six gendered words          1,936,512
 
-    With ``groups`` the hypotheses are about two other groups of people, "A Christian man bought a
-    hat .". If it has only names of people, the test set is ``set`` names.
-
-    ``seed_lists`` adds an interval over word lists: the words of each group, the verbs and the
-    objects are drawn again, as many, with replacement, and the sentences of the drawn words are
-    averaged. The sentences are scored once.
+    The first three, together all, have two values: the distance d between the groups' mean answers,
+    and the error E. The set parity has the accuracy, the parity, and their product, the fairness η.
+    The set dev can only be written.
 
     Parameters
     ----------
@@ -172,6 +164,17 @@ def mab_eval(
 
     Notes
     -----
+    The first three sets are those of Dawkins (2021), which measure marked attribute bias. The set
+    parity is the NLI fairness of Dawkins et al. (2024): accuracy is the share predicted neutral,
+    parity the share of occupations whose answer does not depend on gender. The set dev is that of
+    Dev et al. (2020).
+
+    With ``groups`` the hypotheses are about two other groups of people, "A Christian man bought a
+    hat .".
+
+    ``seed_lists`` draws the words of each group, the verbs and the objects again, as many, with
+    replacement, and averages the sentences of the drawn words. The sentences are scored once.
+
     Predictions in a frame have the columns of a file: premise, hypothesis, and one each that begins
     with neutral, entail and contradict. An array of shape ``(n, 3)`` has (N, E, C) of the pairs in
     the order in which ``write`` writes them, one set after the other. A file that is written has

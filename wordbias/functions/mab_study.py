@@ -94,54 +94,20 @@ def mab_study(
 ) -> Report:
     """Repeat the study of Dawkins (2021) on ``embeddings``, of which the first is the original.
 
-    For each embedding and seed an NLI model is trained and its marked attribute bias measured
-    (Tables 1, 2, 4); each embedding's classic measures are taken (Table 6), with ``benchmarks`` its
-    quality too (Table 3); and E of the gendered nouns is correlated with every measure (Table 5). A
-    measure with a sign, such as MIDB, is taken by its distance from the neutral value.
+    For each embedding and seed an NLI model is trained, and its marked attribute bias measured (see
+    mab-eval): the error E and the distance d. The classic measures of each embedding are taken (see
+    measure), with ``benchmarks`` its quality too. E of the gendered nouns is correlated with every
+    measure.
 
-    E and d of each embedding are compared with those of the first, seed by seed: models of one
-    seed begin with the same weights and read the pairs in the same order. The mean difference has
-    a 95 % interval (Student's t) and a p (exact sign-flip test, corrected by Holm's method for all
-    embeddings and sets). Beside them is the smallest effect that the data exclude: a difference at
-    least as large, up or down, is rejected by two one-sided t tests at .05. If the seeds are too
-    few to find the paper's effect, 26 % of E, after Holm's correction, the report begins with that,
-    and how many it takes.
+    E and d of each embedding are compared with those of the first, seed by seed: the mean
+    difference, its 95 % interval and p, and the smallest effect that the data exclude. If the seeds
+    are too few, the report begins with how many it takes.
 
-    ``outcome`` names the words, such as nouns, whose E you fixed as the outcome before any model
-    was trained. Holm's method then corrects its tests for the number of arms only, and all others
-    for each other; the first table has what the outcome shows of each arm: lower, higher, or not
-    shown, with the share of the first embedding's E that the data exclude. With ``null`` an arm is
-    lower only if it is so beside the random removals too. Where p cannot reach .05, the seeds are
-    too few to tell. Chosen after a look at the results an outcome makes chance look like a finding.
+    An arm is what is compared with the first embedding: another embedding, files with one for each
+    seed, such as "glove{seed}.txt" (quoted), or what ``null``, ``seed_lists`` and
+    ``permute_weights`` add.
 
-    A name with ``{seed}`` stands for a file of each seed, with vectors that were trained anew:
-    "glove{seed}.txt" (quoted, as shells differ) is glove0.txt for the model of seed 0. These files
-    are one arm. It has the name of the files without the placeholder, and without what joins it
-    (dots, hyphens, underscores, "seed" behind one of these): glove. In Python it can also be a
-    mapping: {"glove": {0: embedding, 1: embedding}}. Differences then vary over the training of
-    vectors and of models together. Each file is measured beside the first embedding of its seed;
-    the arm's measure is the mean over its files, and ``null``, ``seed_lists`` and
-    ``permute_weights`` start from the first embedding of the seed. A file whose name really has the
-    braces is one file.
-
-    ``null`` adds one arm to ask whether it matters which directions a method removes: the weights
-    of MISP on the first embedding, along random directions, as many draws as asked. They move words
-    less than MISP (the null *weights* of wordbias misp, not *as far*). The model of
-    seed s is trained on draw s modulo their number, so that the arm costs what any other does, and
-    its differences vary over draws and seeds together. Each other embedding is also compared with
-    this arm, seed by seed. Take as many draws as seeds: models that share a draw are not
-    independent, and the intervals would be too narrow.
-
-    ``seed_lists`` adds one arm in the same way, to ask how far E and d depend on the names that
-    MISP was fitted to: these are drawn again, as many, with replacement, and the model of seed s is
-    trained on MISP of redraw s modulo the number of redraws. The differences of this arm to the
-    first embedding vary over seeds and word lists together. Each other embedding is compared with
-    it too; give MISP of all names as one of them.
-
-    With ``groups`` measures and test sets are about its two groups. Results are stored in the
-    folder, those of a model as soon as it is trained: the same call resumes an interrupted one, on
-    another machine too if the files ``*.rows.json`` and ``*.measures.json`` are copied. A call with
-    more embeddings computes only what is new.
+    The same call resumes an interrupted one. A call with more embeddings computes only what is new.
 
     Parameters
     ----------
@@ -216,6 +182,51 @@ def mab_study(
     WordbiasError
         If torch is missing, a file or a setting cannot be used, no marked set can be scored with
         any embedding, or the folder holds models or measures made with other settings.
+
+    Notes
+    -----
+    The tables are those of the paper: 1, 2 and 4 are marked attribute bias, 3 quality, 5 the
+    correlations, 6 the measures. In the correlations a measure with a sign, such as MIDB, is taken
+    by its distance from the neutral value.
+
+    Models of one seed begin with the same weights and read the pairs in the same order. Intervals
+    of mean differences are Student's t. p is an exact sign-flip test, corrected by Holm's method
+    for all embeddings and sets. An effect is excluded if a difference at least as large, up or
+    down, is rejected by two one-sided t tests at .05. The seeds are too few if they cannot find the
+    paper's effect, 26 % of E, after Holm's correction.
+
+    With ``outcome`` Holm's method corrects the tests of the outcome for the number of arms only,
+    and all others for each other. The first table then has what the outcome shows of each arm:
+    lower, higher, or not shown, with the share of the first embedding's E that the data exclude.
+    With ``null`` an arm is lower only if it is so beside the random removals too. Where p cannot
+    reach .05, the seeds are too few to tell. Chosen after a look at the results an outcome makes
+    chance look like a finding.
+
+    A name with {seed} stands for vectors that were trained anew for each seed: "glove{seed}.txt" is
+    glove0.txt for the model of seed 0. It has to be quoted, as shells differ. The arm has the name
+    of the files without the placeholder, and without what joins it (dots, hyphens, underscores,
+    "seed" behind one of these): glove. It can also be a mapping: {"glove": {0: embedding, 1:
+    embedding}}. Differences then vary over the training of vectors and of models together. Each
+    file is measured beside the first embedding of its seed; the arm's measure is the mean over its
+    files. ``null``, ``seed_lists`` and ``permute_weights`` start from the first embedding of the
+    seed. A file whose name really has the braces is one file.
+
+    ``null`` asks whether it matters which directions a method removes. Its arm has the weights of
+    MISP on the first embedding, along random directions. They move words less than MISP: it is the
+    null *weights* of wordbias misp, not *as far*. The model of seed s is trained on draw s modulo
+    their number, so that the arm costs what any other does, and its differences vary over draws and
+    seeds together. Each other embedding is also compared with this arm, seed by seed. Take as many
+    draws as seeds: models that share a draw are not independent, and the intervals would be too
+    narrow.
+
+    ``seed_lists`` asks how far E and d depend on the names that MISP was fitted to. These are drawn
+    again, as many, with replacement, and the model of seed s is trained on MISP of redraw s modulo
+    the number of redraws. The differences of this arm to the first embedding vary over seeds and
+    word lists together. Each other embedding is compared with it too; give MISP of all names as one
+    of them.
+
+    The rows of a model are stored in the folder as soon as it is trained. A call on another machine
+    resumes too if the files ``*.rows.json`` and ``*.measures.json`` are copied.
 
     References
     ----------

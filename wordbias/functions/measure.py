@@ -58,21 +58,19 @@ def measure(
 ) -> Report:
     """Measure the bias of ``embeddings``: the row of Dawkins (2021), Table 6, with 95 % intervals.
 
-    MIDB, direct bias, clustering, recoverability, SemBias and GIPE, averaged over the frequent
-    neutral words that all embeddings have. A debiased embedding is compared with its ``original``,
-    which gives the labels of clustering and recoverability and the proximities of GIPE. GIPE takes
-    longest, as it searches neighbours in the whole vocabulary: about a minute for 400,000 words.
-    Use ``only`` to leave it out.
+    The measures are MIDB, direct bias, clustering, recoverability, SemBias and GIPE, averaged over
+    the frequent neutral words that all embeddings have. Without ``embeddings`` the sample that
+    comes with wordbias is measured. GIPE takes longest, about a minute for 400,000 words: ``only``
+    leaves it out.
+
+    A debiased embedding is compared with its ``original``, which gives the labels of clustering and
+    recoverability and the proximities of GIPE.
 
     Values of gender by the default settings are placed among those of embeddings that people know,
-    such as GloVe 6B and GoogleNews: a column says above how many of them a value lies.
+    such as GloVe 6B: a column says above how many of them a value lies.
 
-    ``seed_lists`` adds an interval over word lists: the names and pairs of the attribute are drawn
-    again, as many, with replacement, and the axis is one of the pairs. All embeddings get the same
-    redraws, and the difference of each to the first has an interval too. The neutral words stay,
-    so that the two intervals are about different things. That of WEAT is over its lists already.
-    With an ``original``, only MIDB, direct bias and SAME have it. Clustering takes seconds a
-    redraw.
+    ``seed_lists`` adds an interval over redrawn lists of names and pairs. The other interval is
+    over the neutral words.
 
     Parameters
     ----------
@@ -129,6 +127,15 @@ def measure(
     WordbiasError
         If a file cannot be used, a word list finds too few words, an argument would do nothing, or
         without ``only`` no measure has a value, as with vectors of another language.
+
+    Notes
+    -----
+    GIPE searches neighbours in the whole vocabulary.
+
+    ``seed_lists`` draws the names and pairs of the attribute again, as many, with replacement; the
+    axis is one of the pairs. All embeddings get the same redraws, and the difference of each to the
+    first has an interval too. The interval of WEAT is over its lists already. With an ``original``,
+    only MIDB, direct bias and SAME have an interval over lists. Clustering takes seconds a redraw.
 
     Examples
     --------

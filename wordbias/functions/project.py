@@ -125,21 +125,18 @@ def project(
 ) -> Adapter:
     """Fit what removes gender, or another label, inside an encoder or a decoder: an adapter.
 
-    ``model`` is a folder or a name on the hub: BERT, RoBERTa, XLM-RoBERTa (also XL), CamemBERT,
-    ELECTRA, DistilBERT, DeBERTa-v2 and v3, MPNet, ALBERT, ModernBERT, NomicBERT or GTE, with its
-    head if it has one; or the decoders GPT-2, GPT-NeoX, Llama, Mistral, Qwen, Gemma and Phi.
-    Sentences in a female and a male version are encoded once; the components of their differences
-    become an adapter, a small file that other commands take with ``--adapter`` and ``setting``. Fit
-    one for each model: adapters do not transfer. The sites are by default those of Dawkins et al.
-    (2024), of a decoder all layers.
+    ``model`` is a folder or a name on the hub, such as BERT, RoBERTa, MPNet or ModernBERT, or a
+    decoder such as GPT-2, Llama or Qwen. An adapter is a small file, which other commands take with
+    --adapter and ``setting``. Fit one for each model: adapters do not transfer.
 
-    With ``texts`` and ``labels`` the removal of a ``methods`` is fitted to the tokens of labelled
-    texts at each site: LEACE by default, and at all layers. Each is fitted on what those before it
-    left (concept scrubbing, Belrose et al. 2023), because a later layer may compute the label anew
-    from what an earlier removal leaves. ``methods`` does the same with the two sides of ``pairs``;
-    in a decoder that is the default. The first token of what most decoders read has a vector about
-    a hundred times as long as others, on which attention rests: removals that do not take account
-    of its length, all but LEACE, can make a decoder useless. So measure its perplexity, with
+    By default ``model`` reads sentences in a female and a male version. The main components of
+    their differences are removed: of an encoder at the sites of Dawkins et al. (2024), of a decoder
+    by LEACE at all layers.
+
+    With ``texts`` and ``labels`` a removal, by default LEACE, is fitted to the tokens of labelled
+    texts at all layers, each on what those before it left.
+
+    In a decoder all methods but LEACE can make the model useless: measure its perplexity, with
     wordbias likelihood.
 
     Parameters
@@ -218,6 +215,19 @@ def project(
     WordbiasError
         If the model cannot be loaded or lacks a site, too few pairs can be used, the labels are of
         one class, or nothing of the setting can be folded into weights.
+
+    Notes
+    -----
+    Models can be BERT, RoBERTa, XLM-RoBERTa (also XL), CamemBERT, ELECTRA, DistilBERT, DeBERTa-v2
+    and v3, MPNet, ALBERT, ModernBERT, NomicBERT or GTE, with their head if they have one; or the
+    decoders GPT-2, GPT-NeoX, Llama, Mistral, Qwen, Gemma and Phi.
+
+    With ``texts``, or ``methods`` and ``pairs``, each removal is fitted on what those before it
+    left (concept scrubbing, Belrose et al. 2023), because a later layer may compute the label anew
+    from what an earlier removal leaves. In a decoder that is the default.
+
+    The first token of what most decoders read has a vector about a hundred times as long as others,
+    on which attention rests. Of the removals only LEACE takes account of its length.
 
     References
     ----------
