@@ -26,7 +26,8 @@ from scipy.spatial.distance import cosine
 
 from wordbias.probes.ceat import Contexts, associate
 from wordbias.probes.ceat.association import draw_places, drawn_effects
-from wordbias.probes.ceat.sentences import Scanner, choose_stimuli, find_sentences, read_sentences
+from wordbias.probes.ceat.sentences import Scanner, find_sentences, read_sentences
+from wordbias.wordlists.queries import as_queries
 from wordbias.progress import set_quiet
 
 DRAWS, SET, SENTENCES, DIM = 10_000, 8, 1_000, 768
@@ -94,7 +95,7 @@ def print_draws() -> None:
 
 def print_search(path: str, column: str | None) -> None:
     """Time the search for words."""
-    queries = choose_stimuli("all")
+    queries = as_queries("all")
     words = sorted({w for q in queries for _, ws in (*q.targets, *q.attributes) for w in ws})
     texts = list(read_sentences(path, column))
     scan, pattern = (

@@ -27,7 +27,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wordbias import Attribute, Embedding
+import wordbias as wb
+from wordbias import Attribute
 from wordbias.methods.words import listed_words
 from wordbias.vocabulary import choose_vocabulary
 
@@ -38,10 +39,11 @@ OURS = """
 import json, resource, sys, time
 import numpy as np
 from importlib import import_module
-from wordbias import Attribute, Embedding
+import wordbias as wb
+from wordbias import Attribute
 from wordbias.progress import set_quiet
 set_quiet(True)
-loaded = Embedding.load(sys.argv[1])
+loaded = wb.load(sys.argv[1])
 emb = loaded.with_vectors(np.array(loaded.vectors))
 given = json.load(open(sys.argv[2]))
 def run(name, **settings):
@@ -58,14 +60,15 @@ def run(name, **settings):
 RAN = """
 import json, sys, time
 import numpy as np
-from wordbias import Attribute, Embedding
+import wordbias as wb
+from wordbias import Attribute
 from wordbias.methods.ran import repulsion_sets
 from wordbias.methods.ran.optimise import Objective, minimise
 from wordbias.arrays import unit
 from wordbias.measures.direction import find_direction
 from wordbias.progress import set_quiet
 set_quiet(True)
-loaded = Embedding.load(sys.argv[1])
+loaded = wb.load(sys.argv[1])
 given = json.load(open(sys.argv[2]))
 emb = loaded.with_vectors(unit(loaded.vectors))
 at, _ = emb.rows(given["words"])
@@ -82,10 +85,11 @@ import json, sys, time
 import numpy as np
 import scipy.linalg
 from sklearn.svm import LinearSVC
-from wordbias import Attribute, Embedding
+import wordbias as wb
+from wordbias import Attribute
 from wordbias.methods.classes import labelled_words
 from wordbias.methods.inlp import learn
-emb = Embedding.load(sys.argv[1])
+emb = wb.load(sys.argv[1])
 found = labelled_words(emb, Attribute.load(), classes=3, per_class=7500)
 x = found.vectors(emb)
 def ours():
@@ -114,8 +118,9 @@ import json, sys, time
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
-from wordbias import Attribute, Embedding
-loaded = Embedding.load(sys.argv[1])
+import wordbias as wb
+from wordbias import Attribute
+loaded = wb.load(sys.argv[1])
 given = json.load(open(sys.argv[2]))
 x, gender = np.array(loaded.vectors), Attribute.load()
 index = loaded.index
@@ -222,7 +227,7 @@ def main() -> None:
 
 def prepare(glove: Path, folder: Path) -> Path:
     """Write what the programs need of the file: words, lists, and the matrix for the peer."""
-    emb = Embedding.load(glove)
+    emb = wb.load(glove)
     gender = Attribute.load()
     neutral = choose_vocabulary([emb], gender)
     rng = np.random.default_rng(0)

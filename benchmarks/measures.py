@@ -29,11 +29,12 @@ THETA = 0.03
 START = """
 import json, resource, sys, time
 import numpy as np
-from wordbias import Attribute, Embedding
+import wordbias as wb
+from wordbias import Attribute
 from wordbias.measures.panel import make_panels
 from wordbias.progress import set_quiet
 set_quiet(True)
-embedding = Embedding.load(sys.argv[1])
+embedding = wb.load(sys.argv[1])
 count, k, theta = int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
 (panel,) = make_panels([embedding], None, Attribute.load())
 words = list(panel.vocabulary)[:count]
@@ -130,7 +131,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["WORDBIAS_CACHE"] = folder
-        python("import sys; from wordbias import Embedding; Embedding.load(sys.argv[1])",
+        python("import sys, wordbias as wb; wb.load(sys.argv[1])",
                arguments.glove)  # fmt: skip
         lines = measure(arguments.glove, arguments.runs, arguments.subset, arguments.sembias)
     report(arguments.glove, lines, arguments.runs)

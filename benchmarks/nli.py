@@ -35,7 +35,7 @@ from dataclasses import replace
 from pathlib import Path
 import numpy as np, torch
 from torch import nn
-from wordbias import Embedding
+import wordbias as wb
 from wordbias.devices import set_threads
 from wordbias.nli.jobs import Data, plan_jobs
 from wordbias.nli.lexicon import Encoded
@@ -47,7 +47,7 @@ from wordbias.progress import set_quiet
 set_quiet(True)
 glove, train, dev, count, name, precision = sys.argv[1:7]
 recipe, half, count = replace(RECIPES[name], epochs=1), precision == "bfloat16", int(count)
-embedding = Embedding.load(glove)
+embedding = wb.load(glove)
 data = Data.of({"train": load_pairs(train).head(count), "dev": load_pairs(dev).head(2000)})
 table = data.lexicon.table(embedding)
 pairs = data.encoded["train"]

@@ -1,6 +1,6 @@
 """Time Google's analogies beside gensim on one file of vectors, both in one run.
 
-    pip install -e '.[gensim]'
+    pip install -e ".[gensim]"
     python benchmarks/quality.py glove.6B.100d.txt questions-words.txt
 
 Every figure is the median of several runs, each in a process of its own; ours and gensim run in
@@ -24,9 +24,9 @@ from pathlib import Path
 
 OURS = """
 import sys, time
-from wordbias import Embedding
+import wordbias as wb
 from wordbias.word_tasks import find_sets, quality
-embedding = Embedding.load(sys.argv[1])
+embedding = wb.load(sys.argv[1])
 t = time.perf_counter()
 rows = quality(embedding, find_sets(sys.argv[2]), method=sys.argv[3])
 total = rows[-1]
@@ -34,8 +34,8 @@ print(time.perf_counter() - t, total.value, total.details["n"])
 """
 PEER = """
 import sys, time
-from wordbias import Embedding
-vectors = Embedding.load(sys.argv[1]).to_gensim()
+import wordbias as wb
+vectors = wb.load(sys.argv[1]).to_gensim()
 t = time.perf_counter()
 score, sections = vectors.evaluate_word_analogies(sys.argv[2], restrict_vocab=int(sys.argv[3]))
 n = len(sections[-1]["correct"]) + len(sections[-1]["incorrect"])

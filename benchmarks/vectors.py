@@ -1,6 +1,6 @@
 """Time this package beside gensim on one file of GloVe text, everything in one run.
 
-    pip install -e '.[gensim]'
+    pip install -e ".[gensim]"
     python benchmarks/vectors.py glove.6B.100d.txt
 
 Every figure is the median of several runs, each in a process of its own; ours and gensim run in
@@ -54,14 +54,14 @@ KeyedVectors.load(sys.argv[1], mmap="r")["she"]
 """
 OUR_START = """
 import sys
-from wordbias import Embedding
-Embedding.load(sys.argv[1])["she"]
+import wordbias as wb
+wb.load(sys.argv[1])["she"]
 """
 IN_MEMORY = """
 import sys, time
-from wordbias import Embedding
+import wordbias as wb
 from wordbias.methods import misp, transform_rows
-embedding = Embedding.load(sys.argv[1])
+embedding = wb.load(sys.argv[1])
 fitted = misp.fit(embedding)
 vectors = embedding.vectors.copy()
 transform_rows(fitted, vectors)

@@ -156,7 +156,7 @@ def hub(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatc
 
 
 _KINDS = r"(?P<kind>models|datasets)"
-_REPO = r"(?P<repo>[^/]+/[^/]+?)"
+_REPO = r"(?P<repo>[^/]+(?:/[^/]+?)?)"
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -581,10 +581,10 @@ def test_methods_of_words_say_what_rows_do_not_name() -> None:
 def test_a_loaded_method_and_a_chain_of_methods_map_as_those_in_memory(tmp_path: Path) -> None:
     x = words()
     leace().save(tmp_path / "leace.safetensors")
-    loaded = wb.load_method(tmp_path / "leace.safetensors")
+    loaded = wb.load(tmp_path / "leace.safetensors")
     assert loaded(x).tobytes() == leace()(x).tobytes()
     wb.debias(None, "misp,oscar", save_transform=tmp_path / "two.safetensors")
-    two = wb.load_method(tmp_path / "two.safetensors")
+    two = wb.load(tmp_path / "two.safetensors")
     one, other = (method for _, method in two.steps)
     steps = Chain((one.fitted_, other.fitted_))
     assert two(x).tobytes() == map_rows(steps, x).tobytes()
@@ -605,7 +605,7 @@ def test_a_method_of_rows_is_small(dim: int, tmp_path: Path) -> None:
         chain = Chain((Fitted(name, (steps[name],)),))
         origin = Origin("60 rows", "", 60, dim, (), np.zeros((0, dim)))
         save_chain(tmp_path / "method.safetensors", chain, origin)
-        method: Any = wb.load_method(tmp_path / "method.safetensors")
+        method: Any = wb.load(tmp_path / "method.safetensors")
         sizes = [
             (tmp_path / "method.safetensors").stat().st_size,
             *(len(pickle.dumps(one)) for one in (method, method.on("embedding"))),

@@ -70,7 +70,7 @@ def test_attributes_and_files(tab: Tab) -> None:
 
 
 def test_options_and_what_they_choose_from(tab: Tab) -> None:
-    assert tab("wordbias weat --quer") == ["plain,--query", "plain,--queries"]
+    assert tab("wordbias weat --quer") == ["plain,--query"]
     assert "plain,jsonl" in tab("wordbias weat --format ")
     assert tab("wordbias weat --no-") == ["plain,--no-cache"]
 

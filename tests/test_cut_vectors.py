@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import small_word_lists
 
-from wordbias import Embedding
+import wordbias as wb
 from wordbias.data import sample_path
 from wordbias.methods import misp
 from wordbias.nli.lexicon import Lexicon
@@ -21,7 +21,7 @@ TOOL = Path(__file__).parents[1] / "tools" / "cut_vectors.py"
 
 
 def test_models_and_misp_read_what_they_read_of_the_whole_file(tmp_path: Path) -> None:
-    whole = Embedding.load(sample_path()).renamed("glove")
+    whole = wb.load(sample_path()).renamed("glove")
     whole.save(tmp_path / "glove.safetensors")
     pairs, lists = tmp_path / "pairs.tsv", tmp_path / "lists"
     pairs.write_text("neutral\tA Senator reads xqz .\tA man reads .\n", encoding="utf-8")
@@ -31,7 +31,7 @@ def test_models_and_misp_read_what_they_read_of_the_whole_file(tmp_path: Path) -
     done = subprocess.run(
         [sys.executable, str(TOOL), *given], capture_output=True, text=True, check=True
     )
-    cut = Embedding.load(tmp_path / "cut" / "glove.safetensors")
+    cut = wb.load(tmp_path / "cut" / "glove.safetensors")
     assert f"{len(cut):,} of {len(whole):,} words" in done.stdout
     assert {"senator", "reads"} <= {*cut.words} < {*whole.words}
     test = build("explicit", Templates.load(lists))

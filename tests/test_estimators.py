@@ -29,6 +29,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import wordbias as wb
 from wordbias import Attribute, Embedding, Subspace, WordbiasError, estimators
 from wordbias.calls import WordbiasWarning
 from wordbias.estimators import (
@@ -46,7 +47,7 @@ from wordbias.estimators import (
     Hard,
     MultiHard,
     OSCaR,
-    load_method,
+    read_method,
 )
 from wordbias.methods.fitted import Chain
 from wordbias.methods.leace import fit_erasure
@@ -143,7 +144,7 @@ def test_parameters_are_the_settings_of_the_method(cls: Any) -> None:
 
 def test_there_is_a_class_for_every_method_and_each_is_public() -> None:
     assert set(ALL.values()) == set(METHODS)
-    assert set(estimators.__all__) == {*(cls.__name__ for cls in ALL), "load_method"}
+    assert set(estimators.__all__) == {cls.__name__ for cls in ALL}
 
 
 @pytest.mark.parametrize("cls", ALL, ids=lambda cls: cls.__name__)
@@ -185,22 +186,22 @@ def test_an_embedding_is_debiased_as_the_command_line_does(
     assert isinstance(made, Embedding)
     done = cli("debias", named, before, "-o", out, "--save-transform", saved, "-q")
     assert (done.code, done.err) == (0, "")
-    np.testing.assert_array_equal(made.vectors, Embedding.load(out).vectors)
-    loaded = load_method(saved)
+    np.testing.assert_array_equal(made.vectors, wb.load(out).vectors)
+    loaded = wb.load(saved)
     assert type(loaded) is cls
     np.testing.assert_array_equal(loaded.transform(few()).vectors, made.vectors)
     method.save(tmp_path / "own.safetensors")
     again = tmp_path / "again.safetensors"
     done = cli("apply", tmp_path / "own.safetensors", before, "-o", again, "-q")
     assert (done.code, done.err) == (0, "")
-    np.testing.assert_array_equal(made.vectors, Embedding.load(again).vectors)
+    np.testing.assert_array_equal(made.vectors, wb.load(again).vectors)
 
 
 @pytest.mark.parametrize("cls", ALL, ids=lambda cls: cls.__name__)
 def test_a_saved_estimator_is_loaded_whole(cls: Any, tmp_path: Path) -> None:
     method = fitted(cls)
     method.save(tmp_path / "fitted.safetensors")
-    loaded = load_method(tmp_path / "fitted.safetensors")
+    loaded = wb.load(tmp_path / "fitted.safetensors")
     assert type(loaded) is cls
     for name, value in QUICK.get(cls, {}).items():
         if name != "classifier_epochs":
@@ -265,19 +266,19 @@ def test_groups_are_named_by_the_parameter() -> None:
 def test_groups_are_saved_with_an_estimator(tmp_path: Path) -> None:
     groups = {"a": ["she", "her", "woman", "girl"], "b": ["he", "him", "man", "boy"]}
     MHD(dims=1, groups=groups).fit(few()).save(tmp_path / "groups.safetensors")
-    loaded: Any = load_method(tmp_path / "groups.safetensors")
+    loaded: Any = wb.load(tmp_path / "groups.safetensors")
     assert loaded.get_params() == MHD(dims=1, groups=groups).get_params()
 
 
 def test_files_of_something_else_are_refused(tmp_path: Path) -> None:
     few().save(tmp_path / "few.safetensors")
     with pytest.raises(WordbiasError, match="holds an embedding, but no transform"):
-        load_method(tmp_path / "few.safetensors")
+        read_method(tmp_path / "few.safetensors")
     chain, _ = fit_chain("misp", few())
     named = Chain((replace(chain.parts[0], name="other"),))
     save_chain(tmp_path / "other.safetensors", named, Origin.of(few()))
     with pytest.raises(WordbiasError, match="holds 'other', expected misp, mhd, hard"):
-        load_method(tmp_path / "other.safetensors")
+        wb.load(tmp_path / "other.safetensors")
 
 
 def test_all_containers_of_words_are_accepted(tmp_path: Path) -> None:
@@ -311,7 +312,7 @@ def test_a_pipeline_is_a_chain(tmp_path: Path, cli: Run) -> None:
     saved = tmp_path / "chain.safetensors"
     done = cli("debias", "hard,misp", tmp_path / "few.safetensors", "--save-transform", saved)
     assert done.code == 0
-    loaded = load_method(saved)
+    loaded = wb.load(saved)
     assert [name for name, _ in loaded.steps] == ["hard", "misp"]
     np.testing.assert_array_equal(loaded.transform(few()).vectors, expected.vectors)
 
@@ -553,7 +554,7 @@ def test_a_fit_on_rows_is_saved_and_applied_to_words(cls: Any, tmp_path: Path, c
     x = x + labels[:, None] * np.ones(100, np.float32)
     method = cls().fit(x, labels)
     method.save(tmp_path / "rows.safetensors")
-    loaded = load_method(tmp_path / "rows.safetensors")
+    loaded = wb.load(tmp_path / "rows.safetensors")
     np.testing.assert_array_equal(loaded.transform(x), method.transform(x))
     few().save(tmp_path / "few.safetensors")
     call = ["apply", tmp_path / "rows.safetensors", tmp_path / "few.safetensors", "-o"]
@@ -562,7 +563,7 @@ def test_a_fit_on_rows_is_saved_and_applied_to_words(cls: Any, tmp_path: Path, c
     assert "fitted on 400 rows of an array" in refused.err
     assert cli(*call, tmp_path / "out.safetensors", "--force", "-q").code == 0
     np.testing.assert_array_equal(
-        Embedding.load(tmp_path / "out.safetensors").vectors, method.transform(few()).vectors
+        wb.load(tmp_path / "out.safetensors").vectors, method.transform(few()).vectors
     )
     with pytest.raises(AttributeError, match="not after a fit on an array"):
         _ = method.report
@@ -609,7 +610,7 @@ def test_a_loaded_method_is_kept_in_pipelines_and_cross_validation(tmp_path: Pat
         + 2 * np.outer(z, np.eye(6)[1])
     )
     LEACE().fit(x[:100], z[:100]).save(tmp_path / "z.safetensors")
-    loaded = load_method(tmp_path / "z.safetensors")
+    loaded = wb.load(tmp_path / "z.safetensors")
     expected = loaded.transform(x)
     assert clone(loaded) is loaded
     assert repr(loaded).endswith("(fitted, frozen)")

@@ -69,7 +69,7 @@ def test_vectors(folder: Path) -> None:
     hard = wb.INLP(random_state=0).fit_transform(glove)
     soft.save("soft.txt")
     misp.save("misp.safetensors")
-    again = wb.load_method("misp.safetensors").transform(glove)
+    again = wb.load("misp.safetensors").transform(glove)
     assert (again.vectors == soft.vectors).all()
 
     # a projection is the same done twice; MISP shrinks its components, and lengthens no vector

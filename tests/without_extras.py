@@ -20,13 +20,13 @@ import wordbias
 PACKAGES = frozenset(
     (
         *("accelerate", "concept_erasure", "dask", "datasets", "distributed", "evaluate"),
-        *("fairlearn", "gensim", "huggingface_hub", "matplotlib", "model2vec", "ot", "pandas"),
+        *("gensim", "huggingface_hub", "matplotlib", "model2vec", "ot", "pandas"),
         *("polars", "pooch", "pyarrow", "ray", "sentence_transformers", "spacy", "statsmodels"),
         *("tokenizers", "torch", "transformers", "yaml"),
     )
 )
 _OURS = tuple(f"{Path(file).parent}{os.sep}" for file in (__file__, wordbias.__file__))
-_REMEDY = "install it with: pip install 'wordbias["
+_REMEDY = 'install it with: pip install "wordbias['
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

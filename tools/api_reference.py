@@ -36,7 +36,6 @@ TYPES = (
     "Report",
     "Row",
 )
-FAIRLEARN = ("to_fairlearn", "from_fairlearn")
 ERRORS = ("WordbiasError",)
 REWRITING = tuple(one.__name__ for one in METHODS.values())
 _HEADING = re.compile(r"^(\w[\w ]+)\n-{3,}\n", re.MULTILINE)
@@ -57,10 +56,9 @@ def sections() -> dict[str, list[str]]:
     for title, commands in SECTIONS.items():
         found[title] = [name.replace("-", "_") for name in commands]
     known = {name for names in found.values() for name in names}
-    known |= {*TYPES, *ERRORS, *FAIRLEARN, *REWRITING, "config", "__version__"}
+    known |= {*TYPES, *ERRORS, *REWRITING, "config", "__version__"}
     found["Methods with fit and transform"] = [n for n in wordbias.__all__ if n not in known]
     found["Methods of rewriting"] = list(REWRITING)
-    found["A MetricFrame of fairlearn"] = list(FAIRLEARN)
     found["Types"] = list(TYPES)
     found["Settings"] = ["config"]
     found["Errors"] = list(ERRORS)

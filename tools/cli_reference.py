@@ -21,12 +21,14 @@ import click
 
 from wordbias.cli import SECTIONS, cli
 from wordbias.commands.shell import Command, common_options
+from wordbias.commands.words import GROUPS, WORDS
 from wordbias.methods.settings import METHODS as DEBIASING
 from wordbias.outcomes.settings import METHODS as REWRITING
 from wordbias.settings import Known, Setting, default_of, settings_of, summary_of
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "docs" / "cli.md"
+WORDS_PAGE = ROOT / "docs" / "words.md"
 COMPLETION = ROOT / "wordbias" / "completion.json"
 METHODS: dict[str, Known] = {"debias": DEBIASING, "choose": DEBIASING, "rewrite": REWRITING}
 GUIDES = {"debias": ROOT / "docs" / "debiasing.md", "rewrite": ROOT / "docs" / "fairness.md"}
@@ -34,13 +36,29 @@ BLOCK = re.compile(r"(<!-- settings: (.+?) -->\n)(.*?)(<!-- end -->)", re.DOTALL
 HEAD = """# Commands and options
 
 Written by `python tools/cli_reference.py` from the commands themselves; `wordbias COMMAND --help`
-says the same. Results go to standard output, progress and notes to standard error; the exit status
-is 0, 1 after one line that says what to mend, or 2 for wrong usage.
+says the same, and [words.md](words.md) what each option means. Results go to standard output,
+progress and notes to standard error. An error is one line that begins with `wordbias:`.
+
+| exit status | |
+| --- | --- |
+| 0 | The command did what it was asked for. |
+| 1 | An answer could not be given: a file cannot be read, words are missing, nothing improves. |
+| 2 | Wrong usage: an unknown option, method, attribute, measure or query; options that contradict. |
+| 130 | Interrupted by Ctrl-C; the line says what is complete, and whether the same call resumes. |
+"""
+WORDS_HEAD = """# The words of the command line
+
+Written by `python tools/cli_reference.py` from `wordbias/commands/words.py`. Each option or argument
+has one meaning, wherever it stands; in Python the parameter has the same name, with underscores.
+What it does in one command is said by `wordbias COMMAND --help`. The settings of methods, such as
+`inlp:rounds=10`, are in [debiasing.md](debiasing.md) and [fairness.md](fairness.md); the common
+options, such as `--device`, in [cli.md](cli.md#common-options).
 """
 
 COMMON = """## Common options
 
-Of several commands; in Python they are `wordbias.config`. A command refuses one that it does not use.
+Of several commands; in Python they are `wordbias.config`. A command refuses one that it does not
+use.
 
 | option | |
 | --- | --- |"""
@@ -74,6 +92,34 @@ def _usable(command: Command) -> list[click.Parameter]:
         if not (isinstance(one, click.Option) and one.hidden)
         or {*one.opts, *one.secondary_opts} & {*command.common}
     ]
+
+
+def words() -> str:
+    """Return the table of words: each with its meaning and the commands that have it."""
+    having: dict[str, list[str]] = {}
+    for name in (name for commands in SECTIONS.values() for name in commands):
+        for one in _found(name).params:
+            if not getattr(one, "hidden", False) and one.name in WORDS:
+                having.setdefault(one.name, []).append(name)
+    parts = [WORDS_HEAD]
+    for group in GROUPS:
+        parts.append(f"## {group}\n\n| word | meaning | commands |\n| --- | --- | --- |")
+        parts += [
+            f"| `{_typed(word)}` | {_cell(meaning)} | {', '.join(having[word])} |"
+            for word, (place, meaning) in sorted(WORDS.items())
+            if place == group
+        ]
+        parts.append("")
+    return "\n".join(parts)
+
+
+def _typed(word: str) -> str:
+    """Return how a word is typed: as an option, or in capitals as an argument."""
+    for name in (name for commands in SECTIONS.values() for name in commands):
+        for one in _found(name).params:
+            if one.name == word and isinstance(one, click.Option):
+                return max(one.opts, key=len)
+    return word.upper()
 
 
 def guide(text: str) -> str:
@@ -177,7 +223,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing")
     check = parser.parse_args().check
-    texts = {OUTPUT: reference(), COMPLETION: completion()}
+    texts = {OUTPUT: reference(), COMPLETION: completion(), WORDS_PAGE: words()}
     texts |= {path: guide(path.read_text(encoding="utf-8")) for path in GUIDES.values()}
     for path, text in texts.items():
         if not check:

@@ -14,7 +14,7 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from wordbias import Embedding
+import wordbias as wb
 from wordbias.nli.pairs import load_pairs, tokenise
 from wordbias.nli.test_sets import MARKED, build
 from wordbias.wordlists import Attribute, Templates
@@ -34,7 +34,7 @@ def main() -> None:
     words = {word.lower() for word in (*of_pairs(args.pairs), *of_sets(lists), *of_gender())}
     args.output.mkdir(parents=True, exist_ok=True)
     for path in args.embeddings:
-        whole = Embedding.load(path)
+        whole = wb.load(path)
         cut = whole.subset([word for word in whole.words if word in words])
         cut.save(args.output / path.name)
         print(f"{args.output / path.name}: {len(cut):,} of {len(whole):,} words")

@@ -1,7 +1,7 @@
 """Draw measures of a model by layer, from what `wordbias probe` and `ceat` print as JSON.
 
     wordbias probe last.safetensors mean.safetensors --labels gender --format json > bios.json
-    wordbias ceat words.safetensors --stimuli 6 --format json > ceat.json
+    wordbias ceat words.safetensors --query 6 --format json > ceat.json
     python tools/plot_layers.py decoder.svg "Gender of biographies=bios.json" "CEAT=ceat.json"
 
 Each file, or several with commas between, is a panel, with a curve for each of its inputs, and for

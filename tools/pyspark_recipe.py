@@ -80,7 +80,7 @@ def compare(folder: Path) -> None:
     """
     others, x = read(folder / "shards")
     found, cleaned = read(folder / "clean")
-    method = wb.load_method(folder / "leace.safetensors")
+    method = wb.load(folder / "leace.safetensors")
     wb.apply(folder / "leace.safetensors", folder / "shards", output=folder / "applied")
     _, applied = read(folder / "applied")
     if cleaned.dtype != np.float32 or cleaned.tobytes() == x.tobytes():

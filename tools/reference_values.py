@@ -33,6 +33,7 @@ from typing import Any
 
 import numpy as np
 
+import wordbias as wb
 from wordbias import Embedding, __version__
 from wordbias.data import reference_path, sample_path
 from wordbias.measures import known
@@ -106,7 +107,7 @@ class Source:
 
 def any_format(folder: Path, member: str) -> Embedding:
     """Read a file of a format that wordbias knows."""
-    return Embedding.load(folder / member, cache=False, allow_pickle=True)
+    return wb.load(folder / member, cache=False, allow_pickle=True)
 
 
 def wink(folder: Path, member: str) -> Embedding:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from wordbias.estimators import Hard as Hard
     from wordbias.estimators import MultiHard as MultiHard
     from wordbias.estimators import OSCaR as OSCaR
-    from wordbias.estimators import load_method as load_method
     from wordbias.functions.apply import apply as apply
     from wordbias.functions.audit import audit as audit
     from wordbias.functions.bios import bios as bios
@@ -42,10 +41,7 @@ if TYPE_CHECKING:
     from wordbias.functions.convert import convert as convert
     from wordbias.functions.debias import debias as debias
     from wordbias.functions.encode import encode as encode
-    from wordbias.functions.env import env as env
     from wordbias.functions.erase import erase as erase
-    from wordbias.functions.fairlearn import from_fairlearn as from_fairlearn
-    from wordbias.functions.fairlearn import to_fairlearn as to_fairlearn
     from wordbias.functions.fairness import fairness as fairness
     from wordbias.functions.fetch import fetch as fetch
     from wordbias.functions.fine_tune import fine_tune as fine_tune
@@ -124,16 +120,13 @@ __all__ = [
     "convert",
     "debias",
     "encode",
-    "env",
     "erase",
     "fairness",
     "fetch",
     "fine_tune",
-    "from_fairlearn",
     "likelihood",
     "lists",
     "load",
-    "load_method",
     "mab_eval",
     "mab_study",
     "measure",
@@ -146,7 +139,6 @@ __all__ = [
     "report",
     "rewrite",
     "sweep",
-    "to_fairlearn",
     "train_vectors",
     "weat",
     "winobias",
@@ -168,9 +160,6 @@ _HOME = {
         "wordbias.outcomes.settings",
     ),
     "config": "wordbias.configuration",
-    "from_fairlearn": "wordbias.functions.fairlearn",
-    "load_method": "wordbias.estimators",
-    "to_fairlearn": "wordbias.functions.fairlearn",
 }
 for _name in (name for name in __all__ if name not in {*_HOME, "__version__"}):
     # a function lies in a module of its name, an estimator among the estimators

@@ -44,7 +44,7 @@ _SPELLED = {"o": "output", "from": "source"}
 """Arguments whose names differ from those of their options."""
 _ELSEWHERE = {
     "n_jobs": "jobs",
-    "query": "stimuli",
+    "queries": "query",
     "random_state": "seed",
     "sensitive_features": "group",
     "stimuli": "query",

@@ -60,12 +60,11 @@ SECTIONS: dict[str, dict[str, str]] = {
         "compare": "Correlate the measures of three or more embeddings.",
         "push": "Publish methods, adapters, models and vectors on the hub.",
     },
-    "Data and the installation": {
+    "Data": {
         "fetch": "Download published vectors, test sets, word lists; or list them.",
         "lists": "Show the word lists: their words, sizes and sources.",
         "train-vectors": "Train GloVe or gender-neutral GN-GloVe vectors on text.",
         "cache": "List, limit or clear the cache of parsed vectors.",
-        "env": "Show versions, machine and cache, for a bug report.",
     },
 }
 """What a person has, and the commands that take it, with what each does."""
@@ -132,12 +131,33 @@ class LazyGroup(click.Group):
                 formatter.write_dl(list(commands.items()))
 
 
+def _print_version(ctx: click.Context, parameter: click.Parameter, asked: bool) -> None:
+    """Print the version; with ``-v`` also what a bug report needs."""
+    if not asked or ctx.resilient_parsing:
+        return
+    if ctx.params.get("verbose"):
+        from wordbias.installation import described
+
+        click.echo(described().render("table"), nl=False)
+    else:
+        click.echo(f"wordbias, version {__version__}")
+    ctx.exit()
+
+
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(__version__, prog_name="wordbias")
-def cli() -> None:
+@click.option("-v", "--verbose", is_flag=True, is_eager=True, help="With --version: all of them.")
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version and exit; with -v what a bug report needs: the versions of all packages,"
+    " the machine, the cache and the devices.",
+)
+def cli(verbose: bool) -> None:
     """Measure social bias in language representations, remove it, show the effect.
 
     \b
@@ -151,6 +171,8 @@ def cli() -> None:
     wordbias help METHOD    the settings of a method, such as inlp
     wordbias help options   the options that commands share, such as --device
     """
+    if verbose:
+        raise click.UsageError("-v goes with --version")
 
 
 def main() -> None:
@@ -235,5 +257,5 @@ def _one_line(error: Exception) -> str:
         return f"not enough memory: {text}" if text else "not enough memory"
     return (
         f"unexpected {type(error).__name__}: {text}; --debug shows where (please report it, with "
-        "what wordbias env prints)"
+        "what wordbias --version -v prints)"
     )

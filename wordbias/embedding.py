@@ -87,19 +87,6 @@ class Embedding:
         for key, value in (("words", words), ("vectors", vectors), ("index", index)):
             object.__setattr__(self, key, value)
 
-    @classmethod
-    def load(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        cache: bool = True,
-        skip_bad: bool = False,
-        allow_pickle: bool = False,
-    ) -> Embedding:
-        """Load an embedding of any known format; see `wordbias.formats.load`."""
-        loaded = load(path, cache=cache, skip_bad=skip_bad, allow_pickle=allow_pickle)
-        return cls(loaded.words, loaded.vectors, loaded.name, loaded.info)
-
     def __getattr__(self, name: str) -> Any:
         deferred = vars(self).get("_deferred")
         if deferred is None or name not in ("words", "vectors", "index"):
@@ -122,7 +109,7 @@ class Embedding:
         """Load the sample vectors of the package; see `wordbias.data`."""
         from wordbias.data import sample_path
 
-        return cls.load(sample_path())
+        return read_embedding(sample_path())
 
     @classmethod
     def from_gensim(cls, keyed_vectors: Any, name: str = "embedding") -> Embedding:
@@ -337,6 +324,12 @@ def is_words_and_vectors(source: object) -> bool:
         and isinstance(source[1], np.ndarray)
         and source[1].ndim == 2
     )
+
+
+def read_embedding(path: str | os.PathLike[str], *, cache: bool = True) -> Embedding:
+    """Read an embedding of any known format; see `wordbias.formats.load`."""
+    loaded = load(path, cache=cache)
+    return Embedding(loaded.words, loaded.vectors, loaded.name, loaded.info)
 
 
 def lazy(

@@ -86,9 +86,14 @@ def need(module: str, *, extra: str, purpose: str) -> ModuleType:
         if error.name != module.partition(".")[0]:
             raise
         raise WordbiasError(
-            f"{purpose} needs {error.name}; install it with: pip install 'wordbias[{extra}]' "
-            f"(in a checkout: pip install '.[{extra}]')"
+            f"{purpose} needs {error.name}; install it with: {install_line(extra)}"
         ) from None
+
+
+def install_line(*extras: str) -> str:
+    """Return the line that installs extras; every shell reads its double quotes, cmd too."""
+    named = ",".join(extras)
+    return f'pip install "wordbias[{named}]" (in a checkout: pip install ".[{named}]")'
 
 
 _LONGEST, _END = 2_000, 400

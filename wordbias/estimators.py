@@ -24,7 +24,7 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from wordbias.arguments import path_named, refuse_odd
+from wordbias.arguments import refuse_odd
 from wordbias.arrays import numbers
 from wordbias.batches import BatchMap
 from wordbias.calls import WordbiasWarning, plain, python_messages
@@ -60,7 +60,6 @@ __all__ = [
     "Hard",
     "MultiHard",
     "OSCaR",
-    "load_method",
 ]
 
 Floats = NDArray[np.floating[Any]]
@@ -422,7 +421,7 @@ class Method(_Words, _Rows):
         return _batch_map([self], None)(batch)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted method to a safetensors file, which `load_method` reads.
+        """Write the fitted method to a safetensors file, which `wordbias.load` reads.
 
         The format is that of ``wordbias debias --save-transform``; ``wordbias apply`` applies it.
         """
@@ -555,38 +554,9 @@ class Methods(_Pipeline):
         return _batch_map([method for _, method in self.steps], None)(batch)
 
 
-def load_method(path: str | os.PathLike[str]) -> Method | Pipeline:
-    """Read the file of an estimator's ``save`` or of ``wordbias debias --save-transform``.
-
-    Parameters
-    ----------
-    path : str or path
-        Safetensors file, or its place on the hub, ``hf://owner/name``.
-
-    Returns
-    -------
-    estimator or Pipeline
-        Fitted estimator with the settings in the file as parameters; the groups are among them if
-        an estimator wrote it. It is frozen: `clone`, cross-validation and ``fit(X, y)`` of a
-        pipeline keep what was fitted, and ``set_params`` refuses. A scikit-learn ``Pipeline`` if
-        the file holds several methods. Either maps batches of rows: see ``on``.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no such file, or it holds something else.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> from wordbias.estimators import MHD, load_method
-    >>> mhd = MHD(dims=1).fit([[1.0, 3], [2, 3], [5, 3], [6, 3]], [0, 0, 1, 1])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     mhd.save(os.path.join(folder, "mhd.safetensors"))
-    ...     load_method(os.path.join(folder, "mhd.safetensors")).transform([[1.0, 3]]).tolist()
-    [[0.0, 3.0]]
-    """
-    chain, origin = load_chain(path_named("path=", path))
+def read_method(path: str | os.PathLike[str]) -> Method | Pipeline:
+    """Read the file of an estimator's ``save``; see `wordbias.load`."""
+    chain, origin = load_chain(path)
     found: list[Method] = []
     for part in chain.parts:
         if part.name not in _METHODS:

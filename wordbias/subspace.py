@@ -143,18 +143,6 @@ class Subspace:
             raise WordbiasError("a direction must not be zero")
         return cls(v[None] / norm, np.array([weight]))
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Subspace:
-        """Read a file of `save`.
-
-        Raises
-        ------
-        WordbiasError
-            If there is no such file or it is no subspace.
-        """
-        with reading(path, SUBSPACE) as (tensors, _):
-            return cls(tensors["basis"], tensors["weights"])
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to a safetensors file with the tensors `basis` and `weights`."""
         write(path, SUBSPACE, {"basis": self.basis, "weights": self.weights}, None)
@@ -383,3 +371,15 @@ def orient(basis: Float, towards: Float) -> Float:
     largest = basis[np.arange(len(basis)), np.abs(basis).argmax(axis=1)]
     tie = np.abs(inner) <= _TIE * np.linalg.norm(towards)
     return basis * np.where(np.where(tie, largest, inner) < 0, -1.0, 1.0)[:, None]
+
+
+def read_subspace(path: str | os.PathLike[str]) -> Subspace:
+    """Read a file of `Subspace.save`.
+
+    Raises
+    ------
+    WordbiasError
+        If there is no such file or it is no subspace.
+    """
+    with reading(path, SUBSPACE) as (tensors, _):
+        return Subspace(tensors["basis"], tensors["weights"])

@@ -384,8 +384,8 @@ def _ignore_interrupts() -> None:
 @contextmanager
 def _ray(jobs: int | None, shared: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
     """Join the cluster of RAY_ADDRESS or the one already joined, or start a local one."""
-    ray_module = need("ray", extra="cluster", purpose=_PURPOSE)
-    register = need("ray.util.joblib", extra="cluster", purpose=_PURPOSE).register_ray
+    ray_module = need("ray", extra="ray", purpose=_PURPOSE)
+    register = need("ray.util.joblib", extra="ray", purpose=_PURPOSE).register_ray
     joined = ray_module.is_initialized()
     if not joined:
         given = _cluster_address("RAY_ADDRESS")

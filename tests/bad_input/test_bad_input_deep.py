@@ -25,7 +25,7 @@ HUGE = 10**400
         ("misp", "--groups"),
         ("measure", "--groups"),
         ("mab-eval", "--write", "out.csv", "--groups"),
-        ("weat", "--queries"),
+        ("weat", "--query"),
     ],
     ids=lambda call: " ".join(call),
 )

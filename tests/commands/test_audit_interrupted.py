@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import wordbias as wb
 from wordbias import Embedding
 from wordbias.formats import tensors
 from wordbias.formats.files import locked
@@ -114,7 +115,7 @@ def test_other_inputs_and_settings_do_not_resume(
     monkeypatch.setattr(parts, "_measured", interrupted)
     folders: set[str] = set()
     changed = small.with_name("changed.safetensors")
-    one = Embedding.load(small)
+    one = wb.load(small)
     one.with_vectors(one.vectors * 2).save(changed)
     calls = [(small,), (changed,), (small, "--seed", "1"), (small, "--dims", "3"),
              (small, "--groups", "age")]  # fmt: skip

@@ -58,7 +58,8 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("attribute", TWO)
 def test_every_family_of_measures_measures_it(small: Path, attribute: str, family: str) -> None:
-    emb = Embedding.load(small, cache=False)
+    with wb.config(cache=False):
+        emb = wb.load(small)
     (panel,) = make_panels([emb], None, Attribute.load(attribute), recipe="means")
     rows = [row.to_dict() for row in FAMILIES[family](panel)]
     lacking = {"direct-bias", "direct-bias-pca"} if attribute.startswith("ethnicity") else set()
@@ -165,7 +166,7 @@ def test_weat_without_holm_says_that_p_is_not_corrected(cli: Run) -> None:
 def test_weat_takes_a_choice_and_sets_of_a_file(cli: Run, tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text('[sets]\nwork = ["job", "office"]\nhome = ["kitchen", "garden"]\n')
-    arguments = ["--groups", "ethnicity:asian,white", "--queries", file]
+    arguments = ["--groups", "ethnicity:asian,white", "--query", file]
     done = cli("weat", *arguments, "--attributes", "work,home", "--format", "json")
     (row,) = _rows(done.out)
     assert row["set"] == "asian/white"

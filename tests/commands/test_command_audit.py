@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import wordbias as wb
 from wordbias import Embedding
 from wordbias.methods.words import listed_words
 from wordbias.pages.stages import PARTS
@@ -170,7 +171,7 @@ def test_several_embeddings_share_one_vocabulary_and_get_a_matrix(
     cli: Run, small: Path, tmp_path: Path
 ) -> None:
     other = tmp_path / "<script>alert(1)<b>.safetensors"
-    vectors = Embedding.load(small)
+    vectors = wb.load(small)
     vectors.subset(vectors.words[::-1]).save(other)
     target = tmp_path / "page.html"
     done = cli("audit", small, other, "--skip", QUICK, "-o", target)
@@ -194,7 +195,7 @@ def test_two_files_of_one_name_are_called_by_their_paths(
 def test_what_cannot_be_measured_is_said_and_the_rest_goes_on(
     cli: Run, small: Path, tmp_path: Path
 ) -> None:
-    vectors = Embedding.load(small)
+    vectors = wb.load(small)
     flat = tmp_path / "flat.safetensors"
     vectors.with_vectors(vectors.vectors[:, :50]).save(flat)
     target = tmp_path / "page.html"
@@ -207,7 +208,7 @@ def test_what_cannot_be_measured_is_said_and_the_rest_goes_on(
 def test_words_can_be_asked_for_and_an_odd_one_is_escaped(
     found: Run, small: Path, tmp_path: Path
 ) -> None:
-    vectors = Embedding.load(small)
+    vectors = wb.load(small)
     odd = Embedding(["<script>", *vectors.words[1:]], vectors.vectors, "odd")
     odd.save(tmp_path / "odd.safetensors")
     words = ("--words", "<script>,boss", "--skip", QUICK)

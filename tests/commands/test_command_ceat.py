@@ -17,7 +17,6 @@ import pytest
 from wordbias.probes.ceat import Settings, ceat
 from wordbias.probes.ceat.sentences import (
     AS_PUBLISHED,
-    choose_stimuli,
     encode_contexts,
     find_sentences,
 )
@@ -29,6 +28,7 @@ from wordbias.probes.representations import (
     save_representations,
 )
 from wordbias.results import FORMATS
+from wordbias.wordlists.queries import as_queries
 
 Run = Callable[..., Any]
 Refused = Callable[..., str]
@@ -119,8 +119,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_saved_vectors_give_what_the_library_gives(
     report: Reported, saved: Path, mine: Path
 ) -> None:
-    result = report("ceat", saved, "--stimuli", mine, "--draws", 3000, "--seed", 5)
-    rows = ceat(load_representations(saved), choose_stimuli(str(mine)), Settings(3000, seed=5))
+    result = report("ceat", saved, "--query", mine, "--draws", 3000, "--seed", 5)
+    rows = ceat(load_representations(saved), as_queries(str(mine)), Settings(3000, seed=5))
     assert result["rows"] == [json.loads(json.dumps(row.to_dict())) for row in rows]
     assert [row["layer"] for row in result["rows"]] == [0, 5]
     assert all(row["value"] > 0.8 for row in result["rows"])
@@ -135,20 +135,20 @@ def test_layers_of_saved_vectors(
     cli: Run, refused: Refused, report: Reported, saved: Path, mine: Path
 ) -> None:
     for asked, layers in (("last", [5]), ("all", [0, 5]), ("5,0", [5, 0])):
-        result = report("ceat", saved, "--stimuli", mine, "--draws", 50, "--layers", asked)
+        result = report("ceat", saved, "--query", mine, "--draws", 50, "--layers", asked)
         assert [row["layer"] for row in result["rows"]] == layers
-    assert "no layer 3; it holds 0, 5" in refused("ceat", saved, "--layers", "3", "--stimuli", mine)
+    assert "no layer 3; it holds 0, 5" in refused("ceat", saved, "--layers", "3", "--query", mine)
     assert cli("ceat", saved, "--layers", "x").code == 2
 
 
 def test_the_tables_say_what_p_is(cli: Run, saved: Path, mine: Path) -> None:
-    done = cli("ceat", saved, "--stimuli", mine, "--draws", 500)
+    done = cli("ceat", saved, "--query", mine, "--draws", 500)
     assert (done.code, done.err) == (0, "")
     assert max(map(len, done.out.splitlines())) <= 100
     text = " ".join(done.out.split())
     for part in (
         "CEAT of words: combined effect sizes",
-        "stimuli layer X/Y × A/B effect 95 %, sentences",
+        "query layer X/Y × A/B effect 95 %, sentences",
         "men/women × career/family",
         "large 2+2 × 2+2 160",
         "mine: no sentence has zed.",
@@ -158,9 +158,9 @@ def test_the_tables_say_what_p_is(cli: Run, saved: Path, mine: Path) -> None:
         "neutral 0",
     ):
         assert part in text
-    one = " ".join(cli("ceat", saved, "--stimuli", mine, "--layers", "5").out.split())
+    one = " ".join(cli("ceat", saved, "--query", mine, "--layers", "5").out.split())
     assert "CEAT of words, layer 5: combined" in one
-    assert "stimuli X/Y × A/B" in one
+    assert "query X/Y × A/B" in one
 
 
 def test_a_reason_is_said_once_for_all_layers(cli: Run, tmp_path: Path, mine: Path) -> None:
@@ -168,24 +168,24 @@ def test_a_reason_is_said_once_for_all_layers(cli: Run, tmp_path: Path, mine: Pa
     path = tmp_path / "single.safetensors"
     column = {"word": Column.of(WORDS)}
     save_representations(Representations(vectors, (0, 5, 6), column), path)
-    said = " ".join(cli("ceat", path, "--stimuli", mine, "--draws", 50).out.split())
+    said = " ".join(cli("ceat", path, "--query", mine, "--draws", 50).out.split())
     reason = "no interval: every word has one sentence, of whose spread nothing is known"
     assert f"mine, layers 0, 5, 6: {reason} The draws" in said
     assert said.count("every word has one sentence") == 1
     assert "too narrow" not in said  # there is no interval
-    one = " ".join(cli("ceat", path, "--stimuli", mine, "--draws", 50, "--layers", "5").out.split())
+    one = " ".join(cli("ceat", path, "--query", mine, "--draws", 50, "--layers", "5").out.split())
     assert f"mine, layer 5: {reason}" in one
 
 
 def test_a_wide_table_of_all_stimuli_fits(cli: Run, tmp_path: Path) -> None:
-    queries = choose_stimuli("all")
+    queries = as_queries("all")
     words = sorted({w for q in queries for _, ws in (*q.targets, *q.attributes) for w in ws})
     rng = np.random.default_rng(0)
     cells = [word for word in words for _ in range(3)]
     vectors = rng.standard_normal((2, len(cells), 6)).astype(np.float32)
     path = tmp_path / "all.safetensors"
     save_representations(Representations(vectors, (11, 12), {"word": Column.of(cells)}), path)
-    done = cli("ceat", path, "--draws", 10_000, "--stimuli", "3,4,7")
+    done = cli("ceat", path, "--draws", 10_000, "--query", "3,4,7")
     assert done.code == 0
     text = " ".join(done.out.split())
     assert max(map(len, done.out.splitlines())) <= 100
@@ -204,7 +204,7 @@ def test_words_that_are_left_out_are_told_from_those_that_are_few(
     vectors = np.random.default_rng(0).standard_normal((1, len(cells), 6)).astype(np.float32)
     path = tmp_path / "some.safetensors"
     save_representations(Representations(vectors, (4,), {"word": Column.of(cells)}), path)
-    done = cli("ceat", path, "--stimuli", mine, "--min-sentences", 5, "--draws", 3000)
+    done = cli("ceat", path, "--query", mine, "--min-sentences", 5, "--draws", 3000)
     said = " ".join(done.out.split())
     assert (
         "mine: left out, with too few sentences: zed 2; fewer than 10 sentences have Ann 8, John 9."
@@ -214,7 +214,7 @@ def test_words_that_are_left_out_are_told_from_those_that_are_few(
 
 @pytest.mark.parametrize("to", FORMATS)
 def test_every_format(cli: Run, saved: Path, mine: Path, to: str) -> None:
-    done = cli("ceat", saved, "--stimuli", mine, "--draws", 20, "--format", to)
+    done = cli("ceat", saved, "--query", mine, "--draws", 20, "--format", to)
     assert (done.code, done.err) == (0, "")
     assert "mine" in done.out
     if to == "csv":
@@ -224,7 +224,7 @@ def test_every_format(cli: Run, saved: Path, mine: Path, to: str) -> None:
 
 def test_draws_move_p_and_not_the_interval(report: Reported, saved: Path, mine: Path) -> None:
     few, many = (
-        report("ceat", saved, "--stimuli", mine, "--draws", draws, "--layers", 5)["rows"][0]
+        report("ceat", saved, "--query", mine, "--draws", draws, "--layers", 5)["rows"][0]
         for draws in (5_000, 80_000)
     )
     assert many["random_effects_se"] == pytest.approx(few["random_effects_se"] / 4, rel=0.05)
@@ -235,7 +235,7 @@ def test_a_model_on_sentences(
     report: Reported, model: Path, text: Path, mine: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / "out.safetensors"
-    given = ("--stimuli", mine, "--draws", 400, "--layers", "0,2")
+    given = ("--query", mine, "--draws", 400, "--layers", "0,2")
     result = report("ceat", model, "--sentences", text, *given, "--output", path)
     first, second = result["rows"]
     assert (first["layer"], second["layer"], first["subject"]) == (0, 2, "tiny-bert")
@@ -244,13 +244,13 @@ def test_a_model_on_sentences(
     assert first["sentences"]["John"] <= 15
     assert result["inputs"]["sentences"]["lines"] == len(_sentences())
     assert result["inputs"]["model"]["subword"] == "mean"
-    again = report("ceat", path, "--stimuli", mine, "--draws", 400)["rows"]
+    again = report("ceat", path, "--query", mine, "--draws", 400)["rows"]
     assert [row["value"] for row in again] == [first["value"], second["value"]]
     assert load_representations(path).about["window"] == "whole sentence"
 
 
 def test_a_model_in_a_table_for_people(cli: Run, model: Path, text: Path, mine: Path) -> None:
-    done = cli("ceat", model, "--sentences", text, "--stimuli", mine, "--draws", 400)
+    done = cli("ceat", model, "--sentences", text, "--query", mine, "--draws", 400)
     assert done.code == 0
     assert done.err == f"note: {text}: no sentence has 1 of 9 words\n"
     said = " ".join(done.out.split())
@@ -264,7 +264,7 @@ def test_an_interruption_behind_the_model_says_where_the_vectors_are(
     def stop(*_: Any) -> Any:
         raise KeyboardInterrupt
 
-    given = ("ceat", model, "--sentences", text, "--stimuli", mine, "--draws", 200)
+    given = ("ceat", model, "--sentences", text, "--query", mine, "--draws", 200)
     kept = tmp_path / "kept.safetensors"
     with monkeypatch.context() as patch:
         patch.setattr("wordbias.functions.ceat.measured", stop)
@@ -272,7 +272,7 @@ def test_an_interruption_behind_the_model_says_where_the_vectors_are(
         assert done.code == 130
         assert f"the words' vectors are saved; resume with: wordbias ceat {kept}" in done.err
         assert "no output was changed" in cli(*given).err
-    found = cli("ceat", kept, "--stimuli", mine, "--draws", 200, "--format", "csv").out
+    found = cli("ceat", kept, "--query", mine, "--draws", 200, "--format", "csv").out
     straight = cli(*given, "--format", "csv").out
     assert [line.split(",")[2:] for line in found.splitlines()] == [
         line.split(",")[2:] for line in straight.splitlines()
@@ -280,10 +280,10 @@ def test_an_interruption_behind_the_model_says_where_the_vectors_are(
 
 
 def test_as_published(report: Reported, model: Path, text: Path, mine: Path) -> None:
-    given = (model, "--sentences", text, "--stimuli", mine, "--draws", 300)
+    given = (model, "--sentences", text, "--query", mine, "--draws", 300)
     (row,) = report("ceat", *given, "--as-published")["rows"]
     encoder = Encoder.load(model, device="cpu")
-    (query,) = choose_stimuli(str(mine))
+    (query,) = as_queries(str(mine))
     words = [word for _, some in (*query.targets, *query.attributes) for word in some]
     lines = text.read_text(encoding="utf-8").splitlines()
     stripped = [line.strip() for line in lines]
@@ -303,7 +303,7 @@ def test_as_published(report: Reported, model: Path, text: Path, mine: Path) -> 
 def test_sentences_of_a_word_are_bounded_and_seeded(
     report: Reported, model: Path, text: Path, mine: Path
 ) -> None:
-    given = (model, "--sentences", text, "--stimuli", mine, "--draws", 50, "--per-word", 4)
+    given = (model, "--sentences", text, "--query", mine, "--draws", 50, "--per-word", 4)
     first, same, other = (report("ceat", *given, "--seed", seed)["rows"][0] for seed in (1, 1, 2))
     assert max(first["sentences"].values()) == 4
     assert first == same
@@ -316,7 +316,7 @@ def test_a_column_and_untrained_weights(
     path = tmp_path / "lines.tsv"
     rows = [f"x\t{line}" for line in _sentences()]
     path.write_text("\n".join(["label\tpremise", *rows]) + "\n", encoding="utf-8")
-    given = (model, "--sentences", path, "--stimuli", mine, "--draws", 50)
+    given = (model, "--sentences", path, "--query", mine, "--draws", 50)
     assert "which column holds the sentences?" in refused("ceat", *given)
     trained = report("ceat", *given, "--text-column", "premise")["rows"][0]
     untrained = report("ceat", *given, "--text-column", "premise", "--random-init", 3)["rows"][0]
@@ -326,7 +326,7 @@ def test_a_column_and_untrained_weights(
 
 
 def test_a_process_of_its_own(process: Run, saved: Path, mine: Path) -> None:
-    done = process("ceat", saved, "--stimuli", mine, "--format", "jsonl")
+    done = process("ceat", saved, "--query", mine, "--format", "jsonl")
     assert (done.code, done.err) == (0, "")
     assert [json.loads(line)["set"] for line in done.out.splitlines()] == ["mine", "mine"]
 
@@ -338,7 +338,7 @@ def test_saved_vectors_need_no_torch_and_no_scipy(process: Run, saved: Path, min
     code = (
         "import sys\n"
         "from wordbias.cli import run\n"
-        f"assert run(['ceat', {str(saved)!r}, '--stimuli', {str(mine)!r}, '--draws', '50']) == 0\n"
+        f"assert run(['ceat', {str(saved)!r}, '--query', {str(mine)!r}, '--draws', '50']) == 0\n"
         "assert not {'torch', 'transformers', 'scipy', 'sklearn'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, capture_output=True)
@@ -348,7 +348,7 @@ def test_saved_vectors_need_no_torch_and_no_scipy(process: Run, saved: Path, min
     ("arguments", "message"),
     [
         (("nothere",), "nothere: is not a file of vectors, and a model needs"),
-        (("nothere", "--stimuli", "11"), "stimulus 'weat11': expected one of weat1, weat2,"),
+        (("nothere", "--query", "11"), "query 'weat11': expected one of weat1, weat2,"),
         (("x", "--sentences", "none.txt"), "none.txt: cannot be read: No such file"),
         (
             ("x", "--sentences", "x", "--output", "no/such/folder.st"),
@@ -365,7 +365,7 @@ def test_stimuli_of_no_use_are_named(refused: Refused, tmp_path: Path) -> None:
     text, file = tmp_path / "text.txt", tmp_path / "sets.json"
     text.write_text("he ran\n")
     file.write_text(json.dumps({"x": ["he"], "y": ["she"], "a": ["ran"], "b": ["sat"]}))
-    said = refused("ceat", "x", "--sentences", text, "--stimuli", file)
+    said = refused("ceat", "x", "--sentences", text, "--query", file)
     assert f"{file}: expected queries, found only sets of words; add a table [queries.NAME]" in said
     assert "--" not in said  # ceat has no options for sets
     file = tmp_path / "silent.toml"
@@ -373,7 +373,7 @@ def test_stimuli_of_no_use_are_named(refused: Refused, tmp_path: Path) -> None:
         '[sets]\nx = ["he"]\ny = ["she"]\na = ["ran"]\nb = ["?!"]\n'
         '[queries.q]\ntargets = ["x", "y"]\nattributes = ["a", "b"]\n'
     )
-    said = refused("ceat", "x", "--sentences", text, "--stimuli", file)
+    said = refused("ceat", "x", "--sentences", text, "--query", file)
     assert f"{file}: the word '?!' has neither a letter nor a digit" in said
 
 
@@ -386,7 +386,7 @@ def test_bad_sentences_are_one_line(refused: Refused, model: Path, tmp_path: Pat
         (b"John saw Paul in the office\n", "female_names: 0 of 8 words found (at least 2 needed)"),
     ):
         path.write_bytes(content)
-        assert message in refused("ceat", model, "--sentences", path, "--stimuli", "6")
+        assert message in refused("ceat", model, "--sentences", path, "--query", "6")
 
 
 def test_bad_vectors_are_one_line(
@@ -402,12 +402,12 @@ def test_bad_vectors_are_one_line(
     found = load_representations(saved)
     bare = tmp_path / "bare.safetensors"
     save_representations(Representations(found.vectors, found.layers), bare)
-    assert "bare: has no column 'word'" in refused("ceat", bare, "--stimuli", mine)
+    assert "bare: has no column 'word'" in refused("ceat", bare, "--query", mine)
     vectors = np.array(found.vectors)
     vectors[0, 0] = np.nan
     broken = tmp_path / "broken.safetensors"
     save_representations(Representations(vectors, found.layers, found.columns), broken)
-    message = refused("ceat", broken, "--stimuli", mine)
+    message = refused("ceat", broken, "--query", mine)
     assert "broken, layer 0: mine: John: one of its vectors holds a value that is no" in message
     assert "--sentences, --subword is only for a model" in refused(
         "ceat", saved, "--sentences", "x", "--subword", "last"
@@ -419,7 +419,7 @@ def test_a_bad_model_or_layer_is_one_line(
 ) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
-    given = ("--sentences", text, "--stimuli", "6")
+    given = ("--sentences", text, "--query", "6")
     assert "empty: is a folder without a config.json" in refused("ceat", empty, *given)
     path = tmp_path / "out.safetensors"
     message = refused("ceat", model, *given, "--layers", "7", "--output", path)
@@ -438,12 +438,12 @@ def test_impossible_numbers_are_wrong_usage(
 def test_the_vectors_are_not_written_over_the_stimuli(
     refused: Refused, model: Path, text: Path, mine: Path
 ) -> None:
-    said = refused("ceat", model, "--sentences", text, "--stimuli", mine, "--output", mine)
-    assert "is both --stimuli and --output; name two files" in said
+    said = refused("ceat", model, "--sentences", text, "--query", mine, "--output", mine)
+    assert "is both --query and --output; name two files" in said
     assert mine.read_text(encoding="utf-8") == MINE
 
 
 def test_saved_vectors_are_known_by_their_content(cli: Run, saved: Path, mine: Path) -> None:
     renamed = saved.rename(saved.with_suffix(".st"))
-    done = cli("ceat", renamed, "--stimuli", mine, "--draws", 50)
+    done = cli("ceat", renamed, "--query", mine, "--draws", 50)
     assert done.code == 0, done.err

@@ -243,7 +243,7 @@ def test_without_matplotlib(
 
     monkeypatch.setattr(errors, "importlib", Missing)
     said = _error(cli("compare", table, "--plot", tmp_path / "a.png"))
-    assert "A figure needs matplotlib; install it with: pip install 'wordbias[plot]'" in said
+    assert 'A figure needs matplotlib; install it with: pip install "wordbias[plot]"' in said
     assert cli("compare", table).code == 0
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import wordbias as wb
 from wordbias import Attribute, Embedding
 from wordbias.devices import blas_threads
 from wordbias.errors import WordbiasError
@@ -75,7 +76,7 @@ def test_every_method_writes_what_python_makes(
     out, fitted = tmp_path / "out.txt", tmp_path / "fitted.safetensors"
     done = cli("debias", quick.text, text, "-o", out, "--save-transform", fitted, "-q")
     assert (done.code, done.err) == (0, "")
-    written = Embedding.load(out)
+    written = wb.load(out)
     assert written.words == few.words
     chain, made = fit_methods([quick], few)
     np.testing.assert_allclose(written.vectors, made.vectors, atol=_rounding(few))
@@ -86,7 +87,7 @@ def test_every_method_writes_what_python_makes(
     applied = cli("apply", fitted, text, "-o", again, "-q")
     assert (applied.code, applied.err) == (0, "")
     # blocks of another height round differently
-    np.testing.assert_allclose(Embedding.load(again).vectors, written.vectors, atol=_rounding(few))
+    np.testing.assert_allclose(wb.load(again).vectors, written.vectors, atol=_rounding(few))
     assert load_chain(fitted)[1].size == len(few)
     assert chain.parts[0].name in applied.out
 
@@ -100,7 +101,7 @@ def test_words_that_are_left_alone_are_counted(
     ran = f"ran:words='{vocabulary}':iterations=5"
     done = cli("debias", ran, text, "-o", out, "--format", "json", "-q")
     assert done.code == 0, done.err
-    changed = (Embedding.load(out).vectors != few.vectors).any(axis=1)
+    changed = (wb.load(out).vectors != few.vectors).any(axis=1)
     (row,) = [r for r in json.loads(done.out)["rows"] if r["measure"] == "words-changed"]
     assert row["value"] == row["replaced"] == changed.sum() == 3
     assert row["outside"] == len(few) - 3
@@ -111,12 +112,10 @@ def test_a_chain_is_one_after_the_other(cli: Run, text: Path, tmp_path: Path) ->
     assert cli("debias", "hard,misp", text, "-o", both).code == 0
     assert cli("debias", "hard", text, "-o", first).code == 0
     assert cli("debias", "misp", first, "-o", second).code == 0
-    np.testing.assert_allclose(
-        Embedding.load(both).vectors, Embedding.load(second).vectors, atol=1e-6
-    )
+    np.testing.assert_allclose(wb.load(both).vectors, wb.load(second).vectors, atol=1e-6)
     other = tmp_path / "other.txt"
     assert cli("debias", "misp,hard", text, "-o", other).code == 0
-    assert not np.allclose(Embedding.load(other).vectors, Embedding.load(both).vectors, atol=1e-3)
+    assert not np.allclose(wb.load(other).vectors, wb.load(both).vectors, atol=1e-3)
 
 
 def test_the_chain_is_recorded(cli: Run, text: Path, tmp_path: Path) -> None:
@@ -138,7 +137,7 @@ def test_the_output_may_be_safetensors_or_the_input_itself(
     out = tmp_path / "out.safetensors"
     assert cli("debias", "hard", text, "-o", out).code == 0
     assert cli("debias", "hard", text, "-o", text).code == 0
-    np.testing.assert_allclose(Embedding.load(text).vectors, Embedding.load(out).vectors, atol=1e-6)
+    np.testing.assert_allclose(wb.load(text).vectors, wb.load(out).vectors, atol=1e-6)
 
 
 def test_lines_of_a_streamed_file_stay_where_they_are(
@@ -189,9 +188,9 @@ def test_gn_glove_is_split(cli: Run, few: Embedding, tmp_path: Path) -> None:
     assert cli("debias", "gn-glove", source, "-o", zeroed).code == 0
     done = cli("debias", "gn-glove:drop-last", source, "-o", dropped, "--save-transform", fitted)
     assert done.code == 0, done.err
-    np.testing.assert_array_equal(Embedding.load(zeroed).vectors[:, :-1], vectors[:, :-1])
-    assert (Embedding.load(zeroed).vectors[:, -1] == 0).all()
-    np.testing.assert_array_equal(Embedding.load(dropped).vectors, vectors[:, :-1])
+    np.testing.assert_array_equal(wb.load(zeroed).vectors[:, :-1], vectors[:, :-1])
+    assert (wb.load(zeroed).vectors[:, -1] == 0).all()
+    np.testing.assert_array_equal(wb.load(dropped).vectors, vectors[:, :-1])
     assert dropped.read_text(encoding="utf-8").startswith(f"{len(few)} 100\n")
     assert cli("apply", fitted, source, "-o", again).code == 0
     assert again.read_bytes() == dropped.read_bytes()
@@ -276,7 +275,7 @@ def test_another_attribute(cli: Run, few: Embedding, text: Path, tmp_path: Path)
     )
     out = tmp_path / "out.txt"
     assert cli("debias", "hard", text, "--groups", age, "-o", out).code == 0
-    after = Embedding.load(out)
+    after = wb.load(out)
     gap = after["young"].astype(float) - after["old"]
     nurse = after["nurse"].astype(float)
     assert abs(nurse @ gap) < 1e-5

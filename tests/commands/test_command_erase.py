@@ -69,7 +69,7 @@ def test_npy_with_a_file_of_labels(npy: Path, tmp_path: Path, cli: Run) -> None:
     said = " ".join(done.out.split())
     assert "leace of gender (f, m), fitted on 240 training rows of s, tested on 60" in said
     assert "gender: a linear probe was right for" in said
-    method = wb.load_method(tmp_path / "leace.st")
+    method = wb.load(tmp_path / "leace.st")
     expected = map_rows(method.fitted_, np.load(npy))
     np.testing.assert_array_equal(np.load(clean), expected, strict=True)
     applied = tmp_path / "applied.npy"

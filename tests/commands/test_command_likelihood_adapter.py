@@ -87,7 +87,7 @@ def test_before_and_after_on_the_same_items(data: Path, cli: Cli, tmp_path: Path
     n = len(plain)
     assert (rows[:n], len(rows)) == (plain, 3 * n)
     model, tokenizer = loaded()
-    fitted = Adapter.load(adapter)
+    fitted = wb.load(adapter)
     for place, name in enumerate((SITES[0], ",".join(SITES)), 1):
         after = rows[place * n : (place + 1) * n]
         with fitted.on(model, name):
@@ -152,7 +152,7 @@ def test_python_takes_an_adapter_and_leaves_the_model_as_it_was(data: Path) -> N
     model, tokenizer = loaded()
     before = {name: value.clone() for name, value in model.state_dict().items()}
     given = {"pairs": data / "pairs.tsv", "seed": 3}
-    fitted = Adapter.load(data / "adapter.safetensors")
+    fitted = wb.load(data / "adapter.safetensors")
     report = wb.likelihood((model, tokenizer), adapter=fitted, setting=SITES[0], **given)
     plain = wb.likelihood((model, tokenizer), **given)
     assert [row.to_dict() for row in report][: len(plain.rows)] == [row.to_dict() for row in plain]

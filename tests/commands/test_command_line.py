@@ -90,7 +90,7 @@ def test_a_parameter_that_is_no_option_stands_in_the_python_reference() -> None:
 
 def test_a_parameter_that_the_function_lacks_is_refused() -> None:
     with pytest.raises(TypeError, match=r"env: not its parameters \['none'\]"):
-        shell(wordbias.env, examples="wordbias env", python_only=("none",))
+        shell(wordbias.cache, examples="wordbias cache", python_only=("none",))
 
 
 def test_version(cli: Run) -> None:
@@ -163,7 +163,7 @@ def test_a_missing_extra_names_the_line_that_installs_it(
     lines = [line for line in done.err.splitlines() if not line.startswith("note:")]
     assert done.code == 1
     assert len(lines) == 1
-    assert "needs gensim; install it with: pip install 'wordbias[gensim]'" in lines[0]
+    assert 'needs gensim; install it with: pip install "wordbias[gensim]"' in lines[0]
     assert list(tmp_path.iterdir()) == []
 
 

@@ -13,6 +13,7 @@ import pytest
 
 pytest.importorskip("torch", reason="the study trains models")
 
+import wordbias as wb
 from wordbias import Embedding
 from wordbias.calls import WordbiasWarning
 from wordbias.errors import WordbiasError
@@ -183,7 +184,7 @@ def elsewhere(straight: Path, files: Path, tmp_path: Path) -> tuple[Path, list[P
         shutil.copy(path, out)
     vectors = []
     for name in NAMES:
-        found = Embedding.load(files / f"{name}.safetensors")
+        found = wb.load(files / f"{name}.safetensors")
         vectors.append(out / f"{name}.safetensors")
         found.with_vectors(np.nextafter(found.vectors, 9, dtype=np.float32)).save(vectors[-1])
     return out, vectors

@@ -13,6 +13,7 @@ import pytest
 
 pytest.importorskip("torch", reason="the study trains models")
 
+import wordbias as wb
 from wordbias import Embedding
 from wordbias.functions.mab_study import mab_study
 from wordbias.wordlists import Templates
@@ -162,8 +163,8 @@ def test_files_and_a_mapping_of_vectors_are_the_same_study(files: Path, tmp_path
     }  # fmt: skip
     patterns = [files / "fixed.safetensors", files / "glove{seed}.safetensors"]
     one = mab_study(patterns, output=tmp_path / "files", **given)
-    by_seed = {s: Embedding.load(files / f"glove{s}.safetensors") for s in (0, 1)}
-    vectors = {"fixed": Embedding.load(patterns[0]), "glove": by_seed}
+    by_seed = {s: wb.load(files / f"glove{s}.safetensors") for s in (0, 1)}
+    vectors = {"fixed": wb.load(patterns[0]), "glove": by_seed}
     two = mab_study(vectors, output=tmp_path / "vectors", **given)
     assert one.rows == two.rows
     assert {row.details["original"] for row in one["mab-error-change"]} == {"fixed"}

@@ -175,7 +175,8 @@ def test_the_values_are_those_of_the_functions(rows: Run, file: Path, vocab: Pat
     got = {
         row["measure"]: row for row in rows(file, "--vocab", vocab, "--only", "midb,direct-bias")
     }
-    emb, gender = Embedding.load(file, cache=False), Attribute.load()
+    with wb.config(cache=False):
+        emb, gender = wb.load(file), Attribute.load()
     x = emb.take(WORDS)
     groups = [emb.take([word.lower() for word in group]) for group in gender.members]
     raw = midb(x, Subspace.from_groups(*groups, 4))

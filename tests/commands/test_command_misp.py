@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import wordbias as wb
 from wordbias import Attribute, Embedding
 from wordbias.measures.midb import MIDB
 from wordbias.methods.misp import fit
@@ -354,7 +355,8 @@ def test_what_is_written_is_the_debiased_embedding(
     expected = fit(sample, **options).subspace.remove(
         sample.vectors.astype(float), **({"hard": True} if options["hard"] else {})
     )
-    got = Embedding.load(path, cache=False)
+    with wb.config(cache=False):
+        got = wb.load(path)
     assert list(got) == list(sample)
     length = np.linalg.norm(sample.vectors.astype(float), axis=1)
     off = np.linalg.norm(got.vectors - expected, axis=1)

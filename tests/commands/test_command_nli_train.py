@@ -19,6 +19,7 @@ import pytest
 
 pytest.importorskip("torch", reason="the extra `torch` is not installed")
 
+import wordbias as wb
 from wordbias import Embedding
 from wordbias.formats.files import locked
 from wordbias.nli.files import Model
@@ -82,7 +83,7 @@ def test_one_model_is_a_file(cli: Run, files: list[object], glove: Path, tmp_pat
     for row in (dev, test):
         pairs = load_pairs(tmp_path / f"{row['set']}.tsv")
         assert row["n"] == len(pairs)
-        assert row["value"] == accuracy(model, Embedding.load(glove), pairs)
+        assert row["value"] == accuracy(model, wb.load(glove), pairs)
     assert report["inputs"]["glove"]["dim"] == 8
     train = load_pairs(tmp_path / "train.tsv")
     assert report["inputs"]["pairs: train"] == {
@@ -385,4 +386,4 @@ def test_without_torch_the_extra_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     said = refused("nli-train", *files, "-o", tmp_path / "m")
-    assert "needs torch; install it with: pip install 'wordbias[torch]'" in said
+    assert 'needs torch; install it with: pip install "wordbias[torch]"' in said

@@ -17,7 +17,8 @@ import pytest
 from safetensors.numpy import load_file, save_file
 from tiny_encoders import build, make_tokenizer, save, words_of
 
-from wordbias.contextual.adapters import Adapter, load_adapter
+import wordbias as wb
+from wordbias.contextual.adapters import load_adapter
 from wordbias.contextual.fitting import fit_adapter
 from wordbias.contextual.hooks import applied
 from wordbias.contextual.sentence_pairs import sentence_pairs
@@ -151,7 +152,7 @@ def test_the_baseline(cli: Run, folder: Callable[..., str], tmp_path: Path) -> N
     )
     assert done.code == 0
     assert re.search(r"Baseline sent-debias: 0\.\d+ of the variance of 5 pairs", done.out)
-    [intervention] = Adapter.load(tmp_path / "a").interventions("sent-debias")
+    [intervention] = wb.load(tmp_path / "a").interventions("sent-debias")
     assert intervention.hard
     g = intervention.what.basis[0]
     exported = _loaded(tmp_path / "out").classifier.weight.detach().numpy()
@@ -164,7 +165,7 @@ def test_a_next_sentence_head_is_loaded_from_the_two_of_bert(
 ) -> None:
     for purpose in ("PreTraining", "NextSentencePrediction"):
         assert cli("project", folder("bert", purpose), "-o", tmp_path / "a", "-q").code == 0
-        adapter = Adapter.load(tmp_path / "a")
+        adapter = wb.load(tmp_path / "a")
         assert adapter.fingerprint.architecture == "BertForNextSentencePrediction"
         assert Site("sentence") in adapter.subspaces
 
@@ -180,11 +181,11 @@ def test_bert_whose_config_names_its_other_head(
     heads = {(): "NextSentencePrediction", ("--head", "masked-lm"): "MaskedLM"}
     for given, purpose in heads.items():
         assert cli("project", path, *given, "-o", tmp_path / "a", "-q").code == 0
-        architecture = Adapter.load(tmp_path / "a").fingerprint.architecture
+        architecture = wb.load(tmp_path / "a").fingerprint.architecture
         assert architecture == f"BertFor{purpose}"
     alone = folder("bert", "MaskedLM")
     assert cli("project", alone, "-o", tmp_path / "a", "-q").code == 0
-    assert Adapter.load(tmp_path / "a").fingerprint.architecture == "BertForMaskedLM"
+    assert wb.load(tmp_path / "a").fingerprint.architecture == "BertForMaskedLM"
     said = refused("project", alone, "--head", "classification")
     assert "holds a BertForSequenceClassification without" in said
 
@@ -195,7 +196,7 @@ def test_a_model_without_a_head(
     done = cli("project", folder("distilbert", "MaskedLM"), "-o", tmp_path / "a")
     assert done.code == 0
     assert "without a trained head or pooler, so there is no site sentence" in done.err
-    assert Site("sentence") not in Adapter.load(tmp_path / "a").subspaces
+    assert Site("sentence") not in wb.load(tmp_path / "a").subspaces
     pooled = cli("project", folder("bert", "Model"), "-o", tmp_path / "b")
     assert (pooled.code, pooled.err) == (0, "")
     said = refused(
@@ -327,7 +328,7 @@ def test_as_a_process(forked: Run, folder: Callable[..., str], tmp_path: Path) -
     done = forked("project", folder(), "-o", tmp_path / "a")
     assert (done.code, done.err) == (0, "")
     assert "Subspaces of bert-SequenceClassification" in done.out
-    assert Adapter.load(tmp_path / "a").facts["pairs"] == 67
+    assert wb.load(tmp_path / "a").facts["pairs"] == 67
 
 
 def test_the_help_loads_no_torch() -> None:
@@ -400,7 +401,7 @@ def test_the_adapter_is_kept_when_the_export_fails(
     done = cli("project", folder(), "-o", tmp_path / "a", *given)
     assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
     assert f"No space left on device (the adapter is written: {tmp_path / 'a'})" in done.err
-    assert Adapter.load(tmp_path / "a").facts["pairs"] == 67
+    assert wb.load(tmp_path / "a").facts["pairs"] == 67
 
 
 def test_an_exported_sentence_transformers_folder_is_still_one(

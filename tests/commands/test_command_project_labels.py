@@ -88,7 +88,7 @@ def test_the_means_of_the_classes_are_equal_at_every_layer(
         assert (row["neutral"], row["better"]) == (0.0, "lower")
         assert 0.01 < row["value"] < 1 if stage == "before" else row["value"] < 1e-9
     assert found["inputs"]["texts"]["classes"] == {"F": 40, "M": 40}
-    adapter, (model, tokenizer) = wb.Adapter.load(output), loaded(data / family)
+    adapter, (model, tokenizer) = wb.load(output), loaded(data / family)
     plain = apart(model, tokenizer)
     with adapter.on(model):
         removed = apart(model, tokenizer)
@@ -104,7 +104,7 @@ def test_removals_fitted_apart_leave_what_earlier_ones_uncover(
     alone = report(*given(data, "llama", "--sites", "tokens@2"))
     assert found["rows"][2:] == alone["rows"]
     model, tokenizer = loaded(data / "llama")
-    with wb.Adapter.load(tmp_path / "a").on(model):
+    with wb.load(tmp_path / "a").on(model):
         left = apart(model, tokenizer)
     assert left[1] < 1e-5 < 1e-3 < left[2]
 
@@ -114,7 +114,7 @@ def test_generation_is_the_same_with_and_without_the_cache(
     cli: Run, data: Path, tmp_path: Path, family: str
 ) -> None:
     assert cli(*given(data, family, "-o", tmp_path / "a", "-q")).code == 0
-    adapter, (model, tokenizer) = wb.Adapter.load(tmp_path / "a"), loaded(data / family)
+    adapter, (model, tokenizer) = wb.load(tmp_path / "a"), loaded(data / family)
     x = tokenizer("she often left", return_tensors="pt")
     how = {
         "max_new_tokens": 8, "do_sample": False, "pad_token_id": 0, "output_scores": True,
@@ -146,7 +146,7 @@ def test_an_exported_decoder_has_its_head_and_predicts_as_with_hooks(
     x = tokenizer("she often left the house", return_tensors="pt")
     with torch.no_grad():
         plain = model(**x).logits
-        with wb.Adapter.load(tmp_path / "a").on(model):
+        with wb.load(tmp_path / "a").on(model):
             hooked = model(**x).logits
         torch.testing.assert_close(exported(**x).logits, hooked, atol=1e-4, rtol=1e-4)
     assert (hooked - plain).abs().max() > 1e-3
@@ -212,7 +212,7 @@ def test_a_part_of_the_sites_and_cut_texts_are_noted(cli: Run, data: Path, tmp_p
     done = cli(*given(data, "llama", *more))
     assert done.code == 0
     assert "tokens@2: is a part of removals that were fitted one after another" in done.err
-    assert wb.Adapter.load(tmp_path / "a").chosen == "tokens@2"
+    assert wb.load(tmp_path / "a").chosen == "tokens@2"
     more = ("--simultaneous", "--setting", "tokens@2", "-o", tmp_path / "b")
     assert "one after another" not in cli(*given(data, "llama", *more)).err
     long = tmp_path / "long.tsv"
@@ -262,7 +262,7 @@ def test_rows_without_a_label_are_dropped_on_request(cli: Run, data: Path, tmp_p
     done = cli(*call, "-o", tmp_path / "a")
     assert "2 rows dropped, the first: line 2: has no gender" in done.err
     assert cli(*given(data, "llama", "-o", tmp_path / "b")).code == 0
-    dropped, whole = (wb.Adapter.load(tmp_path / name) for name in "ab")
+    dropped, whole = (wb.load(tmp_path / name) for name in "ab")
     for site, step in whole.steps.items():
         np.testing.assert_array_equal(step.bias, dropped.steps[site].bias)
 
@@ -291,14 +291,14 @@ def test_pairs_in_a_decoder(cli: Run, report: Run, data: Path, tmp_path: Path) -
     """LEACE of all tokens at all layers by default; or components of pairs."""
     found = report("project", data / "llama", "-o", tmp_path / "default")
     assert {row["measure"] for row in found["rows"]} == {"label-explained"}
-    fitted = wb.Adapter.load(tmp_path / "default").facts
+    fitted = wb.load(tmp_path / "default").facts
     assert (fitted["method"], fitted["tokens"], fitted["sequential"]) == ("leace", "all", True)
     call = ("project", data / "llama", "--methods", "components")
     found = report(*call, "-o", tmp_path / "a")
     assert "components on the tokens 'mean' at tokens@1: only leace" in found["notes"][-1]
     variance = [row for row in found["rows"] if row["measure"] == "explained-variance"]
     assert [row["site"] for row in variance] == ["tokens@1"] * 2 + ["tokens@2"] * 2
-    adapter = wb.Adapter.load(tmp_path / "a")
+    adapter = wb.load(tmp_path / "a")
     assert (adapter.chosen, dict(adapter.steps)) == ("tokens@1..2", {})
     with safe_open(tmp_path / "a", "np") as file:  # as files before there were labels
         assert "steps" not in json.loads(next(iter(file.metadata().values())))
@@ -309,7 +309,7 @@ def test_pairs_in_a_decoder(cli: Run, report: Run, data: Path, tmp_path: Path) -
         call = ("project", data / "llama", "--tokens", tokens)
         found = report(*call, "-o", tmp_path / tokens)
         assert {row["measure"] for row in found["rows"]} == {"label-explained"}
-        assert wb.Adapter.load(tmp_path / tokens).facts["tokens"] == tokens
+        assert wb.load(tmp_path / tokens).facts["tokens"] == tokens
 
 
 @pytest.mark.parametrize(

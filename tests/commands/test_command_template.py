@@ -107,7 +107,7 @@ def test_probe_and_ceat_take_it_too(folder: Path, cli: Cli) -> None:
     direct = wb.probe(vectors, "gender", layers="last", mdl=False, seed=0, control=False)
     assert [row["value"] for row in json.loads(done.out)["rows"]] == [row.value for row in direct]
     done = cli(
-        "ceat", model, "--sentences", folder / "sentences.txt", "--stimuli",
+        "ceat", model, "--sentences", folder / "sentences.txt", "--query",
         folder / "query.toml", "--draws", 20, "--template", "They said: {}", "--format", "json",
     )  # fmt: skip
     assert done.code == 0, done.err
@@ -118,7 +118,7 @@ def test_probe_and_ceat_take_it_too(folder: Path, cli: Cli) -> None:
 
 
 def test_ceat_says_what_a_causal_model_does_not_read(folder: Path, cli: Cli) -> None:
-    given = ("--sentences", folder / "sentences.txt", "--stimuli", folder / "query.toml")
+    given = ("--sentences", folder / "sentences.txt", "--query", folder / "query.toml")
     done = cli("ceat", folder / "decoder", *given, "--draws", 20)
     assert done.code == 0, done.err
     said = " ".join(done.err.split())
@@ -163,7 +163,7 @@ def test_bad_templates_are_one_line(
             model,
             "--sentences",
             folder / "sentences.txt",
-            "--stimuli",
+            "--query",
             folder / "query.toml",
         ),
     ):

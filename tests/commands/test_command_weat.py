@@ -92,11 +92,11 @@ def test_queries_know_what_they_are_about(found: Run, cli: Run, tmp_path: Path) 
     }
     own = tmp_path / "own.toml"
     own.write_text(MINE + 'about = "gender at work"\n', encoding="utf-8")
-    (row,) = found("--queries", own)["rows"]
+    (row,) = found("--query", own)["rows"]
     assert row["about"] == "gender at work"
-    assert "about: gender at work (mine)" in " ".join(cli("weat", "--queries", own).out.split())
+    assert "about: gender at work (mine)" in " ".join(cli("weat", "--query", own).out.split())
     own.write_text(MINE + "about = 6\n", encoding="utf-8")
-    done = cli("weat", "--queries", own)
+    done = cli("weat", "--query", own)
     assert (done.code, done.err.count("\n")) == (1, 1)
     assert "[queries.mine] about: expected a text, found" in done.err
 
@@ -131,7 +131,7 @@ d = ["poetry", "art", "dance"]
 """
     query = 'targets = ["a", "b"]\nattributes = ["c", "d"]\n'
     path.write_text(f"{sets}[queries.one]\n{query}[queries.two]\n{query}", encoding="utf-8")
-    text = " ".join(cli("weat", "--queries", path).out.split())
+    text = " ".join(cli("weat", "--query", path).out.split())
     assert "missing: one (zzqa, zzqb), two (zzqa, zzqb)" in text
 
 
@@ -189,17 +189,17 @@ def test_all_measures(found: Run, cli: Run) -> None:
 
 
 def test_a_users_queries(found: Run, cli: Run, mine: Path) -> None:
-    (row,) = found("--queries", mine)["rows"]
+    (row,) = found("--query", mine)["rows"]
     assert row["set"] == "mine"
     assert row["missing"] == {"jobs": ["zzyzxq"]}
     assert row["n"]["jobs"] == 2
-    assert "missing: mine (zzyzxq)" in cli("weat", "--queries", mine).out
+    assert "missing: mine (zzyzxq)" in cli("weat", "--query", mine).out
 
 
 def test_wefes_sets_and_wefes_query(found: Run, tmp_path: Path) -> None:
     path = tmp_path / "sets.json"
     path.write_text(json.dumps(SETS), encoding="utf-8")
-    (row,) = found("--queries", path, "--targets", "s,a", "--attributes", "m,f")["rows"]
+    (row,) = found("--query", path, "--targets", "s,a", "--attributes", "m,f")["rows"]
     query = {
         "target_sets": [SETS["s"], SETS["a"]],
         "attribute_sets": [SETS["m"], SETS["f"]],
@@ -207,7 +207,7 @@ def test_wefes_sets_and_wefes_query(found: Run, tmp_path: Path) -> None:
         "attribute_sets_names": ["m", "f"],
     }
     path.write_text(json.dumps(query), encoding="utf-8")
-    (same,) = found("--queries", path)["rows"]
+    (same,) = found("--query", path)["rows"]
     assert same["value"] == row["value"] > 0
 
 
@@ -285,7 +285,7 @@ def test_a_query_without_words_has_a_reason_and_the_rest_is_measured(
         (("--targets", "math,arts"), "--attributes: expected the names of two"),
         (("--targets", "math", "--attributes", "male,female"), "--targets: expected the names"),
         (("--targets", "a,b", "--attributes", "c,d"), "--targets: no set 'a' in"),
-        (("--queries", "nothere.toml"), "nothere.toml: no such file"),
+        (("--query", "nothere.toml"), "nothere.toml: no such file"),
         (("nothere.txt",), "nothere.txt"),
     ],
 )
@@ -304,7 +304,7 @@ def test_bad_input_is_one_line(refused: Refused, arguments: tuple[str, ...], mes
 )
 def test_bad_queries_are_one_line(refused: Refused, mine: Path, text: str, message: str) -> None:
     mine.write_text(text, encoding="utf-8")
-    assert message in refused("weat", "--queries", mine)
+    assert message in refused("weat", "--query", mine)
 
 
 @pytest.mark.parametrize("arguments", [("--ddof", 2), ("--draws", 0), ("--seed", -1)])

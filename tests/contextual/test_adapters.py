@@ -14,7 +14,7 @@ from safetensors.numpy import save_file
 from tiny_encoders import LAYERS, build
 
 from wordbias import contextual
-from wordbias.contextual.adapters import Adapter, Fingerprint, load_adapter
+from wordbias.contextual.adapters import Adapter, Fingerprint, load_adapter, read_adapter
 from wordbias.contextual.families import PARTS
 from wordbias.contextual.hooks import Intervention, applied, of_heads
 from wordbias.contextual.settings import Settings, all_settings
@@ -196,19 +196,19 @@ def test_sites_and_components_that_were_not_fitted(model: Any) -> None:
 
 def test_files_that_are_no_adapter(tmp_path: Path, stored: Path) -> None:
     with pytest.raises(WordbiasError, match=r"nowhere: cannot be read as an adapter"):
-        Adapter.load(tmp_path / "nowhere")
+        read_adapter(tmp_path / "nowhere")
     (tmp_path / "text").write_text("no tensors here, at all")
     with pytest.raises(WordbiasError, match="text: cannot be read as an adapter"):
-        Adapter.load(tmp_path / "text")
+        read_adapter(tmp_path / "text")
     save_file({"basis": np.eye(2)}, tmp_path / "plain")
     with pytest.raises(
         WordbiasError, match=r"plain: .* basis, but no adapter; make one with: wordbias proj"
     ):
-        Adapter.load(tmp_path / "plain")
+        read_adapter(tmp_path / "plain")
     cut = tmp_path / "cut"
     cut.write_bytes(stored.read_bytes()[:-100])
     with pytest.raises(WordbiasError, match="cut: cannot be read as an adapter"):
-        Adapter.load(cut)
+        read_adapter(cut)
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_damaged_adapters(tmp_path: Path, about: str, tensors: dict[str, Any]) -
     with pytest.raises(
         WordbiasError, match=r"bad: holds a damaged adapter: .*; make one with: wordbias proj"
     ):
-        Adapter.load(path)
+        read_adapter(path)
 
 
 def test_saving_leaves_nothing_half_written(model: Any, tmp_path: Path) -> None:
@@ -306,7 +306,7 @@ def test_damaged_removals_of_labels(model: Any, tmp_path: Path, steps: Any) -> N
     about = {"model": Fingerprint.of(model).to_dict(), "facts": {}, "steps": steps}
     save_file({"x": np.zeros(1)}, tmp_path / "bad", {"wordbias adapter 2": json.dumps(about)})
     with pytest.raises(WordbiasError, match=r"bad: holds a damaged adapter: .*; make one"):
-        Adapter.load(tmp_path / "bad")
+        read_adapter(tmp_path / "bad")
 
 
 @pytest.mark.parametrize(
@@ -331,4 +331,4 @@ def test_damaged_values_of_removals(
     tensors = {f"tokens@1.{name}": value for name, value in arrays.items()}
     save_file(tensors, tmp_path / "bad", {"wordbias adapter 2": json.dumps(about)})
     with pytest.raises(WordbiasError, match=f"bad: holds a damaged adapter: .*{said}; make one"):
-        Adapter.load(tmp_path / "bad")
+        read_adapter(tmp_path / "bad")

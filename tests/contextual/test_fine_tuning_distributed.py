@@ -205,6 +205,6 @@ def test_what_cannot_be_joined_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(WordbiasError, match="'cuda:1' is one, and there are 2"), joined("cuda:1"):
         pass
     monkeypatch.setitem(sys.modules, "accelerate", None)
-    wanted = r"several processes needs accelerate; install it with: pip install 'wordbias\[context"
+    wanted = r"several processes needs accelerate; install it with: pip install \"wordbias\[context"
     with pytest.raises(WordbiasError, match=wanted), joined("cpu"):
         pass

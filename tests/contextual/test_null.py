@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_encoders import LAYERS, build, make_tokenizer, words_of
 
+import wordbias as wb
 from wordbias.contextual.adapters import Adapter, Fingerprint
 from wordbias.contextual.families import PARTS
 from wordbias.contextual.hooks import of_heads, random_subspace
@@ -139,7 +140,7 @@ def test_a_seed_gives_the_same_directions_whatever_else_was_fitted(adapter: Adap
 def test_it_is_stored_and_used_as_any_adapter(adapter: Adapter, model: Any, tmp_path: Path) -> None:
     null = adapter.null(2)
     null.save(tmp_path / "null")
-    read = Adapter.load(tmp_path / "null")
+    read = wb.load(tmp_path / "null")
     assert read.facts == null.facts
     ids = torch.tensor([[2, 7, 8, 3]])
     with torch.no_grad():
@@ -164,14 +165,14 @@ def test_project_writes_them(model: Any, tmp_path: Path) -> None:
     source = (model, make_tokenizer(words))
     fitted = project(source, output=tmp_path / "a.adapter", null=2, seed=5)
     for draw, name in ((5, "a.null1.adapter"), (6, "a.null2.adapter")):
-        read, expected = Adapter.load(tmp_path / name), fitted.null(draw)
+        read, expected = wb.load(tmp_path / name), fitted.null(draw)
         assert read.facts["null"] == draw
         for site, one in expected.subspaces.items():
             np.testing.assert_array_equal(read.subspaces[site].basis, one.basis)
     closing = " ".join(fitted.report.closing)
     assert "a.null2.adapter, with random directions of the same weights" in closing
     project(source, output=tmp_path / "b", methods="leace", sites="tokens@1", null=1)
-    one = Adapter.load(tmp_path / "b.null").steps[Site("tokens", 1)]
+    one = wb.load(tmp_path / "b.null").steps[Site("tokens", 1)]
     assert isinstance(one, Erasure)
     np.testing.assert_allclose(one.left, one.right.T)
 

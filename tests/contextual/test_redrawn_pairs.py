@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tiny_encoders import build, make_tokenizer, words_of
 
+import wordbias as wb
 from wordbias.contextual.adapters import Adapter
 from wordbias.contextual.fitting import Recipe, fit_adapter, fit_adapters
 from wordbias.contextual.sent_debias import counterfactuals, fit_sent_debias, fit_with_baseline
@@ -88,9 +89,9 @@ def test_project_writes_them_beside_the_adapter(source: tuple[Any, Any], tmp_pat
     )
     names = ["a.adapter", "a.lists1.adapter", "a.lists2.adapter", "a.null.adapter"]
     assert sorted(path.name for path in tmp_path.iterdir()) == names
-    assert_same_fit(Adapter.load(tmp_path / names[0]), fitted)
+    assert_same_fit(wb.load(tmp_path / names[0]), fitted)
     for name, drawn in zip(names[1:3], redrawn_pairs(PAIRS, 2, 3), strict=True):
-        read = Adapter.load(tmp_path / name)
+        read = wb.load(tmp_path / name)
         assert_same_fit(read, fit_adapter(*source, drawn))
         assert str(read.chosen) == "L12-110"
     closing = " ".join(fitted.report.closing)

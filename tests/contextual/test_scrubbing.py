@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from tiny_decoders import WITH_SITES, build_decoder, word_tokenizer
 
-from wordbias.contextual.adapters import Adapter, part_of_sequence
+import wordbias as wb
+from wordbias.contextual.adapters import part_of_sequence
 from wordbias.contextual.families import base_of
 from wordbias.contextual.hooks import recording
 from wordbias.contextual.scrubbing import (
@@ -106,7 +107,7 @@ def test_components_leave_less(method: str) -> None:
 def test_generate_is_the_same_with_and_without_cache(family: str, tmp_path: Path) -> None:
     model = model_of(family)
     scrub(model, TOKENIZER, TEXTS, LABELS).save(tmp_path / "a")
-    adapter = Adapter.load(tmp_path / "a")
+    adapter = wb.load(tmp_path / "a")
     ids = torch.tensor([TOKENIZER("w1 w9 w30 w2 w2 w7 w8")["input_ids"]])
     given = {"attention_mask": torch.ones_like(ids), "pad_token_id": 0, "do_sample": False}
     plain = model.generate(ids, max_new_tokens=8, **given)

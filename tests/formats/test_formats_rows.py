@@ -428,7 +428,7 @@ def test_without_pyarrow_the_error_says_what_to_install(
 ) -> None:
     path, other = parquet(tmp_path), csv(tmp_path)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(WordbiasError, match=r"pip install 'wordbias\[parquet\]'"):
+    with pytest.raises(WordbiasError, match=r"pip install \"wordbias\[parquet\]\""):
         open_rows(path)
     same(open_rows(other))
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wordbias.embedding import Embedding
+from wordbias.embedding import read_embedding
 from wordbias.formats import Kind, VectorFile, cache, load, save
 from wordbias.formats.loading import Tally
 from wordbias.formats.source import as_text
@@ -54,7 +54,7 @@ def mixed(people: Any, odd: Any) -> Rows:
 
 def debiased(path: Path, rows: Rows) -> Any:
     """Debias every row with what is fitted in memory."""
-    return fit_module.fit(Embedding.load(path, cache=False), dims=DIMS)(rows[1])
+    return fit_module.fit(read_embedding(path, cache=False), dims=DIMS)(rows[1])
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])

@@ -98,7 +98,7 @@ def test_probe_and_ceat_measure_before_and_after(
         "targets": {"a": ["nurse", "cook"], "b": ["judge", "pilot"]},
         "attributes": {"she": ["she", "is"], "he": ["he", "a"]},
     }
-    given = {"sentences": TEXTS, "stimuli": query, "draws": 20, "layers": "all"}
+    given = {"sentences": TEXTS, "query": query, "draws": 20, "layers": "all"}
     found = wb.ceat(decoder, adapter=adapter, setting="tokens@2", **given)
     before, after = found.rows[: LAYERS + 1], found.rows[LAYERS + 1 :]
     for was, now in zip(before, after, strict=True):

@@ -224,7 +224,7 @@ def test_an_adapter_of_another_model(
     for call in (
         lambda **more: encode(tmp_path / "other", TEXTS[:4], **more),
         lambda **more: probe(tmp_path / "other", GENDER, texts=TEXTS, **QUICK, **more),
-        lambda **more: ceat(tmp_path / "other", SENTENCES, stimuli=WORDS, draws=10, **more),
+        lambda **more: ceat(tmp_path / "other", sentences=SENTENCES, query=WORDS, draws=10, **more),
     ):
         with pytest.raises(WordbiasError, match=message):
             call(adapter=stored, setting="tokens@2")
@@ -489,11 +489,16 @@ WORDS = {
 def test_ceat_measures_without_and_with_the_setting(
     cli: Callable[..., Any], folder: Path, adapter: Adapter, stored: Path, tmp_path: Path
 ) -> None:
-    given: dict[str, Any] = {"stimuli": WORDS, "draws": 50, "layers": "all"}
+    given: dict[str, Any] = {"query": WORDS, "draws": 50, "layers": "all"}
     report = ceat(
-        folder, SENTENCES, adapter=adapter, setting="tokens@2", output=tmp_path / "w", **given
+        folder,
+        sentences=SENTENCES,
+        adapter=adapter,
+        setting="tokens@2",
+        output=tmp_path / "w",
+        **given,
     )
-    plain = ceat(folder, SENTENCES, **given)
+    plain = ceat(folder, sentences=SENTENCES, **given)
     count = len(plain.rows)
     assert rows(report)[:count] == rows(plain)
     after = report.rows[count:]
@@ -516,7 +521,7 @@ def test_ceat_measures_without_and_with_the_setting(
     text = tmp_path / "text.txt"
     text.write_text("\n".join(SENTENCES) + "\n")
     done = cli(
-        "ceat", folder, "--sentences", text, "--stimuli", mine, "--draws", 50, "--layers", "all",
+        "ceat", folder, "--sentences", text, "--query", mine, "--draws", 50, "--layers", "all",
         "--adapter", stored, "--setting", "tokens@2", "--format", "json",
     )  # fmt: skip
     assert done.code == 0, done.err
@@ -524,15 +529,15 @@ def test_ceat_measures_without_and_with_the_setting(
 
 
 def test_ceat_refuses(folder: Path, adapter: Adapter, tmp_path: Path) -> None:
-    given: dict[str, Any] = {"stimuli": WORDS, "draws": 50}
+    given: dict[str, Any] = {"query": WORDS, "draws": 50}
     with pytest.raises(UsageError, match="save= is for one setting=: a file holds the vectors"):
         ceat(
-            folder, SENTENCES, adapter=adapter, setting=["tokens@2", "tokens@1"],
+            folder, sentences=SENTENCES, adapter=adapter, setting=["tokens@2", "tokens@1"],
             output=tmp_path / "w", **given,
         )  # fmt: skip
     assert not (tmp_path / "w").exists()
     with pytest.raises(WordbiasError, match="tokens@2 change no vector: layers 1"):
-        ceat(folder, SENTENCES, adapter=adapter, setting="tokens@2", layers=[1], **given)
+        ceat(folder, sentences=SENTENCES, adapter=adapter, setting="tokens@2", layers=[1], **given)
     reps = Representations(np.zeros((1, 1, 2), np.float32), (3,))
     with pytest.raises(WordbiasError, match="adapter=, setting= is only for a model"):
         ceat(reps, adapter=adapter, setting="tokens@2", **given)

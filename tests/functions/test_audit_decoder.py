@@ -288,7 +288,7 @@ def test_what_is_not_exact_in_weights_is_written_as_an_adapter(
     with pytest.warns(WordbiasWarning, match="holds adapter.safetensors, not the model"):
         original = audit(folder, methods=[method], skip=VECTORS, export=target)
     assert [path.name for path in target.iterdir()] == ["adapter.safetensors"]
-    adapter = wb.Adapter.load(target / "adapter.safetensors")
+    adapter = wb.load(target / "adapter.safetensors")
     with adapter.on(loaded[0]) as model:
         applied = audit((model, loaded[1]), methods="none", skip=VECTORS)
     assert values(applied, "before") == pytest.approx(values(original, method), abs=1e-4)

@@ -15,7 +15,6 @@ import stand_ins
 import wordbias as wb
 from wordbias.errors import Interrupted
 from wordbias.functions.audit import audit
-from wordbias.functions.audit_model import model_among
 from wordbias.functions.report import Page, report
 from wordbias.pages.encoder_answers import ModelRows, helps
 from wordbias.probes.encoding import EncodingJob
@@ -178,6 +177,11 @@ def test_exports_what_helps(cli: Cli, folder: Path, tmp_path: Path) -> None:
     )
     assert done.code == 0, done.err
     assert "written, with " in done.err
+    card = (target / "README.md").read_text("utf-8")
+    assert "library_name: sentence-transformers" in card
+    assert "Removed: gender, by m" in card
+    assert "## Before and after\n\n" in card
+    assert "| pronoun-stereotype" in card
     clean = audit(target, skip=skip, methods=["hard"])
     (before,) = of(clean, "pronoun-stereotype", stage="before", layer=3)
     assert before.details["beyond_chance"] is False
@@ -279,42 +283,6 @@ def test_export_needs_a_folder_of_sentence_transformers(cli: Cli, tmp_path: Path
     assert done.code == 1
     assert "is no sentence-transformers model" in done.err
     assert not (tmp_path / "clean").exists()
-
-
-@pytest.mark.parametrize(
-    ("name", "cached", "model"),
-    [
-        ("org/name", True, True),
-        ("bert-base-uncased", True, True),
-        ("bert-base-uncased", False, False),
-        ("vectors", True, False),  # no name that a model is known by
-        ("glove-100.txt", True, False),  # the name of a file
-        ("sembias", True, False),  # the name of data
-    ],
-)
-def test_a_name_is_a_models_if_the_hub_has_it(
-    monkeypatch: pytest.MonkeyPatch, name: str, cached: bool, model: bool
-) -> None:
-    import huggingface_hub as hub
-
-    def refused(*_: object, **__: object) -> None:
-        raise OSError("no network")
-
-    found = "/cache/config.json" if cached else None
-    monkeypatch.setattr(hub, "try_to_load_from_cache", lambda *_: found)
-    monkeypatch.setattr(hub, "model_info", refused)
-    assert (model_among((name,)) == name) is model
-
-
-def test_an_unknown_name_with_an_owner_is_refused(
-    monkeypatch: pytest.MonkeyPatch, cli: Cli
-) -> None:
-    monkeypatch.setattr("wordbias.functions.audit_model._on_hub", lambda _: False)
-    done = cli("audit", "nobody/no-such-model")
-    assert done.code == 1
-    assert done.err.startswith(
-        "wordbias: nobody/no-such-model: there is no such file, and no model"
-    )
 
 
 # Heads

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from wordbias import Embedding, WordbiasError
+import wordbias as wb
+from wordbias import WordbiasError
 from wordbias.functions.cache import cache
 
 Run = Callable[..., Any]
@@ -18,7 +19,7 @@ Run = Callable[..., Any]
 def filled(tmp_path: Path) -> str:
     path = tmp_path / "a.txt"
     path.write_text("she 1 0\nhe 0 1\n")
-    Embedding.load(path)
+    wb.load(path)
     return str(path)
 
 

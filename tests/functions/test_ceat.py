@@ -74,7 +74,7 @@ def test_the_function_gives_what_the_command_gives(
     mine, text = tmp_path / "mine.toml", tmp_path / "text.txt"
     mine.write_text(MINE, encoding="utf-8")
     text.write_text("\n".join(sentences) + "\n", encoding="utf-8")
-    given = ("--stimuli", mine, "--draws", 100, "--layers", "all", "--format", "json")
+    given = ("--query", mine, "--draws", 100, "--layers", "all", "--format", "json")
     done = cli("ceat", model, "--sentences", text, *given)
     assert (done.code, done.err) == (0, "")
     typed = json.loads(done.out)
@@ -88,7 +88,7 @@ def test_the_function_gives_what_the_command_gives(
         (model, frame, str(mine), "premise"),
     ):
         report = ceat(
-            one, sentences=told, stimuli=stimuli, text_column=column, draws=100, layers="all"
+            one, sentences=told, query=stimuli, text_column=column, draws=100, layers="all"
         )
         assert rows(report) == typed["rows"]
         assert list(report.notes) == typed["notes"]
@@ -101,19 +101,19 @@ def test_representations_of_words(
     path, mine = tmp_path / "words.st", tmp_path / "mine.toml"
     reps.save(path)
     mine.write_text(MINE, encoding="utf-8")
-    done = cli("ceat", path, "--stimuli", mine, "--draws", 100, "--format", "json")
+    done = cli("ceat", path, "--query", mine, "--draws", 100, "--format", "json")
     typed = json.loads(done.out)
     for one in (reps, path, str(path)):
-        assert rows(ceat(one, stimuli=STIMULI, draws=100)) == typed["rows"]
-    assert [row.details["layer"] for row in ceat(reps, stimuli=STIMULI, layers=5, draws=9)] == [5]
-    swapped = ceat(reps, stimuli=STIMULI, draws=9, swap_roles=True)
+        assert rows(ceat(one, query=STIMULI, draws=100)) == typed["rows"]
+    assert [row.details["layer"] for row in ceat(reps, query=STIMULI, layers=5, draws=9)] == [5]
+    swapped = ceat(reps, query=STIMULI, draws=9, swap_roles=True)
     assert list(swapped.rows[0].details["n"]) == ["career", "family", "men", "women"]
 
 
 def test_representations_of_encode_are_accepted(model: Path, sentences: list[str]) -> None:
     words = [word for word in WORDS for _ in range(6)]
     found = encode(model, {"text": sentences, "word": words}, word_column="word", layers="last")
-    report = ceat(found, stimuli=STIMULI, draws=50)
+    report = ceat(found, query=STIMULI, draws=50)
     assert report.inputs["vectors"]["pooling"] == "word"
     assert report.rows[0].subject == "tiny"
 
@@ -122,21 +122,21 @@ def test_a_query_with_own_words(reps: Representations) -> None:
     x, y = ((name, tuple(words)) for name, words in STIMULI["targets"].items())
     a, b = ((name, tuple(words)) for name, words in STIMULI["attributes"].items())
     query = Query("mine", (x, y), (a, b))
-    report = ceat(reps, stimuli=[query, STIMULI], draws=20, layers=0)
+    report = ceat(reps, query=[query, STIMULI], draws=20, layers=0)
     assert [row.details["set"] for row in report] == ["mine", "men/women × career/family"]
     assert report.rows[0].value == report.rows[1].value
 
 
 def test_notes_are_in_the_report_once(model: Path, sentences: list[str]) -> None:
     more = {**STIMULI, "targets": {**STIMULI["targets"], "men": ["john", "bill", "zed"]}}
-    report = ceat(model, sentences=sentences, stimuli=more, draws=20)  # warnings are errors
+    report = ceat(model, sentences=sentences, query=more, draws=20)  # warnings are errors
     assert "sentences: no sentence has 1 of 9 words" in report.notes
 
 
 def test_vectors_are_kept(model: Path, sentences: list[str], tmp_path: Path) -> None:
     kept = tmp_path / "kept.st"
-    report = ceat(model, sentences=sentences, stimuli=STIMULI, draws=20, output=kept)
-    assert rows(ceat(kept, stimuli=STIMULI, draws=20))[0]["value"] == report.rows[0].value
+    report = ceat(model, sentences=sentences, query=STIMULI, draws=20, output=kept)
+    assert rows(ceat(kept, query=STIMULI, draws=20))[0]["value"] == report.rows[0].value
     assert f"Written: {kept}" in " ".join(report.closing)
 
 
@@ -144,8 +144,8 @@ def test_vectors_are_kept(model: Path, sentences: list[str], tmp_path: Path) -> 
     ("arguments", "message"),
     [
         ({"subword": "last"}, r"<Representations 'words'.*; subword= is only for a model"),
-        ({"stimuli": {"targets": {"a": ["x"]}}}, "targets=: expected two sets of words, found 1"),
-        ({"stimuli": "11"}, "stimulus 'weat11': expected one of"),
+        ({"query": {"targets": {"a": ["x"]}}}, "targets=: expected two sets of words, found 1"),
+        ({"query": "11"}, "query 'weat11': expected one of"),
         ({"draws": 0}, "0 draws of words with at least 1 sentences: expected two draws"),
         ({"draws": 1}, "1 draws of words with at least 1 sentences: expected two draws"),
         ({"variance": "large"}, "variance 'large': expected one of standard-error, released"),
@@ -154,13 +154,13 @@ def test_vectors_are_kept(model: Path, sentences: list[str], tmp_path: Path) -> 
 )
 def test_bad_arguments_are_refused(reps: Representations, arguments: Any, message: str) -> None:
     with pytest.raises(WordbiasError, match=message):
-        ceat(reps, **{"stimuli": STIMULI, **arguments})
+        ceat(reps, **{"query": STIMULI, **arguments})
 
 
 def test_a_model_needs_sentences(model: Path, sentences: list[str]) -> None:
     with pytest.raises(WordbiasError, match="needs sentences to find words in: sentences=FILE"):
-        ceat(model, stimuli=STIMULI)
+        ceat(model, query=STIMULI)
     with pytest.raises(WordbiasError, match="per_word=: expected a whole number from 1 on"):
-        ceat(model, sentences=sentences, stimuli=STIMULI, per_word=0)
+        ceat(model, sentences=sentences, query=STIMULI, per_word=0)
     with pytest.raises(WordbiasError, match=r"sentences: line 1: expected a text, found 3"):
-        ceat(model, sentences=[3], stimuli=STIMULI)  # type: ignore[list-item]
+        ceat(model, sentences=[3], query=STIMULI)  # type: ignore[list-item]

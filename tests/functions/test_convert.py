@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import wordbias as wb
 from wordbias import Embedding, WordbiasError
 from wordbias.functions.convert import convert
 
@@ -43,7 +44,7 @@ def test_objects_are_written(name: str, tmp_path: Path) -> None:
     ):
         made = convert(source, tmp_path / name)
         np.testing.assert_array_equal(made.vectors, SMALL.vectors)
-        read = Embedding.load(tmp_path / name)
+        read = wb.load(tmp_path / name)
         assert read.words == SMALL.words
         np.testing.assert_array_equal(read.vectors, SMALL.vectors)
 

@@ -59,7 +59,7 @@ def test_rows_and_vectors_are_those_of_the_command(
         made = debias(given, ["hard", wb.MISP(dims=2)], measure=True, only=["midb"])
         assert _rows(made) == told["rows"]
         assert repr(made).startswith("<Embedding 'few.hard.misp'")
-        np.testing.assert_array_equal(made.vectors, Embedding.load(out).vectors)
+        np.testing.assert_array_equal(made.vectors, wb.load(out).vectors)
     assert made.info is None  # it is in no file
 
 

@@ -185,7 +185,7 @@ def test_what_is_returned_is_an_estimator_that_is_saved_pickled_and_applied(tmp_
     )
     expected = map_rows(made.fitted_, x)
     np.testing.assert_array_equal(np.load(tmp_path / "clean.npy"), expected, strict=True)
-    loaded = wb.load_method(tmp_path / "m.st")
+    loaded = wb.load(tmp_path / "m.st")
     for method in (loaded, pickle.loads(pickle.dumps(made))):
         np.testing.assert_allclose(method.transform(x), expected, rtol=0, atol=1e-5)
         assert (method.n_features_in_, method.origin_.size) == (6, 240)

@@ -29,9 +29,9 @@ def sample() -> wb.Embedding:
     [
         (lambda e: wb.measure(e, random_state=0), r"^measure\(\): .*did you mean seed="),
         (lambda e: wb.debias(e, method="misp"), r"^debias\(\): .*did you mean methods="),
-        (lambda e: wb.weat(e, FEMALE, MALE), r"^weat\(\): .*embeddings; by name: query, "),
+        (lambda e: wb.weat(e, FEMALE, MALE), r"^weat\(\): .*embeddings, query; by name: targets, "),
         (lambda e: wb.rewrite(["He left."]), r"^rewrite\(\): .*'data'; it takes methods, data;"),
-        (lambda e: wb.ceat("model", query="weat6"), r"^ceat\(\): .*did you mean stimuli="),
+        (lambda e: wb.ceat("model", stimuli="weat6"), r"^ceat\(\): .*did you mean query="),
         (
             lambda e: wb.fairness(y_true=CLASSES, y_pred=CLASSES, values=CLASSES),
             r"^fairness\(\): .*did you mean predictions=.* It takes predictions, predicted, group;",

@@ -174,7 +174,7 @@ def test_how_it_is_fitted(
 
 def test_it_is_saved_with_its_setting_and_shows_itself(fitted: Adapter, tmp_path: Path) -> None:
     fitted.save(tmp_path / "a")
-    again = Adapter.load(tmp_path / "a")
+    again = wb.load(tmp_path / "a")
     assert again.chosen == "L12-110"
     assert repr(again) == repr(fitted)
     assert "\n" not in repr(again)
@@ -230,4 +230,4 @@ def test_a_setting_without_a_place_for_it_does_nothing_in_a_shell(
     assert cli("project", tmp_path / "m", "--setting", "SENT-0").code == 2
     done = cli("project", tmp_path / "m", "--setting", "SENT-0", "-o", tmp_path / "a")
     assert done.code == 0
-    assert Adapter.load(tmp_path / "a").chosen == "SENT-0"
+    assert wb.load(tmp_path / "a").chosen == "SENT-0"

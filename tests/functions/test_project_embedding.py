@@ -75,7 +75,7 @@ def test_redraws_of_the_pairs_have_the_components_of_their_vectors(
         first, second = (
             model.job([pair[side] for pair in drawn]).vectors()[0].astype(float) for side in (0, 1)
         )
-        read = Adapter.load(tmp_path / f"a.lists{i}.st")
+        read = wb.load(tmp_path / f"a.lists{i}.st")
         (subspace,) = read.subspaces.values()
         _, _, vt = np.linalg.svd(first - second)
         assert abs(subspace.basis[0] @ vt[0]) == pytest.approx(1, abs=1e-6)
@@ -129,7 +129,7 @@ def test_a_loaded_model_removes_it_in_a_block_and_in_a_copy(
 
 def test_it_is_saved_with_other_sites(folder: Path, tmp_path: Path) -> None:
     found = project(folder, output=tmp_path / "a.st", **RUN)  # type: ignore[arg-type]
-    read = Adapter.load(tmp_path / "a.st")
+    read = wb.load(tmp_path / "a.st")
     assert list(map(str, read.subspaces)) == list(map(str, found.subspaces))
     assert str(list(read.subspaces)[-1]) == "embedding"
     assert "tokens@2" in map(str, read.subspaces)

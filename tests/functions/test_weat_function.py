@@ -142,3 +142,63 @@ def test_errors_name_arguments_of_python(few: Embedding, given: dict[str, Any], 
 
 def test_the_help_names_all_measures() -> None:
     assert f"some of {','.join(MEASURES)}." in (weat.__doc__ or "")
+
+
+TOML = """[sets]
+x = ["he", "man"]
+y = ["she", "woman"]
+[queries.first]
+targets = ["x", "y"]
+attributes = ["x", "y"]
+"""
+
+
+def test_words_are_typed_as_they_are_given_in_python(
+    cli: Run, few: Embedding, file: Path, tmp_path: Path
+) -> None:
+    (expected,) = weat(few, {"targets": [MALE, FEMALE], "attributes": ["career", "family"]})
+    (tmp_path / "women.txt").write_text("she\n\nwoman\n")
+    women = str(tmp_path / "women.txt")
+    texts: list[Any] = [["he,man", "she, woman"], ["he,man", women], [MALE, FEMALE]]
+    for two in texts:
+        (row,) = weat(few, targets=two, attributes=["career", "family"])
+        assert row.value == expected.value
+    for second in ("she,woman", women):
+        sides = ("--targets", "he,man", "--targets", second)
+        for attributes in (["career,family"], ["career", "--attributes", "family"]):
+            (typed,) = _rows(cli, file, *sides, "--attributes", *attributes)["rows"]
+            assert typed["value"] == expected.value
+
+
+def test_sets_of_which_it_is_not_clear_what_they_are_say_how_to_give_words(cli: Run) -> None:
+    done = cli("weat", "--targets", "he,she", "--attributes", "career,family")
+    assert "--targets: no set 'he' in" in done.err
+    assert done.err.endswith("--targets twice: --targets he,him --targets she,her\n")
+    done = cli("weat", "--targets", "he,him,she", "--attributes", "career,family")
+    assert "expected the names of two different sets, found 3" in done.err
+
+
+def test_a_query_is_a_file_or_one_of_a_file(few: Embedding, tmp_path: Path) -> None:
+    two = TOML.replace('attributes = ["x", "y"]', 'attributes = ["a", "b"]')
+    two = two.replace("[queries", 'a = ["math", "physics"]\nb = ["art", "poetry"]\n[queries')
+    two += two[two.index("[queries") :].replace("first", "second")
+    path = tmp_path / "mine.toml"
+    path.write_text(two)
+    for given in (path, str(path)):
+        assert [row.details["set"] for row in weat(few, given)] == ["first", "second"]
+    assert [row.details["set"] for row in weat(few, f"{path}::second")] == ["second"]
+    several = weat(few, [f"{path}::first", "weat6", 7, MINE])
+    assert [row.details["set"] for row in several] == ["first", "weat6", "weat7", "mine"]
+    (own,) = weat(few, path, targets="a,b", attributes="x,y")
+    assert own.details["set"] == "a/b × x/y"
+    with pytest.raises(WordbiasError, match="no query 'third'"):
+        weat(few, f"{path}::third")
+
+
+def test_a_language_without_sets_says_so() -> None:
+    words = ["Anna", "Maria", "Paul", "Peter", "Mann", "Frau", "er", "sie", "Vater", "Mutter"]
+    vectors = np.random.default_rng(0).normal(size=(len(words), 5))
+    with pytest.raises(WordbiasError, match="gender-de has no sets of attribute words"):
+        weat((words, vectors), groups="gender-de", attributes="career,family")
+    with pytest.raises(WordbiasError, match="those of WEAT are English"):
+        weat((words, vectors))

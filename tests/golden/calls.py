@@ -366,13 +366,13 @@ _ENCODERS = (
     ),
     Call(
         "ceat-json",
-        "ceat roberta-base --sentences sentences.txt.gz --stimuli 6 --draws 200 --format json",
+        "ceat roberta-base --sentences sentences.txt.gz --query 6 --draws 200 --format json",
         ENCODER,
         trained=True,
     ),
     Call(
         "ceat-published-table",
-        "ceat roberta-base --sentences sentences.txt.gz --stimuli 6 --draws 100 --as-published",
+        "ceat roberta-base --sentences sentences.txt.gz --query 6 --draws 100 --as-published",
         ENCODER,
         trained=True,
     ),

@@ -1,4 +1,4 @@
-"""The lines of docs/decoders.md that make a folder of transformers from a GGUF file."""
+"""A folder with a GGUF file, and the lines of docs/decoders.md that make one of transformers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+import wordbias as wb
+from wordbias import WordbiasError
 
 gguf = pytest.importorskip("gguf", reason="gguf is not installed; no extra has it")
 torch = pytest.importorskip("torch")
@@ -72,3 +75,29 @@ def test_the_lines_save_the_model_of_the_file(
         assert torch.equal(saved(ids).logits, names["model"](ids).logits)
     tokenizer = transformers.AutoTokenizer.from_pretrained("smollm2")
     assert tokenizer("abc").input_ids == names["tokenizer"]("abc").input_ids
+
+
+def test_a_folder_with_a_gguf_file_is_a_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "small"
+    folder.mkdir()
+    write_gguf(folder / FILE)
+    vectors = wb.encode(folder, ["abc", "cab a"], layers="last", pooling="last")
+    assert "it/s" not in capfd.readouterr().err
+    assert vectors.vectors.shape == (1, 2, D)
+    pairs = wb.likelihood(folder, pairs=[("abc", "acb")])
+    assert pairs.rows
+    two = [("abc", "acb"), ("cab", "bac")]
+    adapter = wb.project(
+        folder, pairs=two, sites="tokens@1", method="hard", export=tmp_path / "clean"
+    )
+    assert adapter.fingerprint.architecture == "LlamaForCausalLM"
+    saved = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "clean")
+    assert saved.dtype == torch.float32
+    monkeypatch.setattr("wordbias.pretrained.loading.find_spec", lambda name: None)
+    with pytest.raises(WordbiasError, match="pip install gguf accelerate; or give a folder"):
+        wb.encode(folder, ["abc"])
+    (folder / "other.gguf").write_bytes(b"GGUF")
+    with pytest.raises(WordbiasError, match="holds 2 GGUF files"):
+        wb.encode(folder, ["abc"])

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import permutation_test
 
+import wordbias as wb
 from wordbias import Embedding, WordbiasError
 from wordbias.measures.weat import (
     Settings,
@@ -345,7 +346,8 @@ def google_news() -> Embedding:
         pytest.skip("set WORDBIAS_WEFE to the folder wefe of the unpacked wheel of wefe 1.0.1")
     if hashlib.sha256(path.read_bytes()).hexdigest() != SHA256:
         pytest.skip(f"{path} is not the file of wefe 1.0.1")
-    return Embedding.load(path, allow_pickle=True, cache=False)
+    with wb.config(allow_pickle=True, cache=False):
+        return wb.load(path)
 
 
 @pytest.mark.parametrize("name", CALISKAN)

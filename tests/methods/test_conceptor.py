@@ -92,7 +92,7 @@ def test_more_than_two_groups(sample: Embedding) -> None:
 def test_it_is_stored_exactly(sample: Embedding, tmp_path: Path) -> None:
     made = wb.Conceptor(aperture=1.5).fit(sample)
     made.save(tmp_path / "c.safetensors")
-    again = wb.load_method(tmp_path / "c.safetensors")
+    again = wb.load(tmp_path / "c.safetensors")
     assert again.aperture == 1.5
     assert np.array_equal(again.transform(sample).vectors, made.transform(sample).vectors)
 

@@ -41,8 +41,8 @@ def test_fitting_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(WordbiasError) as raised:
         fit(Embedding(["she", "he"], np.eye(2)))
     assert str(raised.value) == (
-        "Gender-preserving debiasing needs torch; install it with: pip install 'wordbias[torch]' "
-        "(in a checkout: pip install '.[torch]')"
+        'Gender-preserving debiasing needs torch; install it with: pip install "wordbias[torch]" '
+        '(in a checkout: pip install ".[torch]")'
     )
 
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
+import wordbias as wb
 from wordbias import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.methods import hard, multi_hard
@@ -111,7 +112,7 @@ def test_it_is_its_definition_on_google_news(shared_data: Path, as_published: bo
     path = os.environ.get("WORDBIAS_GOOGLE_NEWS")
     if not path:
         pytest.skip("set WORDBIAS_GOOGLE_NEWS to GoogleNews-vectors-negative300-bolukbasi.bin")
-    embedding = Embedding.load(path)
+    embedding = wb.load(path)
     _agree(embedding, _bolukbasi(shared_data, embedding), as_published)
 
 
@@ -216,7 +217,7 @@ def test_as_published_the_command_and_the_library_agree(
     given = ("--groups", own, "--as-published", "-o", tmp_path / "out.txt")
     assert cli("debias", "hard", tmp_path / "in.txt", *given).code == 0
     fitted = hard.fit(capitals, Attribute.load(own), as_published=True)
-    got = Embedding.load(tmp_path / "out.txt")
+    got = wb.load(tmp_path / "out.txt")
     np.testing.assert_allclose(got.vectors, fitted(capitals).vectors, rtol=0, atol=1e-6)
 
 

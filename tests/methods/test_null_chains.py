@@ -247,7 +247,7 @@ def test_a_table_shows_the_change_beside_random_removals(
     assert "Change, beside that of 3 random removals of each kind" in done.out
     assert max(map(len, done.out.splitlines())) <= 100
     expected = wb.debias(None, "hard:equalise=no")
-    written = Embedding.load(tmp_path / "clean.txt")
+    written = wb.load(tmp_path / "clean.txt")
     np.testing.assert_allclose(written.vectors, expected.vectors, atol=1e-6)
 
 

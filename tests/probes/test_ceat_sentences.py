@@ -19,11 +19,11 @@ from wordbias.probes.ceat.sentences import (
     Context,
     Occurrence,
     Scanner,
-    choose_stimuli,
     find_sentences,
     published_window,
     read_sentences,
 )
+from wordbias.wordlists.queries import as_queries
 
 SMALL = settings(deadline=None, max_examples=60)
 
@@ -211,7 +211,7 @@ def test_real_sentences_are_found_as_patterns_find_them(shared_data: Path) -> No
 
 
 def test_many_words_take_no_more_calls_than_few() -> None:
-    words = sorted(set().union(*(query.candidates() for query in choose_stimuli("all"))))
+    words = sorted(set().union(*(query.candidates() for query in as_queries("all"))))
     texts = ["Nothing is here but words , words and more words of no use at all ."] * 20
 
     def calls(scan: Scanner) -> int:
@@ -291,12 +291,12 @@ def test_the_published_window_by_its_rules(count: int, data: st.DataObject) -> N
     ],
 )
 def test_stimuli_by_number_and_name(asked: str, names: list[str]) -> None:
-    assert [query.name for query in choose_stimuli(asked)] == names
+    assert [query.name for query in as_queries(asked)] == names
 
 
 @pytest.mark.parametrize("asked", ["11", "0", "weat11", "3-1", "5-12", "six", ""])
 def test_there_are_ten_stimuli(asked: str) -> None:
-    with pytest.raises(WordbiasError, match=r"stimulus .*; choose among 1-10 \(weat1, weat2,"):
-        choose_stimuli(asked)
+    with pytest.raises(WordbiasError, match=r"query .*: expected one of weat1, weat2,"):
+        as_queries(asked)
     with pytest.raises(WordbiasError, match=r"none\.toml: no such file"):
-        choose_stimuli("none.toml")
+        as_queries("none.toml")

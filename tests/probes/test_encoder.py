@@ -15,7 +15,7 @@ from safetensors.numpy import load_file, save_file
 from tiny_encoders import FAMILIES
 
 from wordbias import WordbiasError, errors
-from wordbias.pretrained import load_pretrained, position_limit
+from wordbias.pretrained import position_limit
 from wordbias.probes.encoder import PRECISIONS, Encoder
 from wordbias.probes.encoding import encode
 
@@ -316,58 +316,6 @@ def test_a_folder_needs_no_network(encoder_folder: Find, monkeypatch: pytest.Mon
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
     monkeypatch.setattr(socket.socket, "connect", refuse)
     assert Encoder.load(encoder_folder("bert"), device="cpu").layers == 3
-
-
-def test_a_name_that_the_hub_does_not_give_is_one_line_at_once(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    import huggingface_hub
-
-    asked = []
-
-    def unreachable(name: str, **options: Any) -> None:
-        asked.append((name, options))
-        raise OSError("Name or service not known\nand more")
-
-    looked = []
-    true = transformers.AutoTokenizer.from_pretrained
-
-    def look(name: str, **options: Any) -> Any:
-        looked.append(options["local_files_only"])
-        return true(name, **options)
-
-    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", look)
-    monkeypatch.setattr(huggingface_hub, "model_info", unreachable)
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(WordbiasError) as caught:
-        Encoder.load("nobody/nothing-at-all")
-    assert looked == [True]  # in the cache only
-    said = str(caught.value)
-    assert said.startswith("nobody/nothing-at-all: no such folder, not in the cache of the hub")
-    assert "(Name or service not known)" in said
-    assert said.endswith("hf download nobody/nothing-at-all")
-    ((name, options),) = asked
-    assert name == "nobody/nothing-at-all"
-    assert 0 < options["timeout"] <= 10
-
-
-def test_what_the_hub_has_and_transformers_cannot_load_is_one_line(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    import huggingface_hub
-
-    monkeypatch.setattr(huggingface_hub, "model_info", lambda name, **options: None)
-    # the sizes in its config are compared with its weights, which are not there
-    monkeypatch.setattr("wordbias.pretrained.loading._cached_file", lambda *given, **where: None)
-    monkeypatch.chdir(tmp_path)
-
-    def fail(*arguments: object, **options: object) -> None:
-        raise ValueError("of no known kind\nwhat is known: …")
-
-    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", fail)
-    with pytest.raises(WordbiasError) as caught:
-        load_pretrained("AutoModel", "some/model", "an encoder")
-    assert str(caught.value) == "some/model: cannot be loaded as an encoder: of no known kind"
 
 
 def test_loading_prints_nothing_and_does_not_change_the_log_level(

@@ -23,7 +23,6 @@ from wordbias.probes.sentence_folder import (
     SentenceVectors,
     check_output,
     modules_of,
-    source_folder,
     with_modules,
     write_modules,
 )
@@ -45,7 +44,7 @@ def vectors(folder: Path | Any) -> tuple[SentenceVectors, Any]:
 
 def added(folder: Path, part: Path, steps: tuple[Step, ...]) -> Path:
     part.mkdir()
-    write_modules(source_folder(str(folder)), part, modules_of(steps, 16))
+    write_modules(folder, part, modules_of(steps, 16))
     return part
 
 

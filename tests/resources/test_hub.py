@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 import wordbias as wb
 from wordbias import WordbiasError
 from wordbias.calls import WordbiasWarning
+from wordbias.methods.storage import load_chain
 from wordbias.resources import located
 from wordbias.resources.hub import Address, fetched, is_address, named
 
@@ -304,7 +305,7 @@ def test_of_several_methods_one_must_be_named(hub: Hub) -> None:
 def test_a_file_of_something_else_is_refused_by_its_reader(hub: Hub) -> None:
     hub.put("me/text", {"method.safetensors": b"no tensors"})
     with pytest.raises(WordbiasError, match="cannot be read as a transform"):
-        wb.load_method("hf://me/text")
+        load_chain("hf://me/text")
 
 
 def test_a_hub_out_of_order_is_named_with_its_answer(hub: Hub) -> None:
@@ -403,7 +404,7 @@ def test_without_huggingface_hub_the_line_that_installs_it_is_named(
     for name in [one for one in sys.modules if one.startswith("huggingface_hub.")]:
         monkeypatch.setitem(sys.modules, name, None)
     said = refusal("hf://me/glove")
-    assert "huggingface_hub; install it with: pip install 'wordbias[data]'" in said
+    assert 'huggingface_hub; install it with: pip install "wordbias[data]"' in said
 
 
 def test_an_address_is_no_output(cli: Callable[..., Any], hub: Hub) -> None:

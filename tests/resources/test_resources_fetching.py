@@ -299,7 +299,7 @@ def test_without_pooch_the_line_that_installs_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pooch", None)
     assert _refused(_resource(server)).startswith(
-        "Fetching data needs pooch; install it with: pip install 'wordbias[data]'"
+        'Fetching data needs pooch; install it with: pip install "wordbias[data]"'
     )
 
 

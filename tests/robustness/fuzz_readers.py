@@ -203,7 +203,7 @@ def kept_rows(path: Path) -> Any:
 
 load = call("formats:load", cache=False)
 vectors = call("probes.inputs:load_vectors")
-adapter = call("contextual.adapters:Adapter.load")
+adapter = call("contextual.adapters:read_adapter")
 transform = call("methods.storage:load_chain")
 nli_model = call("nli.files:Model.load")
 texts = call("probes.texts:load_texts")
@@ -224,7 +224,7 @@ classifier = folder(call("nli.hugging_face:Classifier.load", device="cpu"))
 encoder = folder(call("probes.encoder:Encoder.load", device="cpu"))
 
 
-stimuli: Any = call("probes.ceat.sentences:choose_stimuli")
+stimuli: Any = call("wordlists.queries:as_queries")
 comparison: Any = call("comparison:read")
 
 
@@ -263,7 +263,7 @@ READERS = [
     Reader("representations", "x.safetensors", seeds.representations, vectors),
     Reader("kinds of arrays", "x.npz", seeds.npz, call("probes.inputs:is_arrays")),
     Reader("adapter", "a.adapter", seeds.adapter, adapter),
-    Reader("subspace", "s.safetensors", seeds.subspace, call("subspace:Subspace.load")),
+    Reader("subspace", "s.safetensors", seeds.subspace, call("subspace:read_subspace")),
     Reader("transform", "t.safetensors", seeds.transform, transform),
     Reader("NLI model", "m.safetensors", seeds.nli_model, nli_model),
     Reader("entry of the cache", "entry.safetensors", seeds.entry, cached),

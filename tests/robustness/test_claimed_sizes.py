@@ -91,7 +91,7 @@ CLAIMS: dict[str, tuple[str, bytes, readers.Read]] = {
     "transform": ("t.safetensors", tensors(), readers.transform),
     "NLI model": ("m.safetensors", tensors(), readers.nli_model),
     "checkpoint": ("m.checkpoint", tensors(), readers.resumed),
-    "subspace": ("s.safetensors", tensors(), readers.call("subspace:Subspace.load")),
+    "subspace": ("s.safetensors", tensors(), readers.call("subspace:read_subspace")),
     "span of a text": ("t.tsv", b"text\tstart\tend\nA nurse.\t0\t%d\n" % MANY, readers.texts),
     **{name: (*found, readers.vectors) for name, found in ARRAYS.items()},
     **{

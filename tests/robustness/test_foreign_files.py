@@ -193,7 +193,7 @@ def test_no_password_is_in_an_address_that_is_shown(text: str, expected: str) ->
 def test_no_password_of_a_mirror_is_printed_or_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Callable[..., Any]
 ) -> None:
-    pytest.importorskip("pooch", reason="fetching needs pooch: pip install 'wordbias[data]'")
+    pytest.importorskip("pooch", reason='fetching needs pooch: pip install "wordbias[data]"')
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("WORDBIAS_DATA", str(tmp_path / "data"))
     with resource_server.serving() as server:

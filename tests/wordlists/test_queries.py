@@ -187,7 +187,7 @@ def test_fewer_than_two_words_are_refused_with_the_numbers(toml: Any) -> None:
     (query,) = load_queries(toml())
     message = (
         r"^glove: mine: arts: 1 of 3 words found \(at least 2 needed\): first missing: poetry, "
-        r"dance; give words this embedding has with --queries FILE$"
+        r"dance; give words this embedding has with --query FILE; those of WEAT are English$"
     )
     with pytest.raises(WordbiasError, match=message):
         query.find({"math", "algebra", "art", "he", "his", "she", "her"}, "glove")

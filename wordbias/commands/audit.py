@@ -33,9 +33,7 @@ command: click.Command = shell(
     option("after", multiple=True, metavar="FILE", callback=_unless_none),
     option("skip", type=NAMES),
     option("export", metavar="DIR"),
-    option(
-        "stereoset", "--stereoset", "--data", multiple=True, metavar="PATH", callback=_unless_none
-    ),
+    option("stereoset", multiple=True, metavar="PATH", callback=_unless_none),
     option("snli", metavar="FILE"),
     option("words", type=NAMES),
     option("benchmarks", multiple=True),
@@ -48,7 +46,7 @@ command: click.Command = shell(
         wordbias audit glove.txt word2vec.bin --skip gipe,mab
         wordbias audit glove.txt --format json -o glove.json
         wordbias audit all-MiniLM-L6-v2/ -o minilm.html
-        wordbias audit smollm2/ --data stereoset.json -o smollm2.html
+        wordbias audit smollm2/ --stereoset stereoset.json -o smollm2.html
     """,
     shown=show_page_and_notes,
     extra=[

@@ -30,9 +30,8 @@ command: click.Command = shell(
     notes=False,
     examples="""
         wordbias ceat bert-base-cased --sentences reddit.txt.gz
-        wordbias ceat ./minilm --sentences snli.tsv.gz --text-column premise --stimuli 6 --layers
-        all wordbias ceat ./minilm --sentences wiki.txt --stimuli mine.toml --output
-        words.safetensors wordbias ceat words.safetensors --stimuli mine.toml --draws 100000
-        --format json
+        wordbias ceat ./minilm --sentences snli.tsv.gz --text-column premise --query 6 --layers all
+        wordbias ceat ./minilm --sentences wiki.txt --query mine.toml --output words.safetensors
+        wordbias ceat words.safetensors --query mine.toml --draws 100000 --format json
     """,
 )

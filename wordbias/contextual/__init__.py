@@ -1,7 +1,7 @@
 """Removal of subspaces inside encoders while they compute, and measures of the result.
 
 ``wordbias.contextual.all_settings()`` lists the 74 published settings,
-``wordbias.contextual.Adapter.load(path)`` reads subspaces that ``wordbias project`` fitted,
+``wordbias.load(path)`` reads subspaces that ``wordbias project`` fitted,
 ``with adapter.on(model, setting):`` removes them.
 """
 

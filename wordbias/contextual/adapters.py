@@ -184,51 +184,6 @@ class Adapter:
     report: Report | None = None
     steps: Mapping[Site, Projection | Erasure] = field(default_factory=dict)
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Adapter:
-        """Read a file that `save` or ``wordbias project`` wrote; no code in it is run.
-
-        Parameters
-        ----------
-        path
-            The file, or its place on the hub: ``hf://owner/name``, or ``owner/name`` where no such
-            path exists.
-
-        Raises
-        ------
-        WordbiasError
-            If there is no such file or it holds something else, or it cannot be fetched.
-        """
-        with (
-            local(named(os.fspath(path)), wanted=ADAPTER_FILE) as file,
-            reading(file, ADAPTER) as (tensors, about),
-        ):
-            fitted = about.get("steps", {})
-            steps = {Site.parse(name): _step(name, fitted[name], tensors) for name in fitted}
-            names = [name.removesuffix(".basis") for name in tensors if name.endswith(".basis")]
-            found = {
-                name: Subspace(tensors[f"{name}.basis"], tensors[f"{name}.weights"])
-                for name in names
-                if name not in fitted
-            }
-            baseline = found.pop(SENT_DEBIAS, None)
-            subspaces = {Site.parse(name): subspace for name, subspace in found.items()}
-            chosen = about.get("setting")
-            if not isinstance(chosen, (str, type(None))):
-                raise TypeError(f"its setting is {chosen!r}")
-            if not isinstance(about["facts"], dict):
-                raise TypeError(f"its facts are {about['facts']!r:.40}")
-            if not (subspaces or steps or baseline):
-                raise WordbiasError("holds no removal")
-            return cls(
-                dict(sorted(subspaces.items(), key=lambda item: depth(item[0]))),
-                Fingerprint(**about["model"]),
-                baseline,
-                about["facts"],
-                chosen,
-                steps=dict(sorted(steps.items(), key=lambda item: depth(item[0]))),
-            )
-
     def __repr__(self) -> str:
         names = list(map(str, self.sites))
         shown = ", ".join(names) if len(names) < 8 else how_many(len(names), "site")
@@ -545,6 +500,51 @@ class Adapter:
         return push(self, repo, private=private, revision=revision, message=message)
 
 
+def read_adapter(path: str | os.PathLike[str]) -> Adapter:
+    """Read a file that `save` or ``wordbias project`` wrote; no code in it is run.
+
+    Parameters
+    ----------
+    path
+        The file, or its place on the hub: ``hf://owner/name``, or ``owner/name`` where no such
+        path exists.
+
+    Raises
+    ------
+    WordbiasError
+        If there is no such file or it holds something else, or it cannot be fetched.
+    """
+    with (
+        local(named(os.fspath(path)), wanted=ADAPTER_FILE) as file,
+        reading(file, ADAPTER) as (tensors, about),
+    ):
+        fitted = about.get("steps", {})
+        steps = {Site.parse(name): _step(name, fitted[name], tensors) for name in fitted}
+        names = [name.removesuffix(".basis") for name in tensors if name.endswith(".basis")]
+        found = {
+            name: Subspace(tensors[f"{name}.basis"], tensors[f"{name}.weights"])
+            for name in names
+            if name not in fitted
+        }
+        baseline = found.pop(SENT_DEBIAS, None)
+        subspaces = {Site.parse(name): subspace for name, subspace in found.items()}
+        chosen = about.get("setting")
+        if not isinstance(chosen, (str, type(None))):
+            raise TypeError(f"its setting is {chosen!r}")
+        if not isinstance(about["facts"], dict):
+            raise TypeError(f"its facts are {about['facts']!r:.40}")
+        if not (subspaces or steps or baseline):
+            raise WordbiasError("holds no removal")
+        return Adapter(
+            dict(sorted(subspaces.items(), key=lambda item: depth(item[0]))),
+            Fingerprint(**about["model"]),
+            baseline,
+            about["facts"],
+            chosen,
+            steps=dict(sorted(steps.items(), key=lambda item: depth(item[0]))),
+        )
+
+
 def _packed(name: str, step: Projection | Erasure, tensors: dict[str, Any]) -> dict[str, Any]:
     """Add the arrays of a step to the tensors of a file; return its other fields."""
     if isinstance(step, Erasure):
@@ -650,7 +650,7 @@ def load_adapter(
     WordbiasError
         If it was fitted on another model; the message names the difference.
     """
-    adapter = path if isinstance(path, Adapter) else Adapter.load(path)
+    adapter = path if isinstance(path, Adapter) else read_adapter(path)
     with python_messages("force"):
         adapter.check(model, force=force, name="adapter" if adapter is path else str(path))
     return adapter

@@ -6,6 +6,7 @@ is fitted to differences of paired sentences there, and removed by a further mod
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -30,6 +31,7 @@ from wordbias.probes.pronouns import Pronouns
 from wordbias.probes.sentence_folder import SentenceVectors, place_of_modules
 from wordbias.probes.sentence_transformers import is_sentence_transformer, read_modules
 from wordbias.probes.similarity_kept import kept_rows
+from wordbias.resources.models import encoder_folder
 from wordbias.results import Row
 from wordbias.wordlists.model_sentences import (
     ModelSentences,
@@ -52,9 +54,10 @@ def sentence_vectors(source: ModelLike, model: Any) -> SentenceVectors | None:
     """
     if head_of(model) is not None or base_of(model) is not model:
         return None
-    if isinstance(source, tuple) or not (
-        is_sentence_transformer(source) or read_modules(str(source)) is not None
-    ):
+    if isinstance(source, (str, os.PathLike)):
+        if read_modules(encoder_folder(os.fspath(source), [])) is None:
+            return None
+    elif not is_sentence_transformer(source):
         return None
     return SentenceVectors.of(Encoder.load(source, device=str(model.device)))
 

@@ -41,7 +41,7 @@ from wordbias.model_folder import copy_files
 from wordbias.pretrained import need_transformers, silent
 from wordbias.pretrained.peft import merged
 from wordbias.probes.sentence_transformers import module_files
-from wordbias.resources.hub import may_be_on_hub
+from wordbias.resources.models import known_folder, may_be_on_hub
 
 PURPOSE = "folding an intervention into weights"
 NOTE = "wordbias.json"
@@ -330,7 +330,8 @@ def export(
         **({"model": source} if may_be_on_hub(source) else {}),
     }
     with_modules = whole is None and base_of(folded.model) is folded.model
-    beside = module_files(source) if with_modules else {}
+    known = known_folder(source) if with_modules else None
+    beside = {} if known is None else module_files(known)
     with new_folder(folder) as part, silent(need_transformers()):
         if whole is not None:
             whole.save_pretrained(str(part), create_model_card=False)

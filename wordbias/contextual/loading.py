@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,8 +27,8 @@ from wordbias.pretrained import (
     need_transformers,
     silent,
 )
-from wordbias.pretrained.loading import check_sizes
-from wordbias.resources.hub import local
+from wordbias.pretrained.loading import check_sizes, where_of
+from wordbias.resources.models import local_model
 
 _WHAT = "an encoder or a decoder"
 _NEXT = "NextSentencePrediction"
@@ -91,7 +92,7 @@ def load_target(source: ModelLike, device: str | None = None, head: str | None =
     """
     name = name_of(source)
     if isinstance(source, (str, os.PathLike)):
-        with local(name) as folder:
+        with local_model(name) as folder:
             loaded = replace(_loaded(folder, head), name=name)
     elif head is None:
         loaded = load_pretrained("AutoModel", source, _WHAT)
@@ -139,24 +140,20 @@ def _loaded(name: str, head: str | None) -> LoadedModel:
             return found
     if head is not None:
         purpose = HEADS[head]
-    elif causal and "LMHead" in architectures[0]:
-        purpose = "CausalLM"  # as GPT2LMHeadModel
+    elif causal and ("LMHead" in architectures[0] or not architectures[0]):
+        purpose = "CausalLM"  # as GPT2LMHeadModel, or of a GGUF file
     found = load_pretrained(_KINDS.get(purpose, "AutoModel"), name, _WHAT)
     if head is None and purpose == "MaskedLM" and found.missing:
         return load_pretrained("AutoModel", name, _WHAT)
     return found
 
 
-def _config(name: str) -> Any:
+def _config(folder: str) -> Any:
     """Return a model's config; None if it cannot be read, which loading the model will report."""
     transformers = need_transformers()
-    with silent(transformers):
-        for where in ({"local_files_only": True}, {}):
-            try:
-                check_sizes(name, **where)
-                return transformers.AutoConfig.from_pretrained(
-                    name, trust_remote_code=False, **where
-                )
-            except Exception:
-                continue
+    with silent(transformers), suppress(Exception):
+        check_sizes(folder)
+        return transformers.AutoConfig.from_pretrained(
+            folder, trust_remote_code=False, **where_of(folder)
+        )
     return None

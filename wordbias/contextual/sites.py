@@ -22,6 +22,7 @@ from wordbias.contextual.families import (
 )
 from wordbias.errors import WordbiasError, need
 from wordbias.probes.sentence_transformers import read_modules
+from wordbias.resources.models import known_folder
 
 PURPOSE = "finding the sites of a model"
 ATTENTION = "attention"
@@ -394,11 +395,12 @@ def reads(model: Any, site: Site) -> bool:
         return True
     if base_of(model) is not model:  # a head on all tokens, such as a masked-language one
         return True
+    folder = known_folder(str(getattr(model, "name_or_path", "")))
     try:
-        folder = read_modules(str(getattr(model, "name_or_path", "")), of_hub=False)
+        modules = None if folder is None else read_modules(folder)
     except WordbiasError:  # no readable folder
         return True
-    return folder is None or (last_cls and folder.pools_first)
+    return modules is None or (last_cls and modules.pools_first)
 
 
 def _layer(model: Any, site: Site) -> tuple[Any, int | None]:

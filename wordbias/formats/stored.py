@@ -93,6 +93,22 @@ def write(
         file.write(data)
 
 
+def kind_of(path: str | os.PathLike[str]) -> str | None:
+    """Return the kind of one of the package's own files to load; None for any other file."""
+    if not os.path.isfile(path):
+        return None
+    try:
+        tensors, metadata = map_tensors(Path(path))
+    except (OSError, WordbiasError):
+        return None
+    if ADAPTER_OF_LABELS in metadata:
+        return ADAPTER
+    if not metadata and tensors.keys() == {"basis", "weights"}:
+        return SUBSPACE
+    kinds = (ADAPTER, NLI_MODEL, REPRESENTATIONS, TRANSFORM)
+    return next((kind for kind in kinds if kind in metadata), None)
+
+
 @contextmanager
 def reading(
     path: str | os.PathLike[str], kind: str, framework: Framework = "numpy"

@@ -13,7 +13,7 @@ from typing import Any
 
 from wordbias.arguments import path_named
 from wordbias.calls import note
-from wordbias.contextual.adapters import Adapter, names_sites, part_of_sequence
+from wordbias.contextual.adapters import Adapter, names_sites, part_of_sequence, read_adapter
 from wordbias.contextual.hooks import Intervention, applied
 from wordbias.contextual.sites import first_layer
 from wordbias.errors import UsageError, WordbiasError
@@ -45,7 +45,7 @@ def open_adapter(
     if adapter is None or isinstance(adapter, Adapter):
         found = adapter
     else:
-        found = Adapter.load(path_named("--adapter", adapter))
+        found = read_adapter(path_named("--adapter", adapter))
     if found is not None and found.chosen is not None:
         names = names or [found.chosen]
     if found is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,11 +19,19 @@ from wordbias.formats.static_models import refuse_loaded_static
 from wordbias.functions.inputs import path_of
 from wordbias.functions.report import FORMATS as PAGE_FORMATS
 from wordbias.functions.report import Page, check_output
+from wordbias.model_folder import MODULES
 from wordbias.pretrained import LoadedModel, ModelLike, name_of
 from wordbias.pretrained.peft import check_no_adapter
 from wordbias.probes.sentence_transformers import is_sentence_transformer
-from wordbias.resources import catalogue, located
+from wordbias.resources import located
 from wordbias.resources.hub import is_address
+from wordbias.resources.models import (
+    CONFIG,
+    could_be_model,
+    hub_name,
+    may_be_on_hub,
+    model_folder,
+)
 from wordbias.results import Row
 
 if TYPE_CHECKING:
@@ -41,8 +48,6 @@ ONLY_MODELS = ("export", "stereoset", "snli", "device")
 """Arguments of `wordbias.audit` that are for models only."""
 _SHARED = ("embeddings", "output", "skip", "methods", "seed")
 """Arguments that are for vectors and for models."""
-_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+|[\w.]+(-[\w.]+)+")
-_FILE_SUFFIX = re.compile(r"\.[A-Za-z]\w*$")
 
 
 def model_among(sources: object) -> ModelLike | None:
@@ -80,39 +85,19 @@ def _is_model(source: object) -> bool:
         one = cast("Sequence[object]", source)[0] if pair else source
         inner = getattr(one, "model", None)  # of a pipeline
         return is_sentence_transformer(one) or hasattr(one, "config") or hasattr(inner, "config")
-    name = located(name) if is_address(name) else name
-    if os.path.exists(name):
-        check_no_adapter(Path(name))
-        files = ("config.json", "modules.json")
-        if is_static_model(name):
-            return False
-        return os.path.isdir(name) and any((Path(name) / file).is_file() for file in files)
-    if name in catalogue() or _FILE_SUFFIX.search(name) or not _HUB_NAME.fullmatch(name):
+    if not os.path.exists(name) and not is_address(name) and not could_be_model(name):
         return False
-    found = _on_hub(name)
-    if not found and "/" in name and not Path(name).parent.exists():
+    folder = model_folder(name, or_vectors=True)
+    check_no_adapter(Path(folder))
+    if not is_static_model(folder):
+        files = (CONFIG, MODULES, "*.gguf")
+        return os.path.isdir(folder) and any(any(Path(folder).glob(file)) for file in files)
+    if may_be_on_hub(name) and not is_address(name):
         raise WordbiasError(
-            f"{name}: there is no such file, and no model of this name in the cache of the hub or "
-            "to be had from it; check the name, or give a model's folder"
+            f"{name}: is a static model on the hub, whose tokens are word vectors; give its "
+            f"address: hf://{hub_name(folder)}"
         )
-    return found
-
-
-def _on_hub(name: str) -> bool:
-    """Return whether the cache of the hub, or else the hub, has a model of this name."""
-    try:
-        import huggingface_hub as hub
-    except ImportError:
-        return False
-    from wordbias.pretrained.loading import check_hub
-
-    try:
-        if isinstance(hub.try_to_load_from_cache(name, "config.json"), str):
-            return True
-        check_hub(name)
-    except (ValueError, WordbiasError):
-        return False
-    return True
+    return False
 
 
 def refuse_options_of_models() -> None:
@@ -217,7 +202,7 @@ def audit_model(
         Path(stored).unlink(missing_ok=True)
     if export is not None:
         chosen = _chosen(page, found.projections, distinct)
-        note(_exported(decoder or encoder, reader, model, chosen, export))
+        note(_exported(decoder or encoder, reader, model, chosen, export, page))
     return page
 
 
@@ -259,14 +244,45 @@ def _exported(
     source: ModelLike,
     fitted: Fitted,
     folder: str | os.PathLike[str],
+    page: Page,
 ) -> str:
     """Write the model with a projection; return what was written."""
     from wordbias.contextual.audit.export import export_decoder, export_with_step
 
     if reader.kind == "decoder":
         return export_decoder(loaded, fitted, reader.site, folder)
-    export_with_step(reader.encoder, source, fitted, folder)
+    card = partial(_card, page, fitted.method.label, reader.encoder, os.fspath(folder))
+    export_with_step(reader.encoder, source, fitted, folder, card)
     return f"{os.fspath(folder)}: written, with {fitted.method.label} behind its pooling"
+
+
+def _card(
+    page: Page, label: str, encoder: Encoder, folder: str, made: Path, base: str | None
+) -> str:
+    """Return the card of a model with a projection, as `wordbias.erase` writes one."""
+    from wordbias.functions.erase_tables import limits
+    from wordbias.functions.push import before_and_after
+    from wordbias.pages.model_card import card_header, model_card
+    from wordbias.probes.sentence_folder import OLDEST, ORIGINAL_CARD
+
+    original = Path(encoder.name).name
+    rows = [row.to_dict() for row in page.rows if row.details.get("stage") in ("before", label)]
+    table = before_and_after(rows)
+    return model_card(
+        Path(folder).resolve().name,
+        base=base,
+        original=base or original,
+        header=card_header(made / ORIGINAL_CARD),
+        summary=[f"{base or original} without what {label} removes from its vectors of texts."],
+        oldest=OLDEST,
+        fitted=[
+            f"Removed: gender, by {label}, as a Dense module behind the pooling.",
+            "Fitted and measured on sentences that come with wordbias, by wordbias audit.",
+            f"SHA-256 of the original's weights: {encoder.sha256()}.",
+        ],
+        tables=[] if table is None else [table],
+        limits=limits(label),
+    )
 
 
 def _chosen(page: Page, fitted: Sequence[Fitted], methods: Sequence[Method]) -> Fitted:

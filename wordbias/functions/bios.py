@@ -36,9 +36,9 @@ POOLINGS = ("first", "mean", "last")
 @public
 @uses("skip_bad", *STARTS_PROCESSES, "device", "precision")
 def bios(
-    *,
     data: str | os.PathLike[str] | ColumnsFrame | Biographies | None = None,
     model: ModelLike | None = None,
+    *,
     strategies: Sequence[str] = ("none", "subsample", "oversample", "scrub"),
     random_changes: bool = False,
     seed: int | Sequence[int] = (0, 1, 2),

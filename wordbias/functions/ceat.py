@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -33,7 +33,6 @@ from wordbias.probes.ceat.sentences import (
     ContextSettings,
     Sentences,
     can_be_found,
-    choose_stimuli,
     encode_contexts,
     find_sentences,
     read_sentences,
@@ -53,12 +52,12 @@ from wordbias.resources import located
 from wordbias.results import Report, Row, number
 from wordbias.wordlists.queries import Query, QueryLike, as_queries
 
-QueriesLike = os.PathLike[str] | QueryLike | Sequence[QueryLike]
 """A file; numbers or names of queries; queries with their words."""
 FEW = 10
 """Number of sentences below which tables name a word."""
 _SHOWN = 12
 _MEDIUM, _LARGE = 0.5, 0.8
+_REMEDY = "add a table [queries.NAME]"
 _P_SHRINKS = (
     "p is not a test of significance: its standard error, se, falls as 1/√draws, so that with "
     "enough draws any effect but 0 has p near 0 (or, one-sided and negative, near 1). Read the "
@@ -75,10 +74,10 @@ _CONVENTION = (
 @uses("device", "precision")
 def ceat(
     model: ModelLike | Representations,
-    sentences: TextsLike | None = None,
+    query: QueryLike = "1-10",
     *,
+    sentences: TextsLike | None = None,
     text_column: str | None = None,
-    stimuli: QueriesLike = "1-10",
     draws: int = DRAWS,
     layers: Layers = None,
     variance: str | None = None,
@@ -115,12 +114,13 @@ def ceat(
     ----------
     model : folder, name, (model, tokenizer), SentenceTransformer, Representations or their file
         An encoder, or vectors of words in context with a column ``word``.
+    query : str, path, Query, {"targets": {name: words, …}, "attributes": …} or several
+        Queries: names or numbers of WEAT's, 1,6-8, or all; or a TOML or JSON file of your own, of
+        which FILE::NAME is one query.
     sentences : path, sequence of str, mapping or frame of columns, optional
         Sentences, one per line, or a table; for a MODEL.
     text_column : str, optional
         Column of the table.  [default: text, or sentence, or the only one]
-    stimuli : str, path, Query, {"targets": {name: words, …}, "attributes": …} or several
-        Numbers or names of WEAT's queries, or a TOML or JSON file of your own.
     draws : int
         Number of samples, each of one sentence per word.
     layers : int, sequence of int or str, optional
@@ -185,11 +185,11 @@ def ceat(
     >>> reps = Representations(vectors, (12,), {"word": Column.of(words)})
     >>> query = {"targets": {"care": ["nurse", "aide"], "lead": ["surgeon", "boss"]},
     ...          "attributes": {"female": ["she", "her"], "male": ["he", "him"]}}
-    >>> wb.ceat(reps, stimuli=query, draws=100)["ceat"][0].details["layer"]
+    >>> wb.ceat(reps, query, draws=100)["ceat"][0].details["layer"]
     12
     """
     how = current_config()
-    queries = _queries(stimuli)
+    queries = as_queries(query, remedy=_REMEDY)
     kind = variance or ("released" if as_published else "standard-error")
     how_tested = Settings(draws, cast("Variance", kind), min_sentences, swap_roles, seed)
     of_models = {
@@ -228,15 +228,13 @@ def ceat(
         if output is not None:
             output = os.fspath(output)
             check_writable(output)
-            given_files = {"--sentences": file, "--stimuli": path_of(stimuli)}
+            given_files = {"--sentences": file, "--query": path_of(query)}
             refuse_same({"--output": output}, given_files | {"--adapter": path_of(adapter)})
         check_template(template)
         fitted, names = open_adapter(adapter, setting, force=force)
         if output is not None and len(names) > 1:
             raise UsageError("--output is for one --setting: a file holds the vectors after one")
-        read = _find(
-            queries, path_of(stimuli), sentences, text_column, per_word, min_sentences, seed
-        )
+        read = _find(queries, path_of(query), sentences, text_column, per_word, min_sentences, seed)
         encoder = load_encoder(
             model,
             fitted,
@@ -299,20 +297,6 @@ def ceat(
     )
 
 
-def _queries(stimuli: QueriesLike) -> tuple[Query, ...]:
-    """Return the queries of a file or of WEAT, or queries of given words."""
-    if isinstance(stimuli, (str, os.PathLike)):
-        return choose_stimuli(os.fspath(stimuli))
-    if not isinstance(stimuli, (int, Query, Mapping, Iterable)) or isinstance(stimuli, bytes):
-        raise UsageError(
-            f"--stimuli: expected a file, names or queries, got {type(stimuli).__name__}"
-        )
-    several = [stimuli] if isinstance(stimuli, (int, Query, Mapping)) else list(stimuli)
-    if not several:
-        raise UsageError("--stimuli: expected one query at least, got none")
-    return tuple(query for one in several for query in as_queries(one))
-
-
 def _open_vectors(source: Representations | str, given: Sequence[str]) -> Representations:
     """Return vectors of words in context, as they are or from their file."""
     if given:
@@ -339,7 +323,7 @@ def _behind(
 
 def _find(
     queries: Sequence[Query],
-    stimuli: str | None,
+    query: str | None,
     sentences: TextsLike,
     column: str | None,
     per_word: int | None,
@@ -350,7 +334,7 @@ def _find(
     words = [word for q in queries for _, some in (*q.targets, *q.attributes) for word in some]
     if silent := next((word for word in words if not can_be_found(word)), None):
         raise WordbiasError(
-            f"{stimuli or 'stimuli'}: the word {silent!r} has neither a letter nor a digit, so "
+            f"{query or 'query'}: the word {silent!r} has neither a letter nor a digit, so "
             "that no sentence has it; remove it"
         )
     file = path_of(sentences)
@@ -439,7 +423,7 @@ def _one_layer(rows: Sequence[Row]) -> str:
 
 
 def _reasons(rows: Sequence[Row]) -> str:
-    """Return each reason once, with its stimuli and layers."""
+    """Return each reason once, with its query and layers."""
     found: dict[str, dict[str, list[str]]] = {}
     for row in rows:
         if reason := _reason(row):
@@ -464,8 +448,8 @@ def _reason(row: Row) -> str:
 
 
 def _with_query_and_layer(rows: Sequence[Row], table: Table) -> Table:
-    """Add columns for the stimuli, and for the layer where there are several."""
-    columns, places = ["stimuli"], [[row.details["set"]] for row in rows]
+    """Add columns for the queries, and for the layer where there are several."""
+    columns, places = ["query"], [[row.details["set"]] for row in rows]
     if not _one_layer(rows):
         columns.append("layer")
         places = [

@@ -12,7 +12,8 @@ from pathlib import Path
 from wordbias.calls import note, public
 from wordbias.configuration import current_config, uses
 from wordbias.errors import Interrupted, UsageError
-from wordbias.formats.files import refuse_same
+from wordbias.formats.files import check_writable, refuse_same
+from wordbias.formats.rows.writing import check_rows, is_row_suffix
 from wordbias.functions.adapters import (
     AdapterLike,
     about_adapter,
@@ -30,6 +31,7 @@ from wordbias.probes.representations import (
     Representations,
     load_representations,
     provenance,
+    row_names,
     which_layers,
 )
 from wordbias.probes.resume import check_target, encode_to
@@ -87,7 +89,8 @@ def encode(
     texts : path, sequence of str, mapping or frame of columns
         The texts.
     output : path, optional
-        File to write (safetensors).
+        File to write, by its suffix: safetensors, which an interrupted call resumes, or rows with
+        their columns for other programs: .parquet, .arrow, .feather, .npz, .npy, .csv or .tsv.
     layers : int, sequence of int or str, optional
         Layers: all, last, or numbers such as 0,3,6; 0 is the input embeddings.  [default: all, or
         the last if ``model``'s own modules give its vectors another length]
@@ -172,8 +175,9 @@ def encode(
     output = None if output is None else os.fspath(output)
     refuse_same({"the output": output}, {"the texts": file, "--adapter": path_of(adapter)})
     fitted, names = open_adapter(adapter, () if setting is None else setting, force=force)
+    as_rows = output is not None and is_row_suffix(output)
     if output is not None:
-        check_target(output)
+        check_writable(output) if as_rows else check_target(output)
     choice = Choice(
         text_column,
         None if columns is None else tuple(columns),
@@ -213,13 +217,17 @@ def encode(
     chosen = job.settings.layers or ()
     for line in encoding_notes(given, job):
         note(line)
+    if output is not None and as_rows:
+        check_rows(output, row_names(chosen), [*given.columns])
     with nullcontext() if removal is None else removal.on(encoder):
         about = provenance(job, Path(given.name).name, given.sha256())
-        if output is None:
+        if output is None or as_rows:
             start = time.perf_counter()
             vectors = job.vectors(batch_tokens)
             encoded, before, seconds = len(job.order), 0, time.perf_counter() - start
             found = Representations(vectors, chosen, given.columns, about, Path(encoder.name).name)
+            if output is not None:
+                found.save(output)
         else:
             try:
                 done = encode_to(output, job, given.columns, about, batch_tokens=batch_tokens)

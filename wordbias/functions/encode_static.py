@@ -10,6 +10,7 @@ from pathlib import Path
 from wordbias.calls import is_given
 from wordbias.errors import UsageError
 from wordbias.formats import is_static_model
+from wordbias.formats.rows.writing import is_row_suffix
 from wordbias.formats.static_models import refuse_loaded_static
 from wordbias.functions.inputs import path_of
 from wordbias.pretrained import ModelLike
@@ -21,7 +22,7 @@ from wordbias.probes.representations import (
 )
 from wordbias.probes.static_texts import StaticEncoder
 from wordbias.probes.texts import Texts
-from wordbias.resources.hub import fetched
+from wordbias.resources.models import model_folder
 from wordbias.results import Row
 
 _OF_ENCODERS = (
@@ -54,7 +55,7 @@ def static_folder(model: ModelLike) -> str | None:
     """
     refuse_loaded_static(model)
     folder = path_of(model)
-    if folder is None or not is_static_model(fetched(folder)):
+    if folder is None or not is_static_model(model_folder(folder)):
         return None
     for name in _OF_ENCODERS:
         if is_given(name):
@@ -76,7 +77,7 @@ def encode_static(
         If a text has no known token, unless it is to be dropped, or the file is there and is of
         something else.
     """
-    encoder = StaticEncoder.load(fetched(folder), max_length)
+    encoder = StaticEncoder.load(model_folder(folder), max_length)
     start = time.perf_counter()
     tokens, truncated = encoder.tokenise(texts.texts)
     lost = {
@@ -104,8 +105,11 @@ def encode_static(
     name = Path(os.path.abspath(folder)).name
     vectors = encoder.vectors([ids for ids in tokens if len(ids)])[None]
     found = Representations(vectors, (0,), given.columns, about, name)
-    done = output is not None and Path(output).exists()
-    if output is not None:
+    as_rows = output is not None and is_row_suffix(output)
+    done = output is not None and not as_rows and Path(output).exists()
+    if output is not None and as_rows:
+        save_representations(found, output)
+    elif output is not None:
         if done:
             check_same(Path(output), found)
         else:

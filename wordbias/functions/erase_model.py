@@ -48,9 +48,7 @@ from wordbias.probes.sentence_folder import (
     Normalize,
     SentenceVectors,
     check_output,
-    hub_name,
     modules_of,
-    source_folder,
     with_modules,
     write_modules,
 )
@@ -59,6 +57,7 @@ from wordbias.probes.sentence_transformers import is_sentence_transformer
 from wordbias.probes.texts import Choice, Texts, TextsLike, load_texts
 from wordbias.rendering import Table, how_many
 from wordbias.resources import located
+from wordbias.resources.models import hub_name
 from wordbias.results import Report, Row, number
 
 if TYPE_CHECKING:
@@ -246,8 +245,8 @@ def erase_model(
     )  # fmt: skip
     if output is not None:
         with new_folder(output) as made, in_folder(model) as source:
-            write_modules(source_folder(source), made, modules)
-            base = None if name is None else hub_name(name)
+            write_modules(Path(source), made, modules)
+            base = hub_name(source)
             card = _card(output, base, made, vectors, method, labelled, fitting, report)
             (made / CARD).write_text(card, "utf-8")
     origin = Origin(

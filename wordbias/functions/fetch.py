@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from wordbias import resources
-from wordbias.calls import public
+from wordbias.calls import note, public
 from wordbias.errors import WordbiasError
 from wordbias.functions.inputs import Written
-from wordbias.rendering import Table
+from wordbias.rendering import Table, how_many
 from wordbias.resources import Fetched, Resource, available, folder, located
 from wordbias.resources.catalogue import UNKNOWN
 from wordbias.resources.fetching import expected_hash
@@ -106,12 +106,24 @@ def fetch(
         return Report(rows=_rows(chosen), tables=[_catalogue_table(chosen)], closing=[_LICENCES])
     mirror = os.environ.get("WORDBIAS_MIRROR", "") if mirror is None else mirror
     options = resources.FetchOptions(mirror, os.fspath(source or ""), again, keep_archives, timeout)
+    _note_sizes(() if source else chosen, again)
     done = list(resources.fetch(chosen, options))
     rows = _rows(chosen)  # after fetching: they say what is there
     report = Report(rows=rows, tables=[_fetched_table(done)], closing=[_LICENCES])
     return _written([str(place(resource)) for resource in chosen], report)
 
 
+def _note_sizes(chosen: Sequence[Resource], again: bool) -> None:
+    """Say how large each large download is, and how long it takes, before it begins."""
+    for group, size in {one.group: one.size or 0 for one in chosen}.items():
+        missing = again or any(available(one) is None for one in chosen if one.group == group)
+        if size >= _LARGE and missing:
+            time = how_many(max(1, round(size / _RATE / 60)), "minute")
+            note(f"{group}: takes {_size(size)}, about {time} at 10 MB/s", reported=True)
+
+
+_LARGE, _RATE = 100_000_000, 10_000_000
+"""Bytes of a download that is announced, and bytes a second of a common connection."""
 _LICENCES = (
     "The licences are those that the sources state; check yourself whether they allow your use. "
     "--about NAME shows URL, hash and citation."

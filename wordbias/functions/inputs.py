@@ -18,7 +18,14 @@ from wordbias.calls import path_of as path_of  # noqa: PLC0414
 from wordbias.configuration import current_config
 from wordbias.data import sample_path
 from wordbias.devices import blas_threads
-from wordbias.embedding import Embedding, EmbeddingLike, as_embedding, is_words_and_vectors, lazy
+from wordbias.embedding import (
+    Embedding,
+    EmbeddingLike,
+    as_embedding,
+    is_words_and_vectors,
+    lazy,
+    read_embedding,
+)
 from wordbias.errors import WordbiasError
 from wordbias.formats import (
     NO_TOKENIZER,
@@ -129,10 +136,10 @@ class Subject:
         shape = self.info.words, width_after(transform, self.info.dim)
         name = f"{self.embedding.name}.{transform.name}" if done is None else done.name
         if self.output is not None and self.file is not None:
-            make = partial(Embedding.load, self.output, cache=self.read_options.cache)
+            make = partial(read_embedding, self.output, cache=self.read_options.cache)
             return lazy(make, name, shape, report)
         if self.output is not None and self.kind == "static-model":
-            make = partial(Embedding.load, self.output)
+            make = partial(read_embedding, self.output)
             return lazy(make, name, shape, report)
         if done is not None:
             return done.with_report(report)

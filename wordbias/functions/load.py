@@ -1,33 +1,53 @@
-"""Load an embedding by path or by the name of what was fetched."""
+"""Load what wordbias reads or wrote: vectors, a method, an adapter, representations and more."""
 
 from __future__ import annotations
 
-from wordbias.calls import public
+import os
+from typing import Any, overload
+
+from wordbias.calls import path_of, public
 from wordbias.configuration import READS_VECTORS, uses
 from wordbias.embedding import Embedding, EmbeddingLike
+from wordbias.formats import stored
 from wordbias.functions.inputs import open_subject, reading
+from wordbias.resources import located
+from wordbias.resources.hub import renamed
 
 
+@overload
+def load(
+    source: str | os.PathLike[str],
+) -> Any: ...
+@overload
+def load(
+    source: EmbeddingLike | None = None,
+) -> Embedding: ...
 @public
 @uses(*READS_VECTORS)
 def load(
     source: EmbeddingLike | None = None,
-) -> Embedding:
-    """Load word vectors of any known format.
+) -> Any:
+    """Load word vectors of any known format, or what wordbias wrote.
 
     Parameters
     ----------
     source : path, fetched name, KeyedVectors, (words, vectors), mapping or frame, optional
-        GloVe or word2vec text, word2vec binary, fastText, gensim .kv or safetensors, recognised by
-        its content, perhaps inside .gz, .bz2, .xz or .zip (``archive.zip::member``); the folder of
-        a static model (model2vec, StaticEmbedding), of which the tokens that are words are loaded;
-        the name of vectors that `fetch` downloaded; or the place of any of these on the hub,
-        ``hf://owner/name``. By default the sample that comes with wordbias.
+        Vectors: GloVe or word2vec text, word2vec binary, fastText, gensim .kv or safetensors,
+        recognised by its content, perhaps inside .gz, .bz2, .xz or .zip (``archive.zip::member``);
+        the folder of a static model (model2vec, StaticEmbedding), of which the tokens that are
+        words are loaded; the name of vectors that `fetch` downloaded. Or a file that wordbias
+        wrote: a fitted method, an adapter, representations, an NLI model or a subspace. Any of
+        these may be on the hub, ``hf://owner/name``. By default the sample that comes with
+        wordbias.
 
     Returns
     -------
-    Embedding
-        Words and float32 vectors, shape ``(n, d)``.
+    Embedding, method, Pipeline, Adapter, Representations, Subspace or wordbias.nli.files.Model
+        Of vectors an `Embedding`: words and float32 vectors, shape ``(n, d)``. Of what an
+        estimator's ``save`` or ``debias --save-transform`` wrote the fitted estimator, or a
+        scikit-learn ``Pipeline`` of several. It is frozen: `clone`, cross-validation and
+        ``fit(X, y)`` of a pipeline keep what was fitted, and ``set_params`` refuses. Of what
+        ``project`` wrote an `Adapter`; of what ``encode`` wrote `Representations`, memory-mapped.
 
     Raises
     ------
@@ -40,5 +60,38 @@ def load(
     >>> emb = wb.load()
     >>> emb[["she", "he"]].shape
     (2, 100)
+    >>> import os, tempfile
+    >>> mhd = wb.MHD(dims=1).fit([[1.0, 3], [2, 3], [5, 3], [6, 3]], [0, 0, 1, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mhd.save(os.path.join(folder, "mhd.safetensors"))
+    ...     wb.load(os.path.join(folder, "mhd.safetensors")).transform([[1.0, 3]]).tolist()
+    [[0.0, 3.0]]
     """
+    name = path_of(source)
+    if name is not None and (kind := stored.kind_of(place := located(name))) is not None:
+        with renamed(place, name):
+            return _read(kind, place)
     return open_subject(source, reading()).embedding
+
+
+def _read(kind: str, path: str) -> Any:
+    """Read a file of the package's own; what reads it is imported then."""
+    if kind == stored.TRANSFORM:
+        from wordbias.estimators import read_method
+
+        return read_method(path)
+    if kind == stored.ADAPTER:
+        from wordbias.contextual.adapters import read_adapter
+
+        return read_adapter(path)
+    if kind == stored.REPRESENTATIONS:
+        from wordbias.probes.representations import load_representations
+
+        return load_representations(path)
+    if kind == stored.NLI_MODEL:
+        from wordbias.nli.files import Model
+
+        return Model.load(path)
+    from wordbias.subspace import read_subspace
+
+    return read_subspace(path)

@@ -235,7 +235,7 @@ def mab_study(
     Examples
     --------
     >>> import wordbias as wb
-    >>> original = wb.Embedding.load("glove.txt")  # doctest: +SKIP
+    >>> original = wb.load("glove.txt")  # doctest: +SKIP
     >>> wb.mab_study(
     ...     [original, wb.misp(original)],
     ...     train="snli_train.jsonl",

@@ -72,14 +72,13 @@ from wordbias.probes.sentence_folder import (
     OLDEST,
     ORIGINAL_CARD,
     SentenceVectors,
-    hub_name,
     modules_of,
-    source_folder,
     write_modules,
 )
 from wordbias.probes.sentence_transformers import is_sentence_transformer
 from wordbias.probes.texts import TextsLike
 from wordbias.rendering import Table, how_many
+from wordbias.resources.models import hub_name
 from wordbias.results import Report, Row, number
 from wordbias.settings import Settings as MethodSettings
 from wordbias.settings import only_method
@@ -567,10 +566,10 @@ def _with_module(
     """Write a folder with a module that removes the subspace, and return what that did."""
     (one,) = adapter.interventions()
     effect = embedding_effect(Path(name).name, vectors, one.step, adapter.facts["seed"])
-    base = hub_name(name) if isinstance(model, (str, os.PathLike)) else None
     shown = [*tables, _effect_table(effect)]
     with new_folder(export) as made, in_folder(model) as source:
-        write_modules(source_folder(source), made, modules_of((one.step,), vectors.width))
+        write_modules(Path(source), made, modules_of((one.step,), vectors.width))
+        base = hub_name(source)
         header = card_header(made / ORIGINAL_CARD)
         card = _card(export, base, Path(name).name, header, vectors, adapter, shown)
         (made / CARD).write_text(card, "utf-8")

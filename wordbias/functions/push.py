@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from wordbias.calls import note, public
-from wordbias.contextual.adapters import Adapter
+from wordbias.contextual.adapters import Adapter, read_adapter
 from wordbias.contextual.folding import NOTE
 from wordbias.embedding import Embedding
 from wordbias.errors import UsageError, WordbiasError
@@ -36,9 +36,9 @@ from wordbias.resources.hub import (
     Address,
     is_address,
     library,
-    model_on_hub,
     publish,
 )
+from wordbias.resources.models import model_on_hub
 from wordbias.results import LIMITS, NO_PROOF, Report, Row, number
 from wordbias.rows import Found, given
 
@@ -108,7 +108,7 @@ def push(
     >>> import wordbias as wb
     >>> leace = wb.LEACE().fit(wb.load())
     >>> wb.push(leace, "me/gender-leace")  # doctest: +SKIP
-    >>> wb.load_method("hf://me/gender-leace")  # doctest: +SKIP
+    >>> wb.load("hf://me/gender-leace")  # doctest: +SKIP
     """
     place = _place(repo, revision)
     rows, inputs = _results(getattr(source, "report", None) if report is None else report)
@@ -258,7 +258,7 @@ class Card:
             "```python\n" + "\n".join(python) + "\n```",
             "```sh\n" + "\n".join(self.loading(place)) + "\n```",
         ]
-        if table := _before_and_after(rows):
+        if table := before_and_after(rows):
             parts += ["## Bias before and after", as_markdown(table, 100)]
         parts += ["## Limits", *self.limits]
         return "\n\n".join(part.strip("\n") for part in parts) + "\n"
@@ -269,7 +269,7 @@ def _filled(line: str, place: Address, file: str) -> str:
     return line.replace("ADDRESS", place.to(below)).replace("REPO", place.repo)
 
 
-def _before_and_after(rows: Sequence[Found]) -> Table | None:
+def before_and_after(rows: Sequence[Found]) -> Table | None:
     """Show each measure that has a value before and one after; None if there is none."""
     lines = [line for line in make_lines(rows) if line.first is not None and line.last is not None]
     several = len({line.subject for line in lines}) > 1
@@ -390,7 +390,7 @@ def _file_card(path: Path) -> tuple[str, Card]:
         if TRANSFORM in kinds:
             return METHOD_FILE, _method_card(path)
         if ADAPTER in kinds or ADAPTER_OF_LABELS in kinds:
-            return ADAPTER_FILE, _adapter_card(Adapter.load(path))
+            return ADAPTER_FILE, _adapter_card(read_adapter(path))
         if REPRESENTATIONS in kinds:
             return path.name, _rows_card(path)
         if not tensors.keys() >= {"vectors", "words"}:
@@ -417,7 +417,7 @@ def _method_card(path: Path) -> Card:
         [
             "import wordbias as wb",
             "",
-            'method = wb.load_method("ADDRESS")',
+            'method = wb.load("ADDRESS")',
             f"clean = method.transform(vectors)  # an embedding, or rows of {origin.dim} values",
         ],
         [
@@ -455,7 +455,7 @@ def _adapter_card(adapter: Adapter) -> Card:
         [
             "import wordbias as wb",
             "",
-            'adapter = wb.Adapter.load("ADDRESS")',
+            'adapter = wb.load("ADDRESS")',
             "with adapter.on(model):",
             "    outputs = model(**inputs)",
         ],

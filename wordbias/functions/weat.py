@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from wordbias.calls import public
 from wordbias.configuration import READS_VECTORS, uses
+from wordbias.embedding import Embedding
 from wordbias.errors import UsageError, WordbiasError
-from wordbias.functions.inputs import EmbeddingsLike, by_name, names_of, open_subjects, reading
+from wordbias.functions.inputs import (
+    EmbeddingsLike,
+    by_name,
+    names_of,
+    open_subjects,
+    path_of,
+    reading,
+)
 from wordbias.functions.tables import p_value
 from wordbias.measures.associations import (
     AT_ONCE,
@@ -23,14 +30,16 @@ from wordbias.measures.weat import PARTITIONS, READING, Settings
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
 from wordbias.wordlists import (
+    Attribute,
     GroupsLike,
     Query,
+    WordGroups,
     group_queries,
     load_attribute,
     load_two_sets,
     notes_on_language,
 )
-from wordbias.wordlists.queries import QueryLike, SetsLike, as_queries
+from wordbias.wordlists.queries import Pair, QueryLike, SetsLike, as_queries, file_of
 
 _MARK = "*"
 """Mark of lines with a small p whose interval includes 0."""
@@ -46,11 +55,10 @@ _HOLM = "p Holm is corrected for the number of tests of an embedding, even if th
 @uses(*READS_VECTORS)
 def weat(
     embeddings: EmbeddingsLike = None,
-    *,
     query: QueryLike = "all",
-    queries: str | os.PathLike[str] | None = None,
-    targets: str | SetsLike | None = None,
-    attributes: str | SetsLike | None = None,
+    *,
+    targets: SetsLike | None = None,
+    attributes: SetsLike | None = None,
     groups: GroupsLike | None = None,
     only: str | Sequence[str] = "weat",
     ddof: int = 1,
@@ -68,14 +76,14 @@ def weat(
     ----------
     embeddings : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several
         The embeddings to measure; by default the sample that comes with wordbias.
-    query : str, list of str, Query or mapping
-        Queries: names or numbers, 1,6-8, or all.
-    queries : path, optional
-        File with sets of words: TOML, or WEFE's JSON.
-    targets : str, list of str, or mapping from two names to words, optional
-        Names of two sets of words, X,Y, for a query of your own.
-    attributes : str, list of str, or mapping from two names to words, optional
-        Names of two sets of words, A,B.
+    query : str, path, Query, {"targets": {name: words, …}, "attributes": …} or several
+        Queries: names or numbers, 1,6-8, or all; or a TOML file, or WEFE's JSON, of your own, of
+        which FILE::NAME is one query.
+    targets : str, two lists, or mapping from two names to words, optional
+        Two sets of words, X and Y, for a query of your own: male,female by name. Given twice, once
+        for each set, it is a name, a file with a word per line, or words: he,him and she,her.
+    attributes : str, two lists, or mapping from two names to words, optional
+        Two sets of words, A and B, as ``targets``.
     groups : name, path or mapping, optional
         Groups, every two of which are taken as X,Y: age, religion, …, or a TOML file.
     only : str or list of str
@@ -105,8 +113,9 @@ def weat(
     Notes
     -----
     A query of your own is a mapping with ``targets`` and ``attributes``: each a mapping from two
-    names to words, a pair of lists, or names of two sets that come with wordbias or are in
-    ``queries``. ``name`` and ``about`` are optional.
+    names to words, a pair of lists, or names of two sets that come with wordbias. ``name`` and
+    ``about`` are optional. The arguments ``targets`` and ``attributes`` take names of sets in the
+    file ``query`` too.
 
     References
     ----------
@@ -134,15 +143,15 @@ def weat(
         raise UsageError("--query has words of its own: take no --targets and no --attributes")
     across = None
     if groups is None:
-        tested = as_queries(
-            query, queries, targets=_two_sets(targets), attributes=_two_sets(attributes)
-        )
+        tested = as_queries(query, targets=targets or (), attributes=attributes or ())
     else:
-        if targets or query != "all":
+        name = path_of(query)
+        file, names = (None, "") if name is None else file_of(name)
+        if targets or names != "all":
             raise UsageError("--groups gives the targets: take no --targets and no --query")
         if not attributes:
             raise UsageError("--groups needs --attributes A,B, such as pleasant,unpleasant")
-        across = load_attribute(groups), load_two_sets(_two_sets(attributes), queries)
+        across = load_attribute(groups), load_two_sets(attributes, file)
         tested = group_queries(*across)
     subjects = by_name(
         open_subjects(
@@ -159,7 +168,7 @@ def weat(
         if across is None:
             rows = measure_queries(embedding, tested, chosen, settings)
         else:
-            rows = measure_groups(embedding, *across, chosen, settings)
+            rows = _across(embedding, across, chosen, settings)
         found[name] = with_holm(rows) if holm else rows
     if across is not None:
         compared, ((a, _), (b, _)) = across
@@ -178,9 +187,22 @@ def weat(
     )
 
 
-def _two_sets(given: str | SetsLike | None) -> SetsLike:
-    """Split names of sets at their commas; words stay as they are."""
-    return names_of(given) if given is None or isinstance(given, str) else given
+def _across(
+    embedding: Embedding,
+    across: tuple[Attribute | WordGroups, Pair],
+    measures: Sequence[str],
+    settings: Settings,
+) -> list[Row]:
+    """Measure every two groups; an error says that no set comes in the language of the groups."""
+    try:
+        return measure_groups(embedding, *across, measures, settings)
+    except WordbiasError as error:
+        if not across[0].grammatical_gender:
+            raise
+        raise WordbiasError(
+            f"{error}; {across[0].name} has no sets of attribute words of its language with it: "
+            "give them by words or files, --attributes twice"
+        ) from None
 
 
 def _associations_table(

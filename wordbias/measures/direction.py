@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from wordbias.arrays import blocks
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.subspace import Subspace
+from wordbias.subspace import Subspace, read_subspace
 from wordbias.wordlists import Attribute, resolve_groups, resolve_pairs
 
 RECIPES = ("she-he", "axis", "pca", "names", "means")
@@ -67,7 +67,7 @@ def find_direction(
         ``axis``, also called ``she-he`` after gender's: the difference of the attribute's axis
         pair. ``pca``: the first principal component of its definitional pairs. ``names``: the
         weighted subspace of all pairwise differences between its groups. ``means``: the difference
-        of its groups' means. Anything else: a file, see `Subspace.load`.
+        of its groups' means. Anything else: a file, see `Subspace.save`.
     dims, centre
         Settings of ``names``.
 
@@ -113,7 +113,7 @@ def _members(embedding: Embedding, attribute: Attribute) -> list[NDArray[np.floa
 
 
 def _from_file(path: Path, embedding: Embedding) -> Subspace:
-    subspace = Subspace.load(path)
+    subspace = read_subspace(path)
     d = subspace.basis.shape[1]
     if d != embedding.dim:
         raise WordbiasError(

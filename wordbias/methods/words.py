@@ -157,7 +157,7 @@ def check_embedding(embedding: object) -> None:
     """Refuse anything but an `Embedding`."""
     if not isinstance(embedding, Embedding):
         raise WordbiasError(
-            f"expected an Embedding, got {type(embedding).__name__}; Embedding.load(path) reads one"
+            f"expected an Embedding, got {type(embedding).__name__}; wb.load(path) reads one"
         )
 
 

@@ -6,12 +6,15 @@ No code that comes with a model is run. Errors are one line with a remedy, raise
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stderr
 from dataclasses import dataclass, field, replace
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path, PurePath
 from typing import Any, Self, TypeVar
 
@@ -34,14 +37,12 @@ from wordbias.pretrained.model_like import (
     to_device,
 )
 from wordbias.pretrained.peft import check_no_adapter
-from wordbias.resources.hub import fetched
+from wordbias.resources.models import CONFIG, local_model
 
-HUB_SECONDS = 10
 LONGEST = 512
 """Default of the maximum length of a text in tokens, where the model allows it."""
 _NO_LIMIT = 1 << 20
 """Tokenizers without a known limit name one of 10^30."""
-_HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 _NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 _FILES = (
     "model.safetensors",
@@ -221,9 +222,7 @@ def usual_length(model: Any, tokenizer: Any) -> int:
 def load_pretrained(kind: str, source: ModelLike, what: str) -> LoadedModel:
     """Load a model and its tokenizer; no code that comes with them is run.
 
-    A folder needs no network. A name on the hub is looked up in the cache first, so that a model
-    that was fetched once works offline; of an address such as ``hf://owner/name@revision`` the
-    newest commit is fetched.
+    See `wordbias.resources.models.model_folder` for names.
 
     Parameters
     ----------
@@ -256,12 +255,17 @@ def load_pretrained(kind: str, source: ModelLike, what: str) -> LoadedModel:
             check_in_memory(model, name)
         return _loaded(name, model, tokenizer, given=True)
 
-    def load(folder: str, **where: Any) -> LoadedModel:
-        tokenizer = _tokenizer(transformers, folder, **where)
-        _config(transformers, folder, **where)
-        model, found = getattr(transformers, kind).from_pretrained(
-            folder, trust_remote_code=False, output_loading_info=True, **where
-        )
+    def load(folder: str) -> LoadedModel:
+        tokenizer = _tokenizer(transformers, folder)
+        _config(transformers, folder)
+        gguf = gguf_file(folder)
+        with redirect_stderr(io.StringIO()) if gguf else nullcontext():  # a bar of transformers
+            model, found = getattr(transformers, kind).from_pretrained(
+                folder, trust_remote_code=False, output_loading_info=True, **where_of(folder)
+            )
+        if gguf:  # its weights are float32 now, which can be saved
+            vars(model).pop("hf_quantizer", None)
+            vars(model.config).pop("quantization_config", None)
         if other := of_other_layers(model, sorted(found["unexpected_keys"])):
             raise WordbiasError(
                 f"its weights have a layer that its config does not ({other}); give a folder whose "
@@ -269,7 +273,7 @@ def load_pretrained(kind: str, source: ModelLike, what: str) -> LoadedModel:
             )
         return _loaded(name, model, tokenizer, tuple(sorted(found["missing_keys"])))
 
-    return _from_folder_or_hub(load, name, what)
+    return _from_folder(load, name, what)
 
 
 _OF_TEXTS = ("ForSequenceClassification", "ForNextSentencePrediction")
@@ -288,12 +292,7 @@ def is_causal(source: ModelLike) -> bool:
     """
     transformers = need_transformers()
     if isinstance(source, (str, os.PathLike)):
-
-        def load(folder: str, **where: Any) -> Any:
-            check_sizes(folder, **where)
-            return _config(transformers, folder, **where)
-
-        config = _from_folder_or_hub(load, name_of(source), "a model")
+        config = _from_folder(partial(_config, transformers), name_of(source), "a model")
         classes = list(config.architectures or ())
     else:
         model, _ = model_and_tokenizer(source)
@@ -320,15 +319,15 @@ def load_untrained(kind: str, name: str, what: str, seed: int) -> LoadedModel:
     transformers = need_transformers()
     torch = need("torch", extra="contextual", purpose=PURPOSE)
 
-    def load(folder: str, **where: Any) -> LoadedModel:
-        tokenizer = _tokenizer(transformers, folder, **where)
-        config = _config(transformers, folder, **where)
+    def load(folder: str) -> LoadedModel:
+        tokenizer = _tokenizer(transformers, folder)
+        config = _config(transformers, folder)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             model = getattr(transformers, kind).from_config(config, trust_remote_code=False)
         return _loaded(name, model, tokenizer)
 
-    return _from_folder_or_hub(load, name, what)
+    return _from_folder(load, name, what)
 
 
 def _check_tokens(name: str, model: Any, tokenizer: Any) -> None:
@@ -359,11 +358,11 @@ def _loaded(
     return LoadedModel(name, model, tokenizer, missing, given, device, precision)
 
 
-def _tokenizer(transformers: Any, name: str, **where: Any) -> Any:
-    check_sizes(name, **where)  # a tokenizer may read the config
+def _tokenizer(transformers: Any, folder: str) -> Any:
+    check_sizes(folder)  # a tokenizer may read the config
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(
-            name, trust_remote_code=False, **where
+            folder, trust_remote_code=False, **where_of(folder)
         )
     except (json.JSONDecodeError, KeyError) as error:
         raise WordbiasError(
@@ -374,10 +373,41 @@ def _tokenizer(transformers: Any, name: str, **where: Any) -> Any:
     return tokenizer
 
 
-def _config(transformers: Any, name: str, **where: Any) -> Any:
-    config = transformers.AutoConfig.from_pretrained(name, trust_remote_code=False, **where)
-    check_layers(name, config, **where)
+def _config(transformers: Any, folder: str) -> Any:
+    config = transformers.AutoConfig.from_pretrained(
+        folder, trust_remote_code=False, **where_of(folder)
+    )
+    check_layers(folder, config)
     return config
+
+
+def gguf_file(folder: str) -> str:
+    """Return the name of the GGUF file that a folder without a config has; empty if it has none.
+
+    Raises
+    ------
+    WordbiasError
+        If there are several, or the package that reads them is missing.
+    """
+    path = Path(folder)
+    names = [] if (path / CONFIG).is_file() else sorted(file.name for file in path.glob("*.gguf"))
+    if len(names) > 1:
+        raise WordbiasError(
+            f"{folder}: holds {len(names)} GGUF files, {names[0]} first; give a folder with one"
+        )
+    if names and find_spec("gguf") is None:
+        raise WordbiasError(
+            f"{folder}: holds a GGUF file, {names[0]}, which needs gguf and accelerate; install "
+            "them with: pip install gguf accelerate; or give a folder of transformers, with a "
+            f"{CONFIG}, which the lines in docs/decoders.md make of it"
+        )
+    return names[0] if names else ""
+
+
+def where_of(folder: str) -> dict[str, Any]:
+    """Return the arguments of transformers that read a folder, which may hold a GGUF file."""
+    name = gguf_file(folder)
+    return {"local_files_only": True, **({"gguf_file": name} if name else {})}
 
 
 def check_padding(tokenizer: Any, name: str) -> None:
@@ -395,53 +425,28 @@ def check_padding(tokenizer: Any, name: str) -> None:
         )
 
 
-def _from_folder_or_hub(load: Callable[..., Loaded], name: str, what: str) -> Loaded:
-    """Load a model, or its config, from a folder or the cache, else from the hub."""
-    folder = fetched(name)
-    check_name(folder)
-    transformers = need_transformers()
-    with silent(transformers):
-        try:
-            return load(folder, local_files_only=True)
-        except Exception as error:  # whatever transformers raises
-            if Path(folder).exists():
+def _from_folder(load: Callable[[str], Loaded], name: str, what: str) -> Loaded:
+    """Load a model, or its config, from the folder that its name means."""
+    with local_model(name) as folder:
+        check_folder(folder)
+        with silent(need_transformers()):
+            try:
+                return load(folder)
+            except Exception as error:  # whatever transformers raises
                 raise unloadable(name, what, error) from None
-        check_hub(name)
-        try:
-            return load(folder)
-        except Exception as error:
-            raise unloadable(name, what, error) from None
 
 
 # errors
 
 
-def check_name(name: str) -> None:
-    """Refuse a name that can be neither a folder nor a name on the hub."""
-    path, remedy = Path(name), "give a folder, or a model's name on the hub"
-    if not name.strip():
-        raise WordbiasError(f"expected a model, found an empty name; {remedy}")
+def check_folder(folder: str) -> None:
+    """Refuse what is no folder of a model."""
+    path, remedy = Path(folder), "give a folder, or a model's name on the hub"
     if path.is_file():
-        raise WordbiasError(f"{name}: is a file, and a model is a folder; {remedy}")
+        raise WordbiasError(f"{folder}: is a file, and a model is a folder; {remedy}")
     check_no_adapter(path)
-    if path.is_dir() and not (path / "config.json").is_file():
-        raise WordbiasError(f"{name}: is a folder without a config.json, so no model; {remedy}")
-    if not path.is_dir() and not _HUB_NAME.fullmatch(name):
-        raise WordbiasError(f"{name}: no such folder; {remedy}")
-
-
-def check_hub(name: str) -> None:
-    """Refuse a name that the hub does not give; transformers would try for half a minute."""
-    hub = need("huggingface_hub", extra="contextual", purpose=PURPOSE)
-    try:
-        hub.model_info(name, timeout=HUB_SECONDS)
-    except Exception as error:  # no network, no such model, no leave to read it
-        owner = "" if "/" in name else ", where most names have an owner: OWNER/NAME"
-        raise WordbiasError(
-            f"{name}: no such folder, not in the cache of the hub, and not to be had from it"
-            f"{owner} ({first_line(error)[:200]}); name a model's folder, or fetch it once with: "
-            f"hf download {name if not owner else 'OWNER/NAME'}"
-        ) from None
+    if not (path / CONFIG).is_file() and not gguf_file(folder):
+        raise WordbiasError(f"{folder}: is a folder without a {CONFIG}, so no model; {remedy}")
 
 
 def unloadable(name: str, what: str, error: Exception) -> WordbiasError:
@@ -466,13 +471,8 @@ def weights_sha256(model: Any, without: str = "") -> str:
     return digest.hexdigest()
 
 
-def check_layers(name: str, config: Any, **where: Any) -> None:
+def check_layers(folder: str, config: Any) -> None:
     """Compare the number of layers in a config with the weights, before a model is built.
-
-    Parameters
-    ----------
-    where
-        Arguments of transformers for finding files, such as ``local_files_only``.
 
     Raises
     ------
@@ -487,7 +487,7 @@ def check_layers(name: str, config: Any, **where: Any) -> None:
             f"its config.json says that it has {layers} layers; expected at least 1; give a folder "
             "whose files belong together"
         )
-    names = _weight_shapes(name, **where)
+    names = _weight_shapes(folder)
     places = [(weight, found.end()) for weight in names for found in _NUMBER.finditer(weight)]
     numbered = len({weight[:end] for weight, end in places})
     if names and getattr(config, "num_hidden_groups", layers) > numbered:
@@ -509,7 +509,7 @@ _LARGEST = 1 << 20
 """Largest dimension where there are no weights to compare with."""
 
 
-def check_sizes(name: str, **where: Any) -> None:
+def check_sizes(folder: str) -> None:
     """Compare the sizes in a config, and of an adapter beside it, with the weights' dimensions.
 
     Labels are made for each that a config claims, before a weight is read.
@@ -519,7 +519,7 @@ def check_sizes(name: str, **where: Any) -> None:
     WordbiasError
         If a size is larger than every dimension of the weights.
     """
-    shapes = _weight_shapes(name, **where)
+    shapes = _weight_shapes(folder)
     dimensions = [n for shape in shapes.values() for n in shape]
     largest = max(_FEW, *dimensions) if dimensions else _LARGEST
     rows = [shape[0] for key, shape in shapes.items() if key.split(".")[-2:-1] and shape
@@ -527,10 +527,9 @@ def check_sizes(name: str, **where: Any) -> None:
     limits = dict.fromkeys(_SIZES, largest)
     if rows or not shapes:
         limits |= dict.fromkeys(_LENGTHS, max(_FEW, *rows) if rows else _LARGEST)
-    for file in ("config.json", "adapter_config.json"):
-        path = _cached_file(name, file, **where)
+    for file in (CONFIG, "adapter_config.json"):
         try:
-            settings = None if path is None else json.loads(Path(path).read_bytes())
+            settings = json.loads(Path(folder, file).read_bytes())
         except (OSError, ValueError, RecursionError):  # loading the model raises an error
             continue
         for key, value in _integers(settings):
@@ -553,28 +552,16 @@ def _integers(settings: Any) -> Iterator[tuple[str, int]]:
                 yield key, value
 
 
-def _cached_file(name: str, file: str, **where: Any) -> str | None:
-    """Return the path of a file of a model; None if there is none, or it cannot be had."""
-    hub = need("transformers.utils.hub", extra="contextual", purpose=PURPOSE)
-    try:
-        found: str | None = hub.cached_file(
-            name, file, _raise_exceptions_for_missing_entries=False, **where
-        )
-    except Exception:  # loading the model raises an error with the reason
-        return None
-    return found
-
-
-def _weight_shapes(name: str, **where: Any) -> dict[str, Sequence[int]]:
+def _weight_shapes(folder: str) -> dict[str, Sequence[int]]:
     """Return the shapes of the weights in a model's files by name, none where none can be read."""
     for file in _FILES:
-        path = _cached_file(name, file, **where)
-        if path is None:
+        path = Path(folder, file)
+        if not path.is_file():
             continue
         try:
             if not file.endswith(".json"):
-                return _shapes_in(path)
-            listed = json.loads(Path(path).read_bytes())["weight_map"]
+                return _shapes_in(str(path))
+            listed = json.loads(path.read_bytes())["weight_map"]
             shapes: dict[str, Sequence[int]] = dict.fromkeys(listed, ())
             for shard in sorted(set(listed.values())):
                 if not (shard and shard == PurePath(shard).name):
@@ -582,8 +569,8 @@ def _weight_shapes(name: str, **where: Any) -> dict[str, Sequence[int]]:
                         f"its {file} names weights outside its folder, {shard!r}; expected names "
                         "of files in it"
                     )
-                part = _cached_file(name, shard, **where)
-                shapes |= {} if part is None else _shapes_in(part)
+                part = Path(folder, shard)
+                shapes |= _shapes_in(str(part)) if part.is_file() else {}
             return shapes
         except WordbiasError:
             raise

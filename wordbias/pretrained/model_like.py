@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 from wordbias.devices import find_device
 from wordbias.errors import WordbiasError, first_line, need
 from wordbias.pretrained.peft import adapters_in_name, has_adapters, inside_peft, merged
-from wordbias.resources.hub import fetched
+from wordbias.resources.models import model_folder
 
 PURPOSE = "a Hugging Face model"
 
@@ -188,9 +188,9 @@ def transformer_of(model: Any) -> Any:
 
 @contextmanager
 def in_folder(source: ModelLike) -> Iterator[str]:
-    """Yield the folder or name of a model; one that is loaded is written to a temporary folder.
+    """Yield the folder of a model; one that is loaded is written to a temporary folder.
 
-    Of an address on the hub it is the folder in the cache. Adapters of PEFT are merged into the
+    Of a name on the hub it is the folder in the cache. Adapters of PEFT are merged into the
     weights that are written.
 
     Raises
@@ -199,7 +199,7 @@ def in_folder(source: ModelLike) -> Iterator[str]:
         If it is no model, or an adapter cannot be merged.
     """
     if isinstance(source, (str, os.PathLike)):
-        yield fetched(os.fspath(source))
+        yield model_folder(os.fspath(source))
         return
     model, tokenizer = model_and_tokenizer(source)
     whole: Any = source

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -35,7 +34,7 @@ from wordbias.probes.sentence_transformers import (
     loaded_modules,
     read_modules,
 )
-from wordbias.resources.hub import local
+from wordbias.resources.models import local_model
 
 _UNUSED = "pooler"
 _NO_LIMIT = 1 << 20
@@ -213,9 +212,8 @@ def _from_name(
     name: str, random_init: int | None, notes: list[str]
 ) -> tuple[LoadedModel, SentenceModules | None]:
     """Load a model from a folder or the hub, with the modules of a sentence-transformers model."""
-    with local(name) as source:
-        in_folder = Path(source).is_dir() and bool(source.strip())
-        sentence = read_modules(source, random_init) if in_folder else None
+    with local_model(name, notes) as source:
+        sentence = read_modules(source, random_init)
         folder = source if sentence is None else sentence.transformer
         if random_init is None:
             loaded = load_pretrained("AutoModel", folder, "an encoder")
@@ -228,8 +226,6 @@ def _from_name(
             f"{name}: has no trained weights for {missing[0]}{others}; give a folder whose weights "
             "are of this model, or draw them all at random (random_init, --random-init)"
         )
-    if not in_folder:
-        sentence = read_modules(name, random_init, notes)
     return replace(loaded, name=name), sentence
 
 

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError, on_a_line
 from wordbias.formats.files import replacing
+from wordbias.formats.rows.writing import NAME as ROWS_NAME
+from wordbias.formats.rows.writing import is_row_suffix, write_rows
 from wordbias.formats.stored import REPRESENTATIONS, read_header, reading
 from wordbias.formats.tables import Column as Column  # noqa: PLC0414
 from wordbias.formats.tables import cell_of as cell_of  # noqa: PLC0414
@@ -144,7 +146,7 @@ class Representations:
         return np.array(self.vectors, dtype, copy=copy)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a file as ``wordbias encode`` does; it is written whole or not at all."""
+        """Write a file as ``wordbias encode`` does, in the format of its suffix."""
         save_representations(self, os.fspath(path))
 
     def layer(self, number: int) -> NDArray[np.float32]:
@@ -183,12 +185,24 @@ class Representations:
 
 
 def save_representations(found: Representations, path: str | Path) -> None:
-    """Write representations; the file takes its name only when it is complete."""
+    """Write representations; the file takes its name only when it is complete.
+
+    By the suffix also as rows, such as ``.parquet``: the vectors of each layer and the columns.
+    """
+    if is_row_suffix(path):
+        vectors = dict(zip(row_names(found.layers), np.asarray(found.vectors), strict=True))
+        write_rows(path, vectors, {name: one.cells() for name, one in found.columns.items()})
+        return
     with replacing(path) as file:
         file.write(header(found))
         file.write(np.ascontiguousarray(found.vectors, np.float32).data)
         for column in found.columns.values():
             file.write(np.ascontiguousarray(column.codes, np.int32).data)
+
+
+def row_names(layers: Sequence[int]) -> list[str]:
+    """Return the names of the vectors of layers in a file of rows."""
+    return [ROWS_NAME] if len(layers) == 1 else [f"layer_{layer}" for layer in layers]
 
 
 def load_representations(path: str | Path) -> Representations:

@@ -33,9 +33,6 @@ from wordbias.probes.representations import (
 Vectors = np.memmap[Any, np.dtype[np.float32]]
 SAVE_SECONDS = 5.0
 
-_OTHERS = (".parquet", ".arrow", ".feather", ".npy", ".npz", ".csv", ".tsv")
-"""Suffixes of formats that representations are not written in."""
-
 
 @dataclass(frozen=True)
 class Written:
@@ -97,15 +94,8 @@ def check_target(path: str | Path) -> Path:
     Raises
     ------
     WordbiasError
-        If it cannot be written, its name is that of another format, or it is there and holds no
-        representations.
+        If it cannot be written, or it is there and holds no representations.
     """
-    suffix = Path(path).suffix.lower()
-    if suffix in _OTHERS:
-        raise WordbiasError(
-            f"{path}: vectors of texts are written as safetensors, not as {suffix[1:]}; name the "
-            f"file {Path(path).with_suffix('.safetensors').name}"
-        )
     check_writable(path)
     target = Path(os.path.realpath(path))
     for file in (target, _unfinished(target)):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import importlib
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,7 +27,6 @@ from wordbias.pretrained import PURPOSE
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.encoding import BATCH_TOKENS, EncodingJob, Settings
 from wordbias.probes.sentence_transformers import SentenceModules
-from wordbias.resources.hub import SCHEME, Address, fetched, is_address
 
 OLDEST = "3.1"
 """First version of sentence-transformers that reads the weights of Dense from safetensors."""
@@ -197,29 +195,6 @@ class SentenceVectors:
 
 
 # folders
-
-
-def source_folder(name: str) -> Path:
-    """Return the folder of a model; a name is fetched from the hub, with the files of the model.
-
-    Raises
-    ------
-    WordbiasError
-        If the files of a name cannot be fetched.
-    """
-    if name.strip() and Path(name).is_dir():
-        return Path(name)
-    return Path(fetched(f"{SCHEME}{name}"))
-
-
-def hub_name(name: str) -> str | None:
-    """Return a model's name on the hub, if it is one or its folder lies in the hub's cache."""
-    if is_address(name):
-        return Address.parse(name).repo
-    if not Path(name).is_dir():
-        return name
-    found = re.search(r"models--([\w.-]+?)--([\w.-]+)/snapshots/", f"{Path(name).absolute()}/")
-    return None if found is None else f"{found[1]}/{found[2]}"
 
 
 def check_output(name: str, folder: str) -> None:

@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -19,7 +18,6 @@ from typing import Any, TypeGuard
 from wordbias.errors import WordbiasError, first_line, need
 from wordbias.model_folder import MODULES, own_files
 from wordbias.pretrained import PURPOSE
-from wordbias.resources.hub import fetched
 
 LIBRARY_CONFIG = "config_sentence_transformers.json"
 _POOLINGS = {
@@ -43,8 +41,6 @@ _TRANSFORMER_CONFIGS = tuple(
     f"sentence_{kind}_config.json"
     for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 )
-_FILES = ("config.json", "model.safetensors", "pytorch_model.bin")
-"""Files of a module behind the transformer."""
 _FIRST = ("Transformer", "Pooling")
 _KNOWN = (*_FIRST, "Dense", "LayerNorm", "Normalize", "Dropout")
 _LAST = "last_hidden_state"
@@ -171,39 +167,20 @@ class SentenceModules:
         return digest.hexdigest()
 
 
-def read_modules(
-    name: str,
-    random_init: int | None = None,
-    notes: list[str] | None = None,
-    *,
-    of_hub: bool = True,
-) -> SentenceModules | None:
-    """Read a sentence-transformers model; None if the folder, or the name on the hub, is none.
+def read_modules(folder: str | Path, random_init: int | None = None) -> SentenceModules | None:
+    """Read a sentence-transformers model; None if the folder is none.
 
     Parameters
     ----------
-    name
-        A folder, or a name on the hub.
     random_init
         Draw random weights of Dense modules with this seed, and reset LayerNorm.
-    notes
-        Notes to the user, to which a line is added where it cannot be known whether a name on the
-        hub is such a model.
-    of_hub
-        Ask the hub for files that are not in its cache.
 
     Raises
     ------
     WordbiasError
         If a file is damaged, a module is not understood, or a link leads out of the folder.
     """
-    name = fetched(name)
-    folder = Path(name)
-    if not name.strip() or not folder.is_dir():
-        there = _from_hub(name, [] if notes is None else notes) if of_hub else _cached(name)
-        if there is None:
-            return None
-        folder = there
+    folder = Path(folder)
     if not (folder / MODULES).is_file():
         return None
     (_, first_path), (_, pooling_path), *rest = _listed(folder)
@@ -214,7 +191,7 @@ def read_modules(
     made = [step for step in steps if step is not None]
     if dims is not None:
         made.append(Step(f"truncate_dim({dims})", lambda x: x[:, :dims], None, dims))
-    plain = str(folder / first_path) if first_path != PurePosixPath() else name
+    plain = str(folder / first_path) if first_path != PurePosixPath() else str(folder)
     return SentenceModules(
         plain,
         modes,
@@ -278,77 +255,22 @@ def loaded_modules(model: Any) -> SentenceModules:
     return replace(found, transformer=name)
 
 
-def module_files(name: str) -> dict[str, Path]:
+def module_files(folder: Path) -> dict[str, Path]:
     """Return the files of the modules of a folder, by their paths in it.
 
-    Those of the transformer itself are left out. Empty if the folder, or the hub's cache of a name,
-    holds no such model.
+    Those of the transformer itself are left out. Empty if the folder holds no such model.
 
     Raises
     ------
     WordbiasError
         If a file is damaged, a module is not understood, or a link leads out of the folder.
     """
-    name = fetched(name)
-    folder = Path(name) if name.strip() and Path(name).is_dir() else _cached(name)
-    if folder is None or not (folder / MODULES).is_file():
+    if not (folder / MODULES).is_file():
         return {}
     _listed(folder)  # refuses modules of which nothing is known
     files, _ = own_files(folder)
     top = (MODULES, LIBRARY_CONFIG, *_TRANSFORMER_CONFIGS)
     return {name: file for name, file in files.items() if "/" in name or name in top}
-
-
-def _cached(name: str) -> Path | None:
-    """Return the folder in the hub's cache that has a model's modules, if it is there."""
-    hub = need("huggingface_hub", extra="contextual", purpose=PURPOSE)
-    try:
-        known = hub.try_to_load_from_cache(name, MODULES)
-    except ValueError:  # no name that the hub could have
-        return None
-    return Path(known).parent if isinstance(known, str) else None
-
-
-def _from_hub(name: str, notes: list[str]) -> Path | None:
-    """Return the folder in the hub's cache that has a model's modules; None if it lists none."""
-    hub = need("huggingface_hub", extra="contextual", purpose=PURPOSE)
-    try:
-        modules = _fetched(hub, name, MODULES)
-    except OSError as error:
-        notes.append(
-            f"{name}: read as a plain encoder, for its {MODULES} is not in the cache and cannot be "
-            f"downloaded ({first_line(error)[:80]}); if it is a sentence-transformers model, fetch "
-            f"all of it once with: hf download {name}"
-        )
-        return None
-    if modules is None:
-        return None
-    for kind, path in _listed(modules.parent):
-        top = path == PurePosixPath()
-        if kind == "Transformer" and not top:
-            raise WordbiasError(
-                f"{name}: its transformer is in {path}; fetch the model with: hf download {name}, "
-                "and give its folder"
-            )
-        for file in (*_TRANSFORMER_CONFIGS, LIBRARY_CONFIG) if top else _FILES:
-            with suppress(OSError):  # what is needed and not there is missed where it is read
-                _fetched(hub, name, str(path / file))
-    return modules.parent
-
-
-def _fetched(hub: Any, name: str, file: str) -> Path | None:
-    """Return a file of a model on the hub, from the cache first; None if it has no such file."""
-    known = hub.try_to_load_from_cache(name, file)
-    if isinstance(known, str):
-        return Path(known)
-    if known is not None:  # the cache notes that the hub has no such file
-        return None
-    try:
-        return Path(hub.hf_hub_download(name, file))
-    except hub.errors.LocalEntryNotFoundError:  # no network: an OSError too
-        raise
-    except hub.errors.EntryNotFoundError:
-        return None
 
 
 def _listed(folder: Path) -> list[tuple[str, PurePosixPath]]:

@@ -39,7 +39,6 @@ _ADDRESS = re.compile(
 )
 _OTHER_KINDS = ("spaces", "buckets", "kernels", "models", "datasets")
 _NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
-_MODEL = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 _SUFFIX = re.compile(r"\.[A-Za-z]\w*$")
 _MODEL_SUFFIXES = (".json", ".txt", ".model", ".jinja", ".codes")
 """Configs and tokenizers."""
@@ -47,6 +46,23 @@ _NO_DATA = re.compile(
     r"(.*/)?(\..*|README(\..*)?|LICENSE(\..*)?|[^/]*\.(md|png|jpe?g|svg|py|html))", re.IGNORECASE
 )
 _LISTED = 12
+
+
+class NotOnHub(WordbiasError):
+    """The error for a repository that is not to be had.
+
+    Attributes
+    ----------
+    reason
+        Why, as a part of a sentence.
+    asked
+        True if the hub said so; False if it was not asked or cannot be reached.
+    """
+
+    def __init__(self, message: str, reason: str, asked: bool) -> None:
+        super().__init__(message)
+        self.reason: str = reason
+        self.asked: bool = asked
 
 
 @dataclass(frozen=True)
@@ -116,11 +132,6 @@ def named(name: str) -> str:
     """
     looks = _NAME.fullmatch(name) is not None and _SUFFIX.search(name) is None
     return f"{SCHEME}{name}" if looks and not os.path.exists(name) else name
-
-
-def may_be_on_hub(name: str) -> bool:
-    """Return whether a model's name is an address or a name on the hub, rather than a path."""
-    return not os.path.exists(name) and (is_address(name) or _MODEL.fullmatch(name) is not None)
 
 
 def title(name: str) -> str:
@@ -194,8 +205,15 @@ def fetched(name: str, *, wanted: str = "") -> str:
 def local(name: str, *, wanted: str = "") -> Iterator[str]:
     """Yield the path that a name is `fetched` to; errors in the block name what was given."""
     path = fetched(name, wanted=wanted)
-    try:
+    with renamed(path, name):
         yield path
+
+
+@contextmanager
+def renamed(path: str, name: str) -> Iterator[None]:
+    """Make errors in the block name what was given instead of the path it was found at."""
+    try:
+        yield
     except WordbiasError as error:
         if path != name:
             error.args = (str(error).replace(path, name),)
@@ -412,12 +430,21 @@ def refused(hub: Any, place: Address, error: Exception, when: str = "") -> Wordb
             )
         options = " --repo-type dataset" * (place.kind == "dataset")
         options += f" --revision {place.revision}" if place.revision else ""
-        return WordbiasError(
-            f"{what} is not in the cache of the hub, and HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is "
-            f"set; unset it, or fetch the files first with: hf download {place.repo}{options}"
+        offline = "HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is set"
+        return NotOnHub(
+            f"{what} is not in the cache of the hub, and {offline}; unset it, or fetch the files "
+            f"first with: hf download {place.repo}{options}",
+            f"the hub is not asked, for {offline}",
+            asked=False,
         )
     if getattr(error, "response", None) is not None:
-        return WordbiasError(f"{what} {_answered(hub, place, error, when)}")
+        message = f"{what} {_answered(hub, place, error, when)}"
+        if isinstance(error, hub.errors.RepositoryNotFoundError) and not isinstance(
+            error, hub.errors.GatedRepoError
+        ):
+            without = "" if hub.get_token() else ", or it is private and you have no token"
+            return NotOnHub(message, f"none on {hub.constants.ENDPOINT}{without}", asked=True)
+        return WordbiasError(message)
     if isinstance(error, hub.errors.HFValidationError):
         return WordbiasError(
             f"{what} is not a name on the hub ({first_line(error)}); expected {_FORM}"
@@ -429,11 +456,12 @@ def refused(hub: Any, place: Address, error: Exception, when: str = "") -> Wordb
             f"{what} cannot be written to the cache of the hub, {error.filename}: {error.strerror};"
             " mend that, or set HF_HUB_CACHE to a folder elsewhere"
         )
-    return WordbiasError(
-        f"{what} {hub.constants.ENDPOINT} cannot be reached, or broke off{when} "
-        f"({first_line(error.__cause__ or error)[:200]}); repeat the call to fetch what is "
-        "missing, or give a local path"
+    reason = (
+        f"{hub.constants.ENDPOINT} cannot be reached, or broke off{when} "
+        f"({first_line(error.__cause__ or error)[:200]})"
     )
+    message = f"{what} {reason}; repeat the call to fetch what is missing, or give a local path"
+    return WordbiasError(message) if when else NotOnHub(message, reason, asked=False)
 
 
 def _answered(hub: Any, place: Address, error: Any, when: str) -> str:
@@ -574,23 +602,3 @@ def _repository_info(hub: Any, api: Any, place: Address) -> Any:
         return api.repo_info(place.repo, repo_type=place.kind, timeout=SECONDS)
     except hub.errors.RepositoryNotFoundError:
         return None
-
-
-def model_on_hub(name: str) -> tuple[str, str | None] | None:
-    """Return the owner and name of a model, and the licence that its card states; None if unknown.
-
-    Parameters
-    ----------
-    name
-        An address, a name on the hub, or anything else, such as a local folder.
-    """
-    if not may_be_on_hub(name):
-        return None
-    hub = library("Publishing on the hub")
-    try:
-        place = Address.parse(name)
-        found = hub.HfApi().model_info(place.repo, timeout=SECONDS)
-    except Exception:  # without a network, too, the card is only less complete
-        return None
-    licence = getattr(found.card_data, "license", None)
-    return found.id, licence if isinstance(licence, str) else None

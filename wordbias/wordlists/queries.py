@@ -13,7 +13,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from wordbias.errors import WordbiasError, on_a_line, unknown_name
+from wordbias.errors import UsageError, WordbiasError, on_a_line, unknown_name
 from wordbias.wordlists.groups import Attribute, WordGroups
 from wordbias.wordlists.resolve import Resolved, candidates, resolve, resolve_pairs
 from wordbias.wordlists.toml import (
@@ -33,8 +33,10 @@ Pair = tuple[Named, Named]
 CONTROL = "control"
 """Value of `Query.about` for a query that is about no people."""
 _NUMBERS = re.compile(r"([0-9]{1,3})(?:-([0-9]{1,3}))?")
-_REMEDY = "give words this embedding has with --queries FILE"
+_REMEDY = "give words this embedding has with --query FILE; those of WEAT are English"
 _HOW = "name two with --targets A,B and two with --attributes C,D"
+_TWICE = "give the words of each set with commas, %s twice: %s he,him %s she,her"
+_SUFFIXES = (".toml", ".json")
 _WEFE_SETS = ("target_sets", "attribute_sets")
 _WEFE_NAMES = ("target_sets_names", "attribute_sets_names")
 _WEFE_UNUSED = ("query_name", "template")
@@ -162,10 +164,11 @@ class FoundQuery:
         }
 
 
-SetsLike = Sequence[str] | Mapping[str, Iterable[str]] | Sequence[Iterable[str]]
-"""Two sets of words: their names, or their words by name, or two lists of words."""
-QueryLike = str | int | Sequence[str | int] | Query | Mapping[str, Any]
-"""Names of queries, or one with words of its own: ``{"targets": …, "attributes": …}``."""
+SetsLike = str | Sequence[str] | Mapping[str, Iterable[str]] | Sequence[Iterable[str]]
+"""Two sets of words: by name, by file or in full; in a text their names with a comma between."""
+OneQuery = str | os.PathLike[str] | int | Query | Mapping[str, Any]
+QueryLike = OneQuery | Sequence[OneQuery]
+"""Names of queries, a file, or words: ``{"targets": …, "attributes": …}``; one or several."""
 
 
 def load_queries(
@@ -188,8 +191,9 @@ def load_queries(
     path
         The file.
     targets, attributes
-        Two sets each: one query is made of them, in place of the file's. Either the names of sets
-        in the file, or words by name, or two lists, which are called X and Y, A and B.
+        Two sets each: one query is made of them, in place of the file's. Words by name; two lists,
+        which are called X and Y, A and B; or two texts: a name of a set in the file, a file with a
+        word in each line, or words with commas. One text is two names with a comma between.
     remedy
         Remedy in the error for a file that has only sets.
 
@@ -209,19 +213,20 @@ def load_queries(
 
 def as_queries(
     query: QueryLike = "all",
-    path: str | os.PathLike[str] | None = None,
     *,
     targets: SetsLike = (),
     attributes: SetsLike = (),
+    remedy: str = _HOW,
 ) -> tuple[Query, ...]:
-    """Return queries by name, or one with words of its own.
+    """Return queries by name, of a file, or one with words of its own; each once.
 
     Parameters
     ----------
     query
-        Names, see `choose_query`; a query; or ``{"targets": …, "attributes": …}``, perhaps with
-        ``name`` and ``about``.
-    path, targets, attributes
+        Names, see `choose_query`; a file of `load_queries`, of which ``FILE::NAME`` is one query; a
+        query; ``{"targets": …, "attributes": …}``, perhaps with ``name`` and ``about``; or several
+        of these.
+    targets, attributes, remedy
         See `load_queries`.
 
     Raises
@@ -231,26 +236,35 @@ def as_queries(
     """
     if isinstance(query, Query):
         return (_checked(query, "query"),)
-    several = isinstance(query, (list, tuple)) and all(isinstance(x, str | int) for x in query)
-    if not isinstance(query, str | int | Mapping) and not several:
-        raise WordbiasError(
-            'query: expected names, a Query or {"targets": {...}, "attributes": {...}}, '
+    if isinstance(query, Mapping):
+        refuse_unknown(query, ("targets", "attributes", "name", "about"), "query")
+        file, sets, _ = _read(None)
+        made = _own(file, sets, query.get("targets") or (), query.get("attributes") or ())
+        name, about = (str(query.get(key, getattr(made, key))) for key in ("name", "about"))
+        return (replace(made, name=name, about=about),)
+    if isinstance(query, (list, tuple)) and query:
+        found = [as_queries(one, targets=targets, attributes=attributes) for one in query]
+        return tuple({one: None for several in found for one in several})
+    if not isinstance(query, str | int | os.PathLike):
+        raise UsageError(
+            'query: expected names, a file, a Query or {"targets": {...}, "attributes": {...}}, '
             f"got {type(query).__name__}"
         )
-    if not isinstance(query, Mapping):
-        known = load_queries(path, targets=targets, attributes=attributes)
-        listed = (query,) if isinstance(query, (str, int)) else query
-        return choose_query(known, ",".join(map(str, listed)))
-    refuse_unknown(query, ("targets", "attributes", "name", "about"), "query")
-    file, sets, _ = _read(path)
-    made = _own(file, sets, query.get("targets") or (), query.get("attributes") or ())
-    name, about = (str(query.get(key, getattr(made, key))) for key in ("name", "about"))
-    return (replace(made, name=name, about=about),)
+    path, names = file_of(query)
+    known = load_queries(path, targets=targets, attributes=attributes, remedy=remedy)
+    return choose_query(known, names)
 
 
-def choose_query(
-    queries: Sequence[Query], selection: str, *, what: str = "query", remedy: str = ""
-) -> tuple[Query, ...]:
+def file_of(query: str | int | os.PathLike[str]) -> tuple[str | None, str]:
+    """Return the file that an argument names, None if it names none, and the names of queries."""
+    text = str(query) if isinstance(query, int) else os.fspath(query)
+    path, _, names = text.partition("::")
+    if isinstance(query, os.PathLike) or path.endswith(_SUFFIXES) or os.path.isfile(path):
+        return path, names or "all"
+    return None, text
+
+
+def choose_query(queries: Sequence[Query], selection: str) -> tuple[Query, ...]:
     """Select queries by name.
 
     Parameters
@@ -260,8 +274,6 @@ def choose_query(
     selection
         Names, and numbers and ranges of the ten of WEAT, separated by commas: ``weat6``, ``6``,
         ``1-10``; or ``all``.
-    what, remedy
-        Name of a query, and remedy, in the error for one that does not exist.
 
     Raises
     ------
@@ -277,7 +289,7 @@ def choose_query(
         return tuple(queries)
     for name in names or [selection]:
         if name not in known:
-            raise unknown_name(what, name, known, f"; {remedy}" if remedy else ", or all")
+            raise unknown_name("query", name, known, ", or all, or a .toml or .json file")
     return tuple(known[name] for name in dict.fromkeys(names))
 
 
@@ -346,16 +358,25 @@ def _own(
 
 
 def _are_names(given: SetsLike) -> TypeGuard[Sequence[str]]:
-    """Return whether sets are given by name, not by their words."""
+    """Return whether sets are given by texts, not by lists of words."""
     return not isinstance(given, Mapping) and all(isinstance(name, str) for name in given)
 
 
 def _chosen(
     file: Traversable, given: SetsLike, sets: Mapping[str, Words], where: str, letters: str
 ) -> Pair:
-    """Return two sets given by name or by their words."""
+    """Return two sets given by names, files or words."""
+    if isinstance(given, (list, tuple)) and len(given) == 1 and isinstance(given[0], str):
+        given = given[0]
+    if isinstance(given, str):
+        given = [name.strip() for name in given.split(",") if name.strip()]
     if _are_names(given):
-        return _two(file, _as_names(list(given), where), sets, where)
+        names = _as_names(list(given), where)
+        first, second = (
+            _one_set(file, name, sets, where, letter)
+            for name, letter in zip(names, letters, strict=True)
+        )
+        return first, second
     if len(given) != 2:
         raise WordbiasError(f"{where}: expected two sets of words, found {len(given)}")
     named: Mapping[str, object] = dict(
@@ -374,6 +395,24 @@ def _chosen(
         for name, words in named.items()
     )
     return first, second
+
+
+def _one_set(
+    file: Traversable, text: str, sets: Mapping[str, Words], where: str, letter: str
+) -> Named:
+    """Return a set of a name, of a file with a word in each line, or of words with commas."""
+    if text in sets:
+        return text, sets[text]
+    if os.path.isfile(text):
+        lines = [line.strip() for line in read_text(Path(text)).splitlines()]
+        return Path(text).stem, as_words([line for line in lines if line], f"{where}: {text}")
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if len(words) > 1:
+        return letter, as_words(words, where)
+    raise WordbiasError(
+        f"{where}: no set {text!r} in {file}, and no such file; it has {', '.join(sets) or 'none'}:"
+        f" correct the name, or {_TWICE % (where, where, where)}"
+    )
 
 
 def _read(
@@ -478,6 +517,7 @@ def _as_names(value: object, where: str) -> Words:
         raise WordbiasError(
             f"{where}: expected the names of two different sets, found {len(names)}; "
             'write two, such as "male" and "female"'
+            + (f", or {_TWICE % (where, where, where)}" if where.startswith("--") else "")
         )
     return names
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from wordbias.contextual.adapters import Adapter, Fingerprint
 from wordbias.contextual.audit.projections import Fitted
@@ -23,10 +25,12 @@ from wordbias.contextual.sites import Site
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import new_folder
 from wordbias.methods.leace import Erasure
+from wordbias.model_folder import CARD
 from wordbias.pretrained import LoadedModel, ModelLike, in_folder
 from wordbias.probes.encoder import Encoder
-from wordbias.probes.sentence_folder import modules_of, source_folder, write_modules
-from wordbias.resources.hub import ADAPTER_FILE, may_be_on_hub
+from wordbias.probes.sentence_folder import modules_of, write_modules
+from wordbias.resources.hub import ADAPTER_FILE
+from wordbias.resources.models import hub_name, may_be_on_hub
 
 _BEHIND_POOLING = 2
 """Number of modules before the projection: the transformer and its pooling."""
@@ -49,7 +53,11 @@ def check_exportable(encoder: Encoder) -> None:
 
 
 def export_with_step(
-    encoder: Encoder, source: ModelLike, fitted: Fitted, folder: str | os.PathLike[str]
+    encoder: Encoder,
+    source: ModelLike,
+    fitted: Fitted,
+    folder: str | os.PathLike[str],
+    card: Callable[[Path, str | None], str],
 ) -> None:
     """Write a folder of a model with a projection behind its pooling, whole or not at all.
 
@@ -61,6 +69,8 @@ def export_with_step(
         Folder, name on the hub, or loaded ``SentenceTransformer``.
     fitted
         The projection, of pooled vectors.
+    card
+        Returns the card for the folder that was filled and the model's name on the hub, if known.
 
     Raises
     ------
@@ -77,11 +87,12 @@ def export_with_step(
         )
     width = encoder.dim * len(encoder.sentence.pooling)
     with in_folder(source) as name, new_folder(folder) as part:
-        write_modules(source_folder(name), part, modules_of((step,), width), _BEHIND_POOLING)
+        write_modules(Path(name), part, modules_of((step,), width), _BEHIND_POOLING)
         note = {"method": label}
         if may_be_on_hub(encoder.name):
             note["model"] = encoder.name
         (part / NOTE).write_text(json.dumps(note, indent=2) + "\n", "utf-8")
+        (part / CARD).write_text(card(part, hub_name(name)), "utf-8")
 
 
 def export_decoder(

@@ -27,7 +27,7 @@ from wordbias.wordlists.queries import Query
 from wordbias.wordlists.resolve import Resolved
 
 MEASURE = "ceat"
-_REMEDY = "give more sentences, or stimuli with other words"
+_REMEDY = "give more sentences, or a query with other words"
 
 
 @dataclass(frozen=True)

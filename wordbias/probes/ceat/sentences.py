@@ -1,7 +1,4 @@
-"""Sentences of CEAT's words, found in a file of any size in one pass, and the words' vectors there.
-
-Also CEAT's stimuli.
-"""
+"""Sentences of CEAT's words, in a file of any size in one pass, and the words' vectors."""
 
 from __future__ import annotations
 
@@ -21,7 +18,6 @@ from wordbias.probes.representations import Column, Representations, removals_in
 from wordbias.probes.texts import USUAL, Source, TextsLike, open_texts
 from wordbias.probes.tokenising import first_match, pattern_of
 from wordbias.progress import progress
-from wordbias.wordlists.queries import Query, choose_query, load_queries
 
 PER_WORD = 1_000
 _OFTEN = 1 << 14
@@ -29,10 +25,6 @@ _OFTEN = 1 << 14
 _WORD = re.compile(r"\w+")
 _SIDE = 4
 _WINDOW = 2 * _SIDE + 1
-_REMEDY = (
-    "add a table [queries.NAME] with targets = [x, y] and attributes = [a, b], names of sets, in a "
-    ".toml file"
-)
 
 
 class Occurrence(NamedTuple):
@@ -269,28 +261,6 @@ def published_window(context: Context) -> Context:
     return Context(" ".join(words[kept]), start, start + len(target))
 
 
-def choose_stimuli(stimuli: str) -> tuple[Query, ...]:
-    """Return the queries of a file, or some of the ten stimuli of WEAT and CEAT.
-
-    Parameters
-    ----------
-    stimuli
-        A file as `load_queries` reads it (.toml, .json); or numbers, ranges and names of the ten
-        between commas: ``6``, ``1-10``, ``weat6,7``, ``all``.
-
-    Raises
-    ------
-    WordbiasError
-        If the file is of no use, or there is no such stimulus.
-    """
-    if Path(stimuli).suffix.lower() in (".toml", ".json") or Path(stimuli).is_file():
-        return load_queries(stimuli, remedy=_REMEDY)
-    known = load_queries()
-    listed = f"choose among 1-{len(known)} ({', '.join(query.name for query in known)})"
-    remedy = f"{listed}, or name a .toml or .json file"
-    return choose_query(known, stimuli, what="stimulus", remedy=remedy)
-
-
 # vectors of words in their sentences
 
 COLUMN = "word"
@@ -355,7 +325,7 @@ class Encoded(NamedTuple):
 def encode_contexts(
     encoder: Encoder, sentences: Sentences, settings: ContextSettings | None = None
 ) -> Encoded:
-    """Encode every word in each of its sentences, once for all stimuli.
+    """Encode every word in each of its sentences, once for all queries.
 
     Raises
     ------

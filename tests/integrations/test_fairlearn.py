@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import csv
+import doctest
 import gzip
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from integrations_page import ROOT
 
 import wordbias as wb
 from wordbias.errors import UsageError, WordbiasError
 
 metrics = pytest.importorskip("fairlearn.metrics")
 pd = pytest.importorskip("pandas")
+sys.path.append(str(ROOT / "integrations" / "fairlearn"))
+
+import wordbias_fairlearn  # noqa: E402
+from wordbias_fairlearn import from_fairlearn, to_fairlearn  # noqa: E402
 
 CLASSES = ("model", "nurse", "surgeon")
 GAPS = {"tpr": "tpr-gap", "fpr": "fpr-gap", "precision": "precision-gap", "f1": "f1-gap"}
@@ -50,7 +57,7 @@ def _gaps(found: Any) -> dict[tuple[str, str], float]:
 def test_on_real_biographies_both_find_the_same_gaps(biographies: tuple[Any, Any, Any]) -> None:
     y, r, z = biographies
     ours = _gaps(wb.fairness(y, r, z, draws=0))
-    theirs = wb.to_fairlearn(y, r, z)
+    theirs = to_fairlearn(y, r, z)
     for one in ("nurse", "surgeon"):
         for name in GAPS:
             by_group = theirs.by_group[f"{one}: {name}"]
@@ -72,8 +79,8 @@ def test_on_real_biographies_both_find_the_same_gaps(biographies: tuple[Any, Any
 def test_rates_of_every_class_and_group(groups: str) -> None:
     y, r, z = _examples(groups=groups)
     ours = _gaps(wb.fairness(y, r, z, draws=0))
-    theirs = wb.to_fairlearn({"label": y, "predicted": r, "group": z})
-    found = wb.from_fairlearn(theirs)
+    theirs = to_fairlearn({"label": y, "predicted": r, "group": z})
+    found = from_fairlearn(theirs)
     for one in CLASSES:
         for name in GAPS:
             (row,) = (row for row in found[f"{one}: {name}"] if row.details["set"] == "difference")
@@ -85,11 +92,11 @@ def test_rates_of_every_class_and_group(groups: str) -> None:
 
 def test_a_class_of_ones_own_and_two_of_three_groups() -> None:
     y, r, z = _examples(groups="FMX")
-    frame = wb.to_fairlearn(y, r, z, groups=["F", "X"], positive="nurse")
+    frame = to_fairlearn(y, r, z, groups=["F", "X"], positive="nurse")
     assert list(frame.by_group.columns)[:2] == ["tpr", "fpr"]
     assert list(frame.by_group.index) == ["F", "X"]
     numbers = [CLASSES.index(one) for one in y], [CLASSES.index(one) for one in r]
-    again = wb.to_fairlearn(*numbers, z, groups=["F", "X"], positive=1)
+    again = to_fairlearn(*numbers, z, groups=["F", "X"], positive=1)
     assert again.difference().to_dict() == frame.difference().to_dict()
 
 
@@ -103,7 +110,7 @@ def test_the_interval_and_the_chance_level_of_a_frame() -> None:
     found = {}
     for name, r in (("fair", fair), ("unfair", unfair)):
         frame = metrics.MetricFrame(metrics=rates, y_true=y, y_pred=r, sensitive_features=z)
-        report = wb.from_fairlearn(frame, rates, y, r, z, draws=99)
+        report = from_fairlearn(frame, rates, y, r, z, draws=99)
         (found[name],) = (row for row in report["tpr"] if row.details["set"] == "difference")
         assert found[name].details["n"] == {"F": int((z == "F").sum()), "M": int((z == "M").sum())}
     assert found["fair"].details["low"] < 0 < found["fair"].details["high"]
@@ -120,7 +127,7 @@ def test_the_chance_level_is_that_of_fairness() -> None:
     frame = metrics.MetricFrame(metrics=rates, y_true=y, y_pred=r, sensitive_features=z)
     (gap,) = (
         row
-        for row in wb.from_fairlearn(frame, rates, y, r, z, draws=400)
+        for row in from_fairlearn(frame, rates, y, r, z, draws=400)
         if row.details["set"] == "difference"
     )
     n = [int(((z == group) & (y == "nurse")).sum()) for group in "FM"]
@@ -136,14 +143,14 @@ def test_one_metric_by_itself_and_values_only() -> None:
         return float((y == r).mean())
 
     frame = metrics.MetricFrame(metrics=frame_metric, y_true=y, y_pred=r, sensitive_features=z)
-    report = wb.from_fairlearn(frame)
+    report = from_fairlearn(frame)
     assert [row.details["set"] for row in report] == ["overall", "F", "M", "difference"]
     assert "low" not in report.rows[-1].details
-    without = wb.from_fairlearn(frame, frame_metric, y, r, z, draws=0)
+    without = from_fairlearn(frame, frame_metric, y, r, z, draws=0)
     for found in (report, without):
         assert "neither an interval nor a chance level" in str(found)
     with pytest.raises(UsageError, match="draws=: expected a whole number from 0 on, got -1"):
-        wb.from_fairlearn(frame, frame_metric, y, r, z, draws=-1)
+        from_fairlearn(frame, frame_metric, y, r, z, draws=-1)
 
 
 def test_what_cannot_be_used() -> None:
@@ -151,32 +158,38 @@ def test_what_cannot_be_used() -> None:
     rate = {"accuracy": lambda y, r: float((y == r).mean())}
     frame = metrics.MetricFrame(metrics=rate, y_true=y, y_pred=r, sensitive_features=z)
     with pytest.raises(UsageError, match="expected a MetricFrame of fairlearn, got list"):
-        wb.from_fairlearn([])  # type: ignore[arg-type]
+        from_fairlearn([])  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="y_pred= is missing"):
-        wb.from_fairlearn(frame, rate, y)
+        from_fairlearn(frame, rate, y)
     with pytest.raises(WordbiasError, match="expected those of the frame, accuracy; found tpr"):
-        wb.from_fairlearn(frame, {"tpr": rate["accuracy"]}, y, r, z)
+        from_fairlearn(frame, {"tpr": rate["accuracy"]}, y, r, z)
     with pytest.raises(WordbiasError, match=r"accuracy of overall is \S+, in the frame"):
-        wb.from_fairlearn(frame, rate, y, y, z)
+        from_fairlearn(frame, rate, y, y, z)
     with pytest.raises(WordbiasError, match=r"found \(600,\), \(600,\) and \(599,\)"):
-        wb.from_fairlearn(frame, rate, y, r, z[1:])
+        from_fairlearn(frame, rate, y, r, z[1:])
     with pytest.raises(WordbiasError, match="expected classes, at most 100, found 600 values"):
-        wb.from_fairlearn(frame, rate, np.arange(600), r, z)
+        from_fairlearn(frame, rate, np.arange(600), r, z)
     with pytest.raises(UsageError, match="or a mapping of names to functions, got str"):
-        wb.from_fairlearn(frame, "accuracy", y, r, z)  # type: ignore[arg-type]
+        from_fairlearn(frame, "accuracy", y, r, z)  # type: ignore[arg-type]
     with pytest.raises(WordbiasError, match="groups of the frame, F, M; found F, M, X"):
-        wb.from_fairlearn(frame, rate, y, r, ["X", *z[1:]])
+        from_fairlearn(frame, rate, y, r, ["X", *z[1:]])
     for place, (name, missing) in enumerate(
         {"y_true": None, "y_pred": float("nan"), "sensitive_features": pd.NA}.items()
     ):
         given = [np.array(one, object) for one in (y, r, z)]
         given[place][3] = missing
         with pytest.raises(WordbiasError, match=f"{name}=: 1 value missing, .* of example 3;"):
-            wb.from_fairlearn(frame, rate, *given)
+            from_fairlearn(frame, rate, *given)
     two = metrics.MetricFrame(
         metrics=rate, y_true=y, y_pred=r, sensitive_features={"gender": z, "also": z}
     )
     with pytest.raises(WordbiasError, match="one sensitive feature and no control feature"):
-        wb.from_fairlearn(two)
+        from_fairlearn(two)
     with pytest.raises(WordbiasError, match="positive=: no class 'poet'; there are model"):
-        wb.to_fairlearn(y, r, z, positive="poet")
+        to_fairlearn(y, r, z, positive="poet")
+
+
+def test_examples_are_true() -> None:
+    found = doctest.testmod(wordbias_fairlearn)
+    assert found.attempted
+    assert not found.failed

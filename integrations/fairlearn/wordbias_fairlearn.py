@@ -7,11 +7,12 @@ from functools import partial
 from typing import Any, cast
 
 import numpy as np
+from fairlearn import metrics
 from numpy.typing import ArrayLike, NDArray
 
 from wordbias.calls import public
 from wordbias.configuration import current_config, uses
-from wordbias.errors import UsageError, WordbiasError, need
+from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.fairness import columns_of
 from wordbias.outcomes.confusion import Confusion, in_order, listed
 from wordbias.outcomes.fairness import bootstrap_interval, expected_alike
@@ -74,7 +75,7 @@ def to_fairlearn(
     Raises
     ------
     WordbiasError
-        If fairlearn is not installed, the examples cannot be used, or no example has the class.
+        If the examples cannot be used, or no example has the class.
 
     References
     ----------
@@ -83,15 +84,14 @@ def to_fairlearn(
 
     Examples
     --------
-    >>> import wordbias as wb
+    >>> from wordbias_fairlearn import from_fairlearn, to_fairlearn
     >>> y_true = ["nurse", "nurse", "surgeon", "surgeon"] * 25
     >>> y_pred = ["nurse", "nurse", "surgeon", "nurse"] * 25
-    >>> frame = wb.to_fairlearn(y_true, y_pred, ["F", "M", "M", "F"] * 25, positive="surgeon")
+    >>> frame = to_fairlearn(y_true, y_pred, ["F", "M", "M", "F"] * 25, positive="surgeon")
     >>> float(frame.difference()["tpr"])
     1.0
     """
     how = current_config()
-    metrics = need("fairlearn.metrics", extra="fairlearn", purpose="A MetricFrame")
     from sklearn.metrics import accuracy_score, f1_score, precision_score
 
     names, table = columns_of(predictions, label, predicted, group, groups)
@@ -183,11 +183,11 @@ def from_fairlearn(
 
     Examples
     --------
-    >>> import wordbias as wb
+    >>> from wordbias_fairlearn import from_fairlearn, to_fairlearn
     >>> y_true = ["nurse", "nurse", "surgeon", "surgeon"] * 25
     >>> y_pred = ["nurse", "nurse", "surgeon", "nurse"] * 25
-    >>> frame = wb.to_fairlearn(y_true, y_pred, ["F", "M", "M", "F"] * 25, positive="surgeon")
-    >>> [row.value for row in wb.from_fairlearn(frame)["tpr"] if row.details["set"] == "difference"]
+    >>> frame = to_fairlearn(y_true, y_pred, ["F", "M", "M", "F"] * 25, positive="surgeon")
+    >>> [row.value for row in from_fairlearn(frame)["tpr"] if row.details["set"] == "difference"]
     [-1.0]
     """
     groups, names, values = _held(frame)

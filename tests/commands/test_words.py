@@ -1,0 +1,81 @@
+"""Each word of the command line has one meaning: the table, the help and the functions agree."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import click
+import pytest
+
+from wordbias.cli import SECTIONS
+from wordbias.commands.words import GROUPS, WORDS
+
+COMMANDS = [name for section in SECTIONS.values() for name in section]
+OF_THE_SHELL = {"to"}
+"""--format: every command has it, and no function does."""
+MANY = {"bios", "probe", "sweep"}
+"""Commands with more than 25 options of their own: docs/decisions.md says why."""
+
+
+def _of(name: str) -> click.Command:
+    module = importlib.import_module(f"wordbias.commands.{name.replace('-', '_')}")
+    command: click.Command = module.command
+    return command
+
+
+def _parameters() -> Iterator[tuple[str, click.Parameter]]:
+    for name in COMMANDS:
+        for one in _of(name).params:
+            if not getattr(one, "hidden", False) and one.name not in OF_THE_SHELL:
+                yield name, one
+
+
+def test_every_word_stands_in_the_table_and_every_word_of_it_is_used() -> None:
+    used = {one.name for _, one in _parameters()}
+    assert used == {*WORDS}
+    assert {group for group, _ in WORDS.values()} == {*GROUPS}
+    meanings = [meaning for _, meaning in WORDS.values()]
+    assert len(meanings) == len({*meanings})
+
+
+def test_no_option_has_the_name_of_another_with_an_s() -> None:
+    names = {one.name for _, one in _parameters() if isinstance(one, click.Option)}
+    assert not {name for name in names if f"{name}s" in names}
+
+
+def test_one_word_is_spelled_one_way() -> None:
+    spelled: dict[str, set[tuple[str, ...]]] = {}
+    for _, one in _parameters():
+        if isinstance(one, click.Option):
+            long = tuple(sorted(opt for opt in one.opts if opt.startswith("--")))
+            spelled.setdefault(str(one.name), set()).add(long)
+    assert {name: one for name, one in spelled.items() if len(one) > 1} == {}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_has_at_most_25_options_of_its_own(name: str) -> None:
+    own = [
+        one
+        for one in _of(name).params
+        if isinstance(one, click.Option) and not one.hidden and one.name not in OF_THE_SHELL
+    ]
+    assert (len(own) > 25) == (name in MANY)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_has_little_prose_and_its_options_in_groups(
+    cli: Callable[..., Any], name: str
+) -> None:
+    said = cli("help", name).out
+    prose = said.partition("Examples:")[0].partition("METHODS:")[0].splitlines()[1:]
+    assert len([line for line in prose if line.strip()]) <= 15
+    titles = [line[:-1] for line in said.splitlines() if line[:-1] in GROUPS]
+    assert titles == [group for group in GROUPS if group in titles] != []
+
+
+def test_unknown_topics_of_help_are_refused(cli: Callable[..., Any]) -> None:
+    done = cli("help", "inpl")
+    assert done.code == 2
+    assert "No such command" in done.err
