@@ -103,42 +103,40 @@ def audit(
         The embeddings to measure; by default the sample that comes with wordbias. Or one model: a
         folder, a name on the hub, (model, tokenizer) or SentenceTransformer.
     methods : str, method such as MISP(dims=2), or list of these or of lists, optional
-        Columns of the page, with spaces between: a method, several in order with commas between,
-        settings after a name: "misp hard,misp inlp:rounds=10". none measures only before. Of a
-        model projections: misp, hard, mhd, leace, inlp, settings of wordbias project such as
-        L11-01110 or tokens@3..10, and of a decoder scrub, LEACE layer after layer.  [default: misp
-        hard inlp leace; none for several embeddings; misp hard leace of an encoder; hard leace
-        scrub of a decoder]
+        Columns of the page after the first, spaces between: "misp hard,misp inlp:rounds=10" are
+        three, the second two methods in order; none measures only before. Of a model: misp, hard,
+        mhd, leace, inlp, a setting such as tokens@3..10, and of a decoder scrub. [default: misp
+        hard inlp leace; none for several embeddings; of an encoder misp hard leace; of a decoder
+        hard leace scrub]
     after : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several, optional
-        The embedding after it was cleaned elsewhere, a column each. Words that one of the files
-        lacks are left out of all columns.
+        The embedding after it was cleaned elsewhere, a column each; may be repeated. Words that one
+        of the files lacks are left out of all columns.
     output : path, optional
         File to write: a page (.html), the same without pictures (.md), or rows (.json).
     skip : sequence of str, optional
         Parts to leave out, some of midb, direct-bias, clustering, recoverability, sembias, gipe,
-        weat, occupations, map, neighbours, quality, mab. recoverability includes what probes read
-        of words that no method was fitted to, about 3 seconds a column. Of a model some of probe,
-        untrained, seat, ceat, pronouns, likelihood.
+        weat, occupations, map, neighbours, quality, mab; of a model some of probe, untrained, seat,
+        ceat, pronouns, likelihood.
     export : path, optional
-        Folder for a model with a projection: the only one of ``methods``, or the one that helps and
-        leaves least. A sentence-transformers model gets it as a module behind its pooling, a
-        decoder in its weights; where that is not exact, the folder holds an adapter.
+        Of a model: folder for it with a projection inside: the only one of ``methods``, or the one
+        that helps and leaves least. Where that is not exact, the folder holds an adapter.
     stereoset : path, fetched name or frame, or several, optional
-        StereoSet, enhanced StereoSet or CrowS-Pairs, for an encoder with a head that scores them.
-        For a decoder any of StereoSet, CrowS-Pairs, WinoBias, Winogender and BBQ, by likelihood;
-        may be repeated.
+        Of a model: StereoSet, enhanced StereoSet or CrowS-Pairs, for an encoder with a head that
+        scores them; for a decoder also WinoBias, Winogender and BBQ. May be repeated.
     snli : path, fetched name or pairs, optional
-        Labelled pairs, for a model with an NLI head: its fairness, and its accuracy on these.
+        Of a model with an NLI head: labelled pairs, to measure its fairness, and its accuracy on
+        these.
     words : sequence of str, optional
         Words whose neighbours are listed too: nurse,doctor.
     benchmarks : path, fetched name or several
-        Folder of similarity and analogy test sets, or one file.
+        Folder of similarity and analogy test sets, or one file; without it quality is left out.
     sembias : path or fetched name, optional
-        The SemBias test set, which wordbias may not distribute.
+        The SemBias test set (wordbias fetch sembias); without it SemBias has no value.
     nli_model : path or Model, optional
-        NLI model that nli-train wrote.  [default: one trained on the sample]
+        NLI model that nli-train wrote, which reads the vectors. [default: one trained on the
+        sample]
     direction : str
-        Direction along which words lean; see wordbias measure.
+        Direction along which words lean: she-he, pca, names, means or FILE, as in wordbias measure.
     dims : int
         Number of components of MISP and MIDB.
     centre : bool
@@ -151,10 +149,11 @@ def audit(
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
     vocab : path or sequence of str, optional
-        Words to average over, one per line; or published: the frequent words in none of the
-        published lists of gendered words (wordbias fetch bolukbasi-lists gn-glove-lists).
+        Neutral words to average over, one per line; or published: the frequent words in none of the
+        published lists (wordbias fetch bolukbasi-lists gn-glove-lists). [default: the frequent
+        words not about the groups]
     strict_vocab : bool
-        Use the stricter word filter of Gonen and Goldberg.
+        Average over lower-case words of fewer than 20 letters only, as Gonen and Goldberg do.
     seed : int
         Seed of everything random.
 
@@ -179,6 +178,12 @@ def audit(
     vectors that its head or pooling reads, and inside it, with what each costs. What a projection
     leaves is judged by the best of several tuned probes on names that these have not seen, which
     takes about a fifth of the time.
+
+    Several methods in order have commas between them. Of a model the methods are projections,
+    settings of wordbias project, such as L11-01110 or tokens@3..10, or scrub, LEACE layer after
+    layer. recoverability includes what probes read of words that no method was fitted to, about 3
+    seconds a column. With ``export`` a sentence-transformers model gets the projection as a module
+    behind its pooling, a decoder in its weights.
 
     Examples
     --------

@@ -90,16 +90,17 @@ def bios(
     data : path, fetched name, frame or Biographies, optional
         Biographies.  [default: synthetic ones]
     model : path, name on the hub, SentenceTransformer, or model and tokenizer
-        Encoder: a folder, or a name such as roberta-base.
+        Encoder to train: a folder, or a name such as roberta-base. It has to be given.
     strategies : sequence of str
-        Debiasing strategies; also scrub-as-published, swap, and several joined: scrub+subsample.
+        Debiasing strategies, as in wordbias rewrite; also scrub-as-published, swap, and several
+        joined: scrub+subsample.
     random_changes : bool
         Compare each strategy with a random change of the same size too, such as random-subsample.
     seed : int or sequence of int
         Random seeds; with two or more, differences from no debiasing have an interval; with six or
         more, they are tested.
     head_only : bool
-        Freeze the encoder, which is quick.
+        Freeze the encoder and train only its last layer, which is quick.
     output : path, optional
         Folder of results; an interrupted call resumes from it.
     plot : path, optional
@@ -111,11 +112,11 @@ def bios(
     lr : float, optional
         Highest learning rate.  [default: 5e-5; 1e-3 with ``head_only``]
     every : int, optional
-        Steps between evaluations on dev, each with a checkpoint.  [default: 1000, or an epoch]
+        Steps between evaluations on dev, each with a checkpoint. [default: 1000, or an epoch]
     retrain_epochs : int, optional
-        Number of epochs for the last layer.  [default: 10; 300 with ``head_only``]
+        Number of epochs when the last layer is trained again. [default: 10; 300 with ``head_only``]
     retrain_lr : float, optional
-        Learning rate for the last layer.  [default: 1e-3]
+        Learning rate when the last layer is trained again. [default: 1e-3]
     as_published : bool
         Use plain AdamW, and compute gaps as the released code does.
     max_length : int
@@ -125,35 +126,35 @@ def bios(
     sentences : path or iterable of str, optional
         Sentences for CEAT: one per line, or a table.  [default: those of the test set]
     sentence_column : str, optional
-        Column of the ``sentences`` table.  [default: text, or sentence, or the only one]
+        With ``sentences``: column of the table. [default: text, or sentence, or the only one]
     draws : int
         Number of samples that CEAT draws.
     shares : path or mapping, optional
         Share of women in each class: .json, .csv or .tsv.  [default: that of the training set]
     share_column : str, optional
-        Column of the ``shares`` table, if it has several.
+        With ``shares``: column of the table, if it has several.
     balanced_probe : bool
-        Probe on equally many women and men of each class.
+        Probe gender on equally many women and men of each class.
     baselines : bool
-        Probe the encoder before fine-tuning too, and with random weights.
+        Probe gender also in the encoder before training, and with random weights.
     holm : bool
         Correct p-values for the number of tests (Holm).
     text_column : str, optional
-        Column of the texts, if its name is not a usual one.
+        Column of the texts. [default: a usual name, such as text]
     labels : str, optional
-        Column of the occupations.
+        Column of the occupations. [default: profession, title, label or p]
     sensitive : str, optional
-        Column of the genders.
+        Column of the genders. [default: gender or g]
     female : str, optional
         Value that means female.  [default: F, female, …]
     split_column : str, optional
-        Column of train, dev and test.
+        Column of train, dev and test. [default: split]
     name_column : str, optional
-        Column of people's names, which scrubbing removes.
+        Column of people's names, which scrub removes. [default: name or names]
     limit : int, optional
         Number of biographies to use, for a trial.
     keep_models : bool
-        Save the fine-tuned encoders in the folder, too.
+        Save the trained encoders in the folder, too.
 
     Returns
     -------

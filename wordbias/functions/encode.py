@@ -95,18 +95,16 @@ def encode(
         Layers: all, last, or numbers such as 0,3,6; 0 is the input embeddings.  [default: all, or
         the last if ``model``'s own modules give its vectors another length]
     pooling : str, optional
-        Tokens whose mean is the vector.  [default: as a sentence-transformers ``model`` says, else
-        first, for a causal model last; word if words are named]
+        Tokens whose mean is the vector. [default: as a sentence-transformers ``model`` says, else
+        first, of a decoder last; word if words are named]
     template : str, optional
-        Text that each text is put into, at its {}, such as "A text about a person: {}"; or chat,
-        for the chat template of ``model``, with the text as the user's message. In the shell \\n is
-        a new line.
+        Text that each text is put into, at its {}, such as "A text about a person: {}", with \\n
+        for a new line in the shell; or chat, for the chat template of ``model``.
     subword : str, optional
-        With words: how a word's tokens give its vector.  [default: mean, for a causal model last]
+        With words: how a word's tokens give its vector. [default: mean, of a decoder last]
     special_tokens : str, optional
-        Special tokens [CLS], [SEP]: seen by the model, counted in the mean as well, or none; seen
-        or counted also holds for the template.  [default: seen; counted for a sentence-transformers
-        ``model``]
+        Special tokens [CLS], [SEP]: seen by the model, counted in the mean as well, or none.
+        [default: seen; counted for a sentence-transformers ``model``]
     word_column : str, optional
         Column of the word to encode in its text.
     span_columns : two str, optional
@@ -122,14 +120,15 @@ def encode(
     max_length : int, optional
         Maximum number of tokens of a text; longer ones are cut.
     prompt : str, optional
-        Prompt of a sentence-transformers ``model`` before every text: its name there, such as
-        query, or the prompt itself.  [default: that of ``model``, if it has one]
+        Of a sentence-transformers ``model``: prompt before every text, by its name there, such as
+        query, or itself. [default: that of ``model``, if it has one]
     adapter : path or Adapter, optional
         Adapter that wordbias project wrote for ``model``.
     setting : str, optional
-        Setting of the adapter, such as L11-11101.  [default: the one stored in the adapter]
+        With ``adapter``: its setting to remove, such as L11-11101. [default: the one stored in the
+        adapter]
     force : bool
-        Use the adapter even if it was fitted on another model.
+        With ``adapter``: use it even if it was fitted on another model.
     random_init : int, optional
         Use random weights of this seed, as a baseline.
     batch_tokens : int
@@ -155,6 +154,9 @@ def encode(
     text. The other modules of a sentence-transformers model are applied after the last layer. The
     vectors of a static model are as its library computes them. The file records the setting that
     was removed. A setting that changes none of the vectors is refused.
+
+    With ``template`` chat the text is the user's message. Special tokens that are seen or counted
+    are also those of the template.
 
     References
     ----------

@@ -75,23 +75,22 @@ def likelihood(
     data : path, fetched name, frame, or what was read of one, or several
         A file or folder of one of the data sets; may be repeated.
     pairs : path or sequence of (first, second), optional
-        Pairs of texts for a decoder, a tab between the two, or a TOML file.
+        Of a decoder: pairs of texts, a tab between the two, or a TOML file.
     perplexity : path, optional
-        Text of which the perplexity of a decoder is measured.
+        Of a decoder: text of which the perplexity is measured.
     adapter : path or Adapter, optional
         Adapter that wordbias project wrote; the model is measured with it as well.
     setting : str or sequence of str, optional
-        Setting of the adapter, such as L11-11101 or tokens@3; may be repeated.  [default: the one
-        stored in the adapter]
+        With ``adapter``: its setting to remove, such as L11-11101 or tokens@3; may be repeated.
+        [default: the one stored in the adapter]
     force : bool
-        Use the adapter even if it was fitted on another model.
+        With ``adapter``: use it even if it was fitted on another model.
     as_published : bool
-        Count ties as 0, as the published programs do. Of StereoSet average over terms, and score
-        fillers of blanks as its authors do: of an encoder by the mean probability of the first word
-        without punctuation, tokenised separately; of a decoder with the BOS token before the first
-        token only.
+        Score as the published programs do: ties count 0, and of StereoSet the terms are averaged
+        and blanks scored by the first word (an encoder) or with BOS before the first token only (a
+        decoder).
     top : float
-        Share of the triples of enhanced StereoSet, the most extreme ones, of which S and D are
+        Of enhanced StereoSet: share of the triples, the most extreme ones, of which S and D are
         means.
     rounding : str
         Rounding of that share to a number of triples: nearest, down or up.
@@ -100,10 +99,10 @@ def likelihood(
     next_label : str, optional
         Name of the output of a classifier that means: is next. By default its config says it.
     bos : bool
-        Let texts without a context follow the BOS token of a decoder. If not, their first token is
+        Of a decoder: let texts without a context follow the BOS token. If not, their first token is
         not scored.
     max_length : int, optional
-        Maximum number of tokens that a decoder reads.  [default: what it can; 1,024 for
+        Of a decoder: maximum number of tokens that it reads. [default: what it can; 1,024 for
         ``perplexity``]
     output : path, optional
         File for the scores of each item (CSV).
@@ -135,6 +134,9 @@ def likelihood(
     The texts of a decoder are scored as lm-evaluation-harness does, where it has the task, and as
     their authors do. A text without a context follows the BOS token, or EOS if the tokenizer has no
     BOS. A context that is too long is cut at its beginning.
+
+    With ``as_published`` a blank is scored, of an encoder, by the mean probability of the first
+    word without punctuation, tokenised separately.
 
     References
     ----------

@@ -102,12 +102,12 @@ def mab_eval(
     model : path, hub name, (model, tokenizer), pipeline or wordbias.nli.files.Model, optional
         The model to measure; by default the one that comes with wordbias.
     embedding : path, fetched name, Embedding, KeyedVectors or (words, vectors), optional
-        The embedding that a model of nli-train reads; by default the sample.
+        With a model of nli-train: the embedding that it reads. [default: the sample]
     predictions : path, pandas frame or array, optional
-        Evaluate the predictions of any other system.
+        Predictions of any other system for the pairs of the set, in place of ``model``.
     label_order : sequence of str, optional
-        Order of a Hugging Face model's outputs, neutral,entailment,contradiction, if it does not
-        say.
+        With a Hugging Face model: order of its outputs, neutral,entailment,contradiction, if it
+        does not say.
     set : str, optional
         Test set; all means explicit, occupations and names.  [default: explicit]
     write : path, optional
@@ -120,20 +120,21 @@ def mab_eval(
         Choose "a" or "an" by the first letter only, as the published sets do: a SUV. Take p as the
         share of d* > d, which can be 0.
     by_word : bool
-        Show each word as well.
+        With other sets than parity: show each word as well.
     draws : int
-        Number of partitions of the permutation test over words.
+        With other sets than parity: number of partitions of the permutation test over words.
     seed_lists : int, optional
-        Number of redraws of the test sets' words, for a 95 % interval over them.
+        With other sets than parity: number of redraws of their words, for a 95 % interval over
+        them.
     snli : path, list of (label, premise, hypothesis) or pandas frame, optional
         With the set parity: labelled pairs, to measure accuracy as well.
     adapter : path or Adapter, optional
         With the set parity: adapter that wordbias project wrote; a Hugging Face model is measured
         with it as well.
     setting : str, or several
-        Setting of the adapter, such as L11-11101; may be repeated.
+        With ``adapter``: its setting to remove, such as L11-11101; may be repeated.
     force : bool
-        Use the adapter even if it was fitted on another model.
+        With ``adapter``: use it even if it was fitted on another model.
     parity : str
         Parity in η: labels must agree in the mean over templates (mean), or in every template
         (strict).

@@ -118,50 +118,50 @@ def mab_study(
     dev : path, list of (label, premise, hypothesis) or pandas frame
         Dev pairs, on which the best epoch is chosen.
     test : path, list of (label, premise, hypothesis) or pandas frame, optional
-        Test pairs, for the best epoch.
+        Test pairs, on which the model of the best epoch is tested.
     output : path
-        Folder of models, rows and study.json.
+        Folder of models, rows and study.json, from which the same call resumes.
     plot : path, optional
         Draw each arm's differences to the first, a point a seed: .png, .pdf or .svg.
     seed : int or sequence of int
-        Random seeds; one model is trained for each.
+        Random seeds; of each embedding one model is trained for each.
     recipe : str
-        Recipe of settings; other options overrule it.
+        Recipe of the training, as in nli-train; other options overrule it.
     epochs : int, optional
         Maximum number of epochs.  [default: the recipe's]
     average_epochs : int, optional
-        Take E, d and all values of a model as means over its last epochs, whose models are kept
-        beside it.  [default: the values of the best epoch on dev]
+        Take E, d and all values of a model as means over its last epochs, and keep their models.
+        [default: the values of the best epoch on dev]
     permute_weights : bool
-        Add MISP of the first embedding with the 23 wrong weightings of appendix C.
+        Add 23 arms: MISP of the first embedding with its weights in every wrong order (appendix C).
     null : int, optional
-        Number of random removals with the weights of MISP, which are one arm; at most one a seed.
+        Add an arm: the weights of MISP along random directions, in so many draws; at most one a
+        seed.
     seed_lists : int, optional
-        Number of redraws of the attribute's names that MISP is fitted to, which are one arm; at
-        most one a seed.
+        Add an arm: MISP fitted to redrawn names, in so many redraws; at most one a seed.
     only : sequence of str, optional
         Families of measures, some of {measures}.  [default: all but {others}]
     centre : bool
         Centre the differences, as the paper's one-sided PCA does; this removes their mean.
     as_published : bool
-        Use the settings of the paper: for the measures as in wordbias measure, for MISP in
-        ``permute_weights``, ``null`` and ``seed_lists``, signed values in the correlations, and
-        "a" or "an" in the test sets by the first letter only: a SUV.
+        Use the settings of the paper: those of wordbias measure and of MISP, signed values in the
+        correlations, and "a" or "an" by the first letter only: a SUV.
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
     set : str, optional
-        Test set of marked attribute bias.  [default: all]
+        Test set of marked attribute bias, see mab-eval. [default: all]
     lists : path or wordbias.wordlists.Templates, optional
         Word lists of the test sets in the layout of Dev et al. (2020).
     outcome : str, optional
-        Words whose E was fixed as the outcome beforehand: nouns, pronouns, occupations or names.
+        Words whose E you chose as the outcome before any training: nouns, pronouns, occupations or
+        names. Its tests are corrected for the number of arms only.
     raw : bool
         Leave the vectors that models read as they are, not scaled to length one.
     trust_rows : bool
-        Take the rows of models in the folder also if these read vectors with other values, as
-        another kind of processor computes them; all else must agree.
+        Take stored rows of models also if the vectors have other last digits, as another kind of
+        processor computes them; all else must agree.
     sembias : path or fetched name, optional
-        The SemBias test set, which wordbias may not distribute.
+        The SemBias test set (wordbias fetch sembias); without it SemBias has no value.
     benchmarks : path, fetched name, or several
         Folder or file of test sets for the vectors' quality.
 
@@ -227,6 +227,9 @@ def mab_study(
 
     The rows of a model are stored in the folder as soon as it is trained. A call on another machine
     resumes too if the files ``*.rows.json`` and ``*.measures.json`` are copied.
+
+    With ``as_published`` the settings of MISP are those of ``permute_weights``, ``null`` and
+    ``seed_lists``.
 
     References
     ----------

@@ -84,7 +84,7 @@ def measure(
         Direction of clustering, recoverability, SemBias and GIPE: she-he (or axis: the attribute's
         first pair), pca, names, means or FILE.
     sembias : path or fetched name, optional
-        The SemBias test set, which wordbias may not distribute.
+        The SemBias test set (wordbias fetch sembias); without it SemBias has no value.
     words : sequence of str, optional
         Single words to measure: nurse,doctor.
     extremes : int, optional
@@ -108,10 +108,11 @@ def measure(
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
     vocab : path or sequence of str, optional
-        Words to average over, one per line; or published: the frequent words in none of the
-        published lists of gendered words (wordbias fetch bolukbasi-lists gn-glove-lists).
+        Neutral words to average over, one per line; or published: the frequent words in none of the
+        published lists (wordbias fetch bolukbasi-lists gn-glove-lists). [default: the frequent
+        words not about the groups]
     strict_vocab : bool
-        Use the stricter word filter of Gonen and Goldberg.
+        Average over lower-case words of fewer than 20 letters only, as Gonen and Goldberg do.
     seed : int
         Seed of everything random.
 

@@ -71,6 +71,7 @@ def misp(
         The embedding to debias; by default the sample that comes with wordbias.
     output : path, optional
         File for the debiased vectors, in the format of its suffix, else that of ``embedding``.
+        [default: nothing is written]
     dims : int
         Number of components of the subspace.
     centre : bool
@@ -95,10 +96,11 @@ def misp(
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
     vocab : path or sequence of str, optional
-        Words to average over, one per line; or published: the frequent words in none of the
-        published lists of gendered words (wordbias fetch bolukbasi-lists gn-glove-lists).
+        Neutral words to average over, one per line; or published: the frequent words in none of the
+        published lists (wordbias fetch bolukbasi-lists gn-glove-lists). [default: the frequent
+        words not about the groups]
     strict_vocab : bool
-        Use the stricter word filter of Gonen and Goldberg.
+        Average over lower-case words of fewer than 20 letters only, as Gonen and Goldberg do.
     seed : int
         Seed of everything random.
 

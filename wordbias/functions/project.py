@@ -155,23 +155,20 @@ def project(
     where : mapping of str to str or sequence of str, optional
         With ``texts``: use only rows with this value; may be repeated.
     methods : str, or method such as MHD(dims=2), optional
-        Method fitted to ``texts`` or ``pairs``: leace, hard, mhd, misp; or components, the first
-        ones of the differences of pairs. The number of components follows the name: mhd:dims=2, by
-        default 2, of mhd and misp 4 of two classes.  [default: leace with texts and for a decoder,
-        else components]
+        Method that is fitted: leace, hard, mhd or misp, with its number of components, such as
+        mhd:dims=2; or components, the main ones of the differences of pairs. [default: leace with
+        texts and for a decoder, else components]
     sites : str or sequence of str, optional
         Sites, such as cls@-1,tokens@3..10,embedding.  [default: tokens@all; of the components of
         an encoder the four published ones, and embedding]
     tokens : str, optional
-        Tokens to fit on: all, each a vector of its own, the last of a text, the mean, or of pairs
-        those that differ (word); of components the mean of aligned ones, word, cls, or last.
-        [default: all; of components mean]
+        Tokens to fit on: all, each by itself; or one vector of a text: its mean, its last or its
+        first (cls); or those that differ in a pair (word). [default: all; of components mean]
     simultaneous : bool
         With ``methods`` or ``texts``: fit all sites on the unmodified model, and not each on what
-        those before it left. Each is then right by itself; together they may remove too little or
-        too much.
+        those before it left. Together they may then remove too little or too much.
     one_sided : bool
-        Centre the differences; this loses the mean gender shift.
+        Centre the differences of the pairs; this loses the mean gender shift.
     unit_length : bool
         Fit on vectors of length one, as SENT-Debias does.
     sent_debias : path or iterable of str, optional
@@ -190,12 +187,11 @@ def project(
     export : path, optional
         Folder for the model with the setting folded into its weights, or removed by a module.
     null : int, optional
-        Write as many null adapters beside ``output``: ADAPTER.null, with random directions of the
-        same weights, which change vectors less. Measures change with them as by any such removal.
+        Number of null adapters to write beside ``output``, such as nli.null1.adapter: random
+        directions with the same weights, which change vectors less.
     seed_lists : int, optional
-        Write as many adapters beside ``output``: ADAPTER.lists, whose components are fitted to the
-        pairs drawn again, as many, with replacement. Measures differ with them as far as they
-        depend on which pairs were listed.
+        Number of adapters to write beside ``output``, such as nli.lists1.adapter: components fitted
+        to redrawn pairs of sentences.
     batch_size : int
         Batch size, in sentences.
     seed : int
@@ -227,6 +223,14 @@ def project(
 
     The first token of what most decoders read has a vector about a hundred times as long as others,
     on which attention rests. Of the removals only LEACE takes account of its length.
+
+    The number of components is by default 2, of mhd and misp 4 of two classes. With ``tokens``
+    mean, components are those of the mean of aligned tokens. Sites that are fitted simultaneously
+    are each right by themselves.
+
+    Measures change with the adapters of ``null`` as by any removal with these weights. With those
+    of ``seed_lists``, whose pairs are drawn again, as many, with replacement, measures differ as
+    far as they depend on which pairs were listed.
 
     References
     ----------
