@@ -33,7 +33,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "weat": "Test associations between sets of words: WEAT and five others.",
         "quality": "Measure word similarity and analogies, which debiasing may harm.",
         "convert": "Convert vectors between formats.",
-        "nli-train": "Train an NLI model on word vectors and labelled pairs.",
+        "nli-train": "Train a model of inference (NLI) on word vectors.",
         "mab-study": "Train NLI models on several embeddings, compare their bias.",
     },
     "A model: encoder, decoder or NLI model": {
@@ -41,7 +41,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "probe": "Measure how easily a label is read off vectors, or off a model.",
         "ceat": "Test associations of words in sentences: CEAT.",
         "likelihood": "Measure which texts a model prefers: StereoSet, BBQ and more.",
-        "mab-eval": "Measure an NLI model: does a person entail he but not she?",
+        "mab-eval": "Measure a model of inference: does a person entail he but not she?",
         "project": "Fit what removes gender or another label inside a model.",
         "sweep": "Measure bias and fairness under all 74 projections of a paper.",
         "fine-tune": "Train a head on an encoder: NLI or next sentence.",

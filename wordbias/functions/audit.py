@@ -105,7 +105,7 @@ def audit(
     methods : str, method such as MISP(dims=2), or list of these or of lists, optional
         Columns of the page after the first, spaces between: "misp hard,misp inlp:rounds=10" are
         three, the second two methods in order; none measures only before. Of a model: misp, hard,
-        mhd, leace, inlp, a setting such as tokens@3..10, and of a decoder scrub. [default: misp
+        mhd, leace, inlp, a setting such as tokens@3..10, and of a decoder scrub.  [default: misp
         hard inlp leace; none for several embeddings; of an encoder misp hard leace; of a decoder
         hard leace scrub]
     after : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several, optional
@@ -133,7 +133,7 @@ def audit(
     sembias : path or fetched name, optional
         The SemBias test set (wordbias fetch sembias); without it SemBias has no value.
     nli_model : path or Model, optional
-        NLI model that nli-train wrote, which reads the vectors. [default: one trained on the
+        NLI model that nli-train wrote, which reads the vectors.  [default: one trained on the
         sample]
     direction : str
         Direction along which words lean: she-he, pca, names, means or FILE, as in wordbias measure.
@@ -150,7 +150,7 @@ def audit(
         Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
     vocab : path or sequence of str, optional
         Neutral words to average over, one per line; or published: the frequent words in none of the
-        published lists (wordbias fetch bolukbasi-lists gn-glove-lists). [default: the frequent
+        published lists (wordbias fetch bolukbasi-lists gn-glove-lists).  [default: the frequent
         words not about the groups]
     strict_vocab : bool
         Average over lower-case words of fewer than 20 letters only, as Gonen and Goldberg do.

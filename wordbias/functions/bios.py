@@ -95,7 +95,8 @@ def bios(
         Debiasing strategies, as in wordbias rewrite; also scrub-as-published, swap, and several
         joined: scrub+subsample.
     random_changes : bool
-        Compare each strategy with a random change of the same size too, such as random-subsample.
+        Compare each strategy also with a random change of the same size, such as random-subsample:
+        did debiasing do it?
     seed : int or sequence of int
         Random seeds; with two or more, differences from no debiasing have an interval; with six or
         more, they are tested.
@@ -112,11 +113,12 @@ def bios(
     lr : float, optional
         Highest learning rate.  [default: 5e-5; 1e-3 with ``head_only``]
     every : int, optional
-        Steps between evaluations on dev, each with a checkpoint. [default: 1000, or an epoch]
+        Steps between evaluations on dev, each with a checkpoint.  [default: 1000, or an epoch]
     retrain_epochs : int, optional
-        Number of epochs when the last layer is trained again. [default: 10; 300 with ``head_only``]
+        Number of epochs when the last layer is trained again.  [default: 10; 300 with
+        ``head_only``]
     retrain_lr : float, optional
-        Learning rate when the last layer is trained again. [default: 1e-3]
+        Learning rate when the last layer is trained again.  [default: 1e-3]
     as_published : bool
         Use plain AdamW, and compute gaps as the released code does.
     max_length : int
@@ -126,7 +128,7 @@ def bios(
     sentences : path or iterable of str, optional
         Sentences for CEAT: one per line, or a table.  [default: those of the test set]
     sentence_column : str, optional
-        With ``sentences``: column of the table. [default: text, or sentence, or the only one]
+        With ``sentences``: column of the table.  [default: text, or sentence, or the only one]
     draws : int
         Number of samples that CEAT draws.
     shares : path or mapping, optional
@@ -140,17 +142,17 @@ def bios(
     holm : bool
         Correct p-values for the number of tests (Holm).
     text_column : str, optional
-        Column of the texts. [default: a usual name, such as text]
+        Column of the texts.  [default: a usual name, such as text]
     labels : str, optional
-        Column of the occupations. [default: profession, title, label or p]
+        Column of the occupations.  [default: profession, title, label or p]
     sensitive : str, optional
-        Column of the genders. [default: gender or g]
+        Column of the genders.  [default: gender or g]
     female : str, optional
         Value that means female.  [default: F, female, …]
     split_column : str, optional
-        Column of train, dev and test. [default: split]
+        Column of train, dev and test.  [default: split]
     name_column : str, optional
-        Column of people's names, which scrub removes. [default: name or names]
+        Column of people's names, which scrub removes.  [default: name or names]
     limit : int, optional
         Number of biographies to use, for a trial.
     keep_models : bool

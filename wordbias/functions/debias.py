@@ -98,7 +98,7 @@ def debias(
     measure : bool
         Measure bias before and after; without it only what was fitted and changed is reported.
     only : str or list of str, optional
-        With ``measure``: families of measures, some of {measures}. [default: all but {others}]
+        With ``measure``: families of measures, some of {measures}.  [default: all but {others}]
     sembias : path or fetched name, optional
         With ``measure``: the SemBias test set (wordbias fetch sembias).
     chance : bool

@@ -95,13 +95,13 @@ def encode(
         Layers: all, last, or numbers such as 0,3,6; 0 is the input embeddings.  [default: all, or
         the last if ``model``'s own modules give its vectors another length]
     pooling : str, optional
-        Tokens whose mean is the vector. [default: as a sentence-transformers ``model`` says, else
+        Tokens whose mean is the vector.  [default: as a sentence-transformers ``model`` says, else
         first, of a decoder last; word if words are named]
     template : str, optional
         Text that each text is put into, at its {}, such as "A text about a person: {}", with \\n
         for a new line in the shell; or chat, for the chat template of ``model``.
     subword : str, optional
-        With words: how a word's tokens give its vector. [default: mean, of a decoder last]
+        With words: how a word's tokens give its vector.  [default: mean, of a decoder last]
     special_tokens : str, optional
         Special tokens [CLS], [SEP]: seen by the model, counted in the mean as well, or none.
         [default: seen; counted for a sentence-transformers ``model``]
@@ -121,11 +121,11 @@ def encode(
         Maximum number of tokens of a text; longer ones are cut.
     prompt : str, optional
         Of a sentence-transformers ``model``: prompt before every text, by its name there, such as
-        query, or itself. [default: that of ``model``, if it has one]
+        query, or itself.  [default: that of ``model``, if it has one]
     adapter : path or Adapter, optional
         Adapter that wordbias project wrote for ``model``.
     setting : str, optional
-        With ``adapter``: its setting to remove, such as L11-11101. [default: the one stored in the
+        With ``adapter``: its setting to remove, such as L11-11101.  [default: the one stored in the
         adapter]
     force : bool
         With ``adapter``: use it even if it was fitted on another model.

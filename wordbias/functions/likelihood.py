@@ -102,7 +102,7 @@ def likelihood(
         Of a decoder: let texts without a context follow the BOS token. If not, their first token is
         not scored.
     max_length : int, optional
-        Of a decoder: maximum number of tokens that it reads. [default: what it can; 1,024 for
+        Of a decoder: maximum number of tokens that it reads.  [default: what it can; 1,024 for
         ``perplexity``]
     output : path, optional
         File for the scores of each item (CSV).

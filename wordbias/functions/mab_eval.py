@@ -102,7 +102,7 @@ def mab_eval(
     model : path, hub name, (model, tokenizer), pipeline or wordbias.nli.files.Model, optional
         The model to measure; by default the one that comes with wordbias.
     embedding : path, fetched name, Embedding, KeyedVectors or (words, vectors), optional
-        With a model of nli-train: the embedding that it reads. [default: the sample]
+        With a model of nli-train: the embedding that it reads.  [default: the sample]
     predictions : path, pandas frame or array, optional
         Predictions of any other system for the pairs of the set, in place of ``model``.
     label_order : sequence of str, optional
@@ -115,7 +115,7 @@ def mab_eval(
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
     lists : path, fetched name or wordbias.wordlists.Templates, optional
-        Word lists in the layout of Dev et al. (2020).
+        Word lists for the test sets, in the layout of Dev et al. (2020).
     as_published : bool
         Choose "a" or "an" by the first letter only, as the published sets do: a SUV. Take p as the
         share of d* > d, which can be 0.

@@ -114,11 +114,12 @@ def mab_study(
     embeddings : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several
         The embeddings to compare, all of one dimension; names with {seed} are files of each seed.
     train : path, list of (label, premise, hypothesis) or pandas frame
-        Training pairs: jsonl or tab-separated.
+        NLI pairs to train on, such as snli-train (wordbias fetch): jsonl, or tab-separated label,
+        premise, hypothesis.
     dev : path, list of (label, premise, hypothesis) or pandas frame
-        Dev pairs, on which the best epoch is chosen.
+        NLI pairs on which the best epoch is chosen.
     test : path, list of (label, premise, hypothesis) or pandas frame, optional
-        Test pairs, on which the model of the best epoch is tested.
+        NLI pairs on which the best epoch is tested.
     output : path
         Folder of models, rows and study.json, from which the same call resumes.
     plot : path, optional
@@ -149,7 +150,7 @@ def mab_study(
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
     set : str, optional
-        Test set of marked attribute bias, see mab-eval. [default: all]
+        Test set of marked attribute bias, see mab-eval.  [default: all]
     lists : path or wordbias.wordlists.Templates, optional
         Word lists of the test sets in the layout of Dev et al. (2020).
     outcome : str, optional

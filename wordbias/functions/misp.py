@@ -97,7 +97,7 @@ def misp(
         Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
     vocab : path or sequence of str, optional
         Neutral words to average over, one per line; or published: the frequent words in none of the
-        published lists (wordbias fetch bolukbasi-lists gn-glove-lists). [default: the frequent
+        published lists (wordbias fetch bolukbasi-lists gn-glove-lists).  [default: the frequent
         words not about the groups]
     strict_vocab : bool
         Average over lower-case words of fewer than 20 letters only, as Gonen and Goldberg do.

@@ -106,12 +106,12 @@ def probe(
     names : bool
         Probe first names for gender, the default for word vectors.
     mdl : bool
-        Measure MDL by an online code, the compression, or only accuracy. [default: mdl]
+        Measure MDL by an online code, the compression, or only accuracy.  [default: mdl]
     probe : str
         Kind of probe.
     fractions : str or sequence of float, optional
         With ``mdl``: ends of the blocks in which labels are sent, published, voita or percentages
-        such as 2,10,100. [default: published]
+        such as 2,10,100.  [default: published]
     seed : int or sequence of int
         Random seeds; each gives another order and other initial weights.
     layers : int, sequence of int or str, optional
@@ -143,10 +143,10 @@ def probe(
     control : bool
         Probe random labels too, as a control.  [default: yes]
     random : bool, optional
-        Probe random vectors of the same shape too. [default: only without arguments]
+        Probe random vectors of the same shape too.  [default: only without arguments]
     dev : str or sequence of bool, optional
         With ``mdl``: examples on which the best epoch is chosen, and which are not sent, as
-        published. [default: the last tenth of those sent]
+        published.  [default: the last tenth of those sent]
     split : str, path or sequence, optional
         With --accuracy: column of train, dev and test.
     epochs : int

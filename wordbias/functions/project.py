@@ -145,7 +145,7 @@ def project(
     output : path, optional
         File for the adapter.
     pairs : path or sequence of (str, str), optional
-        Pairs of sentences to fit on: TOML, or tab-separated lines.
+        Pairs of sentences to fit on: TOML, or tab-separated lines.  [default: the built-in ones]
     texts : path, sequence of str, mapping or frame of columns, optional
         Texts to fit on instead, with ``labels``; read as wordbias probe reads them.
     labels : str, path or sequence, optional
@@ -156,14 +156,14 @@ def project(
         With ``texts``: use only rows with this value; may be repeated.
     methods : str, or method such as MHD(dims=2), optional
         Method that is fitted: leace, hard, mhd or misp, with its number of components, such as
-        mhd:dims=2; or components, the main ones of the differences of pairs. [default: leace with
+        mhd:dims=2; or components, the main ones of the differences of pairs.  [default: leace with
         texts and for a decoder, else components]
     sites : str or sequence of str, optional
         Sites, such as cls@-1,tokens@3..10,embedding.  [default: tokens@all; of the components of
         an encoder the four published ones, and embedding]
     tokens : str, optional
         Tokens to fit on: all, each by itself; or one vector of a text: its mean, its last or its
-        first (cls); or those that differ in a pair (word). [default: all; of components mean]
+        first (cls); or those that differ in a pair (word).  [default: all; of components mean]
     simultaneous : bool
         With ``methods`` or ``texts``: fit all sites on the unmodified model, and not each on what
         those before it left. Together they may then remove too little or too much.

@@ -122,7 +122,7 @@ def sweep(
     model : path, name on the hub, or (model, tokenizer), optional
         The next-sentence model. With ``model_seeds`` it may be a list of models.
     stereoset : path, fetched name, or frame, optional
-        Enhanced StereoSet (CSV), on which ``model`` is measured.
+        Enhanced StereoSet (CSV, or gsss-dev of wordbias fetch), on which ``model`` is measured.
     nli : path, name on the hub, or (model, tokenizer), optional
         An NLI model of the same kind, such as BERT. With ``model_seeds`` it may be a list of
         models.
@@ -131,7 +131,7 @@ def sweep(
     table : path, optional
         Table of all settings that an earlier call wrote, to summarise again; no model is run.
     pairs : path or sequence of (str, str), optional
-        Pairs of sentences to fit on: TOML, or tab-separated lines.
+        Pairs of sentences to fit on: TOML, or tab-separated lines.  [default: the built-in ones]
     tokens : str
         At the sites tokens and attention: mean of all aligned tokens, of those that differ (word),
         the first (cls) or the last.
@@ -178,7 +178,7 @@ def sweep(
         Seeds of several heads: each replaces {seed} in the names of both models, or both are lists
         with a model for each. The table has their means.
     lists : path, optional
-        Word lists in the layout of Dev et al. (2020).
+        Word lists for the sentences about occupations, in the layout of Dev et al. (2020).
     as_published : bool
         Choose "a" or "an" by the first letter only, as the published sets do: a SUV.
     output : path, optional

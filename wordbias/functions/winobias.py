@@ -76,7 +76,7 @@ def winobias(
     inclusive : bool
         With ``clusters``: spans end at their last place, not at the one after it.
     shares : path, or mapping of profession to share, optional
-        With ``clusters``: share of women in each profession. [default:
+        With ``clusters``: share of women in each profession.  [default:
         occupational_female_precentage.json in FOLDER]
     as_published : bool
         Compute as the released code does: precision TP/N, differences in place of sums, undecided
