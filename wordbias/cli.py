@@ -21,52 +21,53 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 SECTIONS: dict[str, dict[str, str]] = {
-    "An embedding": {
-        "misp": "Measure gender bias, remove it softly with MISP, write the result.",
+    "Word vectors or a model": {
+        "audit": "Measure everything, compare several methods, write one page.",
+    },
+    "Word vectors": {
+        "misp": "Measure gender bias, remove it softly (MISP), write the result.",
         "debias": "Debias with any method, or with several in order.",
-        "choose": "Try methods, and debias with the one that improves a measure most.",
-        "apply": "Apply a fitted method to other files of the same vectors.",
-        "measure": "Measure bias: MIDB, direct bias, clustering, SemBias, GIPE and more.",
-        "weat": "Test associations between sets of words: WEAT and five related measures.",
-        "quality": "Measure word similarity and analogies, which debiasing may worsen.",
+        "choose": "Debias with the method that improves one measure most.",
+        "apply": "Apply a saved method to more vectors, of words or of texts.",
+        "measure": "Measure bias: MIDB, direct bias, clustering, SemBias and more.",
+        "weat": "Test associations between sets of words: WEAT and five others.",
+        "quality": "Measure word similarity and analogies, which debiasing may harm.",
         "convert": "Convert vectors between formats.",
-        "train-vectors": "Train GloVe or gender-neutral GN-GloVe vectors on text.",
-        "audit": "Write one page of every measure, before and after MISP.",
+        "nli-train": "Train a model of inference (NLI) on word vectors.",
+        "mab-study": "Train NLI models on several embeddings, compare their bias.",
     },
-    "An NLI model": {
-        "nli-train": "Train decomposable attention on one embedding or several.",
-        "mab-eval": "Measure bias on templates: does a person entail he but not she?",
-        "mab-study": "Train, evaluate, measure and correlate, for many embeddings.",
+    "A model: encoder, decoder or NLI model": {
+        "encode": "Write the vectors of texts, from any layers of a model.",
+        "probe": "Measure how easily a label is read off vectors, or off a model.",
+        "ceat": "Test associations of words in sentences: CEAT.",
+        "likelihood": "Measure which texts a model prefers: StereoSet, BBQ and more.",
+        "mab-eval": "Measure a model of inference: does a person entail he but not she?",
+        "project": "Fit what removes gender or another label inside a model.",
+        "sweep": "Measure bias and fairness under all 74 projections of a paper.",
+        "fine-tune": "Train a head on an encoder: NLI or next sentence.",
     },
-    "An encoder": {
-        "encode": "Encode texts, or words in them, by any layer of an encoder.",
-        "probe": "Measure by MDL how easily a label is read off vectors: compression.",
-        "erase": "Erase a label, such as gender, from vectors, and measure what is left.",
-        "ceat": "Test associations of words in context, over many sentences: CEAT.",
-        "project": "Fit projections that remove gender inside an encoder, and write an adapter.",
-        "sweep": "Measure all 74 projections of the paper: bias against fairness.",
-        "fine-tune": "Train a classification head on an encoder: NLI or next sentence.",
+    "Texts or vectors with labels": {
+        "erase": "Erase a label, such as gender, and measure what is left.",
+        "rewrite": "Rewrite texts to train on: scrub, balance, swap, anonymise.",
+        "bios": "Train on debiased biographies: is bias gone or only hidden?",
     },
-    "An encoder or a decoder": {
-        "likelihood": "Measure which texts a model prefers: StereoSet, CrowS-Pairs, BBQ and more.",
-    },
-    "A classifier": {
+    "Predictions": {
         "fairness": "Measure whether a classifier treats women and men alike.",
-        "bios": "Measure whether debiasing training data changed more than the last layer.",
         "winobias": "Score a coreference system on WinoBias: must a nurse be she?",
     },
-    "Many embeddings": {
-        "compare": "Correlate the measures of many embeddings, and plot their agreement.",
-        "report": "Make a page of results that commands printed as JSON.",
+    "Results of other commands": {
+        "report": "Make one page of saved results.",
+        "compare": "Correlate the measures of three or more embeddings.",
+        "push": "Publish methods, adapters, models and vectors on the hub.",
     },
     "Data": {
-        "fetch": "Download published vectors, test sets and word lists, or list them.",
-        "push": "Publish methods, adapters, models and vectors on the Hugging Face hub.",
-        "rewrite": "Rewrite training data: scrub, balance, swap, anonymise.",
+        "fetch": "Download published vectors, test sets, word lists; or list them.",
         "lists": "Show the word lists: their words, sizes and sources.",
+        "train-vectors": "Train GloVe or gender-neutral GN-GloVe vectors on text.",
         "cache": "List, limit or clear the cache of parsed vectors.",
     },
 }
+"""What a person has, and the commands that take it, with what each does."""
 HELP = "help"
 """A command that is not listed: it shows what --help shows."""
 _INTERRUPTED = 130
@@ -162,9 +163,13 @@ def cli(verbose: bool) -> None:
     \b
     Try it without any data, on real vectors that come with the package:
       wordbias misp
-    On your own vectors, in GloVe, word2vec, fastText, gensim or safetensors format:
+    On your own vectors, in GloVe, word2vec, fastText, gensim or safetensors:
       wordbias misp glove.txt -o debiased.txt
-    wordbias help COMMAND shows the options of a command, wordbias help options those of all.
+
+    \b
+    wordbias help COMMAND   the options of a command, such as debias
+    wordbias help METHOD    the settings of a method, such as inlp
+    wordbias help options   the options that commands share, such as --device
     """
     if verbose:
         raise click.UsageError("-v goes with --version")

@@ -186,7 +186,8 @@ _EMBEDDINGS = (
     ),
     Call(
         "choose-json",
-        "choose 'misp hard' glove.txt --measure midb-abs --keep .5 --benchmarks test_sets/ --format json",
+        "choose 'misp hard' glove.txt --measure midb-abs --keep .5 --benchmarks test_sets/"
+        " --format json",
     ),
     Call("error-nothing-to-choose", "choose misp glove.txt --measure midb-abs --keep 1 -o out.txt"),
     Call("debias-misp-table", "debias misp glove.txt -o out.safetensors"),
@@ -270,7 +271,8 @@ _EMBEDDINGS = (
     Call("convert-safetensors", "convert vectors.bin out.safetensors"),
     Call(
         "audit-html",
-        "audit glove.txt --skip gipe,clustering,recoverability,mab --benchmarks test_sets/ -o page.html",
+        "audit glove.txt --skip gipe,clustering,recoverability,mab --benchmarks test_sets/"
+        " -o page.html",
     ),
     Call("audit-sample-md", "audit --skip gipe,clustering,recoverability,mab,weat -o page.md"),
     Call(

@@ -23,8 +23,8 @@ command: click.Command = shell(
     examples="""
         wordbias weat
         wordbias weat glove.txt debiased.txt --query weat7
-        wordbias weat --targets male,female --groupss math,arts --only weat,rnd,ect
-        wordbias weat --targets he,him,his --targets she,her,hers --groupss career,family
+        wordbias weat --targets male,female --attributes math,arts --only weat,rnd,ect
+        wordbias weat --targets he,him,his --targets she,her,hers --attributes career,family
         wordbias weat --groups religion --attributes pleasant,unpleasant --two-sided --holm
         wordbias weat vectors.bin --query mine.toml --two-sided --format json
     """,

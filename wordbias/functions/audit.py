@@ -84,20 +84,18 @@ def audit(
 ) -> Page:
     """Measure everything about ``embeddings`` or a model, before and after debiasing, on a page.
 
-    The page shows every measure of bias with its interval, the occupations that lean most,
-    neighbours, quality, and how an NLI model that reads the vectors treats women and men; before
-    debiasing, after each method, and after your own cleaned files. It needs no network and no
-    installed software, can be mailed and printed, and contains its data. No other file is written.
-    Without ``embeddings`` the sample that comes with wordbias is used. An interrupted call resumes
-    when it is repeated.
+    Of word vectors the page shows every measure of bias with its interval, the occupations that
+    lean most, neighbours, quality, and how an NLI model that reads the vectors treats women and
+    men. Without ``embeddings`` the sample that comes with wordbias is used.
 
-    A model, such as an encoder of sentence-transformers or of the BERT family, or a decoder such as
-    GPT-2 or Llama, is audited on sentences that come with wordbias: how easily the gender of first
-    names is read off each layer, association tests (SEAT and CEAT), occupations between she and he,
-    and the pronoun that a decoder expects; before and after projections of the vectors that its
-    head or pooling reads, and inside it, with what each costs. What a projection leaves is judged
-    by the best of several tuned probes on names that these have not seen, which takes about a fifth
-    of the time.
+    A model is an encoder, such as BERT or one of sentence-transformers, or a decoder, such as
+    GPT-2. It reads sentences that come with wordbias: how easily is the gender of first names read
+    off each layer, which associations has it, which pronoun does it expect? It takes ``methods``,
+    ``skip``, ``seed`` and the options that say "Of a model".
+
+    By default several methods are compared: before, and after each of ``methods`` and of your own
+    cleaned files. The page needs no network and contains its data. The same call resumes an
+    interrupted one.
 
     Parameters
     ----------
@@ -105,42 +103,40 @@ def audit(
         The embeddings to measure; by default the sample that comes with wordbias. Or one model: a
         folder, a name on the hub, (model, tokenizer) or SentenceTransformer.
     methods : str, method such as MISP(dims=2), or list of these or of lists, optional
-        Columns of the page, with spaces between: a method, several in order with commas between,
-        settings after a name: "misp hard,misp inlp:rounds=10". none measures only before. Of a
-        model projections: misp, hard, mhd, leace, inlp, settings of wordbias project such as
-        L11-01110 or tokens@3..10, and of a decoder scrub, LEACE layer after layer.  [default: misp
-        hard inlp leace; none for several embeddings; misp hard leace of an encoder; hard leace
-        scrub of a decoder]
+        Columns of the page after the first, spaces between: "misp hard,misp inlp:rounds=10" are
+        three, the second two methods in order; none measures only before. Of a model: misp, hard,
+        mhd, leace, inlp, a setting such as tokens@3..10, and of a decoder scrub.  [default: misp
+        hard inlp leace; none for several embeddings; of an encoder misp hard leace; of a decoder
+        hard leace scrub]
     after : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several, optional
-        The embedding after it was cleaned elsewhere, a column each. Words that one of the files
-        lacks are left out of all columns.
+        The embedding after it was cleaned elsewhere, a column each; may be repeated. Words that one
+        of the files lacks are left out of all columns.
     output : path, optional
         File to write: a page (.html), the same without pictures (.md), or rows (.json).
     skip : sequence of str, optional
         Parts to leave out, some of midb, direct-bias, clustering, recoverability, sembias, gipe,
-        weat, occupations, map, neighbours, quality, mab. recoverability includes what probes read
-        of words that no method was fitted to, about 3 seconds a column. Of a model some of probe,
-        untrained, seat, ceat, pronouns, likelihood.
+        weat, occupations, map, neighbours, quality, mab; of a model some of probe, untrained, seat,
+        ceat, pronouns, likelihood.
     export : path, optional
-        Folder for a model with a projection: the only one of ``methods``, or the one that helps and
-        leaves least. A sentence-transformers model gets it as a module behind its pooling, a
-        decoder in its weights; where that is not exact, the folder holds an adapter.
+        Of a model: folder for it with a projection inside: the only one of ``methods``, or the one
+        that helps and leaves least. Where that is not exact, the folder holds an adapter.
     stereoset : path, fetched name or frame, or several, optional
-        StereoSet, enhanced StereoSet or CrowS-Pairs, for an encoder with a head that scores them.
-        For a decoder any of StereoSet, CrowS-Pairs, WinoBias, Winogender and BBQ, by likelihood;
-        may be repeated.
+        Of a model: StereoSet, enhanced StereoSet or CrowS-Pairs, for an encoder with a head that
+        scores them; for a decoder also WinoBias, Winogender and BBQ. May be repeated.
     snli : path, fetched name or pairs, optional
-        Labelled pairs, for a model with an NLI head: its fairness, and its accuracy on these.
+        Of a model with an NLI head: labelled pairs, to measure its fairness, and its accuracy on
+        these.
     words : sequence of str, optional
         Words whose neighbours are listed too: nurse,doctor.
     benchmarks : path, fetched name or several
-        Folder of similarity and analogy test sets, or one file.
+        Folder of similarity and analogy test sets, or one file; without it quality is left out.
     sembias : path or fetched name, optional
-        The SemBias test set, which wordbias may not distribute.
+        The SemBias test set (wordbias fetch sembias); without it SemBias has no value.
     nli_model : path or Model, optional
-        NLI model that nli-train wrote.  [default: one trained on the sample]
+        NLI model that nli-train wrote, which reads the vectors.  [default: one trained on the
+        sample]
     direction : str
-        Direction along which words lean; see wordbias measure.
+        Direction along which words lean: she-he, pca, names, means or FILE, as in wordbias measure.
     dims : int
         Number of components of MISP and MIDB.
     centre : bool
@@ -153,10 +149,11 @@ def audit(
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
     vocab : path or sequence of str, optional
-        Words to average over, one per line; or published: the frequent words in none of the
-        published lists of gendered words (wordbias fetch bolukbasi-lists gn-glove-lists).
+        Neutral words to average over, one per line; or published: the frequent words in none of the
+        published lists (wordbias fetch bolukbasi-lists gn-glove-lists).  [default: the frequent
+        words not about the groups]
     strict_vocab : bool
-        Use the stricter word filter of Gonen and Goldberg.
+        Average over lower-case words of fewer than 20 letters only, as Gonen and Goldberg do.
     seed : int
         Seed of everything random.
 
@@ -171,6 +168,22 @@ def audit(
         If a file cannot be used or written, or no measure can be taken, as with vectors of another
         language. A measure that cannot be taken becomes a note, and a method that fails a column
         that says why.
+
+    Notes
+    -----
+    The page can be mailed and printed, and needs no installed software. No other file is written.
+
+    Of a model the page has the gender of first names by layer, association tests (SEAT and CEAT),
+    occupations between she and he, and the pronoun that a decoder expects. Projections are of the
+    vectors that its head or pooling reads, and inside it, with what each costs. What a projection
+    leaves is judged by the best of several tuned probes on names that these have not seen, which
+    takes about a fifth of the time.
+
+    Several methods in order have commas between them. Of a model the methods are projections,
+    settings of wordbias project, such as L11-01110 or tokens@3..10, or scrub, LEACE layer after
+    layer. recoverability includes what probes read of words that no method was fitted to, about 3
+    seconds a column. With ``export`` a sentence-transformers model gets the projection as a module
+    behind its pooling, a decoder in its weights.
 
     Examples
     --------

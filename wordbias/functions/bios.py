@@ -73,36 +73,35 @@ def bios(
 ) -> Report:
     """Measure whether debiasing a classifier's training data changed more than its last layer.
 
-    For each strategy and seed, an encoder with a classification layer is trained to predict
-    occupations from biographies that the strategy debiased (Orgad et al. 2022). How easily gender
-    is read off its vectors (compression), its associations of words (CEAT), and its gaps between
-    women and men on a balanced test set are measured. Then only its last layer is trained again, on
-    the original data: bias that comes back was only hidden by debiasing.
+    For each strategy and seed an encoder with a classification layer is trained to predict
+    occupations, from biographies that the strategy debiased (Orgad et al. 2022). Three things are
+    measured: how easily gender is read off its vectors (compression), its associations of words
+    (CEAT), and its gaps between women and men on a balanced test set. Then only its last layer is
+    trained again, on the original data: bias that comes back was only hidden by debiasing.
 
-    ``random_changes`` asks whether debiasing did it: they leave out or repeat as many
-    biographies of each class, or replace as many words of each text, without regard to gender.
-    Differences from them are paired by seed, as those from no debiasing are.
+    Biographies are .tsv, .csv or .jsonl with columns such as text, profession, gender and split.
+    Without ``data`` they are synthetic.
 
-    Biographies are .tsv, .csv or .jsonl with columns such as text, profession, gender and split, or
-    a pickle that biosbias wrote, of which no code is run. Without ``data`` they are synthetic. The
-    folder gets a line in results.jsonl for every strategy and seed. The same call resumes an
-    interrupted one; more seeds or strategies are added to the results in the folder.
+    The folder ``output`` gets a line in results.jsonl for every strategy and seed. The same call
+    resumes an interrupted one; more seeds or strategies are added to the results.
 
     Parameters
     ----------
     data : path, fetched name, frame or Biographies, optional
         Biographies.  [default: synthetic ones]
     model : path, name on the hub, SentenceTransformer, or model and tokenizer
-        Encoder: a folder, or a name such as roberta-base.
+        Encoder to train: a folder, or a name such as roberta-base. It has to be given.
     strategies : sequence of str
-        Debiasing strategies; also scrub-as-published, swap, and several joined: scrub+subsample.
+        Debiasing strategies, as in wordbias rewrite; also scrub-as-published, swap, and several
+        joined: scrub+subsample.
     random_changes : bool
-        Compare each strategy with a random change of the same size too, such as random-subsample.
+        Compare each strategy also with a random change of the same size, such as random-subsample:
+        did debiasing do it?
     seed : int or sequence of int
         Random seeds; with two or more, differences from no debiasing have an interval; with six or
         more, they are tested.
     head_only : bool
-        Freeze the encoder, which is quick.
+        Freeze the encoder and train only its last layer, which is quick.
     output : path, optional
         Folder of results; an interrupted call resumes from it.
     plot : path, optional
@@ -116,9 +115,10 @@ def bios(
     every : int, optional
         Steps between evaluations on dev, each with a checkpoint.  [default: 1000, or an epoch]
     retrain_epochs : int, optional
-        Number of epochs for the last layer.  [default: 10; 300 with ``head_only``]
+        Number of epochs when the last layer is trained again.  [default: 10; 300 with
+        ``head_only``]
     retrain_lr : float, optional
-        Learning rate for the last layer.  [default: 1e-3]
+        Learning rate when the last layer is trained again.  [default: 1e-3]
     as_published : bool
         Use plain AdamW, and compute gaps as the released code does.
     max_length : int
@@ -128,35 +128,35 @@ def bios(
     sentences : path or iterable of str, optional
         Sentences for CEAT: one per line, or a table.  [default: those of the test set]
     sentence_column : str, optional
-        Column of the ``sentences`` table.  [default: text, or sentence, or the only one]
+        With ``sentences``: column of the table.  [default: text, or sentence, or the only one]
     draws : int
         Number of samples that CEAT draws.
     shares : path or mapping, optional
         Share of women in each class: .json, .csv or .tsv.  [default: that of the training set]
     share_column : str, optional
-        Column of the ``shares`` table, if it has several.
+        With ``shares``: column of the table, if it has several.
     balanced_probe : bool
-        Probe on equally many women and men of each class.
+        Probe gender on equally many women and men of each class.
     baselines : bool
-        Probe the encoder before fine-tuning too, and with random weights.
+        Probe gender also in the encoder before training, and with random weights.
     holm : bool
         Correct p-values for the number of tests (Holm).
     text_column : str, optional
-        Column of the texts, if its name is not a usual one.
+        Column of the texts.  [default: a usual name, such as text]
     labels : str, optional
-        Column of the occupations.
+        Column of the occupations.  [default: profession, title, label or p]
     sensitive : str, optional
-        Column of the genders.
+        Column of the genders.  [default: gender or g]
     female : str, optional
         Value that means female.  [default: F, female, …]
     split_column : str, optional
-        Column of train, dev and test.
+        Column of train, dev and test.  [default: split]
     name_column : str, optional
-        Column of people's names, which scrubbing removes.
+        Column of people's names, which scrub removes.  [default: name or names]
     limit : int, optional
         Number of biographies to use, for a trial.
     keep_models : bool
-        Save the fine-tuned encoders in the folder, too.
+        Save the trained encoders in the folder, too.
 
     Returns
     -------
@@ -172,6 +172,11 @@ def bios(
 
     Notes
     -----
+    ``random_changes`` leave out or repeat as many biographies of each class, or replace as many
+    words of each text, without regard to gender. Differences from them are paired by seed, as those
+    from no debiasing are. Biographies can also be a pickle that biosbias wrote, of which no code is
+    run.
+
     Without ``output`` nothing is stored, and an interrupted call cannot be resumed.
 
     References

@@ -149,9 +149,9 @@ def ceat(
     adapter : path or Adapter, optional
         Adapter that wordbias project wrote; the model is measured with it as well.
     setting : str or sequence of str, optional
-        Setting of the adapter, such as L11-11101; may be repeated.
+        With ``adapter``: its setting to remove, such as L11-11101; may be repeated.
     force : bool
-        Use the adapter even if it was fitted on another model.
+        With ``adapter``: use it even if it was fitted on another model.
     random_init : int, optional
         Use random weights of this seed, as a baseline.
     output : path, optional

@@ -100,10 +100,11 @@ def choose(
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
     vocab : path or sequence of str, optional
-        Words to average over, one per line; or published: the frequent words in none of the
-        published lists of gendered words (wordbias fetch bolukbasi-lists gn-glove-lists).
+        Neutral words to average over, one per line; or published: the frequent words in none of the
+        published lists (wordbias fetch bolukbasi-lists gn-glove-lists).  [default: the frequent
+        words not about the groups]
     strict_vocab : bool
-        Use the stricter word filter of Gonen and Goldberg.
+        Average over lower-case words of fewer than 20 letters only, as Gonen and Goldberg do.
     seed : int
         Seed of everything random.
 

@@ -97,7 +97,8 @@ def compare(
     original : path, fetched name or object, optional
         With ``measure``: embedding before debiasing.
     groups : name, path or mapping, optional
-        Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
+        With ``measure``: groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias
+        lists), or a TOML file.
     seed : int
         Seed of everything random.
 

@@ -92,29 +92,31 @@ def debias(
         method: misp:dims=2,inlp:rounds=10:classifier=logistic.
     output : path, optional
         File for the debiased vectors, in the format of its suffix, else that of ``embedding``.
+        [default: nothing is written]
     save_transform : path, optional
         File for the fitted methods, which wordbias apply reads.
     measure : bool
-        Measure bias before and after.
+        Measure bias before and after; without it only what was fitted and changed is reported.
     only : str or list of str, optional
-        With ``measure``: some of {measures}.  [default: all but {others}]
+        With ``measure``: families of measures, some of {measures}.  [default: all but {others}]
     sembias : path or fetched name, optional
-        With ``measure``: SemBias test set.
+        With ``measure``: the SemBias test set (wordbias fetch sembias).
     chance : bool
-        Give the chance level of each value: along axes unrelated to the attribute.
+        With ``measure``: give the chance level of each value: along axes unrelated to the
+        attribute.
     null : int, optional
-        Number of random removals of each kind. MIDB, direct bias and cost are measured before and
-        after, and each change stands beside those of the same methods along random directions: as
-        many and with the same weights, which moves words less; and as many as move words as far,
-        also drawn by the words' covariance. For misp, mhd, double-hard, inlp, leace, half-sibling,
-        conceptor, and hard and multi-hard with equalise=no.
+        Number of random removals of each kind, whose changes of MIDB, direct bias and cost stand
+        beside those of ``methods``. For methods that only project directions out, such as misp,
+        inlp, leace and hard:equalise=no.
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
     vocab : path or sequence of str, optional
-        Words to average over, one per line; or published: the frequent words in none of the
-        published lists of gendered words (wordbias fetch bolukbasi-lists gn-glove-lists).
+        With ``measure`` or ``null``: neutral words to average over, one per line; or published: the
+        frequent words in none of the published lists (wordbias fetch bolukbasi-lists
+        gn-glove-lists).
     strict_vocab : bool
-        Use the stricter word filter of Gonen and Goldberg.
+        With ``measure`` or ``null``: average over lower-case words of fewer than 20 letters only,
+        as Gonen and Goldberg do.
     seed : int
         Seed of everything random.
 
@@ -130,6 +132,14 @@ def debias(
     WordbiasError
         If there is no such method or setting, a file cannot be used, words are missing, or a method
         changes nothing.
+
+    Notes
+    -----
+    With ``null`` MIDB, direct bias and cost are measured before and after, and each change stands
+    beside those of the same methods along random directions: as many and with the same weights,
+    which moves words less; and as many as move words as far, also drawn by the words' covariance.
+    The methods can be misp, mhd, double-hard, inlp, leace, half-sibling, conceptor, and hard and
+    multi-hard with equalise=no.
 
     Examples
     --------

@@ -70,18 +70,17 @@ def encode(
 ) -> Representations:
     """Write the vectors of the texts in ``texts``, from any or all layers of the encoder ``model``.
 
-    ``model`` is a folder or a name on the hub. ``texts`` is plain text, one text per line, or has
-    columns (.tsv, .csv, .jsonl, .parquet), compressed or not; other columns are kept as labels. By
-    default a text's vector is that of its first token, which a classifier on top of an encoder
-    reads and which Orgad et al. (2022) probe; in layer 0 it is the same for every text. For a
-    causal model, such as GPT-2 or Llama, it is that of the last token, which alone has read all of
-    the text; with ``template`` it has also read what stands after it. A sentence-transformers
-    ``model`` uses its own pooling, length and prompt, and its other modules after the last layer. A
-    static ``model`` (model2vec, StaticEmbedding) has no layers: a text's vector is the mean of its
-    tokens', as its library computes it. The same command resumes an interrupted one.
+    ``model`` is a folder or a name on the hub: an encoder, a decoder or a static model. ``texts``
+    is plain text, one text per line, or has columns (.tsv, .csv, .jsonl, .parquet), compressed or
+    not; other columns are kept as labels.
 
-    With ``adapter`` the vectors are those of the encoder with a setting of it removed; the file
-    records which. A setting that changes none of the vectors is refused.
+    By default a text's vector is that of its first token, as in Orgad et al. (2022). Of a decoder,
+    such as GPT-2 or Llama, it is that of the last token, which alone has read all of the text. A
+    sentence-transformers ``model`` uses its own pooling, length and prompt. A static ``model``
+    (model2vec, StaticEmbedding) has no layers: a text's vector is the mean of its tokens'.
+
+    With ``adapter`` the vectors are those of the model with a setting of it removed. The same call
+    resumes an interrupted one.
 
     Parameters
     ----------
@@ -97,17 +96,15 @@ def encode(
         the last if ``model``'s own modules give its vectors another length]
     pooling : str, optional
         Tokens whose mean is the vector.  [default: as a sentence-transformers ``model`` says, else
-        first, for a causal model last; word if words are named]
+        first, of a decoder last; word if words are named]
     template : str, optional
-        Text that each text is put into, at its {}, such as "A text about a person: {}"; or chat,
-        for the chat template of ``model``, with the text as the user's message. In the shell \\n is
-        a new line.
+        Text that each text is put into, at its {}, such as "A text about a person: {}", with \\n
+        for a new line in the shell; or chat, for the chat template of ``model``.
     subword : str, optional
-        With words: how a word's tokens give its vector.  [default: mean, for a causal model last]
+        With words: how a word's tokens give its vector.  [default: mean, of a decoder last]
     special_tokens : str, optional
-        Special tokens [CLS], [SEP]: seen by the model, counted in the mean as well, or none; seen
-        or counted also holds for the template.  [default: seen; counted for a sentence-transformers
-        ``model``]
+        Special tokens [CLS], [SEP]: seen by the model, counted in the mean as well, or none.
+        [default: seen; counted for a sentence-transformers ``model``]
     word_column : str, optional
         Column of the word to encode in its text.
     span_columns : two str, optional
@@ -123,14 +120,15 @@ def encode(
     max_length : int, optional
         Maximum number of tokens of a text; longer ones are cut.
     prompt : str, optional
-        Prompt of a sentence-transformers ``model`` before every text: its name there, such as
-        query, or the prompt itself.  [default: that of ``model``, if it has one]
+        Of a sentence-transformers ``model``: prompt before every text, by its name there, such as
+        query, or itself.  [default: that of ``model``, if it has one]
     adapter : path or Adapter, optional
         Adapter that wordbias project wrote for ``model``.
     setting : str, optional
-        Setting of the adapter, such as L11-11101.  [default: the one stored in the adapter]
+        With ``adapter``: its setting to remove, such as L11-11101.  [default: the one stored in the
+        adapter]
     force : bool
-        Use the adapter even if it was fitted on another model.
+        With ``adapter``: use it even if it was fitted on another model.
     random_init : int, optional
         Use random weights of this seed, as a baseline.
     batch_tokens : int
@@ -148,6 +146,17 @@ def encode(
     WordbiasError
         If the model cannot be loaded, a text cannot be used, the adapter is of another model or
         changes no vector, or the output exists already and holds something else.
+
+    Notes
+    -----
+    The first token is what a classifier on top of an encoder reads; in layer 0 it is the same for
+    every text. With ``template`` the last token of a decoder has also read what stands after the
+    text. The other modules of a sentence-transformers model are applied after the last layer. The
+    vectors of a static model are as its library computes them. The file records the setting that
+    was removed. A setting that changes none of the vectors is refused.
+
+    With ``template`` chat the text is the user's message. Special tokens that are seen or counted
+    are also those of the template.
 
     References
     ----------

@@ -136,12 +136,11 @@ def erase(
     also : str, path, sequence or mapping of names to these, optional
         Labels of tasks, which are read before and after as well; nothing keeps them: columns.
     balance : bool
-        Fit on as many rows of each class of ``labels`` within each class of ``also``: what a probe
-        reads of the task stays, and of the label what the task tells.
+        With ``also``: fit on as many rows of each class of ``labels`` within each class of
+        ``also``. What a probe reads of the task stays, and of the label what the task tells.
     cross_fit : int, optional
-        Number of folds of the training rows. Each is mapped by the method fitted on the others, not
-        by the saved one, in ``output``, or in ``cross_fitted_`` of what is returned for rows in
-        memory. It takes one pass; inlp is fitted anew for each fold.
+        Number of folds of the training rows: in ``output`` each is mapped by the method fitted on
+        the others. Rows to train on are then not those that their method was fitted on.
     unit : str, path or sequence, optional
         What rows belong to, such as a person: it is held out, and in a fold, as a whole.
     missing : str
@@ -197,6 +196,10 @@ def erase(
     ``cross_fit`` it is nearer to chance, though not at chance where rows are few. A hash of a row's
     values, or of its group, decides its fold, whatever shard it is in. Rows that no method was
     fitted on, such as held-out ones, are mapped by the saved method.
+
+    The saved method is fitted on all training rows. With ``cross_fit``, rows in memory have those
+    of the folds in ``cross_fitted_`` of what is returned. It takes one pass; inlp is fitted anew
+    for each fold.
 
     References
     ----------

@@ -103,7 +103,7 @@ def fairness(
     shares : path or mapping, optional
         Share of the first group in each class.
     share_column : str, optional
-        Column of the ``shares`` table, if it has several.
+        With ``shares``: column of the table, if it has several.
     distance : str, optional
         Distance for sufficiency.  [default: total-variation; positions as published]
     costs : path, frame or array-like of shape (classes, classes), optional

@@ -53,27 +53,20 @@ def likelihood(
 ) -> Report:
     """Measure which texts ``model`` prefers: stereotypes or their opposites.
 
-    ``data`` are published data sets, recognised by their content. The head of the model decides how
-    their texts are scored, and which of them can be:
-      next sentence   enhanced StereoSet (Dawkins et al. 2024), in which every triple also has a
-                      version with swapped genders: Strength S of stereotypes, Distance D between
-                      the genders, stereotype score SS; StereoSet between sentences (Nadeem et al.
-                      2021): ss, lms, icat
-      masked words    StereoSet within sentences; CrowS-Pairs (Nangia et al. 2020): how often the
-                      more stereotyping sentence is likelier
-      next word       a decoder, such as GPT-2, Llama or SmolLM: CrowS-Pairs, StereoSet within
-                      sentences, WinoBias (Zhao et al. 2018), Winogender (Rudinger et al. 2018), BBQ
-                      (Parrish et al. 2022)
+    ``data`` are published data sets, recognised by their content. The head of ``model`` decides
+    which of them can be scored, and how:
 
-    Of a decoder, ``pairs`` are counterfactual pairs of your own, ``perplexity`` is the cost. Its
-    texts are scored as lm-evaluation-harness does, where it has the task, and as their authors do:
-    by the log-likelihood of a text, and by its mean over the tokens. A text without a context
-    follows the BOS token, or EOS if the tokenizer has no BOS. A context that is too long is cut at
-    its beginning.
+      next sentence  enhanced StereoSet, StereoSet between sentences
+      masked words   StereoSet within sentences, CrowS-Pairs
+      next word      (a decoder, such as GPT-2, Llama or SmolLM) CrowS-Pairs,
+                     StereoSet within sentences, WinoBias, Winogender, BBQ
 
-    With ``adapter`` the same items are measured once more with each setting of it removed. Of a
+    A decoder also takes ``pairs``, counterfactual texts of your own, and ``perplexity``, the cost.
+    Each of its texts has two scores: its log-likelihood, and the mean over its tokens.
+
+    With ``adapter`` the same items are measured once more with each ``setting`` of it removed. Of a
     decoder the answer says what changed and at what cost, and with ``output`` the same call resumes
-    an interrupted measurement.
+    an interrupted one.
 
     Parameters
     ----------
@@ -82,23 +75,22 @@ def likelihood(
     data : path, fetched name, frame, or what was read of one, or several
         A file or folder of one of the data sets; may be repeated.
     pairs : path or sequence of (first, second), optional
-        Pairs of texts for a decoder, a tab between the two, or a TOML file.
+        Of a decoder: pairs of texts, a tab between the two, or a TOML file.
     perplexity : path, optional
-        Text of which the perplexity of a decoder is measured.
+        Of a decoder: text of which the perplexity is measured.
     adapter : path or Adapter, optional
         Adapter that wordbias project wrote; the model is measured with it as well.
     setting : str or sequence of str, optional
-        Setting of the adapter, such as L11-11101 or tokens@3; may be repeated.  [default: the one
-        stored in the adapter]
+        With ``adapter``: its setting to remove, such as L11-11101 or tokens@3; may be repeated.
+        [default: the one stored in the adapter]
     force : bool
-        Use the adapter even if it was fitted on another model.
+        With ``adapter``: use it even if it was fitted on another model.
     as_published : bool
-        Count ties as 0, as the published programs do. Of StereoSet average over terms, and score
-        fillers of blanks as its authors do: of an encoder by the mean probability of the first word
-        without punctuation, tokenised separately; of a decoder with the BOS token before the first
-        token only.
+        Score as the published programs do: ties count 0, and of StereoSet the terms are averaged
+        and blanks scored by the first word (an encoder) or with BOS before the first token only (a
+        decoder).
     top : float
-        Share of the triples of enhanced StereoSet, the most extreme ones, of which S and D are
+        Of enhanced StereoSet: share of the triples, the most extreme ones, of which S and D are
         means.
     rounding : str
         Rounding of that share to a number of triples: nearest, down or up.
@@ -107,10 +99,10 @@ def likelihood(
     next_label : str, optional
         Name of the output of a classifier that means: is next. By default its config says it.
     bos : bool
-        Let texts without a context follow the BOS token of a decoder. If not, their first token is
+        Of a decoder: let texts without a context follow the BOS token. If not, their first token is
         not scored.
     max_length : int, optional
-        Maximum number of tokens that a decoder reads.  [default: what it can; 1,024 for
+        Of a decoder: maximum number of tokens that it reads.  [default: what it can; 1,024 for
         ``perplexity``]
     output : path, optional
         File for the scores of each item (CSV).
@@ -131,6 +123,20 @@ def likelihood(
     WordbiasError
         If a file cannot be used, the model lacks the head that the data need, a text is longer than
         it can read, or the adapter is of another model or changes no score.
+
+    Notes
+    -----
+    In enhanced StereoSet (Dawkins et al. 2024) every triple also has a version with swapped
+    genders. Its scores are the strength S of stereotypes, the distance D between the genders, and
+    the stereotype score SS. Those of StereoSet are ss, lms and icat. That of CrowS-Pairs is how
+    often the more stereotyping sentence is likelier.
+
+    The texts of a decoder are scored as lm-evaluation-harness does, where it has the task, and as
+    their authors do. A text without a context follows the BOS token, or EOS if the tokenizer has no
+    BOS. A context that is too long is cut at its beginning.
+
+    With ``as_published`` a blank is scored, of an encoder, by the mean probability of the first
+    word without punctuation, tokenised separately.
 
     References
     ----------

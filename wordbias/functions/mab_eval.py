@@ -82,40 +82,32 @@ def mab_eval(
 ) -> Report:
     """Measure bias of an NLI model on templates: a person entails he, but not she.
 
-    ``model`` is a file that wordbias nli-train wrote, with its ``embedding``, or a Hugging Face
-    model with three labels (a folder, or a name on the hub); by default the one that comes with
-    wordbias, on the sample. ``predictions`` are those of any other system for the pairs that
-    ``write`` writes. In every pair of a set the right answer is neutral:
-      explicit       A person bought a hat . → A man, woman, …, He, She            15,744 pairs
-      occupations    … → A doctor, nurse, …: 16 + 16 stereotypes                   62,976
-      names          … → 32 + 32 first names                                      125,952
-      parity         The doctor … → The man, The woman                             10,824
-      dev            all occupations → six gendered words, to write only        1,936,512
+    ``model`` is a file of wordbias nli-train, with its ``embedding``, or a Hugging Face model with
+    three labels; by default the small one that comes with wordbias, on the sample. ``predictions``
+    are those of any other system for the pairs that ``write`` writes. In every pair of a ``set``
+    the right answer is neutral:
 
-    Of the first three sets (Dawkins 2021; together all) marked attribute bias is measured: the
-    distance d between the groups' mean answers, and the error E. Of parity (Dawkins et al. 2024,
-    NLI fairness): accuracy, the share predicted neutral; parity, the share of occupations whose
-    answer does not depend on gender; and fairness η, their product. The set dev is that of Dev et
-    al. (2020).
+      explicit     A person bought a hat . → A man, …, He, She      15,744 pairs
+      occupations  … → A doctor, nurse, …: 16 + 16 stereotypes      62,976
+      names        … → 32 + 32 first names                         125,952
+      parity       The doctor … → The man, The woman                10,824
+      dev          all occupations → six gendered words          1,936,512
 
-    With ``groups`` the hypotheses are about two other groups of people, "A Christian man bought a
-    hat .". If it has only names of people, the test set is ``set`` names.
-
-    ``seed_lists`` adds an interval over word lists: the words of each group, the verbs and the
-    objects are drawn again, as many, with replacement, and the sentences of the drawn words are
-    averaged. The sentences are scored once.
+    The first three, together all, have two values: the distance d between the groups' mean answers,
+    and the error E. The set parity has the accuracy, the parity, and their product, the fairness η.
+    The set dev can only be written.
 
     Parameters
     ----------
     model : path, hub name, (model, tokenizer), pipeline or wordbias.nli.files.Model, optional
         The model to measure; by default the one that comes with wordbias.
     embedding : path, fetched name, Embedding, KeyedVectors or (words, vectors), optional
-        The embedding that a model of nli-train reads; by default the sample.
+        With a model of nli-train: the embedding that it reads.  [default: the sample]
     predictions : path, pandas frame or array, optional
-        Evaluate the predictions of any other system.
+        Predictions of any other system for the pairs of the set, in place of ``model``.
     label_order : sequence of str, optional
-        Order of a Hugging Face model's outputs, neutral,entailment,contradiction, if it does not
-        say.
+        With a Hugging Face model: order of its outputs, neutral,entailment,contradiction, if it
+        does not say.
     set : str, optional
         Test set; all means explicit, occupations and names.  [default: explicit]
     write : path, optional
@@ -123,25 +115,26 @@ def mab_eval(
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
     lists : path, fetched name or wordbias.wordlists.Templates, optional
-        Word lists in the layout of Dev et al. (2020).
+        Word lists for the test sets, in the layout of Dev et al. (2020).
     as_published : bool
         Choose "a" or "an" by the first letter only, as the published sets do: a SUV. Take p as the
         share of d* > d, which can be 0.
     by_word : bool
-        Show each word as well.
+        With other sets than parity: show each word as well.
     draws : int
-        Number of partitions of the permutation test over words.
+        With other sets than parity: number of partitions of the permutation test over words.
     seed_lists : int, optional
-        Number of redraws of the test sets' words, for a 95 % interval over them.
+        With other sets than parity: number of redraws of their words, for a 95 % interval over
+        them.
     snli : path, list of (label, premise, hypothesis) or pandas frame, optional
         With the set parity: labelled pairs, to measure accuracy as well.
     adapter : path or Adapter, optional
         With the set parity: adapter that wordbias project wrote; a Hugging Face model is measured
         with it as well.
     setting : str, or several
-        Setting of the adapter, such as L11-11101; may be repeated.
+        With ``adapter``: its setting to remove, such as L11-11101; may be repeated.
     force : bool
-        Use the adapter even if it was fitted on another model.
+        With ``adapter``: use it even if it was fitted on another model.
     parity : str
         Parity in η: labels must agree in the mean over templates (mean), or in every template
         (strict).
@@ -172,6 +165,17 @@ def mab_eval(
 
     Notes
     -----
+    The first three sets are those of Dawkins (2021), which measure marked attribute bias. The set
+    parity is the NLI fairness of Dawkins et al. (2024): accuracy is the share predicted neutral,
+    parity the share of occupations whose answer does not depend on gender. The set dev is that of
+    Dev et al. (2020).
+
+    With ``groups`` the hypotheses are about two other groups of people, "A Christian man bought a
+    hat .".
+
+    ``seed_lists`` draws the words of each group, the verbs and the objects again, as many, with
+    replacement, and averages the sentences of the drawn words. The sentences are scored once.
+
     Predictions in a frame have the columns of a file: premise, hypothesis, and one each that begins
     with neutral, entail and contradict. An array of shape ``(n, 3)`` has (N, E, C) of the pairs in
     the order in which ``write`` writes them, one set after the other. A file that is written has

@@ -94,108 +94,75 @@ def mab_study(
 ) -> Report:
     """Repeat the study of Dawkins (2021) on ``embeddings``, of which the first is the original.
 
-    For each embedding and seed an NLI model is trained and its marked attribute bias measured
-    (Tables 1, 2, 4); each embedding's classic measures are taken (Table 6), with ``benchmarks`` its
-    quality too (Table 3); and E of the gendered nouns is correlated with every measure (Table 5). A
-    measure with a sign, such as MIDB, is taken by its distance from the neutral value.
+    For each embedding and seed an NLI model is trained, and its marked attribute bias measured (see
+    mab-eval): the error E and the distance d. The classic measures of each embedding are taken (see
+    measure), with ``benchmarks`` its quality too. E of the gendered nouns is correlated with every
+    measure.
 
-    E and d of each embedding are compared with those of the first, seed by seed: models of one
-    seed begin with the same weights and read the pairs in the same order. The mean difference has
-    a 95 % interval (Student's t) and a p (exact sign-flip test, corrected by Holm's method for all
-    embeddings and sets). Beside them is the smallest effect that the data exclude: a difference at
-    least as large, up or down, is rejected by two one-sided t tests at .05. If the seeds are too
-    few to find the paper's effect, 26 % of E, after Holm's correction, the report begins with that,
-    and how many it takes.
+    E and d of each embedding are compared with those of the first, seed by seed: the mean
+    difference, its 95 % interval and p, and the smallest effect that the data exclude. If the seeds
+    are too few, the report begins with how many it takes.
 
-    ``outcome`` names the words, such as nouns, whose E you fixed as the outcome before any model
-    was trained. Holm's method then corrects its tests for the number of arms only, and all others
-    for each other; the first table has what the outcome shows of each arm: lower, higher, or not
-    shown, with the share of the first embedding's E that the data exclude. With ``null`` an arm is
-    lower only if it is so beside the random removals too. Where p cannot reach .05, the seeds are
-    too few to tell. Chosen after a look at the results an outcome makes chance look like a finding.
+    An arm is what is compared with the first embedding: another embedding, files with one for each
+    seed, such as "glove{seed}.txt" (quoted), or what ``null``, ``seed_lists`` and
+    ``permute_weights`` add.
 
-    A name with ``{seed}`` stands for a file of each seed, with vectors that were trained anew:
-    "glove{seed}.txt" (quoted, as shells differ) is glove0.txt for the model of seed 0. These files
-    are one arm. It has the name of the files without the placeholder, and without what joins it
-    (dots, hyphens, underscores, "seed" behind one of these): glove. In Python it can also be a
-    mapping: {"glove": {0: embedding, 1: embedding}}. Differences then vary over the training of
-    vectors and of models together. Each file is measured beside the first embedding of its seed;
-    the arm's measure is the mean over its files, and ``null``, ``seed_lists`` and
-    ``permute_weights`` start from the first embedding of the seed. A file whose name really has the
-    braces is one file.
-
-    ``null`` adds one arm to ask whether it matters which directions a method removes: the weights
-    of MISP on the first embedding, along random directions, as many draws as asked. They move words
-    less than MISP (the null *weights* of wordbias misp, not *as far*). The model of
-    seed s is trained on draw s modulo their number, so that the arm costs what any other does, and
-    its differences vary over draws and seeds together. Each other embedding is also compared with
-    this arm, seed by seed. Take as many draws as seeds: models that share a draw are not
-    independent, and the intervals would be too narrow.
-
-    ``seed_lists`` adds one arm in the same way, to ask how far E and d depend on the names that
-    MISP was fitted to: these are drawn again, as many, with replacement, and the model of seed s is
-    trained on MISP of redraw s modulo the number of redraws. The differences of this arm to the
-    first embedding vary over seeds and word lists together. Each other embedding is compared with
-    it too; give MISP of all names as one of them.
-
-    With ``groups`` measures and test sets are about its two groups. Results are stored in the
-    folder, those of a model as soon as it is trained: the same call resumes an interrupted one, on
-    another machine too if the files ``*.rows.json`` and ``*.measures.json`` are copied. A call with
-    more embeddings computes only what is new.
+    The same call resumes an interrupted one. A call with more embeddings computes only what is new.
 
     Parameters
     ----------
     embeddings : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several
         The embeddings to compare, all of one dimension; names with {seed} are files of each seed.
     train : path, list of (label, premise, hypothesis) or pandas frame
-        Training pairs: jsonl or tab-separated.
+        NLI pairs to train on, such as snli-train (wordbias fetch): jsonl, or tab-separated label,
+        premise, hypothesis.
     dev : path, list of (label, premise, hypothesis) or pandas frame
-        Dev pairs, on which the best epoch is chosen.
+        NLI pairs on which the best epoch is chosen.
     test : path, list of (label, premise, hypothesis) or pandas frame, optional
-        Test pairs, for the best epoch.
+        NLI pairs on which the best epoch is tested.
     output : path
-        Folder of models, rows and study.json.
+        Folder of models, rows and study.json, from which the same call resumes.
     plot : path, optional
         Draw each arm's differences to the first, a point a seed: .png, .pdf or .svg.
     seed : int or sequence of int
-        Random seeds; one model is trained for each.
+        Random seeds; of each embedding one model is trained for each.
     recipe : str
-        Recipe of settings; other options overrule it.
+        Recipe of the training, as in nli-train; other options overrule it.
     epochs : int, optional
         Maximum number of epochs.  [default: the recipe's]
     average_epochs : int, optional
-        Take E, d and all values of a model as means over its last epochs, whose models are kept
-        beside it.  [default: the values of the best epoch on dev]
+        Take E, d and all values of a model as means over its last epochs, and keep their models.
+        [default: the values of the best epoch on dev]
     permute_weights : bool
-        Add MISP of the first embedding with the 23 wrong weightings of appendix C.
+        Add 23 arms: MISP of the first embedding with its weights in every wrong order (appendix C).
     null : int, optional
-        Number of random removals with the weights of MISP, which are one arm; at most one a seed.
+        Add an arm: the weights of MISP along random directions, in so many draws; at most one a
+        seed.
     seed_lists : int, optional
-        Number of redraws of the attribute's names that MISP is fitted to, which are one arm; at
-        most one a seed.
+        Add an arm: MISP fitted to redrawn names, in so many redraws; at most one a seed.
     only : sequence of str, optional
         Families of measures, some of {measures}.  [default: all but {others}]
     centre : bool
         Centre the differences, as the paper's one-sided PCA does; this removes their mean.
     as_published : bool
-        Use the settings of the paper: for the measures as in wordbias measure, for MISP in
-        ``permute_weights``, ``null`` and ``seed_lists``, signed values in the correlations, and
-        "a" or "an" in the test sets by the first letter only: a SUV.
+        Use the settings of the paper: those of wordbias measure and of MISP, signed values in the
+        correlations, and "a" or "an" by the first letter only: a SUV.
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
     set : str, optional
-        Test set of marked attribute bias.  [default: all]
+        Test set of marked attribute bias, see mab-eval.  [default: all]
     lists : path or wordbias.wordlists.Templates, optional
         Word lists of the test sets in the layout of Dev et al. (2020).
     outcome : str, optional
-        Words whose E was fixed as the outcome beforehand: nouns, pronouns, occupations or names.
+        Words whose E you chose as the outcome before any training: nouns, pronouns, occupations or
+        names. Its tests are corrected for the number of arms only.
     raw : bool
         Leave the vectors that models read as they are, not scaled to length one.
     trust_rows : bool
-        Take the rows of models in the folder also if these read vectors with other values, as
-        another kind of processor computes them; all else must agree.
+        Take stored rows of models also if the vectors have other last digits, as another kind of
+        processor computes them; all else must agree.
     sembias : path or fetched name, optional
-        The SemBias test set, which wordbias may not distribute.
+        The SemBias test set (wordbias fetch sembias); without it SemBias has no value.
     benchmarks : path, fetched name, or several
         Folder or file of test sets for the vectors' quality.
 
@@ -216,6 +183,54 @@ def mab_study(
     WordbiasError
         If torch is missing, a file or a setting cannot be used, no marked set can be scored with
         any embedding, or the folder holds models or measures made with other settings.
+
+    Notes
+    -----
+    The tables are those of the paper: 1, 2 and 4 are marked attribute bias, 3 quality, 5 the
+    correlations, 6 the measures. In the correlations a measure with a sign, such as MIDB, is taken
+    by its distance from the neutral value.
+
+    Models of one seed begin with the same weights and read the pairs in the same order. Intervals
+    of mean differences are Student's t. p is an exact sign-flip test, corrected by Holm's method
+    for all embeddings and sets. An effect is excluded if a difference at least as large, up or
+    down, is rejected by two one-sided t tests at .05. The seeds are too few if they cannot find the
+    paper's effect, 26 % of E, after Holm's correction.
+
+    With ``outcome`` Holm's method corrects the tests of the outcome for the number of arms only,
+    and all others for each other. The first table then has what the outcome shows of each arm:
+    lower, higher, or not shown, with the share of the first embedding's E that the data exclude.
+    With ``null`` an arm is lower only if it is so beside the random removals too. Where p cannot
+    reach .05, the seeds are too few to tell. Chosen after a look at the results an outcome makes
+    chance look like a finding.
+
+    A name with {seed} stands for vectors that were trained anew for each seed: "glove{seed}.txt" is
+    glove0.txt for the model of seed 0. It has to be quoted, as shells differ. The arm has the name
+    of the files without the placeholder, and without what joins it (dots, hyphens, underscores,
+    "seed" behind one of these): glove. It can also be a mapping: {"glove": {0: embedding, 1:
+    embedding}}. Differences then vary over the training of vectors and of models together. Each
+    file is measured beside the first embedding of its seed; the arm's measure is the mean over its
+    files. ``null``, ``seed_lists`` and ``permute_weights`` start from the first embedding of the
+    seed. A file whose name really has the braces is one file.
+
+    ``null`` asks whether it matters which directions a method removes. Its arm has the weights of
+    MISP on the first embedding, along random directions. They move words less than MISP: it is the
+    null *weights* of wordbias misp, not *as far*. The model of seed s is trained on draw s modulo
+    their number, so that the arm costs what any other does, and its differences vary over draws and
+    seeds together. Each other embedding is also compared with this arm, seed by seed. Take as many
+    draws as seeds: models that share a draw are not independent, and the intervals would be too
+    narrow.
+
+    ``seed_lists`` asks how far E and d depend on the names that MISP was fitted to. These are drawn
+    again, as many, with replacement, and the model of seed s is trained on MISP of redraw s modulo
+    the number of redraws. The differences of this arm to the first embedding vary over seeds and
+    word lists together. Each other embedding is compared with it too; give MISP of all names as one
+    of them.
+
+    The rows of a model are stored in the folder as soon as it is trained. A call on another machine
+    resumes too if the files ``*.rows.json`` and ``*.measures.json`` are copied.
+
+    With ``as_published`` the settings of MISP are those of ``permute_weights``, ``null`` and
+    ``seed_lists``.
 
     References
     ----------

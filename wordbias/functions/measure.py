@@ -58,21 +58,19 @@ def measure(
 ) -> Report:
     """Measure the bias of ``embeddings``: the row of Dawkins (2021), Table 6, with 95 % intervals.
 
-    MIDB, direct bias, clustering, recoverability, SemBias and GIPE, averaged over the frequent
-    neutral words that all embeddings have. A debiased embedding is compared with its ``original``,
-    which gives the labels of clustering and recoverability and the proximities of GIPE. GIPE takes
-    longest, as it searches neighbours in the whole vocabulary: about a minute for 400,000 words.
-    Use ``only`` to leave it out.
+    The measures are MIDB, direct bias, clustering, recoverability, SemBias and GIPE, averaged over
+    the frequent neutral words that all embeddings have. Without ``embeddings`` the sample that
+    comes with wordbias is measured. GIPE takes longest, about a minute for 400,000 words: ``only``
+    leaves it out.
+
+    A debiased embedding is compared with its ``original``, which gives the labels of clustering and
+    recoverability and the proximities of GIPE.
 
     Values of gender by the default settings are placed among those of embeddings that people know,
-    such as GloVe 6B and GoogleNews: a column says above how many of them a value lies.
+    such as GloVe 6B: a column says above how many of them a value lies.
 
-    ``seed_lists`` adds an interval over word lists: the names and pairs of the attribute are drawn
-    again, as many, with replacement, and the axis is one of the pairs. All embeddings get the same
-    redraws, and the difference of each to the first has an interval too. The neutral words stay,
-    so that the two intervals are about different things. That of WEAT is over its lists already.
-    With an ``original``, only MIDB, direct bias and SAME have it. Clustering takes seconds a
-    redraw.
+    ``seed_lists`` adds an interval over redrawn lists of names and pairs. The other interval is
+    over the neutral words.
 
     Parameters
     ----------
@@ -86,7 +84,7 @@ def measure(
         Direction of clustering, recoverability, SemBias and GIPE: she-he (or axis: the attribute's
         first pair), pca, names, means or FILE.
     sembias : path or fetched name, optional
-        The SemBias test set, which wordbias may not distribute.
+        The SemBias test set (wordbias fetch sembias); without it SemBias has no value.
     words : sequence of str, optional
         Single words to measure: nurse,doctor.
     extremes : int, optional
@@ -110,10 +108,11 @@ def measure(
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
     vocab : path or sequence of str, optional
-        Words to average over, one per line; or published: the frequent words in none of the
-        published lists of gendered words (wordbias fetch bolukbasi-lists gn-glove-lists).
+        Neutral words to average over, one per line; or published: the frequent words in none of the
+        published lists (wordbias fetch bolukbasi-lists gn-glove-lists).  [default: the frequent
+        words not about the groups]
     strict_vocab : bool
-        Use the stricter word filter of Gonen and Goldberg.
+        Average over lower-case words of fewer than 20 letters only, as Gonen and Goldberg do.
     seed : int
         Seed of everything random.
 
@@ -129,6 +128,15 @@ def measure(
     WordbiasError
         If a file cannot be used, a word list finds too few words, an argument would do nothing, or
         without ``only`` no measure has a value, as with vectors of another language.
+
+    Notes
+    -----
+    GIPE searches neighbours in the whole vocabulary.
+
+    ``seed_lists`` draws the names and pairs of the attribute again, as many, with replacement; the
+    axis is one of the pairs. All embeddings get the same redraws, and the difference of each to the
+    first has an interval too. The interval of WEAT is over its lists already. With an ``original``,
+    only MIDB, direct bias and SAME have an interval over lists. Clustering takes seconds a redraw.
 
     Examples
     --------

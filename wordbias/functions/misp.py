@@ -53,25 +53,17 @@ def misp(
     """Measure the bias of ``embedding``, gender by default, remove it with MISP, write the result.
 
     MISP (Dawkins 2021) attenuates each component of the groups' subspace by the share of variance
-    that it explains, so that the means of the groups come nearer: by a fifth on GloVe. Without
+    that it explains. The means of the groups come nearer: by a fifth on GloVe. Without
     ``embedding`` the sample that comes with wordbias is used.
 
-    The default does not centre the differences, and so contains the difference of the means. It is
-    not the paper's variant, whose results say nothing of it: as we read the paper, which does not
-    say, it centres. ``as_published`` is that variant.
+    The default does not centre the differences, and so contains the difference of the means. The
+    paper's results are about the variant that centres, ``as_published``.
 
-    A value may also fall because anything was removed. With ``null`` a table has the change of each
-    value, those of random removals, and p: of all these removals, MISP among them, the share that
-    changes the value at least as much as MISP does. Random removals with MISP's weights move words
-    less than MISP, as a random direction has less of them. So there are also removals that move
-    words as far, at length one, along uniform directions and along those drawn by the covariance of
-    the words.
+    A value may also fall because anything was removed. ``null`` adds the changes by random
+    removals, and p: of all these removals, MISP among them, the share that changes the value at
+    least as much.
 
-    ``seed_lists`` says how far the values depend on which names and pairs were listed: these are
-    drawn again, as many, with replacement, and the axis is one of the pairs. MISP is fitted to each
-    redraw, and bias measured along it before and after, so that the intervals are those of the
-    whole call. MIDB is also measured along the names that a redraw leaves out, to which nothing was
-    fitted: does MISP remove what other names of this kind share?
+    ``seed_lists`` says how far the values depend on which names and pairs were listed.
 
     Parameters
     ----------
@@ -79,6 +71,7 @@ def misp(
         The embedding to debias; by default the sample that comes with wordbias.
     output : path, optional
         File for the debiased vectors, in the format of its suffix, else that of ``embedding``.
+        [default: nothing is written]
     dims : int
         Number of components of the subspace.
     centre : bool
@@ -103,10 +96,11 @@ def misp(
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
     vocab : path or sequence of str, optional
-        Words to average over, one per line; or published: the frequent words in none of the
-        published lists of gendered words (wordbias fetch bolukbasi-lists gn-glove-lists).
+        Neutral words to average over, one per line; or published: the frequent words in none of the
+        published lists (wordbias fetch bolukbasi-lists gn-glove-lists).  [default: the frequent
+        words not about the groups]
     strict_vocab : bool
-        Use the stricter word filter of Gonen and Goldberg.
+        Average over lower-case words of fewer than 20 letters only, as Gonen and Goldberg do.
     seed : int
         Seed of everything random.
 
@@ -121,6 +115,19 @@ def misp(
     ------
     WordbiasError
         If the file cannot be used, or too few words of a group are found.
+
+    Notes
+    -----
+    The paper does not say whether it centres the differences. As we read it, it does.
+
+    ``null`` draws three kinds of removals. Those with MISP's weights move words less than MISP, as
+    a random direction has less of them. So there are also removals that move words as far, at
+    length one: along uniform directions, and along directions drawn by the covariance of the words.
+
+    ``seed_lists`` draws the names and pairs again, as many, with replacement; the axis is one of
+    the pairs. MISP is fitted to each redraw, and bias measured along it before and after, so that
+    the intervals are those of the whole call. MIDB is also measured along the names that a redraw
+    leaves out, to which nothing was fitted: does MISP remove what other names of this kind share?
 
     Examples
     --------

@@ -69,11 +69,12 @@ def nli_train(
     embeddings : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several
         The embeddings that the models read; by default the sample that comes with wordbias.
     train : path, list of (label, premise, hypothesis) or pandas frame
-        Training pairs: jsonl or tab-separated.
+        NLI pairs to train on, such as snli-train (wordbias fetch): jsonl, or tab-separated label,
+        premise, hypothesis.
     dev : path, list of (label, premise, hypothesis) or pandas frame
-        Dev pairs, on which the best epoch is chosen.
+        NLI pairs on which the best epoch is chosen.
     test : path, list of (label, premise, hypothesis) or pandas frame, optional
-        Test pairs, for the best epoch.
+        NLI pairs on which the best epoch is tested.
     output : path
         File for the model; for several a folder, with files NAME.seedS.safetensors.
     seed : int or sequence of int

@@ -85,34 +85,33 @@ def probe(
 ) -> Report:
     """Measure how easily a label, such as gender, is read off ``vectors``: compression.
 
-    ``vectors`` are files of encode, arrays (.npy, .npz, safetensors) or tables (.parquet, .arrow,
-    .feather, .csv, .tsv) with ``labels``, which a column of the same file may hold, or embeddings
-    in any format, whose first names are probed for gender unless ``labels`` names a file of words
-    and labels, with a tab between them. Several files are compared, such as those of an encoder and
-    of the same one with random weights. Without ``vectors`` the sample that comes with wordbias is
-    probed, and random vectors.
+    Compression is the length of the labels without a probe, divided by that with one (MDL). It is
+    about 1 if nothing can be read, and the higher the easier it is.
 
-    With ``texts``, ``vectors`` is a model, a folder or a name on the hub, whose vectors of the
-    texts are probed. With ``adapter`` they are probed without it and with a setting of it removed:
-    the answer says whether the label is still readable, and which layers are unchanged. In the last
-    layer that changes, the best of several tuned probes decides: it is trained and tested on the
-    texts given, which the adapter must not have been fitted to.
+    ``vectors`` are files of encode, arrays (.npy, .npz, safetensors) or tables (.parquet, .arrow,
+    .feather, .csv, .tsv) with ``labels``; or word vectors, whose first names are probed for gender
+    unless ``labels`` is a file of words and labels, a tab between them. Several are compared.
+    Without ``vectors`` the sample that comes with wordbias is probed, and random vectors.
+
+    With ``texts``, ``vectors`` is a model, a folder or a name on the hub, which encodes them. With
+    ``adapter`` a second time, with a ``setting`` of it removed: is the label still readable? Give
+    texts that the adapter was not fitted to.
 
     Parameters
     ----------
     vectors : Representations, array (n, d) or (L, n, d), embedding, path, several, or a model
         The vectors to probe, several also by name.
     labels : str, path, sequence or, for words, mapping, optional
-        Labels: a file with one per line, or a column.
+        Labels: a column of the vectors' file or of ``texts``, or a file with one per line.
     names : bool
-        Probe first names for gender, the default for words.
+        Probe first names for gender, the default for word vectors.
     mdl : bool
-        Measure MDL by an online code, or only accuracy.  [default: mdl]
+        Measure MDL by an online code, the compression, or only accuracy.  [default: mdl]
     probe : str
         Kind of probe.
     fractions : str or sequence of float, optional
-        Ends of the blocks of ``mdl``: published, voita, or percentages 2,10,100.  [default:
-        published]
+        With ``mdl``: ends of the blocks in which labels are sent, published, voita or percentages
+        such as 2,10,100.  [default: published]
     seed : int or sequence of int
         Random seeds; each gives another order and other initial weights.
     layers : int, sequence of int or str, optional
@@ -120,7 +119,7 @@ def probe(
     array : str, optional
         Name of the array, or of the vectors' column, if a file holds several.
     texts : path, sequence of str, mapping or frame of columns, optional
-        Texts to encode with a model; ``labels`` may be a column of them.
+        Texts to encode with the model; a table, or one per line.
     where : mapping of str to str or sequence of str, optional
         With ``texts``: use only rows with this value; may be repeated.
     limit : int, optional
@@ -133,21 +132,23 @@ def probe(
     adapter : path or Adapter, optional
         With ``texts``: adapter that wordbias project wrote for the model.
     setting : str or sequence of str, optional
-        Setting of the adapter, such as L11-11101; may be repeated.
+        With ``adapter``: its setting to remove, such as L11-11101; may be repeated.
     force : bool
-        Use the adapter even if it was fitted on another model.
+        With ``adapter``: use it even if it was fitted on another model.
     unit : str, path or sequence, optional
-        Groups of examples, which blocks do not split.
+        With ``mdl``: what examples belong to, such as a person or a profession; blocks do not split
+        it.
     types : str, path or sequence, optional
-        Types of examples; in the control task each type gets one random label.
+        With ``control``: types of examples, such as words; each type gets one random label.
     control : bool
         Probe random labels too, as a control.  [default: yes]
     random : bool, optional
-        Probe random vectors too.  [default: only without arguments]
+        Probe random vectors of the same shape too.  [default: only without arguments]
     dev : str or sequence of bool, optional
-        External dev set, as published; not part of the code.
+        With ``mdl``: examples on which the best epoch is chosen, and which are not sent, as
+        published.  [default: the last tenth of those sent]
     split : str, path or sequence, optional
-        Split into train, dev and test, for accuracy without MDL.
+        With --accuracy: column of train, dev and test.
     epochs : int
         Maximum number of epochs.
     batch_size : int
@@ -156,13 +157,11 @@ def probe(
         Learning rate.
     scale : bool
         Centre the vectors of each layer and divide them by one number, so that their mean square is
-        1 and the learning rate suits all layers and models; after an adapter by the numbers before
-        it. Without it, or with ``--as-published``, compression depends on the length of vectors.
+        1. Without it compression depends on the length of vectors.
     as_published : bool
-        Use the last weights, not the best, and vectors as they are, as the released code does. Both
-        compressions are always printed.
+        Use the last weights, not the best, and vectors as they are, as the released code does.
     plot : path, optional
-        Draw the code length over the data: .png, .pdf or .svg.
+        With ``mdl``: draw the code length over the data: .png, .pdf or .svg.
 
     Returns
     -------
@@ -176,6 +175,17 @@ def probe(
         If vectors and labels do not fit, there are fewer than two classes, fewer examples than the
         blocks need, an adapter is of another model or changes no vector, or an argument would do
         nothing.
+
+    Notes
+    -----
+    The neutral value of compression depends on the shares of the classes; the report says it. With
+    ``adapter`` the answer also says which layers are unchanged. In the last layer that changes, the
+    best of several tuned probes decides, which is trained and tested on the texts given.
+
+    The compression as published, which adds nats to bits, is always printed too. Scaling lets one
+    learning rate suit all layers and models; after an adapter the numbers are those before it.
+    ``fractions`` voita are the blocks of Voita and Titov (2020), published those of Orgad et al.
+    (2022).
 
     References
     ----------

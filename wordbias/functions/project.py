@@ -124,21 +124,18 @@ def project(
 ) -> Adapter:
     """Fit what removes gender, or another label, inside an encoder or a decoder: an adapter.
 
-    ``model`` is a folder or a name on the hub: BERT, RoBERTa, XLM-RoBERTa (also XL), CamemBERT,
-    ELECTRA, DistilBERT, DeBERTa-v2 and v3, MPNet, ALBERT, ModernBERT, NomicBERT or GTE, with its
-    head if it has one; or the decoders GPT-2, GPT-NeoX, Llama, Mistral, Qwen, Gemma and Phi.
-    Sentences in a female and a male version are encoded once; the components of their differences
-    become an adapter, a small file that other commands take with ``--adapter`` and ``setting``. Fit
-    one for each model: adapters do not transfer. The sites are by default those of Dawkins et al.
-    (2024), of a decoder all layers.
+    ``model`` is a folder or a name on the hub, such as BERT, RoBERTa, MPNet or ModernBERT, or a
+    decoder such as GPT-2, Llama or Qwen. An adapter is a small file, which other commands take with
+    --adapter and ``setting``. Fit one for each model: adapters do not transfer.
 
-    With ``texts`` and ``labels`` the removal of a ``methods`` is fitted to the tokens of labelled
-    texts at each site: LEACE by default, and at all layers. Each is fitted on what those before it
-    left (concept scrubbing, Belrose et al. 2023), because a later layer may compute the label anew
-    from what an earlier removal leaves. ``methods`` does the same with the two sides of ``pairs``;
-    in a decoder that is the default. The first token of what most decoders read has a vector about
-    a hundred times as long as others, on which attention rests: removals that do not take account
-    of its length, all but LEACE, can make a decoder useless. So measure its perplexity, with
+    By default ``model`` reads sentences in a female and a male version. The main components of
+    their differences are removed: of an encoder at the sites of Dawkins et al. (2024), of a decoder
+    by LEACE at all layers.
+
+    With ``texts`` and ``labels`` a removal, by default LEACE, is fitted to the tokens of labelled
+    texts at all layers, each on what those before it left.
+
+    In a decoder all methods but LEACE can make the model useless: measure its perplexity, with
     wordbias likelihood.
 
     Parameters
@@ -148,7 +145,7 @@ def project(
     output : path, optional
         File for the adapter.
     pairs : path or sequence of (str, str), optional
-        Pairs of sentences to fit on: TOML, or tab-separated lines.
+        Pairs of sentences to fit on: TOML, or tab-separated lines.  [default: the built-in ones]
     texts : path, sequence of str, mapping or frame of columns, optional
         Texts to fit on instead, with ``labels``; read as wordbias probe reads them.
     labels : str, path or sequence, optional
@@ -158,23 +155,20 @@ def project(
     where : mapping of str to str or sequence of str, optional
         With ``texts``: use only rows with this value; may be repeated.
     methods : str, or method such as MHD(dims=2), optional
-        Method fitted to ``texts`` or ``pairs``: leace, hard, mhd, misp; or components, the first
-        ones of the differences of pairs. The number of components follows the name: mhd:dims=2, by
-        default 2, of mhd and misp 4 of two classes.  [default: leace with texts and for a decoder,
-        else components]
+        Method that is fitted: leace, hard, mhd or misp, with its number of components, such as
+        mhd:dims=2; or components, the main ones of the differences of pairs.  [default: leace with
+        texts and for a decoder, else components]
     sites : str or sequence of str, optional
         Sites, such as cls@-1,tokens@3..10,embedding.  [default: tokens@all; of the components of
         an encoder the four published ones, and embedding]
     tokens : str, optional
-        Tokens to fit on: all, each a vector of its own, the last of a text, the mean, or of pairs
-        those that differ (word); of components the mean of aligned ones, word, cls, or last.
-        [default: all; of components mean]
+        Tokens to fit on: all, each by itself; or one vector of a text: its mean, its last or its
+        first (cls); or those that differ in a pair (word).  [default: all; of components mean]
     simultaneous : bool
         With ``methods`` or ``texts``: fit all sites on the unmodified model, and not each on what
-        those before it left. Each is then right by itself; together they may remove too little or
-        too much.
+        those before it left. Together they may then remove too little or too much.
     one_sided : bool
-        Centre the differences; this loses the mean gender shift.
+        Centre the differences of the pairs; this loses the mean gender shift.
     unit_length : bool
         Fit on vectors of length one, as SENT-Debias does.
     sent_debias : path or iterable of str, optional
@@ -193,12 +187,11 @@ def project(
     export : path, optional
         Folder for the model with the setting folded into its weights, or removed by a module.
     null : int, optional
-        Write as many null adapters beside ``output``: ADAPTER.null, with random directions of the
-        same weights, which change vectors less. Measures change with them as by any such removal.
+        Number of null adapters to write beside ``output``, such as nli.null1.adapter: random
+        directions with the same weights, which change vectors less.
     seed_lists : int, optional
-        Write as many adapters beside ``output``: ADAPTER.lists, whose components are fitted to the
-        pairs drawn again, as many, with replacement. Measures differ with them as far as they
-        depend on which pairs were listed.
+        Number of adapters to write beside ``output``, such as nli.lists1.adapter: components fitted
+        to redrawn pairs of sentences.
     batch_size : int
         Batch size, in sentences.
     seed : int
@@ -217,6 +210,27 @@ def project(
     WordbiasError
         If the model cannot be loaded or lacks a site, too few pairs can be used, the labels are of
         one class, or nothing of the setting can be folded into weights.
+
+    Notes
+    -----
+    Models can be BERT, RoBERTa, XLM-RoBERTa (also XL), CamemBERT, ELECTRA, DistilBERT, DeBERTa-v2
+    and v3, MPNet, ALBERT, ModernBERT, NomicBERT or GTE, with their head if they have one; or the
+    decoders GPT-2, GPT-NeoX, Llama, Mistral, Qwen, Gemma and Phi.
+
+    With ``texts``, or ``methods`` and ``pairs``, each removal is fitted on what those before it
+    left (concept scrubbing, Belrose et al. 2023), because a later layer may compute the label anew
+    from what an earlier removal leaves. In a decoder that is the default.
+
+    The first token of what most decoders read has a vector about a hundred times as long as others,
+    on which attention rests. Of the removals only LEACE takes account of its length.
+
+    The number of components is by default 2, of mhd and misp 4 of two classes. With ``tokens``
+    mean, components are those of the mean of aligned tokens. Sites that are fitted simultaneously
+    are each right by themselves.
+
+    Measures change with the adapters of ``null`` as by any removal with these weights. With those
+    of ``seed_lists``, whose pairs are drawn again, as many, with replacement, measures differ as
+    far as they depend on which pairs were listed.
 
     References
     ----------

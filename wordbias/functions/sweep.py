@@ -104,42 +104,44 @@ def sweep(
 ) -> Report:
     """Measure bias and fairness under all 74 projections of Dawkins et al. (2024), their Table 7.
 
-    ``model`` predicts whether a sentence is next (see likelihood), the model of ``nli`` whether one
-    follows from another (see mab-eval); both are folders, or names on the hub. Subspaces are
-    fitted on each unmodified model, as wordbias project does. All settings together take little
-    more time than one pass of each model over its data: layers below the lowest intervention are
-    run once, the last one only for its first token. With ``output``, the same call resumes an
-    interrupted one.
+    ``model`` predicts whether a sentence is next: on ``stereoset`` it has a strength S of
+    stereotypes and a distance D between the genders (see likelihood). The model of ``nli`` predicts
+    whether a sentence follows from another: on occupations it has a fairness η (see mab-eval), on
+    ``snli`` an accuracy. All four are needed, or ``table``.
 
-    The best settings of each level are compared with the base on the same triples and occupations;
-    with ``null`` also with removals of the same weights in random directions; with ``model_seeds``
-    over several heads. With ``seed_lists`` the changes of S, D and η have an interval over the
-    pairs of sentences that settings are fitted to, beside that over items.
+    A projection removes a subspace that is fitted to pairs of sentences, as wordbias project does.
+    All 74 take little more time than one pass of each model. With ``output`` the same call resumes
+    an interrupted one.
+
+    The best settings of each level (SENT, L12, L11, attn) are compared with the unmodified models
+    on the same items; with ``null`` also with random removals, with ``model_seeds`` over several
+    heads, with ``seed_lists`` over redrawn pairs.
 
     Parameters
     ----------
     model : path, name on the hub, or (model, tokenizer), optional
         The next-sentence model. With ``model_seeds`` it may be a list of models.
     stereoset : path, fetched name, or frame, optional
-        Enhanced StereoSet (CSV).
+        Enhanced StereoSet (CSV, or gsss-dev of wordbias fetch), on which ``model`` is measured.
     nli : path, name on the hub, or (model, tokenizer), optional
-        An NLI model of the same kind. With ``model_seeds`` it may be a list of models.
+        An NLI model of the same kind, such as BERT. With ``model_seeds`` it may be a list of
+        models.
     snli : path, fetched name, frame or sequence of (label, premise, hypothesis), optional
-        Labelled pairs: jsonl or TSV.
+        Labelled pairs, jsonl or TSV, on which the accuracy of ``nli`` is measured.
     table : path, optional
-        Table of all settings to summarise.
+        Table of all settings that an earlier call wrote, to summarise again; no model is run.
     pairs : path or sequence of (str, str), optional
-        Pairs of sentences to fit on: TOML, or tab-separated lines.
+        Pairs of sentences to fit on: TOML, or tab-separated lines.  [default: the built-in ones]
     tokens : str
         At the sites tokens and attention: mean of all aligned tokens, of those that differ (word),
         the first (cls) or the last.
     one_sided : bool
-        Centre the differences; this loses the mean gender shift.
+        Centre the differences of the pairs; this loses the mean gender shift.
     unit_length : bool
         Fit on vectors of length one, as SENT-Debias does.
     sequential_fit : bool
         Fit each subspace of a setting with its removals at earlier sites on: 45 passes over the
-        pairs instead of one. Published are subspaces that are all fitted on the unmodified model.
+        pairs instead of one.
     sent_debias : path or sequence of str, optional
         Text to fit the SENT-Debias baseline on.
     limit : int
@@ -151,36 +153,36 @@ def sweep(
     label_order : sequence of str, optional
         Order of the NLI model's outputs, neutral,entailment,contradiction, if it does not say.
     top : float
-        Share of the triples, the most extreme ones, of which S and D are means.
+        Share of the triples of ``stereoset``, the most extreme ones, of which S and D are means.
     rounding : str
         Rounding of that share to a number of triples: nearest, down or up.
     repair : bool
-        Measure repaired swaps as well as the published ones.
+        Measure also with the repaired swaps of enhanced StereoSet, beside the published ones.
     parity : str
         Parity in η: labels must agree in the mean over templates (mean), or in every template
         (strict).
     drop : float
-        Largest loss of SNLI accuracy of a viable model.
+        Largest loss of SNLI accuracy with which a setting can be the best.
     relative : bool
         Take ``drop`` as a share of the accuracy before debiasing.
     null : int, optional
-        Number of removals in random directions, with the same weights and at the same sites, that
-        each of the best settings is compared with.
+        Number of random removals, with the same weights and sites, to compare each of the best
+        settings with.
     seed_lists : int, optional
-        Number of redraws of the pairs: as many pairs, drawn with replacement. The best settings are
-        fitted again to each redraw; with ``sent_debias`` its pairs are redrawn too.
+        Number of redraws of the pairs, to each of which the best settings are fitted again: their
+        changes then have an interval over the pairs.
     best : path, optional
-        Table of another sweep, such as one of dev data, whose best settings are compared.
+        Table of an earlier sweep, such as one of dev data, whose best settings are compared.
         [default: those of this sweep, which are chosen on the items that they are measured on]
     model_seeds : int or sequence of int, optional
-        Seeds of several heads: {seed} in the names of both models is replaced by each, or both are
-        lists with a model for each. The table has their means.
+        Seeds of several heads: each replaces {seed} in the names of both models, or both are lists
+        with a model for each. The table has their means.
     lists : path, optional
-        Word lists in the layout of Dev et al. (2020).
+        Word lists for the sentences about occupations, in the layout of Dev et al. (2020).
     as_published : bool
         Choose "a" or "an" by the first letter only, as the published sets do: a SUV.
     output : path, optional
-        File for Table 7; partial results are stored beside it.
+        File for Table 7, from which the same call resumes; partial results are stored beside it.
     plot : path, optional
         Draw η against S: .png, .pdf or .svg.
     seed : int
@@ -196,6 +198,16 @@ def sweep(
     ------
     WordbiasError
         If a file or a model cannot be used, or another process writes the same output.
+
+    Notes
+    -----
+    Both models are folders, or names on the hub. Subspaces are fitted on each unmodified model.
+    Layers below the lowest intervention are run once, the last one only for its first token. With
+    ``seed_lists`` the changes of S, D and η have an interval over the pairs of sentences that
+    settings are fitted to, beside that over items.
+
+    Published are subspaces that are all fitted on the unmodified model. Redrawn pairs are as many,
+    drawn with replacement; with ``sent_debias`` its pairs are redrawn too.
 
     References
     ----------

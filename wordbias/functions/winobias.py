@@ -74,10 +74,10 @@ def winobias(
     span_unit : str
         Unit of its spans; tokens are those that ``sentences`` writes.
     inclusive : bool
-        Spans end at their last place, not at the one after it.
+        With ``clusters``: spans end at their last place, not at the one after it.
     shares : path, or mapping of profession to share, optional
-        Share of women in each profession.  [default: occupational_female_precentage.json in
-        ``folder``]
+        With ``clusters``: share of women in each profession.  [default:
+        occupational_female_precentage.json in FOLDER]
     as_published : bool
         Compute as the released code does: precision TP/N, differences in place of sums, undecided
         sentences left out of separation.
