@@ -96,6 +96,8 @@ def test_an_adapter_goes_from_a_fit_over_the_hub_to_a_measurement(
     card = hub.repositories["model", "me/nsp-adapter"].files["README.md"].decode()
     assert "base_model: me/nsp\n" in card
     expected = wb.likelihood("hf://me/nsp", data=data, adapter=file)
+    wb.apply("hf://me/nsp-adapter", "hf://me/nsp", output=tmp_path / "folded")
+    assert (tmp_path / "folded" / "wordbias.json").exists()
     for name in ("hf://me/nsp-adapter", "me/nsp-adapter"):
         found = wb.likelihood("hf://me/nsp", data=data, adapter=name)
         assert [row.value for row in found] == [row.value for row in expected]
@@ -109,7 +111,7 @@ def test_a_model_with_a_projection_in_its_weights_goes_over_the_hub(
 ) -> None:
     hub.put_folder("me/nsp", folder("minilm-nsp"))
     export = tmp_path / "debiased"
-    wb.project("hf://me/nsp", setting="L12-110", export=export)
+    wb.apply(wb.project("hf://me/nsp"), "hf://me/nsp", setting="L12-110", output=export)
     wb.push(export, "me/debiased")
     card = hub.repositories["model", "me/debiased"].files["README.md"].decode()
     assert "base_model: me/nsp\n" in card
@@ -252,7 +254,8 @@ def test_a_model_by_its_name_gets_a_module_from_the_files_of_the_model_alone(
     hub.put_folder("me/minilm", path)
     export = tmp_path / "clean"
     wb.encode("hf://me/minilm", TEXTS)  # so that the cache has what transformers loads
-    wb.project("me/minilm", sites="embedding", setting="embedding", export=export)
+    adapter = wb.project("me/minilm", sites="embedding", setting="embedding")
+    wb.apply(adapter, "me/minilm", output=export)
     for name in ("optimizer.pt", "modeling.py", "onnx", "data"):
         assert not hub.asked("GET", name)
         assert not (export / name).exists()

@@ -113,8 +113,9 @@ def test_an_exported_model_is_the_hooked_one(
     cli: Run, folder: Callable[..., str], tmp_path: Path, family: str
 ) -> None:
     model, out = folder(family), tmp_path / "out"
-    done = cli("project", model, "-o", tmp_path / "a", "--setting", "attn-01101", "--export", out)
-    assert done.code == 0
+    assert cli("project", model, "-o", tmp_path / "a").code == 0
+    done = cli("apply", tmp_path / "a", model, "--setting", "attn-01101", "-o", out)
+    assert done.code == 0, done.err
     said = " ".join(done.out.split())
     assert f"Written: {out}, with attention@2, cls@3, sentence in its weights" in said
     assert "Not folded, tokens@2: a layer's output also goes past every linear map" in said
@@ -145,12 +146,11 @@ def test_the_baseline(cli: Run, folder: Callable[..., str], tmp_path: Path) -> N
         text,
         "-o",
         tmp_path / "a",
-        "--export",
-        tmp_path / "out",
         "--setting",
         "sent-debias",
     )
     assert done.code == 0
+    assert cli("apply", tmp_path / "a", folder(), "-o", tmp_path / "out").code == 0
     assert re.search(r"Baseline sent-debias: 0\.\d+ of the variance of 5 pairs", done.out)
     [intervention] = wb.load(tmp_path / "a").interventions("sent-debias")
     assert intervention.hard
@@ -199,15 +199,8 @@ def test_a_model_without_a_head(
     assert Site("sentence") not in wb.load(tmp_path / "a").subspaces
     pooled = cli("project", folder("bert", "Model"), "-o", tmp_path / "b")
     assert (pooled.code, pooled.err) == (0, "")
-    said = refused(
-        "project",
-        folder("bert", "Model"),
-        "-q",
-        "--setting",
-        "SENT-0",
-        "--export",
-        tmp_path / "out",
-    )
+    setting = ("--setting", "SENT-0", "-o", tmp_path / "out")
+    said = refused("apply", tmp_path / "b", folder("bert", "Model"), *setting)
     assert "nothing of SENT-0 can be folded into the weights (sentence: BertModel has no" in said
     assert not (tmp_path / "out").exists()
 
@@ -286,13 +279,9 @@ def test_mistakes(refused: Refused, folder: Callable[..., str], tmp_path: Path) 
     assert "no such file" in refused("project", model, "--pairs", tmp_path / "none.toml")
     assert "cannot be read" in refused("project", model, "--sent-debias", tmp_path / "none.txt")
     assert "no such folder" in refused("project", tmp_path / "nowhere")
-    export = ("--export", tmp_path / "x")
-    assert "expected SENT-p" in refused("project", model, "--setting", "L9-0", *export)
-    assert "exists already" in refused(
-        "project", model, "--setting", "SENT-0", "--export", tmp_path
-    )
+    given = ("-o", tmp_path / "x")
+    assert "expected SENT-p" in refused("project", model, "--setting", "L9-0", *given)
     missing = tmp_path / "no" / "x"
-    assert "does not exist" in refused("project", model, "--setting", "SENT-0", "--export", missing)
     assert "does not exist" in refused("project", model, "-o", missing)
     mine = tmp_path / "mine.tsv"
     mine.write_text("she left\the left\n")
@@ -303,11 +292,10 @@ def test_mistakes(refused: Refused, folder: Callable[..., str], tmp_path: Path) 
 
 
 def test_options_that_need_each_other(cli: Run, folder: Callable[..., str], tmp_path: Path) -> None:
-    for arguments in (("--setting", "SENT-0"), ("--export", tmp_path / "x")):
-        done = cli("project", folder(), *arguments)
-        assert done.code == 2
-        assert "--setting and --export go together" in done.err
-    done = cli("project", folder(), "--setting", "sent-debias", "--export", tmp_path / "x")
+    done = cli("project", folder(), "--setting", "SENT-0")
+    assert done.code == 2
+    assert "--setting goes with -o" in done.err
+    done = cli("project", folder(), "--setting", "sent-debias", "-o", tmp_path / "x")
     assert done.code == 2
     assert "needs --sent-debias TEXT" in done.err
     done = cli("project", folder(), "--groups", "age")
@@ -342,66 +330,80 @@ def test_the_help_loads_no_torch() -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(
-    ("purpose", "setting", "message"),
-    [
-        ("Model", "SENT-0", "nothing of SENT-0 can be folded into the weights (sentence: BertMod"),
-        ("Model", "L12-110", "(cls@3, sentence: BertModel has no head to fold it into); write"),
-        ("SequenceClassification", "tokens@1", "residual connection); write the adapter alone"),
-        ("SequenceClassification", "cls@3", "is not among those to fit: tokens@1; name it with"),
-    ],
-)
-def test_what_cannot_be_folded_is_said_before_anything_is_fitted(
+def test_a_site_that_is_not_fitted_is_said_before_anything_is_fitted(
     refused: Refused,
     folder: Callable[..., str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    purpose: str,
-    setting: str,
-    message: str,
 ) -> None:
     def fit(*_: Any, **__: Any) -> None:
         raise AssertionError("it was fitted first")
 
     monkeypatch.setattr("wordbias.contextual.sent_debias.fit_adapters", fit)
-    given = ("--setting", setting, "--export", tmp_path / "out")
-    if purpose == "SequenceClassification":
-        given += ("--sites", "tokens@1")
-    said = refused("project", folder("bert", purpose), "-o", tmp_path / "a", *given)
-    assert message in said
-    assert not (tmp_path / "out").exists()
+    given = ("--setting", "cls@3", "--sites", "tokens@1", "-o", tmp_path / "a")
+    said = refused("project", folder(), *given)
+    assert "is not among those to fit: tokens@1; name it with" in said
 
 
-def test_the_part_that_cannot_be_folded_is_said_before_too(
-    cli: Run, folder: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("purpose", "setting", "message"),
+    [
+        ("Model", "SENT-0", "nothing of SENT-0 can be folded into the weights (sentence: BertMod"),
+        ("Model", "L12-110", "(cls@3, sentence: BertModel has no head to fold it into); commands"),
+        ("SequenceClassification", "tokens@2", "residual connection); commands that take --adapt"),
+    ],
+)
+def test_nothing_is_written_if_nothing_can_be_folded(
+    cli: Run,
+    refused: Refused,
+    folder: Callable[..., str],
+    tmp_path: Path,
+    purpose: str,
+    setting: str,
+    message: str,
 ) -> None:
-    from wordbias.errors import WordbiasError
-
-    def fit(*_: Any, **__: Any) -> None:
-        raise WordbiasError("now it would be fitted")
-
-    monkeypatch.setattr("wordbias.contextual.sent_debias.fit_adapters", fit)
-    done = cli("project", folder(), "--setting", "L11-11101", "--export", tmp_path / "out")
-    assert done.code == 1
-    note, error = done.err.splitlines()
-    assert "tokens@2 will not be in its weights: a layer's output also goes past" in note
-    assert "now it would be fitted" in error
+    model, out = folder("bert", purpose), tmp_path / "out"
+    assert cli("project", model, "-o", tmp_path / "a").code == 0
+    assert message in refused("apply", tmp_path / "a", model, "--setting", setting, "-o", out)
+    assert not out.exists()
 
 
-def test_the_adapter_is_kept_when_the_export_fails(
-    cli: Run, folder: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_adapter_is_applied_to_its_model_only(
+    cli: Run, refused: Refused, folder: Callable[..., str], tmp_path: Path
 ) -> None:
-    from wordbias.errors import WordbiasError
+    file, out = tmp_path / "a", tmp_path / "out"
+    headed, plain = folder("bert", "PreTraining"), folder("distilbert")
+    assert cli("project", headed, "-o", file).code == 0
+    call = ("apply", file, headed, "-o", out)
+    assert "has no setting that it removes by default; name one with --setting" in cli(*call).err
+    call += ("--setting", "L12-110")
+    wrong = refused(*call, "--head", "masked-lm")
+    assert "on another model (a BertForNextSentencePrediction for a BertForMaskedLM)" in wrong
+    assert "fitted on another model" in refused(*call[:2], plain, *call[3:])
+    assert "exists already" in refused(*call[:4], tmp_path, *call[5:])
+    for more in ("--array", "x"), ("--jobs", 2), ("--no-cache",):
+        done = cli(*call, *more)
+        assert (done.code, done.err.count("\n")) == (2, 1)
+        assert "not for an adapter and its model" in done.err
+    assert not out.exists()
+    assert cli("project", headed, "--head", "masked-lm", "-o", file).code == 0
+    call = (*call[:-1], "attention@2", "--head", "masked-lm", "--format", "json")
+    done = cli(*call)
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["inputs"]["adapter"]["path"] == str(file)
+    config = json.loads((out / "config.json").read_text())
+    assert config["architectures"] == ["BertForMaskedLM"]
 
-    def full(*_: Any, **__: Any) -> None:
-        raise WordbiasError("out: could not be written: No space left on device")
 
-    monkeypatch.setattr("wordbias.functions.project.write_folder", full)
-    given = ("--setting", "L12-110", "--export", tmp_path / "out")
-    done = cli("project", folder(), "-o", tmp_path / "a", *given)
-    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
-    assert f"No space left on device (the adapter is written: {tmp_path / 'a'})" in done.err
-    assert wb.load(tmp_path / "a").facts["pairs"] == 67
+def test_options_of_models_are_refused_for_vectors(cli: Run, tmp_path: Path) -> None:
+    hard = tmp_path / "hard.safetensors"
+    vectors = tmp_path / "v.txt"
+    wb.Embedding.sample().save(vectors)
+    wb.debias(None, "hard", save_transform=hard)
+    for more in ("--setting", "SENT-0"), ("--head", "none"), ("--device", "cpu"):
+        done = cli("apply", hard, vectors, "-o", tmp_path / "out.txt", *more)
+        assert (done.code, done.err.count("\n")) == (2, 1)
+        assert f"{more[0]} is for an adapter and its model, not for words with vectors" in done.err
 
 
 def test_an_exported_sentence_transformers_folder_is_still_one(
@@ -422,8 +424,9 @@ def test_an_exported_sentence_transformers_folder_is_still_one(
     ]
     (model / "modules.json").write_text(json.dumps(modules))
     (model / "sentence_bert_config.json").write_text('{"max_seq_length": 20}')
-    given = ("--sites", "attention@2", "--setting", "attention@2", "--export", tmp_path / "out")
-    done = cli("project", model, "-o", tmp_path / "a", *given)
+    given = ("--sites", "attention@2", "--setting", "attention@2")
+    assert cli("project", model, "-o", tmp_path / "a", *given).code == 0
+    done = cli("apply", tmp_path / "a", model, "-o", tmp_path / "out")
     assert done.code == 0, done.err
     plain, exported = (Encoder.load(path, device="cpu") for path in (model, tmp_path / "out"))
     assert exported.sentence is not None

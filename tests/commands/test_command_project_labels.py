@@ -134,7 +134,8 @@ def test_an_exported_decoder_has_its_head_and_predicts_as_with_hooks(
     cli: Run, data: Path, tmp_path: Path, family: str
 ) -> None:
     more = ("--methods", "hard", "--sites", ALL_STREAM, "-o", tmp_path / "a")
-    done = cli(*given(data, family, *more, "--export", tmp_path / "out"))
+    assert cli(*given(data, family, *more)).code == 0
+    done = cli("apply", tmp_path / "a", data / family, "-o", tmp_path / "out")
     assert done.code == 0, done.err
     said = " ".join(done.out.split())
     sites = "input@1, attention-output@1..2, mlp-output@1..2"
@@ -152,19 +153,18 @@ def test_an_exported_decoder_has_its_head_and_predicts_as_with_hooks(
     assert (hooked - plain).abs().max() > 1e-3
 
 
-def test_what_cannot_be_folded_is_said_before_anything_is_fitted(
-    refused: Refused, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_what_cannot_be_folded_is_not_written(
+    cli: Run, refused: Refused, data: Path, tmp_path: Path
 ) -> None:
-    def fit(*_: Any, **__: Any) -> None:
-        raise AssertionError("it was fitted first")
+    def said(family: str) -> str:
+        assert cli(*given(data, family, "-o", tmp_path / family)).code == 0
+        return refused("apply", tmp_path / family, data / family, "-o", tmp_path / "out")
 
-    monkeypatch.setattr("wordbias.functions.project_labels.scrub", fit)
-    export = ("--export", tmp_path / "out")
-    said = refused(*given(data, "llama", *export))
-    assert "nothing of tokens@1..2 can be folded into the weights" in said
-    assert "a subspace that is removed at input@1, attention-output@all and mlp-output@all" in said
-    assert "the linear map that it goes into has no bias" in said
-    assert "residual connection" in refused(*given(data, "bert", *export))
+    of_decoder = said("llama")
+    assert "nothing of tokens@1..2 can be folded into the weights" in of_decoder
+    assert "that is removed at input@1, attention-output@all and mlp-output@all" in of_decoder
+    assert "the linear map that it goes into has no bias" in of_decoder
+    assert "residual connection" in said("bert")
     assert not (tmp_path / "out").exists()
 
 
@@ -268,14 +268,16 @@ def test_rows_without_a_label_are_dropped_on_request(cli: Run, data: Path, tmp_p
 
 
 def test_weights_with_a_part_of_a_sequence_are_noted(cli: Run, data: Path, tmp_path: Path) -> None:
-    call = given(data, "llama", "--methods", "hard", "--export")
-    done = cli(*call, tmp_path / "out")
+    call = given(data, "llama", "--methods", "hard", "-o", tmp_path / "a")
+    assert cli(*call).code == 0
+    done = cli("apply", tmp_path / "a", data / "llama", "-o", tmp_path / "out")
     assert done.code == 0, done.err
     assert "out: tokens@2: is a part of removals that were fitted one after another" in done.err
-    done = cli(*call, tmp_path / "apart", "--simultaneous")
+    assert cli(*call, "--simultaneous").code == 0
+    done = cli("apply", tmp_path / "a", data / "llama", "-o", tmp_path / "apart")
     assert done.code == 0, done.err
     assert "one after another" not in done.err
-    assert "tokens@1 will not be in its weights" in done.err
+    assert "Not folded, tokens@1" in done.out
 
 
 def test_encoders(report: Run, data: Path, tmp_path: Path) -> None:
@@ -323,8 +325,8 @@ def test_pairs_in_a_decoder(cli: Run, report: Run, data: Path, tmp_path: Path) -
         ("--sites query@1", "removals are fitted to labels at input@L, attention-output@L"),
         ("--sites input@2,tokens@1", "are the same vectors, of which the first leaves"),
         ("--sites embedding", "by: wordbias erase --model MODEL --texts FILE --labels COLUMN"),
-        ("--setting tokens@1 --sites tokens@2 --export OUT", "needs the site tokens@1"),
-        ("--setting L12-110 --export OUT", "is for components of pairs"),
+        ("--setting tokens@1 --sites tokens@2 -o OUT", "needs the site tokens@1"),
+        ("--setting L12-110 -o OUT", "is for components of pairs"),
         ("-o no/such", "does not exist"),
     ],
 )

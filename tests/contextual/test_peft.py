@@ -145,8 +145,8 @@ def test_a_loaded_sentence_transformer_is_exported_with_its_modules(
         sites="attention@2",
         setting="attention@2",
         pairs=[("She spoke.", "He spoke."), ("She said.", "He said.")],
-        export=tmp_path / "clean",
     )
+    wb.apply(adapter, model, output=tmp_path / "clean")
     plain = encoded(model)
     with adapter.on(model):
         removed = encoded(model)

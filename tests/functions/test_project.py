@@ -199,7 +199,6 @@ def test_a_loaded_model_is_left_as_it_was(bert: Any, tokenizer: Any) -> None:
 def test_mistakes_in_pythons_words(bert: Any, tokenizer: Any, tmp_path: Path) -> None:
     mine = (bert, tokenizer)
     for given, said in (
-        ({"export": tmp_path / "x"}, "setting= and export= go together"),
         ({"groups": "age"}, "groups= goes with sent_debias="),
         ({"tokens": "one"}, "tokens=: expected one of mean, word, cls, last, all, got 'one'"),
         (

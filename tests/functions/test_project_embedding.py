@@ -88,7 +88,8 @@ def test_redraws_of_the_pairs_have_the_components_of_their_vectors(
 
 
 def test_the_exported_folder_is_loaded_by_the_library(folder: Path, tmp_path: Path) -> None:
-    found = project(folder, export=tmp_path / "clean", **RUN)  # type: ignore[arg-type]
+    found = project(folder, **RUN)  # type: ignore[arg-type]
+    wb.apply(found, folder, output=tmp_path / "clean")
     (site,) = [one for one in found.subspaces if str(one) == "embedding"]
     wanted = expected(folder, found.subspaces[site])
     np.testing.assert_allclose(encoded(tmp_path / "clean"), wanted, rtol=0, atol=TOLERANCE)
@@ -103,14 +104,14 @@ def test_the_exported_folder_is_loaded_by_the_library(folder: Path, tmp_path: Pa
 
 def test_the_report_and_the_card_have_values_before_and_after(folder: Path, tmp_path: Path) -> None:
     hub = pytest.importorskip("huggingface_hub")
-    found = project(folder, export=tmp_path / "clean", **RUN)  # type: ignore[arg-type]
-    assert found.report is not None
-    stages = [row.details["stage"] for row in found.report["pronoun-gap"]]
+    adapter = project(folder, **RUN)  # type: ignore[arg-type]
+    found = wb.apply(adapter, folder, output=tmp_path / "clean").report
+    stages = [row.details["stage"] for row in found["pronoun-gap"]]
     assert stages == ["before", "after"]
-    assert found.report["sentence-order-kept"][0].details["stage"] == "after"
+    assert found["sentence-order-kept"][0].details["stage"] == "after"
     card = hub.ModelCard.load(tmp_path / "clean" / "README.md")
     assert card.data.license == "apache-2.0"
-    assert f"{found.report['pronoun-gap'][1].value:.3f}".lstrip("-") in card.text
+    assert f"{found['pronoun-gap'][1].value:.3f}".lstrip("-") in card.text
     assert f"Fitted on {len(PAIRS)} pairs of sentences" in card.text
 
 
@@ -127,8 +128,8 @@ def test_a_loaded_model_removes_it_in_a_block_and_in_a_copy(
     made = fitted.fold(loaded)
     np.testing.assert_allclose(encoded(made), wanted, rtol=0, atol=TOLERANCE)
     np.testing.assert_array_equal(encoded(loaded), before)
-    again = project(loaded, sites="embedding", export=tmp_path / "clean", **RUN)  # type: ignore[arg-type]
-    assert again.chosen == "embedding"
+    again = project(loaded, sites="embedding", **RUN)  # type: ignore[arg-type]
+    wb.apply(again, loaded, output=tmp_path / "clean")
     np.testing.assert_allclose(encoded(tmp_path / "clean"), wanted, rtol=0, atol=TOLERANCE)
 
 
@@ -151,10 +152,17 @@ def test_what_has_no_such_site_is_refused(folder: Path, fitted: Adapter, tmp_pat
     (plain / "modules.json").unlink()
     with pytest.raises(WordbiasError, match="has no site embedding"):
         project(plain, sites="embedding", **RUN)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="setting= and export= go together"):
-        project(plain, export=tmp_path / "clean", **RUN)  # type: ignore[arg-type]
+    clean = tmp_path / "clean"
+    inner = project(plain, **RUN)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"no setting that it removes by default; .* setting="):
+        wb.apply(inner, plain, output=clean)
+    both = project(folder, **RUN)  # type: ignore[arg-type]
     with pytest.raises(WordbiasError, match="write them one after the other"):
-        project(folder, setting="cls@3,embedding", export=tmp_path / "clean", **RUN)  # type: ignore[arg-type]
+        wb.apply(both, folder, setting="tokens@2,embedding", output=clean)
+    with pytest.raises(WordbiasError, match="wordbias apply ADAPTER MODEL -o FOLDER, or give the"):
+        wb.apply(fitted, plain, output=clean)
+    with pytest.raises(UsageError, match="in a new folder; name that with output="):
+        wb.apply(fitted, folder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         transformer = load(folder)[0].auto_model
@@ -166,8 +174,9 @@ def test_what_has_no_such_site_is_refused(folder: Path, fitted: Adapter, tmp_pat
 def test_the_command_line(cli: Callable[..., Any], folder: Path, tmp_path: Path) -> None:
     lines = "\n".join("\t".join(pair) for pair in PAIRS)
     (tmp_path / "pairs.tsv").write_text(lines)
-    done = cli("project", folder, "--export", tmp_path / "clean", "--pairs", tmp_path / "pairs.tsv",
-               "--device", "cpu")  # fmt: skip
+    adapter = tmp_path / "a"
+    assert cli("project", folder, "--pairs", tmp_path / "pairs.tsv", "-o", adapter).code == 0
+    done = cli("apply", adapter, folder, "-o", tmp_path / "clean", "--device", "cpu")
     assert done.code == 0, done.err
     assert "with a further module" in done.out.replace("\n", " ")
     assert encoded(tmp_path / "clean").shape == (len(TEXTS), 16)

@@ -424,8 +424,14 @@ _ENCODERS = (
     ),
     Call("project-json", "project minilm-nli -o out.adapter --format json", ENCODER, trained=True),
     Call(
-        "project-export-table",
-        "project minilm-nli -o out.adapter --setting L12-110 --export folded",
+        "project-table",
+        "project minilm-nli -o out.adapter --setting L12-110",
+        ENCODER,
+        trained=True,
+    ),
+    Call(
+        "apply-model-table",
+        "apply nli.adapter minilm-nli -o folded --setting L12-110",
         ENCODER,
         trained=True,
     ),

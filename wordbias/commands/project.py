@@ -26,7 +26,6 @@ command: click.Command = shell(
     option("limit", type=COUNT),
     option("head", type=click.Choice(list(HEADS))),
     option("setting", metavar="NAME"),
-    option("export", metavar="DIR"),
     option("null", type=COUNT, metavar="K"),
     option("seed_lists", type=COUNT, metavar="N"),
     option("batch_size", type=COUNT),
@@ -35,9 +34,9 @@ command: click.Command = shell(
     examples="""
         wordbias project bert-nli -o nli.adapter
         wordbias project bert-nli -o nli.adapter --pairs mine.toml --tokens word
-        wordbias project bert-nli --setting L12-110 --export bert-nli-debiased
+        wordbias project bert-nli -o nli.adapter --setting L12-110
         wordbias project bert-nsp -o nsp.adapter --sent-debias wikitext.txt --null 10
         wordbias project smollm2 -o smollm2.adapter --texts bios.tsv --labels gender
-        wordbias project smollm2 --methods mhd:dims=2 --sites tokens@-1 --export smollm2-debiased
+        wordbias project smollm2 -o smollm2.adapter --methods mhd:dims=2 --sites tokens@-1
     """,
 )

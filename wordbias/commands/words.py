@@ -67,7 +67,7 @@ WORDS: Mapping[str, tuple[str, str]] = {
     "types": (INPUT, "types of examples for the control task"),
     "unit": (INPUT, "column of what rows have in common, such as a person: never taken apart"),
     "values": (INPUT, "the two values of the sensitive column to compare"),
-    "vectors": (INPUT, "rows of vectors, or word vectors"),
+    "vectors": (INPUT, "rows of vectors, word vectors, or the model of an adapter"),
     "vocab": (INPUT, "words to average over"),
     "strict_vocab": (INPUT, "the stricter word filter of Gonen and Goldberg"),
     "where": (INPUT, "use only rows with this value"),

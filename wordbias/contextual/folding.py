@@ -290,7 +290,7 @@ def nothing_folded(
     """Return the error for a folder in whose weights nothing would be folded."""
     return WordbiasError(
         f"{folder}: not written, for nothing of {setting} can be folded into the weights "
-        f"({reasons_text(left)}); write the adapter alone, with -o and without --export"
+        f"({reasons_text(left)}); commands that take --adapter remove it while the model computes"
     )
 
 

@@ -262,8 +262,8 @@ def locate(model: Any, site: Site) -> Place:
     if site == EMBEDDING:
         raise WordbiasError(
             f"site embedding: comes after the pooling of a sentence-transformers model, and is not "
-            f"in its {name}; write a folder that removes it with: wordbias project "
-            "MODEL --setting=embedding --export DIR, or give the SentenceTransformer"
+            f"in its {name}; write a folder that removes it with: wordbias apply "
+            "ADAPTER MODEL -o FOLDER, or give the SentenceTransformer"
         )
     if site.kind in (_OF_ENCODERS if family.causal else _OF_DECODERS):
         what, own = "an encoder", "sentence, cls@L, tokens@L"

@@ -1,9 +1,9 @@
-"""Apply a fitted method to other files of the same vectors, of words or of rows."""
+"""Apply a fitted method to files of the same vectors, of words or of rows, or to a model."""
 
 from __future__ import annotations
 
 import os
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from numpy.typing import NDArray
 
@@ -11,6 +11,7 @@ from wordbias.calls import is_given, public
 from wordbias.configuration import READS_VECTORS, current_config, uses
 from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import UsageError, WordbiasError
+from wordbias.formats import stored
 from wordbias.formats.files import refuse_same
 from wordbias.functions.apply_rows import apply_to_rows, holds_rows
 from wordbias.functions.debias import reach_rows, reach_table
@@ -19,24 +20,39 @@ from wordbias.methods.fitted import Chain, Fitted
 from wordbias.methods.storage import Origin, check_chain, load_chain
 from wordbias.methods.transform import Projection, refuse_no_change
 from wordbias.probes.representations import Representations
-from wordbias.resources.hub import fetched
+from wordbias.resources.hub import ADAPTER_FILE, METHOD_FILE, fetched, is_address
 from wordbias.results import Report
 
+if TYPE_CHECKING:
+    from wordbias.contextual.adapters import Adapter
+    from wordbias.pretrained import ModelLike
+
 _HEAD = 1000
-_OF_WORDS = ("skip_bad", "allow_pickle", "cache")
+_OPTIONS = {
+    "words with vectors": ("skip_bad", "allow_pickle", "cache"),
+    "rows of vectors": ("array", "jobs"),
+    "an adapter and its model": ("setting", "head", "device"),
+}
+"""Options that are only for one kind of input."""
 
 
 @public
-@uses(*READS_VECTORS, "jobs")
+@uses(*READS_VECTORS, "jobs", "device")
 def apply(
-    transform: str | os.PathLike[str] | Chain | Fitted | Projection,
-    vectors: EmbeddingLike | Representations | NDArray[Any],
+    transform: str | os.PathLike[str] | Chain | Fitted | Projection | Adapter,
+    vectors: EmbeddingLike | Representations | NDArray[Any] | ModelLike,
     *,
     output: str | os.PathLike[str] | None = None,
     array: str | None = None,
+    setting: str | None = None,
+    head: str | None = None,
     force: bool = False,
 ) -> Embedding | Representations | NDArray[Any] | Written:
     """Apply a ``transform`` saved by debias --save-transform to ``vectors``, a file of any size.
+
+    Or apply an adapter, which project wrote, to its model: ``output`` is then a new folder of the
+    model with the removal folded into its weights, or with a further module behind a sentence
+    model. Sites that cannot be folded are named.
 
     A transform is only valid for the vectors that it was fitted on: the dimensions and a few words
     are compared first. For rows without words, such as vectors of sentences, only the dimensions
@@ -46,30 +62,37 @@ def apply(
 
     Parameters
     ----------
-    transform : path, hf://owner/name, fitted estimator, Chain, Fitted or Projection
-        The fitted method; for an object only the dimensions are compared.
+    transform : path, hf://owner/name, fitted estimator, Chain, Fitted, Projection or Adapter
+        The fitted method; for an object only the dimensions are compared. Or an adapter.
     vectors : path, name, Embedding, KeyedVectors, (words, vectors), Representations, array or table
         The vectors to apply it to: words with vectors, or rows. A pandas frame is words with
-        vectors if its index has texts and all its columns are numbers.
+        vectors if its index has texts and all its columns are numbers. Of an adapter the model.
     output : path, optional
         File for the debiased vectors, in the format of its suffix, else that of ``vectors``; for a
-        folder of files, a folder.
+        folder of files, or a model, a folder.
     array : str, optional
         Name of the array, or of the vectors' column, if a file holds several.
+    setting : str, optional
+        Setting of an adapter: L11-11101, sent-debias, tokens@3..10.  [default: its own; without
+        one, of a sentence model, embedding]
+    head : str, optional
+        Head of the model to load, as for project.  [default: the one that the model has]
     force : bool
-        Apply it even to other vectors than those it was fitted on.
+        Apply it even to other vectors, or another model, than those it was fitted on.
 
     Returns
     -------
     Embedding, Representations, array or Written
         The debiased vectors of all words; its ``report`` says how many each method changed. If a
         file was streamed to ``output``, they are loaded from there on first use. Of rows in memory
-        an object of the same kind; of a file of rows what was written, with its ``report``.
+        an object of the same kind; of a file of rows, and of a model, what was written, with its
+        ``report``.
 
     Raises
     ------
     WordbiasError
-        If a file cannot be used, the transform belongs to other vectors, or nothing changes.
+        If a file cannot be used, the transform belongs to other vectors, nothing changes, or
+        nothing of a setting can be folded into weights.
 
     Examples
     --------
@@ -90,6 +113,14 @@ def apply(
     how = current_config()
     file, output = path_of(transform), path_of(output)
     refuse_same({"-o": output}, {"TRANSFORM": file})
+    if (adapter := _adapter(transform, file)) is not None:
+        from wordbias.functions.apply_model import apply_to_model
+
+        _refuse_others("an adapter and its model")
+        return apply_to_model(
+            adapter, cast("ModelLike", vectors), output=output, setting=setting, head=head,
+            device=how.device, force=force,
+        )  # fmt: skip
     path = path_of(vectors)
     rows = vectors if path is None else fetched(path)
     if file is not None:
@@ -99,14 +130,12 @@ def apply(
         if is_given("force") and not holds_rows(rows):
             raise UsageError("--force is for a transform in a file; an object is not compared")
     if holds_rows(rows):
-        if unused := [name for name in _OF_WORDS if is_given(name)]:
-            raise UsageError(f"--{unused[0].replace('_', '-')} is for words with vectors, not rows")
+        _refuse_others("rows of vectors")
         return apply_to_rows(
             chain, origin or getattr(transform, "origin_", None), rows,
             file=file, output=output, array=array, jobs=how.jobs, force=force,
         )  # fmt: skip
-    if unused := [name for name in ("array", "jobs") if is_given(name)]:
-        raise UsageError(f"--{unused[0]} is for rows of vectors, not for words with vectors")
+    _refuse_others("words with vectors")
     wanted = {word for part in chain.parts for word in part.replaced.words}
     subject = open_subject(
         cast("EmbeddingLike", vectors),
@@ -135,6 +164,26 @@ def apply(
         closing=[subject.output_line()],
     )
     return subject.result(chain, report, done)
+
+
+def _adapter(transform: object, file: str | None) -> str | Adapter | None:
+    """Return an adapter, or the file of one; None for any other transform."""
+    if file is None:
+        return cast("Adapter", transform) if hasattr(transform, "fingerprint") else None
+    place = fetched(file, wanted=METHOD_FILE)
+    inside = os.path.join(place, ADAPTER_FILE)  # of a folder that audit --export wrote
+    place = inside if os.path.isfile(inside) else place
+    if stored.kind_of(place) != stored.ADAPTER:
+        return None
+    return file if is_address(file) else place
+
+
+def _refuse_others(what: str) -> None:
+    """Refuse the options of other kinds of input."""
+    for other, names in _OPTIONS.items():
+        for name in names if other != what else ():
+            if is_given(name):
+                raise UsageError(f"--{name.replace('_', '-')} is for {other}, not for {what}")
 
 
 def _chain(transform: object) -> Chain:

@@ -1,25 +1,23 @@
-"""Removals fitted inside a model: its adapter, and the model with a setting folded in."""
+"""Removals fitted inside a model: its adapter."""
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from wordbias.arguments import check_choice
-from wordbias.calls import current, note, public, typed_setting
+from wordbias.calls import current, public, typed_setting
 from wordbias.configuration import current_config, uses
 from wordbias.contextual.adapters import (
     Adapter,
     depth,
     names_sites,
-    part_of_sequence,
     sites_of,
 )
-from wordbias.contextual.embedding_site import embedding_effect, fit_embedding, sentence_vectors
+from wordbias.contextual.embedding_site import fit_embedding, sentence_vectors
 from wordbias.contextual.families import is_decoder, layer_count
 from wordbias.contextual.fitting import (
     BATCH,
@@ -30,14 +28,6 @@ from wordbias.contextual.fitting import (
     adapter_rows,
     adapter_tables,
 )
-from wordbias.contextual.folding import (
-    Folded,
-    by_reason,
-    fold,
-    nothing_folded,
-    reasons_against,
-)
-from wordbias.contextual.folding import export as write_folder
 from wordbias.contextual.loading import HEADS, Target, load_target
 from wordbias.contextual.scrubbing import METHODS
 from wordbias.contextual.sent_debias import LIMIT, TextLike, fit_with_baseline
@@ -50,7 +40,7 @@ from wordbias.contextual.settings import SENT_DEBIAS, Settings
 from wordbias.contextual.sites import EMBEDDING, Site, locate, written
 from wordbias.contextual.sites import sites as read_sites
 from wordbias.errors import UsageError, WordbiasError
-from wordbias.formats.files import check_new, check_writable, new_folder, refuse_same
+from wordbias.formats.files import check_writable, refuse_same
 from wordbias.functions.inputs import path_of
 from wordbias.functions.labelled_vectors import CellsLike
 from wordbias.functions.project_labels import (
@@ -64,30 +54,18 @@ from wordbias.functions.project_labels import (
     fit_labels,
     label_report,
 )
-from wordbias.measures.registry import short_title
-from wordbias.model_folder import CARD
-from wordbias.pages.model_card import card_header, model_card
-from wordbias.pretrained import ModelLike, held_by, in_folder
+from wordbias.pretrained import ModelLike
 from wordbias.probes.sentence_folder import (
-    OLDEST,
-    ORIGINAL_CARD,
     SentenceVectors,
-    modules_of,
-    write_modules,
 )
-from wordbias.probes.sentence_transformers import is_sentence_transformer
 from wordbias.probes.texts import TextsLike
-from wordbias.rendering import Table, how_many
-from wordbias.resources.models import hub_name
-from wordbias.results import Report, Row, number
+from wordbias.rendering import how_many
+from wordbias.results import Report, number
 from wordbias.settings import Settings as MethodSettings
 from wordbias.settings import only_method
 from wordbias.wordlists import GroupsLike
 
-_TOGETHER = (
-    "--setting and --export go together: a setting, and the folder of the model with it; or use -o "
-    "to write an adapter with that setting"
-)
+_WITH_SETTING = "--setting goes with -o, for an adapter that removes it by default; name that too"
 _REDRAWN = (
     "--seed-lists redraws the pairs that components are fitted to, and --methods={} is fitted to "
     f"tokens: give --methods={COMPONENTS}, or leave out --seed-lists"
@@ -116,7 +94,6 @@ def project(
     groups: GroupsLike | None = None,
     head: str | None = None,
     setting: str | None = None,
-    export: str | os.PathLike[str] | None = None,
     null: int | None = None,
     seed_lists: int | None = None,
     batch_size: int = BATCH,
@@ -126,7 +103,8 @@ def project(
 
     ``model`` is a folder or a name on the hub, such as BERT, RoBERTa, MPNet or ModernBERT, or a
     decoder such as GPT-2, Llama or Qwen. An adapter is a small file, which other commands take with
-    --adapter and ``setting``. Fit one for each model: adapters do not transfer.
+    --adapter and ``setting``, and wordbias apply writes into the model. Fit one for each model:
+    adapters do not transfer.
 
     By default ``model`` reads sentences in a female and a male version. The main components of
     their differences are removed: of an encoder at the sites of Dawkins et al. (2024), of a decoder
@@ -181,11 +159,8 @@ def project(
     head : str, optional
         Head to load.  [default: the one that the model has]
     setting : str, optional
-        Setting that the adapter removes by default, and ``export`` folds in: L11-11101,
-        sent-debias, tokens@3..10.  [default: none; with ``methods`` or ``texts``, and of a decoder,
-        all sites]
-    export : path, optional
-        Folder for the model with the setting folded into its weights, or removed by a module.
+        Setting that the adapter removes by default: L11-11101, sent-debias, tokens@3..10.
+        [default: none; with ``methods`` or ``texts``, and of a decoder, all sites]
     null : int, optional
         Number of null adapters to write beside ``output``, such as nli.null1.adapter: random
         directions with the same weights, which change vectors less.
@@ -208,8 +183,8 @@ def project(
     Raises
     ------
     WordbiasError
-        If the model cannot be loaded or lacks a site, too few pairs can be used, the labels are of
-        one class, or nothing of the setting can be folded into weights.
+        If the model cannot be loaded or lacks a site, too few pairs can be used, or the labels are
+        of one class.
 
     Notes
     -----
@@ -249,9 +224,9 @@ def project(
     """
     how = current_config()
     check_choice("--head", head, list(HEADS))
-    output, export = path_of(output), path_of(export)
+    output = path_of(output)
     named = sites if sites is None or isinstance(sites, str) else ",".join(map(str, sites))
-    _check_usage(sent_debias, groups, setting, export, output)
+    _check_usage(sent_debias, groups, setting, output)
     of_texts = {
         "labels": labels,
         "text-column": text_column,
@@ -276,7 +251,7 @@ def project(
     check(name)
     nulls = _further_files("null", output, null)
     redraws = _further_files("lists", output, seed_lists)
-    _check_files(output, export, nulls, redraws, pairs, texts, labels, sent_debias, groups)
+    _check_files(output, nulls, redraws, pairs, texts, labels, sent_debias, groups)
     given = LabelledTexts.load(texts, labels, text_column, where, limit, how.skip_bad)
     target = load_target(model, how.device, head)
     vectors = sentence_vectors(model, target.model)
@@ -286,7 +261,7 @@ def project(
         check(name)
     if name != COMPONENTS:
         wanted = target.outputs() if named is None else read_sites(named, layer_count(target.model))
-        _check_removals(target, wanted, setting, export, name)
+        _check_removals(target, wanted, setting)
         given = None if given is None else given.readable(target.tokenizer, how.skip_bad)
         adapter = fit_labels(
             target,
@@ -299,13 +274,11 @@ def project(
             sequential=not simultaneous,
             batch=batch_size,
         )
-        return _with_label_report(
-            target, model, adapter, given, setting, output, export, nulls, seed
-        )
+        return _with_label_report(target, adapter, given, setting, output, nulls, seed)
     wanted = _component_sites(target, vectors, named)
-    setting = _setting_of(target, vectors, wanted, setting, export)
+    setting = _setting_of(target, vectors, wanted, setting)
     if setting is not None:
-        _check_setting(target, setting, wanted, export)
+        _check_setting(target, setting, wanted)
     tokens, dims = tokens or TOKENS[0], DIMS if dims is None else dims
     recipe = Recipe(tokens, one_sided, dims, seed, unit_length)
     fitted = fit_with_baseline(
@@ -328,24 +301,17 @@ def project(
             for one, drawn in zip(fitted, lists, strict=True)
         ]
     adapter, *redrawn = (one if setting is None else one.setting(setting) for one in fitted)
-    _save(adapter, output, nulls, seed)  # first: it is stored even if the export fails
+    _save(adapter, output, nulls, seed)
     for one, path in zip(redrawn, redraws, strict=True):
         one.save(path)
     subject = Path(target.name).name
     rows = adapter_rows(adapter, subject)
-    tables = adapter_tables(rows, subject)
-    folded = None
-    if export is not None and vectors is not None and setting == EMBEDDING.kind:
-        effect = _with_module(model, target.name, vectors, adapter, export, tables)
-        rows, tables = [*rows, *effect], [*tables, _effect_table(effect)]
-    elif export is not None:
-        folded = _exported(target, model, adapter, export, output)
     report = Report(
         inputs={subject: {"path": target.name, **adapter.fingerprint.to_dict()}},
         rows=rows,
-        tables=tables,
+        tables=adapter_tables(rows, subject),
         closing=[
-            *_closing(adapter, folded, output, export),
+            *_closing(adapter, output),
             *_said_of(nulls, "with random directions of the same weights"),
             *_said_of(redraws, "fitted to the pairs drawn again, with replacement"),
         ],
@@ -362,15 +328,14 @@ def _check_usage(
     sent_debias: TextLike | None,
     groups: GroupsLike | None,
     setting: str | None,
-    export: str | None,
     output: str | None,
 ) -> None:
     """Refuse options that contradict each other or would have no effect."""
     if groups is not None and sent_debias is None:
         raise UsageError("--groups goes with --sent-debias")
     in_shell = current().note is not None
-    if in_shell and setting is not None and output is None and export is None:
-        raise UsageError(_TOGETHER)
+    if in_shell and setting is not None and output is None:
+        raise UsageError(_WITH_SETTING)
     if setting == SENT_DEBIAS and sent_debias is None:
         raise UsageError("--setting=sent-debias needs --sent-debias TEXT")
     if setting is not None and setting != SENT_DEBIAS and not names_sites(setting):
@@ -379,7 +344,6 @@ def _check_usage(
 
 def _check_files(
     output: str | None,
-    export: str | None,
     nulls: Sequence[str],
     redraws: Sequence[str],
     pairs: SentencePairsLike | None,
@@ -389,14 +353,12 @@ def _check_files(
     groups: GroupsLike | None,
 ) -> None:
     """Refuse, before anything is fitted, files that cannot be written or that are read."""
-    if export is not None:
-        check_new(export)
     for path in (output, *nulls, *redraws):
         if path is not None:
             check_writable(path)
     read = {"--pairs": path_of(pairs), "--sent-debias": path_of(sent_debias)}
     read |= {"--texts": path_of(texts), "--labels": path_of(labels)}
-    files: dict[str, str | None] = {"-o": output, "--export": export}
+    files: dict[str, str | None] = {"-o": output}
     for option, paths in (("--null", nulls), ("--seed-lists", redraws)):
         files |= {f"{option}, file {i}": path for i, path in enumerate(paths, 1)}
     refuse_same(files, read | {"--groups": path_of(groups)})
@@ -430,33 +392,23 @@ def _said_of(paths: Sequence[str], what: str) -> list[str]:
 
 def _with_label_report(
     target: Target,
-    model: ModelLike,
     adapter: Adapter,
     given: LabelledTexts | None,
     setting: str | None,
     output: str | None,
-    export: str | None,
     nulls: Sequence[str],
     seed: int,
 ) -> Adapter:
     """Write what was fitted to labels, and add the report."""
     adapter = adapter if setting is None else adapter.setting(setting)
-    _save(adapter, output, nulls, seed)  # first: it is stored even if the export fails
-    folded = None if export is None else _exported(target, model, adapter, export, output)
+    _save(adapter, output, nulls, seed)
     report = label_report(target, adapter, Path(target.name).name, given, output)
     random = _said_of(nulls, "with random directions of the same weights")
-    closing = [*_closing(adapter, folded, output, export), *random, *report.closing]
-    notes = [*report.notes]
-    if folded is not None and folded.left:
-        weights = written(it.site for it in folded.folded)
-        if said := part_of_sequence(adapter, weights.replace(", ", ",")):
-            notes.append(f"{export}: {said}")
-    return replace(adapter, report=replace(report, closing=closing, notes=notes, seed=seed))
+    closing = [*_closing(adapter, output), *random, *report.closing]
+    return replace(adapter, report=replace(report, closing=closing, seed=seed))
 
 
-def _check_removals(
-    target: Target, wanted: Sequence[Site], setting: str | None, export: str | None, method: str
-) -> None:
+def _check_removals(target: Target, wanted: Sequence[Site], setting: str | None) -> None:
     """Refuse, before anything is fitted, sites and settings that removals of labels do not have."""
     if EMBEDDING in wanted:
         raise WordbiasError(
@@ -468,7 +420,7 @@ def _check_removals(
             f"setting {setting}: is for components of pairs, without --texts and --methods; name "
             f"sites, such as {wanted[0]}"
         )
-    _check_setting(target, setting or written(wanted), wanted, export, adds=method == "leace")
+    _check_setting(target, setting or written(wanted), wanted)
 
 
 def _component_sites(
@@ -485,9 +437,8 @@ def _setting_of(
     vectors: SentenceVectors | None,
     wanted: Sequence[Site],
     setting: str | None,
-    export: str | None,
 ) -> str | None:
-    """Return the setting; for the export of a sentence model by default that of its output."""
+    """Return the setting; of a decoder by default all sites."""
     if vectors is None and EMBEDDING in wanted:
         raise WordbiasError(
             f"{target.name}: has no site embedding, which is that of a sentence-transformers model "
@@ -495,147 +446,20 @@ def _setting_of(
         )
     if setting is None and is_decoder(target.model):
         return written(wanted)
-    if export is None or setting is not None:
-        return setting
-    if vectors is None:
-        raise UsageError(_TOGETHER)
-    return EMBEDDING.kind
+    return setting
 
 
-def _check_setting(
-    target: Target,
-    setting: str,
-    wanted: Sequence[Site],
-    export: str | None,
-    *,
-    adds: bool = False,
-) -> None:
-    """Refuse, before anything is fitted, a setting that lacks a site or cannot be folded.
-
-    Parameters
-    ----------
-    adds
-        The removals add a constant.
-    """
-    needed = sites_of(setting, layer_count(target.model))
-    if EMBEDDING in needed:
-        if export is not None and len(needed) > 1:
-            raise WordbiasError(
-                f"setting {setting}: embedding is removed by a module of the folder, other sites "
-                "in its weights; write them one after the other"
-            )
-        needed = ()
-    constants = needed if adds else ()
-    reasons = [] if export is None else reasons_against(target.model, needed, constants)
+def _check_setting(target: Target, setting: str, wanted: Sequence[Site]) -> None:
+    """Refuse, before anything is fitted, a setting that lacks a site."""
     fitted = {site.within(target.model) for site in wanted}
-    for site in needed if setting != SENT_DEBIAS else ():
+    for site in sites_of(setting, layer_count(target.model)) if setting != SENT_DEBIAS else ():
         if site not in fitted:
-            locate(target.model, site)  # refuses what the model cannot have
+            if site != EMBEDDING:
+                locate(target.model, site)  # refuses what the model cannot have
             raise WordbiasError(
                 f"setting {setting}: needs the site {site}, which is not among those to fit: "
                 f"{', '.join(map(str, sorted(fitted, key=depth)))}; name it with --sites"
             )
-    left = [(site, why) for site, why in zip(needed, reasons, strict=False) if why]
-    if export is not None and needed and len(left) == len(needed):
-        raise nothing_folded(export, setting, left)
-    for why, some in by_reason(left).items():
-        note(f"{export}: {written(some)} will not be in its weights: {why}")
-
-
-def _exported(
-    target: Target, model: ModelLike, adapter: Adapter, export: str, output: str | None
-) -> Folded:
-    """Write the folder of the model with the setting folded in."""
-    try:
-        folded = fold(target.model, adapter.interventions())
-        setting = str(adapter.chosen)
-        whole = None
-        if is_sentence_transformer(model):  # its modules need not be in a folder
-            whole = copy.deepcopy(model, {id(held_by(model)): folded.model})
-        write_folder(folded, target.tokenizer, export, setting, source=target.name, whole=whole)
-    except WordbiasError as error:
-        kept = "" if output is None else f" (the adapter is written: {output})"
-        raise WordbiasError(f"{error}{kept}") from None
-    return folded
-
-
-def _with_module(
-    model: ModelLike,
-    name: str,
-    vectors: SentenceVectors,
-    adapter: Adapter,
-    export: str,
-    tables: Sequence[Table],
-) -> list[Row]:
-    """Write a folder with a module that removes the subspace, and return what that did."""
-    (one,) = adapter.interventions()
-    effect = embedding_effect(Path(name).name, vectors, one.step, adapter.facts["seed"])
-    shown = [*tables, _effect_table(effect)]
-    with new_folder(export) as made, in_folder(model) as source:
-        write_modules(Path(source), made, modules_of((one.step,), vectors.width))
-        base = hub_name(source)
-        header = card_header(made / ORIGINAL_CARD)
-        card = _card(export, base, Path(name).name, header, vectors, adapter, shown)
-        (made / CARD).write_text(card, "utf-8")
-    return effect
-
-
-def _effect_table(rows: Sequence[Row]) -> Table:
-    """Return a table of the measures of a sentence model's output, before and after."""
-    cells = []
-    for row in rows:
-        if row.details["stage"] == "before":
-            continue
-        old = [one for one in rows if one.measure == row.measure and one is not row]
-        ends = [number(row.details.get(end), 3) for end in ("low", "high")]
-        value = number(old[0].value, 3) if old else ""
-        neutral = number(row.details.get("neutral"), 3)
-        title = short_title(row.measure)
-        cells.append([title, value, number(row.value, 3), " … ".join(ends), neutral])
-    return Table(
-        "Vectors that the model outputs",
-        ["", "before", "after", "95 %", "neutral"],
-        cells,
-        "Occupations between sentences about she and he; similarities and nearest sentences that "
-        "unrelated sentences kept.",
-    )
-
-
-def _card(
-    export: str,
-    base: str | None,
-    original: str,
-    header: dict[str, Any],
-    vectors: SentenceVectors,
-    adapter: Adapter,
-    tables: Sequence[Table],
-) -> str:
-    """Return the card of a folder with a further module."""
-    about = adapter.facts["sites"][str(EMBEDDING)]
-    where = "before the last Normalize" if vectors.last.steps else "after all other modules"
-    return model_card(
-        Path(export).resolve().name,
-        base=base,
-        original=base or original,
-        header=header,
-        summary=[
-            f"{base or original} without the direction in which its vectors of paired sentences, "
-            "such as about a woman and about a man, differ most."
-        ],
-        oldest=OLDEST,
-        fitted=[
-            f"Removed: the first component of the differences, by a Dense module {where}.",
-            f"Fitted on {how_many(about['pairs'], 'pair')} of sentences ({adapter.facts['source']})"
-            ".",
-            f"SHA-256 of the original's weights: {vectors.encoder.sha256()}.",
-        ],
-        tables=tables,
-        limits=[
-            "One direction is removed. Classifiers may still read gender from the others.",
-            "The sentences are made from templates in one language; shares of women in occupations "
-            "are those of one country in one year.",
-        ],
-    )
 
 
 def _notes(target: Target, adapter: Adapter, one_sided: bool) -> list[str]:
@@ -664,26 +488,12 @@ def _notes(target: Target, adapter: Adapter, one_sided: bool) -> list[str]:
     return notes
 
 
-def _closing(
-    adapter: Adapter, folded: Folded | None, output: str | None, export: str | None
-) -> list[str]:
-    """Return the lines after the table: the written files, and the sites that were not folded."""
+def _closing(adapter: Adapter, output: str | None) -> list[str]:
+    """Return the lines after the table: the share of the baseline, and the written file."""
     lines = []
     if adapter.sent_debias is not None:
         share, n = adapter.sent_debias.weights[0], adapter.facts["sent_debias"]["pairs"]
         lines.append(f"Baseline {SENT_DEBIAS}: {number(share, 3)} of the variance of {n:,} pairs.")
-    if output is not None:
-        lines.append(f"Written: {output}")
-    if folded is not None:
-        done = written(it.site for it in folded.folded) or "nothing"
-        lines.append(f"Written: {export}, with {done} in its weights")
-        left = by_reason((it.site, reason) for it, reason in folded.left)
-        lines += [f"Not folded, {written(some)}: {why}." for why, some in left.items()]
-    if folded is None and export is not None:
-        lines.append(
-            f"Written: {export}, with a further module; sentence-transformers loads it from "
-            f"version {OLDEST} on"
-        )
-    if output is None and export is None:
-        lines.append("Nothing written; -o ADAPTER writes the subspaces.")
-    return lines
+    if output is None:
+        return [*lines, "Nothing written; -o ADAPTER writes the subspaces."]
+    return [*lines, f"Written: {output}"]

@@ -80,7 +80,7 @@ class Page(Report):
 @public
 def report(
     *rows: str | os.PathLike[str] | Report, output: str | os.PathLike[str] | None = None
-) -> Report:
+) -> Page | Report:
     """Write a page of the results in ``rows``, which any command may have saved.
 
     ``rows`` are files that commands printed with --format json, jsonl or csv, or pages of audit and
