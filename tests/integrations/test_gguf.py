@@ -90,7 +90,7 @@ def test_a_folder_with_a_gguf_file_is_a_model(
     assert pairs.rows
     two = [("abc", "acb"), ("cab", "bac")]
     adapter = wb.project(
-        folder, pairs=two, sites="tokens@1", method="hard", export=tmp_path / "clean"
+        folder, pairs=two, sites="tokens@1", methods="hard", export=tmp_path / "clean"
     )
     assert adapter.fingerprint.architecture == "LlamaForCausalLM"
     saved = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "clean")

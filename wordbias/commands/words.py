@@ -211,6 +211,7 @@ WORDS: Mapping[str, tuple[str, str]] = {
     "report": (OUTPUT, "results for the README of a repository"),
     "revision": (OUTPUT, "branch of a repository"),
     "save_transform": (OUTPUT, "file for the fitted methods"),
+    "table": (OUTPUT, "table of all settings to summarise"),
     "target": (OUTPUT, "file to write"),
     "timeout": (OUTPUT, "seconds to wait for data"),
     "to": (OUTPUT, "format to write"),
