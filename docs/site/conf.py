@@ -57,6 +57,7 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
     ),
     "Reference": (
         "docs/cli",
+        "docs/words",
         "docs/api",
         "docs/measures",
         "docs/gallery",
