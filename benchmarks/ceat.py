@@ -27,8 +27,8 @@ from scipy.spatial.distance import cosine
 from wordbias.probes.ceat import Contexts, associate
 from wordbias.probes.ceat.association import draw_places, drawn_effects
 from wordbias.probes.ceat.sentences import Scanner, find_sentences, read_sentences
-from wordbias.wordlists.queries import as_queries
 from wordbias.progress import set_quiet
+from wordbias.wordlists.queries import as_queries
 
 DRAWS, SET, SENTENCES, DIM = 10_000, 8, 1_000, 768
 PEER_DRAWS = 20

@@ -20,7 +20,7 @@ AUTO = "auto"
 """Name of the default device."""
 _MOST = 2**63 - 1
 _LEAST = {
-    **dict.fromkeys(("seed", "seeds", "random_state", "random_init", "ddof", "draws"), 0),
+    **dict.fromkeys(("seed", "model_seeds", "random_state", "random_init", "ddof", "draws"), 0),
     "layers": -_MOST,  # checked by the functions on layers
 }
 """Least whole number of an argument; 1 for all others."""
@@ -325,7 +325,7 @@ def check_number(
     raise UsageError(f"{option}: expected a number {least}{most}, got {value}")
 
 
-def seeds_of(given: int | Sequence[int]) -> list[int]:
+def seeds_of(given: int | Sequence[int], option: str = "--seed") -> list[int]:
     """Return one seed or several as a list.
 
     Raises
@@ -335,5 +335,5 @@ def seeds_of(given: int | Sequence[int]) -> list[int]:
     """
     found = list(given) if isinstance(given, Iterable) else [given]
     if not found:
-        raise UsageError("--seed: expected one at least")
+        raise UsageError(f"{option}: expected one at least")
     return found

@@ -46,7 +46,7 @@ _ELSEWHERE = {
     "n_jobs": "jobs",
     "queries": "query",
     "random_state": "seed",
-    "sensitive_features": "group",
+    "sensitive_features": "sensitive",
     "stimuli": "query",
     "topn": "k",
     "y_pred": "predicted",

@@ -23,7 +23,7 @@ FETCHED = (
     "original",
     "vectors",
     "sembias",
-    "sets",
+    "benchmarks",
     "train",
     "dev",
     "test",

@@ -280,7 +280,7 @@ USAGE: list[list[str]] = [
     ["convert"],
     ["convert", "GOOD", "OUT", "--to", "fasttext"],
     ["convert", "GOOD", "OUT", "--to", "glove.6B"],
-    ["cache", "--limit", "much"],
+    ["cache", "--max-size", "much"],
 ]
 
 

@@ -277,7 +277,7 @@ def test_an_empty_cell_is_named_by_its_line(tmp_path: Path) -> None:
     [
         (
             ("split", "job", "gender", "text"),
-            r"which column is the label\? .* name it with --label",
+            r"which column is the label\? .* name it with --labels",
         ),
         (
             ("split", "title", "sex", "text"),

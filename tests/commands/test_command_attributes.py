@@ -140,7 +140,7 @@ def test_an_unknown_name_lists_those_there_are(process: Callable[..., Any]) -> N
 
 def test_weat_takes_every_two_groups_and_corrects_for_their_number(cli: Run) -> None:
     arguments = ["weat", "--groups", "religion", "--attributes", "pleasant,unpleasant"]
-    done = cli(*arguments, "--measures", "weat,rnsb,mac", "--two-sided", "--holm")
+    done = cli(*arguments, "--only", "weat,rnsb,mac", "--two-sided", "--holm")
     assert done.code == 0
     assert max(map(len, done.out.splitlines())) <= 100
     assert "p Holm" in done.out

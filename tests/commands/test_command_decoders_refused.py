@@ -48,7 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "it is a decoder, which wordbias likelihood measures: give an encoder",
         ),
         (
-            "bios --model DECODER --data bios.tsv --frozen --epochs 1 --seeds 0 -o OUT",
+            "bios --model DECODER --data bios.tsv --head-only --epochs 1 --seed 0 -o OUT",
             "--pooling=last",
         ),
     ],

@@ -73,7 +73,9 @@ def test_an_argument_is_not_empty(refused: Refused, name: str) -> None:
 def test_several_of_which_one_is_empty(refused: Refused, tmp_path: Path) -> None:
     said = refused("measure", tmp_path / "a", "")
     assert said == "wordbias: EMBEDDINGS: is empty; give a value, or leave it out"
-    assert "--sets: is empty" in refused("quality", "--benchmarks", tmp_path, "--benchmarks", "")
+    assert "--benchmarks: is empty" in refused(
+        "quality", "--benchmarks", tmp_path, "--benchmarks", ""
+    )
 
 
 def test_an_empty_mirror_in_the_environment_is_none(

@@ -51,8 +51,8 @@ def folder(tmp_path: Path) -> Path:
         ("audit", "--groups", "list.toml"),
         ("audit", "--vocab", "words.txt"),
         ("audit", "--sembias", "questions.txt"),
-        ("audit", "--sets", "similar.txt"),
-        ("audit", "--model", "model.safetensors"),
+        ("audit", "--benchmarks", "similar.txt"),
+        ("audit", "--nli-model", "model.safetensors"),
     ],
 )
 def test_a_list_or_a_model_is_not_replaced_by_the_output(

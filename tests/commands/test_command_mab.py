@@ -161,11 +161,11 @@ def test_lists_that_are_not_there(refused: Refused, tmp_path: Path) -> None:
         ["mab-eval", "--set", "dev"],
         ["mab-eval", "--set", "nouns"],
         ["mab-eval", "--draws", "0"],
-        ["mab-eval", "x", "--labels", ","],
+        ["mab-eval", "x", "--label-order", ","],
         ["mab-eval", "x", "--embedding", "glove.txt"],
         ["mab-eval", "m.safetensors", "--predictions", "x"],
         ["mab-eval", "m", "--predictions", "x"],
-        ["mab-eval", "--labels", "neutral,entailment,contradiction"],
+        ["mab-eval", "--label-order", "neutral,entailment,contradiction"],
         ["mab-eval", "--device", "cpu"],
     ],
 )
@@ -426,7 +426,7 @@ def test_a_hugging_face_model(
         )
 
     monkeypatch.setattr(Classifier, "load", load)
-    result = found("someone/mnli", "--labels", "neutral, entail,contradict")
+    result = found("someone/mnli", "--label-order", "neutral, entail,contradict")
     assert asked == [
         ("someone/mnli", {"labels": ["neutral", "entail", "contradict"], "device": None})
     ]

@@ -99,7 +99,7 @@ def test_studies_of_religion_and_gender_share_a_folder(cli: Run, tmp_path: Path)
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("neutral\tA man eats.\tA dog eats.\nentailment\tA man eats.\tHe eats.\n" * 3)
     call = ("mab-study", tmp_path / "base.safetensors", "--train", pairs, "--dev", pairs)
-    call += ("--epochs", 1, "--seeds", 0, "--only", "direct-bias", "-q", "-o", tmp_path / "out")
+    call += ("--epochs", 1, "--seed", 0, "--only", "direct-bias", "-q", "-o", tmp_path / "out")
     gender = rows_of(cli, *call)
     faiths = rows_of(cli, *call, *FAITHS)
     model = tmp_path / "out" / "base.seed0.safetensors"

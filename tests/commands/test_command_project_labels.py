@@ -202,7 +202,7 @@ def test_the_table_and_the_command_that_measures_other_texts(
     call = said.split("says: wordbias ")[-1].split()
     call[call.index("OTHERS")] = str(data / "texts.tsv")
     assert call[:2] == ["probe", str(data / "gpt2")]
-    probed = cli(*call, "--accuracy", "--seeds", "0", "--layers", "last", "--epochs", "1")
+    probed = cli(*call, "--accuracy", "--seed", "0", "--layers", "last", "--epochs", "1")
     assert probed.code == 0, probed.err
     assert "before and after" in probed.out
 

@@ -179,7 +179,7 @@ def test_every_command_on_vectors_takes_the_folder(cli: Run, folder: Path) -> No
     for call in (
         ("measure", folder, "other", "--only", "midb,direct-bias", "--no-chance"),
         ("weat", folder, "--query", "weat7"),
-        ("quality", folder, "--sets", "sets"),
+        ("quality", folder, "--benchmarks", "sets"),
         ("compare", "--measure", folder, "other", "third", "--only", "midb-abs,direct-bias"),
         ("audit", folder, "--methods", "misp", "--skip", _SKIP, "-o", "page.html"),
         ("report", "page.json", "-o", "report.html"),

@@ -96,7 +96,7 @@ def test_a_file_of_another_template_is_not_resumed(folder: Path, cli: Cli, tmp_p
 
 def test_probe_and_ceat_take_it_too(folder: Path, cli: Cli) -> None:
     """Their values are those of the vectors that encode writes with it."""
-    probing = ("--seeds", 0, "--accuracy", "--no-control", "--format", "json")
+    probing = ("--seed", 0, "--accuracy", "--no-control", "--format", "json")
     given = ("--labels", "gender", "--layers", "last", *probing)
     model, texts = folder / "decoder", folder / "texts.tsv"
     done = cli("probe", model, "--texts", texts, "--template", TYPED, *given)
@@ -130,7 +130,7 @@ def test_a_mean_that_counts_the_first_token_is_noted(folder: Path, cli: Cli) -> 
     """Without BOS that is a word of the text; the template that the note names leaves it out."""
 
     def noted(*more: str) -> str:
-        given = ("--texts", folder / "texts.tsv", "--labels", "gender", "--accuracy", "--seeds", 0)
+        given = ("--texts", folder / "texts.tsv", "--labels", "gender", "--accuracy", "--seed", 0)
         done = cli("probe", folder / "decoder", *given, "--layers", "last", *more)
         assert done.code == 0, done.err
         return " ".join(str(done.err).split())

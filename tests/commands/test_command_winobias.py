@@ -141,7 +141,7 @@ def test_masked_sentences_are_encoded_and_probed(cli: Run, folder: Path, tmp_pat
     tiny_encoders.save(tiny_encoders.build("bert", "Model"), tokenizer, model)
     spans = ("--span-columns", "start,end", "-q")
     assert cli("encode", model, masked, "-o", vectors, "--layers", "last", *spans).code == 0
-    probe = ("--labels", "gender", "--groups", "profession", "--no-control", "--seeds", 0)
+    probe = ("--labels", "gender", "--unit", "profession", "--no-control", "--seed", 0)
     done = cli("probe", vectors, *probe, "--format", "json", "--fractions", "50,100")
     assert done.code == 0
     assert json.loads(done.out)["rows"][0]["measure"] == "compression"

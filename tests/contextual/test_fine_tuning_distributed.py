@@ -154,7 +154,7 @@ def test_the_command_line(model: str, tmp_path: Path) -> None:
     output = tmp_path / "tuned"
     given = [
         "-m", "wordbias", "fine-tune", model, "--task", "nli", "--train", pairs, "--dev", pairs,
-        "-o", output, "--batch", 4, "--epochs", 2, "--device", "cpu",
+        "-o", output, "--batch-size", 4, "--epochs", 2, "--device", "cpu",
     ]  # fmt: skip
     done = launch(*given)
     assert done.returncode == 0, done.stderr

@@ -444,7 +444,7 @@ def test_the_limit_holds_from_now_on(
 
 @pytest.mark.parametrize("size", ["much", "-5", "5X", "", "1e9"])
 def test_a_limit_that_is_no_size_is_wrong_usage(cli: Any, size: str) -> None:
-    done = cli("cache", f"--limit={size}")
+    done = cli("cache", f"--max-size={size}")
     assert (done.code, done.out) == (2, "")
     assert "500MB or 20G" in done.err
 

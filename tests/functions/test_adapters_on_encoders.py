@@ -37,7 +37,7 @@ SENTENCES = [text for pair in sentence_pairs() for text in (pair.first, pair.sec
 EXTRA = "tokens@1,tokens@2,attention@2"
 JUDGED = ("best-probe", "ridge-probe", "rbf-probe")
 QUICK: dict[str, Any] = {"seed": [0, 1], "epochs": 3, "lr": 0.02, "fractions": [10, 50, 100]}
-TYPED = ("--seeds", "0,1", "--epochs", 3, "--rate", 0.02, "--fractions", "10,50,100")
+TYPED = ("--seed", "0,1", "--epochs", 3, "--lr", 0.02, "--fractions", "10,50,100")
 
 
 @pytest.fixture(scope="module")
@@ -530,7 +530,7 @@ def test_ceat_measures_without_and_with_the_setting(
 
 def test_ceat_refuses(folder: Path, adapter: Adapter, tmp_path: Path) -> None:
     given: dict[str, Any] = {"query": WORDS, "draws": 50}
-    with pytest.raises(UsageError, match="save= is for one setting=: a file holds the vectors"):
+    with pytest.raises(UsageError, match="output= is for one setting=: a file holds the vectors"):
         ceat(
             folder, sentences=SENTENCES, adapter=adapter, setting=["tokens@2", "tokens@1"],
             output=tmp_path / "w", **given,

@@ -235,7 +235,10 @@ def test_an_interrupted_audit_goes_on(
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (("--sets", "men"), "--sets is for vectors, and {folder} is a model; leave it out"),
+        (
+            ("--benchmarks", "men"),
+            "--benchmarks is for vectors, and {folder} is a model; leave it out",
+        ),
         (("--dims", "3"), "--dims is for vectors, and {folder} is a model"),
         (("--no-chance",), "--chance is for vectors, and {folder} is a model"),
         (("--strict-vocab",), "--strict-vocab is for vectors"),

@@ -249,7 +249,7 @@ def test_paths_that_no_file_can_have(path: Any, tmp_path: Path) -> None:
 
 
 def test_calls_in_threads_and_within_one_another_do_not_mix() -> None:
-    given: list[dict[str, Any]] = [{"ddof": 0}, {"samples": 7}, {"holm": True}] * 2
+    given: list[dict[str, Any]] = [{"ddof": 0}, {"draws": 7}, {"holm": True}] * 2
     found: dict[int, Report] = {}
 
     def call(i: int) -> None:
@@ -270,7 +270,7 @@ def test_what_was_given_is_neither_changed_nor_kept() -> None:
     report = wb.weat(MORE, **QUERY, only=only)
     assert only == ["weat"]
     only.append("rnd")
-    assert report.arguments["measures"] == ["weat"]
+    assert report.arguments["only"] == ["weat"]
 
 
 @pytest.mark.parametrize(

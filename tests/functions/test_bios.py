@@ -24,16 +24,16 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 SMALL: dict[str, Any] = {
     "strategies": ["none"],
     "seed": [0],
-    "frozen": True,
+    "head_only": True,
     "epochs": 2,
     "retrain_epochs": 2,
-    "max_tokens": 24,
+    "max_length": 24,
     "draws": 10,
     "baselines": False,
 }
 TYPED = (
-    *("--strategies", "none", "--seeds", 0, "--frozen", "--epochs", 2, "--retrain-epochs", 2),
-    *("--max-tokens", 24, "--device", "cpu", "--draws", 10, "--no-baselines"),
+    *("--strategies", "none", "--seed", 0, "--head-only", "--epochs", 2, "--retrain-epochs", 2),
+    *("--max-length", 24, "--device", "cpu", "--draws", 10, "--no-baselines"),
 )
 COUNT = 150
 

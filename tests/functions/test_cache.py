@@ -44,4 +44,4 @@ def test_a_limit_is_a_size(limit: Any) -> None:
 def test_a_size_on_the_command_line_has_a_unit(cli: Run) -> None:
     done = cli("cache", "--max-size", "5")
     assert done.code == 2
-    assert "Invalid value for '--limit': '5': expected a size with its unit" in done.err
+    assert "Invalid value for '--max-size': '5': expected a size with its unit" in done.err

@@ -181,7 +181,7 @@ def test_inputs_that_are_no_models_are_refused(loaded: tuple[Any, Any]) -> None:
     ("texts", "arguments", "message"),
     [
         (["a", None], {}, "texts: line 2: expected a text, found None; mend it, or drop such rows"),
-        (["a"], {"keep": ["x"]}, "texts: is a list, which has no columns; give a dictionary or"),
+        (["a"], {"columns": ["x"]}, "texts: is a list, which has no columns; give a dictionary or"),
         ({"text": ["a"], "b": []}, {}, "texts: expected columns of one length, found text 1, b 0"),
         ({"a": ["x"], "b": ["y"]}, {}, "Name one of a, b with text_column="),
         (3, {}, "texts: expected a file, a list of texts, or a dictionary or frame"),

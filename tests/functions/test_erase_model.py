@@ -103,7 +103,7 @@ def test_texts_are_balanced_and_groups_are_held_out_whole(folder: Path, tmp_path
     people = [f"p{i // 4}" for i in range(len(TEXTS))]
     found = erase_model(
         folder, {**COLUMNS, "person": people}, "gender", also="verb", balance=True,
-        groups="person", output=tmp_path / "erased",
+        unit="person", output=tmp_path / "erased",
     )  # fmt: skip
     about = found.report.inputs["texts"]
     assert about["held_out"] % 4 == 0
@@ -123,8 +123,8 @@ def test_the_map_is_fitted_on_the_training_part_alone(folder: Path) -> None:
         ("m" if cell == "f" else "f") if part == "test" else cell
         for cell, part in zip(GENDER, parts, strict=True)
     ]
-    first = erase_model(folder, columns, "gender", split="part")
-    second = erase_model(folder, {**columns, "gender": swapped}, "gender", split="part")
+    first = erase_model(folder, columns, "gender", split_column="part")
+    second = erase_model(folder, {**columns, "gender": swapped}, "gender", split_column="part")
     np.testing.assert_array_equal(
         own(folder, first.method.fitted_), own(folder, second.method.fitted_)
     )
@@ -178,7 +178,7 @@ def test_the_map_is_saved_for_vectors_of_the_same_width(
 @pytest.mark.parametrize("kinds", [(), ("Normalize",)], ids=["plain", "normalized"])
 def test_every_method_is_written(tmp_path: Path, method: str, kinds: tuple[str, ...]) -> None:
     folder = sentence_folder(tmp_path / "tiny", *kinds)
-    found = erase_model(folder, COLUMNS, "gender", method=method, output=tmp_path / "erased")
+    found = erase_model(folder, COLUMNS, "gender", methods=method, output=tmp_path / "erased")
     expected = own(folder, found.method.fitted_)
     length = np.linalg.norm(expected, axis=1).max()
     np.testing.assert_allclose(
@@ -197,7 +197,7 @@ def test_a_label_that_inlp_does_not_find_writes_no_folder(folder: Path, tmp_path
     arbitrary = np.where(arbitrary == 0, "a", "b")
     columns = {"text": ["She said so."] * len(TEXTS), "label": arbitrary.tolist()}
     with pytest.raises(WordbiasError, match="inlp found no classifier better than chance"):
-        erase_model(folder, columns, "label", method="inlp", output=tmp_path / "erased")
+        erase_model(folder, columns, "label", methods="inlp", output=tmp_path / "erased")
     assert not (tmp_path / "erased").exists()
 
 
@@ -263,7 +263,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"labels": GENDER[:3]}, "labels=: 3 values for 120 rows"),
     ({"labels": ["f"] * 120}, "label needs two classes at least; all are 'f'"),
     ({"also": "sex"}, "also='sex': neither a column"),
-    ({"split_column": "sex"}, "split='sex': neither a column"),
+    ({"split_column": "sex"}, "split_column='sex': neither a column"),
     ({"methods": "magic"}, "method 'magic': expected one of leace"),
     ({"sts": {"a": ["x"], "b": ["y"]}}, "1 different second texts"),
 ]

@@ -42,7 +42,7 @@ def _rows(found: Any) -> list[dict[str, Any]]:
 @pytest.fixture
 def printed(cli: Run, file: Path) -> Callable[..., list[dict[str, Any]]]:
     def call(*arguments: object) -> list[dict[str, Any]]:
-        named = ("--label", "y", "--predicted", "r", "--group", "z")
+        named = ("--labels", "y", "--predicted", "r", "--sensitive", "z")
         done = cli("fairness", file, *named, "--draws", 20, "--format", "json", *arguments)
         return _rows(json.loads(done.out)["rows"])
 
@@ -184,7 +184,7 @@ def test_it_names_what_is_wrong_as_python_does() -> None:
         fairness({"label": y}, r, z)
     with pytest.raises(UsageError, match=r"^train=: expected two arrays"):
         fairness(y, r, z, train="train.csv")
-    with pytest.raises(WordbiasError, match="found 20 of label, 19 of predicted, 20 of group"):
+    with pytest.raises(WordbiasError, match="found 20 of labels, 19 of predicted, 20 of sensitive"):
         fairness(y, r[1:], z)
     with pytest.raises(WordbiasError, match=r"predicted has the shape \(20, 1\)"):
         fairness(y, np.array(r)[:, None], z)

@@ -80,7 +80,7 @@ def test_about_is_a_report(cli: Run) -> None:
         ((), {"about": True}, "about=True: give a name"),
         ((), {"source": "x"}, 'source="x": give the names to take from there'),
         (("men",), {"source": "/no/folder"}, 'source="/no/folder": there is no such folder'),
-        (("men",), {"about": True, "where": True}, "choose one of about=True and where=True"),
+        (("men",), {"about": True, "paths": True}, "choose one of about=True and paths=True"),
         (("men",), {"timeout": 0}, "timeout=: expected seconds, more than 0, got 0"),
         (("SNLI",), {}, "did you mean"),
     ],

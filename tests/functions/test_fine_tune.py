@@ -85,6 +85,8 @@ def test_the_recipe_is_the_one_that_was_given(folder: Path, tmp_path: Path) -> N
     with wb.config(precision="bfloat16"):
         trained = fine_tune(folder / "encoder", output=tmp_path / "o", **made)
     recipe = json.loads((Path(trained) / "training.json").read_text("utf-8"))["recipe"]
+    given["batch"], given["rate"] = given.pop("batch_size"), given.pop("lr")
+    given["decay"] = given.pop("weight_decay")
     assert {key: recipe[key] for key in given} == given
     assert recipe["half"] is True
 

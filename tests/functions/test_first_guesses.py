@@ -34,7 +34,8 @@ def sample() -> wb.Embedding:
         (lambda e: wb.ceat("model", stimuli="weat6"), r"^ceat\(\): .*did you mean query="),
         (
             lambda e: wb.fairness(y_true=CLASSES, y_pred=CLASSES, values=CLASSES),
-            r"^fairness\(\): .*did you mean predictions=.* It takes predictions, predicted, group;",
+            r"^fairness\(\): .*did you mean predictions=.* It takes predictions, predicted, "
+            "sensitive;",
         ),
     ],
 )
@@ -145,8 +146,12 @@ def test_a_warning_names_the_line_of_the_caller(sample: wb.Embedding) -> None:
 
 
 def test_what_to_fetch_is_said_as_a_call() -> None:
-    said = in_python("run: wordbias fetch men rg-65, and give --sets; wordbias fetch --list shows")
-    assert said == 'run: wb.fetch("men", "rg-65"), and give sets=; wordbias fetch --list shows'
+    said = in_python(
+        "run: wordbias fetch men rg-65, and give --benchmarks; wordbias fetch --list shows"
+    )
+    assert (
+        said == 'run: wb.fetch("men", "rg-65"), and give benchmarks=; wordbias fetch --list shows'
+    )
     assert in_python("which wordbias fetch without names lists") == (
         "which wordbias fetch without names lists"
     )

@@ -45,7 +45,7 @@ def test_the_rows_of_the_command_line(
     cli: Callable[..., Any], folder: Path, tmp_path: Path
 ) -> None:
     report = likelihood(folder / "nsp", data=folder / "gsss.csv", top=0.5, output=tmp_path / "a")
-    given = ("--data", folder / "gsss.csv", "--share", 0.5, "-o", tmp_path / "b")
+    given = ("--data", folder / "gsss.csv", "--top", 0.5, "-o", tmp_path / "b")
     done = cli("likelihood", folder / "nsp", *given, "--format", "json")
     found = json.loads(done.out)
     assert report.to_dict()["rows"] == found["rows"]

@@ -50,7 +50,7 @@ def rows_of(report: Report) -> list[dict[str, Any]]:
 
 
 def test_vectors_and_a_model_in_memory(cli: Cli, lists: Path) -> None:
-    expected = printed(cli, "--lists", lists, "--words", "--seed", 2)
+    expected = printed(cli, "--lists", lists, "--by-word", "--seed", 2)
     emb, model = Embedding.sample(), Model.load(nli_sample_path())
     for report in (
         mab_eval(lists=lists, by_word=True, seed=2),
@@ -130,7 +130,7 @@ def test_a_loaded_model_of_transformers(lists: Path, test_set: TestSet, tmp_path
     assert [row.value for row in piped] == [row.value for row in report]
     with pytest.raises(WordbiasError, match=r"expected a model: .* got BertFor"):
         mab_eval(model, lists=lists)
-    with pytest.raises(WordbiasError, match=r"^labels="):
+    with pytest.raises(WordbiasError, match=r"^label_order="):
         mab_eval((model, tokenizer), label_order=["yes", "no", "maybe"])
 
 

@@ -139,7 +139,7 @@ def test_one_seed_is_said_to_have_no_intervals(tmp_path: Path, few: None) -> Non
     sample = Embedding.sample()
     given = {**CALL, "only": ["direct-bias"], "output": tmp_path / "study"}
     report = mab_study([sample, sample.renamed("same")], **given)
-    assert "give more seeds=" in " ".join(report.heading)
+    assert "give more with seed=" in " ".join(report.heading)
     assert {row.value for row in report["mab-error-change"]} == {0}
     assert not [table for table in report.tables if table.title.startswith("Difference")]
 

@@ -191,7 +191,7 @@ def test_the_command_takes_the_options(cli: Run, tmp_path: Path, lists: Path) ->
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("\n".join("\t".join(pair) for pair in PAIRS) + "\n", encoding="utf-8")
     Embedding.sample().save(tmp_path / "v.safetensors")
-    options = ("--epochs", 1, "--seeds", 0, "--only", "direct-bias", "--jobs", 1)
+    options = ("--epochs", 1, "--seed", 0, "--only", "direct-bias", "--jobs", 1)
     given = ("--train", pairs, "--dev", pairs, "-o", tmp_path / "out")
     call = ("mab-study", tmp_path / "v.safetensors", *given, *options)
     done = cli(*call, "--set", "explicit", "--lists", lists, "--raw", "-q")

@@ -52,7 +52,9 @@ def test_one_model_from_pairs_in_memory(
     for name, some in (("train", pairs), ("dev", pairs[:20])):
         text = "".join("\t".join(row) + "\n" for row in some)
         (tmp_path / f"{name}.tsv").write_text(text)
-    options = [part for key, value in QUICK.items() for part in (f"--{key}", value)]
+    options = [
+        part for key, value in QUICK.items() for part in (f"--{key.replace('_', '-')}", value)
+    ]
     files = ("--train", tmp_path / "train.tsv", "--dev", tmp_path / "dev.tsv")
     typed = ("nli-train", tmp_path / "own.safetensors", *files, *options, "-o", tmp_path / "f.st")
     done = cli(*typed, "--format", "json")

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 N = 300
 QUICK: dict[str, Any] = {"seed": [0], "epochs": 3, "lr": 0.02, "fractions": [10, 50, 100]}
-TYPED = ("--seeds", 0, "--epochs", 3, "--rate", 0.02, "--fractions", "10,50,100")
+TYPED = ("--seed", 0, "--epochs", 3, "--lr", 0.02, "--fractions", "10,50,100")
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def rows(report: Report) -> Any:
 def test_the_function_gives_what_the_command_gives(
     cli: Callable[..., Any], reps: Representations, file: Path
 ) -> None:
-    given = ("--labels", "gender", "--groups", "job", "--types", "job", "--dev", "split=dev")
+    given = ("--labels", "gender", "--unit", "job", "--types", "job", "--dev", "split=dev")
     done = cli("probe", file, *given, *TYPED, "--format", "json")
     assert (done.code, done.err) == (0, "")
     typed = json.loads(done.out)

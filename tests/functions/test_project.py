@@ -160,12 +160,13 @@ def test_nothing_that_is_read_would_change(
     np.testing.assert_array_equal(sentences.encode(TEXTS), before)
 
 
-@pytest.mark.parametrize("given", [{"unit": True}, {"one_sided": True}, {"tokens": "cls"}])
+@pytest.mark.parametrize("given", [{"unit_length": True}, {"one_sided": True}, {"tokens": "cls"}])
 def test_how_it_is_fitted(
     fitted: Adapter, bert: Any, tokenizer: Any, given: dict[str, Any]
 ) -> None:
     other = project((bert, tokenizer), pairs=PAIRS, **given)
     ((name, value),) = given.items()
+    name = {"unit_length": "unit"}.get(name, name)
     assert other.facts[name] == value != fitted.facts[name]
     site = next(site for site in fitted.subspaces if site.kind == "tokens")
     apart = np.abs(other.subspaces[site].basis) - np.abs(fitted.subspaces[site].basis)

@@ -67,7 +67,12 @@ def test_redraws_of_the_pairs_have_the_components_of_their_vectors(
     folder: Path, tmp_path: Path
 ) -> None:
     model = SentenceVectors.of(Encoder.load(folder, device="cpu"))
-    given: dict[str, Any] = {"sites": "embedding", "setting": "embedding", "dims": 1, **RUN}
+    given: dict[str, Any] = {
+        "sites": "embedding",
+        "setting": "embedding",
+        "methods": "components:dims=1",
+        **RUN,
+    }
     project(folder, output=tmp_path / "a.st", seed_lists=2, seed=1, **given)
     paired = sentence_pairs(PAIRS)
     for i, drawn in enumerate(redrawn_pairs(paired, 2, 1), 1):

@@ -38,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def options(folder: Path, **more: Any) -> dict[str, Any]:
     files = {"stereoset": folder / "gsss.csv", "snli": folder / "snli.tsv.gz"}
-    return {**files, "lists": folder / "lists", "share": 0.5, "repair": False, **more}
+    return {**files, "lists": folder / "lists", "top": 0.5, "repair": False, **more}
 
 
 @pytest.fixture(scope="module")
@@ -232,7 +232,8 @@ def test_subspaces_fitted_otherwise_are_those_that_are_removed(folder: Path) -> 
     from wordbias.contextual.sentence_pairs import sentence_pairs
     from wordbias.contextual.sweep.sequential import fit_in_sequence
 
-    given = options(folder, nli=folder / "nli-0", sequential_fit=True, unit=True, one_sided=True)
+    given = options(folder, nli=folder / "nli-0", sequential_fit=True)
+    given |= {"unit_length": True, "one_sided": True}
     report = sweep(folder / "nsp-0", **given, null=1)
     assert any(note.startswith("one-sided: centring") for note in report.notes)
     fitting = report.inputs["next-sentence"]["fitting"]
@@ -297,12 +298,14 @@ def test_lists_of_models_are_heads_too(folder: Path, heads: Report) -> None:
     loaded = [folder / "nsp-0", loaded_pair(folder / "nsp-1")]
     found = sweep(
         loaded,
-        **options(folder, nli=[folder / f"nli-{seed}" for seed in SEEDS], seeds=SEEDS, null=DRAWS),
+        **options(
+            folder, nli=[folder / f"nli-{seed}" for seed in SEEDS], model_seeds=SEEDS, null=DRAWS
+        ),
     )
     assert [row.value for row in found.rows] == [row.value for row in heads.rows]
     for given, n in ((loaded[:1], 1), ([*loaded, folder / "nsp-0"], 3)):
         with pytest.raises(UsageError, match=f"each of 2 seeds in model_seeds=, got a list of {n}"):
-            sweep(given, **options(folder, nli=folder / "nli-{seed}", seeds=SEEDS))
+            sweep(given, **options(folder, nli=folder / "nli-{seed}", model_seeds=SEEDS))
 
 
 def loaded_pair(path: Path) -> tuple[Any, Any]:

@@ -69,7 +69,7 @@ def test_the_shell_and_python_write_the_same_vectors(
     assert facts["tokens"] == len(corpus.read_text().split())
 
 
-@pytest.mark.parametrize("more", [{}, {"distance": "l2"}, {"as_published": True}])
+@pytest.mark.parametrize("more", [{}, {"separation": "l2"}, {"as_published": True}])
 def test_debias_gn_glove_takes_what_gn_glove_trained(
     more: dict[str, Any], corpus: Path, tmp_path: Path
 ) -> None:
@@ -220,7 +220,7 @@ def test_a_training_that_diverges_leaves_no_checkpoint(
         done = cli(*call)
     assert done.code == 1
     assert "diverged in epoch 2" in done.err
-    assert "a smaller --batch, or lower --lambda-d and --lambda-e" in done.err
+    assert "a smaller --batch-size, or lower --lambda-d and --lambda-e" in done.err
     assert not (tmp_path / "o.txt.checkpoint").exists()
     assert cli(*call, "--lr", "0.01").code == 0
 
@@ -325,7 +325,7 @@ def test_a_full_disk_leaves_nothing(
 def test_an_interrupted_call_resumes(
     cli: Callable[..., Any], corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    call = ["train-vectors", corpus, "--dim", "8", "--epochs", "3", "-q", "-o"]
+    call = ["train-vectors", corpus, "--vector-size", "8", "--epochs", "3", "-q", "-o"]
     assert cli(*call, tmp_path / "whole.txt").code == 0
     epochs, original = [0], GloVe.start_epoch
 
@@ -358,7 +358,7 @@ def test_an_interrupted_call_resumes(
         ({"as_published": True}, "--as-published is for --objective gn-glove", 2),
         ({"objective": "gn-glove", "vector_size": "1"}, "--vector-size: expected 2 or more", 2),
         ({"objective": "gn-glove", "groups": "age", "lists": "x"}, "give one", 2),
-        ({"objective": "gn-glove", "as_published": True, "distance": "l2"}, "l1 only", 2),
+        ({"objective": "gn-glove", "as_published": True, "separation": "l2"}, "l1 only", 2),
         ({"objective": "gn-glove", "as_published": True}, "wordbias fetch gn-glove-lists", 1),
         ({"objective": "gn-glove", "groups": "religion"}, "groups", 1),
         ({"objective": "gn-glove", "groups": "age"}, "pairs", 1),
@@ -379,7 +379,7 @@ def test_an_interrupted_call_resumes(
         ({"memory": "9" * 400 + "GB"}, "expected a size of at most 9223372TB", 1),
         ({"min_count": "100000"}, "lower --min-count", 1),
         ({"lr": "0"}, "--lr", 2),
-        ({"alpha": "2"}, "--alpha", 2),
+        ({"exponent": "2"}, "--exponent", 2),
         ({"vector_size": "1"}, "o.txt: GloVe text has no header and cannot tell one dimension", 1),
         ({"device": "abacus"}, "device 'abacus': torch cannot compute there", 1),
         ({"lr": "1e30"}, "training diverged", 1),
@@ -514,7 +514,8 @@ def test_defaults_are_those_of_the_recipe() -> None:
     defaults = {
         name: one.default for name, one in inspect.signature(wb.train_vectors).parameters.items()
     }
-    recipe = vars(Recipe())
+    names = {"dim": "vector_size", "alpha": "exponent", "rate": "lr", "distance": "separation"}
+    recipe = {names.get(name, name): value for name, value in vars(Recipe()).items()}
     assert {name: defaults[name] for name in recipe} == recipe
 
 

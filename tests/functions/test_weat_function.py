@@ -49,7 +49,7 @@ def _rows(cli: Run, *arguments: object) -> Any:
 
 
 def test_rows_are_those_of_the_command(cli: Run, few: Embedding, file: Path) -> None:
-    told = _rows(cli, file, "--query", "weat6,weat7", "--measures", "weat,mac", "--holm")
+    told = _rows(cli, file, "--query", "weat6,weat7", "--only", "weat,mac", "--holm")
     for given in (file, str(file), few, (list(few.words), few.vectors)):
         report = weat(given, query=["weat6", "weat7"], only=("weat", "mac"), holm=True, draws=50)
         rows = json.loads(json.dumps(report.to_dict()["rows"]))
@@ -128,7 +128,7 @@ def test_embeddings_without_names_stand_beside_each_other(few: Embedding) -> Non
             "query: X/Y × math/arts: expected sets",
         ),
         ({"ddof": 2}, "ddof=0 or 1"),
-        ({"measures": ["wiet"]}, "measure 'wiet'"),
+        ({"only": ["wiet"]}, "measure 'wiet'"),
     ],
 )
 def test_errors_name_arguments_of_python(few: Embedding, given: dict[str, Any], said: str) -> None:

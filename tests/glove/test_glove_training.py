@@ -174,7 +174,7 @@ def test_a_log_is_complete_wherever_training_was_killed(
 
 def test_training_that_diverges_is_refused(counts: Cooccurrences, tmp_path: Path) -> None:
     wild = model("glove", Recipe(dim=6, rate=1e30))
-    with pytest.raises(WordbiasError, match=r"diverged in epoch \d+: .*lower --rate"):
+    with pytest.raises(WordbiasError, match=r"diverged in epoch \d+: .*lower --lr"):
         train(wild, counts, epochs=5, checkpoint=tmp_path / "checkpoint")
 
 

@@ -175,7 +175,7 @@ _EMBEDDINGS = (
     Call("misp-file-table", "misp glove.txt -o out.txt --no-chance"),
     Call("misp-published-csv", "misp glove.txt --as-published --dims 2 --format csv"),
     Call("misp-religion-latex", "misp --groups religion:christian,muslim --format latex"),
-    Call("misp-hard-md", "misp glove.txt --hard --dims 2 --format md"),
+    Call("misp-hard-md", "misp glove.txt --mhd --dims 2 --format md"),
     Call(
         "debias-measure-json",
         "debias hard,misp glove.txt --measure --only midb,direct-bias --format json",
@@ -186,7 +186,7 @@ _EMBEDDINGS = (
     ),
     Call(
         "choose-json",
-        "choose 'misp hard' glove.txt --measure midb-abs --keep .5 --sets test_sets/ --format json",
+        "choose 'misp hard' glove.txt --measure midb-abs --keep .5 --benchmarks test_sets/ --format json",
     ),
     Call("error-nothing-to-choose", "choose misp glove.txt --measure midb-abs --keep 1 -o out.txt"),
     Call("debias-misp-table", "debias misp glove.txt -o out.safetensors"),
@@ -257,20 +257,20 @@ _EMBEDDINGS = (
     Call("weat-table", "weat"),
     Call(
         "weat-measures-json",
-        "weat glove.txt --query weat6,weat7 --measures weat,rnd,rnsb,mac,ect,ripa --format json",
+        "weat glove.txt --query weat6,weat7 --only weat,rnd,rnsb,mac,ect,ripa --format json",
         trained=True,
     ),
     Call(
         "weat-age-md",
         "weat --groups age --attributes pleasant,unpleasant --two-sided --holm --format md",
     ),
-    Call("quality-json", "quality glove.txt debiased.txt --sets test_sets/ --format json"),
-    Call("quality-table", "quality glove.txt --sets test_sets/ --oov mean --method mul"),
+    Call("quality-json", "quality glove.txt debiased.txt --benchmarks test_sets/ --format json"),
+    Call("quality-table", "quality glove.txt --benchmarks test_sets/ --oov mean --analogy mul"),
     Call("convert-word2vec", "convert glove.txt out.vec"),
     Call("convert-safetensors", "convert vectors.bin out.safetensors"),
     Call(
         "audit-html",
-        "audit glove.txt --skip gipe,clustering,recoverability,mab --sets test_sets/ -o page.html",
+        "audit glove.txt --skip gipe,clustering,recoverability,mab --benchmarks test_sets/ -o page.html",
     ),
     Call("audit-sample-md", "audit --skip gipe,clustering,recoverability,mab,weat -o page.md"),
     Call(
@@ -281,13 +281,13 @@ _EMBEDDINGS = (
 _TRAINED_VECTORS = (
     Call(
         "train-vectors-glove-json",
-        "train-vectors enwik8.txt --dim 6 --epochs 2 -o vectors.txt --format json",
+        "train-vectors enwik8.txt --vector-size 6 --epochs 2 -o vectors.txt --format json",
         ("torch",),
         trained=True,
     ),
     Call(
         "train-vectors-gn-glove-table",
-        "train-vectors enwik8.txt --objective gn-glove --dim 6 --epochs 3 -o vectors.txt",
+        "train-vectors enwik8.txt --objective gn-glove --vector-size 6 --epochs 3 -o vectors.txt",
         ("torch",),
         trained=True,
     ),
@@ -303,7 +303,7 @@ _INFERENCE = (
     Call("mab-eval-json", "mab-eval --lists lists/ --draws 200 --format json", trained=True),
     Call(
         "mab-eval-table",
-        "mab-eval glove.nli.safetensors --embedding glove.txt --lists lists/ --set all --words"
+        "mab-eval glove.nli.safetensors --embedding glove.txt --lists lists/ --set all --by-word"
         " --draws 200",
         trained=True,
     ),
@@ -314,7 +314,7 @@ _INFERENCE = (
     Call(
         "mab-study-json",
         "mab-study glove.txt debiased.txt --train train.jsonl --dev dev.jsonl --epochs 1"
-        " --seeds 0 --only midb,direct-bias --jobs 1 -o study --format json",
+        " --seed 0 --only midb,direct-bias --jobs 1 -o study --format json",
         ("torch",),
         trained=True,
         few_premises=True,
@@ -341,19 +341,19 @@ _ENCODERS = (
     ),
     Call(
         "probe-json",
-        "probe bios.safetensors --labels gender --epochs 2 --fractions 50,100 --seeds 0"
+        "probe bios.safetensors --labels gender --epochs 2 --fractions 50,100 --seed 0"
         " --layers 3 --format json",
         ENCODER,
         trained=True,
     ),
     Call(
         "probe-sample-table",
-        "probe --epochs 2 --fractions 50,100 --seeds 0,1",
+        "probe --epochs 2 --fractions 50,100 --seed 0,1",
         trained=True,
     ),
     Call(
         "probe-accuracy-csv",
-        "probe bios.safetensors --labels gender --accuracy --epochs 2 --seeds 0 --layers 3"
+        "probe bios.safetensors --labels gender --accuracy --epochs 2 --seed 0 --layers 3"
         " --format csv",
         ENCODER,
         trained=True,
@@ -378,14 +378,14 @@ _ENCODERS = (
     ),
     Call(
         "likelihood-encoder-json",
-        "likelihood minilm-nsp --data gsss_dev.csv --share 0.5 -o scores.csv --format json",
+        "likelihood minilm-nsp --data gsss_dev.csv --top 0.5 -o scores.csv --format json",
         ENCODER,
         trained=True,
     ),
     Call(
         "probe-adapter-table",
         "probe minilm-nli --texts bios.tsv --labels gender --adapter nli.adapter"
-        " --setting tokens@-2 --layers 1,3 --seeds 0,1 --epochs 3 --fractions 50,100 --limit 200",
+        " --setting tokens@-2 --layers 1,3 --seed 0,1 --epochs 3 --fractions 50,100 --limit 200",
         ENCODER,
         trained=True,
     ),
@@ -430,14 +430,14 @@ _ENCODERS = (
     Call(
         "sweep-json",
         "sweep minilm-nsp --stereoset gsss_dev.csv --nli minilm-nli --snli snli_test.tsv.gz"
-        " --lists lists/ --share 0.5 --no-repair -o table7.csv --jobs 1 --format json",
+        " --lists lists/ --top 0.5 --no-repair -o table7.csv --jobs 1 --format json",
         ENCODER,
         trained=True,
     ),
     Call(
         "fine-tune-json",
         "fine-tune bert-base-cased --task nli --train snli_train.tsv.gz --dev snli_dev.tsv.gz"
-        " --limit 32 --epochs 1 --batch 16 --every 1 -o out --format json",
+        " --limit 32 --epochs 1 --batch-size 16 --every 1 -o out --format json",
         (*ENCODER, "accelerate"),
         trained=True,
     ),
@@ -445,17 +445,17 @@ _ENCODERS = (
 _CLASSIFIERS = (
     Call(
         "fairness-json",
-        "fairness predictions.csv --label y --predicted r --group z --train train.csv"
+        "fairness predictions.csv --labels y --predicted r --sensitive z --train train.csv"
         " --draws 100 --format json",
     ),
     Call(
         "fairness-table",
-        "fairness predictions.csv --label y --predicted r --group z --classes --draws 100",
+        "fairness predictions.csv --labels y --predicted r --sensitive z --by-class --draws 100",
     ),
     Call(
         "bios-json",
         "bios --data bios.tsv --model bert-base-cased --strategies none --limit 300"
-        " --seeds 0 --epochs 1 --retrain-epochs 1 --draws 20 --max-tokens 32 --no-baselines"
+        " --seed 0 --epochs 1 --retrain-epochs 1 --draws 20 --max-length 32 --no-baselines"
         " --jobs 1 -o study --format json",
         ENCODER,
         trained=True,
@@ -465,7 +465,7 @@ _CLASSIFIERS = (
 )
 _MANY = (
     Call("compare-json", "compare rows.json --format json"),
-    Call("compare-table", "compare rows.json --method spearman --only midb,clustering"),
+    Call("compare-table", "compare rows.json --correlation spearman --only midb,clustering"),
     Call("report-html", "report weat.json rows.json -o page.html"),
     Call("report-md", "report weat.json -o page.md"),
 )
@@ -486,13 +486,13 @@ _DATA = (
     Call("lists-json", "lists --format json"),
     Call("lists-religion-table", "lists --groups religion"),
     Call("cache-json", "cache --format json"),
-    Call("cache-table", "cache --limit 5GB"),
+    Call("cache-table", "cache --max-size 5GB"),
 )
 _ERRORS = (
     Call("error-no-file", "misp nowhere.txt"),
     Call("error-short-row", "misp broken.txt"),
     Call("error-no-attribute", "misp --groups nowhere"),
-    Call("error-no-column", "fairness predictions.csv --label y --predicted r --group gender"),
+    Call("error-no-column", "fairness predictions.csv --labels y --predicted r --sensitive gender"),
     Call("error-no-query", "weat --query 99"),
     Call("error-other-vectors", "apply fitted.safetensors gn.txt -o out.txt"),
     Call("error-gn-glove", "debias gn-glove glove.txt -o out.txt"),
@@ -501,7 +501,7 @@ _ERRORS = (
     Call("usage-out-of-range", "misp --dims 0"),
     Call("error-no-method", "debias soft glove.txt"),
     Call("usage-no-argument", "encode"),
-    Call("usage-hard-and-weights", "misp --hard --weights 1,0.5"),
+    Call("usage-hard-and-weights", "misp --mhd --weights 1,0.5"),
 )
 CALLS = (
     *_HELP,

@@ -267,7 +267,7 @@ def test_no_words_a_side_are_refused(toy: Embedding, two: Attribute, per_side: i
 def test_candidates_that_are_not_there_are_refused(
     toy: Embedding, two: Attribute, candidates: int
 ) -> None:
-    message = rf"{candidates} candidates cannot be tried: toy varies along 6 comp.* 1 to 6 \(--cand"
+    message = rf"{candidates} candidates cannot be tried: toy varies along 6 comp.* 1 to 6 \(cand"
     with pytest.raises(WordbiasError, match=message):
         fit(toy, two, candidates=candidates)
 

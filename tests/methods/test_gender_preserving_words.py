@@ -93,7 +93,9 @@ def test_fewer_stereotypes_where_fewer_words_lean() -> None:
 
 def test_given_words_need_no_axis(sample: Embedding) -> None:
     unaligned = Attribute("age", AGE.groups, AGE.members, AGE.pairs)
-    with pytest.raises(WordbiasError, match=r"age has no pairs; .*--stereotypes FILE"):
+    with pytest.raises(
+        WordbiasError, match=r"age has no pairs; .*gender-preserving:stereotypes=FILE"
+    ):
         find_lists(sample, unaligned)
     chosen = ["nurse", "pilot", "teacher", "doctor"]
     found = find_lists(sample, unaligned, chosen, ["table", "river", "stone", "cloud"])

@@ -214,8 +214,8 @@ def test_as_published_the_command_and_the_library_agree(
     cli: Callable[..., Any], capitals: Embedding, own: Path, tmp_path: Path
 ) -> None:
     capitals.save(tmp_path / "in.txt")
-    given = ("--groups", own, "--as-published", "-o", tmp_path / "out.txt")
-    assert cli("debias", "hard", tmp_path / "in.txt", *given).code == 0
+    given = ("--groups", own, "-o", tmp_path / "out.txt")
+    assert cli("debias", "hard:as-published", tmp_path / "in.txt", *given).code == 0
     fitted = hard.fit(capitals, Attribute.load(own), as_published=True)
     got = wb.load(tmp_path / "out.txt")
     np.testing.assert_allclose(got.vectors, fitted(capitals).vectors, rtol=0, atol=1e-6)

@@ -145,7 +145,7 @@ def test_labels_can_be_given(folder: str, classifier: Classifier, tmp_path: Path
         Classifier.load(nameless, device="cpu")
     said = str(caught.value)
     assert "a label order that cannot be determined (LABEL_0, LABEL_1, LABEL_2)" in said
-    assert "--labels=neutral,entailment,contradiction" in said
+    assert "--label-order=neutral,entailment,contradiction" in said
     given = Classifier.load(nameless, labels=["contradiction", "neutral", "entail"], device="cpu")
     assert given.places == (1, 2, 0)
     assert given.labels() == {1: "neutral", 2: "entailment", 0: "contradiction"}
@@ -159,8 +159,8 @@ def test_labels_can_be_given(folder: str, classifier: Classifier, tmp_path: Path
     [
         (("yes", "no"), None, r"m: has 2 labels \(yes, no\), expected three: neutral, "),
         (("entailment", "not_entailment"), list(NAMES), "m: has 2 labels"),
-        (NAMES, ["neutral", "entailment"], "--labels=neutral,entailment: expected neutral, "),
-        (NAMES, ["neutral", "neutral", "entailment"], "--labels=neutral,neutral,"),
+        (NAMES, ["neutral", "entailment"], "--label-order=neutral,entailment: expected neutral, "),
+        (NAMES, ["neutral", "neutral", "entailment"], "--label-order=neutral,neutral,"),
         (("a", "b", "c"), None, r"cannot be determined \(a, b, c\)"),
     ],
 )
@@ -225,5 +225,5 @@ def test_a_missing_package_is_named(
         return true(name, *rest)
 
     monkeypatch.setattr(errors.importlib, "import_module", without)
-    with pytest.raises(WordbiasError, match=rf"needs {package}; .* 'wordbias\[contextual\]'"):
+    with pytest.raises(WordbiasError, match=rf"needs {package}; .* .wordbias\[contextual\]."):
         Classifier.load(folder)

@@ -31,12 +31,12 @@ def test_the_published_recipe_is_the_published_one() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"batch": 0}, "batch is 0, expected 1 or more"),
+        ({"batch": 0}, "batch_size is 0, expected 1 or more"),
         ({"epochs": -1}, "epochs is -1"),
         ({"patience": 0}, "patience is 0"),
         ({"hidden": 0}, "hidden is 0"),
-        ({"rate": 0.0}, "rate is 0.0"),
-        ({"rate": float("nan")}, "rate is nan"),
+        ({"rate": 0.0}, "lr is 0.0"),
+        ({"rate": float("nan")}, "lr is nan"),
         ({"dropout": 1.0}, "dropout is 1.0, expected 0 or more, below 1"),
         ({"dropout": -0.1}, "dropout is -0.1"),
         ({"weight_decay": -1.0}, "weight_decay -1.0"),

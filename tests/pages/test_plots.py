@@ -173,6 +173,6 @@ def test_without_matplotlib_the_message_says_how_to_get_it(
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
     monkeypatch.setattr("importlib.import_module", missing)
-    with pytest.raises(WordbiasError, match=r"A figure needs matplotlib; .* 'wordbias\[plot\]'"):
+    with pytest.raises(WordbiasError, match=r"A figure needs matplotlib; .* .wordbias\[plot\]."):
         plots.check_plot(tmp_path / "a.png")
     assert list(tmp_path.iterdir()) == []

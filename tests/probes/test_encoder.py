@@ -347,7 +347,7 @@ def test_a_missing_package_is_named(
         return true(name, *rest)
 
     monkeypatch.setattr(errors.importlib, "import_module", lacking)
-    with pytest.raises(WordbiasError, match=rf"needs {package}; .* 'wordbias\[contextual\]'"):
+    with pytest.raises(WordbiasError, match=rf"needs {package}; .* .wordbias\[contextual\]."):
         Encoder.load(folder)
 
 

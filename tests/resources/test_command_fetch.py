@@ -288,7 +288,7 @@ def test_the_published_vocabulary_has_to_be_fetched(cli: Run, call: str, tmp_pat
         (["winobias", "winobias"], "winobias"),
         (["mab-eval", "--lists", "mab-lists"], "mab-lists"),
         (["mab-eval", "--set", "parity", "--snli", "snli-test"], "snli-test"),
-        (["quality", "--sets", "men"], "men"),
+        (["quality", "--benchmarks", "men"], "men"),
         (["encode", "nowhere", "bios-train", "-o", "x.safetensors"], "bios-train"),
         (["bios", "--model", "nowhere", "--data", "bios-train", "-o", "x"], "bios-train"),
         (

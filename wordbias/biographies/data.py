@@ -177,6 +177,8 @@ _USUAL: Mapping[str, Sequence[str]] = {
     "split": ("split",),
     "name": ("name", "names"),
 }
+_OPTIONS = {"text": "text-column", "label": "labels", "gender": "sensitive"}
+"""Options of ``wordbias bios`` that name the columns without which nothing is read."""
 
 
 def load_biographies(
@@ -303,10 +305,10 @@ def _columns(
         column = asked or next((name for name in order if name in known), None)
         if column is not None:
             found[what] = column
-        elif what in ("text", "label", "gender"):
+        elif what in _OPTIONS:
             raise WordbiasError(
                 f"{file}: which column is the {what}? Found none of {', '.join(order)}, but "
-                f"{listed(known, 20) or 'no column'}; name it with --{what}"
+                f"{listed(known, 20) or 'no column'}; name it with --{_OPTIONS[what]}"
             )
     return found
 

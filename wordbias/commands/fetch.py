@@ -12,7 +12,7 @@ from wordbias.results import Report
 
 def _show(made: object, to: str, quiet: bool) -> None:
     """Print the paths of ``--paths``, one per line, or the report."""
-    if click.get_current_context().params["where"]:
+    if click.get_current_context().params["paths"]:
         for path in made if isinstance(made, list) else [made]:
             click.echo(str(path))
         return

@@ -294,7 +294,7 @@ def _check_sites(model: Any, chosen: Sequence[Site]) -> None:
     if family_of(model).shared:
         raise WordbiasError(
             f"{name}: its layers share their weights, and removals are fitted to labels layer by "
-            "layer; fit subspaces to pairs of sentences, without --texts and --method"
+            "layer; fit subspaces to pairs of sentences, without --texts and --methods"
         )
     if not chosen:
         raise WordbiasError("no site is named; name some with --sites, such as tokens@all")
@@ -303,7 +303,7 @@ def _check_sites(model: Any, chosen: Sequence[Site]) -> None:
             raise WordbiasError(
                 f"site {site}: removals are fitted to labels at "
                 f"{', '.join(f'{kind}@L' for kind in FITTED)}; fit this site to pairs of "
-                "sentences, without --texts and --method"
+                "sentences, without --texts and --methods"
             )
 
 

@@ -194,14 +194,14 @@ def ceat(
     how_tested = Settings(draws, cast("Variance", kind), min_sentences, swap_roles, seed)
     of_models = {
         "sentences": sentences,
-        "column": text_column,
+        "text-column": text_column,
         "per-word": per_word,
         "template": template,
         "subword": subword,
         "special-tokens": special_tokens,
-        "window": short_context,
+        "short-context": short_context,
         "max-length": max_length,
-        "save": output,
+        "output": output,
         "device": typed_setting("device"),
         "precision": typed_setting("precision"),
         "random-init": random_init,

@@ -218,7 +218,7 @@ class Labelled:
                 found = f"only {self.classes[name][learned[0]]!r}" if len(learned) else "no rows"
                 raise WordbiasError(
                     f"{rows.name}: the training part has {found} of {name}; expected two classes "
-                    "or more; name another --split"
+                    "or more; name another --split-column"
                 )
 
     def rare(self, part: NDArray[np.int8]) -> list[str]:
@@ -303,7 +303,7 @@ class Folds:
                 raise
             raise WordbiasError(
                 f"{name}: without fold {fold} of {self.k} (--cross-fit): {error}; choose another "
-                "number of folds, or more --groups than folds"
+                "number of folds, or more --unit than folds"
             ) from None
 
 
@@ -322,7 +322,7 @@ def alike_in(labelled: Labelled, tasks: Collection[str]) -> str:
 
 def groups_of(given: Any, rows: Rows, labelled: Labelled) -> Column:
     """Return the group of each row, such as a person; refuse labelled rows without one."""
-    column = column_of("--groups", given, rows)
+    column = column_of("--unit", given, rows)
     without = blank_cells(column) & labelled.there
     if without.any():
         raise WordbiasError(
@@ -351,15 +351,15 @@ def _check_classes(rows: Rows, name: str, classes: Sequence[str], n: int) -> Non
 
 def _by_column(split: Any, rows: Rows) -> NDArray[np.int8]:
     """Return the parts that a column names: 1 for train, 2 for test, 0 for others."""
-    column = column_of("--split", split, rows)
+    column = column_of("--split-column", split, rows)
     unknown = [one for one in column.values if one.strip() and one.lower() not in _ROLES]
     if unknown:
         raise WordbiasError(
-            f"--split: {unknown[0]!r:.40} is not train, dev or test; name another column"
+            f"--split-column: {unknown[0]!r:.40} is not train, dev or test; name another column"
         )
     found = np.array([_ROLES.get(one.lower(), 0) for one in column.values], np.int8)[column.codes]
     for role, number in (("train", 1), ("test", 2)):
         if not (found == number).any():
-            raise WordbiasError(f"--split: no row is {role}; name another column")
+            raise WordbiasError(f"--split-column: no row is {role}; name another column")
     parts: NDArray[np.int8] = found
     return parts

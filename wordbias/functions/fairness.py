@@ -239,9 +239,9 @@ def columns_of(
             f"with an array of gold classes, --predicted and --sensitive{third} are arrays too: "
             f"the prediction and the group of each{instead}"
         )
-    if is_given("label"):
+    if is_given("labels"):
         raise UsageError("--labels names a column, but the gold classes are an array")
-    of = {"label": cast("ArrayLike", predictions), "predicted": predicted, "group": group}
+    of = {"labels": cast("ArrayLike", predictions), "predicted": predicted, "sensitive": group}
     of |= {} if unit is None else {"unit": unit}
     return list(of), of
 

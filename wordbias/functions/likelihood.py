@@ -26,7 +26,7 @@ from wordbias.results import Report
 from wordbias.text_files import read_text
 
 PathLike = str | os.PathLike[str]
-_OF_ENCODERS = ("share", "rounding", "absolute", "next_label")
+_OF_ENCODERS = ("top", "rounding", "absolute", "next_label")
 _OF_DECODERS = ("pairs", "perplexity", "bos", "max_length", "precision")
 
 

@@ -43,9 +43,9 @@ CHOICES = (*SETS, ALL)
 PARITY = "parity"
 _UNMEASURED = "dev"
 _OF_PARITY = ("snli", "adapter", "setting", "force", "parity", "output")
-_OF_MARKED = ("words", "draws", "seed_lists")
-_OF_HUGGING_FACE = ("labels", "device", "adapter", "setting", "force")
-_OF_MEASURING = ("embedding", "predictions", "labels", "seed", *_OF_PARITY, *_OF_MARKED)
+_OF_MARKED = ("by_word", "draws", "seed_lists")
+_OF_HUGGING_FACE = ("label_order", "device", "adapter", "setting", "force")
+_OF_MEASURING = ("embedding", "predictions", "label_order", "seed", *_OF_PARITY, *_OF_MARKED)
 _OVER_LISTS = (
     "Over lists: {} of each group's words, the verbs and the objects, as many, with replacement. "
 )

@@ -206,7 +206,7 @@ def probe(
     how = current_config()
     of_codes = {
         "fractions": fractions,
-        "groups": unit,
+        "unit": unit,
         "dev": dev,
         "plot": plot,
         "jobs": typed_setting("jobs"),

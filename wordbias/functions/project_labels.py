@@ -154,18 +154,18 @@ def check_labels(
         )
     if texts is not None and method == COMPONENTS:
         raise UsageError(
-            f"--method={COMPONENTS}: are those of the differences of --pairs; with --texts choose "
+            f"--methods={COMPONENTS}: are those of the differences of --pairs; with --texts choose "
             f"{', '.join(METHODS)}"
         )
     if method == COMPONENTS and (unused := _given(of_labels)):
         raise UsageError(
-            f"--{unused} is for --method={', '.join(METHODS)}: components are always fitted on "
+            f"--{unused} is for --methods={', '.join(METHODS)}: components are always fitted on "
             "the unmodified model"
         )
     if method not in (None, COMPONENTS) and (unused := _given(of_components)):
         raise UsageError(
             f"--{unused} is for components of pairs; leave it out, or give --pairs and "
-            f"--method={COMPONENTS}"
+            f"--methods={COMPONENTS}"
         )
 
 
@@ -199,7 +199,7 @@ def check_numbers(
     known = TOKENS if method == COMPONENTS else OF_LABELS
     if method is not None and tokens is not None and tokens not in known:
         raise UsageError(
-            f"--tokens={tokens} is not for --method={method}; expected one of {', '.join(known)}"
+            f"--tokens={tokens} is not for --methods={method}; expected one of {', '.join(known)}"
         )
     if limit is not None:
         check_number("--limit", limit, 1 if texts is not None else 2)

@@ -330,7 +330,7 @@ def _refuse_groups(chosen: Sequence[TextSettings]) -> None:
 
 def _columns(method: TextSettings) -> Iterator[str]:
     """Yield the columns that a method reads."""
-    for name in ("label", "group", "within"):
+    for name in ("labels", "sensitive", "within"):
         if (column := getattr(method, name, None)) is not None:
             yield column
     for name in ("names_column", "spans"):

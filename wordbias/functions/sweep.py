@@ -221,7 +221,8 @@ def sweep(
     >>> report["spearman-strength-fairness"][0].value  # doctest: +SKIP
     """
     how = current_config()
-    order = [] if model_seeds is None else list(dict.fromkeys(seeds_of(model_seeds)))
+    seeds = [] if model_seeds is None else seeds_of(model_seeds, "--model-seeds")
+    order = list(dict.fromkeys(seeds))
     _check_usage(
         {"MODEL": model, "--stereoset": stereoset, "--nli": nli, "--snli": snli},
         table,

@@ -48,7 +48,7 @@ Objective = Literal["glove", "gn-glove"]
 Distance = Literal["l1", "l2"]
 PathLike = str | os.PathLike[str]
 
-_OF_GN_GLOVE = ("groups", "lists", "distance", "lambda_d", "lambda_e", "as_published")
+_OF_GN_GLOVE = ("groups", "lists", "separation", "lambda_d", "lambda_e", "as_published")
 _FEW = 8
 """Pairs below which wordbias debias gn-glove cannot check the last coordinate."""
 _SHOWN = 10
@@ -205,7 +205,7 @@ def train_vectors(
     kind = _check_options(output, objective, vector_size, separation, lists, groups, as_published)
     if as_published and groups is None and lists is None:
         lists = GN_GLOVE
-    for name, value in (("x-max", x_max), ("rate", lr)):
+    for name, value in (("x-max", x_max), ("lr", lr)):
         check_number(f"--{name}", value, 0, above=True)
     check_number("--exponent", exponent, 0, 1)
     target = Path(output)

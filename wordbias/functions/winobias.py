@@ -156,7 +156,7 @@ def winobias(
         closing.append(
             f"Written: {masked}, {len(lines) - 1:,} professions in sentences; next: "
             "wordbias encode --span-columns start,end and wordbias probe --labels gender "
-            "--groups profession."
+            "--unit profession."
         )
     return Report(
         inputs=about,

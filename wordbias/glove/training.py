@@ -132,7 +132,7 @@ def train(
         if checkpoint is not None:  # the same call diverges again, another does not resume from it
             checkpoint.unlink(missing_ok=True)
         more = ", or lower --lambda-d and --lambda-e" if isinstance(model, GNGloVe) else ""
-        raise WordbiasError(f"{error}; give a lower --rate or a smaller --batch{more}") from None
+        raise WordbiasError(f"{error}; give a lower --lr or a smaller --batch-size{more}") from None
     except KeyboardInterrupt:
         done = f"after epoch {len(history)}" if history else "at the first epoch"
         if checkpoint is None:

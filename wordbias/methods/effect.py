@@ -490,9 +490,7 @@ class Study:
         sentences = about_removal(self.removal)
         if sentences and not self.projection.hard:
             left = 1 - self.removal.details["nearer"]
-            sentences.append(
-                f"MISP is soft: {left:.1%} of the distance stays; --hard removes more."
-            )
+            sentences.append(f"MISP is soft: {left:.1%} of the distance stays; --mhd removes more.")
         return [*sentences, *self._about_lean(), self._about_cost()]
 
     def _about_lean(self) -> list[str]:

@@ -145,11 +145,12 @@ def label_order(
     if places is None and given is None:
         raise WordbiasError(
             f"{name}: a label order that cannot be determined ({', '.join(own)}); give it, such as "
-            f"--labels={','.join(LABELS)}, from what the model's authors say"
+            f"--label-order={','.join(LABELS)}, from what the model's authors say"
         )
     if places is None:
         raise WordbiasError(
-            f"--labels={','.join(names)}: expected {', '.join(LABELS)}, in the order of the model"
+            f"--label-order={','.join(names)}: expected {', '.join(LABELS)}, in the order of the "
+            "model"
         )
     return places
 

@@ -49,11 +49,12 @@ class Recipe:
         for name in ("batch", "epochs", "hidden", "patience"):
             value = getattr(self, name)
             if value is not None and value < 1:
-                raise WordbiasError(f"recipe: {name} is {value}, expected 1 or more")
+                option = "batch_size" if name == "batch" else name
+                raise WordbiasError(f"recipe: {option} is {value}, expected 1 or more")
         if not self.rate > 0 or not self.weight_decay >= 0:
             raise WordbiasError(
-                f"recipe: rate is {self.rate} and weight_decay {self.weight_decay}, expected a "
-                "positive rate and no negative decay"
+                f"recipe: lr is {self.rate} and weight_decay {self.weight_decay}, expected a "
+                "positive lr and no negative decay"
             )
         if not 0 <= self.dropout < 1:
             raise WordbiasError(f"recipe: dropout is {self.dropout}, expected 0 or more, below 1")

@@ -124,7 +124,7 @@ def hold_out(embedding: Embedding, lists: Lists, seed: int) -> tuple[Part[Rows],
 def _found(given: Sequence[str] | str | Path, embedding: Embedding, name: str) -> Resolved[str]:
     words = wordlist(given) if isinstance(given, str | Path) else given
     found = resolve(words, embedding, f"{embedding.name}: {name}")
-    return found.at_least(_FEWEST, f"give words it has with --{name} FILE")
+    return found.at_least(_FEWEST, f"give words it has: gender-preserving:{name}=FILE")
 
 
 def _stereotypes(embedding: Embedding, attribute: Attribute, paired: set[str]) -> Sequence[str]:
@@ -153,7 +153,7 @@ def _leans(
     if direction.subspace is None:
         raise WordbiasError(
             f"{embedding.name}: {direction.recipe}: {direction.reason}; without this axis give the "
-            "lists yourself: stereotypes=FILE:neutral=FILE"
+            "lists yourself: gender-preserving:stereotypes=FILE:neutral=FILE"
         )
     vocabulary = choose_vocabulary([embedding], attribute)
     words = [word for word in vocabulary if word not in without]

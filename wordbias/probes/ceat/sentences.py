@@ -199,7 +199,7 @@ def _column(source: Source, line: Line, column: str | None) -> str:
     if column is None and not usual:
         raise WordbiasError(
             f"{source.name}: which column holds the sentences? Name one of {', '.join(names)} with "
-            "--column"
+            "--text-column"
         )
     if column is not None and column not in names:
         raise WordbiasError(f"{source.name}: has no column {column!r}; it has {', '.join(names)}")
