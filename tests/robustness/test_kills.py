@@ -122,7 +122,8 @@ def test_bios(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tiny_encoders.save(model, tiny_encoders.make_tokenizer(words), tmp_path / "bert")
     call = ("bios", "--model", tmp_path / "bert", "--strategies", "none,subsample")
     small = ("--limit", 300, "--max-length", 20, "--draws", 20, "--seed", "0", "--no-baselines")
-    quick = (
+
+                quick = (
         "--epochs",
         2,
         "--retrain-epochs",
