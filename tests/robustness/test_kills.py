@@ -122,19 +122,8 @@ def test_bios(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tiny_encoders.save(model, tiny_encoders.make_tokenizer(words), tmp_path / "bert")
     call = ("bios", "--model", tmp_path / "bert", "--strategies", "none,subsample")
     small = ("--limit", 300, "--max-length", 20, "--draws", 20, "--seed", "0", "--no-baselines")
-
-                quick = (
-        "--epochs",
-        2,
-        "--retrain-epochs",
-        2,
-        "--batch-size",
-        32,
-        "--every",
-        3,
-        "--device",
-        "cpu",
-    )
+    quick = ("--epochs", 2, "--retrain-epochs", 2, "--batch-size", 32, "--every", 3)
+    quick += ("--device", "cpu")
     options = ("--threads", 1, "-q", "--format", "jsonl", "-o", tmp_path / "output")
     check(Study(tmp_path, (*call, *small, *quick, *options)), monkeypatch)
 
