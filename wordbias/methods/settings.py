@@ -56,8 +56,6 @@ class MISP(MethodSettings):
         if they span fewer, and one dimension of two or more is kept.
     centre : bool
         Centre the differences, as the paper's one-sided PCA does; this removes their mean.
-    hard : bool
-        Remove the components whole, as in `MHD`.
     weights : variance, perm:ORDER or numbers
         Weights of the components: their shares of variance, these permuted (``perm:2134``), or
         numbers with commas between.
@@ -81,7 +79,6 @@ class MISP(MethodSettings):
     _takes_rows = True
     dims: int | None = None
     centre: bool = False
-    hard: bool = False
     weights: str | Sequence[float] = "variance"
     as_published: bool = False
     groups: GroupsLike | None = None
