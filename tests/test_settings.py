@@ -100,7 +100,9 @@ def test_what_is_typed_is_written_and_read_as_the_same(data: st.DataObject) -> N
     """A value of each kind, for some settings of some methods."""
     name = data.draw(st.sampled_from(sorted(EVERY)))
     takes = [one for one in settings_of(EVERY[name]).values() if "Callable" not in one.annotation]
-    chosen = [one for one in takes if one.name in ("labels", "sensitive") or data.draw(st.booleans())]
+    chosen = [
+        one for one in takes if one.name in ("labels", "sensitive") or data.draw(st.booleans())
+    ]
     chain = [Configured(name, {one.name: data.draw(_values(one)) for one in chosen})]
     assert read_chain(text_of(chain), EVERY) == chain
 
