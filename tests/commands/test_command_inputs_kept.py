@@ -86,7 +86,7 @@ def test_a_list_is_not_replaced_by_what_is_not_the_vectors(
     named = {name: str(folder / name) for name in TEXTS}
     words = arguments.replace("LIST", str(target)).split()
     error = refused(*(named.get(word, word) for word in words))
-    option = "--words" if "--words" in arguments else "--groups"
+    option = "scrub:words" if "scrub:words" in arguments else "--groups"
     assert f"{target}: is both {option} and " in error
     assert error.endswith("; name two files")
     assert target.read_text(encoding="utf-8") == ATTRIBUTE
