@@ -442,7 +442,7 @@ def test_more_components_than_the_words_span_are_refused(cli: Run, tmp_path: Pat
     done = cli("misp", "--groups", path)
     assert done.code == 1
     assert (
-        "the differences of 2 and 2 vectors span 3 of 100 dimensions; take 1 to 3 (--dims)"
+        "the differences of 2 and 2 vectors span 3 of 100 dimensions; take 1 to 3 (dims), or give more"
         in done.err
     )
 
