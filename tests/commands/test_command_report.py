@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import wordbias as wb
 from wordbias.pages.answers import answers
 from wordbias.pages.document import read_documents
 
@@ -199,3 +200,24 @@ def test_what_is_printed_fits_80_columns_and_breaks_no_word(
     assert written == f"Written: {tmp_path / 'page.html'}"
     assert max(map(len, said)) <= 80
     assert " ".join(said) == " ".join(answers(rows))
+
+
+def test_the_table_of_a_sweep_is_printed_and_written_where_that_is_asked_for(
+    cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared_data: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = shared_data / "published" / "paper2_table7_clean.csv"
+    done = cli("report", table)
+    assert done.out.startswith(f"The sweep in {table}.")
+    assert "(Table 5)" in done.out
+    assert not list(tmp_path.iterdir())
+    assert cli("report", table, "--format", "md").out.count("| Base |") == 1
+    done = cli("report", table, "-o", "page.html")
+    assert done.out.endswith("Written: page.html.\n")
+    assert "snli-increase" in Path("page.html").read_text(encoding="utf-8")
+    assert cli("report", table, "--format", "html").code == 0
+    assert {one.name for one in tmp_path.iterdir()} == {"page.html", "wordbias-report.html"}
+    done = cli("report", table, table)
+    assert (done.code, "is summarised alone" in done.err) == (2, True)
+    pytest.importorskip("matplotlib")
+    assert wb.report(table).plot().get_title() == "Filled: viable on SNLI"

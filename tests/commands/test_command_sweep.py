@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import small_word_lists
 
+import wordbias as wb
 from wordbias.cli import run
 from wordbias.contextual.sentence_pairs import sentence_pairs
 from wordbias.contextual.settings import all_settings
@@ -228,8 +229,8 @@ def test_a_setting_has_what_the_other_commands_measure(
         assert float(row[name]) == pytest.approx(found[measure], abs=1e-5), name
 
 
-def test_its_own_table_is_summarised_again(cli: Cli, swept: Swept) -> None:
-    again = cli("sweep", "--table", swept.output, "--format", "jsonl")
+def test_its_own_table_is_summarised_again(swept: Swept) -> None:
+    again = wb.report(swept.output)
 
     def summary(rows: list[Any]) -> list[Any]:
         return [
@@ -240,7 +241,7 @@ def test_its_own_table_is_summarised_again(cli: Cli, swept: Swept) -> None:
 
     first = summary(swept.report["rows"])
     assert len(first) == 12 + 5 + 1 + 1
-    read = summary([json.loads(line) for line in again.out.splitlines()])
+    read = summary(again.to_dict()["rows"])
     for mine, other in zip(first, read, strict=True):
         assert mine[::2] == other[::2]
         assert mine[1] == pytest.approx(other[1], abs=1e-12)
@@ -248,7 +249,7 @@ def test_its_own_table_is_summarised_again(cli: Cli, swept: Swept) -> None:
 
 def test_the_published_table(process: Callable[..., Any], shared_data: Path) -> None:
     """All of Table 6, 37 of 37, 24 of 32, Spearman −.041, and where Table 5 differs from it."""
-    done = process("sweep", "--table", shared_data / "published" / "paper2_table7_clean.csv")
+    done = process("report", shared_data / "published" / "paper2_table7_clean.csv")
     assert done.code == 0, done.err
     said = " ".join(done.out.split())
     for line in (
@@ -272,7 +273,7 @@ def test_a_part_of_the_published_table_is_not_compared_with_its_best(
     """The best of some settings need not be the best of all, so nothing is said of Table 5."""
     whole = (shared_data / "published" / "paper2_table7_clean.csv").read_text(encoding="utf-8")
     (tmp_path / "part.csv").write_text("".join(whole.splitlines(keepends=True)[:8]))
-    done = cli("sweep", "--table", tmp_path / "part.csv")
+    done = cli("report", tmp_path / "part.csv")
     assert done.code == 0, done.err
     assert "printed" not in done.err
     assert "7 of the 76 models of the published Table 7" in done.err
@@ -370,9 +371,8 @@ def test_an_interrupted_sweep_is_resumed(
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["sweep"], "missing MODEL, --stereoset, --nli, --snli (or --table CSV)"),
-        (["sweep", "m", "--nli", "n", "--snli", "s"], "missing --stereoset"),
-        (["sweep", "m", "--table", "t.csv"], "--table summarises existing results; give no other"),
+        (["sweep"], "Missing argument 'MODEL'"),
+        (["sweep", "m", "--nli", "n", "--snli", "s"], "Missing option '--stereoset'"),
     ],
 )
 def test_usage(cli: Cli, given: list[str], message: str) -> None:

@@ -89,8 +89,6 @@ def quicker(words: tuple[str, ...]) -> list[str]:
 
 def _instead(command: str, given: Collection[str]) -> dict[str, str]:
     """Return the options of a command that is called with others."""
-    if "--table" in given:  # a finished sweep: there is nothing to make quick
-        return {}
     known = OF_MODELS if {*MODELS} & {*given} and command in OF_MODELS else INSTEAD
     instead = dict(known.get(command, {}))
     if command == "mab-eval" and "parity" in given:

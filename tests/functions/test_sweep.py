@@ -11,6 +11,7 @@ import pytest
 import stand_ins
 
 from wordbias.errors import UsageError, WordbiasError
+from wordbias.functions.report import report as report_of
 from wordbias.functions.sweep import sweep
 
 torch = pytest.importorskip("torch")
@@ -62,7 +63,7 @@ def test_loaded_models_give_what_the_command_line_gives_for_folders(
     assert report.arguments.keys() == found["arguments"].keys()
     assert "sent_debias=" in " ".join(report.notes)
     assert (tmp_path / "mine.csv").read_text() == (tmp_path / "other.csv").read_text()
-    again = sweep(table=tmp_path / "mine.csv")
+    again = report_of(tmp_path / "mine.csv")
     titles = [table.title for table in report.tables]
     assert [table.title for table in again.tables] == titles[:3]
     assert titles[3:] == [f"{symbol} of the best settings, against the base" for symbol in "SDη"]
@@ -71,12 +72,10 @@ def test_loaded_models_give_what_the_command_line_gives_for_folders(
 
 def test_mistakes_in_pythons_words(folder: Path) -> None:
     files = {"stereoset": folder / "gsss.csv", "snli": folder / "snli.tsv.gz"}
-    with pytest.raises(UsageError, match=r"missing stereoset=, nli= \(or table=CSV\)"):
-        sweep(folder / "nsp", snli="a")
-    with pytest.raises(UsageError, match="table= summarises existing results"):
-        sweep(folder / "nsp", table="t.csv")
+    with pytest.raises(TypeError, match="missing a required argument: 'stereoset'; it takes model"):
+        sweep(folder / "nsp", snli="a")  # type: ignore[call-arg]
     with pytest.raises(UsageError, match="parity=: expected one of mean, strict, got 'both'"):
-        sweep(table="t.csv", parity="both")  # type: ignore[arg-type]
+        sweep(folder / "nsp", nli=folder / "nli", **files, parity="both")  # type: ignore[arg-type]
     frame = pytest.importorskip("pandas").DataFrame({"context": ["She sat."]})
     with pytest.raises(WordbiasError, match=r"a frame: expected .* \(CSV with context_id\)"):
         sweep(folder / "nsp", nli=folder / "nli", **{**files, "stereoset": frame})

@@ -82,7 +82,7 @@ def test_its_table_has_the_means_of_both_heads(folder: Path, heads: Report) -> N
         (mean,) = values(heads, "strength", setting=name, heads=list(SEEDS))
         assert mean.value == pytest.approx(np.mean(each["strength"]))
         assert mean.details["sd"] == pytest.approx(np.std(each["strength"], ddof=1))
-    again = sweep(table=folder / "all.csv")
+    again = wb.report(folder / "all.csv")
     assert again["best-fairness"][0].value == pytest.approx(heads["best-fairness"][0].value)
     assert not [note for note in again.notes if "the table says" in note]
     assert not list(folder.glob("*.part"))
@@ -176,8 +176,6 @@ def test_redraws_are_what_other_commands_measure_with_the_adapters_of_redraws(
         UsageError, match=r"seed_lists= fits all sites .* leave out sequential_fit="
     ):
         sweep(folder / "nsp-0", **given, sequential_fit=True)
-    refused = cli("sweep", "--table", tmp_path / "all.csv", "--seed-lists", 2)
-    assert (refused.code, "--seed-lists needs the models" in refused.err) == (2, True)
 
 
 def test_settings_chosen_in_another_sweep_are_compared(
@@ -213,9 +211,6 @@ def test_what_cannot_be_compared(folder: Path, tmp_path: Path) -> None:
         sweep(folder / "nsp-{seed}", **given, model_seeds=(0, 7))
     with pytest.raises(UsageError, match="model_seeds=: expected one at least"):
         sweep(folder / "nsp-{seed}", **given, model_seeds=())
-    for option in ({"null": 1}, {"best": "a.csv"}, {"model_seeds": 1}, {"sequential_fit": True}):
-        with pytest.raises(UsageError, match=f"{next(iter(option))}=.* needs the models; table="):
-            sweep(table="t.csv", **option)
     (tmp_path / "dev.csv").write_text(
         "level,settings (n11 c11 n12 c12 np),strength,distance,parity,accuracy,fairness,"
         "snli_accuracy\nSENT,0,.1,.1,.5,.5,.25,.8\n"

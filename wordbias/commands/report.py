@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 
 import click
 
-from wordbias.commands.shell import argument, note, option, shell
+from wordbias.commands.shell import argument, note, option, shell, show
 from wordbias.functions.report import FORMATS, Page, report
 from wordbias.rendering import paragraph, terminal_width
+from wordbias.results import Report
 
 _OUTPUT = "wordbias-report.html"
 
@@ -29,8 +30,11 @@ def unless_printed(name: str) -> Callable[[], str | None]:
 
 
 def show_page(made: object, to: str, quiet: bool) -> None:
-    """Print a summary of a page that was written, or the page itself."""
-    assert isinstance(made, Page)
+    """Print a summary of a page that was written, or the page itself; of a sweep its tables."""
+    assert isinstance(made, Report)
+    if not isinstance(made, Page):
+        show(made, "md" if to == "md" else "table", quiet=quiet)
+        return
     target = click.get_current_context().params["output"]
     if target is None:
         text = made.render(to)
@@ -60,6 +64,7 @@ command: click.Command = shell(
         wordbias audit --format json -o audit.json; wordbias report audit.json -o audit.html
         wordbias measure glove.txt hd.txt --format json > m.json; wordbias report m.json
         wordbias report audit.html weat.json fairness.json -o all.html
+        wordbias report table7.csv
     """,
     shown=show_page,
     extra=[

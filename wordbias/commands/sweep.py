@@ -11,11 +11,10 @@ from wordbias.functions.sweep import sweep
 
 command: click.Command = shell(
     sweep,
-    argument("model"),
+    argument("model", required=True),
     option("stereoset", metavar="FILE"),
     option("nli", metavar="MODEL2"),
     option("snli", metavar="FILE"),
-    option("table", metavar="CSV"),
     *FITTING,
     option("label_order", type=NAMES),
     option("top", type=FiniteRange(0, 1, min_open=True)),
@@ -36,6 +35,5 @@ command: click.Command = shell(
           --best table7.csv --null 20
         wordbias sweep bert-nsp-{seed} --stereoset gsss/dev.csv --nli bert-nli-{seed}
           --snli snli_test.jsonl --model-seeds 0,1,2
-        wordbias sweep --table table7.csv
     """,
 )

@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+import lzma
+import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
@@ -18,7 +21,7 @@ from wordbias.contextual.settings import LEVELS, Settings
 from wordbias.errors import WordbiasError
 from wordbias.results import Row
 from wordbias.statistics import percentile_interval, resamples
-from wordbias.text_files import header_of, read_text
+from wordbias.text_files import OPENERS, header_of, opened, read_text
 from wordbias.text_files import records as read_records
 
 BASE, SENT_DEBIAS = "Base", "Sent-debias"
@@ -27,6 +30,7 @@ ROUNDED = 1.5e-4
 """How far a printed η may be from printed parity · accuracy, four digits each."""
 _SETTINGS = "settings (n11 c11 n12 c12 np)"
 _HEADS = "heads"
+_LONGEST_HEADER = 4096
 _SHARED = ("setting", "level", "version", "subset", "parity", "n", "neutral", "better")
 """Details that the rows of all heads have in common."""
 _NUMBERS = ("strength", "distance", "parity", "accuracy", "fairness", "snli_accuracy")
@@ -110,6 +114,16 @@ def load_table(path: str | Path) -> list[Entry]:
     if not entries:
         raise WordbiasError(f"{path}: holds no model, only a line of names")
     return entries
+
+
+def is_table(path: str | Path) -> bool:
+    """Return whether a file begins as a table of all settings; no more of it is read."""
+    opener = OPENERS.get(Path(path).suffix.lower(), open)
+    with suppress(OSError, EOFError, zlib.error, lzma.LZMAError):
+        if Path(path).is_file():
+            with opened(path, opener) as file:
+                return _SETTINGS.encode() in file.readline(_LONGEST_HEADER)
+    return False
 
 
 def records(entries: Sequence[Entry]) -> list[dict[str, str | float]]:

@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from wordbias.calls import current, public
-from wordbias.errors import WordbiasError
+from wordbias.calls import current, is_given, public
+from wordbias.contextual.table7 import is_table
+from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import check_writable, refuse_same
 from wordbias.functions.inputs import path_of
+from wordbias.functions.sweep_summary import report_of_table
 from wordbias.pages.answers import answers
 from wordbias.pages.document import (
     Document,
@@ -78,11 +80,14 @@ class Page(Report):
 @public
 def report(
     *rows: str | os.PathLike[str] | Report, output: str | os.PathLike[str] | None = None
-) -> Page:
+) -> Report:
     """Write a page of the results in ``rows``, which any command may have saved.
 
     ``rows`` are files that commands printed with --format json, jsonl or csv, or pages of audit and
     report, which contain their data. Measures that the page has no picture for get a plain table.
+
+    The table that sweep -o wrote is summarised as sweep summarises it, and given alone. Its tables
+    are printed; a page is only written to an ``output`` that is named.
 
     Parameters
     ----------
@@ -93,8 +98,9 @@ def report(
 
     Returns
     -------
-    Page
-        A report of all rows; ``save("page.html")`` writes the page.
+    Report
+        Page of all rows, which ``save("page.html")`` writes; or the summary of a sweep's table, of
+        which ``plot()`` draws η against S.
 
     Raises
     ------
@@ -111,6 +117,9 @@ def report(
     if not rows:
         raise WordbiasError("report: name results, or give reports")
     to = check_output(output, FORMATS, map(path_of, rows))
+    tables = [path for path in map(path_of, rows) if path is not None and is_table(path)]
+    if tables:
+        return _of_sweep(tables[0], output, to, alone=len(rows) == 1)
     found: list[tuple[str, Document]] = []
     for i, one in enumerate(rows, 1):
         path = path_of(one)
@@ -141,6 +150,17 @@ def report(
     if output is not None:
         page.write(output, to)
     return page
+
+
+def _of_sweep(path: str, output: str | os.PathLike[str] | None, to: str, *, alone: bool) -> Report:
+    """Summarise the table of a sweep, and write that if a file or a page was asked for."""
+    if not alone:
+        raise UsageError(f"{path}: is the table of a sweep, which is summarised alone")
+    found = report_of_table(path)
+    if output is not None and (is_given("output") or current().format == "html"):
+        found.write(output, to)
+        found = replace(found, closing=[*found.closing, f"Written: {os.fspath(output)}."])
+    return found
 
 
 def report_of(value: object) -> Report | None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _COLOURS = {"SENT": "#5b8cc0", "L12": "#5aa469", "L11": "#d98c3f", "attn": "#b5527a"}
 _MARKERS = {"Base": "o", "Sent-debias": "s"}
+SIZE = (5.2, 3.8)
+"""Width and height of the figure in inches."""
 
 
 def save_strength_fairness(
@@ -36,7 +38,7 @@ def save_strength_fairness(
     """
     save_figure(
         path,
-        (5.2, 3.8),
+        SIZE,
         lambda figure: draw_strength_fairness(figure.subplots(), entries, drop, relative=relative),
     )
 

@@ -1,0 +1,214 @@
+"""Tables 5 to 7 of Dawkins et al. (2024), of all settings of a sweep or of a table of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from wordbias.contextual.nli_fairness import DROP, is_viable
+from wordbias.contextual.table7 import (
+    ALL,
+    BASE,
+    Best,
+    Entry,
+    Weighting,
+    attention,
+    best_by_level,
+    differences,
+    load_table,
+    misprints,
+    summary_rows,
+    weighting,
+)
+from wordbias.errors import WordbiasError
+from wordbias.rendering import Table
+from wordbias.results import Report, Row, number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LEVELS = {"SENT": "sentence", "L12": "layer 12", "L11": "layer 11", "attn": "+ attention"}
+_PUBLISHED_MODELS = 76
+_PUBLISHED_BASE = (0.3069, 0.7052, 0.8889)
+_UNINFORMATIVE = 0.7
+"""SNLI accuracy below which the effect of a setting on an NLI model says little."""
+
+
+def _remarks(entries: Sequence[Entry], drop: float, relative: bool) -> list[str]:
+    """Return notes on a table: misprints, and an NLI model of low accuracy."""
+    notes = [
+        f"{one.name}: the table says η = {one.printed:.4f}, parity · accuracy is {one.fairness:.4f}"
+        for one in misprints(entries)
+    ]
+    base = [one for one in entries if one.level == BASE]
+    if base and (base[0].strength, base[0].distance, base[0].snli) == _PUBLISHED_BASE:
+        if len(entries) == _PUBLISHED_MODELS:
+            notes += differences(best_by_level(entries, drop, relative=relative))
+        else:
+            notes.append(
+                f"{len(entries)} of the {_PUBLISHED_MODELS} models of the published Table 7: the "
+                "best of each level are not compared with the published Table 5"
+            )
+    if base and base[0].snli < _UNINFORMATIVE:
+        notes.append(
+            f"the unmodified NLI model reaches {base[0].snli:.3f} on SNLI, less than "
+            f"{_UNINFORMATIVE:g}: the effect of a setting on it says little"
+        )
+    return notes
+
+
+def report_of_table(path: str) -> Report:
+    """Return Tables 5 to 7 of a table of all settings that a sweep wrote, without its models."""
+    entries = load_table(path)
+    found = summarise(entries, path)
+    return Report(
+        inputs={"table": {"path": path}},
+        rows=found.rows,
+        tables=found.tables,
+        heading=[f"The sweep in {path}."],
+        closing=found.closing,
+        notes=found.notes,
+        picture=partial(_picture, entries),
+    )
+
+
+def _picture(entries: Sequence[Entry], report: Report, ax: Axes | None) -> Axes:
+    """Draw fairness against strength, as the sweep's figure."""
+    from wordbias.pages.plots import new_figure
+    from wordbias.pages.sweep_plots import SIZE, draw_strength_fairness
+
+    return draw_strength_fairness(new_figure(SIZE).subplots() if ax is None else ax, entries)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Tables 7, 5 and 6, Tables 5 and 6 as rows, lines below the tables, and notes."""
+
+    tables: list[Table]
+    rows: list[Row]
+    closing: list[str]
+    notes: list[str]
+
+
+def summarise(
+    entries: Sequence[Entry],
+    subject: str,
+    drop: float = DROP,
+    *,
+    relative: bool = False,
+    seed: int = 0,
+) -> Summary:
+    """Summarise all settings: the best of each level, the weight n_p, attention, correlation."""
+    tables, rows, lines = [_table7(entries, drop, relative)], list[Row](), list[str]()
+    if any(one.level == BASE for one in entries):
+        best = best_by_level(entries, drop, relative=relative)
+        tables.append(_best_table(best))
+        rows = _best_rows(best, subject)
+    tables.append(_weighting_table(weighting(entries)))
+    found = attention(entries)
+    if found.pairs:
+        lines.append(
+            f"With attention S is lower in {found.improved} of {found.pairs} settings of layer 11."
+        )
+    notes = _remarks(entries, drop, relative)
+    try:
+        rows += summary_rows(entries, subject, seed)
+        lines.append(_correlation_line(rows[-1]))
+    except WordbiasError as error:
+        notes.append(str(error))
+    return Summary(tables, rows, lines, notes)
+
+
+def _table7(entries: Sequence[Entry], drop: float, relative: bool) -> Table:
+    """Return Table 7, one line a model."""
+    base = next((one.snli for one in entries if one.level == BASE), None)
+    cells = []
+    for one in entries:
+        values = (one.strength, one.distance, one.parity, one.accuracy, one.fairness, one.snli)
+        viable = base is None or is_viable(one.snli, base, drop, relative=relative)
+        cells.append([one.name, *map(number, values), "yes" if viable else "no"])
+    limit = f"{drop:.0%} of the base's accuracy" if relative else f"{100 * drop:g} points"
+    return Table(
+        "All settings (Dawkins et al. 2024, Table 7)",
+        ["model", "S", "D", "parity", "accuracy", "η", "SNLI", "viable"],
+        cells,
+        "Layers are counted from the end: L12 is the last. Digits are n11 c11 n12 c12 np, without "
+        "those of unchanged layers. Lower is better for S and D, higher for the others; "
+        f"η = parity · accuracy. Viable: loses at most {limit} on SNLI.",
+    )
+
+
+def _best_table(found: Sequence[Best]) -> Table:
+    """Return Table 5, one line a level."""
+
+    def cell(value: float, one: Entry) -> str:
+        return f"{number(value)} ({','.join(map(str, one.numbers))})"
+
+    cells = []
+    for best in found:
+        line = [
+            _LEVELS[best.level],
+            cell(best.strength.strength, best.strength),
+            cell(best.distance.distance, best.distance),
+        ]
+        viable = best.fairness
+        cells.append(
+            [*line, "–", "–"]
+            if viable is None
+            else [*line, cell(viable.fairness, viable), number(viable.snli)]
+        )
+    return Table(
+        "The best of each level (Table 5)",
+        ["", "lowest S", "lowest D", "highest η that is viable", "its SNLI"],
+        cells,
+    )
+
+
+def _best_rows(found: Sequence[Best], subject: str) -> list[Row]:
+    """Return Table 5 as rows."""
+    rows = []
+    for best in found:
+        for name, one in (("strength", best.strength), ("distance", best.distance)):
+            about = {"level": best.level, "setting": one.name, "snli": one.snli, "n": 1}
+            about |= {"neutral": 0, "better": "lower"}
+            rows.append(Row(subject, f"best-{name}", getattr(one, name), about))
+        if best.fairness is None:
+            about = {"level": best.level, "reason": "no model is viable"}
+            rows.append(Row(subject, "best-fairness", None, about))
+            continue
+        one = best.fairness
+        about = {"level": best.level, "setting": one.name, "snli": one.snli, "n": 1}
+        about |= {"neutral": 1, "better": "higher"}
+        rows.append(Row(subject, "best-fairness", one.fairness, about))
+    return rows
+
+
+def _weighting_table(found: Sequence[Weighting]) -> Table:
+    """Return Table 6, one line a level: SNLI accuracy without and with a soft projection."""
+    cells = [
+        [
+            "all" if one.level == ALL else _LEVELS[one.level],
+            str(one.pairs),
+            number(one.hard),
+            number(one.soft),
+            number(one.increase),
+            "–" if one.sd is None else number(one.sd),
+            f"{one.improved} of {one.pairs}",
+        ]
+        for one in found
+    ]
+    return Table(
+        "SNLI accuracy without and with the weight n_p at the sentence (Table 6)",
+        ["", "pairs", "np = 0", "np = 1", "increase", "sd", "improved"],
+        cells,
+    )
+
+
+def _correlation_line(rho: Row) -> str:
+    about = rho.details
+    return (
+        f"Spearman's ρ of S and η over {about['n']} models: {number(rho.value, 3)} (p = "
+        f"{about['p']:.3f}; 95 % bootstrap over models: {about['low']:.2f} … {about['high']:.2f})."
+    )
