@@ -121,9 +121,9 @@ class Hard(MethodSettings):
     """Neutralise a direction and equalise pairs (Bolukbasi et al. 2016).
 
     Every vector but those of specific words loses its component along a direction ``g`` and is
-    normalised to length one, ``(x − ⟨g, x⟩ g) / ‖x − ⟨g, x⟩ g‖``. Words of the pairs are left out as
-    specific words are, even if they are not listed as such. Rows have no pairs: their
-    direction is the difference of the groups' means, for k > 2 groups the k − 1 directions in which
+    normalised to length one, ``(x − ⟨g, x⟩ g) / ‖x − ⟨g, x⟩ g‖``. Words of the pairs are left out
+    as specific words are, even if they are not listed as such. Rows have no pairs: their direction
+    is the difference of the groups' means, for k > 2 groups the k − 1 directions in which
     these differ.
 
     Parameters
