@@ -176,3 +176,9 @@ def test_the_help_of_common_options(cli) -> None:  # type: ignore[no-untyped-def
     assert cli("help", "weat").out == cli("weat", "--help").out == cli("weat", "-h").out
     assert cli("help").out == cli("--help").out
     assert "Did you mean weat?" in cli("help", "waet").err
+
+
+def test_a_setting_as_a_parameter_is_told_where_it_belongs() -> None:
+    for wrong, meant in (("device", "device"), ("n_jobs", "jobs")):
+        with pytest.raises(TypeError, match=rf"it is a setting: with wb.config\({meant}=\.\.\.\)"):
+            wb.measure(**{wrong: 1})

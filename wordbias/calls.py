@@ -43,9 +43,12 @@ _MANY = 1_000
 _SPELLED = {"o": "output", "from": "source"}
 """Arguments whose names differ from those of their options."""
 _ELSEWHERE = {
+    "center": "centre",
+    "learning_rate": "lr",
     "n_jobs": "jobs",
     "queries": "query",
     "random_state": "seed",
+    "seed": "random_state",
     "sensitive_features": "sensitive",
     "stimuli": "query",
     "topn": "k",
@@ -255,7 +258,7 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise TypeError(_misfit(function.__name__, signature, kwargs, error)) from None
+            raise TypeError(misfit(function.__name__, signature, kwargs, error)) from None
         bound.apply_defaults()
         for name in [
             n for n, kind in annotations.items() if kind.removesuffix(" | None") in _LISTS
@@ -316,7 +319,7 @@ def _readable(signature: inspect.Signature) -> inspect.Signature:
     )
 
 
-def _misfit(
+def misfit(
     name: str, signature: inspect.Signature, given: Collection[str], error: TypeError
 ) -> str:
     """Return a message for arguments that do not fit, with those there are and the nearest."""
@@ -327,7 +330,10 @@ def _misfit(
     }
     first, others = shown.values()
     takes = "; ".join(filter(None, [first, others and f"by name: {others}"]))
-    for wrong in given:
+    for wrong in (one for one in given if one not in known):
+        if wrong in _SETTINGS or _ELSEWHERE.get(wrong) in _SETTINGS:
+            setting = _ELSEWHERE.get(wrong, wrong)
+            return f"{name}(): {error}; it is a setting: with wb.config({setting}=...)"
         near = [_ELSEWHERE.get(wrong, ""), *get_close_matches(wrong, known, 1)]
         if wrong not in known and (meant := next((one for one in near if one in known), "")):
             return f"{name}(): {error}; did you mean {meant}=? It takes {takes}"

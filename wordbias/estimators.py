@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 from warnings import warn
 
@@ -27,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from wordbias.arguments import refuse_odd
 from wordbias.arrays import numbers
 from wordbias.batches import BatchMap
-from wordbias.calls import WordbiasWarning, plain, python_messages
+from wordbias.calls import WordbiasWarning, misfit, plain, python_messages
 from wordbias.embedding import Embedding, EmbeddingLike, as_embedding, is_words_and_vectors
 from wordbias.errors import WordbiasError, on_a_line
 from wordbias.formats.tables import cell_of
@@ -167,6 +168,21 @@ class _Words:
             return self.fitted_(words)
 
 
+def _named(init: Callable[..., None]) -> Callable[..., None]:
+    """Let errors for arguments that there are not name those that there are, and the nearest."""
+
+    @wraps(init)
+    def made(self: Any, *args: Any, **kwargs: Any) -> None:
+        signature = inspect.signature(type(self))
+        try:
+            signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(misfit(type(self).__name__, signature, kwargs, error)) from None
+        init(self, *args, **kwargs)
+
+    return made
+
+
 class Method(_Words, _Rows):
     """Base class of the methods.
 
@@ -197,6 +213,7 @@ class Method(_Words, _Rows):
     def __init_subclass__(cls, **given: Any) -> None:
         super().__init_subclass__(**given)
         cls.__doc__ = inspect.getdoc(cls.__mro__[1])  # that of its settings
+        cls.__init__ = _named(cls.__init__)  # type: ignore[method-assign]
 
     def fit(
         self,

@@ -83,10 +83,10 @@ class _Reader:
 
     def chain(self) -> Iterator[tuple[str, dict[str, str | None]]]:
         while True:
-            name = self.name()
+            name = self.name("method")
             settings: dict[str, str | None] = {}
             while self.takes(":"):
-                start, key = self.at, self.name()
+                start, key = self.at, self.name("setting")
                 if key in settings:
                     raise self.error(f"{key} is given twice", start)
                 settings[key] = self.value() if self.takes("=") else None
@@ -97,8 +97,11 @@ class _Reader:
         if self.at < len(self.text) and not self.text[self.at].isspace():
             raise self.error(f"expected a comma or a space before {self.text[self.at :]!r:.40}")
 
-    def name(self) -> str:
+    def name(self, of: str) -> str:
+        """Read a name, which begins with a letter: a digit behind a comma is part of a value."""
         start, end = self.at, _END_OF_NAME.search(self.text, self.at)
+        if not self.text[start : start + 1].isalpha():
+            raise self.error(f"expected the name of a {of}")
         self.at = len(self.text) if end is None else end.start()
         return self.text[start : self.at].lower().replace("_", "-")
 

@@ -38,10 +38,10 @@ _MOST_CLASSES = 100
 def to_fairlearn(
     predictions: Examples | ArrayLike,
     predicted: str | ArrayLike = "predicted",
-    group: str | ArrayLike = "group",
+    sensitive: str | ArrayLike = "group",
     *,
-    label: str = "label",
-    groups: Sequence[Any] | None = None,
+    labels: str = "label",
+    values: Sequence[Any] | None = None,
     positive: str | int | None = None,
 ) -> MetricFrame:
     """Return predictions as a MetricFrame of fairlearn.
@@ -57,11 +57,11 @@ def to_fairlearn(
         The examples, as `fairness` takes them; or the gold class of each.
     predicted : str, or array-like of shape (n,)
         Column of the prediction.
-    group : str, or array-like of shape (n,)
+    sensitive : str, or array-like of shape (n,)
         Column of the person's group.
-    label : str
+    labels : str
         Column of the gold class.
-    groups : sequence of str, optional
+    values : sequence of str, optional
         Groups to compare.  [default: all, sorted]
     positive : str or int, optional
         Class whose rates the frame has.  [default: every class; then "nurse: tpr" is one of them]
@@ -94,16 +94,16 @@ def to_fairlearn(
     how = current_config()
     from sklearn.metrics import accuracy_score, f1_score, precision_score
 
-    names, table = columns_of(predictions, label, predicted, group, groups)
+    names, table = columns_of(predictions, labels, predicted, sensitive, values)
     read = load_columns(table, names, skip_bad=how.skip_bad, what="predictions")
     y, r, z = (np.array(read.cells[name]) for name in names)
-    order = None if groups is None else list(map(str, groups))
+    order = None if values is None else list(map(str, values))
     confusion = Confusion.of(y, r, z, order=order)
     kept = np.isin(z, confusion.groups)
     y, r, z = y[kept], r[kept], z[kept]
     if positive is not None and str(positive) not in confusion.classes:
         raise WordbiasError(
-            f"--positive: no class {str(positive)!r}; there are {listed(confusion.classes)}"
+            f"positive=: no class {str(positive)!r}; there are {listed(confusion.classes)}"
         )
     rates: dict[str, Metric] = {
         "tpr": metrics.true_positive_rate,

@@ -82,7 +82,7 @@ def test_the_matrix_is_the_upper_triangle(cli: Run, table: Path) -> None:
 def test_rows(cli: Run, table: Path) -> None:
     found = json.loads(cli("compare", table, "--format", "json", "--correlation", "spearman").out)
     assert found["inputs"][str(table)]["format"] == "CSV table"
-    assert found["arguments"]["method"] == "spearman"
+    assert found["arguments"]["correlation"] == "spearman"
     first = found["rows"][0]
     assert first.pop("p") == pytest.approx(2 / 6)  # two of the six orders of three are monotone
     assert first == {

@@ -14,7 +14,7 @@ from wordbias.cli import SECTIONS
 
 Run = Callable[..., Any]
 Refused = Callable[..., str]
-MAY_BE_EMPTY = {("rewrite", "--mask"), ("winobias", "--mask"), ("fetch", "--mirror")}
+MAY_BE_EMPTY = {("winobias", "--mask"), ("fetch", "--mirror")}
 """Masking by nothing takes words out; no mirror overrules the one of the environment."""
 
 

@@ -75,7 +75,7 @@ def test_a_list_or_a_model_is_not_replaced_by_the_output(
         "mab-eval none --set parity --groups LIST -o LIST",
         "compare --measure vectors.safetensors --groups LIST --plot LIST",
         "rewrite scrub words.txt --groups LIST -o LIST",
-        "rewrite scrub words.txt --words LIST -o LIST",
+        "rewrite scrub:words=LIST words.txt -o LIST",
     ],
 )
 def test_a_list_is_not_replaced_by_what_is_not_the_vectors(
@@ -83,9 +83,10 @@ def test_a_list_is_not_replaced_by_what_is_not_the_vectors(
 ) -> None:
     target = folder / "list.png"
     target.write_text(ATTRIBUTE, encoding="utf-8")
-    named = {name: str(folder / name) for name in TEXTS} | {"LIST": str(target)}
-    error = refused(*(named.get(word, word) for word in arguments.split()))
-    option = "--words" if "--words" in arguments else "--groups"
+    named = {name: str(folder / name) for name in TEXTS}
+    words = arguments.replace("LIST", str(target)).split()
+    error = refused(*(named.get(word, word) for word in words))
+    option = "scrub:words" if "scrub:words" in arguments else "--groups"
     assert f"{target}: is both {option} and " in error
     assert error.endswith("; name two files")
     assert target.read_text(encoding="utf-8") == ATTRIBUTE

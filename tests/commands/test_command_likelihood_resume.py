@@ -96,8 +96,11 @@ def test_what_is_kept_is_of_one_model_and_precision(
         measure(data, "decoder", scores)
     batches()
     for model, given in (("other", {}), ("decoder", {"precision": "bfloat16"})):
-        with pytest.raises(WordbiasError, match=r"scores\.csv\.part: is of another measurement"):
-            measure(data, model, scores, **given)
+        with (
+            pytest.raises(WordbiasError, match=r"scores\.csv\.part: is of another measurement"),
+            wb.config(**given),  # type: ignore[arg-type]
+        ):
+            measure(data, model, scores)
     (tmp_path / "scores.csv.part").write_bytes(b"not one")
     with pytest.raises(WordbiasError, match=r"scores\.csv\.part"):
         measure(data, "decoder", scores)

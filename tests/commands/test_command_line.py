@@ -89,7 +89,7 @@ def test_a_parameter_that_is_no_option_stands_in_the_python_reference() -> None:
 
 
 def test_a_parameter_that_the_function_lacks_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"env: not its parameters \['none'\]"):
+    with pytest.raises(TypeError, match=r"cache: not its parameters \['none'\]"):
         shell(wordbias.cache, examples="wordbias cache", python_only=("none",))
 
 

@@ -153,9 +153,9 @@ def test_lists_that_are_not_there(refused: Refused, tmp_path: Path) -> None:
     "arguments",
     [
         ["mab-eval", "--write", "x", "--set", "nouns"],
-        ["mab-eval", "--write", "x", "--words"],
+        ["mab-eval", "--write", "x", "--by-word"],
         ["mab-eval", "model", "--write", "x"],
-        ["mab-eval", "--set", "parity", "--words"],
+        ["mab-eval", "--set", "parity", "--by-word"],
         ["mab-eval", "--snli", "pairs.tsv"],
         ["mab-eval", "-o", "x.csv"],
         ["mab-eval", "--set", "dev"],
@@ -185,7 +185,7 @@ def test_wrong_usage_is_status_2(
 def test_the_rows_are_the_librarys(
     found: Callable[..., dict[str, Any]], model: Path, sample: Embedding
 ) -> None:
-    result = found(model, "--set", "occupations", "--words", "--seed", 3)
+    result = found(model, "--set", "occupations", "--by-word", "--seed", 3)
     test = build("occupations")
     p = score_set(Model.load(model), sample, test).probabilities
     expected = [*mab_rows(test, p, "sample", Settings(seed=3)), *word_rows(test, p, "sample")]
@@ -359,7 +359,7 @@ def test_predictions_of_another_system(
     path = tmp_path / "roberta.csv"
     test = build("explicit")
     p = write_predictions(path, test)
-    result = found("--predictions", path, "--words")
+    result = found("--predictions", path, "--by-word")
     expected = [*mab_rows(test, p, "roberta"), *word_rows(test, p, "roberta")]
     assert result["rows"] == [json.loads(json.dumps(row.to_dict())) for row in expected]
     assert result["inputs"]["predictions"]["pairs"] == 15_744

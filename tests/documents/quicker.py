@@ -24,19 +24,19 @@ INSTEAD: dict[str, dict[str, str]] = {
     "audit": {"--skip": "clustering,gipe,recoverability,mab"},
     "bios": {
         "--limit": "400",
-        "--seeds": "0",
+        "--seed": "0",
         "--epochs": "1",
         "--retrain-epochs": "1",
         "--draws": "50",
-        "--max-tokens": "48",
+        "--max-length": "48",
     },
     "ceat": {"--draws": "200"},
     "fine-tune": {"--limit": "64", "--epochs": "1", "--every": "2"},
-    "mab-study": {"--epochs": "1", "--seeds": "0", "--jobs": "1", "--set": "explicit"},
-    "nli-train": {"--epochs": "1", "--seeds": "0", "--jobs": "1"},
-    "probe": {"--epochs": "3", "--fractions": "50,100", "--seeds": "0"},
-    "sweep": {"--lists": "lists/", "--share": "0.5", "--jobs": "1"},
-    "train-vectors": {"--dim": "8", "--epochs": "2"},
+    "mab-study": {"--epochs": "1", "--seed": "0", "--jobs": "1", "--set": "explicit"},
+    "nli-train": {"--epochs": "1", "--seed": "0", "--jobs": "1"},
+    "probe": {"--epochs": "3", "--fractions": "50,100", "--seed": "0"},
+    "sweep": {"--lists": "lists/", "--top": "0.5", "--jobs": "1"},
+    "train-vectors": {"--vector-size": "8", "--epochs": "2"},
     "winobias": {"--draws": "100"},
 }
 """For each command, options that it is given in place of, or beside, the document's."""
@@ -96,7 +96,7 @@ def _instead(command: str, given: Collection[str]) -> dict[str, str]:
     counts = ("--null", "--seed-lists", "--average-epochs")
     instead |= {option: "1" for option in counts if option in given}
     if command == "mab-study" and "--plot" in given:
-        instead["--seeds"] = "0,1"  # a difference needs two
+        instead["--seed"] = "0,1"  # a difference needs two
     if command in MEASURING:
         instead["--only"] = QUICK_MEASURES + ",sembias" * ("--sembias" in given)
         instead["--only"] += ",clustering" * ("--direction" in given)

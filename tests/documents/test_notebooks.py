@@ -182,7 +182,7 @@ report.plot();
 report
 ---
 import numpy as np
-found = wb.probe(np.eye(60)[np.arange(300) % 60], np.arange(300) % 2, seeds=0, epochs=2)
+found = wb.probe(np.eye(60)[np.arange(300) % 60], np.arange(300) % 2, seed=0, epochs=2)
 found.plot();
 ---
 found.tables[0]

@@ -191,7 +191,7 @@ def test_a_query_is_a_file_or_one_of_a_file(few: Embedding, tmp_path: Path) -> N
     assert [row.details["set"] for row in several] == ["first", "weat6", "weat7", "mine"]
     (own,) = weat(few, path, targets="a,b", attributes="x,y")
     assert own.details["set"] == "a/b × x/y"
-    with pytest.raises(WordbiasError, match="no query 'third'"):
+    with pytest.raises(WordbiasError, match="query 'third': expected one of first, second"):
         weat(few, f"{path}::third")
 
 

@@ -92,11 +92,11 @@ def test_rates_of_every_class_and_group(groups: str) -> None:
 
 def test_a_class_of_ones_own_and_two_of_three_groups() -> None:
     y, r, z = _examples(groups="FMX")
-    frame = to_fairlearn(y, r, z, groups=["F", "X"], positive="nurse")
+    frame = to_fairlearn(y, r, z, values=["F", "X"], positive="nurse")
     assert list(frame.by_group.columns)[:2] == ["tpr", "fpr"]
     assert list(frame.by_group.index) == ["F", "X"]
     numbers = [CLASSES.index(one) for one in y], [CLASSES.index(one) for one in r]
-    again = to_fairlearn(*numbers, z, groups=["F", "X"], positive=1)
+    again = to_fairlearn(*numbers, z, values=["F", "X"], positive=1)
     assert again.difference().to_dict() == frame.difference().to_dict()
 
 

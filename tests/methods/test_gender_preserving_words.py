@@ -119,7 +119,7 @@ def test_a_file_that_is_not_there(sample: Embedding, gender: Attribute, tmp_path
 @pytest.mark.parametrize("kind", ["stereotypes", "neutral"])
 def test_too_few_words(sample: Embedding, gender: Attribute, kind: str) -> None:
     few = {kind: ["river", "stone", "cloud", "qqqq"]}
-    expected = rf"sample: {kind}: 3 of 4 words found \(at least 4 needed\).*qqqq; .*--{kind} FILE"
+    expected = rf"sample: {kind}: 3 of 4 words found \(at least 4 needed\).*qqqq; .*:{kind}=FILE"
     with pytest.raises(WordbiasError, match=expected):
         find_lists(sample, gender, **few)
 

@@ -222,8 +222,10 @@ def test_as_published_the_command_and_the_library_agree(
 
 
 def test_help_says_which_words_are_kept(cli: Callable[..., Any]) -> None:
-    said = " ".join(cli("debias", "--help").out.split())
-    assert "do not neutralise specific words, nor the words of pairs or sets, even if those" in said
+    said = " ".join(cli("debias", "--help", "hard").out.split())
+    assert "Words of the pairs are left out as specific words are, even if they are not" in said
+    assert "Every vector but those of specific words loses its component along" in said
+    assert "as-published (yes or no) [default: no] Exempt only listed words, as they are" in said
 
 
 def test_as_published_a_list_is_needed(sample: Embedding, own: Path) -> None:

@@ -58,5 +58,5 @@ def arguments(files: dict[str, Path]) -> list[object]:
     """Return the command line of a sweep over them, but for its options."""
     return [
         "sweep", files["nsp"], "--stereoset", files["gsss"], "--nli", files["nli"],
-        "--snli", files["snli"], "--lists", files["lists"], "--share", 0.5,
+        "--snli", files["snli"], "--lists", files["lists"], "--top", 0.5,
     ]  # fmt: skip

@@ -94,7 +94,8 @@ def test_nli_train(cli: Any, tmp_path: Path) -> None:
         (tmp_path / f"{name}.tsv").write_text("\n".join(["label\tpremise\thypothesis", *lines]))
     options = (
         tmp_path / "v.txt", "--train", tmp_path / "train.tsv", "--dev", tmp_path / "dev.tsv",
-        "--epochs", 12, "--hidden", 6, "--batch", 16, "--threads", 1, "-q", "--format", "csv", "-o",
+        "--epochs", 12, "--hidden", 6, "--batch-size", 16, "--threads", 1, "-q", "--format",
+        "csv", "-o",
     )  # fmt: skip
     whole, folder = tmp_path / "whole", tmp_path / "outputs"
     whole.mkdir()

@@ -121,8 +121,9 @@ def test_bios(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = tiny_encoders.build("bert", "Model", vocabulary=len(words) + 5)
     tiny_encoders.save(model, tiny_encoders.make_tokenizer(words), tmp_path / "bert")
     call = ("bios", "--model", tmp_path / "bert", "--strategies", "none,subsample")
-    small = ("--limit", 300, "--max-tokens", 20, "--draws", 20, "--seeds", "0", "--no-baselines")
-    quick = ("--epochs", 2, "--retrain-epochs", 2, "--batch", 32, "--every", 3, "--device", "cpu")
+    small = ("--limit", 300, "--max-length", 20, "--draws", 20, "--seed", "0", "--no-baselines")
+    quick = ("--epochs", 2, "--retrain-epochs", 2, "--batch-size", 32, "--every", 3)
+    quick += ("--device", "cpu")
     options = ("--threads", 1, "-q", "--format", "jsonl", "-o", tmp_path / "output")
     check(Study(tmp_path, (*call, *small, *quick, *options)), monkeypatch)
 
@@ -139,7 +140,7 @@ def test_mab_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "pairs.tsv").write_text("\n".join(rows) + "\n")
     call = ("mab-study", tmp_path / "base.safetensors", tmp_path / "one.safetensors")
     pairs = ("--train", tmp_path / "pairs.tsv", "--dev", tmp_path / "pairs.tsv", "--epochs", 1)
-    options = ("--seeds", "0", "--only", "direct-bias", "--format", "json", "--jobs", 1)
+    options = ("--seed", "0", "--only", "direct-bias", "--format", "json", "--jobs", 1)
     few = """
 import wordbias.nli.study as study
 from wordbias.wordlists import Templates

@@ -46,7 +46,7 @@ DIGITS = np.eye(6).astype(str)
         (lambda: wb.config(precision="x"), "precision="),
         (lambda: wb.Attribute.load("a\0b.toml"), "expected a path, got 'a\\x00b.toml'"),
         (lambda: wb.compare(["a\0b"]), "expected a path, got 'a\\x00b'"),
-        (lambda: wb.audit(nli_model=LABELS), "model="),
+        (lambda: wb.audit(nli_model=LABELS), "nli_model="),
         (lambda: wb.LEACE().fit(np.eye(6), np.ma.masked_array(LABELS, LABELS)), "y"),
         (lambda: wb.LEACE(groups=np.eye(3)).fit(np.eye(6), LABELS), "LEACE: groups="),
         (lambda: wb.Hard(groups=RING).fit(wb.Embedding.sample()), "groups="),
@@ -76,7 +76,7 @@ def test_labels_may_be_digits_in_texts() -> None:
 @pytest.mark.parametrize(
     ("call", "name"),
     [
-        (lambda given: wb.audit(nli_model=given), "model="),
+        (lambda given: wb.audit(nli_model=given), "nli_model="),
         (lambda given: wb.probe(np.eye(6), LABELS, adapter=given), "adapter="),
         (lambda given: wb.project("bert", labels=given), "labels="),
         (lambda given: wb.fairness(LABELS, LABELS, LABELS[::-1], costs=given), "costs="),

@@ -102,7 +102,7 @@ WORDS: Mapping[str, tuple[str, str]] = {
     "simultaneous": (METHOD, "fit all sites on the unchanged model"),
     "sites": (METHOD, "places in a model at which something is removed"),
     "strategies": (METHOD, "strategies of debiasing training data"),
-    "random_changes": (METHOD, "random changes of data of the same size, to compare with"),
+    "random_changes": (MEASURE, "random changes of data of the same size, to compare with"),
     "tokens": (METHOD, "tokens to fit on"),
     "unit_length": (METHOD, "fit on vectors of length one"),
     "weights": (METHOD, "how much of each component is removed"),
@@ -112,7 +112,7 @@ WORDS: Mapping[str, tuple[str, str]] = {
     "shuffle": (METHOD, "write rows in random order"),
     # training
     "average_epochs": (TRAINING, "take means over the last epochs"),
-    "baselines": (TRAINING, "probe the encoder before fine-tuning, and with random weights"),
+    "baselines": (MEASURE, "probe the encoder before fine-tuning, and with random weights"),
     "batch_size": (TRAINING, "batch size"),
     "cased": (TRAINING, "keep capital letters"),
     "dropout": (TRAINING, "dropout rate"),

@@ -115,7 +115,7 @@ def audit(
         File to write: a page (.html), the same without pictures (.md), or rows (.json).
     skip : sequence of str, optional
         Parts to leave out, some of midb, direct-bias, clustering, recoverability, sembias, gipe,
-        weat, occupations, map, neighbours, quality, mab; of a model some of probe, untrained, seat,
+        weat, occupations, map, neighbours, quality, mab. Of a model some of probe, untrained, seat,
         ceat, pronouns, likelihood.
     export : path, optional
         Of a model: folder for it with a projection inside: the only one of ``methods``, or the one

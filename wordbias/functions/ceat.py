@@ -120,7 +120,7 @@ def ceat(
     sentences : path, sequence of str, mapping or frame of columns, optional
         Sentences, one per line, or a table; for a MODEL.
     text_column : str, optional
-        Column of the table.  [default: text, or sentence, or the only one]
+        With ``sentences``: column of the table.  [default: text, or sentence, or the only one]
     draws : int
         Number of samples, each of one sentence per word.
     layers : int, sequence of int or str, optional

@@ -144,7 +144,9 @@ def likelihood(
     Nangia et al. (2020), "CrowS-Pairs: A Challenge Dataset for Measuring Social Biases in Masked
     Language Models". Dawkins et al. (2024), "Projective Methods for Mitigating Gender Bias in
     Pre-trained Language Models", section 2. Gao et al. (2024), "The Language Model Evaluation
-    Harness", v0.4.3; compared with 0.4.13.
+    Harness", v0.4.3; compared with 0.4.13. Zhao et al. (2018), "Gender Bias in Coreference
+    Resolution" (WinoBias). Rudinger et al. (2018), "Gender Bias in Coreference Resolution"
+    (Winogender). Parrish et al. (2022), "BBQ: A Hand-Built Bias Benchmark for Question Answering".
 
     Examples
     --------

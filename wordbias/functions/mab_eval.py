@@ -171,7 +171,8 @@ def mab_eval(
     Dev et al. (2020).
 
     With ``groups`` the hypotheses are about two other groups of people, "A Christian man bought a
-    hat .".
+    hat .". If the groups have only names of people, the test set is the set names. A Hugging Face
+    model is a folder, or a name on the hub.
 
     ``seed_lists`` draws the words of each group, the verbs and the objects again, as many, with
     replacement, and averages the sentences of the drawn words. The sentences are scored once.

@@ -232,6 +232,8 @@ def mab_study(
     With ``as_published`` the settings of MISP are those of ``permute_weights``, ``null`` and
     ``seed_lists``.
 
+    With ``groups`` the measures and the test sets are about its two groups.
+
     References
     ----------
     Dawkins, H. (2021). Marked attribute bias in natural language inference. Findings of ACL 2021.

@@ -72,7 +72,7 @@ def winobias(
     clusters : path, or mapping of sentence to clusters, optional
         Output of a system: .json or .jsonl.
     span_unit : str
-        Unit of its spans; tokens are those that ``sentences`` writes.
+        With ``clusters``: unit of its spans; tokens are those that ``sentences`` writes.
     inclusive : bool
         With ``clusters``: spans end at their last place, not at the one after it.
     shares : path, or mapping of profession to share, optional

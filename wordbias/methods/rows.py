@@ -140,7 +140,7 @@ def _projections(
     """Fit a projection to each label, after those before it."""
     steps: list[Projection] = []
     centre = bool(settings.get("centre") or settings.get("as_published"))
-    hard = name == "mhd" or bool(settings.get("hard"))
+    hard = name == "mhd"
     for one in moments:
         left = one
         for step in steps:

@@ -56,8 +56,6 @@ class MISP(MethodSettings):
         if they span fewer, and one dimension of two or more is kept.
     centre : bool
         Centre the differences, as the paper's one-sided PCA does; this removes their mean.
-    hard : bool
-        Remove the components whole, as in `MHD`.
     weights : variance, perm:ORDER or numbers
         Weights of the components: their shares of variance, these permuted (``perm:2134``), or
         numbers with commas between.
@@ -81,7 +79,6 @@ class MISP(MethodSettings):
     _takes_rows = True
     dims: int | None = None
     centre: bool = False
-    hard: bool = False
     weights: str | Sequence[float] = "variance"
     as_published: bool = False
     groups: GroupsLike | None = None
@@ -124,8 +121,9 @@ class Hard(MethodSettings):
     """Neutralise a direction and equalise pairs (Bolukbasi et al. 2016).
 
     Every vector but those of specific words loses its component along a direction ``g`` and is
-    normalised to length one, ``(x − ⟨g, x⟩ g) / ‖x − ⟨g, x⟩ g‖``. Rows have no pairs: their
-    direction is the difference of the groups' means, for k > 2 groups the k − 1 directions in which
+    normalised to length one, ``(x − ⟨g, x⟩ g) / ‖x − ⟨g, x⟩ g‖``. Words of the pairs are left out
+    as specific words are, even if they are not listed as such. Rows have no pairs: their direction
+    is the difference of the groups' means, for k > 2 groups the k − 1 directions in which
     these differ.
 
     Parameters

@@ -268,7 +268,7 @@ def _centred(values: Values, among: NDArray[np.bool_]) -> Values:
 def undefined_because(gap: Values, shares: Values, groups: int) -> str:
     """Return why gaps, shape ``(classes,)``, have no correlation with shares, or nothing."""
     if groups > 2:
-        return f"{groups} groups have no signed gap; name two with --groups"
+        return f"{groups} groups have no signed gap; name two with --values"
     both = np.isfinite(gap) & np.isfinite(shares)
     if (n := int(both.sum())) < LEAST:
         have = "class has" if n == 1 else "classes have"
@@ -354,7 +354,7 @@ def by_class(distances: Values, how: Aggregate = "sum") -> Values:
         if distances.shape[-1] != 2:
             raise WordbiasError(
                 "the published aggregation is a difference of two groups, found "
-                f"{distances.shape[-1]}; name two with --groups"
+                f"{distances.shape[-1]}; name two with --values"
             )
         return np.abs(distances[..., 0] - distances[..., 1])
     return sum_defined(distances)

@@ -81,7 +81,7 @@ def save_compression_fairness(path: str | Path, rows: Sequence[Row]) -> None:
             unused.remove()
         handles, labels = panels[0].get_legend_handles_labels()
         columns = min(len(labels), 2 * beside)
-        place = "outside lower centre"
+        place = "outside lower center"
         figure.legend(handles, labels, loc=place, ncols=columns, frameon=False, fontsize=8)
         figure.get_layout_engine().set(wspace=0.06, hspace=0.06)
 
