@@ -58,7 +58,7 @@ def apply_to_model(
     if output is None:
         raise UsageError(
             "an adapter is applied to a model in a new folder; name that with -o, or fold it into "
-            "a copy in memory, in Python: adapter.fold(model)"
+            "a copy in memory: adapter.fold(model)"
         )
     check_new(output)
     adapter = given if isinstance(given, Adapter) else read_adapter(given)
