@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import planted_encoder
 import pytest
 
-from wordbias.contextual.audit.export import export_with_step
+from wordbias.contextual.audit import export
 from wordbias.contextual.audit.projections import Fitted, Method, Unprojected, fit
 from wordbias.contextual.audit.texts import AuditTexts, Reader
 from wordbias.contextual.fitting import Recipe, fit_adapter
@@ -27,6 +28,8 @@ from wordbias.subspace import Subspace
 torch = pytest.importorskip("torch")
 
 pytestmark = pytest.mark.usefixtures("one_thread")
+export_with_step = partial(export.export_with_step, card=lambda folder, licence: "A model.\n")
+
 TEXTS = ["The nurse waited for the bus in the rain.", "She left.", "Emma read the newspaper."]
 
 
@@ -81,7 +84,7 @@ def test_methods_are_read_with_their_settings() -> None:
             "leace:shrinkage=no",
             r"'shrinkage' is not for this command, in which leace takes no settings",
         ),
-        ("misp:", r"misp takes dims, .*; found ''"),
+        ("misp:", r"'misp:': expected the name of a setting"),
         ("L11-9", r"'L11-9': expected misp"),
     ],
 )

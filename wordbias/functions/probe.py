@@ -182,7 +182,8 @@ def probe(
     ``adapter`` the answer also says which layers are unchanged. In the last layer that changes, the
     best of several tuned probes decides, which is trained and tested on the texts given.
 
-    The compression as published, which adds nats to bits, is always printed too. Scaling lets one
+    Orgad et al. (2022) call what compression measures the extractability of a label. The
+    compression as published, which adds nats to bits, is always printed too. Scaling lets one
     learning rate suit all layers and models; after an adapter the numbers are those before it.
     ``fractions`` voita are the blocks of Voita and Titov (2020), published those of Orgad et al.
     (2022).
