@@ -135,7 +135,7 @@ def test_messages_name_options_as_in_python(
     quick = "mab,gipe,weat,clustering,recoverability"
     found = audit(small, methods="none", skip=quick, chance=False).notes
     (note,) = [n for n in found if "SemBias" in n]
-    assert '(sembias="sembias"), similarity and analogies (sets="men")' in note
+    assert '(sembias="sembias"), similarity and analogies (benchmarks="men")' in note
     with pytest.raises(WordbiasError, match=r'part .misp.: .*methods="none" measures only before'):
         audit(small, skip="misp")
     with pytest.raises(UsageError, match=r"after= is of one embedding, and several are given"):

@@ -49,7 +49,7 @@ def page(folder: Path) -> Iterator[Page]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(model_sentences, "NAMES", NAMES)
         torch.set_num_threads(1)
-        methods = ["hard", "leace", "tokens@all", "scrub"]
+        methods = ["hard", "leace", "tokens@all", "concept-scrubbing"]
         yield audit(folder, methods=methods, skip="probe,untrained,ceat")
 
 
@@ -182,7 +182,7 @@ def test_rows_are_of_a_decoder_and_changes_are_paired(page: Page) -> None:
     assert page.inputs["planted"]["kind"] == "decoder"
     assert page.inputs["planted"]["pooling"] == "last"
     measures = ("expected-pronoun-stereotype", "expected-pronoun-gap", "perplexity")
-    for label in ("hard", "leace", "tokens@all", "scrub"):
+    for label in ("hard", "leace", "tokens@all", "concept-scrubbing"):
         for measure in measures:
             (before,), (after,) = (of(page, measure, stage=one) for one in ("before", label))
             assert after.details["change"] == pytest.approx(after.value - before.value)
@@ -199,7 +199,7 @@ def test_rows_are_of_a_decoder_and_changes_are_paired(page: Page) -> None:
 
 def test_the_default_columns_are_of_a_decoder(folder: Path) -> None:
     found = audit(folder, skip=f"{VECTORS},likelihood")
-    assert {row.details["stage"] for row in found.rows} == {"hard", "leace", "scrub"}
+    assert {row.details["stage"] for row in found.rows} == {"hard", "leace", "concept-scrubbing"}
     assert not of(found, "column")
 
 
@@ -213,7 +213,7 @@ def test_scrubbing_leaves_no_mean_difference_in_any_layer(
 
     reader = Reader(Encoder.load(folder, device="cpu"), AuditTexts.load())
     none = np.zeros((0, planted_decoder.WIDTH))
-    done = fit(Method.parse("scrub"), reader, none, none, 0)
+    done = fit(Method.parse("concept-scrubbing"), reader, none, none, 0)
     assert [str(it.site) for it in done.inside] == ["tokens@1", "tokens@2"]
 
     def apart() -> list[float]:
@@ -280,7 +280,7 @@ def test_the_written_decoder_has_the_figures_of_the_column(
     assert again.code == 1
 
 
-@pytest.mark.parametrize("method", ["leace", "tokens@1", "scrub"])
+@pytest.mark.parametrize("method", ["leace", "tokens@1", "concept-scrubbing"])
 def test_what_is_not_exact_in_weights_is_written_as_an_adapter(
     folder: Path, tmp_path: Path, loaded: tuple[Any, Any], method: str
 ) -> None:

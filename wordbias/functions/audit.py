@@ -105,9 +105,9 @@ def audit(
     methods : str, method such as MISP(dims=2), or list of these or of lists, optional
         Columns of the page after the first, spaces between: "misp hard,misp inlp:rounds=10" are
         three, the second two methods in order; none measures only before. Of a model: misp, hard,
-        mhd, leace, inlp, a setting such as tokens@3..10, and of a decoder scrub.  [default: misp
-        hard inlp leace; none for several embeddings; of an encoder misp hard leace; of a decoder
-        hard leace scrub]
+        mhd, leace, inlp, a setting such as tokens@3..10, and of a decoder concept-scrubbing.
+        [default: misp hard inlp leace; none for several embeddings; of an encoder misp hard leace;
+        of a decoder hard leace concept-scrubbing]
     after : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several, optional
         The embedding after it was cleaned elsewhere, a column each; may be repeated. Words that one
         of the files lacks are left out of all columns.
@@ -180,10 +180,10 @@ def audit(
     takes about a fifth of the time.
 
     Several methods in order have commas between them. Of a model the methods are projections,
-    settings of wordbias project, such as L11-01110 or tokens@3..10, or scrub, LEACE layer after
-    layer. recoverability includes what probes read of words that no method was fitted to, about 3
-    seconds a column. With ``export`` a sentence-transformers model gets the projection as a module
-    behind its pooling, a decoder in its weights.
+    settings of wordbias project, such as L11-01110 or tokens@3..10, or concept-scrubbing, LEACE
+    layer after layer. recoverability includes what probes read of words that no method was fitted
+    to, about 3 seconds a column. With ``export`` a sentence-transformers model gets the projection
+    as a module behind its pooling, a decoder in its weights.
 
     Examples
     --------

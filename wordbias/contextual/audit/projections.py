@@ -2,10 +2,10 @@
 
 `misp`, `mhd`, `hard`, `leace` and `inlp` change the vector of a text where a head, or the modules
 behind the pooling, read it: in a decoder that of every token, from which the next one is predicted.
-All are fitted on the same sentences, in a female and a male version; so is `scrub`, LEACE behind
-every layer of a decoder, each fitted on what those before it left. A setting of `wordbias project`,
-such as ``L11-01110`` or ``tokens@3..10``, removes subspaces inside the model, fitted as that
-command fits them.
+All are fitted on the same sentences, in a female and a male version; so is concept-scrubbing,
+LEACE behind every layer of a decoder, each fitted on what those before it left. A setting of
+`wordbias project`, such as ``L11-01110`` or ``tokens@3..10``, removes subspaces inside the model,
+fitted as that command fits them.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from wordbias.subspace import Subspace
 
 METHODS: Mapping[str, tuple[str, ...]] = {
     "encoder": ("misp", "hard", "leace"),
-    "decoder": ("hard", "leace", "scrub"),
+    "decoder": ("hard", "leace", "concept-scrubbing"),
 }
 """Methods of an audit by default, by kind of model."""
-SCRUB = "scrub"
+SCRUB = "concept-scrubbing"
 _HELD_OUT = 5
 """One in as many pairs ends the rounds of INLP."""
 Vectors = NDArray[np.float64]
