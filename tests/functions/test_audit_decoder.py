@@ -316,7 +316,7 @@ def test_data_sets_are_scored_by_likelihood_before_and_after(
             assert new.details["change"] == pytest.approx(new.value - old.value)
     changed = [row.details["change"] for row in of(found, "likelihood-difference", stage="hard")]
     assert any(abs(change) > 1e-3 for change in changed)
-    given = ("--stereoset", files[0], "--data", files[1], "--methods", "none")
+    given = ("--stereoset", files[0], "--stereoset", files[1], "--methods", "none")
     done = cli("audit", folder, *given, "--skip", f"{VECTORS},likelihood", "--format", "json")
     assert {row["measure"] for row in json.loads(done.out)["rows"]} >= {"crows", "ss"}
 
@@ -340,7 +340,7 @@ def test_enhanced_stereoset_is_for_a_next_sentence_head(
         (("--methods", "tokens@2..1"), "expected the first layer and then the last"),
         (("--methods", "mips"), "--methods: 'mips': expected misp, hard"),
         (("--skip", "weat"), "expected some of probe, untrained, seat, ceat, pronouns, likelihood"),
-        (("--data", "nosuch.csv"), "nosuch.csv"),
+        (("--stereoset", "nosuch.csv"), "nosuch.csv"),
         (("--dims", "3"), "--dims is for vectors"),
     ],
 )

@@ -152,7 +152,7 @@ def test_measures_are_averaged_over_the_given_words(few: Embedding) -> None:
         ("multi-hard:sets=a", {"groups": "age"}, "sets=FILE or the pairs of groups=, not both"),
         ("hard", {"measure": True, "only": ["magic"]}, "measure 'magic'"),
         ((), {}, "methods=: name at least one of misp, mhd"),
-        ("hard,", {}, "method ''"),
+        ("hard,", {}, "expected the name of a method, at"),
         (
             Embedding(["a"], [[1.0]]),
             {},
