@@ -238,10 +238,3 @@ def test_folders_of_models_are_named_as_such(tmp_path: Path) -> None:
         wb.probe(tmp_path, "gender")
     with pytest.raises(wb.WordbiasError, match="is the folder of a model, which has no vectors of"):
         wb.misp(tmp_path)
-
-
-@pytest.mark.parametrize("suffix", ["parquet", "npy", "csv"])
-def test_encode_writes_no_safetensors_under_another_name(tmp_path: Path, suffix: str) -> None:
-    with pytest.raises(wb.WordbiasError, match=f"not as {suffix}; name the file x.safetensors"):
-        wb.encode("nosuch", ["A text."], output=tmp_path / f"x.{suffix}")
-    assert not list(tmp_path.iterdir())

@@ -15,7 +15,7 @@ CALLS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, Any]]] = {
     "misp": (("null", "seed_lists"), (), {}),
     "debias": (("null",), ("missing.txt", "misp"), {}),
     "project": (("null", "seed_lists"), ("missing",), {"output": "a.adapter"}),
-    "sweep": (("null", "seed_lists"), ("missing",), {}),
+    "sweep": (("null", "seed_lists"), ("missing",), {"stereoset": "no", "nli": "no", "snli": "no"}),
     "mab_eval": (("seed_lists",), (), {}),
     "mab_study": (("null", "seed_lists"), ("a",), {"train": "b", "dev": "c", "output": "d"}),
 }
