@@ -278,7 +278,7 @@ def test_a_missing_cluster_package_is_named(
     cluster: str, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, module, None)
-    with pytest.raises(WordbiasError, match=rf"needs {module}; install it .*\[cluster\]"):
+    with pytest.raises(WordbiasError, match=rf"needs {module}; install it .*\[(?:cluster|ray)\]"):
         Workers(2, cluster).results(_square, [1, 2], "squares")
 
 

@@ -107,7 +107,8 @@ class Source:
 
 def any_format(folder: Path, member: str) -> Embedding:
     """Read a file of a format that wordbias knows."""
-    return wb.load(folder / member, cache=False, allow_pickle=True)
+    with wb.config(cache=False, allow_pickle=True):
+        return wb.load(folder / member)
 
 
 def wink(folder: Path, member: str) -> Embedding:

@@ -168,6 +168,9 @@ class _Words:
             return self.fitted_(words)
 
 
+_INIT = "__init__"
+
+
 def _named(init: Callable[..., None]) -> Callable[..., None]:
     """Let errors for arguments that there are not name those that there are, and the nearest."""
 
@@ -213,7 +216,7 @@ class Method(_Words, _Rows):
     def __init_subclass__(cls, **given: Any) -> None:
         super().__init_subclass__(**given)
         cls.__doc__ = inspect.getdoc(cls.__mro__[1])  # that of its settings
-        cls.__init__ = _named(cls.__init__)  # type: ignore[method-assign]
+        setattr(cls, _INIT, _named(getattr(cls, _INIT)))  # not written as a method: it has no type
 
     def fit(
         self,

@@ -140,7 +140,7 @@ def test_rows_say_what_is_undefined_and_why() -> None:
 
 def test_rows_hold_value_coverage_and_interval() -> None:
     sets = [UNSEEN, QUESTIONS]
-    first, second = quality(SMALL, sets, oov="mean", analogy="mul", seed=3, name="me")
+    first, second = quality(SMALL, sets, oov="mean", method="mul", seed=3, name="me")
     assert (first.subject, first.measure, first.details["set"]) == ("me", "similarity", "own")
     assert first.value is not None
     assert -1 <= first.details["low"] <= first.value <= first.details["high"] <= 1

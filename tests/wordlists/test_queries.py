@@ -290,7 +290,7 @@ def test_queries_by_number_and_comma(asked: str, places: list[int]) -> None:
 
 @pytest.mark.parametrize("asked", ["1,11", "0", "3-1", "1-", "-", "", ",", "²", "9" * 5_000])
 def test_a_number_without_a_query(asked: str) -> None:
-    with pytest.raises(WordbiasError, match=r"no query '.*'; choose one of weat1, .*, or all"):
+    with pytest.raises(WordbiasError, match=r"query '.*': expected one of weat1, .*, or all"):
         choose_query(load_queries(), asked)
 
 
