@@ -373,9 +373,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
         wb.Report("measure", rows=[wb.Row(f"{i}", m, i * k) for i in range(4) for m, k in _PAIR])
     ),
     "convert": lambda file: wb.convert(file("glove.txt"), "out.vec"),
-    "choose": lambda file: wb.choose(
-        file("glove.txt"), "misp:dims=1", measure="midb-abs", keep=0.01
-    ),
+    "choose": lambda file: wb.choose(file("glove.txt"), "misp:dims=1", by="midb-abs", keep=0.01),
     "debias": lambda file: wb.debias(file("glove.txt"), "hard"),
     "encode": lambda file: wb.encode(file("roberta-base"), TEXTS),
     "erase": lambda file: wb.erase(*_rows()),

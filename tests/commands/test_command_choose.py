@@ -47,7 +47,7 @@ def test_the_file_is_that_of_the_method_chosen_byte_for_byte(
 ) -> None:
     chosen, alone = tmp_path / f"chosen.{suffix}", tmp_path / f"alone.{suffix}"
     saved, expected = tmp_path / "chosen.transform", tmp_path / "alone.transform"
-    call = ["--measure", "midb-abs", "--keep", 0.95, "-q"]
+    call = ["--by", "midb-abs", "--keep", 0.95, "-q"]
     done = cli("choose", METHODS, text, *call, "-o", chosen, "--save-transform", saved)
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("misp:dims=2: of 3 methods tried on one half of the words")
@@ -66,7 +66,7 @@ def test_a_method_with_a_seed_and_a_chain_are_written_as_alone_too(
         ("midb-unit-rms", "hard,misp:dims=1"),
     ):
         chosen, expected = tmp_path / "chosen.txt", tmp_path / "alone.txt"
-        call = ["--measure", metric, "--keep", 0.3, "--seed", 3, "-q"]
+        call = ["--by", metric, "--keep", 0.3, "--seed", 3, "-q"]
         assert cli("choose", named, text, *call, "-o", chosen).code == 0
         single = [named, text, "--seed", 3, "-q"]
         assert cli("debias", *single, "-o", expected).code == 0
@@ -76,7 +76,7 @@ def test_a_method_with_a_seed_and_a_chain_are_written_as_alone_too(
 def test_rows_say_what_was_tried_on_one_half_and_reported_on_the_other(
     cli: Run, text: Path
 ) -> None:
-    rows = rows_of(cli, METHODS, text, "--measure", "midb-unit-rms", "--keep", 0.9)
+    rows = rows_of(cli, METHODS, text, "--by", "midb-unit-rms", "--keep", 0.9)
     tried = [row for row in rows if row.get("half") == "choose"]
     reported = [row for row in rows if row.get("half") == "report"]
     assert [row["stage"] for row in tried] == ["before", "misp:dims=1", "hard", "misp:dims=2"]
@@ -102,7 +102,7 @@ def test_rows_say_what_was_tried_on_one_half_and_reported_on_the_other(
 
 def test_vectors_that_got_shorter_are_not_chosen_for_it(cli: Run, text: Path) -> None:
     """MIDB of vectors as they are falls most after hard, which scales all vectors to length one."""
-    rows = rows_of(cli, METHODS, text, "--measure", "midb-abs", "--keep", 0.9)
+    rows = rows_of(cli, METHODS, text, "--by", "midb-abs", "--keep", 0.9)
     tried = {row["stage"]: row for row in rows if row.get("half") == "choose"}
     assert min(tried.values(), key=lambda row: row["value"]) is tried["hard"]
     assert tried["hard"]["length_ratio"] < 0.5
@@ -111,7 +111,7 @@ def test_vectors_that_got_shorter_are_not_chosen_for_it(cli: Run, text: Path) ->
 
 def test_similarity_is_a_cost_on_each_half(cli: Run, text: Path, shared_data: Path) -> None:
     sets = shared_data / "wordsim" / "EN-MEN-TR-3k.txt"
-    rows = rows_of(cli, "misp", text, "--measure", "midb-abs", "--benchmarks", sets)
+    rows = rows_of(cli, "misp", text, "--by", "midb-abs", "--benchmarks", sets)
     (whole,) = find_sets(sets)
     assert isinstance(whole, SimilaritySet)
     reported = [row for row in rows if row["measure"] == "similarity"]
@@ -125,19 +125,19 @@ def test_similarity_is_a_cost_on_each_half(cli: Run, text: Path, shared_data: Pa
 
 
 def test_processes_side_by_side_choose_the_same(cli: Run, text: Path) -> None:
-    call = [METHODS, text, "--measure", "direct-bias", "--keep", 0.9]
+    call = [METHODS, text, "--by", "direct-bias", "--keep", 0.9]
     assert rows_of(cli, *call, "--jobs", 2) == rows_of(cli, *call)
 
 
 def test_a_text_that_stands_alone_is_the_embedding_unless_it_is_a_method(
     cli: Run, tmp_path: Path
 ) -> None:
-    missing = cli("choose", tmp_path / "none.txt", "--measure", "lean")
+    missing = cli("choose", tmp_path / "none.txt", "--by", "lean")
     assert (missing.code, missing.err) == (
         1,
         f"wordbias: {tmp_path / 'none.txt'}: there is no such file\n",
     )
-    done = cli("choose", "oscar", "--measure", "direct-bias", "--keep", 0.9, "-q")
+    done = cli("choose", "oscar", "--by", "direct-bias", "--keep", 0.9, "-q")
     assert done.code == 0
     assert "oscar on the sample" in done.out
 
@@ -147,7 +147,7 @@ def test_the_grid_is_tried_where_no_method_is_named(
 ) -> None:
     small = few.subset([*few.words[:2000], *few.words[5000:]])
     small.save(tmp_path / "small.txt")
-    rows = rows_of(cli, tmp_path / "small.txt", "--measure", "midb-abs", "--keep", 0.9)
+    rows = rows_of(cli, tmp_path / "small.txt", "--by", "midb-abs", "--keep", 0.9)
     stages = [row["stage"] for row in rows if row.get("half") == "choose"]
     assert stages[:3] == ["before", "misp:dims=1", "misp:dims=2"]
     assert len(stages) == 23
@@ -156,7 +156,7 @@ def test_the_grid_is_tried_where_no_method_is_named(
 
 def test_of_python_it_is_the_same(few: Embedding) -> None:
     methods = [wb.MISP(dims=1), ["hard"], "misp:dims=2"]
-    clean = choose(few, methods, measure="midb-abs", keep=0.95)
+    clean = choose(few, methods, by="midb-abs", keep=0.95)
     np.testing.assert_array_equal(clean.vectors, debias(few, "misp:dims=2").vectors)
     assert clean.report is not None
     assert clean.report.heading[0].startswith("misp:dims=2: of 3 methods")
@@ -170,18 +170,18 @@ def test_of_python_it_is_the_same(few: Embedding) -> None:
     ("call", "said"),
     [
         (
-            ["misp hard", "--measure", "midb-abs", "--keep", 0.999],
+            ["misp hard", "--by", "midb-abs", "--keep", 0.999],
             "no method keeps 99.9% of neighbours; the nearest, misp, keeps 9",
         ),
         (
-            ["inlp:rounds=1:per-class=100", "--measure", "midb-abs", "--keep", 0.1],
+            ["inlp:rounds=1:per-class=100", "--by", "midb-abs", "--keep", 0.1],
             "1 method tried with 10% kept, and none improves MIDB",
         ),
         (
-            ["gn-glove", "--measure", "midb-abs"],
+            ["gn-glove", "--by", "midb-abs"],
             "no method gives a value of MIDB (mean of |·|); gn-glove: ",
         ),
-        (["misp", "--measure", "sembias-none"], "no value before on one half of the words"),
+        (["misp", "--by", "sembias-none"], "no value before on one half of the words"),
     ],
 )
 def test_where_there_is_nothing_to_choose_nothing_is_written(
@@ -199,10 +199,10 @@ def test_where_there_is_nothing_to_choose_nothing_is_written(
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (["--measure", "lean", "--dims", 2], "No such option '--dims'"),
-        (["--measure", "lean", "--keep", 1.5], "1.5 is not in the range"),
-        (["--keep", 0.9], "Missing option '--measure'"),
-        (["--measure", "bias"], "--measure=bias: expected one of midb-abs, midb-rms, "),
+        (["--by", "lean", "--dims", 2], "No such option '--dims'"),
+        (["--by", "lean", "--keep", 1.5], "1.5 is not in the range"),
+        (["--keep", 0.9], "Missing option '--by'"),
+        (["--by", "bias"], "--by=bias: expected one of midb-abs, midb-rms, "),
     ],
 )
 def test_what_does_not_go_together_is_refused(cli: Run, call: list[object], said: str) -> None:
@@ -212,7 +212,7 @@ def test_what_does_not_go_together_is_refused(cli: Run, call: list[object], said
 
 
 def test_a_wrong_setting_is_wrong_usage(cli: Run) -> None:
-    done = cli("choose", "misp:dims=x hard", "--measure", "midb-abs")
+    done = cli("choose", "misp:dims=x hard", "--by", "midb-abs")
     assert (done.code, "dims: expected a whole number" in done.err) == (2, True)
 
 
@@ -224,15 +224,15 @@ def test_without_methods_debias_says_how_to_go_on(cli: Run) -> None:
 
 
 def test_groups_of_more_than_two_are_refused(cli: Run) -> None:
-    done = cli("choose", "misp", "--measure", "midb-abs", "--groups", "religion")
+    done = cli("choose", "misp", "--by", "midb-abs", "--groups", "religion")
     assert done.code == 1
     assert "expected exactly two groups, found 5" in done.err
 
 
 def test_python_names_its_own_arguments(few: Embedding) -> None:
     with pytest.raises(WordbiasError, match=r"^keep=: expected a share above 0, 1 at most, got 2$"):
-        choose(few, "misp", measure="lean", keep=2.0)
-    with pytest.raises(WordbiasError, match=r'^measure="bias": expected one of midb-abs, '):
-        choose(few, "misp", measure="bias")
+        choose(few, "misp", by="lean", keep=2.0)
+    with pytest.raises(WordbiasError, match=r'^by="bias": expected one of midb-abs, '):
+        choose(few, "misp", by="bias")
     with pytest.raises(WordbiasError, match=r"^methods: expected names of methods, .*, got int"):
-        choose(few, 3, measure="lean")  # type: ignore[arg-type]
+        choose(few, 3, by="lean")  # type: ignore[arg-type]

@@ -407,7 +407,7 @@ def test_files_without_vectors_are_refused(refused: Refused, tmp_path: Path) -> 
         (("--layers", "1"), "--layers and --array are for arrays"),
         (("--layers", "one"), "expected all, last, or numbers such as 0,3,6"),
         (("--fractions", "a,b"), "expected published, voita, or percentages"),
-        (("--names", "--labels", "x"), "choose one of --labels and --names"),
+        (("--first-names", "--labels", "x"), "choose one of --labels and --first-names"),
         (("--seed", "a"), "expected whole numbers"),
         (("--dev", "a"), "expected FILE-or-COLUMN=VALUE"),
         (("--lr", "0"), "--lr"),
@@ -419,7 +419,7 @@ def test_wrong_usage(refused: Refused, arguments: Any, message: str) -> None:
 
 
 def test_names_are_for_words(refused: Refused, encoded: Path) -> None:
-    assert "holds no words" in refused("probe", encoded, "--names", code=2)
+    assert "holds no words" in refused("probe", encoded, "--first-names", code=2)
 
 
 def test_classes_that_occur_once_are_noted(cli: Run, tmp_path: Path) -> None:

@@ -193,7 +193,7 @@ def test_bad_arguments_are_refused(reps: Representations, arguments: Any, messag
     [
         ({"split": "split"}, "split= is for mdl=False; an online code splits by itself"),
         ({"mdl": False, "dev": "split=dev"}, "dev= is for mdl=True"),
-        ({"names": True}, "names=True is for embeddings; bios holds no words"),
+        ({"first_names": True}, "first_names=True is for embeddings; bios holds no words"),
         ({"array": "x"}, "array= is for files that hold several; bios is none"),
     ],
 )

@@ -182,14 +182,14 @@ _EMBEDDINGS = (
     ),
     Call(
         "choose-table",
-        "choose 'misp:dims=1 misp hard gn-glove' glove.txt --measure midb-abs --keep .5 -o out.txt",
+        "choose 'misp:dims=1 misp hard gn-glove' glove.txt --by midb-abs --keep .5 -o out.txt",
     ),
     Call(
         "choose-json",
-        "choose 'misp hard' glove.txt --measure midb-abs --keep .5 --benchmarks test_sets/"
+        "choose 'misp hard' glove.txt --by midb-abs --keep .5 --benchmarks test_sets/"
         " --format json",
     ),
-    Call("error-nothing-to-choose", "choose misp glove.txt --measure midb-abs --keep 1 -o out.txt"),
+    Call("error-nothing-to-choose", "choose misp glove.txt --by midb-abs --keep 1 -o out.txt"),
     Call("debias-misp-table", "debias misp glove.txt -o out.safetensors"),
     Call("debias-mhd-json", "debias mhd:centre glove.txt --format json -o out.safetensors"),
     Call("debias-hard-json", "debias hard:as-published glove.txt --format json -o out.vec"),

@@ -157,7 +157,7 @@ def test_every_candidate_of_the_grid_is_a_call_of_its_methods() -> None:
 def test_signed_means_are_nothing_to_choose_by_and_other_names_are_listed(few: Embedding) -> None:
     assert {"midb", "midb-unit"}.isdisjoint(metric_names())
     assert {"midb-abs", "direct-bias", "clustering-accuracy", "gipe", "weat"} <= {*metric_names()}
-    with pytest.raises(WordbiasError, match=r"--measure=midb: expected one of midb-abs, .*, lean$"):
+    with pytest.raises(WordbiasError, match=r"--by=midb: expected one of midb-abs, .*, lean$"):
         task_of(few, "midb")
 
 

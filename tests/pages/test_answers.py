@@ -530,7 +530,7 @@ def test_the_next_command_names_the_file() -> None:
     assert "wordbias debias hard -o clean.txt" in said
     assert "wordbias debias hard EMBEDDING" in asked(rows, "What next?")
     tried = asked(column("gipe", 0.2, 0.2, **BEYOND), "What next?")
-    assert "wordbias choose EMBEDDING --measure gipe --keep 0.98" in tried
+    assert "wordbias choose EMBEDDING --by gipe --keep 0.98" in tried
     own = column("gipe", 0.2, 0.2, stage="mine", **BEYOND)
     assert asked(own, "What next?").endswith("wordbias audit EMBEDDING")
 

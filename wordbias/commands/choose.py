@@ -13,12 +13,12 @@ command: click.Command = shell(
     choose,
     argument("methods"),
     argument("embedding"),
-    option("measure", metavar="MEASURE"),
+    option("by", metavar="MEASURE"),
     option("keep", type=FiniteRange(0, 1, min_open=True)),
     option("benchmarks", multiple=True),
     methods=METHODS,
     examples="""
-        wordbias choose glove.txt --measure direct-bias --keep .98 --benchmarks men -o clean.txt
-        wordbias choose "misp hard,misp inlp:rounds=4" glove.txt --measure weat
+        wordbias choose glove.txt --by direct-bias --keep .98 --benchmarks men -o clean.txt
+        wordbias choose "misp hard,misp inlp:rounds=4" glove.txt --by weat
     """,
 )

@@ -53,7 +53,7 @@ def choose(
     embedding: EmbeddingLike | None = None,
     methods: ChainsLike | None = None,
     *,
-    measure: str,
+    by: str,
     keep: float = KEEP,
     benchmarks: Places = (),
     output: str | os.PathLike[str] | None = None,
@@ -64,7 +64,7 @@ def choose(
     strict_vocab: bool = False,
     seed: int = 0,
 ) -> Embedding:
-    """Try ``methods`` on ``embedding``, and write the result of the one that improves ``measure``.
+    """Try ``methods`` on ``embedding``, and write the result of the one that improves ``by``.
 
     Of those that keep a share ``keep`` of neighbours and of similarity ``benchmarks``, it is the
     one that improves the measure most; what is written is the same as by wordbias debias. They are
@@ -84,7 +84,7 @@ def choose(
         follow a name: "misp:dims=2 hard,misp". A list in a list is a chain.  [default: misp and mhd
         with dims 1, 2, 4, 8; hard; hard,misp; leace; inlp with rounds 1, 4, 16, 35; half-sibling,
         conceptor, oscar]
-    measure : str
+    by : str
         Measure to improve: midb-unit-abs, direct-bias, clustering-accuracy, gipe,
         sembias-stereotype, weat, lean or another; an unknown name lists all.
     keep : float
@@ -123,7 +123,7 @@ def choose(
     Examples
     --------
     >>> import wordbias as wb
-    >>> clean = wb.choose(None, "misp:dims=1 hard", measure="midb-unit-abs", keep=0.9)
+    >>> clean = wb.choose(None, "misp:dims=1 hard", by="midb-unit-abs", keep=0.9)
     >>> clean.report["midb-unit-abs"][1].details["half"]
     'choose'
     """
@@ -134,7 +134,7 @@ def choose(
     if not every:
         raise UsageError(f"methods: name at least one to try, some of {', '.join(METHODS)}")
     refuse_two_lists(every, groups)
-    check_metric(measure)
+    check_metric(by)
     if not 0 < keep <= 1:
         raise UsageError(f"--keep: expected a share above 0, 1 at most, got {keep:g}")
     places = [located(one) for one in places_of(benchmarks)]
@@ -149,7 +149,7 @@ def choose(
     whole = open_subject(embedding, options, output=output, whole=True).embedding
     task = make_task(
         whole,
-        measure,
+        by,
         choose_vocabulary([whole], attribute, given, strict=strict_vocab, specific=specific),
         attribute,
         fitted_to=to_fit,

@@ -194,7 +194,7 @@ def open_labelled(
     found, columns = opened
     what = path or found.name
     if names:
-        raise UsageError(f"--names is for embeddings; {what} holds no words")
+        raise UsageError(f"--first-names is for embeddings; {what} holds no words")
     columns = found.columns or columns
     if path is None and array is not None and not is_table(source):
         raise UsageError(f"--array is for files that hold several; {what} is none")
@@ -259,7 +259,7 @@ def _open_words(
 ) -> Labelled:
     """Open an embedding and take the words that have labels."""
     if labels is not None and names:
-        raise UsageError("choose one of --labels and --names")
+        raise UsageError("choose one of --labels and --first-names")
     file, what = path_of(labels), "labelled words"
     wanted: Mapping[str, str] | None
     if labels is None:

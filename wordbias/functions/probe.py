@@ -55,7 +55,7 @@ def probe(
     vectors: ManyVectorsLike | ModelLike = None,
     labels: CellsLike | Mapping[str, str] | None = None,
     *,
-    names: bool = False,
+    first_names: bool = False,
     mdl: bool = True,
     probe: str = "linear",
     fractions: str | Sequence[float] | None = None,
@@ -103,7 +103,7 @@ def probe(
         The vectors to probe, several also by name.
     labels : str, path, sequence or, for words, mapping, optional
         Labels: a column of the vectors' file or of ``texts``, or a file with one per line.
-    names : bool
+    first_names : bool
         Probe first names for gender, the default for word vectors.
     mdl : bool
         Measure MDL by an online code, the compression, or only accuracy.  [default: mdl]
@@ -222,7 +222,7 @@ def probe(
         "setting": setting or None,
         "force": force,
     }
-    _refuse_model_options(vectors, texts, of_texts, names or array is not None)
+    _refuse_model_options(vectors, texts, of_texts, first_names or array is not None)
     device = typed_setting("device")
     if probe == "linear" and texts is None and device not in (None, "cpu"):
         raise UsageError(
@@ -241,7 +241,7 @@ def probe(
     after: list[After] = []
     if texts is None:
         given = cast("ManyVectorsLike", vectors)
-        inputs = _opened(given, labels, names, read_options, layers, array, random, order[0])
+        inputs = _opened(given, labels, first_names, read_options, layers, array, random, order[0])
     else:
         from wordbias.functions.encoded_texts import encode_labelled
 
@@ -334,7 +334,7 @@ def _refuse_model_options(
     """Refuse options of a model without texts, a model without texts, and texts without one."""
     if texts is not None:
         if of_vectors:
-            raise UsageError("--names and --array are for vectors, --texts is for a model")
+            raise UsageError("--first-names and --array are for vectors, --texts is for a model")
         return
     for name, value in of_texts.items():
         if value is not None and value is not False:

@@ -109,7 +109,7 @@ def check_metric(name: str) -> None:
         With the names that there are.
     """
     if name not in metric_names():
-        raise UsageError(f"--measure={name}: expected one of {', '.join(metric_names())}")
+        raise UsageError(f"--by={name}: expected one of {', '.join(metric_names())}")
 
 
 # Halves

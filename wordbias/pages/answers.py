@@ -718,7 +718,7 @@ def _next(columns: Sequence[ColumnAnswer], lines: Sequence[Line], call: Call) ->
     elif methods:
         metric = found[0].measure if found[0].measure != _MIDB else "direct-bias"
         text = (
-            f"Try more methods and strengths: wordbias choose{call.options()} --measure {metric} "
+            f"Try more methods and strengths: wordbias choose{call.options()} --by {metric} "
             f"--keep {QUALITY_KEPT:g}"
         )
     else:
