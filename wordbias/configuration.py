@@ -29,11 +29,11 @@ Precision = Literal["float32", "bfloat16", "float16"]
 PRECISIONS: tuple[str, ...] = get_args(Precision)
 
 READS_VECTORS = ("skip_bad", "cache", "allow_pickle")
-"""Config of functions that read vectors."""
+"""Settings of functions that read vectors."""
 STARTS_PROCESSES = ("jobs", "backend")
-"""Config of functions that start processes."""
+"""Settings of functions that start processes."""
 EVERYWHERE = ("threads", "longest_line", "progress")
-"""Config that every function uses, and that hold for the whole process."""
+"""Settings that every function uses, and that hold for the whole process."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Config:
 
 DEFAULTS = Config()
 _everywhere = DEFAULTS
-"""Config of this process outside of blocks."""
+"""Settings of this process outside of blocks."""
 _open: list[tuple[object, dict[str, Any]]] = []
 """Blocks that the main thread has open, which other threads see."""
 _here: ContextVar[Config | None] = ContextVar("settings", default=None)
@@ -185,7 +185,7 @@ def _checked(given: dict[str, Any]) -> dict[str, Any]:
 
 
 class Configured:
-    """Config in force; as a context manager they hold inside its block only."""
+    """Settings in force; as a context manager they hold inside its block only."""
 
     def __init__(self, given: dict[str, Any]) -> None:
         """Put values into force, but for allow_pickle, which waits for the block."""
