@@ -76,4 +76,4 @@ def test_the_help_has_little_prose_and_its_options_in_groups(
 def test_unknown_topics_of_help_are_refused(cli: Callable[..., Any]) -> None:
     done = cli("help", "inpl")
     assert done.code == 2
-    assert "No such command" in done.err
+    assert "No such command or method 'inpl'. Did you mean inlp?" in done.err

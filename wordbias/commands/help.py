@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+
 import click
 
 from wordbias.commands.shell import common_options
+from wordbias.methods.settings import METHODS as DEBIASING
+from wordbias.outcomes.settings import METHODS as REWRITING
 from wordbias.settings import method_help
+
+METHODS = {**DEBIASING, **REWRITING}
 
 _COMMON = """Options that several commands share. In Python they are wordbias.config, for all calls
 or inside a block: with wordbias.config(device="cpu"). A command refuses one that it does not use;
@@ -24,21 +30,15 @@ def command(ctx: click.Context, topic: str | None) -> None:
         click.echo(root.get_help())
     elif topic == "options":
         click.echo(_common(ctx))
-    elif (text := _of_method(topic)) and topic not in root.command.list_commands(root):
-        click.echo(text)
+    elif (found := root.command.get_command(root, topic)) is not None:
+        click.echo(found.get_help(click.Context(found, info_name=topic, parent=root)))
+    elif topic in METHODS:
+        click.echo(method_help(topic, METHODS))
     else:
-        found = root.command.resolve_command(root, [topic])[1]
-        if found is not None:
-            click.echo(found.get_help(click.Context(found, info_name=topic, parent=root)))
-
-
-def _of_method(topic: str) -> str:
-    """Return the help of a method of debiasing or rewriting, or an empty text."""
-    from wordbias.methods.settings import METHODS as DEBIASING
-    from wordbias.outcomes.settings import METHODS as REWRITING
-
-    known = next((one for one in (DEBIASING, REWRITING) if topic in one), None)
-    return "" if known is None else method_help(topic, known)
+        known = [*root.command.list_commands(root), *METHODS, "options"]
+        near = get_close_matches(topic.lower().replace("_", "-"), known, 1)
+        guess = f". Did you mean {near[0]}?" if near else ""
+        raise click.UsageError(f"No such command or method {topic!r}{guess}", root)
 
 
 def _common(ctx: click.Context) -> str:
