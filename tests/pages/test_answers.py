@@ -541,6 +541,7 @@ def test_the_next_command_names_the_file() -> None:
         ("hard", {"groups": "age", "dims": 8}, "debias hard FILE --groups age -o clean.txt"),
         ("misp", {"groups": None, "dims": 4}, "debias misp FILE -o clean.txt"),
         ("hard,misp", {"dims": 8, "centre": True}, "hard,misp:dims=8:centre FILE -o clean.txt"),
+        ("misp", {"center": True}, "misp:centre FILE -o clean.txt"),  # of a page of schema 2
         ("misp", {"groups": ["x"], "dims": "8"}, "debias misp FILE -o clean.txt"),
     ],
 )

@@ -755,7 +755,8 @@ class Call(NamedTuple):
         settings: dict[str, Any] = {}
         if is_number(dims := self.arguments.get("dims")) and dims != _DIMS:
             settings["dims"] = dims
-        if any(self.arguments.get(name) is True for name in ("centre", "as_published")):
+        of_paper = ("centre", "center", "as_published")  # center until schema 2
+        if any(self.arguments.get(name) is True for name in of_paper):
             settings["centre"] = True
         return text_of(
             [
