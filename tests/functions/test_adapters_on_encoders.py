@@ -386,7 +386,7 @@ def test_the_answer_is_yes_where_only_a_non_linear_probe_reads_it(
     tokenizer: Any, tmp_path: Path
 ) -> None:
     """The label is the product of two signs; a third direction has it too, and is removed."""
-    words = [word for word in tokenizer.get_vocab() if word.isalpha()]
+    words = [word for word in sorted(tokenizer.get_vocab()) if word.isalpha()]
     model, u = plain_encoder(tokenizer, {})
     one, two = (torch.zeros(16) for _ in range(2))
     for vector, place in ((one, 4), (two, 8)):
@@ -412,7 +412,7 @@ def test_the_answer_is_yes_where_only_a_non_linear_probe_reads_it(
 @pytest.mark.parametrize("mdl", [True, False])
 def test_the_answer_is_no_where_nothing_is_left(tokenizer: Any, tmp_path: Path, mdl: bool) -> None:
     rng = np.random.default_rng(0)
-    others = [word for word in tokenizer.get_vocab() if word.isalpha()]
+    others = [word for word in sorted(tokenizer.get_vocab()) if word.isalpha()]
     signs = {word: (1.0 if i % 2 else -1.0) for i, word in enumerate(others)}
     model, u = plain_encoder(tokenizer, signs)
     words = [others[i] for i in rng.choice(len(others), min(400, len(others)), replace=False)]
