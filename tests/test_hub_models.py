@@ -92,7 +92,7 @@ def test_an_adapter_goes_from_a_fit_over_the_hub_to_a_measurement(
     file = tmp_path / "adapter.safetensors"
     data = folder("gsss_dev.csv")
     adapter = wb.project("hf://me/nsp", setting="L12-110", output=file)
-    adapter.push_to_hub("me/nsp-adapter")
+    wb.push(adapter, "me/nsp-adapter")
     card = hub.repositories["model", "me/nsp-adapter"].files["README.md"].decode()
     assert "base_model: me/nsp\n" in card
     expected = wb.likelihood("hf://me/nsp", data=data, adapter=file)
@@ -185,7 +185,7 @@ def test_rows_and_labels_of_a_data_set_are_cleaned_by_address(
     hub.put_folder("me/data", tmp_path, kind="dataset")
     place = "hf://datasets/me/data"
     here, there = tmp_path / "here.npy", tmp_path / "there.npy"
-    wb.erase(tmp_path / "rows.npy", tmp_path / "labels.txt", output=here).push_to_hub("me/leace")
+    wb.push(wb.erase(tmp_path / "rows.npy", tmp_path / "labels.txt", output=here), "me/leace")
     wb.erase(f"{place}/rows.npy", f"{place}/labels.txt", output=there)
     assert there.read_bytes() == here.read_bytes()
     card = hub.repositories["model", "me/leace"].files["README.md"].decode()
@@ -202,7 +202,7 @@ def test_texts_are_encoded_with_an_adapter_by_address(
     path = folder("bert-base-cased")
     hub.put_folder("me/bert", path)
     file = tmp_path / "adapter.safetensors"
-    wb.project(path, setting="tokens@2", sites="tokens@2", output=file).push_to_hub("me/adapter")
+    wb.push(wb.project(path, setting="tokens@2", sites="tokens@2", output=file), "me/adapter")
     expected = wb.encode(path, TEXTS, adapter=file)
     found = wb.encode("hf://me/bert", TEXTS, adapter="hf://me/adapter")
     assert same_vectors(found, expected)

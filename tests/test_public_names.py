@@ -123,7 +123,7 @@ def test_every_public_name_is_there_and_its_help_begins_with_its_docstring() -> 
 
 
 OFFERED = {
-    "Embedding": "dim from_gensim index info most_similar name push_to_hub renamed report rows"
+    "Embedding": "dim from_gensim index info most_similar name renamed report rows"
     " sample save subset take to_gensim vectors with_report with_vectors words",
     "Report": "arguments closing command config heading inputs notes page picture plot render rows"
     " save seed tables to_dict to_frame write",
@@ -136,10 +136,10 @@ OFFERED = {
     "Representations": "about column columns dim layer layers name place report save vectors",
     "Moments": "classes counts covariance dim mean means n noise of of_batch of_codes unit within",
     "Adapter": "check chosen facts fingerprint fold intervention interventions null on"
-    " push_to_hub report save sent_debias setting settings sites steps subspaces",
+    " report save sent_debias setting settings sites steps subspaces",
 }
 """What Tab offers on an object of each type."""
-FITTED = "fit fit_transform fitted_ n_features_in_ on origin_ push_to_hub report save transform"
+FITTED = "fit fit_transform fitted_ n_features_in_ on origin_ report save transform"
 
 
 def offered(thing: object) -> set[str]:

@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wordbias import WordbiasError, __version__
-from wordbias.rendering import as_latex, as_markdown, as_text, how_many
-from wordbias.results import FORMATS, Report, Row, Table, number, versions
+from wordbias.rendering import Table, as_latex, as_markdown, as_text, how_many
+from wordbias.reports import FORMATS, Report, versions
+from wordbias.results import Row, number
 
 TOP = [
     "schema",

@@ -13,7 +13,8 @@ import pytest
 
 from wordbias import WordbiasError
 from wordbias.comparison import Comparison, read
-from wordbias.results import Report, Row
+from wordbias.reports import Report
+from wordbias.results import Row
 
 Write = Callable[..., Path]
 

@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from wordbias.outcomes.settings import Subsample as Subsample
     from wordbias.outcomes.settings import Swap as Swap
     from wordbias.probes.representations import Representations as Representations
-    from wordbias.results import Report as Report
+    from wordbias.reports import Report as Report
     from wordbias.results import Row as Row
     from wordbias.subspace import Subspace as Subspace
     from wordbias.wordlists import Attribute as Attribute
@@ -150,7 +150,7 @@ _HOME = {
     "Embedding": "wordbias.embedding",
     "Moments": "wordbias.methods.moments",
     "Query": "wordbias.wordlists",
-    "Report": "wordbias.results",
+    "Report": "wordbias.reports",
     "Representations": "wordbias.probes.representations",
     "Row": "wordbias.results",
     "Subspace": "wordbias.subspace",

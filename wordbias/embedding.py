@@ -18,7 +18,7 @@ from wordbias.formats.static_models import refuse_loaded_static
 from wordbias.rendering import as_paragraph
 
 if TYPE_CHECKING:
-    from wordbias.results import Report
+    from wordbias.reports import Report
 
 
 class KeyedVectorsLike(Protocol):
@@ -133,19 +133,6 @@ class Embedding:
     def save(self, path: str | os.PathLike[str], kind: Kind | None = None) -> None:
         """Write to a file; see `wordbias.formats.save`."""
         save(path, self.words, self.vectors, kind)
-
-    def push_to_hub(
-        self,
-        repo: str,
-        *,
-        private: bool = False,
-        revision: str | None = None,
-        message: str | None = None,
-    ) -> Report:
-        """Publish it on the Hugging Face hub, with a README.md; see `wordbias.push`."""
-        from wordbias.functions.push import push
-
-        return push(self, repo, private=private, revision=revision, message=message)
 
     @property
     def dim(self) -> int:

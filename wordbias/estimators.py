@@ -42,7 +42,7 @@ from wordbias.methods.moments import Moments
 from wordbias.methods.rows import fit_moments, fit_rows
 from wordbias.methods.storage import Origin, load_chain, save_chain
 from wordbias.rendering import how_many
-from wordbias.results import Report
+from wordbias.reports import Report
 from wordbias.settings import Configured, check_settings
 from wordbias.wordlists import GroupsLike, load_attribute
 
@@ -451,19 +451,6 @@ class Method(_Words, _Rows):
             fitted = replace(fitted, settings={**fitted.settings, "groups": plain(self.groups)})
         save_chain(path, Chain((fitted,)), self.origin_)
         remove_checkpoints((self.fitted_,))
-
-    def push_to_hub(
-        self,
-        repo: str,
-        *,
-        private: bool = False,
-        revision: str | None = None,
-        message: str | None = None,
-    ) -> Report:
-        """Publish it on the Hugging Face hub, with a README.md; see `wordbias.push`."""
-        from wordbias.functions.push import push
-
-        return push(self, repo, private=private, revision=revision, message=message)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         text = on_a_line(super().__repr__(N_CHAR_MAX))

@@ -15,7 +15,7 @@ from wordbias.devices import find_device, threads
 from wordbias.errors import WordbiasError, install_line, need
 from wordbias.formats import cache
 from wordbias.rendering import Table, how_many
-from wordbias.results import Report
+from wordbias.reports import Report
 
 ALWAYS = (
     "numpy",

@@ -19,7 +19,8 @@ from wordbias.outcomes.fairness import bootstrap_interval, expected_alike
 from wordbias.outcomes.inputs import Examples, load_columns
 from wordbias.progress import progress
 from wordbias.rendering import Table, how_many
-from wordbias.results import Report, Row, number
+from wordbias.reports import Report
+from wordbias.results import Row, number
 from wordbias.statistics import SAMPLES
 
 MetricFrame = Any

@@ -27,7 +27,7 @@ from wordbias.probes.representations import (
     load_representations,
     save_representations,
 )
-from wordbias.results import FORMATS
+from wordbias.reports import FORMATS
 from wordbias.wordlists.queries import as_queries
 
 Run = Callable[..., Any]

@@ -20,7 +20,7 @@ import pytest
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.encoding import Settings, encode, encode_spans
 from wordbias.probes.representations import load_representations
-from wordbias.results import FORMATS
+from wordbias.reports import FORMATS
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

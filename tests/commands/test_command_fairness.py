@@ -16,7 +16,7 @@ import pytest
 
 from wordbias.outcomes.confusion import Confusion
 from wordbias.outcomes.fairness import fairness_rows
-from wordbias.results import FORMATS
+from wordbias.reports import FORMATS
 
 Run = Callable[..., Any]
 Refused = Callable[..., str]

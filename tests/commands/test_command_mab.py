@@ -27,7 +27,8 @@ from wordbias.nli.mab import Settings, mab_rows, word_rows
 from wordbias.nli.pairs import tokenise
 from wordbias.nli.scoring import score_set
 from wordbias.nli.test_sets import COLUMNS, TestSet, build
-from wordbias.results import FORMATS, number
+from wordbias.reports import FORMATS
+from wordbias.results import number
 
 Run = Callable[..., Any]
 Refused = Callable[..., str]

@@ -20,7 +20,7 @@ from wordbias import Embedding
 from wordbias.probes.mdl import online_code, to_bits
 from wordbias.probes.representations import Column, Representations, save_representations
 from wordbias.probes.train import Recipe
-from wordbias.results import FORMATS
+from wordbias.reports import FORMATS
 
 Run = Callable[..., Any]
 Refused = Callable[..., str]

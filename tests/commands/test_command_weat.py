@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from wordbias import Embedding
-from wordbias.results import FORMATS
+from wordbias.reports import FORMATS
 from wordbias.wordlists.queries import load_queries
 
 Run = Callable[..., Any]

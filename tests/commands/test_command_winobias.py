@@ -13,7 +13,7 @@ import small_winobias
 import tiny_encoders
 
 from wordbias.outcomes.winobias import load_winobias
-from wordbias.results import FORMATS
+from wordbias.reports import FORMATS
 
 Run = Callable[..., Any]
 Refused = Callable[..., str]

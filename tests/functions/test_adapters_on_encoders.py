@@ -23,7 +23,7 @@ from wordbias.functions.encode import encode
 from wordbias.functions.probe import probe
 from wordbias.functions.project import project
 from wordbias.probes.representations import Representations, load_representations
-from wordbias.results import Report
+from wordbias.reports import Report
 from wordbias.subspace import Subspace
 
 torch = pytest.importorskip("torch")

@@ -18,7 +18,8 @@ import wordbias as wb
 from wordbias import Embedding, WordbiasError, embedding
 from wordbias.arguments import accepted
 from wordbias.calls import in_python
-from wordbias.results import Report, Row
+from wordbias.reports import Report
+from wordbias.results import Row
 
 FUNCTIONS = [
     name for name in wb.__all__ if name.islower() and inspect.isfunction(getattr(wb, name))

@@ -17,7 +17,7 @@ from wordbias.functions.ceat import ceat
 from wordbias.functions.encode import encode
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.representations import Column, Representations
-from wordbias.results import Report
+from wordbias.reports import Report
 from wordbias.wordlists.queries import Query
 
 pytestmark = pytest.mark.usefixtures("one_thread")

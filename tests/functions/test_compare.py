@@ -14,7 +14,8 @@ from wordbias import Embedding, WordbiasError
 from wordbias.errors import UsageError
 from wordbias.functions.compare import compare
 from wordbias.functions.measure import measure
-from wordbias.results import Report, Row
+from wordbias.reports import Report
+from wordbias.results import Row
 
 Run = Callable[..., Any]
 

@@ -14,8 +14,8 @@ from resource_server import Server, serving
 from wordbias import WordbiasError
 from wordbias.functions.fetch import fetch
 from wordbias.functions.inputs import Written
+from wordbias.reports import Report
 from wordbias.resources import catalogue
-from wordbias.results import Report
 
 Run = Callable[..., Any]
 

@@ -20,7 +20,7 @@ from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.mab_eval import mab_eval
 from wordbias.nli.files import Model
 from wordbias.nli.test_sets import TestSet, build
-from wordbias.results import Report
+from wordbias.reports import Report
 from wordbias.wordlists import Templates
 
 Cli = Callable[..., Any]

@@ -18,7 +18,7 @@ from wordbias.data import nli_sample_path
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.mab_eval import mab_eval
 from wordbias.nli.files import Model
-from wordbias.results import Report
+from wordbias.reports import Report
 from wordbias.subspace import Subspace
 
 Cli = Callable[..., Any]

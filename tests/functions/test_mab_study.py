@@ -16,7 +16,8 @@ from wordbias import Embedding
 from wordbias.calls import WordbiasWarning
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.functions.mab_study import mab_study
-from wordbias.results import Report, Row
+from wordbias.reports import Report
+from wordbias.results import Row
 from wordbias.wordlists import Templates
 
 LABELS = ("neutral", "entailment", "contradiction")

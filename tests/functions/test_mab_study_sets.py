@@ -21,7 +21,7 @@ from wordbias.functions.nli_train import nli_train
 from wordbias.nli.files import AS_GIVEN, Model
 from wordbias.nli.study import Plan, skipped
 from wordbias.nli.test_sets import build
-from wordbias.results import Report
+from wordbias.reports import Report
 from wordbias.wordlists import Templates
 
 Run = Callable[..., Any]

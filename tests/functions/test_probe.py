@@ -16,7 +16,7 @@ from wordbias.calls import WordbiasWarning
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.probe import probe
 from wordbias.probes.representations import Column, Representations
-from wordbias.results import Report
+from wordbias.reports import Report
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -56,7 +56,7 @@ def card_of(hub: Hub, repo: str, kind: str = "model") -> Any:
 
 
 def test_a_method_is_published_and_loads_from_there(hub: Hub, leace: Any) -> None:
-    report = leace.push_to_hub("me/gender-leace")
+    report = wb.push(leace, "me/gender-leace")
     assert set(there(hub, "me/gender-leace").files) == {
         ".gitattributes",
         "README.md",
@@ -72,7 +72,7 @@ def test_a_method_is_published_and_loads_from_there(hub: Hub, leace: Any) -> Non
 
 
 def test_the_card_of_a_method_says_what_it_is_and_how_to_load_it(hub: Hub, leace: Any) -> None:
-    leace.push_to_hub("me/gender-leace")
+    wb.push(leace, "me/gender-leace")
     card = card_of(hub, "me/gender-leace")
     assert card.data.library_name == "wordbias"
     assert "wordbias" in card.data.tags
@@ -87,7 +87,7 @@ def test_the_card_of_a_method_says_what_it_is_and_how_to_load_it(hub: Hub, leace
 
 def test_the_card_of_a_method_fitted_on_words_has_the_bias_before_and_after(hub: Hub) -> None:
     misp = wb.MISP().fit(stand_ins.small())
-    misp.push_to_hub("me/misp")
+    wb.push(misp, "me/misp")
     text = card_of(hub, "me/misp").text
     rows = {
         row.details["stage"]: row.value
@@ -137,7 +137,7 @@ def test_an_adapter_is_published_and_loads_by_address_and_by_name(
     hub: Hub, adapter: wb.Adapter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    adapter.push_to_hub("me/adapter")
+    wb.push(adapter, "me/adapter")
     for name in ("hf://me/adapter", "me/adapter", "hf://me/adapter@main/adapter.safetensors"):
         loaded = wb.load(name) if name.startswith("hf") else read_adapter(name)
         assert loaded.fingerprint == adapter.fingerprint
@@ -158,7 +158,7 @@ def test_an_adapter_names_its_model_if_the_hub_has_it(hub: Hub, adapter: wb.Adap
         wb.Row("bert", "stereotype-score", value, {"stage": stage, "neutral": 50.0})
         for stage, value in (("before", 61.0), ("after", 52.0))
     ]
-    replace(adapter, report=wb.Report("project", inputs=inputs, rows=rows)).push_to_hub("me/a")
+    wb.push(replace(adapter, report=wb.Report("project", inputs=inputs, rows=rows)), "me/a")
     card = card_of(hub, "me/a")
     assert card.data.base_model == "they/bert"
     assert card.data.get("license") is None  # it has none of the model's weights
@@ -227,7 +227,7 @@ def test_a_card_that_is_there_stays(hub: Hub, tmp_path: Path, method_file: Path)
 
 def test_vectors_are_published_and_load_from_there(hub: Hub, tmp_path: Path) -> None:
     small = stand_ins.small().renamed("clean")
-    small.push_to_hub("me/clean")
+    wb.push(small, "me/clean")
     assert "clean.safetensors" in there(hub, "me/clean").files
     loaded = wb.load("hf://me/clean")
     assert loaded.words == small.words

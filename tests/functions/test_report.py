@@ -12,7 +12,8 @@ import pytest
 from wordbias import Embedding, WordbiasError
 from wordbias.functions.measure import measure
 from wordbias.functions.report import report
-from wordbias.results import Report, Row
+from wordbias.reports import Report
+from wordbias.results import Row
 
 Run = Callable[..., Any]
 ROWS = [

@@ -14,7 +14,7 @@ import stand_ins
 import wordbias as wb
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.sweep import sweep
-from wordbias.results import Report
+from wordbias.reports import Report
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")

@@ -14,7 +14,7 @@ import small_winobias
 from wordbias.errors import WordbiasError
 from wordbias.functions.winobias import winobias
 from wordbias.outcomes.winobias import load_winobias
-from wordbias.results import Report
+from wordbias.reports import Report
 
 
 @pytest.fixture

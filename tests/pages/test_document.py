@@ -11,7 +11,8 @@ import pytest
 from wordbias import WordbiasError
 from wordbias.pages.document import DATA, Document, read_documents
 from wordbias.pages.page import render_page
-from wordbias.results import Report, Row
+from wordbias.reports import Report
+from wordbias.results import Row
 
 ROWS = [
     Row("a <b>", "weat", 1.25, {"n": {"x": 2, "y": 2, "z": 3, "w": 3}, "p": 0.01, "set": "7"}),

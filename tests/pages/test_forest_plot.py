@@ -11,7 +11,8 @@ import pytest
 
 from wordbias import WordbiasError
 from wordbias.pages.forest_plot import forest_plot
-from wordbias.results import Report, Row
+from wordbias.reports import Report
+from wordbias.results import Row
 
 Figure = pytest.importorskip("matplotlib.figure").Figure
 

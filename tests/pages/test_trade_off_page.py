@@ -26,7 +26,8 @@ from wordbias.pages.trade_off import (
     trade_off_picture,
 )
 from wordbias.pages.views import sections
-from wordbias.results import Report, Row
+from wordbias.reports import Report
+from wordbias.results import Row
 
 METHODS = {
     "misp": (0.475, 0.958),

@@ -20,8 +20,8 @@ import pytest
 from resource_server import Answer, Server
 
 from wordbias import Attribute, Embedding
+from wordbias.reports import FORMATS
 from wordbias.resources import catalogue
-from wordbias.results import FORMATS
 from wordbias.vocabulary import neutral_vocabulary
 
 Run = Callable[..., Any]

@@ -7,7 +7,7 @@ import click
 from wordbias.commands.shell import Made, argument, format_option, option, shell, show
 from wordbias.commands.types import FiniteRange
 from wordbias.functions.fetch import fetch
-from wordbias.results import Report
+from wordbias.reports import Report
 
 
 def _show(made: object, to: str, quiet: bool) -> None:

@@ -9,7 +9,7 @@ import click
 from wordbias.commands.shell import argument, note, option, shell, show
 from wordbias.functions.report import FORMATS, Page, report
 from wordbias.rendering import paragraph, terminal_width
-from wordbias.results import Report
+from wordbias.reports import Report
 
 _OUTPUT = "wordbias-report.html"
 

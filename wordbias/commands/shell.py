@@ -27,7 +27,7 @@ from wordbias.configuration import BACKENDS, EVERYWHERE, PRECISIONS, config
 from wordbias.docstrings import docstring_of
 from wordbias.errors import UsageError, WordbiasError, printable, shortened
 from wordbias.rendering import paragraph, terminal_width
-from wordbias.results import FORMATS, Report
+from wordbias.reports import FORMATS, Report
 from wordbias.settings import Known, Takes, method_help
 
 P = ParamSpec("P")

@@ -9,11 +9,12 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from wordbias.calls import WordbiasWarning, python_messages
+from wordbias.contextual.adapter_tables import adapter_rows, adapter_tables, scrubbing_tables
 from wordbias.contextual.families import (
     PARTS,
     base_of,
@@ -22,7 +23,8 @@ from wordbias.contextual.families import (
     layer_count,
     width,
 )
-from wordbias.contextual.hooks import Intervention, applied, random_subspace
+from wordbias.contextual.folding import fold, reasons_text
+from wordbias.contextual.hooks import Intervention, applied, applied_behind, random_subspace
 from wordbias.contextual.settings import SENT_DEBIAS, Settings, all_settings
 from wordbias.contextual.sites import EMBEDDING, KINDS, Site, attention, sites, written
 from wordbias.errors import WordbiasError, need, on_a_line
@@ -35,8 +37,10 @@ from wordbias.probes.sentence_folder import modules_of, with_modules
 from wordbias.probes.sentence_transformers import is_sentence_transformer
 from wordbias.rendering import as_html, as_paragraph, how_many
 from wordbias.resources.hub import ADAPTER_FILE, local, named
-from wordbias.results import Report
 from wordbias.subspace import Subspace
+
+if TYPE_CHECKING:
+    from wordbias.reports import Report
 
 PURPOSE = "telling models apart"
 SENTENCE = Site("sentence")
@@ -193,9 +197,6 @@ class Adapter:
 
     def _repr_html_(self) -> str:
         """Show the subspaces in a notebook."""
-        from wordbias.contextual.fitting import adapter_rows, adapter_tables
-        from wordbias.contextual.scrubbing import scrubbing_tables
-
         architecture = self.fingerprint.architecture
         rows = adapter_rows(self, architecture) if "sites" in self.facts else []
         tables = adapter_tables(rows, architecture) if rows else []
@@ -298,8 +299,6 @@ class Adapter:
                 if inside:
                     stack.enter_context(applied(encoder, inside, name))
                 if behind:
-                    from wordbias.contextual.embedding_site import applied_behind
-
                     stack.enter_context(applied_behind(model, behind, name))
             yield model
 
@@ -333,8 +332,6 @@ class Adapter:
             If this was fitted on another model, no setting is chosen or named, or a removal cannot
             be folded: a layer's tokens also go past every linear map.
         """
-        from wordbias.contextual.folding import fold, reasons_text
-
         encoder = transformer_of(model)
         with python_messages("force", "partly"):
             self.check(encoder, force=force)
@@ -485,19 +482,6 @@ class Adapter:
                 str(site): _packed(str(site), step, tensors) for site, step in self.steps.items()
             }
         write(path, kind, tensors, about, ensure_ascii=False, allow_nan=False)
-
-    def push_to_hub(
-        self,
-        repo: str,
-        *,
-        private: bool = False,
-        revision: str | None = None,
-        message: str | None = None,
-    ) -> Report:
-        """Publish it on the Hugging Face hub, with a README.md; see `wordbias.push`."""
-        from wordbias.functions.push import push
-
-        return push(self, repo, private=private, revision=revision, message=message)
 
 
 def read_adapter(path: str | os.PathLike[str]) -> Adapter:

@@ -7,8 +7,7 @@ is fitted to differences of paired sentences there, and removed by a further mod
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -19,16 +18,14 @@ from wordbias.arrays import normalise, unit
 from wordbias.contextual.adapters import Adapter
 from wordbias.contextual.families import base_of, head_of
 from wordbias.contextual.fitting import Recipe, stability, subspace_of
-from wordbias.contextual.hooks import Intervention, sha256_of
 from wordbias.contextual.sentence_pairs import SentencePair
 from wordbias.contextual.sites import EMBEDDING
 from wordbias.errors import WordbiasError
 from wordbias.methods.transform import Step
 from wordbias.pretrained import ModelLike
-from wordbias.pretrained.model_like import intervening
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.pronouns import Pronouns
-from wordbias.probes.sentence_folder import SentenceVectors, place_of_modules
+from wordbias.probes.sentence_folder import SentenceVectors
 from wordbias.probes.sentence_transformers import is_sentence_transformer, read_modules
 from wordbias.probes.similarity_kept import kept_rows
 from wordbias.resources.models import encoder_folder
@@ -97,43 +94,6 @@ def fit_embedding(
     about = {"pairs": len(kept), "stability": steady._asdict()}
     facts["sites"] = {**adapter.facts.get("sites", {}), str(EMBEDDING): about}
     return replace(adapter, subspaces={**adapter.subspaces, EMBEDDING: subspace}, facts=facts)
-
-
-@contextmanager
-def applied_behind(
-    model: Any, interventions: Sequence[Intervention], setting: str
-) -> Iterator[None]:
-    """Remove subspaces from what a loaded ``SentenceTransformer`` outputs, for a block.
-
-    Raises
-    ------
-    WordbiasError
-        If a subspace is of vectors of another length.
-    """
-    modules = [module for _, module in model.named_children()]
-    last = modules[place_of_modules([type(module).__name__ for module in modules]) - 1]
-    removals = [one.removal() for one in interventions]
-    named = [str(one.site) for one in interventions]
-    with intervening(model, named, setting, sha256_of(interventions, named)) as active:
-
-        def hook(module: Any, args: Any, output: Any) -> Any:
-            if active.paused:
-                return None
-            x = output["sentence_embedding"]
-            if any(one.width != x.shape[-1] for one in interventions):
-                raise WordbiasError(
-                    f"site {EMBEDDING}: the model outputs vectors of {x.shape[-1]} values, but "
-                    "the subspace is of another length; fit one on this model"
-                )
-            for remove in removals:
-                x = remove(x)
-            return {**output, "sentence_embedding": x}
-
-        handle = last.register_forward_hook(hook)
-        try:
-            yield
-        finally:
-            handle.remove()
 
 
 def embedding_effect(subject: str, vectors: SentenceVectors, removal: Step, seed: int) -> list[Row]:

@@ -23,8 +23,6 @@ from wordbias.devices import blas_threads, native_threads
 from wordbias.errors import WordbiasError, need
 from wordbias.pretrained import evaluating
 from wordbias.progress import progress
-from wordbias.rendering import Table
-from wordbias.results import Row, number
 from wordbias.statistics import percentile_interval, resamples
 from wordbias.subspace import Subspace, principal
 
@@ -446,82 +444,3 @@ def first_component(rows: Float, centre: bool) -> Float:
 
 
 # Rows and table
-
-
-def adapter_rows(adapter: Adapter, subject: str) -> list[Row]:
-    """Return the rows of an adapter.
-
-    `explained-variance` is a component's share of the variance of the differences; at query, key
-    and value its median over the heads, with the lowest and the highest. It describes, it does not
-    judge: the first of `n` pairs in `d` dimensions has at least ``1 / min(n, d)``, and 1 if all
-    pairs differ in one direction. `direction-stability` is the mean cosine of the first component
-    with that of resampled pairs.
-    """
-    rows = []
-    for site, subspace in adapter.subspaces.items():
-        fitted = adapter.facts["sites"][str(site)]
-        common = {"site": str(site), "n": fitted["pairs"], "neutral": None, "better": None}
-        shares, about = subspace.weights.tolist(), common
-        if site.kind in PARTS:
-            about = {
-                **common,
-                "component": 1,
-                "heads": len(shares),
-                "lowest": min(shares),
-                "highest": max(shares),
-            }
-            shares = [float(np.median(subspace.weights))]
-        rows += [
-            Row(subject, "explained-variance", share, {**about, "component": i})
-            for i, share in enumerate(shares, 1)
-        ]
-        if "stability" in fitted:
-            details = {
-                "site": str(site),
-                "component": 1,
-                "n": fitted["pairs"],
-                "low": fitted["stability"]["low"],
-                "high": fitted["stability"]["high"],
-                "neutral": 1.0,
-                "better": "higher",
-                "seed": adapter.facts["seed"],
-            }
-            mean = fitted["stability"]["mean"]
-            rows.append(Row(subject, "direction-stability", mean, details))
-    return rows
-
-
-def adapter_tables(rows: Sequence[Row], subject: str) -> list[Table]:
-    """Return a table with one line a site: shares of variance, stability of the first component."""
-    places = list(dict.fromkeys(row.details["site"] for row in rows))
-    return [
-        Table(
-            f"Subspaces of {subject}, fitted to differences of paired sentences",
-            ["site", "pairs", "1st", "others", "steady", "95 %"],
-            [_line([row for row in rows if row.details["site"] == site]) for site in places],
-            "1st, others: share of the differences' variance that a component has, at query, key "
-            "and value the median over the heads and their range. steady: cosine of the first "
-            "component with that of pairs drawn again; 1 is best.",
-        )
-    ]
-
-
-def _line(rows: Sequence[Row]) -> list[str]:
-    shares = [row for row in rows if row.measure == "explained-variance"]
-    steady = [row for row in rows if row.measure == "direction-stability"]
-    first = shares[0].details
-    others = ", ".join(number(row.value, 3) for row in shares[1:])
-    if "heads" in first:
-        ends = f"{number(first['lowest'], 3)} … {number(first['highest'], 3)}"
-        others = f"{ends} in {first['heads']} heads"
-    certain = ["–", "–"]
-    if steady:
-        low, high = (number(steady[0].details[end], 2) for end in ("low", "high"))
-        certain = [number(steady[0].value, 3), f"{low} … {high}"]
-    return [
-        first["site"],
-        str(first["n"]),
-        number(shares[0].value, 3),
-        others or "–",
-        *certain,
-    ]

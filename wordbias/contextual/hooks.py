@@ -16,11 +16,12 @@ import numpy as np
 
 from wordbias.arrays import like
 from wordbias.contextual.families import PARTS
-from wordbias.contextual.sites import Place, Site, check_read, locate, locate_all
+from wordbias.contextual.sites import EMBEDDING, Place, Site, check_read, locate, locate_all
 from wordbias.errors import WordbiasError, need
 from wordbias.methods.leace import Erasure
 from wordbias.methods.transform import Projection
 from wordbias.pretrained.model_like import Applied, intervening, interventions_in
+from wordbias.probes.sentence_folder import place_of_modules
 from wordbias.subspace import Subspace, random_frame
 
 PURPOSE = "an intervention in an encoder"
@@ -378,3 +379,40 @@ def _changed(place: Place, x: Any, change: Change) -> Any:
     copy = x.clone()
     copy[part] = new
     return copy
+
+
+@contextmanager
+def applied_behind(
+    model: Any, interventions: Sequence[Intervention], setting: str
+) -> Iterator[None]:
+    """Remove subspaces from what a loaded ``SentenceTransformer`` outputs, for a block.
+
+    Raises
+    ------
+    WordbiasError
+        If a subspace is of vectors of another length.
+    """
+    modules = [module for _, module in model.named_children()]
+    last = modules[place_of_modules([type(module).__name__ for module in modules]) - 1]
+    removals = [one.removal() for one in interventions]
+    named = [str(one.site) for one in interventions]
+    with intervening(model, named, setting, sha256_of(interventions, named)) as active:
+
+        def hook(module: Any, args: Any, output: Any) -> Any:
+            if active.paused:
+                return None
+            x = output["sentence_embedding"]
+            if any(one.width != x.shape[-1] for one in interventions):
+                raise WordbiasError(
+                    f"site {EMBEDDING}: the model outputs vectors of {x.shape[-1]} values, but "
+                    "the subspace is of another length; fit one on this model"
+                )
+            for remove in removals:
+                x = remove(x)
+            return {**output, "sentence_embedding": x}
+
+        handle = last.register_forward_hook(hook)
+        try:
+            yield
+        finally:
+            handle.remove()

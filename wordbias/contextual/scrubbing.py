@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.contextual.adapter_tables import FITTED
 from wordbias.contextual.adapters import Adapter, Fingerprint, depth
 from wordbias.contextual.families import OUTPUTS, base_of, family_of, is_decoder, layer_count, width
 from wordbias.contextual.fitting import BATCH, encode_pairs, positions
@@ -32,24 +33,17 @@ from wordbias.contextual.tokenising import PURPOSE, Tokens, batches, encode
 from wordbias.devices import native_threads
 from wordbias.errors import WordbiasError, need
 from wordbias.formats.tables import cell_of
-from wordbias.measures.registry import ideal
 from wordbias.methods.leace import Erasure, erase
 from wordbias.methods.moments import Moments
 from wordbias.methods.rows import fit_moments, means_removed
 from wordbias.methods.transform import Projection
 from wordbias.pretrained import evaluating, usual_length
 from wordbias.progress import progress
-from wordbias.rendering import Table
-from wordbias.results import Row, number
 
 METHODS = ("leace", "hard", "mhd", "misp")
 TOKENS = ("all", "last", "mean", "word")
-FITTED = ("input", "attention-output", "mlp-output", "cls", "tokens")
-"""Kinds of sites at which a removal can be fitted to labels."""
 IN_MEMORY = 1 << 29
 """Bytes up to which the hidden states of all tokens are held in memory, not in a file."""
-EXPLAINED = "label-explained"
-STAGES = ("before", "after")
 _SILENT = 1e-8
 Step = Projection | Erasure
 Floats = NDArray[np.float64]
@@ -396,54 +390,6 @@ def mapped(moments: Moments, step: Step) -> Moments:
 
 
 # Rows and table
-
-
-def scrubbing_rows(adapter: Adapter, subject: str) -> list[Row]:
-    """Return the rows of what was fitted to labels: `explained` at each site, before and after."""
-    about = adapter.facts.get("sites", {})
-    return [
-        Row(
-            subject,
-            EXPLAINED,
-            about[str(site)][stage],
-            {
-                "site": str(site),
-                "layer": site.layer,
-                "stage": stage,
-                "n": about[str(site)]["vectors"],
-                **ideal(EXPLAINED),
-            },
-        )
-        for site in adapter.steps
-        for stage in STAGES
-    ]
-
-
-def scrubbing_tables(adapter: Adapter, subject: str) -> list[Table]:
-    """Return a table with one line a layer and one column a kind of sites."""
-    shown = {
-        site: " → ".join(number(adapter.facts["sites"][str(site)][stage], 3) for stage in STAGES)
-        for site in adapter.steps
-    }
-    kinds = [kind for kind in FITTED if any(site.kind == kind for site in shown)]
-    layers = sorted({site.layer or 0 for site in shown})
-    cells = [
-        [str(layer), *(shown.get(Site(kind, layer), "–") for kind in kinds)] for layer in layers
-    ]
-    what = adapter.facts["labels"] or "the label"
-    before = "with the removals at earlier sites"
-    after = "with that of the site too"
-    if not adapter.facts["sequential"]:
-        before, after = "in the unmodified model", "with the removal at the site alone"
-    return [
-        Table(
-            f"{subject}: share of {what} that a linear map of the vectors explains, on the fitted "
-            "texts",
-            ["layer", *kinds],
-            cells,
-            f"Before → after. Before: {before}; after: {after}.",
-        )
-    ]
 
 
 # The layers of a model, one after another

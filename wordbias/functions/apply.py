@@ -20,8 +20,8 @@ from wordbias.methods.fitted import Chain, Fitted
 from wordbias.methods.storage import Origin, check_chain, load_chain
 from wordbias.methods.transform import Projection, refuse_no_change
 from wordbias.probes.representations import Representations
+from wordbias.reports import Report
 from wordbias.resources.hub import ADAPTER_FILE, METHOD_FILE, fetched, is_address
-from wordbias.results import Report
 
 if TYPE_CHECKING:
     from wordbias.contextual.adapters import Adapter

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from wordbias.arguments import check_choice
+from wordbias.contextual.adapter_tables import adapter_rows, adapter_tables
 from wordbias.contextual.adapters import Adapter, part_of_sequence, read_adapter
 from wordbias.contextual.embedding_site import embedding_effect, sentence_vectors
-from wordbias.contextual.fitting import adapter_rows, adapter_tables
 from wordbias.contextual.folding import Folded, by_reason, export, fold
 from wordbias.contextual.loading import HEADS, Target, load_target
 from wordbias.contextual.sites import EMBEDDING, written
@@ -31,8 +31,9 @@ from wordbias.probes.sentence_folder import (
 )
 from wordbias.probes.sentence_transformers import is_sentence_transformer
 from wordbias.rendering import Table, how_many
+from wordbias.reports import Report
 from wordbias.resources.models import hub_name
-from wordbias.results import Report, Row, number
+from wordbias.results import Row, number
 
 
 def apply_to_model(

@@ -34,8 +34,9 @@ from wordbias.methods.storage import Origin, check_chain, save_chain
 from wordbias.methods.transform import turns
 from wordbias.probes.representations import Representations
 from wordbias.rendering import Table, how_many
+from wordbias.reports import Report
 from wordbias.resources.hub import METHOD_FILE, fetched
-from wordbias.results import Report, Row
+from wordbias.results import Row
 
 Made = Representations | NDArray[Any] | Written
 _HEAD = 1000

@@ -26,8 +26,8 @@ from wordbias.pretrained import ModelLike, in_folder
 from wordbias.probes.ceat.association import DRAWS
 from wordbias.probes.ceat.sentences import find_sentences, read_sentences
 from wordbias.rendering import how_many
+from wordbias.reports import Report
 from wordbias.resources import located
-from wordbias.results import Report
 from wordbias.workers import Workers
 
 POOLINGS = ("first", "mean", "last")

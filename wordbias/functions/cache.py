@@ -6,7 +6,8 @@ from wordbias.calls import public
 from wordbias.formats import cache as kept
 from wordbias.pages.unfinished import remove_abandoned
 from wordbias.rendering import Table, how_many
-from wordbias.results import Report, Row
+from wordbias.reports import Report
+from wordbias.results import Row
 from wordbias.text_files import parse_size
 
 

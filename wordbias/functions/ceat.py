@@ -48,8 +48,9 @@ from wordbias.probes.representations import (
 from wordbias.probes.template import check_template
 from wordbias.probes.texts import TextsLike
 from wordbias.rendering import Table, how_many
+from wordbias.reports import Report
 from wordbias.resources import located
-from wordbias.results import Report, Row, number
+from wordbias.results import Row, number
 from wordbias.wordlists.queries import Query, QueryLike, as_queries
 
 """A file; numbers or names of queries; queries with their words."""

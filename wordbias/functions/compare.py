@@ -41,7 +41,8 @@ from wordbias.measures.registry import BY_KEY
 from wordbias.pages.compare_plots import SYMBOLS, save_comparison
 from wordbias.pages.plots import check_plot
 from wordbias.rendering import Table, how_many
-from wordbias.results import Report, Row, number
+from wordbias.reports import Report
+from wordbias.results import Row, number
 from wordbias.rows import Source, read_source, source_of
 from wordbias.wordlists import Attribute, GroupsLike
 from wordbias.workers import Workers

@@ -12,7 +12,7 @@ from wordbias.formats import WRITABLE, Kind
 from wordbias.functions.inputs import open_subject, reading
 from wordbias.methods.transform import Identity
 from wordbias.rendering import how_many
-from wordbias.results import Report
+from wordbias.reports import Report
 
 
 @public

@@ -36,8 +36,9 @@ from wordbias.methods.settings import METHODS
 from wordbias.methods.storage import Origin, save_chain
 from wordbias.methods.words import listed_words
 from wordbias.rendering import Table
+from wordbias.reports import Report
 from wordbias.resources import located
-from wordbias.results import Report, Row, number
+from wordbias.results import Row, number
 from wordbias.settings import Configured, MethodsLike, read_chain
 from wordbias.vocabulary import choose_vocabulary, neutral_vocabulary
 from wordbias.wordlists import (

@@ -38,8 +38,9 @@ from wordbias.probes.resume import check_target, encode_to
 from wordbias.probes.template import PLACE, check_template
 from wordbias.probes.texts import DISTINCT, Choice, Texts, TextsLike, kept_values, load_texts
 from wordbias.rendering import Table, how_many
+from wordbias.reports import Report
 from wordbias.resources import located
-from wordbias.results import Report, Row, number
+from wordbias.results import Row, number
 
 
 @public

@@ -60,8 +60,8 @@ from wordbias.probes.sentence_tasks import TextPairsLike
 from wordbias.probes.texts import TextsLike
 from wordbias.progress import progress
 from wordbias.rendering import how_many
+from wordbias.reports import Report
 from wordbias.resources.hub import fetched
-from wordbias.results import Report
 from wordbias.settings import Settings, only_method, settings_of
 
 if TYPE_CHECKING:

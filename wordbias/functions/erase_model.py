@@ -56,9 +56,10 @@ from wordbias.probes.sentence_tasks import STS, TextPairsLike, load_text_pairs
 from wordbias.probes.sentence_transformers import is_sentence_transformer
 from wordbias.probes.texts import Choice, Texts, TextsLike, load_texts
 from wordbias.rendering import Table, how_many
+from wordbias.reports import Report
 from wordbias.resources import located
 from wordbias.resources.models import hub_name
-from wordbias.results import Report, Row, number
+from wordbias.results import Row, number
 
 if TYPE_CHECKING:
     from wordbias.estimators import Method

@@ -37,7 +37,8 @@ from wordbias.outcomes.inputs import (
 )
 from wordbias.outcomes.metrics import Settings
 from wordbias.rendering import Table, how_many
-from wordbias.results import Report, Row, number
+from wordbias.reports import Report
+from wordbias.results import Row, number
 from wordbias.statistics import SAMPLES
 
 LABELS = {

@@ -12,11 +12,12 @@ from wordbias.calls import note, public
 from wordbias.errors import WordbiasError
 from wordbias.functions.inputs import Written
 from wordbias.rendering import Table, how_many
+from wordbias.reports import Report
 from wordbias.resources import Fetched, Resource, available, folder, located
 from wordbias.resources.catalogue import UNKNOWN
 from wordbias.resources.fetching import expected_hash
 from wordbias.resources.storage import place
-from wordbias.results import Report, Row
+from wordbias.results import Row
 
 
 class SeveralWritten(list[Written]):

@@ -17,8 +17,9 @@ from wordbias.nli.recipes import is_half
 from wordbias.pretrained import ModelLike
 from wordbias.progress import set_quiet
 from wordbias.rendering import Table
+from wordbias.reports import Report
 from wordbias.resources import located
-from wordbias.results import Report, Row, number
+from wordbias.results import Row, number
 from wordbias.statistics import majority_share, wilson
 
 _PURPOSE = "Fine-tuning an encoder"

@@ -52,9 +52,9 @@ from wordbias.methods.fitted import LINEAR, Chain, Reach
 from wordbias.methods.gender_preserving import remove_checkpoints
 from wordbias.methods.transform import Identity, Transform, transformed, width_after
 from wordbias.rendering import how_many
+from wordbias.reports import Report
 from wordbias.resources import located
 from wordbias.resources.hub import is_address, title
-from wordbias.results import Report
 
 EmbeddingsLike = EmbeddingLike | Sequence[EmbeddingLike] | Mapping[str, EmbeddingLike] | None
 """One embedding or several, also as a mapping from their names in results; none is the sample."""

@@ -21,8 +21,8 @@ from wordbias.functions.adapters import AdapterLike, about_adapter, open_adapter
 from wordbias.functions.likelihood_decoder import about_decoder, measure_decoder
 from wordbias.functions.likelihood_encoder import measure_encoder
 from wordbias.pretrained import ModelLike, is_causal, name_of
+from wordbias.reports import Report
 from wordbias.resources import located
-from wordbias.results import Report
 from wordbias.text_files import read_text
 
 PathLike = str | os.PathLike[str]

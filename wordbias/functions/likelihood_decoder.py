@@ -15,7 +15,8 @@ from wordbias.contextual.likelihood.resume import resuming
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import replacing
 from wordbias.rendering import Table, as_csv, how_many
-from wordbias.results import Report, Row, number
+from wordbias.reports import Report
+from wordbias.results import Row, number
 
 _CONDITIONS = {"ambig": "ambiguous", "disambig": "told"}
 _TITLES = {

@@ -16,7 +16,8 @@ from wordbias.errors import WordbiasError
 from wordbias.formats.files import replacing
 from wordbias.pretrained import ModelLike
 from wordbias.rendering import Table, as_csv, how_many
-from wordbias.results import Report, Row, number
+from wordbias.reports import Report
+from wordbias.results import Row, number
 
 _MEASURES = {
     "strength": "Strength S",

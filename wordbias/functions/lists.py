@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from wordbias.calls import public
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.rendering import Table
+from wordbias.reports import Report
 from wordbias.resources import located
-from wordbias.results import Report, Row
+from wordbias.results import Row
 from wordbias.vocabulary import PUBLISHED, published_specific
 from wordbias.wordlists import (
     ATTRIBUTES,

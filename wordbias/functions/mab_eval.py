@@ -35,7 +35,8 @@ from wordbias.nli.predictions import PredictionsFrame
 from wordbias.nli.test_sets import SETS, TestSet, build, marked_sets
 from wordbias.pretrained import ModelLike
 from wordbias.rendering import Table, how_many
-from wordbias.results import Report, Row, number
+from wordbias.reports import Report
+from wordbias.results import Row, number
 from wordbias.wordlists import GroupsLike, Templates, other_than_gender
 
 ALL = "all"

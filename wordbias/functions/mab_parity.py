@@ -27,7 +27,8 @@ from wordbias.nli.pairs import Pairs, PairsLike, load_pairs, pairs_name
 from wordbias.nli.scoring import accuracy
 from wordbias.nli.test_sets import Pair
 from wordbias.rendering import Table, as_csv
-from wordbias.results import Report, Row, number
+from wordbias.reports import Report
+from wordbias.results import Row, number
 
 if TYPE_CHECKING:
     from wordbias.contextual.adapters import Adapter

@@ -42,8 +42,9 @@ from wordbias.nli.study_means import (
 )
 from wordbias.nli.test_sets import GENDERS, MARKED
 from wordbias.rendering import Table, how_many
+from wordbias.reports import Report
 from wordbias.resources import located
-from wordbias.results import Report, Row, number
+from wordbias.results import Row, number
 from wordbias.word_tasks import find_sets
 from wordbias.wordlists import Attribute, GroupsLike, Templates
 from wordbias.workers import Workers

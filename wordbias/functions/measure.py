@@ -26,8 +26,9 @@ from wordbias.measures.registry import BY_KEY, SELECTABLE, STANDARD, names_famil
 from wordbias.measures.sembias import SemBias
 from wordbias.measures.word_lists import REDRAWN, with_lists
 from wordbias.methods.diagnosis import subspace_cautions
+from wordbias.reports import Report
 from wordbias.resources import located
-from wordbias.results import Report, Row
+from wordbias.results import Row
 from wordbias.wordlists import Attribute, GroupsLike, notes_on_language, resolve
 from wordbias.workers import Workers
 

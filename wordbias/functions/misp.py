@@ -25,7 +25,7 @@ from wordbias.functions.tables import (
 from wordbias.methods.effect import Study, chance_levels, study
 from wordbias.methods.words import listed_words
 from wordbias.rendering import how_many
-from wordbias.results import Report
+from wordbias.reports import Report
 from wordbias.vocabulary import SIZE, choose_vocabulary
 from wordbias.wordlists import Attribute, GroupsLike, candidates, notes_on_language
 

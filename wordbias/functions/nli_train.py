@@ -28,7 +28,8 @@ from wordbias.functions.nli_models import open_pairs
 from wordbias.nli.pairs import PairsLike, load_pairs, pairs_name
 from wordbias.nli.recipes import Recipe, is_half, recipe_named
 from wordbias.rendering import Table
-from wordbias.results import Report, Row, number
+from wordbias.reports import Report
+from wordbias.results import Row, number
 from wordbias.workers import Workers
 
 if TYPE_CHECKING:

@@ -39,7 +39,8 @@ from wordbias.probes.representations import Layers
 from wordbias.probes.texts import TextsLike
 from wordbias.probes.train import Recipe
 from wordbias.rendering import Table
-from wordbias.results import Report, Row, number
+from wordbias.reports import Report
+from wordbias.results import Row, number
 from wordbias.workers import Workers
 
 if TYPE_CHECKING:

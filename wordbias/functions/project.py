@@ -11,6 +11,7 @@ from typing import Literal
 from wordbias.arguments import check_choice
 from wordbias.calls import current, public, typed_setting
 from wordbias.configuration import current_config, uses
+from wordbias.contextual.adapter_tables import adapter_rows, adapter_tables
 from wordbias.contextual.adapters import (
     Adapter,
     depth,
@@ -25,8 +26,6 @@ from wordbias.contextual.fitting import (
     ONE_SIDED,
     TOKENS,
     Recipe,
-    adapter_rows,
-    adapter_tables,
 )
 from wordbias.contextual.loading import HEADS, Target, load_target
 from wordbias.contextual.scrubbing import METHODS
@@ -60,7 +59,8 @@ from wordbias.probes.sentence_folder import (
 )
 from wordbias.probes.texts import TextsLike
 from wordbias.rendering import how_many
-from wordbias.results import Report, number
+from wordbias.reports import Report
+from wordbias.results import number
 from wordbias.settings import Settings as MethodSettings
 from wordbias.settings import only_method
 from wordbias.wordlists import GroupsLike

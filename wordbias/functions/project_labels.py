@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wordbias.arguments import check_choice, check_number
+from wordbias.contextual.adapter_tables import scrubbing_rows, scrubbing_tables
 from wordbias.contextual.adapters import Adapter, depth, part_of_sequence
 from wordbias.contextual.families import base_of, is_decoder, layer_count, width
 from wordbias.contextual.fitting import DIMS, TOKENS
@@ -19,8 +20,6 @@ from wordbias.contextual.scrubbing import (
     explained_by_chance,
     scrub,
     scrub_pairs,
-    scrubbing_rows,
-    scrubbing_tables,
 )
 from wordbias.contextual.scrubbing import TOKENS as OF_LABELS
 from wordbias.contextual.sentence_pairs import SentencePairsLike, sentence_pairs
@@ -32,8 +31,8 @@ from wordbias.methods.settings import METHODS as OF_WORDS
 from wordbias.pretrained import usual_length
 from wordbias.probes.texts import Choice, Texts, TextsLike, kept_values, load_texts
 from wordbias.rendering import how_many
+from wordbias.reports import Report
 from wordbias.resources import located
-from wordbias.results import Report
 from wordbias.settings import Known, Settings
 
 COMPONENTS = "components"

@@ -30,6 +30,7 @@ from wordbias.model_folder import CARD, MODULES, others_text, own_files
 from wordbias.pages.document import read_documents
 from wordbias.pages.lines import make_lines
 from wordbias.rendering import Table, as_markdown
+from wordbias.reports import Report
 from wordbias.resources.hub import (
     ADAPTER_FILE,
     METHOD_FILE,
@@ -39,7 +40,7 @@ from wordbias.resources.hub import (
     publish,
 )
 from wordbias.resources.models import model_on_hub
-from wordbias.results import LIMITS, NO_PROOF, Report, Row, number
+from wordbias.results import LIMITS, NO_PROOF, Row, number
 from wordbias.rows import Found, given
 
 if TYPE_CHECKING:

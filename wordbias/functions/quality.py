@@ -20,8 +20,9 @@ from wordbias.functions.inputs import (
     unused,
 )
 from wordbias.rendering import Table, how_many
+from wordbias.reports import Report
 from wordbias.resources import located
-from wordbias.results import Report, Row, number
+from wordbias.results import Row, number
 from wordbias.word_tasks.analogy import Method
 from wordbias.word_tasks.similarity import Oov
 

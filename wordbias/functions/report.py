@@ -28,7 +28,8 @@ from wordbias.pages.markdown import render_markdown
 from wordbias.pages.page import render_page
 from wordbias.pages.trade_off import has_trade_off, plot_trade_off
 from wordbias.pages.views import sections
-from wordbias.results import Report, Row
+from wordbias.reports import Report
+from wordbias.results import Row
 
 FORMATS = ("html", "md")
 

@@ -49,7 +49,8 @@ from wordbias.outcomes.settings import (
 )
 from wordbias.outcomes.swap import Swapper
 from wordbias.rendering import Table, as_paragraph, how_many
-from wordbias.results import Report, Row, number
+from wordbias.reports import Report
+from wordbias.results import Row, number
 from wordbias.settings import MethodsLike, read_chain, text_of
 from wordbias.wordlists import Attribute, GroupsLike, other_than_gender, wordlist
 from wordbias.wordlists.rewriting import identifying_words, swaps

@@ -39,8 +39,8 @@ from wordbias.nli.pairs import PairsLike, pairs_name
 from wordbias.nli.test_sets import build
 from wordbias.pretrained import ModelLike, name_of
 from wordbias.rendering import as_csv, how_many
+from wordbias.reports import Report
 from wordbias.resources import located
-from wordbias.results import Report
 from wordbias.wordlists import GroupsLike, Templates
 from wordbias.workers import Workers
 

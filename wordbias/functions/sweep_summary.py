@@ -24,7 +24,8 @@ from wordbias.contextual.table7 import (
 )
 from wordbias.errors import WordbiasError
 from wordbias.rendering import Table
-from wordbias.results import Report, Row, number
+from wordbias.reports import Report
+from wordbias.results import Row, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

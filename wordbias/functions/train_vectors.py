@@ -33,8 +33,9 @@ from wordbias.formats.writing import check_rows
 from wordbias.glove.cooccurrence import Cooccurrences, count, counting_about
 from wordbias.glove.corpus import Corpus
 from wordbias.rendering import Table, how_many
+from wordbias.reports import Report
 from wordbias.resources import located
-from wordbias.results import Report, Row, number
+from wordbias.results import Row, number
 from wordbias.text_files import parse_size, read_text
 from wordbias.vocabulary import GN_GLOVE
 from wordbias.wordlists import Attribute, GroupsLike

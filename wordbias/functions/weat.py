@@ -28,7 +28,8 @@ from wordbias.measures.associations import (
 from wordbias.measures.registry import meaning
 from wordbias.measures.weat import PARTITIONS, READING, Settings
 from wordbias.rendering import Table, how_many
-from wordbias.results import Report, Row, number
+from wordbias.reports import Report
+from wordbias.results import Row, number
 from wordbias.wordlists import (
     Attribute,
     GroupsLike,

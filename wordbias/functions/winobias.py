@@ -34,8 +34,9 @@ from wordbias.outcomes.winobias import (
     sentence_lines,
 )
 from wordbias.rendering import Table, how_many
+from wordbias.reports import Report
 from wordbias.resources import located
-from wordbias.results import Report, Row, number
+from wordbias.results import Row, number
 from wordbias.statistics import SAMPLES
 
 SHARES = "occupational_female_precentage.json"  # as the file that comes with WinoBias is spelled

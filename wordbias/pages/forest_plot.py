@@ -19,11 +19,12 @@ from wordbias.pages.plots import (
     load_matplotlib,
     new_figure,
 )
-from wordbias.results import Report
 from wordbias.rows import Found, given
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from wordbias.reports import Report
 
 _COLOURS = ("#1b6ca8", "#c8553d", "#2a9d5c", "#7b4fa3", "#b8860b", "#555555")
 _CHANCE, _STRIPE, _GRID = "#d4d4d4", "#f6f6f6", "#e2e2e2"

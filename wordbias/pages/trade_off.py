@@ -36,11 +36,12 @@ from wordbias.pages.svg import (
     signed,
 )
 from wordbias.rendering import Table
-from wordbias.results import Report
 from wordbias.rows import Found, given
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from wordbias.reports import Report
 
 X_NAME, Y_NAME = "quality kept, % (more is better)", "bias left, % (less is better)"
 AS_IT_WAS = "as it was"

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,9 @@ from wordbias.formats.tensors import header_of
 from wordbias.pretrained.model_like import interventions_in
 from wordbias.probes.encoding import EncodingJob
 from wordbias.rendering import as_paragraph, how_many
-from wordbias.results import Report
+
+if TYPE_CHECKING:
+    from wordbias.reports import Report
 
 Layers = int | Sequence[int] | str | None
 """Numbers of layers, ``all``, ``last``, or None for the default."""

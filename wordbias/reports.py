@@ -1,0 +1,295 @@
+"""Reports: rows for machines, tables and figures for people, and their provenance."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from wordbias import __version__
+from wordbias.arguments import accepted, named_file
+from wordbias.calls import current, in_python
+from wordbias.errors import WordbiasError, need, on_a_line, printable
+from wordbias.formats.files import replacing
+from wordbias.rendering import (
+    Table,
+    as_csv,
+    as_html,
+    as_json,
+    as_latex,
+    as_markdown,
+    as_paragraph,
+    as_text,
+    how_many,
+    markdown_text,
+    paragraph,
+    terminal_width,
+)
+from wordbias.results import LIMITS, Row, flat
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.axes import Axes
+
+Format = Literal["table", "json", "jsonl", "csv", "spreadsheet", "md", "latex"]
+FORMATS: tuple[str, ...] = get_args(Format)
+_SUFFIXES = {
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".csv": "csv",
+    ".md": "md",
+    ".tex": "latex",
+    ".txt": "table",
+    ".html": "html",
+    ".htm": "html",
+}
+SCHEMA = 3
+"""Version of the keys of a report.
+
+Version 1 had no number and internal names of arguments; version 2 had the settings of
+`wordbias.config` among the arguments.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """Result of a function or command of wordbias.
+
+    It prints as a table, and shows as one in a notebook.
+
+    Parameters
+    ----------
+    command : str
+        Name of the function; by default the public function that is running.
+    arguments : mapping
+        Arguments of the call.
+    inputs : mapping
+        Path, format, sha256, words and dimension of each input.
+    rows : sequence of Row
+        Values, for machines.
+    tables : sequence of Table
+        Same values, arranged for people.
+    heading, closing : sequence of str
+        Lines above and below the tables.
+    seed : int, optional
+        Random seed.
+    notes : sequence of str
+        Notes that a reader of the values needs.
+    picture : callable, optional
+        Function that draws the report on axes or a new figure, in place of values with intervals.
+    config : mapping
+        Settings of `wordbias.config` that differ from the defaults.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> report = wb.measure(only=["midb"])
+    >>> report
+    <Report of measure: 6 values of 1 subject>
+    >>> report["midb"][0].measure
+    'midb'
+    >>> report.save("midb.csv")  # doctest: +SKIP
+    """
+
+    command: str = field(default_factory=lambda: current().command)
+    arguments: Mapping[str, Any] = field(default_factory=lambda: current().arguments)
+    inputs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    rows: Sequence[Row] = ()
+    tables: Sequence[Table] = ()
+    heading: Sequence[str] = ()
+    closing: Sequence[str] = ()
+    seed: int | None = None
+    notes: Sequence[str] = ()
+    picture: Callable[[Report, Axes | None], Axes] | None = None
+    config: Mapping[str, Any] = field(default_factory=lambda: current().config)
+
+    def __post_init__(self) -> None:
+        spelled = current().spelled if current().command else in_python
+        for name in ("heading", "closing", "notes"):
+            object.__setattr__(self, name, [spelled(line) for line in getattr(self, name)])
+        tables = [
+            replace(table, title=spelled(table.title), note=spelled(table.note))
+            for table in self.tables
+        ]
+        object.__setattr__(self, "tables", tables)
+        object.__setattr__(self, "rows", [_with_reasons(row, spelled) for row in self.rows])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report without its tables, as JSON stores it."""
+        return {
+            "schema": SCHEMA,
+            "wordbias": __version__,
+            "command": self.command,
+            "arguments": dict(self.arguments),
+            "config": dict(self.config),
+            "seed": self.seed,
+            "inputs": {name: dict(facts) for name, facts in self.inputs.items()},
+            "versions": versions(),
+            "limits": LIMITS,
+            "notes": list(self.notes),
+            "rows": [row.to_dict() for row in self.rows],
+        }
+
+    def __repr__(self) -> str:
+        values = how_many(len(self.rows), "value")
+        subjects = len({row.subject for row in self.rows})
+        of = f" of {self.command}" if self.command else ""
+        return on_a_line(f"<Report{of}: {values} of {how_many(subjects, 'subject')}>")
+
+    def __str__(self) -> str:
+        return self.render("table").rstrip("\n")
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __getitem__(self, measure: str) -> list[Row]:
+        """Return the rows of a measure.
+
+        Raises
+        ------
+        KeyError
+            If there is no such measure; the message has those of the report.
+        """
+        found = [row for row in self.rows if row.measure == measure]
+        if not found:
+            known = ", ".join(dict.fromkeys(row.measure for row in self.rows))
+            raise KeyError(f"no measure {measure!r} in this report; it has {known}")
+        return found
+
+    def _further(self) -> list[str]:
+        """Return the notes that are not below a table already."""
+        shown = {table.note for table in self.tables}
+        return [line for line in self.notes if line not in shown]
+
+    def _repr_html_(self) -> str:
+        """Show the tables in a notebook."""
+        lines = [*map(as_paragraph, self.heading), *map(as_html, self.tables)]
+        lines += map(as_paragraph, [*self.closing, *(f"Note: {line}" for line in self._further())])
+        return "\n".join(lines or [as_paragraph(repr(self))])
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Show the tables in IPython on a terminal."""
+        notes = "".join(f"\nnote: {line}" for line in self._further())
+        printer.text(f"{self}{notes}".strip("\n") or repr(self))
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a pandas frame with one line for each value and flat columns.
+
+        A mapping within a row gives a column for each of its keys: ``n_female``, ``n_male``.
+
+        Raises
+        ------
+        WordbiasError
+            If pandas is not installed.
+        """
+        frames = need("pandas", extra="pandas", purpose="A frame")
+        frame: pandas.DataFrame = frames.DataFrame([flat(row.to_dict()) for row in self.rows])
+        return frame
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the values with their intervals, chance and the neutral value.
+
+        A report of `probe` has a figure of its own: bits along the data, and compression.
+
+        Parameters
+        ----------
+        ax
+            Axes of matplotlib to draw on; by default new ones.
+
+        Raises
+        ------
+        WordbiasError
+            If matplotlib is not installed, or there is no value to draw.
+        """
+        if ax is not None and not hasattr(ax, "plot"):
+            raise WordbiasError(f"ax=: expected matplotlib axes, got {ax!r}")
+        if self.picture is not None:
+            return self.picture(self, ax)
+        from wordbias.pages.forest_plot import forest_plot
+
+        return forest_plot(self, ax)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the report in the format of the suffix.
+
+        Parameters
+        ----------
+        path
+            ``.json``, ``.jsonl`` and ``.csv`` for machines, ``.md``, ``.tex`` and ``.txt`` for
+            people, ``.html`` for a page with figures.
+
+        Raises
+        ------
+        WordbiasError
+            If the suffix is unknown, or the file cannot be written.
+        """
+        target = named_file(path)
+        suffix = os.path.splitext(target)[1].lower()
+        if suffix not in _SUFFIXES:
+            raise WordbiasError(f"{target}: expected a name that ends in {', '.join(_SUFFIXES)}")
+        self.write(target, _SUFFIXES[suffix])
+
+    def write(self, path: str | os.PathLike[str], to: str) -> None:
+        """Write the report in one of `FORMATS`, or as ``html``.
+
+        Raises
+        ------
+        WordbiasError
+            If there is no such format, or the file cannot be written.
+        """
+        text = self.page() if to == "html" else self.render(to)
+        with replacing(path) as file:
+            file.write(text.encode("utf-8", "backslashreplace"))
+
+    def page(self) -> str:
+        """Return the report as one HTML page with figures and its data."""
+        from wordbias.pages.document import Document
+        from wordbias.pages.page import render_page
+
+        return render_page([Document.of(self.to_dict())])
+
+    def render(self, to: str, width: int | None = None) -> str:
+        """Return the report in one of `FORMATS`, ending in a line feed."""
+        if to == "json":
+            return as_json(self.to_dict(), indent=2) + "\n"
+        if to == "jsonl":
+            return "".join(as_json(row.to_dict()) + "\n" for row in self.rows)
+        if to in ("csv", "spreadsheet"):
+            return as_csv([row.to_dict() for row in self.rows], formulas=to == "csv")
+        if to not in FORMATS:
+            raise WordbiasError(f"format {to!r}: expected one of {', '.join(FORMATS)}")
+        draw = {"table": as_text, "md": as_markdown, "latex": as_latex}[to]
+        width = terminal_width() if width is None else accepted("width", "int", width, {})
+        heading, closing = list(map(printable, self.heading)), list(map(printable, self.closing))
+        parts = [draw(table, width) for table in self.tables]
+        if to == "table":  # the notes go to stderr
+            parts = [*paragraph(heading, width), *parts, *paragraph(closing, width)]
+        else:
+            closing += [f"Note: {printable(line)}" for line in self._further()]
+            shown = markdown_text if to == "md" else "% {}".format
+            parts = [*map(shown, heading), *parts, *map(shown, closing)]
+        return "\n\n".join(parts) + "\n"
+
+
+def _with_reasons(row: Row, spelled: Callable[[str], str]) -> Row:
+    """Return a row for a report, with the options in its reasons spelled as the caller writes."""
+    reasons = {
+        key: spelled(text)
+        for key, text in row.details.items()
+        if key.endswith("reason") and isinstance(text, str)
+    }
+    if not reasons and row.samples is None:
+        return row
+    return replace(row, details={**row.details, **reasons}, samples=None)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python and numpy."""
+    import numpy
+
+    return {"python": platform.python_version(), "numpy": numpy.__version__}
