@@ -24,11 +24,11 @@ import torch
 from numpy.typing import NDArray
 
 from wordbias.devices import set_threads, threads
-from wordbias.probes.encoder import Encoder
-from wordbias.probes.encoding import EncodingJob
-from wordbias.probes.representations import load_representations
-from wordbias.probes.resume import encode_to
-from wordbias.probes.texts import Choice, load_texts
+from wordbias.models.encoder import Encoder
+from wordbias.models.encoding import EncodingJob
+from wordbias.models.representations import load_representations
+from wordbias.models.resume import encode_to
+from wordbias.models.texts import Choice, load_texts
 from wordbias.progress import set_quiet
 
 BATCH = 32

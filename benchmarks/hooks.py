@@ -21,12 +21,11 @@ import numpy as np
 import torch
 import transformers
 
-from wordbias.contextual.adapters import Adapter, Fingerprint
-from wordbias.contextual.families import PARTS, head_count, width
-from wordbias.contextual.fitting import PUBLISHED
-from wordbias.contextual.folding import fold
-from wordbias.contextual.hooks import applied, of_heads
-from wordbias.contextual.sites import locate_all
+from wordbias.models.adapters import Adapter, Fingerprint
+from wordbias.models.families import PARTS, head_count, width
+from wordbias.models.folding import fold
+from wordbias.models.hooks import applied, of_heads
+from wordbias.models.sites import PUBLISHED_SITES, locate_all
 from wordbias.subspace import Subspace
 
 SETTING = "attn-01010"
@@ -48,7 +47,7 @@ def adapter_of(model: Any) -> Adapter:
 
     heads = head_count(model)
     found = {}
-    for place in locate_all(model, PUBLISHED):
+    for place in locate_all(model, PUBLISHED_SITES):
         whole = place.site.kind not in PARTS
         parts = [one(1, width(model) // heads) for _ in range(heads)]
         found[place.site] = one(2, width(model)) if whole else of_heads(parts)

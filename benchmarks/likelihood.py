@@ -18,10 +18,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 
-from wordbias.contextual.likelihood.bbq import UNKNOWN, load_bbq
-from wordbias.contextual.likelihood.causal_model import CausalModel, Float, Tokens
-from wordbias.contextual.stereoset.crows_pairs import load_crows_pairs
 from wordbias.devices import set_threads
+from wordbias.models.causal_model import CausalModel, Float, Tokens
+from wordbias.stereotypes.bbq import UNKNOWN, load_bbq
+from wordbias.stereotypes.crows_pairs import load_crows_pairs
 
 
 def main() -> None:

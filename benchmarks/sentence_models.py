@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 import wordbias as wb
 from wordbias.functions.encode import encode as wb_encode
 from wordbias.functions.erase_model import erase_model
-from wordbias.probes.encoder import Encoder
-from wordbias.probes.encoding import encode
-from wordbias.probes.sentence_folder import SentenceVectors
-from wordbias.probes.texts import Choice, load_texts
+from wordbias.models.encoder import Encoder
+from wordbias.models.encoding import encode
+from wordbias.models.sentence_folder import SentenceVectors
+from wordbias.models.texts import Choice, load_texts
 from wordbias.progress import set_quiet
 
 

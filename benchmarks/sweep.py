@@ -22,13 +22,12 @@ import numpy as np
 import torch
 import transformers
 
-from wordbias.contextual.adapters import Adapter, Fingerprint
-from wordbias.contextual.families import PARTS, head_count, layer_count, width
-from wordbias.contextual.fitting import PUBLISHED
-from wordbias.contextual.hooks import of_heads
-from wordbias.contextual.sites import locate_all
 from wordbias.contextual.sweep.forward import Forward, Plan, one_by_one
 from wordbias.contextual.sweep.sweep import models_of
+from wordbias.models.adapters import Adapter, Fingerprint
+from wordbias.models.families import PARTS, head_count, layer_count, width
+from wordbias.models.hooks import of_heads
+from wordbias.models.sites import PUBLISHED_SITES, locate_all
 from wordbias.subspace import Subspace
 
 
@@ -56,7 +55,7 @@ def adapter_of(model: Any) -> Adapter:
         return Subspace(np.linalg.qr(rng.normal(size=(d, k)))[0].T, np.full(k, 0.5))
 
     found = {}
-    for place in locate_all(model, PUBLISHED):
+    for place in locate_all(model, PUBLISHED_SITES):
         parts = [one(1, width(model) // head_count(model)) for _ in range(head_count(model))]
         whole = place.site.kind not in PARTS
         found[place.site] = one(2, width(model)) if whole else of_heads(parts)

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, settings
 from wordbias import Embedding, devices, progress, text_files
 from wordbias.cli import run
 
-pytest_plugins = ("clusters_here", "hub_server", "without_extras")
+pytest_plugins = ("clusters_here", "hub_server", "model_fixtures", "without_extras")
 ROOT = Path(__file__).resolve().parent.parent
 settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]

@@ -25,8 +25,8 @@ import wordbias.wordlists
 from wordbias import Embedding
 from wordbias.biographies.synthetic import synthetic
 from wordbias.cli import run
-from wordbias.contextual.sentence_pairs import sentence_pairs
-from wordbias.contextual.settings import all_settings
+from wordbias.models.sentence_pairs import sentence_pairs
+from wordbias.models.settings import all_settings
 from wordbias.nli.test_sets import build
 from wordbias.wordlists import Attribute, Templates, load_queries
 

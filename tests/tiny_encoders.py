@@ -121,7 +121,7 @@ def make_tokenizer(words: list[str], *, lower: bool = True) -> Any:
 
 def save(model: Any, tokenizer: Any, folder: Any, **options: Any) -> None:
     """Write a model folder without a word on stderr."""
-    from wordbias.pretrained import silent
+    from wordbias.models.model_like import silent
 
     with silent(pytest.importorskip("transformers")):
         model.save_pretrained(folder, **options)

@@ -25,13 +25,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wordbias.contextual.likelihood import bbq, pairs, perplexity, winogender
-from wordbias.contextual.likelihood.bbq import BBQ
-from wordbias.contextual.likelihood.causal_model import CausalModel
-from wordbias.contextual.likelihood.winogender import Winogender
-from wordbias.contextual.stereoset.crows_pairs import CrowsPairs
-from wordbias.contextual.text_sets import load_text_set
+from wordbias.models import perplexity
+from wordbias.models.causal_model import CausalModel
 from wordbias.results import Row
+from wordbias.stereotypes import bbq, pairs, winogender
+from wordbias.stereotypes.bbq import BBQ
+from wordbias.stereotypes.crows_pairs import CrowsPairs
+from wordbias.stereotypes.text_sets import load_text_set
+from wordbias.stereotypes.winogender import Winogender
 from wordbias.text_files import read_text
 
 TOLERANCE = 1e-4

@@ -19,14 +19,14 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from wordbias.contextual.stereoset.crows_pairs import load_crows_pairs
-from wordbias.contextual.stereoset.gsss import load_gsss
-from wordbias.contextual.stereoset.stereoset import load_stereoset
 from wordbias.errors import WordbiasError
 from wordbias.measures.sembias import SemBias
+from wordbias.models.texts import Choice, load_texts
 from wordbias.nli.pairs import load_pairs
-from wordbias.outcomes.winobias import Sentence, load_winobias
-from wordbias.probes.texts import Choice, load_texts
+from wordbias.stereotypes.crows_pairs import load_crows_pairs
+from wordbias.stereotypes.gsss import load_gsss
+from wordbias.stereotypes.stereoset import load_stereoset
+from wordbias.stereotypes.winobias import Sentence, load_winobias
 from wordbias.word_tasks.sets import AnalogySet, read_set
 
 DIGITS = 12

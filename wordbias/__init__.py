@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from wordbias.configuration import config as config
-    from wordbias.contextual.adapters import Adapter as Adapter
     from wordbias.embedding import Embedding as Embedding
     from wordbias.errors import WordbiasError as WordbiasError
     from wordbias.estimators import BAM as BAM
@@ -64,13 +63,14 @@ if TYPE_CHECKING:
     from wordbias.functions.weat import weat as weat
     from wordbias.functions.winobias import winobias as winobias
     from wordbias.methods.moments import Moments as Moments
+    from wordbias.models.adapters import Adapter as Adapter
+    from wordbias.models.representations import Representations as Representations
     from wordbias.outcomes.settings import Anonymise as Anonymise
     from wordbias.outcomes.settings import ExtraScrub as ExtraScrub
     from wordbias.outcomes.settings import Oversample as Oversample
     from wordbias.outcomes.settings import Scrub as Scrub
     from wordbias.outcomes.settings import Subsample as Subsample
     from wordbias.outcomes.settings import Swap as Swap
-    from wordbias.probes.representations import Representations as Representations
     from wordbias.reports import Report as Report
     from wordbias.results import Row as Row
     from wordbias.subspace import Subspace as Subspace
@@ -145,13 +145,13 @@ __all__ = [
 ]
 
 _HOME = {
-    "Adapter": "wordbias.contextual.adapters",
+    "Adapter": "wordbias.models.adapters",
     "Attribute": "wordbias.wordlists",
     "Embedding": "wordbias.embedding",
     "Moments": "wordbias.methods.moments",
     "Query": "wordbias.wordlists",
     "Report": "wordbias.reports",
-    "Representations": "wordbias.probes.representations",
+    "Representations": "wordbias.models.representations",
     "Row": "wordbias.results",
     "Subspace": "wordbias.subspace",
     "WordbiasError": "wordbias.errors",

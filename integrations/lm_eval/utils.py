@@ -8,13 +8,13 @@ from typing import Any
 import datasets
 import numpy as np
 
-from wordbias.contextual.likelihood.coreference import prompt, resolved
-from wordbias.contextual.likelihood.winobias import pronoun_pairs, question_of
-from wordbias.contextual.sentence_pairs import sentence_pairs
-from wordbias.contextual.stereoset.scores import preferred
 from wordbias.errors import WordbiasError
-from wordbias.outcomes.winobias import ANTI, PRO, load_winobias
+from wordbias.models.sentence_pairs import sentence_pairs
 from wordbias.statistics import percentile_interval, resampled_means
+from wordbias.stereotypes.coreference import prompt, resolved
+from wordbias.stereotypes.scores import preferred
+from wordbias.stereotypes.winobias import ANTI, PRO, load_winobias
+from wordbias.stereotypes.winobias_likelihood import pronoun_pairs, question_of
 
 Doc = Mapping[str, Any]
 Item = tuple[int, str, float]

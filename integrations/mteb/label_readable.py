@@ -15,7 +15,7 @@ from mteb.abstasks.abstask import AbsTask
 from mteb.abstasks.task_metadata import TaskMetadata
 
 import wordbias as wb
-from wordbias.probes.texts import Choice, TextsLike, kept_values, load_texts
+from wordbias.models.texts import Choice, TextsLike, kept_values, load_texts
 
 
 class LabelReadable(AbsTask):  # type: ignore[misc]

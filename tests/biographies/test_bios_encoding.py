@@ -11,7 +11,8 @@ import pytest
 from small_bios import small_bios
 
 from wordbias.errors import WordbiasError
-from wordbias.pretrained import silent, weights_sha256
+from wordbias.models.loading import weights_sha256
+from wordbias.models.model_like import silent
 from wordbias.probes.ceat.sentences import find_sentences
 
 torch = pytest.importorskip("torch")

@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from wordbias.models.encoder import Encoder
+from wordbias.models.representations import (
+    Column,
+    Representations,
+    load_representations,
+    save_representations,
+)
 from wordbias.probes.ceat import Settings, ceat
 from wordbias.probes.ceat.sentences import (
     AS_PUBLISHED,
     encode_contexts,
     find_sentences,
-)
-from wordbias.probes.encoder import Encoder
-from wordbias.probes.representations import (
-    Column,
-    Representations,
-    load_representations,
-    save_representations,
 )
 from wordbias.reports import FORMATS
 from wordbias.wordlists.queries import as_queries

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wordbias.probes.encoder import Encoder
-from wordbias.probes.encoding import Settings, encode, encode_spans
-from wordbias.probes.representations import load_representations
+from wordbias.models.encoder import Encoder
+from wordbias.models.encoding import Settings, encode, encode_spans
+from wordbias.models.representations import load_representations
 from wordbias.reports import FORMATS
 
 torch = pytest.importorskip("torch")

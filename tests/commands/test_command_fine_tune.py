@@ -11,8 +11,8 @@ from safetensors.numpy import load_file
 
 from wordbias.contextual.labelled_pairs import load_inferences
 from wordbias.formats.files import locked
+from wordbias.models.model_like import silent
 from wordbias.nli.hugging_face import Classifier
-from wordbias.pretrained import silent
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -113,7 +113,7 @@ def test_nsp_from_running_text(
     assert done.code == 0, done.err
     assert "running text, 2 documents, seed 0" in " ".join(done.out.split())
     assert all(len(line) <= 100 for line in done.out.splitlines())
-    from wordbias.contextual.next_sentence import NextSentence
+    from wordbias.stereotypes.next_sentence import NextSentence
 
     judge = NextSentence.load(str(output), device="cpu")
     assert judge.place == 0

@@ -16,9 +16,9 @@ import small_likelihood  # noqa: E402
 from tiny_decoders import save_decoder  # noqa: E402
 
 import wordbias as wb  # noqa: E402
-from wordbias.contextual.likelihood import resume  # noqa: E402
-from wordbias.contextual.likelihood.causal_model import CausalModel  # noqa: E402
 from wordbias.errors import Interrupted, WordbiasError  # noqa: E402
+from wordbias.models import likelihood_resume as resume  # noqa: E402
+from wordbias.models.causal_model import CausalModel  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 METHODS = ("_score_batch", "_continue")

@@ -142,10 +142,10 @@ def test_an_encoder_is_measured_as_by_hand(
 def test_an_adapter_is_measured_beside_and_judged_viable(
     cli: Cli, torch: Any, encoder: str, lists: Path, snli: Path, tmp_path: Path
 ) -> None:
-    adapters = pytest.importorskip("wordbias.contextual.adapters")
-    fingerprint = pytest.importorskip("wordbias.contextual.adapters")
+    adapters = pytest.importorskip("wordbias.models.adapters")
+    fingerprint = pytest.importorskip("wordbias.models.adapters")
     transformers = pytest.importorskip("transformers")
-    from wordbias.contextual.sites import Site
+    from wordbias.models.sites import Site
     from wordbias.subspace import Subspace
 
     model = transformers.AutoModelForSequenceClassification.from_pretrained(encoder)

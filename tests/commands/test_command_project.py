@@ -18,11 +18,11 @@ from safetensors.numpy import load_file, save_file
 from tiny_encoders import build, make_tokenizer, save, words_of
 
 import wordbias as wb
-from wordbias.contextual.adapters import load_adapter
 from wordbias.contextual.fitting import fit_adapter
-from wordbias.contextual.hooks import applied
-from wordbias.contextual.sentence_pairs import sentence_pairs
-from wordbias.contextual.sites import Site
+from wordbias.models.adapters import load_adapter
+from wordbias.models.hooks import applied
+from wordbias.models.sentence_pairs import sentence_pairs
+from wordbias.models.sites import Site
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -409,8 +409,8 @@ def test_options_of_models_are_refused_for_vectors(cli: Run, tmp_path: Path) -> 
 def test_an_exported_sentence_transformers_folder_is_still_one(
     cli: Run, folder: Callable[..., str], tmp_path: Path
 ) -> None:
-    from wordbias.probes.encoder import Encoder
-    from wordbias.probes.encoding import encode
+    from wordbias.models.encoder import Encoder
+    from wordbias.models.encoding import encode
 
     model = tmp_path / "sentences"
     shutil.copytree(folder("bert", "Model"), model)

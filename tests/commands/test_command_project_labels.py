@@ -19,7 +19,7 @@ from tiny_decoders import build_decoder, word_tokenizer  # noqa: E402
 from tiny_encoders import build, make_tokenizer, save, words_of  # noqa: E402
 
 import wordbias as wb  # noqa: E402
-from wordbias.contextual.sentence_pairs import sentence_pairs  # noqa: E402
+from wordbias.models.sentence_pairs import sentence_pairs  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 Run = Callable[..., Any]

@@ -15,10 +15,10 @@ import small_word_lists
 
 import wordbias as wb
 from wordbias.cli import run
-from wordbias.contextual.sentence_pairs import sentence_pairs
-from wordbias.contextual.settings import all_settings
 from wordbias.formats.files import locked
-from wordbias.pretrained import silent
+from wordbias.models.model_like import silent
+from wordbias.models.sentence_pairs import sentence_pairs
+from wordbias.models.settings import all_settings
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

@@ -16,7 +16,7 @@ pytest.importorskip("transformers")
 from tiny_decoders import save_decoder  # noqa: E402
 
 import wordbias as wb  # noqa: E402
-from wordbias.probes.representations import load_representations  # noqa: E402
+from wordbias.models.representations import load_representations  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 Cli = Callable[..., Any]

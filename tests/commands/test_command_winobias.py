@@ -12,8 +12,8 @@ import pytest
 import small_winobias
 import tiny_encoders
 
-from wordbias.outcomes.winobias import load_winobias
 from wordbias.reports import FORMATS
+from wordbias.stereotypes.winobias import load_winobias
 
 Run = Callable[..., Any]
 Refused = Callable[..., str]

@@ -17,12 +17,12 @@ from wordbias.contextual.audit import export
 from wordbias.contextual.audit.projections import Fitted, Method, Unprojected, fit
 from wordbias.contextual.audit.texts import AuditTexts, Reader
 from wordbias.contextual.fitting import Recipe, fit_adapter
-from wordbias.contextual.hooks import Intervention, applied
-from wordbias.contextual.sentence_pairs import sentence_pairs
-from wordbias.contextual.sites import Site
 from wordbias.errors import UsageError, WordbiasError
-from wordbias.probes.encoder import Encoder
-from wordbias.probes.encoding import Settings, encode
+from wordbias.models.encoder import Encoder
+from wordbias.models.encoding import Settings, encode
+from wordbias.models.hooks import Intervention, applied
+from wordbias.models.sentence_pairs import sentence_pairs
+from wordbias.models.sites import Site
 from wordbias.subspace import Subspace
 
 torch = pytest.importorskip("torch")

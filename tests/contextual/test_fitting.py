@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from tiny_encoders import LAYERS, build, make_tokenizer
 
 from wordbias.contextual import sent_debias
-from wordbias.contextual.families import PARTS
 from wordbias.contextual.fitting import (
     Recipe,
     compressed,
@@ -22,10 +21,11 @@ from wordbias.contextual.fitting import (
     stability,
     subspace_of,
 )
-from wordbias.contextual.hooks import applied
-from wordbias.contextual.sentence_pairs import SentencePair, sentence_pairs
-from wordbias.contextual.sites import Site, locate, locate_layer, sites
 from wordbias.errors import WordbiasError
+from wordbias.models.families import PARTS
+from wordbias.models.hooks import applied
+from wordbias.models.sentence_pairs import SentencePair, sentence_pairs
+from wordbias.models.sites import Site, locate, locate_layer, sites
 from wordbias.subspace import Subspace
 
 torch = pytest.importorskip("torch")

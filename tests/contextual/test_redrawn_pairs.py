@@ -10,12 +10,12 @@ import pytest
 from tiny_encoders import build, make_tokenizer, words_of
 
 import wordbias as wb
-from wordbias.contextual.adapters import Adapter
 from wordbias.contextual.fitting import Recipe, fit_adapter, fit_adapters
 from wordbias.contextual.sent_debias import counterfactuals, fit_sent_debias, fit_with_baseline
-from wordbias.contextual.sentence_pairs import SentencePair, redrawn_pairs, sentence_pairs
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.project import _further_files, project
+from wordbias.models.adapters import Adapter
+from wordbias.models.sentence_pairs import SentencePair, redrawn_pairs, sentence_pairs
 
 pytest.importorskip("torch")
 PAIRS = sentence_pairs()

@@ -10,13 +10,13 @@ import pytest
 from tiny_decoders import WITH_SITES, build_decoder, word_tokenizer
 
 import wordbias as wb
-from wordbias.contextual.adapter_tables import EXPLAINED, scrubbing_rows
-from wordbias.contextual.adapters import part_of_sequence
-from wordbias.contextual.families import base_of
-from wordbias.contextual.hooks import recording
 from wordbias.contextual.scrubbing import scrub
-from wordbias.contextual.sites import Site, sites
-from wordbias.contextual.tokenising import batches
+from wordbias.models.adapter_tables import EXPLAINED, scrubbing_rows
+from wordbias.models.adapters import part_of_sequence
+from wordbias.models.families import base_of
+from wordbias.models.hooks import recording
+from wordbias.models.sites import Site, sites
+from wordbias.models.token_batches import batches
 
 torch = pytest.importorskip("torch")
 WORDS = [f"w{i}" for i in range(40)]

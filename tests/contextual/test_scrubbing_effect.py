@@ -20,8 +20,6 @@ from tiny_decoders import build_decoder, byte_tokenizer, word_tokenizer
 from tiny_encoders import build
 
 from wordbias.contextual import scrubbing
-from wordbias.contextual.adapters import Adapter
-from wordbias.contextual.hooks import recording
 from wordbias.contextual.scrubbing import (
     explained,
     explained_by_chance,
@@ -29,12 +27,14 @@ from wordbias.contextual.scrubbing import (
     scrub,
     scrub_pairs,
 )
-from wordbias.contextual.sentence_pairs import SentencePair
-from wordbias.contextual.sites import Site, locate_layer, sites
 from wordbias.errors import WordbiasError
 from wordbias.methods.leace import erase
 from wordbias.methods.moments import Moments
 from wordbias.methods.transform import Projection
+from wordbias.models.adapters import Adapter
+from wordbias.models.hooks import recording
+from wordbias.models.sentence_pairs import SentencePair
+from wordbias.models.sites import Site, locate_layer, sites
 
 torch = pytest.importorskip("torch")
 

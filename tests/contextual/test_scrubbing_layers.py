@@ -24,12 +24,12 @@ from labelled_texts import (
 from tiny_decoders import WITH_SITES
 from tiny_encoders import FAMILIES as ENCODER_FAMILIES
 
-from wordbias.contextual.adapters import Adapter
-from wordbias.contextual.hooks import Intervention, applied
 from wordbias.contextual.scrubbing import scrub, scrub_pairs
-from wordbias.contextual.sentence_pairs import SentencePair
-from wordbias.contextual.sites import Site, sites
 from wordbias.methods.leace import Erasure, fit_erasure, shrunk_covariance
+from wordbias.models.adapters import Adapter
+from wordbias.models.hooks import Intervention, applied
+from wordbias.models.sentence_pairs import SentencePair
+from wordbias.models.sites import Site, sites
 
 torch = pytest.importorskip("torch")
 

@@ -21,9 +21,9 @@ from wordbias.contextual.sent_debias import (
     pairs_of_text,
     read_sentences,
 )
-from wordbias.contextual.sentence_pairs import SentencePair, sentence_pairs
-from wordbias.contextual.sites import Site, locate
 from wordbias.errors import WordbiasError
+from wordbias.models.sentence_pairs import SentencePair, sentence_pairs
+from wordbias.models.sites import Site, locate
 
 torch = pytest.importorskip("torch")
 

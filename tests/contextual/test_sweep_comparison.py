@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from wordbias.contextual.stereoset.scores import Settings
 from wordbias.contextual.sweep.comparison import (
     Items,
     comparison_rows,
@@ -20,6 +19,7 @@ from wordbias.contextual.sweep.comparison import (
 from wordbias.errors import WordbiasError
 from wordbias.results import Row
 from wordbias.statistics import seed_differences, sign_flip_p
+from wordbias.stereotypes.scores import Settings
 
 NAMES = ["SENT-0", "L12-110"]
 TRIPLES, OCCUPATIONS = 30, 20

@@ -9,17 +9,15 @@ import numpy as np
 import pytest
 from tiny_encoders import FAMILIES, build
 
-from wordbias.contextual.families import PARTS, layer_count, width
-from wordbias.contextual.fitting import PUBLISHED
-from wordbias.contextual.hooks import Intervention, applied, of_heads
-from wordbias.contextual.settings import Settings, all_settings
-from wordbias.contextual.sites import Site, attention, locate
 from wordbias.errors import WordbiasError
+from wordbias.models.families import PARTS, layer_count, width
+from wordbias.models.hooks import Intervention, applied, of_heads
+from wordbias.models.settings import Settings, all_settings
+from wordbias.models.sites import PUBLISHED_SITES, Site, attention, locate
 from wordbias.subspace import Subspace
 
 torch = pytest.importorskip("torch")
 
-from wordbias.contextual.families import logits_of  # noqa: E402
 from wordbias.contextual.sweep.forward import (  # noqa: E402
     Forward,
     Plan,
@@ -27,6 +25,7 @@ from wordbias.contextual.sweep.forward import (  # noqa: E402
     one_by_one,
     quick_family,
 )
+from wordbias.models.families import logits_of  # noqa: E402
 
 ALIKE = 1e-5
 """What is asked for; logits here are of size one."""
@@ -40,7 +39,7 @@ def subspaces(model: Any) -> dict[Site, Subspace]:
         return Subspace(np.linalg.qr(rng.normal(size=(d, k)))[0].T, rng.uniform(0.2, 0.8, k))
 
     found = {}
-    for site in PUBLISHED:
+    for site in PUBLISHED_SITES:
         place = locate(model, site)
         parts = [one(1, place.width // place.heads) for _ in range(place.heads)]
         found[place.site] = of_heads(parts) if site.kind in PARTS else one(2, width(model))

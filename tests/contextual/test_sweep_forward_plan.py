@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordbias.contextual.hooks import Intervention
-from wordbias.contextual.settings import Settings, all_settings
-from wordbias.contextual.sites import Site, attention
 from wordbias.contextual.sweep.forward import Plan
 from wordbias.errors import WordbiasError
+from wordbias.models.hooks import Intervention
+from wordbias.models.settings import Settings, all_settings
+from wordbias.models.sites import Site, attention
 from wordbias.subspace import Subspace
 
 LAYERS = 5

@@ -14,18 +14,18 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from wordbias.contextual.families import layer_count  # noqa: E402
 from wordbias.contextual.fitting import fit_adapter  # noqa: E402
-from wordbias.contextual.sentence_pairs import sentence_pairs  # noqa: E402
 from wordbias.contextual.sweep.forward import (  # noqa: E402
     Forward,
     Plan,
     one_by_one,
 )
 from wordbias.contextual.sweep.sweep import models_of  # noqa: E402
-from wordbias.contextual.tokenising import TokenisedPairs  # noqa: E402
+from wordbias.models.families import layer_count  # noqa: E402
+from wordbias.models.loading import load_pretrained  # noqa: E402
+from wordbias.models.sentence_pairs import sentence_pairs  # noqa: E402
+from wordbias.models.token_batches import TokenisedPairs  # noqa: E402
 from wordbias.nli.test_sets import build  # noqa: E402
-from wordbias.pretrained import load_pretrained  # noqa: E402
 
 
 def test_every_setting_of_a_real_model() -> None:

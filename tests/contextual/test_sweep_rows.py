@@ -9,9 +9,6 @@ import pytest
 
 pytest.importorskip("torch")
 
-from wordbias.contextual.settings import all_settings
-from wordbias.contextual.stereoset.gsss import Gsss, Item, Sentences, Triple
-from wordbias.contextual.stereoset.scores import Settings
 from wordbias.contextual.sweep.sweep import (
     entry,
     inference_rows,
@@ -19,7 +16,10 @@ from wordbias.contextual.sweep.sweep import (
     stereoset_rows,
     with_setting,
 )
+from wordbias.models.settings import all_settings
 from wordbias.nli.test_sets import TestSet, build
+from wordbias.stereotypes.gsss import Gsss, Item, Sentences, Triple
+from wordbias.stereotypes.scores import Settings
 from wordbias.wordlists import Templates
 
 NAMES = ["Base", "Sent-debias", *(setting.name for setting in all_settings()[::20])]

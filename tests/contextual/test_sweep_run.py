@@ -13,8 +13,8 @@ import tiny_heads
 
 from wordbias import devices
 from wordbias.contextual.fitting import fit_adapter
-from wordbias.contextual.sentence_pairs import SentencePair
 from wordbias.errors import Interrupted, WordbiasError
+from wordbias.models.sentence_pairs import SentencePair
 
 torch = pytest.importorskip("torch")
 
@@ -22,7 +22,7 @@ from wordbias.contextual.sweep import run  # noqa: E402
 from wordbias.contextual.sweep.forward import Forward, Plan  # noqa: E402
 from wordbias.contextual.sweep.run import ModelSource, PartialOutputs, Workers, outputs  # noqa: E402
 from wordbias.contextual.sweep.sweep import models_of  # noqa: E402
-from wordbias.contextual.tokenising import TokenisedPairs  # noqa: E402
+from wordbias.models.token_batches import TokenisedPairs  # noqa: E402
 
 PAIRS = [
     ("the woman sat .", "she slept ."),
@@ -66,7 +66,7 @@ def pairs(model: Any) -> TokenisedPairs:
 
 def straight(model: Any, plan: Plan) -> np.ndarray:
     """Each pair alone, each model with hooks in a pass of its own."""
-    from wordbias.contextual.hooks import applied
+    from wordbias.models.hooks import applied
 
     found = np.empty((len(PAIRS), len(plan.names), 3))
     for k in range(len(plan.names)):

@@ -10,14 +10,14 @@ from tiny_encoders import LAYERS, build, make_tokenizer, words_of
 
 pytest.importorskip("torch")
 
-from wordbias.contextual.adapters import Adapter
 from wordbias.contextual.fitting import Recipe, encode_pairs, fit_adapter, observe, positions
-from wordbias.contextual.folding import fold
-from wordbias.contextual.hooks import applied
-from wordbias.contextual.sentence_pairs import sentence_pairs
-from wordbias.contextual.settings import all_settings
-from wordbias.contextual.sites import Site
 from wordbias.contextual.sweep.sequential import fit_in_sequence
+from wordbias.models.adapters import Adapter
+from wordbias.models.folding import fold
+from wordbias.models.hooks import applied
+from wordbias.models.sentence_pairs import sentence_pairs
+from wordbias.models.settings import all_settings
+from wordbias.models.sites import Site
 from wordbias.subspace import Subspace
 
 PAIRS = sentence_pairs()[:30]

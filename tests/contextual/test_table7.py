@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from wordbias.contextual.settings import all_settings
 from wordbias.contextual.table7 import (
     Entry,
     attention,
@@ -23,6 +22,7 @@ from wordbias.contextual.table7 import (
     weighting,
 )
 from wordbias.errors import WordbiasError
+from wordbias.models.settings import all_settings
 from wordbias.rendering import as_csv
 
 HEADER = (

@@ -21,7 +21,7 @@ from safetensors.numpy import save_file
 from wordbias.errors import WordbiasError
 from wordbias.formats.rows import Rows, is_rows, open_rows
 from wordbias.formats.tables import Column
-from wordbias.probes.representations import Representations, save_representations
+from wordbias.models.representations import Representations, save_representations
 from wordbias.text_files import set_longest_line
 
 pa = pytest.importorskip("pyarrow")

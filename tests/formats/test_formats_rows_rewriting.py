@@ -21,7 +21,7 @@ from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.rows import arrow, open_rows, rewrite_rows, rewriting, source
 from wordbias.formats.rows.source import Floats
 from wordbias.formats.tables import Column
-from wordbias.probes.representations import (
+from wordbias.models.representations import (
     Representations,
     load_representations,
     save_representations,

@@ -13,16 +13,16 @@ import pytest
 from tiny_encoders import build, make_tokenizer, save, words_of
 
 import wordbias as wb
-from wordbias.contextual.adapters import Adapter, Fingerprint
-from wordbias.contextual.fitting import PUBLISHED, Recipe, fit_adapter
-from wordbias.contextual.sentence_pairs import sentence_pairs
-from wordbias.contextual.sites import Site, sites
+from wordbias.contextual.fitting import Recipe, fit_adapter
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.ceat import ceat
 from wordbias.functions.encode import encode
 from wordbias.functions.probe import probe
 from wordbias.functions.project import project
-from wordbias.probes.representations import Representations, load_representations
+from wordbias.models.adapters import Adapter, Fingerprint
+from wordbias.models.representations import Representations, load_representations
+from wordbias.models.sentence_pairs import sentence_pairs
+from wordbias.models.sites import PUBLISHED_SITES, Site, sites
 from wordbias.reports import Report
 from wordbias.subspace import Subspace
 
@@ -60,7 +60,7 @@ def folder(classifier: Any, tokenizer: Any, tmp_path_factory: pytest.TempPathFac
 @pytest.fixture(scope="module")
 def adapter(classifier: Any, tokenizer: Any) -> Adapter:
     """Fitted on the classifier, whose encoder the functions read."""
-    wanted = [*PUBLISHED, *sites(EXTRA)]
+    wanted = [*PUBLISHED_SITES, *sites(EXTRA)]
     return fit_adapter(classifier, tokenizer, PAIRS, Recipe(), wanted=wanted)
 
 
@@ -566,7 +566,7 @@ def test_auto_is_the_default_device(
     monkeypatch.setattr(transformers.PreTrainedModel, "to", moved)
     text = tmp_path / "t.txt"
     text.write_text("she is here\n")
-    from wordbias.probes.encoder import Encoder
+    from wordbias.models.encoder import Encoder
 
     devices = [Encoder.load(folder, device=device).device for device in (None, "auto")]
     assert devices == [here, here]

@@ -11,7 +11,7 @@ import pytest
 import wordbias as wb
 from wordbias.calls import WordbiasWarning
 from wordbias.errors import WordbiasError
-from wordbias.probes.representations import Column, Representations, load_representations
+from wordbias.models.representations import Column, Representations, load_representations
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

@@ -208,8 +208,8 @@ def test_scrubbing_leaves_no_mean_difference_in_any_layer(
 ) -> None:
     from wordbias.contextual.audit.projections import Method, fit
     from wordbias.contextual.audit.texts import AuditTexts, Reader
-    from wordbias.contextual.hooks import applied
-    from wordbias.probes.encoder import Encoder
+    from wordbias.models.encoder import Encoder
+    from wordbias.models.hooks import applied
 
     reader = Reader(Encoder.load(folder, device="cpu"), AuditTexts.load())
     none = np.zeros((0, planted_decoder.WIDTH))

@@ -16,8 +16,8 @@ import wordbias as wb
 from wordbias.errors import Interrupted
 from wordbias.functions.audit import audit
 from wordbias.functions.report import Page, report
+from wordbias.models.encoding import EncodingJob
 from wordbias.pages.encoder_answers import ModelRows, helps
-from wordbias.probes.encoding import EncodingJob
 from wordbias.wordlists import model_sentences
 
 torch = pytest.importorskip("torch")

@@ -15,8 +15,8 @@ from tiny_encoders import build, make_tokenizer, save, words_of
 from wordbias.errors import WordbiasError
 from wordbias.functions.ceat import ceat
 from wordbias.functions.encode import encode
-from wordbias.probes.encoder import Encoder
-from wordbias.probes.representations import Column, Representations
+from wordbias.models.encoder import Encoder
+from wordbias.models.representations import Column, Representations
 from wordbias.reports import Report
 from wordbias.wordlists.queries import Query
 

@@ -18,9 +18,9 @@ import wordbias as wb
 from wordbias.calls import WordbiasWarning
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.encode import encode
-from wordbias.pretrained.model_like import intervening, interventions_in
-from wordbias.probes.encoder import Encoder
-from wordbias.probes.representations import Representations, load_representations
+from wordbias.models.encoder import Encoder
+from wordbias.models.model_like import intervening, interventions_in
+from wordbias.models.representations import Representations, load_representations
 
 torch = pytest.importorskip("torch")
 

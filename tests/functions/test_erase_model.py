@@ -18,8 +18,8 @@ from wordbias.errors import UsageError
 from wordbias.functions.erase import erase
 from wordbias.functions.erase_model import ErasedModel
 from wordbias.methods.storage import load_chain
-from wordbias.probes.encoder import Encoder
-from wordbias.probes.sentence_folder import SentenceVectors
+from wordbias.models.encoder import Encoder
+from wordbias.models.sentence_folder import SentenceVectors
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")

@@ -12,10 +12,10 @@ import stand_ins
 from tiny_encoders import build
 
 import wordbias as wb
-from wordbias.contextual.text_sets import load_text_set
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.likelihood import likelihood
 from wordbias.functions.project import project
+from wordbias.stereotypes.text_sets import load_text_set
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

@@ -15,7 +15,7 @@ from wordbias import Embedding
 from wordbias.calls import WordbiasWarning
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.probe import probe
-from wordbias.probes.representations import Column, Representations
+from wordbias.models.representations import Column, Representations
 from wordbias.reports import Report
 
 pytestmark = pytest.mark.usefixtures("one_thread")

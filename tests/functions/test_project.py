@@ -13,10 +13,10 @@ from tiny_encoders import build, make_tokenizer, save, words_of
 
 import wordbias as wb
 from wordbias.calls import WordbiasWarning
-from wordbias.contextual.adapters import Adapter
-from wordbias.contextual.sentence_pairs import sentence_pairs
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.project import project
+from wordbias.models.adapters import Adapter
+from wordbias.models.sentence_pairs import sentence_pairs
 
 torch = pytest.importorskip("torch")
 PAIRS = [(pair.first, pair.second) for pair in sentence_pairs()[:30]]

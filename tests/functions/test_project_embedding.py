@@ -13,14 +13,14 @@ import pytest
 from sentence_models import TEXTS, encoded, load, sentence_folder
 
 import wordbias as wb
-from wordbias.contextual.adapters import Adapter
-from wordbias.contextual.sentence_pairs import redrawn_pairs, sentence_pairs
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.encode import encode
 from wordbias.functions.project import project
 from wordbias.methods.transform import Projection
-from wordbias.probes.encoder import Encoder
-from wordbias.probes.sentence_folder import SentenceVectors
+from wordbias.models.adapters import Adapter
+from wordbias.models.encoder import Encoder
+from wordbias.models.sentence_folder import SentenceVectors
+from wordbias.models.sentence_pairs import redrawn_pairs, sentence_pairs
 from wordbias.subspace import Subspace
 
 pytest.importorskip("torch")

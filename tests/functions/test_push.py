@@ -16,8 +16,8 @@ from hub_server import Hub, Repository
 
 import wordbias as wb
 from wordbias import WordbiasError
-from wordbias.contextual.adapters import Fingerprint, read_adapter
-from wordbias.contextual.sites import Site
+from wordbias.models.adapters import Fingerprint, read_adapter
+from wordbias.models.sites import Site
 
 hub_library = pytest.importorskip("huggingface_hub")
 Cli = Callable[..., Any]

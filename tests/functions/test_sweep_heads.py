@@ -224,8 +224,8 @@ def test_subspaces_fitted_otherwise_are_those_that_are_removed(folder: Path) -> 
     from transformers import AutoModelForNextSentencePrediction, AutoTokenizer
 
     from wordbias.contextual.fitting import Recipe, fit_adapter
-    from wordbias.contextual.sentence_pairs import sentence_pairs
     from wordbias.contextual.sweep.sequential import fit_in_sequence
+    from wordbias.models.sentence_pairs import sentence_pairs
 
     given = options(folder, nli=folder / "nli-0", sequential_fit=True)
     given |= {"unit_length": True, "one_sided": True}

@@ -13,8 +13,8 @@ import small_winobias
 
 from wordbias.errors import WordbiasError
 from wordbias.functions.winobias import winobias
-from wordbias.outcomes.winobias import load_winobias
 from wordbias.reports import Report
+from wordbias.stereotypes.winobias import load_winobias
 
 
 @pytest.fixture

@@ -94,7 +94,7 @@ def test_a_folder_with_a_gguf_file_is_a_model(
     assert adapter.fingerprint.architecture == "LlamaForCausalLM"
     saved = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "clean")
     assert saved.dtype == torch.float32
-    monkeypatch.setattr("wordbias.pretrained.loading.find_spec", lambda name: None)
+    monkeypatch.setattr("wordbias.models.loading.find_spec", lambda name: None)
     with pytest.raises(WordbiasError, match="pip install gguf accelerate; or give a folder"):
         wb.encode(folder, ["abc"])
     (folder / "other.gguf").write_bytes(b"GGUF")

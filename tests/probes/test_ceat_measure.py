@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from wordbias.errors import WordbiasError
+from wordbias.models.representations import Column, Representations
 from wordbias.probes.ceat import Contexts, Settings, associate, ceat
-from wordbias.probes.representations import Column, Representations
 from wordbias.wordlists.queries import Query
 
 QUERY = Query(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from wordbias.errors import WordbiasError
+from wordbias.models.encoder import Encoder
 from wordbias.probes.ceat.sentences import (
     AS_PUBLISHED,
     ContextSettings,
@@ -17,7 +18,6 @@ from wordbias.probes.ceat.sentences import (
     find_sentences,
     published_window,
 )
-from wordbias.probes.encoder import Encoder
 
 Folder = Callable[[str], Path]
 WORDS = ("surgeon", "nurse", "she", "economist")

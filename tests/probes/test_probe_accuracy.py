@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordbias.errors import WordbiasError
+from wordbias.models.representations import Column
 from wordbias.probes.accuracy import divided, probe_accuracy
 from wordbias.probes.inputs import Examples
-from wordbias.probes.representations import Column
 from wordbias.probes.train import Recipe
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from wordbias import Embedding
 from wordbias.errors import WordbiasError
+from wordbias.models.representations import Column, Representations, save_representations
 from wordbias.probes.inputs import (
     Examples,
     LabelledVocabulary,
@@ -25,7 +26,6 @@ from wordbias.probes.inputs import (
     read_word_labels,
 )
 from wordbias.probes.mdl import online_codes
-from wordbias.probes.representations import Column, Representations, save_representations
 from wordbias.probes.train import Recipe
 from wordbias.wordlists.templates import names
 

@@ -118,7 +118,7 @@ def rewritten(path: Path) -> Any:
 
 
 def coreference(path: Path) -> Any:
-    from wordbias.outcomes.winobias import Sentence, load_clusters
+    from wordbias.stereotypes.winobias import Sentence, load_clusters
 
     text = "The cook left as she could."
     one = Sentence(text, "cook", (0, 8), ((17, 20),), "F", "pro", 1, "dev", 1)
@@ -183,8 +183,8 @@ def cached(path: Path) -> Any:
 
 
 def unfinished(path: Path) -> Any:
-    from wordbias.probes.representations import stored_provenance
-    from wordbias.probes.resume import noted
+    from wordbias.models.representations import stored_provenance
+    from wordbias.models.resume import noted
 
     return stored_provenance(path) if path.suffix == ".unfinished" else noted(path, 1000)
 
@@ -203,25 +203,25 @@ def kept_rows(path: Path) -> Any:
 
 load = call("formats:load", cache=False)
 vectors = call("probes.inputs:load_vectors")
-adapter = call("contextual.adapters:read_adapter")
+adapter = call("models.adapters:read_adapter")
 transform = call("methods.storage:load_chain")
 nli_model = call("nli.files:Model.load")
-texts = call("probes.texts:load_texts")
+texts = call("models.texts:load_texts")
 columns = call("outcomes.inputs:load_columns", ["y", "p", "g"])
 pairs = call("nli.pairs:load_pairs")
 text_pairs = call("contextual.labelled_pairs:load_inferences")
-stereoset = call("contextual.stereoset.stereoset:load_stereoset")
-stereoset_tables = call("contextual.text_sets:load_text_set")
+stereoset = call("stereotypes.stereoset:load_stereoset")
+stereoset_tables = call("stereotypes.text_sets:load_text_set")
 quality = call("word_tasks.sets:read_set")
 attribute = call("wordlists.groups:load_attribute")
 queries = call("wordlists.queries:load_queries")
 wordlist = call("wordlists.toml:wordlist")
-sentence_pairs = call("contextual.sentence_pairs:sentence_pairs")
+sentence_pairs = call("models.sentence_pairs:sentence_pairs")
 shares = call("outcomes.inputs:load_shares")
 source = call("rows:read_source")
 biographies = call("biographies.data:load_biographies")
 classifier = folder(call("nli.hugging_face:Classifier.load", device="cpu"))
-encoder = folder(call("probes.encoder:Encoder.load", device="cpu"))
+encoder = folder(call("models.encoder:Encoder.load", device="cpu"))
 
 
 stimuli: Any = call("wordlists.queries:as_queries")
@@ -315,7 +315,7 @@ READERS = [
         "WinoBias",
         "pro_stereotyped_type1.txt.dev",
         seeds.winobias,
-        folder(call("outcomes.winobias:load_winobias")),
+        folder(call("stereotypes.winobias:load_winobias")),
     ),
     Reader("clusters", "c.json", seeds.CLUSTERS, coreference),
     Reader("clusters in jsonl", "c.jsonl", seeds.CLUSTERS_JSONL, coreference),

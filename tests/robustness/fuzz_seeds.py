@@ -68,7 +68,7 @@ def npz_small(path: Path) -> None:
 
 
 def representations(path: Path) -> None:
-    from wordbias.probes.representations import Column, Representations, save_representations
+    from wordbias.models.representations import Column, Representations, save_representations
 
     columns = {"label": Column.of("aabba"), "split": Column.of(["train", "test", *"aaa"])}
     save_representations(Representations(matrix(2, 5, 3), (0, 1), columns, {"model": "m"}), path)
@@ -81,8 +81,8 @@ def tensors(path: Path) -> None:
 
 
 def adapter(path: Path) -> None:
-    from wordbias.contextual.adapters import Adapter, Fingerprint
-    from wordbias.contextual.sites import Site
+    from wordbias.models.adapters import Adapter, Fingerprint
+    from wordbias.models.sites import Site
     from wordbias.subspace import Subspace
 
     one = Subspace(np.eye(2, 6), np.array([0.7, 0.3]))

@@ -8,7 +8,7 @@ from typing import Any
 import small_word_lists
 import tiny_encoders
 
-from wordbias.contextual.sentence_pairs import sentence_pairs
+from wordbias.models.sentence_pairs import sentence_pairs
 
 HEADER = (
     "context_id,context,next_sentence,label,gender,gender_swapped_context,"

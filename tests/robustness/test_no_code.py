@@ -132,7 +132,7 @@ AUTO_TOKENIZER = {
     "auto_map": {"AutoTokenizer": ["own.Own", "own.Own"]},
 }
 classifier, encoder = readers.classifier, readers.encoder
-masked = readers.folder(readers.call("contextual.masked_model:MaskedModel.load", device="cpu"))
+masked = readers.folder(readers.call("stereotypes.masked_model:MaskedModel.load", device="cpu"))
 CASES = {
     **{
         f"gensim, protocol {protocol}": Case("v.kv", plain(protocol), readers.load)

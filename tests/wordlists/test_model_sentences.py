@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from wordbias.contextual.audit.texts import AuditTexts
-from wordbias.contextual.sentence_pairs import sentence_pairs
+from wordbias.models.sentence_pairs import sentence_pairs
 from wordbias.wordlists import Attribute
 from wordbias.wordlists.model_sentences import (
     NAMES,

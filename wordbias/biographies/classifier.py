@@ -21,10 +21,10 @@ from wordbias.biographies.plan import Recipe
 from wordbias.classifier_training import ABOUT, Examples, Places, train_classifier
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import new_folder
-from wordbias.pretrained import need_transformers, silent
-from wordbias.probes.encoder import Encoder
-from wordbias.probes.encoding import EncodingJob, pooled_tokens
-from wordbias.probes.tokenising import padded
+from wordbias.models.encoder import Encoder
+from wordbias.models.encoding import EncodingJob, pooled_tokens
+from wordbias.models.model_like import need_transformers, silent
+from wordbias.models.tokenising import padded
 from wordbias.rendering import as_json
 from wordbias.training import Stack, difference, write_checkpoint
 
@@ -147,7 +147,7 @@ class TextExamples:
         return self.head(self._pooled(states, distinct)), targets
 
     def _pooled(self, states: Tensor, distinct: Places) -> Tensor:
-        """Return the vectors that `wordbias.probes.encoding` would, shape ``(B, d)``."""
+        """Return the vectors that `wordbias.models.encoding` would, shape ``(B, d)``."""
         if self.work.settings.pooling == "first":
             return states[:, 0]
         shares = np.zeros(states.shape[:2], np.float32)

@@ -16,16 +16,16 @@ from torch import nn
 
 from wordbias.biographies.data import Biographies
 from wordbias.errors import WordbiasError
-from wordbias.probes.ceat.sentences import ContextSettings as WordSettings
-from wordbias.probes.ceat.sentences import Sentences, encode_contexts
-from wordbias.probes.encoder import Encoder
-from wordbias.probes.encoding import EncodingJob, Settings, encode
-from wordbias.probes.representations import (
+from wordbias.models.encoder import Encoder
+from wordbias.models.encoding import EncodingJob, Settings, encode
+from wordbias.models.representations import (
     Representations,
     load_representations,
     save_representations,
 )
-from wordbias.probes.resume import encode_to
+from wordbias.models.resume import encode_to
+from wordbias.probes.ceat.sentences import ContextSettings as WordSettings
+from wordbias.probes.ceat.sentences import Sentences, encode_contexts
 
 Float32 = NDArray[np.float32]
 _SHORT = 16

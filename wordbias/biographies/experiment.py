@@ -32,6 +32,7 @@ from wordbias.biographies.strategies import NONE, ORIGINAL, OWN, Prepared, prepa
 from wordbias.devices import native_threads
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.files import check_output_folder, locked, output_folder, replacing
+from wordbias.models.representations import Representations
 from wordbias.outcomes.balance import copies
 from wordbias.outcomes.confusion import Confusion
 from wordbias.outcomes.fairness import ALL, fairness_rows
@@ -54,7 +55,6 @@ from wordbias.probes.mdl import (
     share_compression,
     to_published,
 )
-from wordbias.probes.representations import Representations
 from wordbias.progress import progress
 from wordbias.rendering import as_json
 from wordbias.results import Row

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from wordbias.commands.shell import argument, option, shell
-from wordbias.contextual.loading import HEADS
 from wordbias.functions.apply import apply
+from wordbias.models.targets import HEADS
 
 command: click.Command = shell(
     apply,

@@ -8,8 +8,8 @@ from wordbias.commands.encoders import ADAPTER, COMPUTING
 from wordbias.commands.shell import argument, option, shell
 from wordbias.commands.types import COUNT, LAYERS, TEMPLATE
 from wordbias.functions.ceat import ceat
+from wordbias.models.encoding import SUBWORDS
 from wordbias.probes.ceat.association import VARIANCES
-from wordbias.probes.encoding import SUBWORDS
 
 command: click.Command = shell(
     ceat,

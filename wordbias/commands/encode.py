@@ -8,7 +8,7 @@ from wordbias.commands.encoders import COMPUTING
 from wordbias.commands.shell import argument, option, shell
 from wordbias.commands.types import COUNT, LAYERS, NAMES, TEMPLATE, split_where
 from wordbias.functions.encode import encode
-from wordbias.probes.encoding import POOLINGS, SPECIALS, SUBWORDS
+from wordbias.models.encoding import POOLINGS, SPECIALS, SUBWORDS
 
 command: click.Command = shell(
     encode,

@@ -16,7 +16,7 @@ from wordbias.commands.types import (
     split_where,
 )
 from wordbias.functions.probe import probe
-from wordbias.probes.encoding import TEXT_POOLINGS
+from wordbias.models.encoding import TEXT_POOLINGS
 from wordbias.probes.train import PROBES
 
 command: click.Command = shell(

@@ -6,9 +6,9 @@ import click
 
 from wordbias.commands.shell import argument, option, shell
 from wordbias.commands.types import COUNT, split_where
-from wordbias.contextual.loading import HEADS
 from wordbias.functions.project import project
 from wordbias.functions.project_labels import ALL_TOKENS, KNOWN, TAKES
+from wordbias.models.targets import HEADS
 
 command: click.Command = shell(
     project,

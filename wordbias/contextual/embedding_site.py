@@ -15,18 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.arrays import normalise, unit
-from wordbias.contextual.adapters import Adapter
-from wordbias.contextual.families import base_of, head_of
 from wordbias.contextual.fitting import Recipe, stability, subspace_of
-from wordbias.contextual.sentence_pairs import SentencePair
-from wordbias.contextual.sites import EMBEDDING
 from wordbias.errors import WordbiasError
 from wordbias.methods.transform import Step
-from wordbias.pretrained import ModelLike
-from wordbias.probes.encoder import Encoder
+from wordbias.models.adapters import Adapter
+from wordbias.models.encoder import Encoder
+from wordbias.models.families import base_of, head_of
+from wordbias.models.model_like import ModelLike
+from wordbias.models.sentence_folder import SentenceVectors
+from wordbias.models.sentence_pairs import SentencePair
+from wordbias.models.sentence_transformers import is_sentence_transformer, read_modules
+from wordbias.models.sites import EMBEDDING
 from wordbias.probes.pronouns import Pronouns
-from wordbias.probes.sentence_folder import SentenceVectors
-from wordbias.probes.sentence_transformers import is_sentence_transformer, read_modules
 from wordbias.probes.similarity_kept import kept_rows
 from wordbias.resources.models import encoder_folder
 from wordbias.results import Row

@@ -21,24 +21,16 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from wordbias.classifier_training import ABOUT, Recipe, Rounds, Tuned, train_classifier
-from wordbias.contextual.families import base_of, family_of, logits_of, text_head_of
 from wordbias.contextual.labelled_pairs import NEXT, LabelledPairs
-from wordbias.contextual.tokenising import TokenisedPairs, Tokens, batches
 from wordbias.devices import native_threads
 from wordbias.distributed import SINGLE, Processes, joined, launched
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.files import check_new, locked, new_folder
+from wordbias.models.families import base_of, family_of, logits_of, text_head_of
+from wordbias.models.loading import LoadedModel, load_pretrained, weights_sha256
+from wordbias.models.model_like import ModelLike, in_folder, name_of, need_transformers, silent
+from wordbias.models.token_batches import TokenisedPairs, Tokens, batches
 from wordbias.nli.pairs import label_indices
-from wordbias.pretrained import (
-    LoadedModel,
-    ModelLike,
-    in_folder,
-    load_pretrained,
-    name_of,
-    need_transformers,
-    silent,
-    weights_sha256,
-)
 from wordbias.progress import progress
 from wordbias.training import Stack
 

@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.arrays import rounding, unit
-from wordbias.contextual.adapters import Adapter, Fingerprint, depth
-from wordbias.contextual.families import PARTS, is_decoder
-from wordbias.contextual.hooks import check_plain, of_heads, recording
-from wordbias.contextual.sentence_pairs import SentencePair
-from wordbias.contextual.sites import Site, attention, locate, locate_all
-from wordbias.contextual.tokenising import PURPOSE, Tokens, batches, encode
 from wordbias.devices import blas_threads, native_threads
 from wordbias.errors import WordbiasError, need
-from wordbias.pretrained import evaluating
+from wordbias.models.adapters import Adapter, Fingerprint, depth
+from wordbias.models.families import PARTS, is_decoder
+from wordbias.models.hooks import check_plain, of_heads, recording
+from wordbias.models.model_like import evaluating
+from wordbias.models.sentence_pairs import SentencePair
+from wordbias.models.sites import PUBLISHED_SITES, Site, locate, locate_all
+from wordbias.models.token_batches import PURPOSE, Tokens, batches, encode
 from wordbias.progress import progress
 from wordbias.statistics import percentile_interval, resamples
 from wordbias.subspace import Subspace, principal
@@ -32,7 +32,6 @@ TOKENS = ("mean", "word", "cls", "last")
 BATCH = 32
 DIMS = 2
 DRAWS = 200
-PUBLISHED = (*attention(-2), Site("tokens", -2), Site("cls", -1), Site("sentence"))
 ONE_SIDED = (
     "one-sided: centring the differences removes the mean shift between the genders, which is "
     "what they have in common; components are what the pairs differ in among themselves"
@@ -123,11 +122,11 @@ def fit_adapters(
     Parameters
     ----------
     lists
-        Pairs, and redraws of these; see `wordbias.contextual.sentence_pairs.redrawn_pairs`.
+        Pairs, and redraws of these; see `wordbias.models.sentence_pairs.redrawn_pairs`.
     """
     check_plain(model)
     recipe = recipe or Recipe()
-    places = locate_all(model, PUBLISHED if wanted is None else wanted)
+    places = locate_all(model, PUBLISHED_SITES if wanted is None else wanted)
     chosen = sorted({place.site for place in places}, key=depth)
     if recipe.tokens == "cls" and is_decoder(model):
         raise WordbiasError(

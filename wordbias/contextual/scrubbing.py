@@ -22,14 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.contextual.adapter_tables import FITTED
-from wordbias.contextual.adapters import Adapter, Fingerprint, depth
-from wordbias.contextual.families import OUTPUTS, base_of, family_of, is_decoder, layer_count, width
 from wordbias.contextual.fitting import BATCH, encode_pairs, positions
-from wordbias.contextual.hooks import Change, Removal, changing, check_plain, recording
-from wordbias.contextual.sentence_pairs import SentencePair
-from wordbias.contextual.sites import Place, Site, locate, locate_all, written
-from wordbias.contextual.tokenising import PURPOSE, Tokens, batches, encode
 from wordbias.devices import native_threads
 from wordbias.errors import WordbiasError, need
 from wordbias.formats.tables import cell_of
@@ -37,7 +30,15 @@ from wordbias.methods.leace import Erasure, erase
 from wordbias.methods.moments import Moments
 from wordbias.methods.rows import fit_moments, means_removed
 from wordbias.methods.transform import Projection
-from wordbias.pretrained import evaluating, usual_length
+from wordbias.models.adapter_tables import FITTED
+from wordbias.models.adapters import Adapter, Fingerprint, depth
+from wordbias.models.families import OUTPUTS, base_of, family_of, is_decoder, layer_count, width
+from wordbias.models.hooks import Change, Removal, changing, check_plain, recording
+from wordbias.models.loading import usual_length
+from wordbias.models.model_like import evaluating
+from wordbias.models.sentence_pairs import SentencePair
+from wordbias.models.sites import Place, Site, locate, locate_all, written
+from wordbias.models.token_batches import PURPOSE, Tokens, batches, encode
 from wordbias.progress import progress
 
 METHODS = ("leace", "hard", "mhd", "misp")

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from wordbias.arrays import unit
-from wordbias.contextual.adapters import SENTENCE, Adapter
 from wordbias.contextual.fitting import (
     BATCH,
     Recipe,
@@ -21,16 +20,17 @@ from wordbias.contextual.fitting import (
     observe,
     positions,
 )
-from wordbias.contextual.hooks import check_plain
-from wordbias.contextual.sentence_pairs import (
+from wordbias.errors import WordbiasError
+from wordbias.formats.tables import numbered_lines
+from wordbias.models.adapters import SENTENCE, Adapter
+from wordbias.models.hooks import check_plain
+from wordbias.models.sentence_pairs import (
     SentencePair,
     SentencePairsLike,
     redrawn_pairs,
     sentence_pairs,
 )
-from wordbias.contextual.sites import Site
-from wordbias.errors import WordbiasError
-from wordbias.formats.tables import numbered_lines
+from wordbias.models.sites import Site
 from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute, GroupsLike
 

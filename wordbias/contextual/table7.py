@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from wordbias.contextual.nli_fairness import DROP, is_viable
-from wordbias.contextual.settings import LEVELS, Settings
 from wordbias.errors import WordbiasError
+from wordbias.models.settings import LEVELS, Settings
 from wordbias.results import Row
 from wordbias.statistics import percentile_interval, resamples
 from wordbias.text_files import OPENERS, header_of, opened, read_text

@@ -13,14 +13,14 @@ from typing import Any
 
 from wordbias.arguments import path_named
 from wordbias.calls import note
-from wordbias.contextual.adapters import Adapter, names_sites, part_of_sequence, read_adapter
-from wordbias.contextual.hooks import Intervention, applied
-from wordbias.contextual.sites import first_layer
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.source import sha256_of
 from wordbias.functions.inputs import path_of
-from wordbias.pretrained import ModelLike
-from wordbias.probes.encoder import Encoder
+from wordbias.models.adapters import Adapter, names_sites, part_of_sequence, read_adapter
+from wordbias.models.encoder import Encoder
+from wordbias.models.hooks import Intervention, applied
+from wordbias.models.model_like import ModelLike
+from wordbias.models.sites import first_layer
 from wordbias.resources.hub import ADAPTER_FILE, fetched, named
 
 AdapterLike = str | os.PathLike[str] | Adapter

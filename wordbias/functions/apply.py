@@ -19,13 +19,13 @@ from wordbias.functions.inputs import Written, open_subject, path_of, reading
 from wordbias.methods.fitted import Chain, Fitted
 from wordbias.methods.storage import Origin, check_chain, load_chain
 from wordbias.methods.transform import Projection, refuse_no_change
-from wordbias.probes.representations import Representations
+from wordbias.models.representations import Representations
 from wordbias.reports import Report
 from wordbias.resources.hub import ADAPTER_FILE, METHOD_FILE, fetched, is_address
 
 if TYPE_CHECKING:
-    from wordbias.contextual.adapters import Adapter
-    from wordbias.pretrained import ModelLike
+    from wordbias.models.adapters import Adapter
+    from wordbias.models.model_like import ModelLike
 
 _HEAD = 1000
 _OPTIONS = {

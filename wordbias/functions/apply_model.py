@@ -8,28 +8,28 @@ from pathlib import Path
 from typing import Any
 
 from wordbias.arguments import check_choice
-from wordbias.contextual.adapter_tables import adapter_rows, adapter_tables
-from wordbias.contextual.adapters import Adapter, part_of_sequence, read_adapter
 from wordbias.contextual.embedding_site import embedding_effect, sentence_vectors
-from wordbias.contextual.folding import Folded, by_reason, export, fold
-from wordbias.contextual.loading import HEADS, Target, load_target
-from wordbias.contextual.sites import EMBEDDING, written
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import check_new, new_folder
 from wordbias.functions.adapters import about_adapter
 from wordbias.functions.inputs import Written, path_of
 from wordbias.measures.registry import short_title
 from wordbias.model_folder import CARD
-from wordbias.pages.model_card import card_header, model_card
-from wordbias.pretrained import ModelLike, held_by, in_folder
-from wordbias.probes.sentence_folder import (
+from wordbias.models.adapter_tables import adapter_rows, adapter_tables
+from wordbias.models.adapters import Adapter, part_of_sequence, read_adapter
+from wordbias.models.folding import Folded, by_reason, export, fold
+from wordbias.models.model_like import ModelLike, held_by, in_folder
+from wordbias.models.sentence_folder import (
     OLDEST,
     ORIGINAL_CARD,
     SentenceVectors,
     modules_of,
     write_modules,
 )
-from wordbias.probes.sentence_transformers import is_sentence_transformer
+from wordbias.models.sentence_transformers import is_sentence_transformer
+from wordbias.models.sites import EMBEDDING, written
+from wordbias.models.targets import HEADS, Target, load_target
+from wordbias.pages.model_card import card_header, model_card
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
 from wordbias.resources.models import hub_name

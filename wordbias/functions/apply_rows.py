@@ -32,7 +32,7 @@ from wordbias.functions.inputs import Written, path_of
 from wordbias.methods.fitted import Chain
 from wordbias.methods.storage import Origin, check_chain, save_chain
 from wordbias.methods.transform import turns
-from wordbias.probes.representations import Representations
+from wordbias.models.representations import Representations
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
 from wordbias.resources.hub import METHOD_FILE, fetched

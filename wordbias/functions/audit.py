@@ -9,7 +9,6 @@ from typing import cast
 from wordbias.arguments import path_named
 from wordbias.calls import current, note, public
 from wordbias.configuration import READS_VECTORS, current_config, uses
-from wordbias.contextual.text_sets import TextSetLike
 from wordbias.data import nli_sample_path
 from wordbias.devices import threads
 from wordbias.embedding import Embedding
@@ -38,14 +37,15 @@ from wordbias.measures.sembias import SemBias
 from wordbias.methods.methods import NONE, parse_columns
 from wordbias.methods.settings import METHODS
 from wordbias.methods.trade_off import trade_off_rows
+from wordbias.models.model_like import ModelLike
 from wordbias.nli.files import Model
 from wordbias.nli.pairs import PairsLike
 from wordbias.pages.audit import MANY_WORDS, audit_digest, measure_stages, slow_parts
 from wordbias.pages.stages import BEFORE, Column, Compared, Plan, check_directions
-from wordbias.pretrained import ModelLike
 from wordbias.rendering import how_many
 from wordbias.resources import located
 from wordbias.settings import ChainsLike, as_listed, read_chain, text_of
+from wordbias.stereotypes.text_sets import TextSetLike
 from wordbias.word_tasks import find_sets
 from wordbias.wordlists import Attribute, GroupsLike, notes_on_language
 from wordbias.workers import Workers

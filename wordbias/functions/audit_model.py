@@ -20,9 +20,10 @@ from wordbias.functions.inputs import path_of
 from wordbias.functions.report import FORMATS as PAGE_FORMATS
 from wordbias.functions.report import Page, check_output
 from wordbias.model_folder import MODULES
-from wordbias.pretrained import LoadedModel, ModelLike, name_of
-from wordbias.pretrained.peft import check_no_adapter
-from wordbias.probes.sentence_transformers import is_sentence_transformer
+from wordbias.models.loading import LoadedModel
+from wordbias.models.model_like import ModelLike, name_of
+from wordbias.models.peft import check_no_adapter
+from wordbias.models.sentence_transformers import is_sentence_transformer
 from wordbias.resources import located
 from wordbias.resources.hub import is_address
 from wordbias.resources.models import (
@@ -38,10 +39,10 @@ if TYPE_CHECKING:
     from wordbias.contextual.audit.measure import Audited, Measuring
     from wordbias.contextual.audit.projections import Fitted, Method
     from wordbias.contextual.audit.texts import Reader
-    from wordbias.contextual.likelihood.causal_model import CausalModel
-    from wordbias.contextual.text_sets import TextSetLike
+    from wordbias.models.causal_model import CausalModel
+    from wordbias.models.encoder import Encoder
     from wordbias.nli.pairs import PairsLike
-    from wordbias.probes.encoder import Encoder
+    from wordbias.stereotypes.text_sets import TextSetLike
 
 FORMATS = (*PAGE_FORMATS, "json")
 ONLY_MODELS = ("export", "stereoset", "snli", "device")
@@ -139,7 +140,7 @@ def audit_model(
     from wordbias.contextual.audit.measure import OF_DECODERS, PARTS, Measuring
     from wordbias.contextual.audit.projections import METHODS, Method
     from wordbias.contextual.audit.texts import AuditTexts, Reader
-    from wordbias.probes.encoder import Encoder
+    from wordbias.models.encoder import Encoder
 
     _refuse_options_of_vectors(name_of(model))
     if unknown := [part for part in skip if part not in PARTS]:
@@ -214,8 +215,8 @@ def _with_head(
     Both are then one model, so that what is applied to it changes vectors and likelihoods. A
     decoder without a head, or one that gives vectors of sentences, has None, and a note why.
     """
-    from wordbias.contextual.families import base_of
-    from wordbias.contextual.likelihood.causal_model import CausalModel
+    from wordbias.models.causal_model import CausalModel
+    from wordbias.models.families import base_of
 
     if not encoder.causal or encoder.sentence is not None:
         return encoder, None, []
@@ -262,8 +263,8 @@ def _card(
     """Return the card of a model with a projection, as `wordbias.erase` writes one."""
     from wordbias.functions.erase_tables import limits
     from wordbias.functions.push import before_and_after
+    from wordbias.models.sentence_folder import OLDEST, ORIGINAL_CARD
     from wordbias.pages.model_card import card_header, model_card
-    from wordbias.probes.sentence_folder import OLDEST, ORIGINAL_CARD
 
     original = Path(encoder.name).name
     rows = [row.to_dict() for row in page.rows if row.details.get("stage") in ("before", label)]
@@ -325,7 +326,7 @@ def _data(stereoset: Sequence[TextSetLike], reader: Reader) -> list[Any]:
     WordbiasError
         If a file is none of them, or several are given for an encoder.
     """
-    from wordbias.contextual.text_sets import for_decoder, for_encoder, load_text_set
+    from wordbias.stereotypes.text_sets import for_decoder, for_encoder, load_text_set
 
     name = reader.encoder.name
     if reader.kind == "encoder" and len(stereoset) > 1:
@@ -367,8 +368,8 @@ def _with_heads(
         notes.append(_NOT_MEASURED[reader.kind])
         return rows, notes
     from wordbias.contextual.audit.heads import inference_rows, likelihood_rows, stereotype_rows
-    from wordbias.contextual.stereoset.evaluate import Scorer
     from wordbias.nli.hugging_face import Classifier
+    from wordbias.stereotypes.encoders import Scorer
 
     subject, columns, seed = measuring.subject, found.projections, measuring.seed
     if data:

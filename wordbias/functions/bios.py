@@ -20,9 +20,9 @@ from wordbias.configuration import STARTS_PROCESSES, current_config, uses
 from wordbias.errors import UsageError, WordbiasError, need
 from wordbias.formats.files import check_output_folder, refuse_same
 from wordbias.functions.bios_tables import closing, heading, tables, women_by_class
+from wordbias.models.model_like import ModelLike, in_folder
 from wordbias.nli.recipes import is_half
 from wordbias.outcomes.inputs import ColumnsFrame, load_shares, shares_for
-from wordbias.pretrained import ModelLike, in_folder
 from wordbias.probes.ceat.association import DRAWS
 from wordbias.probes.ceat.sentences import find_sentences, read_sentences
 from wordbias.rendering import how_many

@@ -23,7 +23,16 @@ from wordbias.functions.adapters import (
 from wordbias.functions.encode import notes_on_modules
 from wordbias.functions.inputs import path_of
 from wordbias.functions.tables import p_value
-from wordbias.pretrained import ModelLike
+from wordbias.models.encoder import Encoder
+from wordbias.models.model_like import ModelLike
+from wordbias.models.representations import (
+    Layers,
+    Representations,
+    load_representations,
+    which_layers,
+)
+from wordbias.models.template import check_template
+from wordbias.models.texts import TextsLike
 from wordbias.probes.ceat.association import DRAWS, Variance
 from wordbias.probes.ceat.measure import Settings, check_words, swapped
 from wordbias.probes.ceat.measure import ceat as measured
@@ -37,16 +46,7 @@ from wordbias.probes.ceat.sentences import (
     find_sentences,
     read_sentences,
 )
-from wordbias.probes.encoder import Encoder
 from wordbias.probes.inputs import is_representations
-from wordbias.probes.representations import (
-    Layers,
-    Representations,
-    load_representations,
-    which_layers,
-)
-from wordbias.probes.template import check_template
-from wordbias.probes.texts import TextsLike
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
 from wordbias.resources import located
@@ -180,7 +180,7 @@ def ceat(
     --------
     >>> import numpy as np
     >>> import wordbias as wb
-    >>> from wordbias.probes.representations import Column, Representations
+    >>> from wordbias.models.representations import Column, Representations
     >>> words = ["nurse", "aide", "surgeon", "boss", "she", "her", "he", "him"] * 5
     >>> vectors = np.random.default_rng(0).normal(size=(1, 40, 3)).astype(np.float32)
     >>> reps = Representations(vectors, (12,), {"word": Column.of(words)})

@@ -23,10 +23,10 @@ from wordbias.functions.adapters import (
 )
 from wordbias.functions.encode_static import encode_static, static_folder
 from wordbias.functions.inputs import path_of
-from wordbias.pretrained import ModelLike
-from wordbias.probes.encoder import Encoder
-from wordbias.probes.encoding import BATCH_TOKENS, EncodingJob, Settings, pooled_tokens
-from wordbias.probes.representations import (
+from wordbias.models.encoder import Encoder
+from wordbias.models.encoding import BATCH_TOKENS, EncodingJob, Settings, pooled_tokens
+from wordbias.models.model_like import ModelLike
+from wordbias.models.representations import (
     Layers,
     Representations,
     load_representations,
@@ -34,9 +34,9 @@ from wordbias.probes.representations import (
     row_names,
     which_layers,
 )
-from wordbias.probes.resume import check_target, encode_to
-from wordbias.probes.template import PLACE, check_template
-from wordbias.probes.texts import DISTINCT, Choice, Texts, TextsLike, kept_values, load_texts
+from wordbias.models.resume import check_target, encode_to
+from wordbias.models.template import PLACE, check_template
+from wordbias.models.texts import DISTINCT, Choice, Texts, TextsLike, kept_values, load_texts
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
 from wordbias.resources import located

@@ -13,15 +13,15 @@ from wordbias.formats import is_static_model
 from wordbias.formats.rows.writing import is_row_suffix
 from wordbias.formats.static_models import refuse_loaded_static
 from wordbias.functions.inputs import path_of
-from wordbias.pretrained import ModelLike
-from wordbias.probes.representations import (
+from wordbias.models.model_like import ModelLike
+from wordbias.models.representations import (
     Representations,
     check_same,
     load_representations,
     save_representations,
 )
-from wordbias.probes.static_texts import StaticEncoder
-from wordbias.probes.texts import Texts
+from wordbias.models.static_texts import StaticEncoder
+from wordbias.models.texts import Texts
 from wordbias.resources.models import model_folder
 from wordbias.results import Row
 

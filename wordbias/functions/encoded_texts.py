@@ -28,17 +28,12 @@ from wordbias.functions.inputs import ReadOptions, path_of
 from wordbias.functions.labelled_vectors import CellsLike, Labelled, open_labelled
 from wordbias.measures.held_out_probes import BEST, NOT_CODED, read_groups
 from wordbias.measures.registry import short_title
-from wordbias.pretrained import ModelLike
-from wordbias.probes.encoding import EncodingJob, Settings
+from wordbias.models.encoding import EncodingJob, Settings
+from wordbias.models.model_like import ModelLike
+from wordbias.models.representations import Layers, Representations, provenance, which_layers
+from wordbias.models.template import check_template
+from wordbias.models.texts import Choice, TextsLike, kept_values, load_texts
 from wordbias.probes.mdl import ACCURACY, COMPRESSION, CONTROL
-from wordbias.probes.representations import (
-    Layers,
-    Representations,
-    provenance,
-    which_layers,
-)
-from wordbias.probes.template import check_template
-from wordbias.probes.texts import Choice, TextsLike, kept_values, load_texts
 from wordbias.rendering import Table
 from wordbias.resources import located
 from wordbias.results import Row, number

@@ -47,8 +47,9 @@ from wordbias.methods.moments import Moments
 from wordbias.methods.rows import ROW_METHODS, fit_moments, fit_rows
 from wordbias.methods.settings import METHODS
 from wordbias.methods.storage import Origin, save_chain
-from wordbias.pretrained import ModelLike
-from wordbias.probes.encoding import BATCH_TOKENS
+from wordbias.models.encoding import BATCH_TOKENS
+from wordbias.models.model_like import ModelLike
+from wordbias.models.texts import TextsLike
 from wordbias.probes.held_out import (
     CODED_ROWS,
     HELD_OUT_ROWS,
@@ -57,7 +58,6 @@ from wordbias.probes.held_out import (
     held_out_rows,
 )
 from wordbias.probes.sentence_tasks import TextPairsLike
-from wordbias.probes.texts import TextsLike
 from wordbias.progress import progress
 from wordbias.rendering import how_many
 from wordbias.reports import Report

@@ -37,12 +37,10 @@ from wordbias.methods.fitted import Chain
 from wordbias.methods.rows import fit_rows
 from wordbias.methods.storage import Origin, save_chain
 from wordbias.model_folder import CARD
-from wordbias.pages.model_card import card_header, model_card
-from wordbias.pretrained import ModelLike, in_folder
-from wordbias.probes.encoder import Encoder
-from wordbias.probes.encoding import BATCH_TOKENS, EncodingJob
-from wordbias.probes.held_out import choose_rows, held_out_rows
-from wordbias.probes.sentence_folder import (
+from wordbias.models.encoder import Encoder
+from wordbias.models.encoding import BATCH_TOKENS, EncodingJob
+from wordbias.models.model_like import ModelLike, in_folder
+from wordbias.models.sentence_folder import (
     OLDEST,
     ORIGINAL_CARD,
     Normalize,
@@ -52,9 +50,11 @@ from wordbias.probes.sentence_folder import (
     with_modules,
     write_modules,
 )
+from wordbias.models.sentence_transformers import is_sentence_transformer
+from wordbias.models.texts import Choice, Texts, TextsLike, load_texts
+from wordbias.pages.model_card import card_header, model_card
+from wordbias.probes.held_out import choose_rows, held_out_rows
 from wordbias.probes.sentence_tasks import STS, TextPairsLike, load_text_pairs
-from wordbias.probes.sentence_transformers import is_sentence_transformer
-from wordbias.probes.texts import Choice, Texts, TextsLike, load_texts
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
 from wordbias.resources import located

@@ -12,9 +12,9 @@ from wordbias.contextual.labelled_pairs import TASKS, load_labelled
 from wordbias.errors import need
 from wordbias.functions.inputs import Written
 from wordbias.functions.nli_models import open_pairs
+from wordbias.models.model_like import ModelLike
 from wordbias.nli.pairs import PairsLike
 from wordbias.nli.recipes import is_half
-from wordbias.pretrained import ModelLike
 from wordbias.progress import set_quiet
 from wordbias.rendering import Table
 from wordbias.reports import Report

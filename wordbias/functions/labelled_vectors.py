@@ -17,6 +17,8 @@ from wordbias.formats import is_static_model
 from wordbias.formats.rows import Rows, is_rows, is_table, matrix_of, open_rows
 from wordbias.formats.source import sha256_of
 from wordbias.functions.inputs import ReadOptions, open_subject, path_of
+from wordbias.models.representations import Column, Layers, Representations, cell_of, which_layers
+from wordbias.models.texts import Texts
 from wordbias.probes.inputs import (
     Examples,
     LabelledVocabulary,
@@ -30,8 +32,6 @@ from wordbias.probes.inputs import (
     read_labels,
     read_word_labels,
 )
-from wordbias.probes.representations import Column, Layers, Representations, cell_of, which_layers
-from wordbias.probes.texts import Texts
 from wordbias.resources import located
 
 VectorsLike = EmbeddingLike | Representations | NDArray[Any]

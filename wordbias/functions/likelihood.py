@@ -9,20 +9,21 @@ from typing import cast
 from wordbias.arguments import check_number
 from wordbias.calls import path_of, public, refuse_given
 from wordbias.configuration import current_config, uses
-from wordbias.contextual.likelihood.causal_model import CausalModel
-from wordbias.contextual.likelihood.evaluate import Items
-from wordbias.contextual.likelihood.perplexity import LENGTH
-from wordbias.contextual.sentence_pairs import SentencePairsLike, sentence_pairs
-from wordbias.contextual.stereoset.scores import SHARE, Rounding, Settings
-from wordbias.contextual.text_sets import TextSetLike, for_decoder, for_encoder, load_text_set
 from wordbias.errors import UsageError
 from wordbias.formats.files import check_writable, refuse_same
 from wordbias.functions.adapters import AdapterLike, about_adapter, open_adapter
 from wordbias.functions.likelihood_decoder import about_decoder, measure_decoder
 from wordbias.functions.likelihood_encoder import measure_encoder
-from wordbias.pretrained import ModelLike, is_causal, name_of
+from wordbias.models.causal_model import CausalModel
+from wordbias.models.loading import is_causal
+from wordbias.models.model_like import ModelLike, name_of
+from wordbias.models.perplexity import LENGTH
+from wordbias.models.sentence_pairs import SentencePairsLike, sentence_pairs
 from wordbias.reports import Report
 from wordbias.resources import located
+from wordbias.stereotypes.decoders import Items
+from wordbias.stereotypes.scores import SHARE, Rounding, Settings
+from wordbias.stereotypes.text_sets import TextSetLike, for_decoder, for_encoder, load_text_set
 from wordbias.text_files import read_text
 
 PathLike = str | os.PathLike[str]

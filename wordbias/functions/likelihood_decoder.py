@@ -6,17 +6,17 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from wordbias.contextual.adapters import Adapter, weights_sha256
-from wordbias.contextual.hooks import Intervention, applied, sha256_of
-from wordbias.contextual.likelihood.causal_model import CausalModel
-from wordbias.contextual.likelihood.evaluate import Found, Items, with_changes
-from wordbias.contextual.likelihood.pairs import Record
-from wordbias.contextual.likelihood.resume import resuming
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import replacing
+from wordbias.models.adapters import Adapter, weights_sha256
+from wordbias.models.causal_model import CausalModel
+from wordbias.models.hooks import Intervention, applied, sha256_of
+from wordbias.models.likelihood_resume import resuming
 from wordbias.rendering import Table, as_csv, how_many
 from wordbias.reports import Report
 from wordbias.results import Row, number
+from wordbias.stereotypes.decoders import Found, Items, with_changes
+from wordbias.stereotypes.pairs import Record
 
 _CONDITIONS = {"ambig": "ambiguous", "disambig": "told"}
 _TITLES = {

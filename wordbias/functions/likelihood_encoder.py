@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wordbias.contextual.adapters import Adapter, load_adapter
-from wordbias.contextual.stereoset.crows_pairs import CrowsPairs
-from wordbias.contextual.stereoset.evaluate import Data, Found, Scorer
-from wordbias.contextual.stereoset.gsss import Gsss, Repaired
-from wordbias.contextual.stereoset.gsss import repair as repair_swaps
-from wordbias.contextual.stereoset.scores import Settings, extremes
-from wordbias.contextual.stereoset.stereoset import KINDS, StereoSet
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import replacing
-from wordbias.pretrained import ModelLike
+from wordbias.models.adapters import Adapter, load_adapter
+from wordbias.models.model_like import ModelLike
 from wordbias.rendering import Table, as_csv, how_many
 from wordbias.reports import Report
 from wordbias.results import Row, number
+from wordbias.stereotypes.crows_pairs import CrowsPairs
+from wordbias.stereotypes.encoders import Data, Found, Scorer
+from wordbias.stereotypes.gsss import Gsss, Repaired
+from wordbias.stereotypes.gsss import repair as repair_swaps
+from wordbias.stereotypes.scores import Settings, extremes
+from wordbias.stereotypes.stereoset import KINDS, StereoSet
 
 _MEASURES = {
     "strength": "Strength S",

@@ -81,11 +81,11 @@ def _read(kind: str, path: str) -> Any:
 
         return read_method(path)
     if kind == stored.ADAPTER:
-        from wordbias.contextual.adapters import read_adapter
+        from wordbias.models.adapters import read_adapter
 
         return read_adapter(path)
     if kind == stored.REPRESENTATIONS:
-        from wordbias.probes.representations import load_representations
+        from wordbias.models.representations import load_representations
 
         return load_representations(path)
     if kind == stored.NLI_MODEL:

@@ -28,12 +28,12 @@ from wordbias.functions.nli_models import (
     predict_with_own,
 )
 from wordbias.functions.tables import p_value
+from wordbias.models.model_like import ModelLike
 from wordbias.nli.files import Model
 from wordbias.nli.mab import BIAS, MEANS, PARTITIONS, Settings, mab_rows, word_rows
 from wordbias.nli.pairs import PairsLike
 from wordbias.nli.predictions import PredictionsFrame
 from wordbias.nli.test_sets import SETS, TestSet, build, marked_sets
-from wordbias.pretrained import ModelLike
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
 from wordbias.results import Row, number

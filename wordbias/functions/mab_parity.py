@@ -31,7 +31,7 @@ from wordbias.reports import Report
 from wordbias.results import Row, number
 
 if TYPE_CHECKING:
-    from wordbias.contextual.adapters import Adapter
+    from wordbias.models.adapters import Adapter
 
 _SNLI = "snli-accuracy"
 Labelled = Pairs | LabelledPairs
@@ -107,7 +107,7 @@ def _runs(
     yield "", found.probabilities[0]
     if adapter is None or not isinstance(found.system, Classifier):
         return
-    from wordbias.contextual.hooks import applied
+    from wordbias.models.hooks import applied
 
     model = found.system.model
     adapter.check(model, force=force, name=file)

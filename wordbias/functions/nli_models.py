@@ -17,13 +17,13 @@ from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import WordbiasError
 from wordbias.formats.source import sha256_of
 from wordbias.functions.inputs import ReadOptions, Subject, names_of, open_subject, path_of
+from wordbias.models.model_like import ModelLike
 from wordbias.nli.files import Model
 from wordbias.nli.hugging_face import Classifier
 from wordbias.nli.pairs import PairsLike
 from wordbias.nli.predictions import Predictions, PredictionsFrame, split_by_set
 from wordbias.nli.scoring import notes_on_missing_words, notes_on_vectors, score_set
 from wordbias.nli.test_sets import GENDERS, TestSet, with_known_words
-from wordbias.pretrained import ModelLike
 from wordbias.rendering import how_many
 from wordbias.resources import located
 

@@ -21,7 +21,9 @@ from wordbias.functions.labelled_vectors import (
     several_of,
     with_names,
 )
-from wordbias.pretrained import ModelLike
+from wordbias.models.model_like import ModelLike
+from wordbias.models.representations import Layers
+from wordbias.models.texts import TextsLike
 from wordbias.probes.accuracy import accuracy_rows, probe_accuracy
 from wordbias.probes.mdl import (
     ACCURACY,
@@ -35,8 +37,6 @@ from wordbias.probes.mdl import (
     code_rows,
     online_codes_in_processes,
 )
-from wordbias.probes.representations import Layers
-from wordbias.probes.texts import TextsLike
 from wordbias.probes.train import Recipe
 from wordbias.rendering import Table
 from wordbias.reports import Report

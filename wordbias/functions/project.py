@@ -11,15 +11,7 @@ from typing import Literal
 from wordbias.arguments import check_choice
 from wordbias.calls import current, public, typed_setting
 from wordbias.configuration import current_config, uses
-from wordbias.contextual.adapter_tables import adapter_rows, adapter_tables
-from wordbias.contextual.adapters import (
-    Adapter,
-    depth,
-    names_sites,
-    sites_of,
-)
 from wordbias.contextual.embedding_site import fit_embedding, sentence_vectors
-from wordbias.contextual.families import is_decoder, layer_count
 from wordbias.contextual.fitting import (
     BATCH,
     DIMS,
@@ -27,17 +19,8 @@ from wordbias.contextual.fitting import (
     TOKENS,
     Recipe,
 )
-from wordbias.contextual.loading import HEADS, Target, load_target
 from wordbias.contextual.scrubbing import METHODS
 from wordbias.contextual.sent_debias import LIMIT, TextLike, fit_with_baseline
-from wordbias.contextual.sentence_pairs import (
-    SentencePairsLike,
-    redrawn_pairs,
-    sentence_pairs,
-)
-from wordbias.contextual.settings import SENT_DEBIAS, Settings
-from wordbias.contextual.sites import EMBEDDING, Site, locate, written
-from wordbias.contextual.sites import sites as read_sites
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import check_writable, refuse_same
 from wordbias.functions.inputs import path_of
@@ -53,11 +36,17 @@ from wordbias.functions.project_labels import (
     fit_labels,
     label_report,
 )
-from wordbias.pretrained import ModelLike
-from wordbias.probes.sentence_folder import (
-    SentenceVectors,
-)
-from wordbias.probes.texts import TextsLike
+from wordbias.models.adapter_tables import adapter_rows, adapter_tables
+from wordbias.models.adapters import Adapter, depth, names_sites, sites_of
+from wordbias.models.families import is_decoder, layer_count
+from wordbias.models.model_like import ModelLike
+from wordbias.models.sentence_folder import SentenceVectors
+from wordbias.models.sentence_pairs import SentencePairsLike, redrawn_pairs, sentence_pairs
+from wordbias.models.settings import SENT_DEBIAS, Settings
+from wordbias.models.sites import EMBEDDING, Site, locate, written
+from wordbias.models.sites import sites as read_sites
+from wordbias.models.targets import HEADS, Target, load_target
+from wordbias.models.texts import TextsLike
 from wordbias.rendering import how_many
 from wordbias.reports import Report
 from wordbias.results import number

@@ -10,11 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wordbias.arguments import check_choice, check_number
-from wordbias.contextual.adapter_tables import scrubbing_rows, scrubbing_tables
-from wordbias.contextual.adapters import Adapter, depth, part_of_sequence
-from wordbias.contextual.families import base_of, is_decoder, layer_count, width
 from wordbias.contextual.fitting import DIMS, TOKENS
-from wordbias.contextual.loading import Target
 from wordbias.contextual.scrubbing import (
     METHODS,
     explained_by_chance,
@@ -22,14 +18,18 @@ from wordbias.contextual.scrubbing import (
     scrub_pairs,
 )
 from wordbias.contextual.scrubbing import TOKENS as OF_LABELS
-from wordbias.contextual.sentence_pairs import SentencePairsLike, sentence_pairs
-from wordbias.contextual.sites import Site, written
 from wordbias.errors import UsageError
 from wordbias.functions.inputs import path_of
 from wordbias.functions.labelled_vectors import CellsLike, labels_of_texts
 from wordbias.methods.settings import METHODS as OF_WORDS
-from wordbias.pretrained import usual_length
-from wordbias.probes.texts import Choice, Texts, TextsLike, kept_values, load_texts
+from wordbias.models.adapter_tables import scrubbing_rows, scrubbing_tables
+from wordbias.models.adapters import Adapter, depth, part_of_sequence
+from wordbias.models.families import base_of, is_decoder, layer_count, width
+from wordbias.models.loading import usual_length
+from wordbias.models.sentence_pairs import SentencePairsLike, sentence_pairs
+from wordbias.models.sites import Site, written
+from wordbias.models.targets import Target
+from wordbias.models.texts import Choice, Texts, TextsLike, kept_values, load_texts
 from wordbias.rendering import how_many
 from wordbias.reports import Report
 from wordbias.resources import located

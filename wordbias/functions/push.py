@@ -15,8 +15,6 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from wordbias.calls import note, public
-from wordbias.contextual.adapters import Adapter, read_adapter
-from wordbias.contextual.folding import NOTE
 from wordbias.embedding import Embedding
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.layout import detect
@@ -27,6 +25,8 @@ from wordbias.functions.inputs import path_of
 from wordbias.methods.fitted import Chain, Fitted
 from wordbias.methods.storage import Origin, load_chain, save_chain
 from wordbias.model_folder import CARD, MODULES, others_text, own_files
+from wordbias.models.adapters import Adapter, read_adapter
+from wordbias.models.folding import NOTE
 from wordbias.pages.document import read_documents
 from wordbias.pages.lines import make_lines
 from wordbias.rendering import Table, as_markdown

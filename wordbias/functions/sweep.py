@@ -14,10 +14,6 @@ from wordbias.contextual.fitting import ONE_SIDED, TOKENS, Recipe
 from wordbias.contextual.labelled_pairs import load_inferences
 from wordbias.contextual.nli_fairness import DROP, Parity, Viability
 from wordbias.contextual.sent_debias import LIMIT, TextLike
-from wordbias.contextual.sentence_pairs import SentencePairsLike
-from wordbias.contextual.stereoset.gsss import Gsss, load_gsss
-from wordbias.contextual.stereoset.gsss import repair as repair_swaps
-from wordbias.contextual.stereoset.scores import SHARE, Rounding, Settings, extremes
 from wordbias.contextual.sweep.comparison import LISTS, NULL, comparison_tables, drawn_file
 from wordbias.contextual.table7 import (
     SENT_DEBIAS,
@@ -29,18 +25,22 @@ from wordbias.contextual.table7 import (
     mean_rows,
     records,
 )
-from wordbias.contextual.text_sets import TextSetLike, load_text_set
 from wordbias.errors import Interrupted, UsageError, WordbiasError, need
 from wordbias.formats.files import check_writable, locked, refuse_same, replacing
 from wordbias.functions.inputs import path_of
 from wordbias.functions.nli_models import open_pairs
 from wordbias.functions.sweep_summary import summarise
+from wordbias.models.model_like import ModelLike, name_of
+from wordbias.models.sentence_pairs import SentencePairsLike
 from wordbias.nli.pairs import PairsLike, pairs_name
 from wordbias.nli.test_sets import build
-from wordbias.pretrained import ModelLike, name_of
 from wordbias.rendering import as_csv, how_many
 from wordbias.reports import Report
 from wordbias.resources import located
+from wordbias.stereotypes.gsss import Gsss, load_gsss
+from wordbias.stereotypes.gsss import repair as repair_swaps
+from wordbias.stereotypes.scores import SHARE, Rounding, Settings, extremes
+from wordbias.stereotypes.text_sets import TextSetLike, load_text_set
 from wordbias.wordlists import GroupsLike, Templates
 from wordbias.workers import Workers
 

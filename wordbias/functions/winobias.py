@@ -13,7 +13,12 @@ from wordbias.formats.files import check_writable, compressing, refuse_same, rep
 from wordbias.functions.fairness import NO_INTERVAL, accuracy_table, sums_table
 from wordbias.outcomes.inputs import load_shares
 from wordbias.outcomes.metrics import Settings
-from wordbias.outcomes.winobias import (
+from wordbias.rendering import Table, how_many
+from wordbias.reports import Report
+from wordbias.resources import located
+from wordbias.results import Row, number
+from wordbias.statistics import SAMPLES
+from wordbias.stereotypes.winobias import (
     ANTI,
     COLUMNS,
     DIFFERENCE,
@@ -33,11 +38,6 @@ from wordbias.outcomes.winobias import (
     masked_rows,
     sentence_lines,
 )
-from wordbias.rendering import Table, how_many
-from wordbias.reports import Report
-from wordbias.resources import located
-from wordbias.results import Row, number
-from wordbias.statistics import SAMPLES
 
 SHARES = "occupational_female_precentage.json"  # as the file that comes with WinoBias is spelled
 

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from wordbias.arguments import AUTO
 from wordbias.errors import WordbiasError
+from wordbias.models.loading import LoadedModel, check_padding, load_pretrained
+from wordbias.models.model_like import ModelLike, to_device
 from wordbias.nli.pairs import LABELS, label_indices
 from wordbias.nli.test_sets import Pair, TestSet
-from wordbias.pretrained import LoadedModel, ModelLike, check_padding, load_pretrained, to_device
 from wordbias.progress import progress
 
 Float32 = NDArray[np.float32]

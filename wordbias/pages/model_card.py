@@ -8,7 +8,7 @@ from typing import Any
 
 from wordbias import __version__
 from wordbias.errors import need
-from wordbias.pretrained import PURPOSE
+from wordbias.models.model_like import PURPOSE
 from wordbias.rendering import Table, as_markdown
 from wordbias.results import NO_PROOF
 

@@ -27,12 +27,7 @@ from wordbias.formats.arrays import (
 from wordbias.formats.source import refuse_foreign
 from wordbias.formats.stored import REPRESENTATIONS
 from wordbias.formats.tensors import map_tensors
-from wordbias.probes.representations import (
-    Column,
-    Representations,
-    cell_of,
-    load_representations,
-)
+from wordbias.models.representations import Column, Representations, cell_of, load_representations
 from wordbias.text_files import read_bounded
 from wordbias.wordlists.resolve import resolve
 from wordbias.wordlists.templates import names

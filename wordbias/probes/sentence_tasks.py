@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from wordbias.arrays import normalise
 from wordbias.errors import WordbiasError
 from wordbias.formats.tables import Line
+from wordbias.models.texts import Columns, open_texts
 from wordbias.probes.estimates import Estimate
-from wordbias.probes.texts import Columns, open_texts
 from wordbias.results import Row
 from wordbias.statistics import (
     LEAST_PAIRS,

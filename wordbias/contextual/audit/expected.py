@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.contextual.likelihood.causal_model import CausalModel
+from wordbias.models.causal_model import CausalModel
 from wordbias.probes.estimates import Estimate
 from wordbias.results import Row
 from wordbias.statistics import SAMPLES, resampled_cells

@@ -12,23 +12,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from wordbias.contextual.adapters import Adapter, Fingerprint
 from wordbias.contextual.audit.projections import Fitted
-from wordbias.contextual.folding import (
-    NOTE,
-    export,
-    fold,
-    reasons_against,
-    reasons_text,
-)
-from wordbias.contextual.sites import Site
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import new_folder
 from wordbias.methods.leace import Erasure
 from wordbias.model_folder import CARD
-from wordbias.pretrained import LoadedModel, ModelLike, in_folder
-from wordbias.probes.encoder import Encoder
-from wordbias.probes.sentence_folder import modules_of, write_modules
+from wordbias.models.adapters import Adapter, Fingerprint
+from wordbias.models.encoder import Encoder
+from wordbias.models.folding import NOTE, export, fold, reasons_against, reasons_text
+from wordbias.models.loading import LoadedModel
+from wordbias.models.model_like import ModelLike, in_folder
+from wordbias.models.sentence_folder import modules_of, write_modules
+from wordbias.models.sites import Site
 from wordbias.resources.hub import ADAPTER_FILE
 from wordbias.resources.models import hub_name, may_be_on_hub
 

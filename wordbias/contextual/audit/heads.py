@@ -13,19 +13,19 @@ from dataclasses import replace
 from wordbias.contextual.audit.measure import BEFORE, stage_details
 from wordbias.contextual.audit.projections import Fitted
 from wordbias.contextual.audit.texts import Reader
-from wordbias.contextual.hooks import Intervention, applied
 from wordbias.contextual.labelled_pairs import LabelledPairs
-from wordbias.contextual.likelihood.causal_model import CausalModel
-from wordbias.contextual.likelihood.evaluate import evaluate
 from wordbias.contextual.nli_fairness import Viability, fairness_rows, snli_row
-from wordbias.contextual.stereoset.evaluate import Data, Scorer
-from wordbias.contextual.stereoset.scores import Settings
-from wordbias.contextual.text_sets import DecoderSet
 from wordbias.errors import WordbiasError
+from wordbias.models.causal_model import CausalModel
+from wordbias.models.hooks import Intervention, applied
 from wordbias.nli.hugging_face import Classifier
 from wordbias.nli.test_sets import Pair, build
 from wordbias.results import Row
 from wordbias.statistics import paired_interval
+from wordbias.stereotypes.decoders import evaluate
+from wordbias.stereotypes.encoders import Data, Scorer
+from wordbias.stereotypes.scores import Settings
+from wordbias.stereotypes.text_sets import DecoderSet
 
 _VARIANT = ("subset", "version", "task", "parity", "score", "condition", "setting", "answers")
 """Details that tell the rows of one measure apart."""

@@ -17,13 +17,13 @@ from wordbias.contextual.audit import expected
 from wordbias.contextual.audit.expected import Predicted, pronoun_leans
 from wordbias.contextual.audit.projections import Fitted, Method, Unprojected, fit
 from wordbias.contextual.audit.texts import Reader, TextVectors
-from wordbias.contextual.hooks import applied
-from wordbias.contextual.likelihood.causal_model import CausalModel
 from wordbias.errors import WordbiasError
 from wordbias.measures.held_out_probes import BEST, PROBES, HeldOut, read_groups
+from wordbias.models.causal_model import CausalModel
+from wordbias.models.encoder import Encoder
+from wordbias.models.hooks import applied
 from wordbias.probes.ceat.measure import Settings as CeatSettings
 from wordbias.probes.ceat.measure import ceat
-from wordbias.probes.encoder import Encoder
 from wordbias.probes.mdl import COMPRESSION
 from wordbias.probes.name_gender import NAMES, Reading, read_names
 from wordbias.probes.pronouns import STEREOTYPE, Chance, Pronouns, similarity_row

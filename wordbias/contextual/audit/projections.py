@@ -16,20 +16,20 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.contextual.adapters import Adapter, names_sites, sites_of
 from wordbias.contextual.audit.texts import Float32, Reader, TextVectors
 from wordbias.contextual.fitting import Recipe, fit_adapter
-from wordbias.contextual.hooks import Intervention, applied
 from wordbias.contextual.scrubbing import scrub
-from wordbias.contextual.sentence_pairs import sentence_pairs
-from wordbias.contextual.settings import Settings
-from wordbias.contextual.sites import Site, first_layer, sites
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.methods.inlp import fit_vectors
 from wordbias.methods.leace import Erasure, fit_erasure
 from wordbias.methods.settings import METHODS as KINDS
 from wordbias.methods.transform import Projection, Step
-from wordbias.probes.representations import Representations
+from wordbias.models.adapters import Adapter, names_sites, sites_of
+from wordbias.models.hooks import Intervention, applied
+from wordbias.models.representations import Representations
+from wordbias.models.sentence_pairs import sentence_pairs
+from wordbias.models.settings import Settings
+from wordbias.models.sites import Site, first_layer, sites
 from wordbias.settings import Configured, only_method
 from wordbias.subspace import Subspace
 

@@ -17,20 +17,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.arrays import unit
-from wordbias.contextual.sentence_pairs import sentence_pairs
-from wordbias.contextual.sites import Site
 from wordbias.errors import WordbiasError, need
-from wordbias.pretrained import PURPOSE
-from wordbias.probes.ceat.sentences import COLUMN
-from wordbias.probes.encoder import Encoder
-from wordbias.probes.encoding import EncodingJob, Settings
-from wordbias.probes.representations import (
+from wordbias.models.encoder import Encoder
+from wordbias.models.encoding import EncodingJob, Settings
+from wordbias.models.model_like import PURPOSE
+from wordbias.models.representations import (
     Column,
     Representations,
     load_representations,
     provenance,
 )
-from wordbias.probes.resume import encode_to
+from wordbias.models.resume import encode_to
+from wordbias.models.sentence_pairs import sentence_pairs
+from wordbias.models.sites import Site
+from wordbias.probes.ceat.sentences import COLUMN
 from wordbias.wordlists.model_sentences import (
     WORD,
     ModelSentences,

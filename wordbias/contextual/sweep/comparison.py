@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.contextual.stereoset.scores import Settings, extremes, tail_mean
 from wordbias.contextual.table7 import BASE, SENT_DEBIAS
 from wordbias.measures.associations import with_holm
 from wordbias.rendering import Table, how_many
@@ -28,6 +27,7 @@ from wordbias.statistics import (
     resamples,
     seed_differences,
 )
+from wordbias.stereotypes.scores import Settings, extremes, tail_mean
 
 NULL = "null"
 LISTS = "lists"
@@ -42,7 +42,7 @@ class Items(NamedTuple):
     Attributes
     ----------
     strength, distance
-        s and d of each triple, shape ``(n,)``; see `wordbias.contextual.stereoset.scores`.
+        s and d of each triple, shape ``(n,)``; see `wordbias.stereotypes.scores`.
     neutral, parity
         For each occupation the share of pairs predicted neutral and whether the prediction is the
         same for both genders, shape ``(o,)``; see `wordbias.contextual.nli_fairness`.

@@ -24,7 +24,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from wordbias.contextual.families import (
+from wordbias.devices import torch_threads
+from wordbias.errors import WordbiasError
+from wordbias.models.families import (
     PARTS,
     Family,
     base_of,
@@ -36,10 +38,8 @@ from wordbias.contextual.families import (
     sentence_of,
     text_head_of,
 )
-from wordbias.contextual.hooks import Calls, Intervention, Removal, applied, changing
-from wordbias.contextual.sites import Place, Site, locate_layer
-from wordbias.devices import torch_threads
-from wordbias.errors import WordbiasError
+from wordbias.models.hooks import Calls, Intervention, Removal, applied, changing
+from wordbias.models.sites import Place, Site, locate_layer
 
 Steps = tuple[Intervention, ...]
 _Key = tuple[Site, bytes]

@@ -14,15 +14,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from wordbias.contextual.adapters import Fingerprint
-from wordbias.contextual.next_sentence import NextSentence
 from wordbias.contextual.sweep.forward import Forward, Plan
-from wordbias.contextual.tokenising import Places, TokenisedPairs
 from wordbias.devices import native_threads
 from wordbias.errors import Interrupted, WordbiasError
+from wordbias.models.adapters import Fingerprint
+from wordbias.models.model_like import ModelLike
+from wordbias.models.token_batches import Places, TokenisedPairs
 from wordbias.nli.hugging_face import Classifier
-from wordbias.pretrained import ModelLike
 from wordbias.progress import progress
+from wordbias.stereotypes.next_sentence import NextSentence
 from wordbias.training import read_checkpoint, write_checkpoint
 from wordbias.workers import Workers
 

@@ -12,8 +12,6 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from wordbias.contextual.adapters import Adapter
-from wordbias.contextual.families import PARTS
 from wordbias.contextual.fitting import (
     BATCH,
     Recipe,
@@ -22,11 +20,13 @@ from wordbias.contextual.fitting import (
     observe,
     positions,
 )
-from wordbias.contextual.hooks import Intervention, applied
-from wordbias.contextual.sentence_pairs import SentencePair
-from wordbias.contextual.settings import all_settings
-from wordbias.contextual.sites import Site
 from wordbias.errors import WordbiasError
+from wordbias.models.adapters import Adapter
+from wordbias.models.families import PARTS
+from wordbias.models.hooks import Intervention, applied
+from wordbias.models.sentence_pairs import SentencePair
+from wordbias.models.settings import all_settings
+from wordbias.models.sites import Site
 from wordbias.progress import progress
 from wordbias.subspace import Subspace
 

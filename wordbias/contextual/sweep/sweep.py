@@ -11,12 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.contextual.adapters import Adapter
-from wordbias.contextual.families import layer_count
 from wordbias.contextual.fitting import Recipe
-from wordbias.contextual.hooks import Intervention
 from wordbias.contextual.labelled_pairs import LabelledPairs
-from wordbias.contextual.next_sentence import NextSentence
 from wordbias.contextual.nli_fairness import (
     Parity,
     Viability,
@@ -27,27 +23,25 @@ from wordbias.contextual.nli_fairness import (
     snli_row,
 )
 from wordbias.contextual.sent_debias import LIMIT, TextLike, fit_with_baseline
-from wordbias.contextual.sentence_pairs import SentencePairsLike, sentence_pairs
-from wordbias.contextual.settings import SENT_DEBIAS as BASELINE
-from wordbias.contextual.settings import all_settings
-from wordbias.contextual.stereoset.gsss import LABELS, Gsss
-from wordbias.contextual.stereoset.scores import (
-    ALL,
-    Settings,
-    distances,
-    gsss_rows,
-    strengths,
-)
 from wordbias.contextual.sweep.comparison import LISTS, NULL, Items, comparison_rows, drawn_file
 from wordbias.contextual.sweep.forward import Plan
 from wordbias.contextual.sweep.run import Model, ModelSource, outputs
 from wordbias.contextual.sweep.sequential import fit_in_sequence
 from wordbias.contextual.table7 import BASE, SENT_DEBIAS, Entry
-from wordbias.contextual.tokenising import TokenisedPairs
+from wordbias.models.adapters import Adapter
+from wordbias.models.families import layer_count
+from wordbias.models.hooks import Intervention
+from wordbias.models.model_like import evaluating, name_of
+from wordbias.models.sentence_pairs import SentencePairsLike, sentence_pairs
+from wordbias.models.settings import SENT_DEBIAS as BASELINE
+from wordbias.models.settings import all_settings
+from wordbias.models.token_batches import TokenisedPairs
 from wordbias.nli.hugging_face import Classifier, as_written
 from wordbias.nli.test_sets import TestSet
-from wordbias.pretrained import evaluating, name_of
 from wordbias.results import Row
+from wordbias.stereotypes.gsss import LABELS, Gsss
+from wordbias.stereotypes.next_sentence import NextSentence
+from wordbias.stereotypes.scores import ALL, Settings, distances, gsss_rows, strengths
 from wordbias.wordlists import GroupsLike
 from wordbias.workers import Workers
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
+from wordbias.models.representations import Representations
 from wordbias.probes.ceat.association import (
     DRAWS,
     VARIANCES,
@@ -21,7 +22,6 @@ from wordbias.probes.ceat.association import (
     associate,
 )
 from wordbias.probes.ceat.sentences import COLUMN
-from wordbias.probes.representations import Representations
 from wordbias.results import Row
 from wordbias.wordlists.queries import Query
 from wordbias.wordlists.resolve import Resolved

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from wordbias.errors import WordbiasError
 from wordbias.formats.tables import Line
-from wordbias.probes.encoder import Encoder
-from wordbias.probes.encoding import EncodingJob, Settings
-from wordbias.probes.representations import Column, Representations, removals_in
-from wordbias.probes.texts import USUAL, Source, TextsLike, open_texts
-from wordbias.probes.tokenising import first_match, pattern_of
+from wordbias.models.encoder import Encoder
+from wordbias.models.encoding import EncodingJob, Settings
+from wordbias.models.representations import Column, Representations, removals_in
+from wordbias.models.texts import USUAL, Source, TextsLike, open_texts
+from wordbias.models.tokenising import first_match, pattern_of
 from wordbias.progress import progress
 
 PER_WORD = 1_000
@@ -164,7 +164,7 @@ def read_sentences(source: TextsLike, column: str | None = None) -> Iterator[str
     ----------
     source
         A file with one sentence on each line or a table; a list; or columns, see
-        `wordbias.probes.texts.open_texts`.
+        `wordbias.models.texts.open_texts`.
     column
         Column of a table; by default ``text``, else ``sentence``, else the only one.
 

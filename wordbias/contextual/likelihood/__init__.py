@@ -1,1 +1,0 @@
-"""Measures of decoders (causal language models) by the log-likelihood of texts."""

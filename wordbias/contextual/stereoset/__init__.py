@@ -1,1 +1,0 @@
-"""StereoSet, its gender-swapped enhancement and CrowS-Pairs: files, repairs and scores."""

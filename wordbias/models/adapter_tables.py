@@ -1,0 +1,149 @@
+"""Rows and tables of an adapter: what was fitted at its sites, to pairs and to labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wordbias.measures.registry import ideal
+from wordbias.models.families import PARTS
+from wordbias.models.sites import Site
+from wordbias.rendering import Table
+from wordbias.results import Row, number
+
+if TYPE_CHECKING:
+    from wordbias.models.adapters import Adapter
+
+FITTED = ("input", "attention-output", "mlp-output", "cls", "tokens")
+"""Kinds of sites at which a removal can be fitted to labels."""
+EXPLAINED = "label-explained"
+STAGES = ("before", "after")
+
+
+def adapter_rows(adapter: Adapter, subject: str) -> list[Row]:
+    """Return the rows of an adapter.
+
+    `explained-variance` is a component's share of the variance of the differences; at query, key
+    and value its median over the heads, with the lowest and the highest. It describes, it does not
+    judge: the first of `n` pairs in `d` dimensions has at least ``1 / min(n, d)``, and 1 if all
+    pairs differ in one direction. `direction-stability` is the mean cosine of the first component
+    with that of resampled pairs.
+    """
+    rows = []
+    for site, subspace in adapter.subspaces.items():
+        fitted = adapter.facts["sites"][str(site)]
+        common = {"site": str(site), "n": fitted["pairs"], "neutral": None, "better": None}
+        shares, about = subspace.weights.tolist(), common
+        if site.kind in PARTS:
+            about = {
+                **common,
+                "component": 1,
+                "heads": len(shares),
+                "lowest": min(shares),
+                "highest": max(shares),
+            }
+            shares = [float(np.median(subspace.weights))]
+        rows += [
+            Row(subject, "explained-variance", share, {**about, "component": i})
+            for i, share in enumerate(shares, 1)
+        ]
+        if "stability" in fitted:
+            details = {
+                "site": str(site),
+                "component": 1,
+                "n": fitted["pairs"],
+                "low": fitted["stability"]["low"],
+                "high": fitted["stability"]["high"],
+                "neutral": 1.0,
+                "better": "higher",
+                "seed": adapter.facts["seed"],
+            }
+            mean = fitted["stability"]["mean"]
+            rows.append(Row(subject, "direction-stability", mean, details))
+    return rows
+
+
+def adapter_tables(rows: Sequence[Row], subject: str) -> list[Table]:
+    """Return a table with one line a site: shares of variance, stability of the first component."""
+    places = list(dict.fromkeys(row.details["site"] for row in rows))
+    return [
+        Table(
+            f"Subspaces of {subject}, fitted to differences of paired sentences",
+            ["site", "pairs", "1st", "others", "steady", "95 %"],
+            [_line([row for row in rows if row.details["site"] == site]) for site in places],
+            "1st, others: share of the differences' variance that a component has, at query, key "
+            "and value the median over the heads and their range. steady: cosine of the first "
+            "component with that of pairs drawn again; 1 is best.",
+        )
+    ]
+
+
+def scrubbing_rows(adapter: Adapter, subject: str) -> list[Row]:
+    """Return the rows of what was fitted to labels: `explained` at each site, before and after."""
+    about = adapter.facts.get("sites", {})
+    return [
+        Row(
+            subject,
+            EXPLAINED,
+            about[str(site)][stage],
+            {
+                "site": str(site),
+                "layer": site.layer,
+                "stage": stage,
+                "n": about[str(site)]["vectors"],
+                **ideal(EXPLAINED),
+            },
+        )
+        for site in adapter.steps
+        for stage in STAGES
+    ]
+
+
+def scrubbing_tables(adapter: Adapter, subject: str) -> list[Table]:
+    """Return a table with one line a layer and one column a kind of sites."""
+    shown = {
+        site: " → ".join(number(adapter.facts["sites"][str(site)][stage], 3) for stage in STAGES)
+        for site in adapter.steps
+    }
+    kinds = [kind for kind in FITTED if any(site.kind == kind for site in shown)]
+    layers = sorted({site.layer or 0 for site in shown})
+    cells = [
+        [str(layer), *(shown.get(Site(kind, layer), "–") for kind in kinds)] for layer in layers
+    ]
+    what = adapter.facts["labels"] or "the label"
+    before = "with the removals at earlier sites"
+    after = "with that of the site too"
+    if not adapter.facts["sequential"]:
+        before, after = "in the unmodified model", "with the removal at the site alone"
+    return [
+        Table(
+            f"{subject}: share of {what} that a linear map of the vectors explains, on the fitted "
+            "texts",
+            ["layer", *kinds],
+            cells,
+            f"Before → after. Before: {before}; after: {after}.",
+        )
+    ]
+
+
+def _line(rows: Sequence[Row]) -> list[str]:
+    shares = [row for row in rows if row.measure == "explained-variance"]
+    steady = [row for row in rows if row.measure == "direction-stability"]
+    first = shares[0].details
+    others = ", ".join(number(row.value, 3) for row in shares[1:])
+    if "heads" in first:
+        ends = f"{number(first['lowest'], 3)} … {number(first['highest'], 3)}"
+        others = f"{ends} in {first['heads']} heads"
+    certain = ["–", "–"]
+    if steady:
+        low, high = (number(steady[0].details[end], 2) for end in ("low", "high"))
+        certain = [number(steady[0].value, 3), f"{low} … {high}"]
+    return [
+        first["site"],
+        str(first["n"]),
+        number(shares[0].value, 3),
+        others or "–",
+        *certain,
+    ]

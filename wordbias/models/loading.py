@@ -1,0 +1,608 @@
+"""Loading of models: a folder without a network, a name on the hub from the cache first.
+
+No code that comes with a model is run. Errors are one line with a remedy, raised early.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, redirect_stderr
+from dataclasses import dataclass, field, replace
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path, PurePath
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import safe_open
+
+from wordbias.arguments import AUTO
+from wordbias.devices import native_threads
+from wordbias.errors import WordbiasError, first_line, need
+from wordbias.models.model_like import (
+    PURPOSE,
+    ModelLike,
+    check_in_memory,
+    evaluating,
+    model_and_tokenizer,
+    name_of,
+    need_transformers,
+    silent,
+    to_device,
+)
+from wordbias.models.peft import check_no_adapter
+from wordbias.resources.models import CONFIG, local_model
+
+LONGEST = 512
+"""Default of the maximum length of a text in tokens, where the model allows it."""
+_NO_LIMIT = 1 << 20
+"""Tokenizers without a known limit name one of 10^30."""
+_NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
+_FILES = (
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
+)
+_REASONS = {
+    "Weights only load failed": "its weights are a damaged pickle, or one that asks to run code, "
+    "which is never done; give a folder with a model.safetensors",
+    "ignore_mismatched_sizes": "its weights have other shapes than its config says; give a folder "
+    "whose files belong together",
+    "no file named model.safetensors": "it has no weights (no model.safetensors); give a folder "
+    "with all of a model's files",
+    "Class validation error": "its config.json holds settings that contradict each other; give a "
+    "folder whose files belong together",
+    "must be a mapping": "its config.json holds no settings; fetch or write it again",
+    "backend tokenizer": "it has no tokenizer that can be read (a tokenizer.json)",
+    "Error while deserializing header": "its weights are damaged; fetch or write them again",
+    "kind of AutoModel: AutoModelForMaskedLM": "transformers has no masked-language head for it; "
+    "give an encoder, such as BERT, or a decoder, such as GPT-2",
+    "kind of AutoModel: AutoModelForCausalLM": "it is no decoder, such as GPT-2 or Llama",
+    "contains custom code": "it needs code that comes with it, which is never run; give a model of "
+    "an architecture that transformers has",
+}
+"""Reason and remedy by a part of the message of transformers, which is long or has no remedy."""
+_POSITIONS = ("position_embeddings", "embed_positions", "wpe")
+"""Ends of the names of tables of positions: of BERT and most others, OPT, GPT-2."""
+_LENGTHS = (
+    "n_positions",
+    "max_position_embeddings",
+    "n_ctx",
+    "max_seq_len",
+    "max_sequence_length",
+)
+"""Names of the number of positions in the configs of decoders."""
+Loaded = TypeVar("Loaded")
+Numbers = TypeVar("Numbers", bound=NDArray[np.floating])
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedModel:
+    """Model of transformers with its tokenizer.
+
+    A model that the caller has loaded keeps its device, its precision and its mode.
+
+    Attributes
+    ----------
+    name
+        Folder, or name on the hub; of a model that the caller has loaded its source.
+    model, tokenizer
+        Model and tokenizer of transformers.
+    missing
+        Names of parameters that no file held, which are random, sorted.
+    given
+        True if the caller has loaded it.
+    device
+        Device of the model.
+    precision
+        Type of its numbers.
+    """
+
+    name: str
+    model: Any = field(repr=False)
+    tokenizer: Any = field(repr=False)
+    missing: tuple[str, ...] = ()
+    given: bool = False
+    device: str = "cpu"
+    precision: str = "float32"
+
+    def on(self, device: str | None, precision: str | None = None) -> Self:
+        """Return the model on a device; see `to_device`.
+
+        Raises
+        ------
+        WordbiasError
+            If there is no such device, or one that a caller has loaded would have to be changed.
+        """
+        if not self.given:
+            model, chosen = to_device(self.model, device, precision)
+            found = precision or self.precision
+            return replace(self, model=model, device=chosen, precision=found)
+        if device not in (None, AUTO, self.device, self.model.device.type):
+            raise WordbiasError(
+                f"{self.name}: is loaded on {self.device}; move it there, model.to({device!r}), or "
+                "leave out --device"
+            )
+        if precision is not None and precision != self.precision:
+            raise WordbiasError(
+                f"{self.name}: is loaded in {self.precision}; convert it, "
+                f"model.to(torch.{precision}), or leave out --precision"
+            )
+        return self
+
+    @property
+    def longest(self) -> int | None:
+        """Maximum length of a text in tokens, special ones included; None if there is no limit."""
+        known = [position_limit(self.model), self.tokenizer.model_max_length]
+        return min((one for one in known if one is not None and one < _NO_LIMIT), default=None)
+
+    def check_lengths(
+        self, lengths: NDArray[np.integer], what: str, text: Callable[[int], str]
+    ) -> None:
+        """Refuse texts that are longer than the model reads.
+
+        Parameters
+        ----------
+        lengths
+            Tokens of each text, shape ``(n,)``.
+        what
+            Noun for a text in messages.
+        text
+            Function that returns a text by its place.
+
+        Raises
+        ------
+        WordbiasError
+            Naming the longest text.
+        """
+        limit = self.longest
+        if limit is not None and lengths.max(initial=0) > limit:
+            worst = int(lengths.argmax())
+            raise WordbiasError(
+                f"{self.name}: reads at most {limit} tokens; {what} has {lengths[worst]}: "
+                f"{text(worst)[:60]!r}"
+            )
+
+    @contextmanager
+    def predicting(self) -> Iterator[Any]:
+        """Switch off gradients and dropout, and set the number of threads; yield torch."""
+        torch = need("torch", extra="contextual", purpose=PURPOSE)
+        torch.set_num_threads(native_threads())
+        with torch.inference_mode(), evaluating(self.model):
+            yield torch
+
+    def finite(self, predicted: Numbers) -> Numbers:
+        """Return predictions; refuse them if a value is no number.
+
+        Raises
+        ------
+        WordbiasError
+            If a value is no number.
+        """
+        if not np.isfinite(predicted).all():
+            raise WordbiasError(f"{self.name}: predicts what is no number; its weights are damaged")
+        return predicted
+
+
+def position_limit(model: Any) -> int | None:
+    """Return the number of tokens in a model's table of positions; None if there is no such table.
+
+    RoBERTa and MPNet number positions after that of padding, so that a table of 514 rows is for
+    512 tokens; OPT numbers them from 2.
+    """
+    for name, module in model.named_modules():
+        if name.endswith(_POSITIONS) and hasattr(module, "num_embeddings"):
+            padding = getattr(module, "padding_idx", None)
+            before = 0 if padding is None else padding + 1
+            return int(module.num_embeddings) - int(getattr(module, "offset", before))
+    return None
+
+
+def configured_length(model: Any) -> int | None:
+    """Return the number of tokens that a model was made for, as its config says; None if not."""
+    config = model.config
+    config = config.get_text_config() if hasattr(config, "get_text_config") else config
+    known = [getattr(config, name, None) for name in _LENGTHS]
+    return min((n for n in known if isinstance(n, int) and 0 < n < _NO_LIMIT), default=None)
+
+
+def usual_length(model: Any, tokenizer: Any) -> int:
+    """Return the default of the maximum length of a text in tokens."""
+    known = int(tokenizer.model_max_length)  # 10^30 where the tokenizer does not say
+    return min(LONGEST, known, position_limit(model) or known)
+
+
+def load_pretrained(kind: str, source: ModelLike, what: str) -> LoadedModel:
+    """Load a model and its tokenizer; no code that comes with them is run.
+
+    See `wordbias.resources.models.model_folder` for names.
+
+    Parameters
+    ----------
+    kind
+        A class of transformers, such as ``AutoModel``.
+    source
+        A folder, a name or an address on the hub, or a loaded model of that class with its
+        tokenizer.
+    what
+        Kind of model in messages, such as "an encoder".
+
+    Raises
+    ------
+    WordbiasError
+        If torch or transformers is missing, there is no such model, or a loaded model is of
+        another class.
+    """
+    transformers = need_transformers()
+    name = name_of(source)
+    if not isinstance(source, (str, os.PathLike)):
+        model, tokenizer = model_and_tokenizer(source)
+        purpose = kind.removeprefix("AutoModel")
+        spelled = (purpose, "LMHeadModel") if purpose == "ForCausalLM" else purpose
+        own = getattr(model, "_orig_mod", model)  # of one that torch has compiled
+        if not any(cls.__name__.endswith(spelled) for cls in type(own).__mro__):
+            raise WordbiasError(f"{name}: is a {type(model).__name__}, not {what}")
+        if kind == "AutoModel" or model.device.type == "meta":
+            # layers are read and compared, or there is no device to put texts on; else accelerate
+            # fetches what it has offloaded
+            check_in_memory(model, name)
+        return _loaded(name, model, tokenizer, given=True)
+
+    def load(folder: str) -> LoadedModel:
+        tokenizer = _tokenizer(transformers, folder)
+        _config(transformers, folder)
+        gguf = gguf_file(folder)
+        with redirect_stderr(io.StringIO()) if gguf else nullcontext():  # a bar of transformers
+            model, found = getattr(transformers, kind).from_pretrained(
+                folder, trust_remote_code=False, output_loading_info=True, **where_of(folder)
+            )
+        if gguf:  # its weights are float32 now, which can be saved
+            vars(model).pop("hf_quantizer", None)
+            vars(model.config).pop("quantization_config", None)
+        if other := of_other_layers(model, sorted(found["unexpected_keys"])):
+            raise WordbiasError(
+                f"its weights have a layer that its config does not ({other}); give a folder whose "
+                "files belong together"
+            )
+        return _loaded(name, model, tokenizer, tuple(sorted(found["missing_keys"])))
+
+    return _from_folder(load, name, what)
+
+
+_OF_TEXTS = ("ForSequenceClassification", "ForNextSentencePrediction")
+"""Ends of the names of classes whose head classifies texts or pairs, of encoders and decoders."""
+
+
+def is_causal(source: ModelLike) -> bool:
+    """Return whether a model predicts each word from those before it, by its config and its head.
+
+    A decoder whose head classifies texts does not.
+
+    Raises
+    ------
+    WordbiasError
+        If there is no such model.
+    """
+    transformers = need_transformers()
+    if isinstance(source, (str, os.PathLike)):
+        config = _from_folder(partial(_config, transformers), name_of(source), "a model")
+        classes = list(config.architectures or ())
+    else:
+        model, _ = model_and_tokenizer(source)
+        own = getattr(model, "_orig_mod", model)  # of one that torch has compiled
+        config, classes = model.config, [cls.__name__ for cls in type(own).__mro__]
+    if any(name.endswith(_OF_TEXTS) for name in classes):
+        return False
+    known = transformers.models.auto.modeling_auto
+    if config.model_type in known.MODEL_FOR_MASKED_LM_MAPPING_NAMES:
+        return bool(getattr(config, "is_decoder", False))
+    return config.model_type in known.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+
+
+def load_untrained(kind: str, name: str, what: str, seed: int) -> LoadedModel:
+    """Load a model with random weights, drawn by its own initialisation, and its tokenizer.
+
+    Only the config and the tokenizer are read. The state of torch's generator does not change.
+
+    Raises
+    ------
+    WordbiasError
+        As `load_pretrained` does.
+    """
+    transformers = need_transformers()
+    torch = need("torch", extra="contextual", purpose=PURPOSE)
+
+    def load(folder: str) -> LoadedModel:
+        tokenizer = _tokenizer(transformers, folder)
+        config = _config(transformers, folder)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            model = getattr(transformers, kind).from_config(config, trust_remote_code=False)
+        return _loaded(name, model, tokenizer)
+
+    return _from_folder(load, name, what)
+
+
+def _check_tokens(name: str, model: Any, tokenizer: Any) -> None:
+    """Refuse tokens beyond the model's vectors, but for special ones that no text has.
+
+    Such as that for images of Gemma 3, whose models of text have no vector for it.
+    """
+    rows = model.get_input_embeddings().weight.shape[0]
+    if len(tokenizer) <= rows:
+        return
+    special = {i for i, one in tokenizer.added_tokens_decoder.items() if one.special}
+    silent = special - set(tokenizer("a")["input_ids"])
+    beyond = [i for i in tokenizer.get_vocab().values() if i >= rows and i not in silent]
+    if beyond:
+        last = max(beyond)
+        raise WordbiasError(
+            f"{name}: the tokenizer has the token {tokenizer.convert_ids_to_tokens(last)!r} of "
+            f"number {last:,}, but the model has {rows:,} vectors of tokens; give them one "
+            "tokenizer, or add vectors with model.resize_token_embeddings(len(tokenizer))"
+        )
+
+
+def _loaded(
+    name: str, model: Any, tokenizer: Any, missing: tuple[str, ...] = (), given: bool = False
+) -> LoadedModel:
+    _check_tokens(name, model, tokenizer)
+    device, precision = str(model.device), str(model.dtype).removeprefix("torch.")
+    return LoadedModel(name, model, tokenizer, missing, given, device, precision)
+
+
+def _tokenizer(transformers: Any, folder: str) -> Any:
+    check_sizes(folder)  # a tokenizer may read the config
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            folder, trust_remote_code=False, **where_of(folder)
+        )
+    except (json.JSONDecodeError, KeyError) as error:
+        raise WordbiasError(
+            f"its tokenizer is damaged ({error!r}); fetch or write it again"
+        ) from None
+    if len(tokenizer) <= len(tokenizer.all_special_tokens):
+        raise WordbiasError("it has no tokenizer, or one without words")
+    return tokenizer
+
+
+def _config(transformers: Any, folder: str) -> Any:
+    config = transformers.AutoConfig.from_pretrained(
+        folder, trust_remote_code=False, **where_of(folder)
+    )
+    check_layers(folder, config)
+    return config
+
+
+def gguf_file(folder: str) -> str:
+    """Return the name of the GGUF file that a folder without a config has; empty if it has none.
+
+    Raises
+    ------
+    WordbiasError
+        If there are several, or the package that reads them is missing.
+    """
+    path = Path(folder)
+    names = [] if (path / CONFIG).is_file() else sorted(file.name for file in path.glob("*.gguf"))
+    if len(names) > 1:
+        raise WordbiasError(
+            f"{folder}: holds {len(names)} GGUF files, {names[0]} first; give a folder with one"
+        )
+    if names and find_spec("gguf") is None:
+        raise WordbiasError(
+            f"{folder}: holds a GGUF file, {names[0]}, which needs gguf and accelerate; install "
+            "them with: pip install gguf accelerate; or give a folder of transformers, with a "
+            f"{CONFIG}, which the lines in docs/decoders.md make of it"
+        )
+    return names[0] if names else ""
+
+
+def where_of(folder: str) -> dict[str, Any]:
+    """Return the arguments of transformers that read a folder, which may hold a GGUF file."""
+    name = gguf_file(folder)
+    return {"local_files_only": True, **({"gguf_file": name} if name else {})}
+
+
+def check_padding(tokenizer: Any, name: str) -> None:
+    """Refuse a tokenizer without a padding token.
+
+    Raises
+    ------
+    WordbiasError
+        If it has none.
+    """
+    if tokenizer.pad_token_id is None:
+        raise WordbiasError(
+            f"{name}: its tokenizer has no padding token, which texts of different length need; "
+            'name one in its tokenizer_config.json, such as "pad_token": "[PAD]"'
+        )
+
+
+def _from_folder(load: Callable[[str], Loaded], name: str, what: str) -> Loaded:
+    """Load a model, or its config, from the folder that its name means."""
+    with local_model(name) as folder:
+        check_folder(folder)
+        with silent(need_transformers()):
+            try:
+                return load(folder)
+            except Exception as error:  # whatever transformers raises
+                raise unloadable(name, what, error) from None
+
+
+# errors
+
+
+def check_folder(folder: str) -> None:
+    """Refuse what is no folder of a model."""
+    path, remedy = Path(folder), "give a folder, or a model's name on the hub"
+    if path.is_file():
+        raise WordbiasError(f"{folder}: is a file, and a model is a folder; {remedy}")
+    check_no_adapter(path)
+    if not (path / CONFIG).is_file() and not gguf_file(folder):
+        raise WordbiasError(f"{folder}: is a folder without a {CONFIG}, so no model; {remedy}")
+
+
+def unloadable(name: str, what: str, error: Exception) -> WordbiasError:
+    """Return an error that says what a folder or a name should have been, and the reason."""
+    said = str(error)
+    reason = next((why for sign, why in _REASONS.items() if sign in said), first_line(error))
+    return WordbiasError(f"{name}: cannot be loaded as {what}: {reason}")
+
+
+# weights
+
+
+def weights_sha256(model: Any, without: str = "") -> str:
+    """Return a hash of all weights and their names, except those of a part called `without`."""
+    digest = hashlib.sha256()
+    uint8 = need("torch", extra="contextual", purpose=PURPOSE).uint8
+    for name, weight in sorted(model.state_dict().items()):
+        if without in name.split("."):
+            continue
+        digest.update(f"{name} {weight.dtype} {tuple(weight.shape)}\n".encode())
+        digest.update(weight.detach().cpu().contiguous().view(-1).view(uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def check_layers(folder: str, config: Any) -> None:
+    """Compare the number of layers in a config with the weights, before a model is built.
+
+    Raises
+    ------
+    WordbiasError
+        If the config has no layer, or more than the weights.
+    """
+    layers = getattr(config, "num_hidden_layers", None)
+    if not isinstance(layers, int):
+        return
+    if layers < 1:
+        raise WordbiasError(
+            f"its config.json says that it has {layers} layers; expected at least 1; give a folder "
+            "whose files belong together"
+        )
+    names = _weight_shapes(folder)
+    places = [(weight, found.end()) for weight in names for found in _NUMBER.finditer(weight)]
+    numbered = len({weight[:end] for weight, end in places})
+    if names and getattr(config, "num_hidden_groups", layers) > numbered:
+        raise WordbiasError(
+            f"its config.json says that it has {layers:,} layers, its weights have at most "
+            f"{numbered:,}; give a folder whose files belong together"
+        )
+
+
+_SIZES = (
+    "num_labels", "r", "hidden_size", "intermediate_size", "embedding_size", "vocab_size",
+    "type_vocab_size", "num_attention_heads", "num_key_value_heads", "d_model", "d_ff", "ffn_dim",
+    "dim", "hidden_dim", "n_embd", "n_inner", "n_head", "n_heads",
+)  # fmt: skip
+"""Settings that are dimensions of weights, or of a head, or as small."""
+_FEW = 1 << 10
+"""A size that costs nothing, whatever the weights."""
+_LARGEST = 1 << 20
+"""Largest dimension where there are no weights to compare with."""
+
+
+def check_sizes(folder: str) -> None:
+    """Compare the sizes in a config, and of an adapter beside it, with the weights' dimensions.
+
+    Labels are made for each that a config claims, before a weight is read.
+
+    Raises
+    ------
+    WordbiasError
+        If a size is larger than every dimension of the weights.
+    """
+    shapes = _weight_shapes(folder)
+    dimensions = [n for shape in shapes.values() for n in shape]
+    largest = max(_FEW, *dimensions) if dimensions else _LARGEST
+    rows = [shape[0] for key, shape in shapes.items() if key.split(".")[-2:-1] and shape
+            and key.split(".")[-2].endswith(_POSITIONS)]  # fmt: skip
+    limits = dict.fromkeys(_SIZES, largest)
+    if rows or not shapes:
+        limits |= dict.fromkeys(_LENGTHS, max(_FEW, *rows) if rows else _LARGEST)
+    for file in (CONFIG, "adapter_config.json"):
+        try:
+            settings = json.loads(Path(folder, file).read_bytes())
+        except (OSError, ValueError, RecursionError):  # loading the model raises an error
+            continue
+        for key, value in _integers(settings):
+            if value > limits.get(key, value):
+                raise WordbiasError(
+                    f"its {file} says that {key} is {value:,}, its weights have {limits[key]:,} at "
+                    "most; give a folder whose files belong together"
+                )
+
+
+def _integers(settings: Any) -> Iterator[tuple[str, int]]:
+    """Yield the whole numbers of nested settings by their names."""
+    remaining = [settings]
+    while remaining:
+        one = remaining.pop()
+        for key, value in one.items() if isinstance(one, dict) else ():
+            if isinstance(value, dict):
+                remaining.append(value)
+            elif isinstance(value, int):
+                yield key, value
+
+
+def _weight_shapes(folder: str) -> dict[str, Sequence[int]]:
+    """Return the shapes of the weights in a model's files by name, none where none can be read."""
+    for file in _FILES:
+        path = Path(folder, file)
+        if not path.is_file():
+            continue
+        try:
+            if not file.endswith(".json"):
+                return _shapes_in(str(path))
+            listed = json.loads(path.read_bytes())["weight_map"]
+            shapes: dict[str, Sequence[int]] = dict.fromkeys(listed, ())
+            for shard in sorted(set(listed.values())):
+                if not (shard and shard == PurePath(shard).name):
+                    raise WordbiasError(
+                        f"its {file} names weights outside its folder, {shard!r}; expected names "
+                        "of files in it"
+                    )
+                part = Path(folder, shard)
+                shapes |= _shapes_in(str(part)) if part.is_file() else {}
+            return shapes
+        except WordbiasError:
+            raise
+        except Exception:  # loading the model raises an error with the reason
+            return {}
+    return {}
+
+
+def _shapes_in(path: str) -> dict[str, Sequence[int]]:
+    if path.endswith(".safetensors"):
+        with safe_open(path, "np") as tensors:
+            return {key: tensors.get_slice(key).get_shape() for key in tensors.keys()}  # noqa: SIM118
+    torch = need("torch", extra="contextual", purpose=PURPOSE)
+    found = torch.load(path, map_location="meta", weights_only=True, mmap=True)
+    return {key: tuple(value.shape) for key, value in found.items()}
+
+
+def of_other_layers(model: Any, unused: Iterable[str]) -> str | None:
+    """Return a weight of a layer that a model lacks, though it has others of the same kind.
+
+    A head of another task is no such layer: it may be left out.
+
+    Parameters
+    ----------
+    unused
+        Names of weights that a file holds and the model does not.
+    """
+    prefix = f"{model.base_model_prefix}."
+    known = {_alike(name, prefix) for name in model.state_dict()}
+    numbered = (name for name in unused if _NUMBER.search(name))
+    return next((name for name in numbered if _alike(name, prefix) in known), None)
+
+
+def _alike(name: str, prefix: str) -> str:
+    return _NUMBER.sub("#", name.removeprefix(prefix))

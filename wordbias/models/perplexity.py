@@ -1,0 +1,83 @@
+r"""Perplexity of a text in a decoder: what a change of the model costs.
+
+The text is one: its tokens are predicted in windows of the model's length, as
+lm-evaluation-harness does (`loglikelihood_rolling`): each window begins with the last token of the
+one before it, the first with the BOS token; the last window begins so early that it is as long as
+the others. Perplexity is :math:`\exp(-\frac1n \sum \log p)` over tokens; bits per byte,
+:math:`-\frac{1}{b \ln 2} \sum \log p`, compares models with different tokens.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from wordbias.errors import WordbiasError
+from wordbias.measures.registry import ideal
+from wordbias.models.causal_model import CausalModel, Tokens
+from wordbias.results import Row
+from wordbias.statistics import percentile_interval, resampled_means
+
+LENGTH = 1024
+"""Default of the length of a window, where the model can read that much."""
+
+
+def windows(ids: tuple[int, ...], start: int, length: int) -> list[Tokens]:
+    """Divide a text into windows of at most `length` tokens to predict, each after one token."""
+    whole = (start, *ids)
+    made = []
+    for place in range(0, len(ids), length):
+        end = min(place + length, len(ids))
+        first = max(0, end - length)
+        made.append(Tokens(whole[first : end + 1], place - first + 1))
+    return made
+
+
+def perplexity_rows(
+    model: CausalModel, text: str, subject: str, *, length: int = LENGTH, seed: int = 0
+) -> list[Row]:
+    """Measure ``perplexity`` and ``bits-per-byte`` of a text.
+
+    The intervals are a bootstrap over windows; with one window there is none.
+
+    Raises
+    ------
+    WordbiasError
+        If the text has no token.
+    """
+    whole = ((model.start,) if model.bos else ()) + model.ids(text)
+    ids = whole[1:]
+    if not ids:
+        raise WordbiasError(f"{subject}: the text for the perplexity has no token to score")
+    size = min(length, model.limit or length)
+    found = model.score(windows(ids, whole[0], size), "perplexity")
+    n_bytes = len(text.encode())
+    loss = -float(found.total.sum())
+    about = {"n": len(ids), "bytes": n_bytes, "windows": len(found.total), "length": size}
+    values = {
+        "perplexity": math.exp(loss / len(ids)),
+        "bits-per-byte": loss / n_bytes / math.log(2),
+    }
+    drawn = {}
+    if len(found.total) > 1:
+        sums = np.stack([-found.total, found.tokens.astype(float)], axis=1)
+        means = resampled_means(sums, np.random.default_rng(seed))
+        per_token = means[:, 0] / means[:, 1]
+        scale = len(ids) / n_bytes / math.log(2)
+        drawn = {"perplexity": np.exp(per_token), "bits-per-byte": per_token * scale}
+    return [
+        Row(
+            subject,
+            name,
+            value,
+            {
+                **about,
+                **ideal(name),
+                "seed": seed,
+                **(percentile_interval(drawn[name])._asdict() if name in drawn else {}),
+            },
+            drawn.get(name),
+        )
+        for name, value in values.items()
+    ]

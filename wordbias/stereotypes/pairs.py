@@ -1,0 +1,208 @@
+"""Pairs of texts in a decoder: which is likelier? CrowS-Pairs, and pairs of one's own.
+
+CrowS-Pairs' authors (Nangia et al. 2020) score masked models only. lm-evaluation-harness compares
+the log-likelihoods of the whole sentences (`crows_pairs_english`: `pct_stereotype`, of which a tie
+is 0, and `likelihood_diff`, the mean absolute difference), on the 1,677 pairs that Névéol et al.
+(2022) revised. A longer sentence is less likely, so the mean log-probability of a token is compared
+as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.measures.registry import ideal
+from wordbias.models.causal_model import CausalModel, Float, Likelihoods
+from wordbias.models.sentence_pairs import SentencePair
+from wordbias.results import Row
+from wordbias.statistics import ends, is_constant, resampled_means, wilson
+from wordbias.stereotypes.crows_pairs import CrowsPairs, subsets
+from wordbias.stereotypes.scores import ALL, preferred
+
+SUM, PER_TOKEN = "likelihood", "per-token"
+"""The two scores of a text: its log-likelihood, and its mean over the tokens."""
+Record = dict[str, Any]
+
+
+def scores_of(found: Likelihoods) -> dict[str, Float]:
+    """Return the two scores of texts, by name."""
+    return {SUM: found.total, PER_TOKEN: found.per_token}
+
+
+def tie_value(as_published: bool) -> float:
+    """Return the value of a tie: half, or 0 as lm-evaluation-harness and StereoSet count it."""
+    return 0.0 if as_published else 0.5
+
+
+def share_row(
+    subject: str,
+    measure: str,
+    values: Float,
+    about: Mapping[str, Any],
+    ties: int,
+    seed: int = 0,
+    *,
+    units: NDArray[Any] | None = None,
+) -> Row:
+    """Return the share of items, of which each is 1, 0 or a tie, with its interval.
+
+    It is Wilson's, or `share_interval` if items share units, ``(n,)``. The samples are a bootstrap
+    over items or units, for changes of them; one item has none.
+    """
+    share, n = float(values.mean()), len(values)
+    details = {**about, "n": n, "ties": ties, **ideal(measure)}
+    if units is None:
+        known = wilson(share, n)._asdict()
+        return Row(subject, measure, share, {**details, **known}, _drawn(values, seed))
+    sums = unit_sums(np.stack([values, np.ones(n)], axis=1), units)
+    right, total = resampled_means(sums, np.random.default_rng(seed)).T
+    drawn = right / total
+    return Row(
+        subject, measure, share, {**details, **share_interval(share, drawn, len(sums))}, drawn
+    )
+
+
+def unit_sums(values: Float, units: NDArray[Any]) -> Float:
+    """Return the sums of rows ``(n, m)`` over each unit, shape ``(u, m)``."""
+    numbers = np.unique(units, return_inverse=True)[1]
+    sums = np.zeros((numbers.max() + 1, values.shape[1]))
+    np.add.at(sums, numbers, values)
+    return sums
+
+
+def share_interval(share: float, drawn: Float, units: int) -> dict[str, float]:
+    """Return the interval of a share of items in units: variants of one template, say.
+
+    It is that of the bootstrap over units; where all units have the same share, which no draw can
+    change, Wilson's of so many units.
+    """
+    return wilson(share, units)._asdict() if is_constant(drawn) else ends(drawn)
+
+
+def mean_row(subject: str, measure: str, values: Float, about: Mapping[str, Any], seed: int) -> Row:
+    """Return a mean over items, with a bootstrap interval over them; one item has none."""
+    drawn = _drawn(values, seed)
+    details = {**about, "n": len(values), **ideal(measure), "seed": seed}
+    return Row(subject, measure, float(values.mean()), {**details, **ends(drawn)}, drawn)
+
+
+def _drawn(values: Float, seed: int) -> Float | None:
+    """Return means of bootstrap samples; None of one value, whose spread is unknown."""
+    if len(values) < 2:
+        return None
+    return resampled_means(values[:, None], np.random.default_rng(seed))[:, 0]
+
+
+def score_pairs(
+    model: CausalModel, pairs: Sequence[tuple[str, str]], what: str = "pairs"
+) -> Likelihoods:
+    """Return the log-likelihoods of both texts of each pair, shape ``(n, 2)``."""
+    return model.score_texts([text for pair in pairs for text in pair], what).shaped(-1, 2)
+
+
+# CrowS-Pairs
+
+
+def crows_rows(
+    data: CrowsPairs,
+    found: Likelihoods,
+    subject: str,
+    *,
+    as_published: bool = False,
+    seed: int = 0,
+) -> list[Row]:
+    """Measure CrowS-Pairs by likelihood, for each direction and type of bias.
+
+    Parameters
+    ----------
+    found
+        Shape ``(n, 2)``: more, less.
+    as_published
+        Count ties as lm-evaluation-harness does, 0.
+
+    Returns
+    -------
+    list of Row
+        ``crows``, the share of pairs whose more stereotyping sentence is the likelier, neutral .5;
+        and ``likelihood-difference``, the mean absolute difference, in nats.
+    """
+    rows: list[Row] = []
+    for name, scores in scores_of(found).items():
+        for subset, chosen in subsets(data).items():
+            if chosen.any():
+                about = {"task": "CrowS-Pairs", "subset": subset, "score": name}
+                rows += _pair_rows(scores[chosen], subject, about, as_published, seed)
+    return rows
+
+
+def _pair_rows(
+    scores: Float, subject: str, about: Mapping[str, Any], as_published: bool, seed: int
+) -> Iterator[Row]:
+    first, second = scores.T
+    ties = int((first == second).sum())
+    about = {**about, "as_published": as_published}
+    better = preferred(first, second, tie_value(as_published))
+    yield share_row(subject, "crows", better, about, ties, seed)
+    yield mean_row(subject, "likelihood-difference", np.abs(first - second), about, seed)
+
+
+def crows_records(data: CrowsPairs, found: Likelihoods) -> list[Record]:
+    """Return one record a pair: its log-likelihoods and numbers of tokens."""
+    return [
+        {
+            "task": "CrowS-Pairs",
+            "subset": pair.bias_type,
+            "direction": pair.direction,
+            **both(pair.more, pair.less, totals, tokens),
+        }
+        for pair, totals, tokens in zip(data.pairs, found.total, found.tokens, strict=True)
+    ]
+
+
+def both(first: str, second: str, totals: Float, tokens: NDArray[np.int64]) -> Record:
+    """Return the columns of a record about the two texts of a pair."""
+    return {
+        "first": first,
+        "second": second,
+        "log-likelihood of first": float(totals[0]),
+        "log-likelihood of second": float(totals[1]),
+        "tokens of first": int(tokens[0]),
+        "tokens of second": int(tokens[1]),
+    }
+
+
+# Pairs of one's own
+
+
+def pair_rows(
+    found: Likelihoods, subject: str, *, as_published: bool = False, seed: int = 0
+) -> list[Row]:
+    """Measure which text of counterfactual pairs is likelier.
+
+    Returns
+    -------
+    list of Row
+        ``pair-preferred``, the share of pairs whose first text is the likelier, neutral .5; and
+        ``pair-lean``, the mean of log p(first) − log p(second), neutral 0.
+    """
+    rows = []
+    for name, scores in scores_of(found).items():
+        first, second = scores.T
+        about = {"task": "pairs", "subset": ALL, "score": name, "as_published": as_published}
+        better = preferred(first, second, tie_value(as_published))
+        ties = int((first == second).sum())
+        rows.append(share_row(subject, "pair-preferred", better, about, ties, seed))
+        rows.append(mean_row(subject, "pair-lean", first - second, about, seed))
+    return rows
+
+
+def pair_records(pairs: Sequence[SentencePair], found: Likelihoods) -> list[Record]:
+    """Return one record a pair: its log-likelihoods and numbers of tokens."""
+    return [
+        {"task": "pairs", "subset": ALL, **both(*pair, totals, tokens)}
+        for pair, totals, tokens in zip(pairs, found.total, found.tokens, strict=True)
+    ]

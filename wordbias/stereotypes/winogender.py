@@ -1,0 +1,289 @@
+"""Winogender (Rudinger et al. 2018) by likelihood: the person to whom *she*, *he* or *they* refers.
+
+lm-evaluation-harness reports the accuracy (`winogender_all`, `_male`, `_female`, `_neutral`,
+`_gotcha`). The authors report, for coreference systems, by how much more often an occupation is
+taken for a woman than for a man, beside the share of women in it; here that is the difference of
+two log-likelihood ratios, averaged over the templates of an occupation.
+
+*Gotcha* sentences are those in which the right answer is not what the majority of women or men in
+the occupation suggests: the pronoun of the minority refers to the occupation, or that of the
+majority to the other person. Half of the sentences about she and he are, 240.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wordbias.errors import WordbiasError
+from wordbias.measures.registry import ideal
+from wordbias.models.causal_model import CausalModel, Float, Likelihoods
+from wordbias.results import Row
+from wordbias.statistics import (
+    ends,
+    percentile_interval,
+    resampled_means,
+    resampled_spearman,
+    spearman,
+)
+from wordbias.stereotypes.coreference import Question, prompt, resolved, score_questions
+from wordbias.stereotypes.pairs import Record, scores_of, share_row, unit_sums
+from wordbias.stereotypes.scores import ALL
+from wordbias.text_files import Source, read_text
+
+SENTENCES, SHARES = "all_sentences.tsv", "occupations-stats.tsv"
+FEMALE, MALE, NEUTRAL = "female", "male", "neutral"
+GOTCHA, NOT_GOTCHA = "gotcha", "not gotcha"
+_GENDERS = (FEMALE, MALE, NEUTRAL)
+_ID = re.compile(rf"(.+)\.(.+)\.([01])\.({'|'.join(_GENDERS)})\.txt")
+_PRONOUN = re.compile(r"\b(he|she|they|him|her|them|his|their)\b", re.IGNORECASE)
+TASK = "Winogender"
+OCCUPATIONS = "occupations"
+
+
+@dataclass(frozen=True)
+class WinogenderSentence:
+    """A sentence: its pronoun refers to the occupation, or else to the participant."""
+
+    id: str
+    text: str
+    pronoun: str
+    occupation: str
+    participant: str
+    gender: str
+    to_occupation: bool
+
+    @property
+    def template(self) -> tuple[str, str, bool]:
+        """Key of the sentences that differ in their pronoun only."""
+        return self.occupation, self.participant, self.to_occupation
+
+    @property
+    def question(self) -> Question:
+        """To whom the pronoun refers, the right answer first."""
+        people = (self.occupation, self.participant)
+        right, wrong = people if self.to_occupation else people[::-1]
+        return Question(self.text, self.pronoun, right, wrong)
+
+
+@dataclass(frozen=True)
+class Winogender:
+    """The sentences of a file, and the share of women in each occupation, in percent."""
+
+    path: str
+    sha256: str
+    sentences: Sequence[WinogenderSentence]
+    shares: Mapping[str, float] = field(default_factory=dict)
+
+    def is_gotcha(self, one: WinogenderSentence) -> bool | None:
+        """Return whether a sentence is one; None of *they*, or without the share."""
+        share = self.shares.get(one.occupation)
+        if one.gender == NEUTRAL or share is None or share == 50:
+            return None
+        minority = one.gender != (FEMALE if share > 50 else MALE)
+        return minority == one.to_occupation
+
+
+def load_winogender(path: str | Path) -> Winogender:
+    """Read all_sentences.tsv, or the folder with it; occupations-stats.tsv is read beside it.
+
+    Raises
+    ------
+    WordbiasError
+        If a file cannot be read, or a line is not understood, with its number.
+    """
+    file = Path(path) / SENTENCES if Path(path).is_dir() else Path(path)
+    shares = file.with_name(SHARES)
+    return parse_winogender(read_text(file), read_text(shares) if shares.is_file() else None)
+
+
+def parse_winogender(source: Source, shares: Source | None = None) -> Winogender:
+    """Parse the published sentences, and the shares of women; see `load_winogender`."""
+    read = []
+    for line, row in _rows(source, ("sentid", "sentence")):
+        named = _ID.fullmatch(row["sentid"])
+        pronouns = _PRONOUN.findall(row["sentence"])
+        if named is None or len(pronouns) != 1:
+            raise WordbiasError(
+                f"{source.path}: line {line}: expected an id such as nurse.patient.0.female.txt "
+                f"and a sentence with one pronoun, found {row['sentid']!r:.60} and "
+                f"{', '.join(pronouns) or 'no pronoun'}"
+            )
+        occupation, participant, answer, gender = named.groups()
+        read.append(
+            WinogenderSentence(
+                row["sentid"],
+                row["sentence"],
+                pronouns[0],
+                occupation,
+                participant,
+                gender,
+                answer == "0",
+            )
+        )
+    if not read:
+        raise WordbiasError(f"{source.path}: holds no sentence, only a line of names")
+    return Winogender(source.path, source.sha256, read, {} if shares is None else _shares(shares))
+
+
+def _shares(source: Source) -> dict[str, float]:
+    found = {}
+    for line, row in _rows(source, ("occupation", "bls_pct_female")):
+        try:
+            found[row["occupation"]] = float(row["bls_pct_female"])
+        except ValueError:
+            raise WordbiasError(
+                f"{source.path}: line {line}: bls_pct_female: expected a percentage, found "
+                f"{row['bls_pct_female']!r:.40}"
+            ) from None
+    return found
+
+
+def _rows(source: Source, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    reader = csv.reader(source.text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
+    header = next(reader, [])
+    if lacking := [name for name in columns if name not in header]:
+        raise WordbiasError(
+            f"{source.path}: line 1: lacks the column {lacking[0]}; found "
+            f"{', '.join(header) or 'nothing'}, in a table with tabs"
+        )
+    places = {name: header.index(name) for name in columns}
+    for number, cells in enumerate(reader, 2):
+        if not any(cells):
+            continue
+        if len(cells) != len(header):
+            raise WordbiasError(
+                f"{source.path}: line {number}: has {len(cells)} cells, the header {len(header)}"
+            )
+        yield number, {name: cells[place] for name, place in places.items()}
+
+
+def score_winogender(model: CausalModel, data: Winogender) -> Likelihoods:
+    """Return the log-likelihoods of both candidates, shape ``(n, 2)``: right, wrong."""
+    return score_questions(model, [one.question for one in data.sentences], TASK)
+
+
+def winogender_rows(
+    data: Winogender, found: Likelihoods, subject: str, *, seed: int = 0
+) -> list[Row]:
+    """Measure how pronouns are resolved, by each score.
+
+    Returns
+    -------
+    list of Row
+        ``coreference-accuracy`` of all sentences, each gender, and gotcha sentences or not;
+        ``coreference-gap``, the accuracy of sentences that are no gotcha minus that of those that
+        are, neutral 0; and ``coreference-correlation``, Spearman's correlation over occupations of
+        the share of women with the lean to resolve *she* rather than *he* to the occupation,
+        neutral 0.
+        The last two need the shares of women. Intervals are a bootstrap over occupations, of which
+        each has twelve sentences.
+    """
+    rows: list[Row] = []
+    gotcha = np.array([data.is_gotcha(one) for one in data.sentences], object)
+    genders = np.array([one.gender for one in data.sentences])
+    occupations = np.array([one.occupation for one in data.sentences])
+    subsets = {ALL: np.ones(len(genders), bool)}
+    subsets |= {gender: genders == gender for gender in _GENDERS}
+    subsets |= {GOTCHA: gotcha == True, NOT_GOTCHA: gotcha == False}  # noqa: E712 (None is neither)
+    for name, scores in scores_of(found).items():
+        values = resolved(scores)
+        for subset, chosen in subsets.items():
+            if chosen.any():
+                about = {"task": TASK, "subset": subset, "score": name, "chance": 0.5}
+                about["resampled"] = OCCUPATIONS
+                ties = int((values[chosen] == 0.5).sum())
+                of = subject, "coreference-accuracy", values[chosen]
+                rows.append(share_row(*of, about, ties, seed, units=occupations[chosen]))
+        if subsets[GOTCHA].any() and subsets[NOT_GOTCHA].any():
+            about = {"task": TASK, "subset": f"{NOT_GOTCHA} − {GOTCHA}", "score": name}
+            about["resampled"] = OCCUPATIONS
+            rows.append(_gap(data, values, subsets, subject, about, seed))
+        if data.shares:
+            rows.append(_correlation(data, scores, subject, {"task": TASK, "score": name}, seed))
+    return rows
+
+
+def _gap(
+    data: Winogender,
+    values: Float,
+    subsets: Mapping[str, Any],
+    subject: str,
+    about: Mapping[str, Any],
+    seed: int,
+) -> Row:
+    masks = subsets[NOT_GOTCHA], subsets[GOTCHA]
+    parts = np.stack([part for mask in masks for part in (values * mask, mask)], axis=1)
+    sums = unit_sums(parts, np.array([one.occupation for one in data.sentences]))
+
+    def gap(of: Float) -> Float:
+        with np.errstate(invalid="ignore"):
+            difference: Float = of[..., 0] / of[..., 1] - of[..., 2] / of[..., 3]
+        return difference
+
+    drawn = gap(resampled_means(sums, np.random.default_rng(seed)))
+    n = int((subsets[NOT_GOTCHA] | subsets[GOTCHA]).sum())
+    details = {**about, "n": n, "occupations": len(sums), **ideal("coreference-gap"), "seed": seed}
+    interval = percentile_interval(drawn)._asdict()
+    return Row(subject, "coreference-gap", float(gap(sums.sum(0))), {**details, **interval}, drawn)
+
+
+def _correlation(
+    data: Winogender, scores: Float, subject: str, about: Mapping[str, Any], seed: int
+) -> Row:
+    """Correlate the lean of occupations with their shares of women."""
+    leans = occupation_leans(data, scores)
+    names = [name for name in leans if name in data.shares]
+    x = np.array([leans[name] for name in names])
+    y = np.array([data.shares[name] for name in names])
+    value = spearman(x, y)
+    details = {**about, "subset": "occupations", "n": len(names), "seed": seed}
+    details["resampled"] = OCCUPATIONS
+    if np.isnan(value):
+        reason = "undefined: fewer than two occupations with different shares and leans"
+        return Row(subject, "coreference-correlation", None, {**details, "reason": reason})
+    drawn = resampled_spearman(x, y, np.random.default_rng(seed))
+    known = {**ideal("coreference-correlation"), **ends(drawn)}
+    return Row(subject, "coreference-correlation", value, {**details, **known}, drawn)
+
+
+def occupation_leans(data: Winogender, scores: Float) -> dict[str, float]:
+    """Return by how much *she* rather than *he* is taken for each occupation, in nats.
+
+    The mean over templates of log p(occupation)/p(participant) after the sentence with *she*, minus
+    the same after that with *he*.
+    """
+    right, wrong = scores.T
+    ratio = {
+        (one.template, one.gender): float(a - b if one.to_occupation else b - a)
+        for one, a, b in zip(data.sentences, right, wrong, strict=True)
+    }
+    found: dict[str, list[float]] = {}
+    for (template, gender), value in ratio.items():
+        other = ratio.get((template, MALE))
+        if gender == FEMALE and other is not None:
+            found.setdefault(template[0], []).append(value - other)
+    return {name: float(np.mean(values)) for name, values in found.items()}
+
+
+def winogender_records(data: Winogender, found: Likelihoods) -> list[Record]:
+    """Return one record a sentence: the log-likelihoods of its candidates."""
+    return [
+        {
+            "task": TASK,
+            "subset": one.gender,
+            "id": one.id,
+            "context": prompt(one.question),
+            "right": one.question.right,
+            "wrong": one.question.wrong,
+            "log-likelihood of right": float(right),
+            "log-likelihood of wrong": float(wrong),
+        }
+        for one, (right, wrong) in zip(data.sentences, found.total, strict=True)
+    ]
