@@ -8,6 +8,7 @@ lint:
 	ruff format --check wordbias tests integrations
 	mypy wordbias
 	lint-imports
+	python tools/structure.py --check
 
 format:
 	ruff format wordbias tests integrations

@@ -1,6 +1,7 @@
-"""Count modules, lines of code, lines of imports, and the files that a call runs.
+"""Count modules, lines of code and circles of imports, and the files that a call runs.
 
 python tools/structure.py                              # this checkout
+python tools/structure.py --check                      # fail at a circle or an upward import
 python tools/structure.py --tree FOLDER                # another checkout
 python tools/structure.py misp-sample-table probe-json # files and functions that golden calls run
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import configparser
 import contextlib
 import io
 import os
@@ -21,6 +23,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 ROOT = Path(__file__).resolve().parent.parent
 EXTREMES = 20
@@ -39,12 +45,98 @@ def main() -> None:
     """Print the counts of a checkout, or of calls."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--tree", type=Path, default=ROOT, help="checkout to look at")
+    parser.add_argument("--check", action="store_true", help="fail at circles, upward imports")
     parser.add_argument("calls", nargs="*", metavar="CALL", help="golden calls to follow")
     given = parser.parse_args()
     if given.calls:
         follow(given.tree.resolve(), given.calls)
-    else:
+        return
+    if not given.check:
         count(given.tree.resolve())
+    if not sound(given.tree.resolve()) and given.check:
+        sys.exit(1)
+
+
+# imports
+
+
+def sound(tree: Path) -> bool:
+    """Print the circles of imports and the upward ones, those inside functions too."""
+    imports = imports_of(tree)
+    circles = circles_of(imports)
+    upward = upward_of(imports, layers_of(tree / "setup.cfg"))
+    print(f"circles            {len(circles)} of imports")
+    for circle in circles:
+        print(f"  {len(circle)} modules: {', '.join(sorted(circle))}")
+    print(f"upward imports     {len(upward)}")
+    for line in upward:
+        print(f"  {line}")
+    return not circles and not upward
+
+
+def imports_of(tree: Path) -> dict[str, set[str]]:
+    """Return the modules of the package that each imports, but for type checkers alone."""
+    files = {}
+    for path in sorted((tree / "wordbias").rglob("*.py")):
+        parts = path.relative_to(tree).with_suffix("").parts
+        files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    found = {}
+    for name, path in files.items():
+        named: set[str] = set()
+        for node in statements(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                named |= {alias.name for alias in node.names}
+            elif node.module:  # a module of a package, or a name in a module
+                of = {f"{node.module}.{alias.name}" for alias in node.names}
+                named |= of if of <= files.keys() else {*of, node.module}
+        found[name] = named & files.keys() - {name}
+    return found
+
+
+def statements(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Yield the import statements, also those in functions, but not those for type checkers."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            continue
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node
+        yield from statements(node)
+
+
+def circles_of(imports: dict[str, set[str]]) -> list[set[str]]:
+    """Return the sets of modules that import each other, directly or not, the largest first."""
+    names = sorted(imports)
+    place = {name: i for i, name in enumerate(names)}
+    pairs = [(place[a], place[b]) for a in names for b in imports[a] if b in place]
+    rows, columns = zip(*pairs, strict=True) if pairs else ((), ())
+    matrix = coo_array((np.ones(len(pairs)), (rows, columns)), (len(names), len(names)))
+    _, found = connected_components(matrix, connection="strong")
+    sizes = np.bincount(found)
+    circles = [
+        {names[i] for i in np.flatnonzero(found == number)} for number in np.flatnonzero(sizes > 1)
+    ]
+    return sorted(circles, key=lambda circle: (-len(circle), sorted(circle)))
+
+
+def layers_of(config: Path) -> list[list[str]]:
+    """Return the layers of the import contract, the highest first."""
+    parser = configparser.ConfigParser()
+    parser.read(config, encoding="utf-8")
+    lines = parser["importlinter:contract:layers"]["layers"].split("\n")
+    return [[name.strip() for name in line.split(":")] for line in lines if line.strip()]
+
+
+def upward_of(imports: dict[str, set[str]], layers: list[list[str]]) -> list[str]:
+    """Return the imports from a layer into a higher one, and modules without a layer."""
+    rank = {name: number for number, names in enumerate(layers) for name in names}
+    at = {name: rank.get(".".join(name.split(".")[:2])) for name in imports}
+    found = [f"{name}: has no layer" for name in sorted(at) if "." in name and at[name] is None]
+    for name in sorted(imports):
+        for other in sorted(imports[name]):
+            mine, theirs = at[name], at.get(other)
+            if mine is not None and theirs is not None and theirs < mine:
+                found.append(f"{name} imports {other}")
+    return found
 
 
 # lines
