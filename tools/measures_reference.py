@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from wordbias.data import reference_path
-from wordbias.measures.family import Family, Measure
 from wordbias.measures.known import COVERED
-from wordbias.measures.registry import FAMILIES, short_title, variant_of
+from wordbias.measures.registry import FAMILIES, Family, Measure, short_title, variant_of
 from wordbias.pages.answers import RULES
 
 OUTPUT = Path(__file__).resolve().parent.parent / "docs" / "measures.md"

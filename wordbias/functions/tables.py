@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wordbias.measures.chance import DRAWS, key_of, with_chance
-from wordbias.measures.family import Values
+from wordbias.measures.chance import DRAWS, Values, key_of, with_chance
 from wordbias.measures.known import Place, place, place_less_chance
 from wordbias.measures.registry import BY_KEY, FAMILY_OF, short_title, staged_title
 from wordbias.methods.diagnosis import removed_shares

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from wordbias.measures.family import Family
-from wordbias.measures.registry import FAMILIES, MEASURES, ideal, short_title, variant_of
+from wordbias.measures.registry import FAMILIES, MEASURES, Family, ideal, short_title, variant_of
 from wordbias.measures.weat import SMALL
 from wordbias.results import Row
 from wordbias.wordlists.queries import CONTROL

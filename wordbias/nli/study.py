@@ -289,6 +289,8 @@ def study_rows(plan: Plan, jobs: Sequence[Job], workers: Workers | None = None) 
         plan.attribute,
         centre=plan.centre,
         by_projection=plan.as_published,
+        sembias=plan.sembias,
+        isolated=0.0 if plan.as_published else 1.0,
     )
     panel_of = dict(zip(plan.embeddings, panels, strict=True))
     pairs = {
@@ -485,13 +487,7 @@ def _measured(plan: Plan, panels: Sequence[Panel], workers: Workers | None) -> l
     files = [_measures_file(plan, panel) for panel in panels]
     found = [read_rows(path, about) for path, about in files]
     left = [i for i, rows in enumerate(found) if rows is None]
-    for place, rows in evaluate_each(
-        [panels[i] for i in left],
-        plan.families,
-        sembias=plan.sembias,
-        isolated=0.0 if plan.as_published else 1.0,
-        workers=workers,
-    ):
+    for place, rows in evaluate_each([panels[i] for i in left], plan.families, workers=workers):
         found[left[place]] = rows
         write_rows(*files[left[place]], rows)
     return [rows for rows in found if rows is not None]
