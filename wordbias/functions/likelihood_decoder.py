@@ -14,25 +14,11 @@ from wordbias.contextual.likelihood.pairs import Record
 from wordbias.contextual.likelihood.resume import resuming
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import replacing
+from wordbias.measures.registry import column_title
 from wordbias.rendering import Table, as_csv, how_many
 from wordbias.results import Report, Row, number
 
 _CONDITIONS = {"ambig": "ambiguous", "disambig": "told"}
-_TITLES = {
-    "crows": "stereotyping one likelier",
-    "likelihood-difference": "mean |difference|, nats",
-    "pair-preferred": "first likelier",
-    "pair-lean": "mean log p(first) − log p(second)",
-    "pro-preferred": "pro-stereotyped likelier",
-    "coreference-accuracy": "resolved right",
-    "coreference-gap": "gap",
-    "coreference-correlation": "correlation with % women",
-    "bbq-accuracy": "accuracy",
-    "bbq-bias": "bias score",
-    "ss": "ss",
-    "lms": "lms",
-    "icat": "icat",
-}
 _NAMES = {"intrasentence": "StereoSet", "pairs": "pairs of your own"}
 _OF_BIAS = (
     "crows",
@@ -198,7 +184,7 @@ def _task_table(task: str, rows: Sequence[Row]) -> Table:
         for line, of in lines.items()
     ]
     title = "StereoSet, within sentences" if task == "intrasentence" else task
-    heads = [*keys, "n", *(_TITLES[one] for one in measures)]
+    heads = [*keys, "n", *(column_title(one) for one in measures)]
     return Table(title, heads, cells, f"{_NOTES[task]} In brackets: 95 % intervals.")
 
 
@@ -243,7 +229,7 @@ def _change_cells(was: Row, now: Row) -> list[str]:
         _NAMES.get(task, task),
         ", ".join([part, *answers]),
         score,
-        _TITLES.get(was.measure, was.measure),
+        column_title(was.measure),
         number(was.value, 3),
         number(now.value, 3),
         _change(now),
@@ -291,7 +277,7 @@ def _sentence(was: Row, now: Row) -> str:
     what = " ".join(
         [*([_NAMES.get(task, task)] if task else []), *([condition] if condition else [])]
     )
-    title = _TITLES.get(was.measure, was.measure)
+    title = column_title(was.measure)
     values = f"{title} {number(now.value, 3)}, {number(was.value, 3)} before"
     low, high = about.get("change_low"), about.get("change_high")
     if was.value == now.value or (low is not None and high is not None and low <= 0 <= high):

@@ -14,17 +14,12 @@ from wordbias.contextual.stereoset.scores import Settings, extremes
 from wordbias.contextual.stereoset.stereoset import KINDS, StereoSet
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import replacing
+from wordbias.measures.registry import column_title
 from wordbias.pretrained import ModelLike
 from wordbias.rendering import Table, as_csv, how_many
 from wordbias.results import Report, Row, number
 
-_MEASURES = {
-    "strength": "Strength S",
-    "opposite-strength": "S of the opposite",
-    "distance": "Distance D",
-    "mean-strength": "mean s",
-    "ss": "SS",
-}
+_MEASURES = ("strength", "opposite-strength", "distance", "mean-strength", "ss")
 _SUBSETS = {"M": "about men", "F": "about women"}
 
 
@@ -215,7 +210,7 @@ def _gsss_table(rows: Sequence[Row]) -> Table:
         for subset in subsets:
             of = [found[measure, subset, version] for version in versions]
             about = of[0].details
-            label = _MEASURES[measure] + (f", {_SUBSETS[subset]}" if subset in _SUBSETS else "")
+            label = column_title(measure) + (f", {_SUBSETS[subset]}" if subset in _SUBSETS else "")
             neutral = number(about["neutral"], 1).removesuffix(".0")
             values = [cell for row in of for cell in (number(row.value), _interval(row))]
             cells.append([label, str(about.get("extremes", about["n"])), neutral, *values])

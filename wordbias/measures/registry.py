@@ -1,7 +1,7 @@
 """Table of measures: everything there is to say about each, in one place.
 
 `measures.toml` holds it. The order and the texts of a report, the titles of tables, neutral values
-and better ways in rows, `wordbias lists --measures` and the tables of `docs/measures.md` come from
+and better ways in rows, `wordbias lists measures` and the tables of `docs/measures.md` come from
 it. Nothing is imported here, so that what measures can ask for its own entry.
 `wordbias.measures.evaluate` has the functions that take the measures of embeddings.
 """
@@ -50,6 +50,13 @@ class Measure:
     staged
         Title in tables of before and after, in which ``{axis}`` and ``{k}`` stand for the axis and
         the setting; by default `short`.
+    column
+        Title in the tables of the command that measures it, as a heading or before a value; by
+        default `short`.
+    symbol
+        Letter of the papers.
+    in_words
+        Name in a sentence, where readers do not know the paper; by default `short`.
     variant
         Key of a row that distinguishes values of this measure.
     two_sided
@@ -70,6 +77,9 @@ class Measure:
     number: str = ""
     short: str = ""
     staged: str = ""
+    column: str = ""
+    symbol: str = ""
+    in_words: str = ""
     variant: str = "set"
     two_sided: bool = False
     listed: bool = True
@@ -81,6 +91,19 @@ class Measure:
         fixed = isinstance(self.neutral, (int, float))
         known = {"neutral": self.neutral} if fixed else {}
         return {**known, **({"better": self.better} if self.better else {})}  # type: ignore[dict-item]
+
+    @property
+    def neutral_text(self) -> str:
+        """The neutral value in a table."""
+        fixed = isinstance(self.neutral, (int, float))
+        return f"{self.neutral:g}" if fixed else str(self.neutral or "–")
+
+    @property
+    def better_text(self) -> str:
+        """The better way in a table."""
+        if self.better == "neutral":
+            return "–" if self.neutral is None else "nearer"
+        return self.better or "–"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,6 +197,9 @@ class Family:
 
 # Reading
 
+_NAMES = ("title", "number", "short", "staged", "column", "symbol", "in_words")
+"""What is said of one measure only, and not of another that is like it."""
+
 
 def read_families(text: str) -> Iterator[Family]:
     """Yield the families of a table in TOML, in its order.
@@ -187,8 +213,9 @@ def read_families(text: str) -> Iterator[Family]:
         texts: dict[str, dict[str, Any]] = {}
         try:
             for name, own in table.pop("measures", {}).items():
-                like = own.pop("like", None)
-                texts[name] = {**(texts[like] if like else {}), **own}
+                other = texts[own.pop("like")] if "like" in own else {}
+                shared = {key: text for key, text in other.items() if key not in _NAMES}
+                texts[name] = {**shared, **own}
             measures = tuple(Measure(name=name, **one) for name, one in texts.items())
             options = tuple(table.pop("options", ()))
             yield Family(key=key, measures=measures, options=options, **table)
@@ -217,9 +244,16 @@ STANDARD = tuple(family.key for family in FAMILIES if family.standard)
 """Keys of the families that are taken by default."""
 
 
-def ideal(measure: str) -> dict[str, Any]:
-    """Return the keys of a measure's rows about its neutral value and what is better."""
-    return MEASURES[measure].ideal
+def ideal(measure: str, neutral: float | None = None) -> dict[str, Any]:
+    """Return the keys of a measure's rows about its neutral value and what is better.
+
+    Parameters
+    ----------
+    neutral
+        The neutral value of these data, where it depends on them.
+    """
+    known = {} if neutral is None else {"neutral": neutral}
+    return {**known, **MEASURES[measure].ideal, **known}
 
 
 def variant_of(measure: str, details: Mapping[str, Any]) -> str:
@@ -244,6 +278,18 @@ def staged_title(measure: str, *, axis: str, k: str) -> str:
     """Return a measure's name in a table of before and after, with the axis and the setting."""
     known = MEASURES.get(measure)
     return known.staged.format(axis=axis, k=k) if known and known.staged else short_title(measure)
+
+
+def column_title(measure: str) -> str:
+    """Return a measure's name in the tables of the command that measures it."""
+    known = MEASURES.get(measure)
+    return known.column if known and known.column else short_title(measure)
+
+
+def in_words(measure: str) -> str:
+    """Return a measure's name in a sentence."""
+    known = MEASURES.get(measure)
+    return known.in_words if known and known.in_words else short_title(measure)
 
 
 def full_title(measure: str) -> str:

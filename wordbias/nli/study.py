@@ -22,7 +22,7 @@ from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.files import locked, output_folder, replacing
 from wordbias.measures.evaluate import check_families, evaluate_each
 from wordbias.measures.panel import Panel, make_panels
-from wordbias.measures.registry import STANDARD
+from wordbias.measures.registry import STANDARD, ideal
 from wordbias.measures.sembias import SemBias
 from wordbias.nli.arms import Arm, different
 from wordbias.nli.differences import paired_differences
@@ -479,7 +479,7 @@ def _undefined_rows(test: TestSet, subject: str, reason: str) -> Iterator[Row]:
         about = {"attribute": test.attribute, "set": test.name, "setting": f"{kind}s"}
         for measure in BIAS:
             details = {**about, "reason": f"undefined: {subject} {reason}"}
-            yield Row(subject, measure, None, {**details, "neutral": 0, "better": "lower"})
+            yield Row(subject, measure, None, {**details, **ideal(measure)})
 
 
 def _measured(plan: Plan, panels: Sequence[Panel], workers: Workers | None) -> list[list[Row]]:
