@@ -1,4 +1,4 @@
-"""Write the tables of docs/measures.md from the table of measures.
+"""Write the tables of docs/measures.md from the table of measures, `wordbias/measures/measures.toml`.
 
 python tools/measures_reference.py            # write them
 python tools/measures_reference.py --check    # fail if they are not what would be written
@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from wordbias.data import reference_path
-from wordbias.measures.family import Family, Measure
 from wordbias.measures.known import COVERED
-from wordbias.measures.registry import FAMILIES, short_title, variant_of
+from wordbias.measures.registry import FAMILIES, Family, short_title, variant_of
 from wordbias.pages.answers import RULES
 
 OUTPUT = Path(__file__).resolve().parent.parent / "docs" / "measures.md"
@@ -97,23 +96,11 @@ def _lines(family: Family) -> Iterator[str]:
             ", ".join(f"`{one.name}`" for one in ones),
             ones[0].question,
             _joined(one.scale for one in ones),
-            _joined(map(_neutral, ones)),
-            _joined(map(_better, ones)),
+            _joined(one.neutral_text for one in ones),
+            _joined(one.better_text for one in ones),
             ones[0].caution or "–",
         ]
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-
-def _neutral(one: Measure) -> str:
-    if one.neutral is None:
-        return "–"
-    return one.neutral if isinstance(one.neutral, str) else f"{one.neutral:g}"
-
-
-def _better(one: Measure) -> str:
-    if one.better == "neutral":
-        return "–" if one.neutral is None else "nearer"
-    return one.better or "–"
 
 
 def _joined(cells: Iterator[str]) -> str:

@@ -25,7 +25,7 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from time import perf_counter
@@ -39,9 +39,8 @@ from wordbias.data import reference_path, sample_path
 from wordbias.measures import known
 from wordbias.measures.associations import MEASURES as ASSOCIATIONS
 from wordbias.measures.associations import measure_queries, query_rows
-from wordbias.measures.chance import chance_of, with_chance
-from wordbias.measures.evaluate import evaluate_inputs
-from wordbias.measures.family import MeasureInputs
+from wordbias.measures.chance import with_chance
+from wordbias.measures.evaluate import chance_values, evaluate
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.registry import STANDARD
 from wordbias.measures.sembias import SemBias
@@ -248,13 +247,13 @@ def measured(embedding: Embedding, data: Path) -> Facts:
 
 
 def _rows(panel: Panel, data: Path) -> Iterator[Row]:
-    sembias = SemBias.load(data / "sembias" / "SemBias.tsv")
+    panel = replace(panel, sembias=SemBias.load(data / "sembias" / "SemBias.tsv"))
     frequent = among(panel, GIPE_WORDS)
     for key in STANDARD:
-        inputs = MeasureInputs(frequent if key == "gipe" else panel, sembias)
+        measured = frequent if key == "gipe" else panel
         with _timed(key):
-            rows = evaluate_inputs(inputs, [key])
-            yield from with_chance(rows, chance_of(inputs, [key]))
+            rows = evaluate(measured, [key])
+            yield from with_chance(rows, chance_values(measured, [key]))
     with _timed("weat and associations"):
         yield from query_rows(panel)
         yield from measure_queries(panel.embedding, load_queries(), ASSOCIATIONS[1:])

@@ -62,7 +62,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "Data": {
         "fetch": "Download published vectors, test sets, word lists; or list them.",
-        "lists": "Show the word lists: their words, sizes and sources.",
+        "lists": "Show the word lists: their words, sizes and sources; or explain measures.",
         "train-vectors": "Train GloVe or gender-neutral GN-GloVe vectors on text.",
         "cache": "List, limit or clear the cache of parsed vectors.",
     },

@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from wordbias import WordbiasError
+from wordbias.errors import UsageError
 from wordbias.functions.lists import lists
+from wordbias.measures.registry import BY_KEY, FAMILIES, MEASURES
+from wordbias.rendering import markdown_text
 from wordbias.wordlists import Templates
 
 Run = Callable[..., Any]
@@ -20,7 +23,7 @@ def test_the_rows_are_those_of_the_command(cli: Run) -> None:
     typed = json.loads(cli("lists", "--groups", "religion", "--format", "json").out)
     found = lists(groups="religion")
     assert [row.to_dict() for row in found] == typed["rows"]
-    assert typed["arguments"] == {"lists": None, "groups": "religion"}
+    assert typed["arguments"] == {"measures": [], "lists": None, "groups": "religion"}
     assert found.tables[-1].title == "Attributes, for groups=NAME"
 
 
@@ -37,3 +40,32 @@ def test_what_is_not_there(tmp_path: Path) -> None:
         lists(lists=tmp_path / "gone")
     with pytest.raises(WordbiasError, match=r"^lists=: is empty"):
         lists(lists="")
+
+
+def test_every_measure_is_shown_with_what_its_entry_says(cli: Run) -> None:
+    found = lists("measures")
+    assert [row.measure for row in found] == [*MEASURES]
+    (row,) = found["icat"]
+    assert (row.subject, row.details["neutral"], row.details["better"]) == (
+        "stereoset",
+        1,
+        "higher",
+    )
+    assert "Nadeem et al. (2021)" in row.details["source"]
+    assert row.details["limits"].startswith("A mean of the most extreme")
+    typed = cli("lists", "measures", "--format", "md").out
+    for family in FAMILIES:
+        for text in (family.area, family.title, family.question, family.limits, family.source):
+            assert markdown_text(text) in typed
+    entry = "| icat | ICAT | both in one: lms · min(ss, 1 − ss) / ½ | 0 … 1 | 1 | higher |"
+    assert entry in typed
+
+
+def test_measures_and_families_are_explained_by_name(cli: Run) -> None:
+    assert [row.measure for row in lists("gipe", "ect")] == ["gipe", "ect"]
+    (table,) = lists("probe").tables
+    assert [cell[0] for cell in table.cells] == [one.name for one in BY_KEY["probe"].measures]
+    unknown = cli("lists", "gipee")
+    assert (unknown.code, "did you mean gipe?" in unknown.err) == (2, True)
+    with pytest.raises(UsageError, match=r"^measures have no word lists; leave out lists= and"):
+        lists("gipe", groups="age")

@@ -493,6 +493,7 @@ _DATA = (
     ),
     Call("lists-json", "lists --format json"),
     Call("lists-religion-table", "lists --groups religion"),
+    Call("lists-measures-table", "lists gipe similarity"),
     Call("cache-json", "cache --format json"),
     Call("cache-table", "cache --max-size 5GB"),
 )

@@ -11,10 +11,10 @@ import pytest
 
 from wordbias import Attribute, Embedding, Subspace
 from wordbias.arrays import unit
-from wordbias.measures.chance import DRAWS, chance, draw_nulls, key_of, with_chance
+from wordbias.measures.chance import DRAWS, draw_nulls, key_of, with_chance
 from wordbias.measures.clustering import WORDS, clustering
 from wordbias.measures.direction import most_biased, projections
-from wordbias.measures.evaluate import evaluate, evaluate_panels
+from wordbias.measures.evaluate import chance_values, evaluate, evaluate_panels
 from wordbias.measures.midb import MIDB, direct_bias, midb
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.recoverability import recoverability
@@ -66,7 +66,7 @@ def test_dealing_the_words_as_they_are_would_find_the_difference_again(panel: Pa
 
 
 def test_midb_along_a_null_is_midb_along_its_subspace(panel: Panel) -> None:
-    nulls, values = draw_nulls(panel), chance(panel, ["midb"])
+    nulls, values = draw_nulls(panel), chance_values(panel, ["midb"])
     x = panel.vectors
     for i, null in enumerate(nulls[:3]):
         assert null.subspace is not None
@@ -84,7 +84,7 @@ def test_midb_along_a_null_is_midb_along_its_subspace(panel: Panel) -> None:
 
 
 def test_direct_bias_along_a_null_is_of_two_random_words_of_like_frequency(panel: Panel) -> None:
-    nulls, values = draw_nulls(panel), chance(panel, ["direct-bias"])
+    nulls, values = draw_nulls(panel), chance_values(panel, ["direct-bias"])
     known = {
         tuple(v): word for word, v in zip(panel.vocabulary, panel.vectors.tolist(), strict=True)
     }
@@ -103,7 +103,7 @@ def test_direct_bias_along_a_null_is_of_two_random_words_of_like_frequency(panel
 
 def test_labels_are_those_of_the_null(panel: Panel) -> None:
     nulls = draw_nulls(panel)
-    values = chance(panel, ["clustering", "recoverability"])
+    values = chance_values(panel, ["clustering", "recoverability"])
     assert {len(v) for k, v in values.items() if k[0].startswith("recov")} == {
         BY_KEY["recoverability"].draws
     }
@@ -118,8 +118,8 @@ def test_labels_are_those_of_the_null(panel: Panel) -> None:
 
 
 def test_sembias_and_gipe_along_a_null(panel: Panel) -> None:
-    small = replace(panel, vocabulary=panel.vocabulary[:300])
-    values, null = chance(small, ["sembias", "gipe"], sembias=ASKED), draw_nulls(small)[2]
+    small = replace(panel, vocabulary=panel.vocabulary[:300], sembias=ASKED)
+    values, null = chance_values(small, ["sembias", "gipe"]), draw_nulls(small)[2]
     assert null.direction is not None
     emb = small.embedding
     pairs = [emb.take(pair).astype(float) for pair in ASKED.questions[0]]
@@ -139,9 +139,9 @@ def test_sembias_and_gipe_along_a_null(panel: Panel) -> None:
 
 
 def test_draws_are_seeded_and_do_not_depend_on_what_else_is_asked(panel: Panel) -> None:
-    alone, both = chance(panel, ["direct-bias"]), chance(panel, QUICK)
+    alone, both = chance_values(panel, ["direct-bias"]), chance_values(panel, QUICK)
     assert all((alone[key] == both[key]).all() for key in alone)
-    other = chance(replace(panel, seed=1), QUICK)
+    other = chance_values(replace(panel, seed=1), QUICK)
     assert all((other[key] != both[key]).any() for key in both)
 
 
@@ -221,6 +221,6 @@ def test_without_groups_or_pairs_the_rest_is_still_measured() -> None:
     emb = Embedding(words, np.random.default_rng(0).normal(size=(len(words), 8)), "e")
     bare = Attribute("x", ("f", "m"), (FIRST, SECOND))
     (panel,) = make_panels([emb], None, bare)
-    assert {key[0] for key in chance(panel, STANDARD)} == {*MIDB, "difference-in-span"}
+    assert {key[0] for key in chance_values(panel, STANDARD)} == {*MIDB, "difference-in-span"}
     lone = replace(panel, attribute=Attribute("x", ("f", "m"), (("zz",), ("yy",)), (("w1", "w2"),)))
-    assert {key[0] for key in chance(lone, QUICK)} == {"direct-bias-pca"}
+    assert {key[0] for key in chance_values(lone, QUICK)} == {"direct-bias-pca"}

@@ -23,6 +23,7 @@ from wordbias.subspace import Subspace
 
 FIRST, SECOND = tuple("abcd"), tuple("efgh")
 PAIRS = (("she", "he"), ("her", "his"), ("woman", "man"))
+QUESTIONS = SemBias(((("he", "she"), ("i", "j"), ("k", "l"), ("a", "b")),))
 
 
 @pytest.fixture
@@ -153,12 +154,11 @@ def test_without_pairs_there_is_a_reason(emb: Embedding, recipe: str) -> None:
 
 
 def test_the_reason_reaches_every_row(together: Embedding, gender: Attribute) -> None:
-    panel = Panel(together, together, list("ijkl"), gender, dims=2)
-    questions = SemBias(((("he", "she"), ("i", "j"), ("k", "l"), ("a", "b")),))
+    panel = Panel(together, together, list("ijkl"), gender, dims=2, sembias=QUESTIONS)
     rows = [
         *clustering_rows(panel),
         *recoverability_rows(panel),
-        *sembias_rows(panel, questions),
+        *sembias_rows(panel),
         *gipe_rows(panel, k=2),
         *(row for row in midb_rows(panel) if row.measure == "direct-bias"),
     ]
@@ -171,11 +171,10 @@ def test_the_reason_reaches_every_row(together: Embedding, gender: Attribute) ->
 def test_only_what_runs_along_the_originals_direction_needs_it(
     emb: Embedding, together: Embedding, gender: Attribute
 ) -> None:
-    panel = Panel(together, emb, list("ijkl"), gender)
+    panel = Panel(together, emb, list("ijkl"), gender, sembias=QUESTIONS)
     assert panel.original_direction.subspace is not None
     assert [row.value is None for row in gipe_rows(panel, k=2)] == [False] * 3
-    questions = SemBias(((("he", "she"), ("i", "j"), ("k", "l"), ("a", "b")),))
-    assert [row.value for row in sembias_rows(panel, questions)] == [None] * 6
+    assert [row.value for row in sembias_rows(panel)] == [None] * 6
 
 
 def test_a_projection_on_one_direction_is_the_cosine(emb: Embedding, gender: Attribute) -> None:

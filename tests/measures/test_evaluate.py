@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ def panel(monkeypatch: pytest.MonkeyPatch) -> Panel:
     words = [*"abcdefgh", "she", "he", "her", "his", *(f"w{i}" for i in range(80))]
     vectors = np.random.default_rng(0).normal(size=(len(words), 6))
     emb = Embedding(words, vectors, "small")
-    return Panel(emb, emb, words[12:], GENDER, dims=2)
+    return Panel(emb, emb, words[12:], GENDER, dims=2, sembias=QUESTIONS)
 
 
 pytestmark = [
@@ -49,17 +50,17 @@ pytestmark = [
 
 @pytest.mark.parametrize("family", STANDARD)
 def test_a_family_has_its_measures(panel: Panel, family: str) -> None:
-    rows = evaluate(panel, [family], sembias=QUESTIONS)
+    rows = evaluate(panel, [family])
     assert [row.measure for row in rows] == MEASURES[family]
     assert all(row.value is not None for row in rows)
 
 
 def test_everything_is_the_families_in_order(panel: Panel) -> None:
-    rows = evaluate(panel, sembias=QUESTIONS)
+    rows = evaluate(panel)
     assert [row.measure for row in rows] == [
         name for family in STANDARD for name in MEASURES[family]
     ]
-    picked = evaluate(panel, ["gipe", "midb"], sembias=QUESTIONS)
+    picked = evaluate(panel, ["gipe", "midb"])
     assert [row.measure for row in picked] == MEASURES["midb"] + MEASURES["gipe"]
     by_name = {(row.measure, row.details.get("setting")): row for row in rows}
     for row in picked:
@@ -78,7 +79,7 @@ def test_an_unknown_family_is_refused(panel: Panel, only: Any) -> None:
 
 def test_every_row_says_how_it_is_to_be_read(panel: Panel) -> None:
     """A value with its interval, its ideal, what it is over; or a reason."""
-    for row in evaluate(panel, sembias=QUESTIONS):
+    for row in evaluate(panel):
         details = row.details
         assert details["low"] <= row.value <= details["high"]  # type: ignore[operator]
         assert details["better"] in ("lower", "higher", "neutral")
@@ -92,7 +93,9 @@ def test_every_row_says_how_it_is_to_be_read(panel: Panel) -> None:
 
 
 def test_the_weight_of_isolated_words_reaches_gipe(panel: Panel) -> None:
-    weighed, left_out = (evaluate(panel, ["gipe"], isolated=alone) for alone in (1.0, 0.0))
+    weighed, left_out = (
+        evaluate(replace(panel, isolated=weight), ["gipe"]) for weight in (1.0, 0.0)
+    )
     assert {row.details["isolated"] for row in weighed} == {1}
     assert {row.details["isolated"] for row in left_out} == {0}
 

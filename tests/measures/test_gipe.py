@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -252,7 +253,7 @@ def test_neighbours_are_of_the_debiased_and_proximity_of_the_original(
     g = panel.original["she"].astype(float) - panel.original["he"]
     basis = g[None] / np.linalg.norm(g)
     queries = [words.index(word) for word in panel.vocabulary]
-    rows = gipe_rows(panel, k=5, isolated=alone)
+    rows = gipe_rows(replace(panel, isolated=alone), k=5)
     assert [row.details["setting"] for row in rows] == [f"θ={theta:g}" for theta in THETAS]
     for row, theta in zip(rows, THETAS, strict=True):
         expected = _loop(original, debiased, queries, basis, 5, theta, alone)
@@ -278,13 +279,13 @@ def far_apart() -> Callable[..., Panel]:
     x[4:] = x[:4] + 0.1 * np.eye(4, 8, 4, dtype=np.float32)
     emb = Embedding(["she", "he", "a", "b", "she2", "he2", "a2", "b2"], x, "small")
     gender = Attribute("gender", ("f", "m"), ((), ()), (("she", "he"),), direction=("she", "he"))
-    return lambda *words: Panel(emb, emb, words, gender)
+    return lambda *words: Panel(emb, emb, words, gender, isolated=0.0)
 
 
 def test_words_that_are_all_isolated_are_undefined_without_weight(
     far_apart: Callable[..., Panel],
 ) -> None:
-    for row in gipe_rows(far_apart("a", "b"), k=1, isolated=0.0):
+    for row in gipe_rows(far_apart("a", "b"), k=1):
         assert row.value is None
         assert row.details["reason"].startswith("undefined: ")
 
@@ -293,6 +294,6 @@ def test_samples_without_weight_leave_the_interval_finite(
     far_apart: Callable[..., Panel],
 ) -> None:
     """Of a, b and a2, b weighs nothing; some bootstrap samples hold nothing but b."""
-    for row in gipe_rows(far_apart("a", "b", "a2"), k=1, isolated=0.0):
+    for row in gipe_rows(far_apart("a", "b", "a2"), k=1):
         assert row.value == 0
         assert np.isfinite([row.details["low"], row.details["high"]]).all()

@@ -6,7 +6,7 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,9 @@ from wordbias.functions.measure import measure
 from wordbias.functions.tables import measures_tables
 from wordbias.measures import registry
 from wordbias.measures.associations import measure_queries
+from wordbias.measures.chance import Null, Values
 from wordbias.measures.direction import projections
-from wordbias.measures.evaluate import evaluate, evaluate_panels
-from wordbias.measures.family import Evaluator, Family, Measure
+from wordbias.measures.evaluate import chance_of, evaluate, evaluate_panels, rows_of
 from wordbias.measures.midb import DIRECT, MIDB
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.registry import (
@@ -35,9 +35,11 @@ from wordbias.measures.registry import (
     MEASURES,
     SELECTABLE,
     STANDARD,
+    Family,
     ideal,
     meaning,
     names_families,
+    read_families,
 )
 from wordbias.measures.sembias import SemBias
 from wordbias.methods.effect import effect
@@ -96,9 +98,8 @@ def incomplete(family: Family) -> list[str]:
             found.append(f"{one.name}: better")
         if isinstance(one.neutral, (int, float)) and not one.better:
             found.append(f"{one.name}: neutral, but nothing is better")
-    if family.evaluator is not None:
-        how = family.evaluator()
-        found += [] if isinstance(how, Evaluator) and callable(how.rows) else ["evaluator"]
+    found += [] if not family.rows or callable(rows_of(family)) else ["rows"]
+    found += [] if not family.chance or callable(chance_of(family)) else ["chance"]
     known = inspect.signature(measure).parameters
     found += [f"option {name}" for name in family.options if name not in known]
     if family.fetch and not family.needs:
@@ -120,6 +121,29 @@ def test_an_incomplete_entry_is_found() -> None:
     assert incomplete(replace(whole, measures=(replace(gipe, question=""),)))
     assert incomplete(replace(whole, measures=()))
     assert incomplete(replace(whole, options=("sembais",)))
+    with pytest.raises(AttributeError):
+        incomplete(replace(whole, rows="gipe.gipe_row"))
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("", "missing 7 required keyword-only arguments: 'title', 'area'"),
+        ("titel = 'X'", "unexpected keyword argument 'titel'"),
+        ("[x.measures.a]\ntitle = 'A'", "'question' and 'scale'"),
+        ("[x.measures.a]\nlike = 'b'", "'b'"),
+    ],
+)
+def test_an_entry_that_cannot_be_read_is_named(entry: str, message: str) -> None:
+    with pytest.raises(WordbiasError, match=f"^measures.toml: x: .*{message}.*correct the entry$"):
+        list(read_families(f"[x]\n{entry}"))
+
+
+def test_what_an_entry_does_not_say_is_that_of_the_one_it_is_like() -> None:
+    (family,) = (one for one in FAMILIES if one.key == "mab")
+    first, *_, entailment, contradiction = family.measures[3:]
+    assert contradiction.caution == entailment.caution == first.caution != ""
+    assert (first.neutral, entailment.neutral, contradiction.neutral) == (1, 0, 0)
 
 
 def test_names_and_keys_are_of_one_entry() -> None:
@@ -137,7 +161,7 @@ def test_names_and_keys_are_of_one_entry() -> None:
 def test_every_name_in_a_row_of_a_panel_is_of_its_family(panel: Panel) -> None:
     asked = SemBias((((("he", "she"),) * 2 + (("man", "woman"), ("boy", "girl"))),) * 3)
     for key in SELECTABLE:
-        rows = evaluate(panel, [key], sembias=asked)
+        rows = evaluate(replace(panel, sembias=asked), [key])
         assert {row.measure for row in rows} == {
             one.name for one in BY_KEY[key].measures if one.listed
         }
@@ -192,7 +216,7 @@ def test_what_commands_say_of_a_measure_is_what_the_table_says() -> None:
 
 def test_each_family_that_is_taken_can_be_named_and_those_that_are_not_cannot(panel: Panel) -> None:
     assert STANDARD == ("midb", "direct-bias", "clustering", "recoverability", "sembias", "gipe")
-    assert [key for key in SELECTABLE if key not in STANDARD] == ["same", "weat"]
+    assert {"same", "weat"} <= {*SELECTABLE} - {*STANDARD}
     with pytest.raises(WordbiasError, match=r"'ceat': expected one of midb, .*weat"):
         evaluate(panel, ["ceat"])
 
@@ -213,14 +237,18 @@ def test_weat_is_taken_with_the_built_in_queries_or_groups_of_ones_own(panel: Pa
 
 def test_docstrings_name_the_families() -> None:
     assert "some of midb, direct-bias, same, clustering" in (measure.__doc__ or "")
-    assert "gipe, weat.  [default: all but same, weat]" in (measure.__doc__ or "")
+    assert f"[default: all but {_others()}]" in (measure.__doc__ or "")
 
     def documented() -> None:
         """Take {standard}, or {others}; of {measures}."""
 
     said = names_families(documented).__doc__ or ""
     assert said.startswith("Take midb, ")
-    assert "or same, weat; of midb, " in said
+    assert f"or {_others()}; of midb, " in said
+
+
+def _others() -> str:
+    return ", ".join(key for key in SELECTABLE if key not in STANDARD)
 
 
 def test_the_meaning_of_a_number_names_the_neutral_value() -> None:
@@ -237,50 +265,49 @@ def far_rows(panel: Panel) -> list[Row]:
     return [panel.row("farthest", float(np.abs(lean).max()), n=len(lean), **ideal("farthest"))]
 
 
-NEW = Family(
-    key="farthest",
-    title="Farthest: the word that leans most",
-    measures=(
-        Measure(
-            name="farthest",
-            title="farthest word, |cos|",
-            question="how far does the word lie that leans most?",
-            scale="0 … 1",
-            neutral=0.0,
-            better="lower",
-            caution="that all words lie as near",
-        ),
-    ),
-    area=registry.VECTORS,
-    question="How far along the axis is the neutral word that leans most?",
-    limits="It is one word.",
-    method="Maximum of |cos(w, g)| over neutral words.",
-    source="Nobody (2021).",
-    main="farthest",
-    evaluator=lambda: Evaluator(
-        lambda of: far_rows(of.panel),
-        lambda of, nulls: {
-            ("farthest", ""): np.array(
-                [
-                    np.nan
-                    if null.direction is None
-                    else np.abs(projections(of.panel.vectors, null.direction)).max()
-                    for null in nulls
-                ]
-            )
-        },
-    ),
-    standard=True,
-    options=("direction",),
-    draws=3,
-)
+def chance_of_far(panel: Panel, nulls: Sequence[Null]) -> Values:
+    """The same along other axes."""
+    leans = [
+        np.nan
+        if null.direction is None
+        else np.abs(projections(panel.vectors, null.direction)).max()
+        for null in nulls
+    ]
+    return {("farthest", ""): np.array(leans)}
+
+
+ENTRY = """
+[farthest]
+title = "Farthest: the word that leans most"
+area = "Word vectors"
+question = "How far along the axis is the neutral word that leans most?"
+limits = "It is one word."
+method = "Maximum of |cos(w, g)| over neutral words."
+source = "Nobody (2021)."
+main = "farthest"
+rows = "far.far_rows"
+chance = "far.chance_of_far"
+standard = true
+options = ["direction"]
+draws = 3
+
+[farthest.measures.farthest]
+title = "farthest word, |cos|"
+question = "how far does the word lie that leans most?"
+scale = "0 … 1"
+neutral = 0.0
+better = "lower"
+caution = "that all words lie as near"
+"""
 
 
 def test_a_new_measure_is_a_function_and_an_entry(
     panel: Panel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is taken, has chance, titles, a section of the report and a line of the documents."""
-    added(monkeypatch, NEW)
+    (entry,) = read_families(ENTRY)
+    monkeypatch.setitem(sys.modules, "wordbias.measures.far", sys.modules[__name__])
+    added(monkeypatch, entry)
     (row,) = evaluate_panels([panel], ["farthest"])
     assert row.details["neutral"] == 0
     assert row.details["chance_low"] <= row.details["chance_high"]
@@ -288,9 +315,9 @@ def test_a_new_measure_is_a_function_and_an_entry(
     assert table.cells[0][0] == "farthest word, |cos|"
     assert "farthest 3" in table.note
     (section,) = sections([row.to_dict()])
-    assert (section.key, section.title) == (NEW.key, NEW.title)
+    assert (section.key, section.title) == (entry.key, entry.title)
     assert "Nobody (2021)" in section.method[0]
-    assert not incomplete(NEW)
+    assert not incomplete(entry)
 
     def asked() -> None:
         """Some of {measures}."""

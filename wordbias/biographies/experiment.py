@@ -32,6 +32,7 @@ from wordbias.biographies.strategies import NONE, ORIGINAL, OWN, Prepared, prepa
 from wordbias.devices import native_threads
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.files import check_output_folder, locked, output_folder, replacing
+from wordbias.measures.registry import ideal
 from wordbias.models.representations import Representations
 from wordbias.outcomes.balance import copies
 from wordbias.outcomes.confusion import Confusion
@@ -469,12 +470,12 @@ def _coded(
         return
     neutral = share_compression(genders, code.first / code.n)
     published = to_published(neutral, code.first / code.n)
-    tested = {"n": code.blocks[-1].n, "neutral": majority_share(genders), "better": "lower"}
+    tested = {"n": code.blocks[-1].n, **ideal(ACCURACY, majority_share(genders))}
     values: tuple[tuple[float, dict[str, Any]], ...] = (
-        (code.compression, {"neutral": neutral, "better": "lower"}),
-        (code.compression_as_published, {"neutral": published, "better": "lower"}),
-        (code.codelength, {"neutral": code.uniform / neutral, "better": "higher"}),
-        (code.uniform, {"better": "neutral"}),
+        (code.compression, ideal(COMPRESSION, neutral)),
+        (code.compression_as_published, ideal(PUBLISHED, published)),
+        (code.codelength, ideal(CODELENGTH, code.uniform / neutral)),
+        (code.uniform, ideal(UNIFORM)),
         (code.accuracy, tested),
     )
     for measure, (value, details) in zip(_MEASURES, values, strict=True):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.biographies.strategies import NONE, ORIGINAL, OWN, RANDOM, is_random
+from wordbias.measures.registry import ideal
 from wordbias.outcomes.fairness import ACCURACY, ALL, CORRELATION, SUM
 from wordbias.probes.mdl import ACCURACY as PROBE_ACCURACY
 from wordbias.probes.mdl import COMPRESSION, CONTROL, PUBLISHED, SELECTIVITY
@@ -226,8 +227,7 @@ def within(rows: Sequence[Row]) -> Iterator[Row]:
             "set": WITHIN,
             "n": int(n.sum()),
             "classes_measured": len(parts),
-            "neutral": 1,
-            "better": "lower",
+            **ideal(COMPRESSION, 1),
         }
         yield Row(subject, COMPRESSION, float(n.sum() / (n / each).sum()), about)
 

@@ -169,6 +169,7 @@ WORDS: Mapping[str, tuple[str, str]] = {
     "keep": (MEASURE, "share of neighbours that a chosen method must keep"),
     "mdl": (MEASURE, "measure the code length, or only accuracy"),
     "measure": (MEASURE, "measure the bias of embeddings as well"),
+    "measures": (MEASURE, "measures to explain, and families of them"),
     "min_sentences": (MEASURE, "sentences of a word at least"),
     "only": (MEASURE, "measures to compute, and no others"),
     "oov": (MEASURE, "what becomes of unknown words"),

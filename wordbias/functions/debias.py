@@ -183,9 +183,10 @@ def debias(
             given,
             strict=strict_vocab,
             specific=specific,
+            sembias=questions,
             seed=seed,
         )
-        measured = evaluate_panels(panels, families, sembias=questions, chance=chance)
+        measured = evaluate_panels(panels, families, chance=chance)
     beside = []
     if null and isinstance(attribute, Attribute):
         vocabulary = choose_vocabulary(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wordbias.measures.held_out_probes import BEST, NOT_CODED, PROBES
-from wordbias.measures.registry import short_title
+from wordbias.measures.registry import column_title
 from wordbias.probes.held_out import COSINE, FOLDS, LINEAR, MLP, RECALL, TASK, TRAINING
 from wordbias.probes.mdl import COMPRESSION
 from wordbias.rendering import Table
@@ -34,15 +34,9 @@ _OF_METHODS = {
     "misp": "MISP weakens directions and removes none: a probe that scales them up reads them as "
     "before; the label affects cosines, and searches by cosine, less.",
 }
-_NAMES = {
-    **{one: short_title(one) for one in (BEST, *PROBES)},
-    LINEAR: "linear probe",
-    MLP: "non-linear probe",
-    COMPRESSION: "compression",
-}
+_READ = (BEST, *PROBES, LINEAR, MLP, COMPRESSION)
 _STAGE_OF = {"after": "", "cross-fit": ", cross-fit"}
 _STAGES = {"after": "the saved method", "cross-fit": "cross-fitting"}
-_COST = {RECALL: "nearest ten kept", COSINE: "cosine with the original"}
 
 
 def limits(method: str) -> list[str]:
@@ -106,7 +100,7 @@ def _left(rows: Sequence[Row], concept: str) -> str:
         return f"{text} No probe reads it beyond chance."
     if left:
         worst = max(left, key=left.__getitem__)
-        text += f" {left[worst]:.0%} of what the {_NAMES[worst]} read beyond chance is left."
+        text += f" {left[worst]:.0%} of what the {column_title(worst)} read beyond chance is left."
     code = _found(rows, COMPRESSION, "after", concept)
     if code.value is not None and code.value <= code.details["neutral"]:
         text += f" Compression, {code.value:.2f}, is {NOT_CODED}."
@@ -175,7 +169,7 @@ def held_out_tables(rows: Sequence[Row]) -> list[Table]:
     cells = [
         _cells(rows, measure, concept, stage)
         for concept in concepts
-        for measure in _NAMES
+        for measure in _READ
         for stage in ("after", "cross-fit")
         if stage == "after" or _found(rows, measure, stage, concept).details.get("n")
     ]
@@ -186,7 +180,7 @@ def held_out_tables(rows: Sequence[Row]) -> list[Table]:
         "rows, to which the method was fitted. Compression by an online code in bits: chance is "
         "what the shares of the classes alone give, 1 if they are equal."
     )
-    undefined = (row for row in rows if row.measure in _NAMES and row.value is None)
+    undefined = (row for row in rows if row.measure in _READ and row.value is None)
     for reason in dict.fromkeys(row.details["reason"] for row in undefined):
         chance += f" –: {reason}."
     tables = [Table("Read from held-out rows", columns, cells, chance)]
@@ -209,9 +203,11 @@ def held_out_tables(rows: Sequence[Row]) -> list[Table]:
         for row in rows
         if row.measure == TASK and row.details["stage"] != "before"
     ]  # fmt: skip
-    for measure, title in _COST.items():
+    for measure in (RECALL, COSINE):
         row = _found(rows, measure, "after")
-        kept.append(["all", title, number(1, 3), number(row.value, 3), _ends(row), ""])
+        kept.append(
+            ["all", column_title(measure), number(1, 3), number(row.value, 3), _ends(row), ""]
+        )
     columns = ["", "kept", "before", "after", "95 %", "chance"]
     return [*tables, Table("Cost on held-out rows", columns, kept)]
 
@@ -225,7 +221,7 @@ def _backwards(row: Row) -> str:
 def _cells(rows: Sequence[Row], measure: str, concept: str, stage: str) -> list[str]:
     before, after, ends, chance = _both(rows, measure, concept, stage)
     balanced = _found(rows, measure, stage, concept).details.get("balanced")
-    return [concept, _NAMES[measure] + _STAGE_OF[stage], before, after, ends,
+    return [concept, column_title(measure) + _STAGE_OF[stage], before, after, ends,
             "" if balanced is None else number(balanced, 3), chance]  # fmt: skip
 
 

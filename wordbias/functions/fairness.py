@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from wordbias.calls import is_given, path_of, public
 from wordbias.configuration import current_config, uses
 from wordbias.errors import UsageError
+from wordbias.measures.registry import column_title
 from wordbias.outcomes.confusion import Confusion, listed
 from wordbias.outcomes.fairness import (
     ACCURACY,
@@ -41,12 +42,6 @@ from wordbias.reports import Report
 from wordbias.results import Row, number
 from wordbias.statistics import SAMPLES
 
-LABELS = {
-    "tpr-gap": "TPR gap",
-    "fpr-gap": "FPR gap",
-    "precision-gap": "precision gap",
-    "f1-gap": "F1 gap",
-}
 NO_INTERVAL = "95 %: none where resampling itself changes the value."
 _DISTANCES = {
     "total-variation": "the total variation distance",
@@ -279,7 +274,7 @@ def sums_table(found: Mapping[tuple[str, str], Row], groups: Sequence[str]) -> T
         total, r = found[name, SUM], found.get((name, CORRELATION))
         cells.append(
             [
-                LABELS.get(name, name),
+                column_title(name),
                 number(total.value),
                 _ends(total, 4),
                 number(total.details.get("alike")),
@@ -296,7 +291,7 @@ def sums_table(found: Mapping[tuple[str, str], Row], groups: Sequence[str]) -> T
         if row.value is None and part in (SUM, CORRELATION):
             sign = "P" if part == CORRELATION else "S"
             named = undefined.setdefault((sign, row.details["reason"]), [])
-            named.append(LABELS.get(row.measure, row.measure))
+            named.append(column_title(row.measure))
     reasons = [
         f"{', '.join(dict.fromkeys(named))}, {sign} undefined: {reason}."
         for (sign, reason), named in undefined.items()
@@ -322,7 +317,7 @@ def _classes_table(found: Mapping[tuple[str, str], Row], confusion: Confusion) -
         sizes = [f"{n[group]:,}" for group in confusion.groups]
         values = [number(found[one, name].value, 3) for one in (*GAPS, *DIVERGENCES[1:])]
         cells.append([name, *sizes, *values])
-    heads = [LABELS[gap].removesuffix(" gap") for gap in GAPS]
+    heads = [column_title(gap).removesuffix(" gap") for gap in GAPS]
     return Table(
         "Classes",
         ["class", *confusion.groups, *heads, *DIVERGENCES[1:]],

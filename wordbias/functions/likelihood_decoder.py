@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import replacing
+from wordbias.measures.registry import column_title
 from wordbias.models.adapters import Adapter, weights_sha256
 from wordbias.models.causal_model import CausalModel
 from wordbias.models.hooks import Intervention, applied, sha256_of
@@ -19,21 +20,6 @@ from wordbias.stereotypes.decoders import Found, Items, with_changes
 from wordbias.stereotypes.pairs import Record
 
 _CONDITIONS = {"ambig": "ambiguous", "disambig": "told"}
-_TITLES = {
-    "crows": "stereotyping one likelier",
-    "likelihood-difference": "mean |difference|, nats",
-    "pair-preferred": "first likelier",
-    "pair-lean": "mean log p(first) − log p(second)",
-    "pro-preferred": "pro-stereotyped likelier",
-    "coreference-accuracy": "resolved right",
-    "coreference-gap": "gap",
-    "coreference-correlation": "correlation with % women",
-    "bbq-accuracy": "accuracy",
-    "bbq-bias": "bias score",
-    "ss": "ss",
-    "lms": "lms",
-    "icat": "icat",
-}
 _NAMES = {"intrasentence": "StereoSet", "pairs": "pairs of your own"}
 _OF_BIAS = (
     "crows",
@@ -199,7 +185,7 @@ def _task_table(task: str, rows: Sequence[Row]) -> Table:
         for line, of in lines.items()
     ]
     title = "StereoSet, within sentences" if task == "intrasentence" else task
-    heads = [*keys, "n", *(_TITLES[one] for one in measures)]
+    heads = [*keys, "n", *(column_title(one) for one in measures)]
     return Table(title, heads, cells, f"{_NOTES[task]} In brackets: 95 % intervals.")
 
 
@@ -244,7 +230,7 @@ def _change_cells(was: Row, now: Row) -> list[str]:
         _NAMES.get(task, task),
         ", ".join([part, *answers]),
         score,
-        _TITLES.get(was.measure, was.measure),
+        column_title(was.measure),
         number(was.value, 3),
         number(now.value, 3),
         _change(now),
@@ -292,7 +278,7 @@ def _sentence(was: Row, now: Row) -> str:
     what = " ".join(
         [*([_NAMES.get(task, task)] if task else []), *([condition] if condition else [])]
     )
-    title = _TITLES.get(was.measure, was.measure)
+    title = column_title(was.measure)
     values = f"{title} {number(now.value, 3)}, {number(was.value, 3)} before"
     low, high = about.get("change_low"), about.get("change_high")
     if was.value == now.value or (low is not None and high is not None and low <= 0 <= high):

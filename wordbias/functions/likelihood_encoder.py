@@ -7,6 +7,7 @@ from typing import Any
 
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import replacing
+from wordbias.measures.registry import column_title
 from wordbias.models.adapters import Adapter, load_adapter
 from wordbias.models.model_like import ModelLike
 from wordbias.rendering import Table, as_csv, how_many
@@ -19,13 +20,7 @@ from wordbias.stereotypes.gsss import repair as repair_swaps
 from wordbias.stereotypes.scores import Settings, extremes
 from wordbias.stereotypes.stereoset import KINDS, StereoSet
 
-_MEASURES = {
-    "strength": "Strength S",
-    "opposite-strength": "S of the opposite",
-    "distance": "Distance D",
-    "mean-strength": "mean s",
-    "ss": "SS",
-}
+_MEASURES = ("strength", "opposite-strength", "distance", "mean-strength", "ss")
 _SUBSETS = {"M": "about men", "F": "about women"}
 
 
@@ -216,7 +211,7 @@ def _gsss_table(rows: Sequence[Row]) -> Table:
         for subset in subsets:
             of = [found[measure, subset, version] for version in versions]
             about = of[0].details
-            label = _MEASURES[measure] + (f", {_SUBSETS[subset]}" if subset in _SUBSETS else "")
+            label = column_title(measure) + (f", {_SUBSETS[subset]}" if subset in _SUBSETS else "")
             neutral = number(about["neutral"], 1).removesuffix(".0")
             values = [cell for row in of for cell in (number(row.value), _interval(row))]
             cells.append([label, str(about.get("extremes", about["n"])), neutral, *values])

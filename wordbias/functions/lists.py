@@ -1,4 +1,4 @@
-"""The word lists that measures and test sets are made of."""
+"""The word lists that measures and test sets are made of, and the measures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import os
 from collections.abc import Sequence
 
 from wordbias.calls import public
-from wordbias.errors import UsageError, WordbiasError
+from wordbias.errors import UsageError, WordbiasError, unknown_name
+from wordbias.measures.registry import BY_KEY, FAMILIES, MEASURES, Measure
 from wordbias.rendering import Table
 from wordbias.reports import Report
 from wordbias.resources import located
@@ -23,6 +24,7 @@ from wordbias.wordlists import (
     wordlist,
 )
 
+_ALL = "measures"
 _SETS = {
     "premises": "A person VERB a/an OBJECT .",
     "explicit": "premises × 8 gender words",
@@ -34,17 +36,20 @@ _SETS = {
 
 @public
 def lists(
-    *,
+    *measures: str,
     lists: str | os.PathLike[str] | Templates | None = None,
     groups: GroupsLike | None = None,
 ) -> Report:
-    """Show the word lists: their words, sizes and sources.
+    """Show the word lists: their words, sizes and sources; or explain measures.
 
     With ``lists`` the verbs, objects, people and occupations are read from a folder in the layout
     of Dev et al. (2020): nouns/objects/*, nouns/people/*, verbs/*_verbs.
 
     Parameters
     ----------
+    *measures : str
+        Measures, or families of them, such as midb, to explain instead: what each asks, its neutral
+        value, its limits and its source. ``measures`` are all.
     lists : path, fetched name or Templates, optional
         Folder of the published lists, one word per line.
     groups : name, path or mapping, optional
@@ -53,19 +58,26 @@ def lists(
     Returns
     -------
     Report
-        A row for each list, with its first words, and for each test set that they give.
+        A row for each list, with its first words, and for each test set that they give; or a row
+        without a value for each measure, with all texts about it.
 
     Raises
     ------
     WordbiasError
-        If a file or folder cannot be read, or does not have this layout.
+        If a file or folder cannot be read, or does not have this layout; or a measure is unknown.
 
     Examples
     --------
     >>> import wordbias as wb
     >>> wb.lists(groups="age")["group young"][0].details["first"]
     'young, younger, youngest, youth'
+    >>> wb.lists("weat")["weat"][0].details["better"]
+    'neutral'
     """
+    if measures:
+        if lists is not None or groups is not None:
+            raise UsageError("measures have no word lists; leave out --lists and --groups")
+        return _explained(measures)
     attribute = load_attribute(groups)
     templates = templates_of(lists)
     found = [*_attribute_rows(attribute), *_template_rows(templates)]
@@ -96,6 +108,42 @@ def lists(
             ),
         ],
     )
+
+
+def _explained(names: Sequence[str]) -> Report:
+    """Return what there is to say about measures, named by themselves or by their families."""
+    for name in names:
+        if name not in (_ALL, *BY_KEY, *MEASURES):
+            raise unknown_name("measure", name, (_ALL, *BY_KEY), ", or a name in the rows")
+    columns = ["measure", "title", "asks", "range", "neutral", "better"]
+    rows, tables = [], []
+    for family in FAMILIES:
+        whole = not {_ALL, family.key}.isdisjoint(names)
+        chosen = [one for one in family.measures if whole or one.name in names]
+        if not chosen:
+            continue
+        about = {
+            "area": family.area,
+            "family": family.title,
+            "limits": family.limits,
+            "method": family.method,
+            "source": family.source,
+        }
+        rows += [
+            Row(family.key, one.name, None, {**_about_measure(one), **about}) for one in chosen
+        ]
+        cells = [
+            [one.name, one.title, one.question, one.scale, one.neutral_text, one.better_text]
+            for one in chosen
+        ]
+        note = f"{family.question} {family.description} Limits: {family.limits}"
+        tables.append(Table(f"{family.area}. {family.title}", columns, cells, note))
+    return Report(rows=rows, tables=tables)
+
+
+def _about_measure(one: Measure) -> dict[str, object]:
+    names = ("title", "question", "scale", "neutral", "better", "caution")
+    return {name: getattr(one, name) for name in names}
 
 
 def templates_of(lists: str | os.PathLike[str] | Templates | None) -> Templates:

@@ -28,6 +28,7 @@ from wordbias.functions.nli_models import (
     predict_with_own,
 )
 from wordbias.functions.tables import p_value
+from wordbias.measures.registry import column_title
 from wordbias.models.model_like import ModelLike
 from wordbias.nli.files import Model
 from wordbias.nli.mab import BIAS, MEANS, PARTITIONS, Settings, mab_rows, word_rows
@@ -50,11 +51,6 @@ _OF_MEASURING = ("embedding", "predictions", "label_order", "seed", *_OF_PARITY,
 _OVER_LISTS = (
     "Over lists: {} of each group's words, the verbs and the objects, as many, with replacement. "
 )
-_LABELS = {
-    "mab-distance": "distance d",
-    "mab-error": "error E",
-    "mab-error-per-pair": "error E, per pair",
-}
 
 
 @public
@@ -351,7 +347,7 @@ def _bias_table(rows: Sequence[Row]) -> Table:
     redraws = max((row.details.get("lists", 0) for row in rows), default=0)
     cells = [
         [
-            f"{row.details['setting']}, {_LABELS[row.measure]}",
+            f"{row.details['setting']}, {column_title(row.measure)}",
             number(row.value),
             f"{number(row.details['low'])} … {number(row.details['high'])}",
             *([_over_lists(row)] if redraws else []),

@@ -19,7 +19,7 @@ from wordbias.functions.mab_eval import ALL, groups_of, probability_columns
 from wordbias.functions.nli_models import open_pairs
 from wordbias.functions.quality import Places, places_of, quality_tables
 from wordbias.functions.tables import measures_tables, p_value
-from wordbias.measures.registry import STANDARD, names_families
+from wordbias.measures.registry import MEASURES, STANDARD, names_families
 from wordbias.measures.sembias import SemBias
 from wordbias.nli.arms import different, is_one
 from wordbias.nli.differences import (
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
 
 CHOICES = (*MARKED, ALL)
 _STORED = "study.json"
-_SHORT = {"mab-error": "E", "mab-distance": "d"}
 _TITLES = {
     ("explicit", "nouns"): "Table 1, nouns: man, guy, gentleman; woman, girl, lady",
     ("explicit", "pronouns"): "Table 1, pronouns: he; she",
@@ -510,6 +509,7 @@ def _difference_tables(rows: Sequence[Row]) -> list[Table]:
         main = sum(bool(row.details.get("outcome")) for row in tested)
         corrected = how_many(len(tested) - main or main, "test")
         corrected += f", the outcome for {main}" if 0 < main < len(tested) else ""
+        symbol = MEASURES[measure].symbol
         cells = [
             [
                 f"{row.details['setting']}, {row.subject}",
@@ -524,8 +524,8 @@ def _difference_tables(rows: Sequence[Row]) -> list[Table]:
         ]
         tables.append(
             Table(
-                f"Difference to {first} in {_SHORT[measure]}, models of the same seed in pairs",
-                ["", _SHORT[measure], "95 %", "p", "Holm", "excluded", "seeds"],
+                f"Difference to {first} in {symbol}, models of the same seed in pairs",
+                ["", symbol, "95 %", "p", "Holm", "excluded", "seeds"],
                 cells,
                 "Below 0: less bias. 95 %: Student's t over seeds. p: exact sign-flip test; Holm: "
                 f"corrected for {corrected}. excluded: a difference this large or larger, up or "

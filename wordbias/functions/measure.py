@@ -173,30 +173,20 @@ def measure(
         dims=dims,
         centre=centre or as_published,
         by_projection=by_projection or as_published,
+        sembias=SemBias.load(located(os.fspath(sembias))) if sembias else None,
+        isolated=0.0 if isolated_zero or as_published else 1.0,
         seed=seed,
     )
     single_rows = [row for panel in panels for row in _word_rows(panel, words, extremes)]
     if only is None and not single_rows:
         families = STANDARD
-    questions = SemBias.load(located(os.fspath(sembias))) if sembias else None
-    isolated = 0.0 if isolated_zero or as_published else 1.0
     workers = Workers(how.jobs, how.backend)
-    rows = evaluate_panels(
-        panels, families, sembias=questions, chance=chance, isolated=isolated, workers=workers
-    )
+    rows = evaluate_panels(panels, families, chance=chance, workers=workers)
     if only is None:
         refuse_undefined([*rows, *single_rows])
     rows = with_known_values(rows, panels)
     if seed_lists is not None:
-        rows = with_lists(
-            rows,
-            panels,
-            families,
-            seed_lists,
-            sembias=questions,
-            isolated=isolated,
-            workers=workers,
-        )
+        rows = with_lists(rows, panels, families, seed_lists, workers=workers)
     return Report(
         inputs=input_facts(subjects, before),
         rows=[*rows, *single_rows],

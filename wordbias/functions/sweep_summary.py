@@ -23,6 +23,7 @@ from wordbias.contextual.table7 import (
     weighting,
 )
 from wordbias.errors import WordbiasError
+from wordbias.measures.registry import ideal
 from wordbias.rendering import Table
 from wordbias.reports import Report
 from wordbias.results import Row, number
@@ -173,7 +174,7 @@ def _best_rows(found: Sequence[Best], subject: str) -> list[Row]:
     for best in found:
         for name, one in (("strength", best.strength), ("distance", best.distance)):
             about = {"level": best.level, "setting": one.name, "snli": one.snli, "n": 1}
-            about |= {"neutral": 0, "better": "lower"}
+            about |= ideal(name)
             rows.append(Row(subject, f"best-{name}", getattr(one, name), about))
         if best.fairness is None:
             about = {"level": best.level, "reason": "no model is viable"}
@@ -181,7 +182,7 @@ def _best_rows(found: Sequence[Best], subject: str) -> list[Row]:
             continue
         one = best.fairness
         about = {"level": best.level, "setting": one.name, "snli": one.snli, "n": 1}
-        about |= {"neutral": 1, "better": "higher"}
+        about |= ideal("nli-fairness")
         rows.append(Row(subject, "best-fairness", one.fairness, about))
     return rows
 

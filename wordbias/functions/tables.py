@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wordbias.measures.chance import DRAWS, key_of, with_chance
-from wordbias.measures.family import Values
+from wordbias.measures.chance import DRAWS, Values, key_of, with_chance
 from wordbias.measures.known import Place, place, place_less_chance
-from wordbias.measures.registry import BY_KEY, FAMILY_OF, short_title, staged_title
+from wordbias.measures.registry import BY_KEY, FAMILY_OF, column_title, short_title, staged_title
 from wordbias.methods.diagnosis import removed_shares
 from wordbias.methods.effect import Effect, Study, with_lists
 from wordbias.rendering import Table, how_many
@@ -80,18 +79,15 @@ def summary_table(study: Study, attribute: Attribute) -> Table:
     first, second = study.diagnosis.vectors
     delta = first.mean(0, np.float64) - second.mean(0, np.float64)
     distances = [number(float(np.linalg.norm(one)), 3) for one in (delta, study.projection(delta))]
-    titles = {
-        BY_KEY["midb"].main: "lean of neutral words (MIDB, unit length)",
-        "direct-bias": f"direct bias ({axis_name(attribute)})",
-        "displacement": "cost: movement of words, of their length",
-        "neighbours-preserved": "cost: nearest words kept ({k})",
-    }
+    measures = (BY_KEY["midb"].main, "direct-bias", "displacement", "neighbours-preserved")
     cells = [["distance between the groups' means", *distances, ""]]
-    for measure, title in titles.items():
+    for measure in measures:
         before, after = (by_key.get((measure, stage)) for stage in ("before", "after"))
         setting = "" if after is None else str(after.details.get("setting", ""))
         values = ["" if row is None else short(row.value) for row in (before, after)]
-        cells.append([title.format(k=setting), *values, _chance([before])])
+        title = column_title(measure).format(axis=axis_name(attribute), k=setting)
+        cost = "cost: " if FAMILY_OF[measure].kind == "change" else ""
+        cells.append([cost + title, *values, _chance([before])])
     note = (
         "after: along the directions fitted before; by chance: mean and range along axes that do "
         "not mean the attribute"

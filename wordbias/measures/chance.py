@@ -14,11 +14,11 @@ measure is computed again with another axis in place of the attribute's, and all
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import comb
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,15 +26,11 @@ from numpy.typing import NDArray
 from wordbias.arrays import unit
 from wordbias.errors import WordbiasError
 from wordbias.measures.direction import RECIPES, difference_direction, most_biased, projections
-from wordbias.measures.family import Key, MeasureInputs, Values
 from wordbias.measures.panel import Panel
-from wordbias.measures.registry import BY_KEY, variant_of
+from wordbias.measures.registry import variant_of
 from wordbias.results import Row
 from wordbias.subspace import Subspace
 from wordbias.wordlists import resolve_groups, resolve_pairs
-
-if TYPE_CHECKING:
-    from wordbias.measures.sembias import SemBias
 
 DRAWS = 20
 """Number of random axes."""
@@ -46,6 +42,10 @@ _BLOCK = 1 << 21
 
 Float = NDArray[np.float64]
 Pairs = Sequence[tuple[str, str]]
+Key = tuple[str, str]
+"""A measure with its set or setting."""
+Values = Mapping[Key, Float]
+"""Values of each measure along several axes, nan where one is undefined."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,37 +162,6 @@ def draw_nulls(panel: Panel, draws: int = DRAWS) -> list[Null]:
         )
         found.append(null)
     return found
-
-
-def chance(
-    panel: Panel,
-    families: Collection[str],
-    *,
-    sembias: SemBias | None = None,
-    isolated: float = 1.0,
-) -> dict[Key, Float]:
-    """Evaluate families of measures on the original along `draw_nulls`.
-
-    Parameters
-    ----------
-    panel
-        Panel of the original.
-    families, sembias, isolated
-        See `wordbias.measures.evaluate.evaluate`.
-    """
-    return chance_of(MeasureInputs(panel, sembias, isolated), families)
-
-
-def chance_of(inputs: MeasureInputs, families: Collection[str]) -> dict[Key, Float]:
-    """Evaluate families of measures along `draw_nulls`; see `chance`."""
-    evaluators = {BY_KEY[key].evaluator: BY_KEY[key].draws for key in families}
-    nulls = draw_nulls(inputs.panel)
-    found: dict[Key, Float] = {}
-    for load, draws in evaluators.items():
-        along = None if load is None else load().chance
-        if along is not None:
-            found |= along(inputs, nulls[:draws])
-    return {key: values for key, values in found.items() if np.isfinite(values).any()}
 
 
 def with_chance(rows: Sequence[Row], values: Values) -> list[Row]:

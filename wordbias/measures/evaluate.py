@@ -1,70 +1,94 @@
-"""Evaluation of measures on panels: one panel, or several in parallel with their chance levels."""
+"""Evaluation of measures on panels: one panel, or several in parallel with their chance levels.
+
+The table of measures names the functions that evaluate each family; they are imported when they are
+called, and import the table, not this module.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from wordbias.arrays import aligned
 from wordbias.errors import WordbiasError, unknown_name
-from wordbias.measures.chance import chance_of, with_chance
-from wordbias.measures.family import Family, Key, MeasureInputs
+from wordbias.measures.chance import Key, Null, Values, draw_nulls, with_chance
 from wordbias.measures.panel import Panel
-from wordbias.measures.registry import BY_KEY, SELECTABLE, STANDARD
-from wordbias.measures.sembias import SemBias
+from wordbias.measures.registry import BY_KEY, SELECTABLE, STANDARD, Family
 from wordbias.progress import progress
 from wordbias.results import Row
 from wordbias.workers import Workers
 
 
-def evaluate(
-    panel: Panel,
-    only: Collection[str] = STANDARD,
-    *,
-    sembias: SemBias | None = None,
-    isolated: float = 1.0,
-) -> list[Row]:
+def rows_of(family: Family) -> Callable[[Panel], list[Row]]:
+    """Return the function that evaluates a family on a panel."""
+    found: Callable[[Panel], list[Row]] = _function(family.rows)
+    return found
+
+
+def chance_of(family: Family) -> Callable[[Panel, Sequence[Null]], Values] | None:
+    """Return the function that evaluates a family along other axes; None if it has none."""
+    return _function(family.chance) if family.chance else None
+
+
+def _function(name: str) -> Callable[..., Any]:
+    module, _, function = name.partition(".")
+    found: Callable[..., Any] = getattr(import_module(f"wordbias.measures.{module}"), function)
+    return found
+
+
+def evaluate(panel: Panel, only: Collection[str] = STANDARD) -> list[Row]:
     """Evaluate families of measures on a panel, in the order of the table of measures.
 
     Parameters
     ----------
     panel
-        Embedding to measure, with its original.
+        Embedding to measure, with its original and settings.
     only
         Families, some of `wordbias.measures.registry.SELECTABLE`.
-    sembias
-        Questions of SemBias, which are not part of the package.
-    isolated
-        GIPE's weight of a word that is nobody's neighbour; see `wordbias.measures.gipe.gipe`.
 
     Raises
     ------
     WordbiasError
         If a family is unknown.
     """
-    return evaluate_inputs(MeasureInputs(panel, sembias, isolated), only)
-
-
-def evaluate_inputs(inputs: MeasureInputs, only: Collection[str]) -> list[Row]:
-    """Evaluate families of measures; see `evaluate`."""
     check_families(only)
     rows: list[Row] = []
     for together in families_together(only):
         wanted = {one.name for family in together for one in family.measures}
-        load = together[0].evaluator
-        if load is not None:
-            rows += [row for row in load().rows(inputs) if row.measure in wanted]
+        rows += [row for row in rows_of(together[0])(panel) if row.measure in wanted]
     return rows
 
 
+def chance_values(panel: Panel, families: Collection[str]) -> dict[Key, Any]:
+    """Evaluate families of measures on a panel's original along axes of no meaning.
+
+    Parameters
+    ----------
+    panel
+        Panel of the original.
+    families
+        See `evaluate`.
+    """
+    nulls = draw_nulls(panel)
+    found: dict[Key, Any] = {}
+    for together in families_together(families):
+        along = chance_of(together[0])
+        if along is not None:
+            found |= along(panel, nulls[: together[0].draws])
+    return {key: values for key, values in found.items() if np.isfinite(values).any()}
+
+
 def families_together(only: Collection[str]) -> Iterator[list[Family]]:
-    """Yield the named families in their order, those with the same evaluator together."""
+    """Yield the named families in their order, those of the same functions together."""
     left = [BY_KEY[key] for key in SELECTABLE if key in only]
     while left:
-        together = [family for family in left if family.evaluator is left[0].evaluator]
+        together = [family for family in left if family.rows == left[0].rows]
         left = [family for family in left if family not in together]
         yield together
 
@@ -86,8 +110,6 @@ def evaluate_each(
     panels: Sequence[Panel],
     only: Collection[str] = STANDARD,
     *,
-    sembias: SemBias | None = None,
-    isolated: float = 1.0,
     workers: Workers | None = None,
 ) -> Iterator[tuple[int, list[Row]]]:
     """Evaluate families of measures on several panels in parallel; see `evaluate`.
@@ -105,7 +127,7 @@ def evaluate_each(
         If a family is unknown, or a worker process died.
     """
     check_families(only)
-    run = partial(_rows_of, only=only, sembias=sembias, isolated=isolated)
+    run = partial(_rows_of, only=only)
     found = (workers or Workers()).unordered(run, range(len(panels)), shared=(panels,))
     with progress("measuring", len(panels), "embedding") as bar, closing(found):
         for place, rows in found:
@@ -113,15 +135,8 @@ def evaluate_each(
             bar.update(1)
 
 
-def _rows_of(
-    panels: Sequence[Panel],
-    place: int,
-    *,
-    only: Collection[str],
-    sembias: SemBias | None,
-    isolated: float,
-) -> list[Row]:
-    return evaluate(_aligned(panels[place]), only, sembias=sembias, isolated=isolated)
+def _rows_of(panels: Sequence[Panel], place: int, *, only: Collection[str]) -> list[Row]:
+    return evaluate(_aligned(panels[place]), only)
 
 
 class Job(NamedTuple):
@@ -137,8 +152,6 @@ def evaluate_panels(
     panels: Sequence[Panel],
     only: Collection[str] = STANDARD,
     *,
-    sembias: SemBias | None = None,
-    isolated: float = 1.0,
     chance: bool = True,
     workers: Workers | None = None,
 ) -> list[Row]:
@@ -158,7 +171,6 @@ def evaluate_panels(
         If a family is unknown, or a worker process died.
     """
     check_families(only)
-    run = partial(_run, sembias=sembias, isolated=isolated)
     originals = _originals(panels) if chance else {}
     every = [*panels, *(panel for panel in originals.values() if panel not in panels)]
     jobs = [
@@ -166,7 +178,7 @@ def evaluate_panels(
         for i, panel in enumerate(every)
         for group in (tuple(f.key for f in families) for families in families_together(only))
     ]
-    found = (workers or Workers()).results(run, jobs, "measuring", shared=(every,))
+    found = (workers or Workers()).results(_run, jobs, "measuring", shared=(every,))
     levels: dict[int, dict[Key, Any]] = {}
     for job, (_, values) in zip(jobs, found, strict=True):
         levels.setdefault(id(every[job.place].original), {}).update(values)
@@ -200,12 +212,10 @@ def _originals(panels: Sequence[Panel]) -> dict[int, Panel]:
     return found
 
 
-def _run(
-    panels: Sequence[Panel], job: Job, *, sembias: SemBias | None, isolated: float
-) -> tuple[list[Row], dict[Key, Any]]:
-    inputs = MeasureInputs(_aligned(panels[job.place]), sembias, isolated)
-    rows = evaluate_inputs(inputs, job.families) if job.measured else []
-    return rows, chance_of(inputs, job.families) if job.chance else {}
+def _run(panels: Sequence[Panel], job: Job) -> tuple[list[Row], dict[Key, Any]]:
+    panel = _aligned(panels[job.place])
+    rows = evaluate(panel, job.families) if job.measured else []
+    return rows, chance_values(panel, job.families) if job.chance else {}
 
 
 def _aligned(panel: Panel) -> Panel:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.arrays import unit
 from wordbias.embedding import Embedding
-from wordbias.measures.chance import Null
-from wordbias.measures.family import Key
+from wordbias.measures.chance import Key, Null
 from wordbias.measures.movement import nearest
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
@@ -160,6 +160,18 @@ class Neighbourhood(NamedTuple):
     rows: NDArray[np.int32]
 
 
+_LAST: WeakKeyDictionary[Panel, tuple[int, Neighbourhood | None]] = WeakKeyDictionary()
+"""The neighbourhood that was found last, which values and chance levels share."""
+
+
+def neighbourhood_of(panel: Panel, k: int = K) -> Neighbourhood | None:
+    """Return the neighbourhood of a panel, found once if asked for several times in turn."""
+    if panel not in _LAST or _LAST[panel][0] != k:
+        _LAST.clear()
+        _LAST[panel] = k, find_neighbourhood(panel, k)
+    return _LAST[panel][1]
+
+
 def find_neighbourhood(panel: Panel, k: int = K) -> Neighbourhood | None:
     """Find the `k` nearest among all words that both embeddings have; None if too few."""
     words = _common(panel.embedding, panel.original)
@@ -183,13 +195,7 @@ def dots(near: Neighbourhood) -> NDArray[np.float64]:
     return found
 
 
-def gipe_rows(
-    panel: Panel,
-    *,
-    k: int = K,
-    isolated: float = 1.0,
-    neighbourhood: Neighbourhood | None = None,
-) -> list[Row]:
+def gipe_rows(panel: Panel, *, k: int = K) -> list[Row]:
     """Compute GIPE at every θ, with neighbours among all words that both embeddings have.
 
     β is computed along the panel's direction of the original: she − he by default, as the other
@@ -197,11 +203,11 @@ def gipe_rows(
     of vectors of length one; ``pca`` is that of the vectors as they are. The choice matters: on the
     sample, GIPE at θ = .03 is .105, .108 and .098.
     """
-    about = {**panel.against(), "k": k, "isolated": isolated}
+    about = {**panel.against(), "k": k, "isolated": panel.isolated}
     direction = panel.original_direction
     if direction.subspace is None:
         return [_undefined(panel, theta, direction.reason, about) for theta in THETAS]
-    near = neighbourhood or find_neighbourhood(panel, k)
+    near = neighbourhood_of(panel, k)
     if near is None:
         words = len(_common(panel.embedding, panel.original))
         reason = f"undefined: {words} words are too few for {k} neighbours"
@@ -210,7 +216,7 @@ def gipe_rows(
     beta = indirect_bias(near.unit, near.queries, near.rows, direction.subspace)
     rows = []
     for theta in THETAS:
-        found = gipe(beta, near.queries, near.rows, len(near.unit), theta, isolated=isolated)
+        found = gipe(beta, near.queries, near.rows, len(near.unit), theta, isolated=panel.isolated)
         if not found.weight:
             reason = "undefined: no word is another's neighbour, and such words weigh nothing"
             rows.append(_undefined(panel, theta, reason, about))
@@ -242,11 +248,13 @@ def _take(embedding: Embedding, words: Sequence[str]) -> NDArray[np.float32]:
     return embedding.vectors if words is embedding.words else embedding.take(words)
 
 
-def chance_of_gipe(
-    nulls: Sequence[Null], near: Neighbourhood | None, isolated: float
-) -> dict[Key, NDArray[np.float64]]:
-    """Compute GIPE along each null at every θ; nan without neighbours."""
+def chance_of_gipe(panel: Panel, nulls: Sequence[Null]) -> dict[Key, NDArray[np.float64]]:
+    """Compute GIPE along each null at every θ; nan without neighbours or a direction."""
     found = {("gipe", f"θ={theta:g}"): np.full(len(nulls), np.nan) for theta in THETAS}
+    if panel.original_direction.subspace is None:
+        return found
+    near = neighbourhood_of(panel)
+    _LAST.clear()  # the vectors of all words are not held any longer
     if near is None:
         return found
     dot = dots(near)
@@ -255,6 +263,8 @@ def chance_of_gipe(
             continue
         beta = indirect_bias(near.unit, near.queries, near.rows, null.direction, dot)
         for theta in THETAS:
-            one = gipe(beta, near.queries, near.rows, len(near.unit), theta, isolated=isolated)
+            one = gipe(
+                beta, near.queries, near.rows, len(near.unit), theta, isolated=panel.isolated
+            )
             found["gipe", f"θ={theta:g}"][i] = one.value
     return found

@@ -17,9 +17,8 @@ from wordbias.arrays import blocks, normalise, unit
 from wordbias.devices import blas_threads
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.chance import Null, blocks_of_original, group_vectors
+from wordbias.measures.chance import Key, Null, blocks_of_original, group_vectors
 from wordbias.measures.direction import axis, pair_component, projections_of_unit
-from wordbias.measures.family import Key
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
 from wordbias.results import Row

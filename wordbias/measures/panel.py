@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from wordbias.statistics import ends
 from wordbias.vocabulary import choose_vocabulary
 from wordbias.wordlists import Attribute, WordGroups
 from wordbias.wordlists.groups import more_than_two
+
+if TYPE_CHECKING:
+    from wordbias.measures.sembias import SemBias
 
 SELF = "self"
 
@@ -44,6 +47,10 @@ class Panel:
         Recipe of the direction; see `wordbias.measures.direction.find_direction`.
     dims, centre
         Settings of the subspace of names.
+    sembias
+        Questions of SemBias, which are not part of the package.
+    isolated
+        GIPE's weight of a word that is nobody's neighbour; see `wordbias.measures.gipe.gipe`.
     by_projection
         Choose the most biased words by their projection, as published, not by their cosine.
     seed
@@ -57,6 +64,8 @@ class Panel:
     recipe: str = "she-he"
     dims: int = 4
     centre: bool = False
+    sembias: SemBias | None = None
+    isolated: float = 1.0
     by_projection: bool = False
     seed: int = 0
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from wordbias.devices import blas_threads
 from wordbias.errors import WordbiasError
-from wordbias.measures.chance import Null, chance_of_most_biased
-from wordbias.measures.family import Key
+from wordbias.measures.chance import Key, Null, chance_of_most_biased
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
 from wordbias.results import Row

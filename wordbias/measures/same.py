@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from wordbias.arrays import blocks, normalise
 from wordbias.errors import WordbiasError
-from wordbias.measures.chance import Null, blocks_of_original
+from wordbias.measures.chance import Key, Null, blocks_of_original
 from wordbias.measures.direction import projections_of_unit
-from wordbias.measures.family import Key
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
 from wordbias.results import Row

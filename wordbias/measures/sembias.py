@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.chance import Null
-from wordbias.measures.family import Key
+from wordbias.measures.chance import Key, Null
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
@@ -129,13 +128,13 @@ def resampled_shares(
     return crossed_means(chosen.astype(np.float64), factors, rng)
 
 
-def sembias_rows(panel: Panel, sembias: SemBias | None) -> list[Row]:
+def sembias_rows(panel: Panel) -> list[Row]:
     """Compute the shares of all questions, and of the last 40, that go to each category."""
     name = panel.attribute.name
     if not name.startswith(GENDER):
         reason = f"undefined: SemBias asks about gender, and the attribute is {name}"
         return panel.undefined(MEASURES, reason)
-    if sembias is None:
+    if panel.sembias is None:
         reason = (
             "undefined: the test set is not part of the package; run: wordbias fetch sembias, and "
             "give it with --sembias=sembias (or FILE)"
@@ -143,7 +142,7 @@ def sembias_rows(panel: Panel, sembias: SemBias | None) -> list[Row]:
         return panel.undefined(MEASURES, reason)
     return [
         row
-        for name, questions in _sets(sembias).items()
+        for name, questions in _sets(panel.sembias).items()
         for row in _set_rows(panel, questions, name)
     ]
 
@@ -203,11 +202,9 @@ def _differences(
     return (a.astype(np.float64) - b).reshape(len(questions), 4, -1)
 
 
-def chance_of_sembias(
-    panel: Panel, nulls: Sequence[Null], sembias: SemBias | None
-) -> dict[Key, NDArray[np.float64]]:
+def chance_of_sembias(panel: Panel, nulls: Sequence[Null]) -> dict[Key, NDArray[np.float64]]:
     """Return the shares of the categories along each null; nothing without the questions."""
-    if sembias is None:
+    if panel.sembias is None:
         return {}
     directions = [null.direction for null in nulls]
-    return category_shares(panel.original, sembias, directions)
+    return category_shares(panel.original, panel.sembias, directions)

@@ -18,13 +18,11 @@ from numpy.typing import NDArray
 
 from wordbias.arrays import unit
 from wordbias.embedding import Embedding
-from wordbias.measures.chance import Null, key_of
+from wordbias.measures.chance import Key, Null, key_of
 from wordbias.measures.direction import UNDEFINED_BELOW, difference_direction
-from wordbias.measures.evaluate import families_together
-from wordbias.measures.family import Key, MeasureInputs
+from wordbias.measures.evaluate import chance_of, families_together
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import BY_KEY, SELECTABLE
-from wordbias.measures.sembias import SemBias
 from wordbias.results import Row
 from wordbias.statistics import ends
 from wordbias.wordlists import Attribute, resolve, resolve_pairs
@@ -34,7 +32,7 @@ Float = NDArray[np.float64]
 
 OWN_DIRECTIONS = ("midb", "direct-bias", "same")
 """Families along directions of the measured embedding, not of its original."""
-REDRAWN = tuple(key for key in SELECTABLE if key != "weat")
+REDRAWN = tuple(key for key in SELECTABLE if BY_KEY[key].chance)
 """Families with an interval over word lists; that of WEAT is over its lists already."""
 _LISTS = 2
 """Key of the random numbers, where `wordbias.measures.chance` has none."""
@@ -193,8 +191,6 @@ def with_lists(
     only: Collection[str],
     draws: int,
     *,
-    sembias: SemBias | None = None,
-    isolated: float = 1.0,
     workers: Workers | None = None,
 ) -> list[Row]:
     """Add intervals over word lists to rows of measures.
@@ -203,7 +199,7 @@ def with_lists(
     ----------
     rows
         Rows of `wordbias.measures.evaluate.evaluate_panels` on the panels.
-    only, sembias, isolated, workers
+    only, workers
         As there. Families along the original's direction have an interval where an embedding is its
         own original.
     draws
@@ -222,7 +218,7 @@ def with_lists(
         for i, panel in enumerate(panels)
         for together in families_together([key for key in only if _is_redrawn(key, panel)])
     ]
-    run = partial(_values, draws=draws, sembias=sembias, isolated=isolated)
+    run = partial(_values, draws=draws)
     found = (workers or Workers()).results(run, jobs, "redrawing lists", shared=(panels,))
     values: dict[str, dict[Key, Float]] = {panel.embedding.name: {} for panel in panels}
     for job, one in zip(jobs, found, strict=True):
@@ -236,18 +232,15 @@ def _is_redrawn(key: str, panel: Panel) -> bool:
     return key in REDRAWN and (panel.is_own or key in OWN_DIRECTIONS)
 
 
-def _values(
-    panels: Sequence[Panel], job: _Job, *, draws: int, sembias: SemBias | None, isolated: float
-) -> dict[Key, Float]:
+def _values(panels: Sequence[Panel], job: _Job, *, draws: int) -> dict[Key, Float]:
     """Evaluate families along the redraws of one embedding, as its own original."""
     panel = panels[job.place]
     own = panel if panel.is_own else replace(panel, original=panel.embedding)
-    load = BY_KEY[job.families[0]].evaluator
-    along = None if load is None else load().chance
+    along = chance_of(BY_KEY[job.families[0]])
     if along is None:
         return {}
     drawn = redraws(own.attribute, draws, own.seed)
-    return dict(along(MeasureInputs(own, sembias, isolated), redrawn(own, drawn)))
+    return dict(along(own, redrawn(own, drawn)))
 
 
 def _with_interval(

@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 from wordbias.embedding import Embedding
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.measures.direction import projections
-from wordbias.measures.evaluate import evaluate_inputs
-from wordbias.measures.family import MeasureInputs
-from wordbias.measures.gipe import gipe, indirect_bias
+from wordbias.measures.evaluate import evaluate
+from wordbias.measures.gipe import gipe, indirect_bias, neighbourhood_of
 from wordbias.measures.midb import fit_directions, of_mean, values_of_words
 from wordbias.measures.movement import displacement, neighbours
 from wordbias.measures.panel import Panel
@@ -93,7 +92,7 @@ def metric_names() -> list[str]:
     named = [
         one.name
         for family in FAMILIES
-        if family.evaluator is not None
+        if family.rows
         for one in family.measures
         if one.listed and one.better in ("lower", "higher")
     ]
@@ -346,30 +345,36 @@ def measure(task: Task, half: Half, after: Embedding) -> Measured:
     Measured
         Bootstrap values are None where words are not drawn alike, as for clustering.
     """
-    panel = Panel(after, task.part, half.vocabulary, task.attribute, seed=task.seed)
-    inputs = MeasureInputs(panel, half.sembias)
+    panel = Panel(
+        after,
+        task.part,
+        half.vocabulary,
+        task.attribute,
+        sembias=half.sembias,
+        seed=task.seed,
+    )
     if task.metric == _LEAN:
         return _lean(panel, half)
     if task.metric == "weat":
         return _weat(panel, half.query)
     family = FAMILY_OF[task.metric]
-    rows = [row for row in evaluate_inputs(inputs, [family.key]) if row.measure == task.metric]
+    rows = [row for row in evaluate(panel, [family.key]) if row.measure == task.metric]
     wanted = (r for r in rows if variant_of(r.measure, r.details).startswith(family.main_variant))
     row = next(wanted, rows[0])
-    return Measured(row, None if row.value is None else _samples(inputs, row.measure, half))
+    return Measured(row, None if row.value is None else _samples(panel, row.measure, half))
 
 
-def _samples(inputs: MeasureInputs, metric: str, half: Half) -> Array | None:
+def _samples(panel: Panel, metric: str, half: Half) -> Array | None:
     """Draw the words or questions of a half again; for the same ones the draws are the same."""
-    panel, key = inputs.panel, FAMILY_OF[metric].key
+    key = FAMILY_OF[metric].key
     if key in ("midb", "direct-bias"):
         fitted = fit_directions(
             panel.embedding, panel.attribute, dims=panel.dims, centre=panel.centre
         )
         values = values_of_words(panel.vectors, fitted)[metric]
         return of_mean(metric, resampled_means(values[:, None], panel.rng())[:, 0])
-    if key == "gipe" and inputs.neighbourhood is not None:
-        near, subspace = inputs.neighbourhood, panel.original_direction.defined()
+    if key == "gipe" and (near := neighbourhood_of(panel)) is not None:
+        subspace = panel.original_direction.defined()
         theta = float(BY_KEY[key].main_variant.removeprefix("θ="))
         beta = indirect_bias(near.unit, near.queries, near.rows, subspace)
         found = gipe(beta, near.queries, near.rows, len(near.unit), theta)

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.chance import chance, with_chance
-from wordbias.measures.family import Values
+from wordbias.measures.chance import Values, with_chance
+from wordbias.measures.evaluate import chance_values
 from wordbias.measures.midb import (
     MIDB,
     BiasDirections,
@@ -584,4 +584,4 @@ def chance_levels(
     The words of the embedding are in the order of frequency.
     """
     panel = Panel(embedding, embedding, vocabulary, attribute, dims=dims, centre=centre, seed=seed)
-    return chance(panel, ("midb", "direct-bias"))
+    return chance_values(panel, ("midb", "direct-bias"))

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from wordbias.devices import blas_threads
 from wordbias.errors import WordbiasError
+from wordbias.measures.registry import ideal
 from wordbias.methods.classes import LabelledWords
 from wordbias.results import Row
 
@@ -35,7 +36,7 @@ def probe_rows(
                 found = probe(classifier, x, words.labels, fitted, words.test)
                 for name, (accuracy, n) in found.items():
                     details = {"stage": stage, "classifier": classifier, "set": name, "n": n}
-                    details |= {"neutral": 1 / len(words.classes), "better": "lower"}
+                    details |= ideal("probe-accuracy", 1 / len(words.classes))
                     rows.append(Row(subject, "probe-accuracy", accuracy, details))
     return rows
 

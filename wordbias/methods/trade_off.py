@@ -8,8 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from wordbias.measures.family import Family
-from wordbias.measures.registry import FAMILIES, MEASURES, ideal, short_title, variant_of
+from wordbias.measures.registry import (
+    FAMILIES,
+    MEASURES,
+    Family,
+    ideal,
+    in_words,
+    short_title,
+    variant_of,
+)
 from wordbias.measures.weat import SMALL
 from wordbias.results import Row
 from wordbias.wordlists.queries import CONTROL
@@ -19,8 +26,8 @@ BEFORE = "before"
 UNCHANGED = (1.0, 1.0)
 """Bias left and quality kept where nothing is done."""
 _COLUMN = "column"
-_QUALITY = {"similarity": "similarity", "analogy": "analogies"}
-"""Measures of quality, and their titles as costs."""
+QUALITY = ("similarity", "analogy")
+"""Measures of quality."""
 _NEIGHBOURS = "neighbours-preserved"
 NEIGHBOURS_TITLE = "neighbours"
 _NONE_BEYOND = "undefined: no main measure has a value before that is beyond chance"
@@ -221,7 +228,7 @@ def shares_kept(before: Values, after: Values) -> dict[str, float]:
     analogies alike.
     """
     found = {}
-    for measure, title in _QUALITY.items():
+    for measure in QUALITY:
         both = [
             (old, new)
             for key, old in before.items()
@@ -229,6 +236,6 @@ def shares_kept(before: Values, after: Values) -> dict[str, float]:
         ]
         total = sum(old for old, _ in both)
         if total > 0:
-            found[title] = sum(new for _, new in both) / total
+            found[in_words(measure)] = sum(new for _, new in both) / total
     kept = [value for key, value in after.items() if key[0] == _NEIGHBOURS and value is not None]
     return {**found, **({NEIGHBOURS_TITLE: kept[0]} if kept else {})}

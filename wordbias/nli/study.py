@@ -22,7 +22,7 @@ from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.files import locked, output_folder, replacing
 from wordbias.measures.evaluate import check_families, evaluate_each
 from wordbias.measures.panel import Panel, make_panels
-from wordbias.measures.registry import STANDARD
+from wordbias.measures.registry import STANDARD, ideal
 from wordbias.measures.sembias import SemBias
 from wordbias.nli.arms import Arm, different
 from wordbias.nli.differences import paired_differences
@@ -289,6 +289,8 @@ def study_rows(plan: Plan, jobs: Sequence[Job], workers: Workers | None = None) 
         plan.attribute,
         centre=plan.centre,
         by_projection=plan.as_published,
+        sembias=plan.sembias,
+        isolated=0.0 if plan.as_published else 1.0,
     )
     panel_of = dict(zip(plan.embeddings, panels, strict=True))
     pairs = {
@@ -477,7 +479,7 @@ def _undefined_rows(test: TestSet, subject: str, reason: str) -> Iterator[Row]:
         about = {"attribute": test.attribute, "set": test.name, "setting": f"{kind}s"}
         for measure in BIAS:
             details = {**about, "reason": f"undefined: {subject} {reason}"}
-            yield Row(subject, measure, None, {**details, "neutral": 0, "better": "lower"})
+            yield Row(subject, measure, None, {**details, **ideal(measure)})
 
 
 def _measured(plan: Plan, panels: Sequence[Panel], workers: Workers | None) -> list[list[Row]]:
@@ -485,13 +487,7 @@ def _measured(plan: Plan, panels: Sequence[Panel], workers: Workers | None) -> l
     files = [_measures_file(plan, panel) for panel in panels]
     found = [read_rows(path, about) for path, about in files]
     left = [i for i, rows in enumerate(found) if rows is None]
-    for place, rows in evaluate_each(
-        [panels[i] for i in left],
-        plan.families,
-        sembias=plan.sembias,
-        isolated=0.0 if plan.as_published else 1.0,
-        workers=workers,
-    ):
+    for place, rows in evaluate_each([panels[i] for i in left], plan.families, workers=workers):
         found[left[place]] = rows
         write_rows(*files[left[place]], rows)
     return [rows for rows in found if rows is not None]

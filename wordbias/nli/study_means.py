@@ -11,15 +11,13 @@ import numpy as np
 from wordbias.comparison import correlation_row
 from wordbias.correlation import correlation
 from wordbias.measures.panel import SELF
-from wordbias.measures.registry import MEASURES
+from wordbias.measures.registry import MEASURES, variant_of
 from wordbias.nli.arms import Arm, is_one
 from wordbias.results import Row
 
 K = TypeVar("K")
 ERROR = "mab-error"
 QUALITY = ("similarity", "analogy")
-_VARIANTS = {"gipe": "setting", "sembias": "set", "weat": "set"}
-"""Measures with several values for one embedding, and the detail that distinguishes these."""
 
 
 # Models
@@ -155,7 +153,7 @@ def correlations_with_error(rows: Sequence[Row], *, signed: bool = False) -> lis
     error = mean_errors(rows)
     columns: dict[str, dict[str, float]] = {}
     for row in intrinsic_rows(rows):
-        variant = row.details.get(_VARIANTS.get(row.measure.split("-")[0], ""))
+        variant = variant_of(row.measure, row.details)
         name = f"{row.measure} ({variant})" if variant else row.measure
         value = np.nan if row.value is None else row.value
         known = MEASURES.get(row.measure)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from wordbias.errors import WordbiasError
+from wordbias.measures.registry import MEASURES
 from wordbias.outcomes.confusion import RATES, Confusion, Values
 from wordbias.outcomes.metrics import Metric, Settings, metrics, sampled, undefined_because
 from wordbias.progress import progress
@@ -141,13 +142,13 @@ def _about(confusion: Confusion, settings: Settings, name: str, resampled: str) 
     about: dict[str, Any] = {
         "n": len(confusion),
         "groups": list(confusion.groups),
-        "neutral": 0,
-        "better": "lower",
+        "neutral": MEASURES[name].neutral,
+        "better": MEASURES[name].better,
         "seed": settings.seed,
         **({"resampled": resampled} if settings.draws else {}),
     }
     if name == ACCURACY:
-        return {**about, "neutral": None, "better": "higher"}
+        return about
     if name in GAPS:
         signed = len(confusion.groups) == 2
         first, second = confusion.groups[:2]

@@ -15,9 +15,9 @@ from typing import Any, Literal, NamedTuple
 
 from wordbias.data import sample_path
 from wordbias.measures.held_out_probes import BEST
-from wordbias.measures.registry import FAMILY_OF, short_title, variant_of
+from wordbias.measures.registry import FAMILY_OF, in_words, short_title, variant_of
 from wordbias.methods.settings import METHODS
-from wordbias.methods.trade_off import NEIGHBOURS_TITLE, shares_kept
+from wordbias.methods.trade_off import NEIGHBOURS_TITLE, QUALITY, shares_kept
 from wordbias.pages.encoder_answers import is_of_model, model_answer_parts
 from wordbias.pages.lines import (
     Line,
@@ -665,9 +665,8 @@ def _cost(made: Sequence[ColumnAnswer], best: ColumnAnswer | None, rows: Sequenc
 
 
 _KEPT = {
-    NEIGHBOURS_TITLE: "the nearest neighbours",
-    "similarity": "similarity",
-    "analogies": "analogies",
+    NEIGHBOURS_TITLE: in_words("neighbours-preserved"),
+    **{in_words(one): in_words(one) for one in QUALITY},
 }
 
 

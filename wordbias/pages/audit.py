@@ -21,8 +21,7 @@ from wordbias import __version__
 from wordbias.calls import note
 from wordbias.devices import blas_threads
 from wordbias.errors import Interrupted, WordbiasError
-from wordbias.measures.chance import with_chance
-from wordbias.measures.family import Values
+from wordbias.measures.chance import Values, with_chance
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import BY_KEY
 from wordbias.methods.methods import fit_methods
@@ -134,6 +133,10 @@ def measure_stages(
         Hash of all that the rows depend on, by which an interrupted audit is known again.
     """
     workers = workers or Workers()
+    compared = [
+        replace(one, before=replace(one.before, sembias=plan.sembias, isolated=plan.isolated))
+        for one in compared
+    ]
     with results_of(digest) as results:
         work = Work(compared, plan, results)
         first = _jobs_before(work)

@@ -16,10 +16,9 @@ import numpy as np
 from wordbias.arrays import blocks
 from wordbias.errors import WordbiasError
 from wordbias.measures.associations import query_rows
-from wordbias.measures.chance import chance_of
+from wordbias.measures.chance import Values
 from wordbias.measures.direction import Biased
-from wordbias.measures.evaluate import evaluate_inputs, families_together
-from wordbias.measures.family import MeasureInputs, Values
+from wordbias.measures.evaluate import chance_values, evaluate, families_together
 from wordbias.measures.held_out_probes import HeldOut, read_groups
 from wordbias.measures.midb import contributions
 from wordbias.measures.panel import Panel
@@ -54,15 +53,15 @@ def measure_part(stage: Stage, plan: Plan, part: str) -> tuple[list[Row], Values
     """
     if part not in STANDARD:
         return _PARTS[part](stage, plan), {}
-    inputs = _inputs(stage, plan, part)
-    rows = _family_rows(stage, plan, inputs, part)
+    panel = _panel(stage, plan, part)
+    rows = _family_rows(stage, plan, panel, part)
     shared = stage.is_first and plan.chance and part == "gipe"
-    return rows, chance_of(inputs, [part]) if shared else {}
+    return rows, chance_values(panel, [part]) if shared else {}
 
 
 def measure_chance(stage: Stage, plan: Plan, part: str) -> Values:
     """Return the chance levels of the families that are evaluated together with one."""
-    return chance_of(_inputs(stage, plan, part), _families(plan, part))
+    return chance_values(_panel(stage, plan, part), _families(plan, part))
 
 
 def has_levels(part: str, plan: Plan) -> bool:
@@ -98,26 +97,23 @@ def is_measured(name: str, plan: Plan) -> bool:
     return included and needs.get(name, True)
 
 
-def _inputs(stage: Stage, plan: Plan, part: str) -> MeasureInputs:
-    panel = among(stage.panel, plan.gipe_words) if part == "gipe" else stage.panel
-    return MeasureInputs(panel, plan.sembias, plan.isolated)
+def _panel(stage: Stage, plan: Plan, part: str) -> Panel:
+    return among(stage.panel, plan.gipe_words) if part == "gipe" else stage.panel
 
 
 def _families(plan: Plan, part: str) -> list[str]:
     """Return the measured families that are evaluated together with one."""
     return [
-        key
-        for key in STANDARD
-        if BY_KEY[key].evaluator is BY_KEY[part].evaluator and is_measured(key, plan)
+        key for key in STANDARD if BY_KEY[key].rows == BY_KEY[part].rows and is_measured(key, plan)
     ]
 
 
-def _family_rows(stage: Stage, plan: Plan, inputs: MeasureInputs, part: str) -> list[Row]:
+def _family_rows(stage: Stage, plan: Plan, panel: Panel, part: str) -> list[Row]:
     rows = []
-    for row in evaluate_inputs(inputs, _families(plan, part)):
+    for row in evaluate(panel, _families(plan, part)):
         own = not stage.is_first and FAMILY_OF[row.measure].own_axis
         about: dict[str, Any] = {"reference": "self"} if own else {}
-        about |= {"among": len(inputs.panel.embedding)} if part == "gipe" else {}
+        about |= {"among": len(panel.embedding)} if part == "gipe" else {}
         rows.append(replace(row, subject=stage.name, details={**about, **row.details}))
     return rows
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from wordbias.measures.held_out_probes import BEST, NOT_CODED, PROBES
-from wordbias.measures.registry import short_title
+from wordbias.measures.registry import in_words, short_title
 from wordbias.pages.lines import chance_range, interval, is_number, minus, value_text, with_change
 from wordbias.pages.section import Answer
 from wordbias.pages.verdicts import degree
@@ -33,13 +33,6 @@ LIMITS = {ORDER: 0.95, NEIGHBOURS: 0.9, PERPLEXITY_KEPT: 0.95}
 SIGNIFICANT = 0.05
 """Largest p of SEAT, corrected for the number of queries, that counts as a finding."""
 MAIN = (BEST, STEREOTYPE, EXPECTED)
-_COSTS = {ORDER: "the order of similarities", NEIGHBOURS: "the nearest sentences"}
-_WORDS = {
-    BEST: "accuracy of the best probe on unseen names",
-    COMPRESSION: "compression",
-    STEREOTYPE: "correlation with the share of women",
-    EXPECTED: "correlation of the expected pronoun with the share of women",
-}
 
 
 _INSIDE = ("L11-01110", "attn-01110")
@@ -183,7 +176,7 @@ def _brief(one: ModelRows, measure: str) -> tuple[str, str, str]:
     text = "Yes." if _finds(row) else "Inside, not in the last layer." if inside else "Not shown."
     chance = chance_range(row)
     sure = f"chance {chance}" if chance else ""
-    return text, f"{_WORDS[measure]} {value_text(row, 2)}", sure
+    return text, f"{in_words(measure)} {value_text(row, 2)}", sure
 
 
 def _finds(row: Found) -> bool:
@@ -216,7 +209,7 @@ def _help(one: ModelRows) -> tuple[str, str, str]:
     text = f"{'; '.join(said)}." if said else ""
     if before is None or after is None:
         return text, "", ""
-    figure = f"{label}: {_WORDS[measure]} {_value(before)} → {_value(after)}"
+    figure = f"{label}: {in_words(measure)} {_value(before)} → {_value(after)}"
     left = one.get(LEFT, label)
     sure = "" if left is None else f"{left['value']:.0%} of {_worst(left)} is left"
     return text, with_change(figure, after, 2), sure
@@ -435,8 +428,8 @@ def _verdict(one: ModelRows, label: str) -> list[str]:
     share = "" if left is None else f"{left['value']:.0%} of {_worst(left)} is left, "
     moved = "; ".join(_step(one, measure, label, steps[measure]) for measure in steps)
     kept = [
-        f"{_value(row)} of {_COSTS[m]}"
-        for m in _COSTS
+        f"{_value(row)} of {in_words(m)}"
+        for m in (ORDER, NEIGHBOURS)
         if (row := one.get(m, label)) is not None and m not in costs
     ]
     cost = f" It keeps {' and '.join(kept)}." if kept else ""
@@ -453,14 +446,14 @@ def _worst(left: Found) -> str:
         return "the bias beyond chance"
     if worst in (BEST, *PROBES):
         return f"what the {short_title(worst)} reads beyond chance"
-    return f"the {_WORDS.get(worst, worst)} beyond chance"
+    return f"the {in_words(worst)} beyond chance"
 
 
 def _cost(one: ModelRows, label: str, measure: str, row: Found) -> str:
     """Write a cost that is beyond its limit."""
     if measure == PERPLEXITY_KEPT:
         return f"{_perplexity(one, label)}, the limit is {1 / LIMITS[measure]:.3g} times as much"
-    return f"{_value(row)} of {_COSTS[measure]} kept, the limit is {LIMITS[measure]:g}"
+    return f"{_value(row)} of {in_words(measure)} kept, the limit is {LIMITS[measure]:g}"
 
 
 def _perplexity(one: ModelRows, label: str) -> str:
@@ -479,7 +472,7 @@ def _step(one: ModelRows, measure: str, label: str, direction: str) -> str:
     assert after is not None
     beyond = "still beyond chance" if after.get("beyond_chance") else "at chance"
     change = {"unclear": "no clear change, ", "worse": "worse, ", "better": ""}[direction]
-    return f"{_WORDS[measure]} {_value(before)} → {_value(after)} ({change}{beyond})"
+    return f"{in_words(measure)} {_value(before)} → {_value(after)} ({change}{beyond})"
 
 
 def _contradictions(one: ModelRows, label: str) -> str:

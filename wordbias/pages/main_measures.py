@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from wordbias.measures.family import Family
-from wordbias.measures.registry import LISTED, SECTIONS
+from wordbias.measures.registry import LISTED, SECTIONS, Family
 from wordbias.pages.lines import Line, about, main_attribute, make_lines
 from wordbias.rows import Found, given
 from wordbias.wordlists.queries import CONTROL

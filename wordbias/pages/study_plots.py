@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wordbias.errors import WordbiasError
+from wordbias.measures.registry import MEASURES
 from wordbias.nli.differences import CHANGES, PUBLISHED_EFFECT
 from wordbias.pages.plots import INK, save_figure
 from wordbias.results import Row
@@ -14,7 +15,6 @@ from wordbias.results import Row
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_SYMBOLS = {"mab-error": "E", "mab-distance": "d"}
 _POINT, _ZERO, _STRIPE = "#1b6ca8", "#9a9a9a", "#f3f3f3"
 _LINE, _PANEL, _HEAD = 0.3, 2.9, 0.7  # inches: an arm, the width of a panel, title and axis
 _CHARACTER = 0.075  # inches of a name
@@ -58,7 +58,7 @@ def save_study(path: str | Path, rows: Sequence[Row]) -> None:
         for line, setting in zip(grid, settings, strict=True):
             for axes, measure in zip(line, measures, strict=True):
                 draw_differences(axes, panels.get((measure, setting), []), names)
-                axes.set_title(f"{_SYMBOLS[measure]}, {setting}", fontsize=9, color=INK)
+                axes.set_title(f"{MEASURES[measure].symbol}, {setting}", fontsize=9, color=INK)
         change = next(iter(panels.values()))[0].change
         legend = (
             f"difference from {change.details['original']}, a point a seed; mean, 95 % interval; "

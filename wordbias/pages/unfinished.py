@@ -20,7 +20,7 @@ from wordbias.errors import WordbiasError
 from wordbias.formats import cache
 from wordbias.formats.files import ABANDONED, locked
 from wordbias.formats.stored import AUDIT, reading, write
-from wordbias.measures.family import Key
+from wordbias.measures.chance import Key
 from wordbias.results import Row
 
 

@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from wordbias.measures.family import Family
-from wordbias.measures.registry import FAMILY_OF, SECTIONS, full_title, measure_title
+from wordbias.measures.registry import FAMILY_OF, SECTIONS, Family, full_title, measure_title
 from wordbias.pages import components, encoder_views, entailment, words
 from wordbias.pages.encoder_answers import is_of_model
 from wordbias.pages.forest import forest, strip, strip_legend

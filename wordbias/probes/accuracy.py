@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
+from wordbias.measures.registry import ideal
 from wordbias.models.representations import Column
 from wordbias.probes.inputs import Examples
 from wordbias.probes.mdl import ACCURACY, CONTROL, TASK, selectivity_row, spread_row
@@ -174,7 +175,7 @@ def accuracy_rows(
             low, high = wilson(float(np.mean(found)), n)
             neutral = float(np.mean([one.majority for one in chosen]))
             details = {**about, "set": which, "seeds": seeds, "n": n, "low": low, "high": high}
-            details |= {"neutral": neutral, "better": "lower", "classes": len(examples.classes)}
+            details |= {**ideal(ACCURACY, neutral), "classes": len(examples.classes)}
             rows.append(spread_row(examples, ACCURACY, found, details))
         if sets[CONTROL]:
             gained = [one.selectivity or 0.0 for one in chosen]

@@ -133,7 +133,7 @@ def held_out_rows(
         there = cells != ""
         for stage, x in stages.items():
             found = _probed(LINEAR, x[there], cells[there], held_out[there], seed, rounding)
-            found |= {"better": "higher"} if "better" in found else {}
+            found |= ideal(TASK) if "better" in found else {}
             details = {"stage": stage, "column": column}
             rows.append(Row(name, TASK, found.pop("value"), {**details, **found}))
     return rows
@@ -165,8 +165,7 @@ def _probed(
         "value": float(right.mean()),
         "low": low,
         "high": high,
-        "neutral": majority_share(true),
-        "better": "neutral",
+        **ideal(measure, majority_share(true)),
         **_balanced(weighted, true),
         "n": len(true),
         "trained_on": len(y),
@@ -197,8 +196,7 @@ def _in_training(
         "value": float(right.mean()),
         "low": low,
         "high": high,
-        "neutral": majority_share(y),
-        "better": "neutral",
+        **ideal(TRAINING, majority_share(y)),
         "n": len(y),
         "classes": len(classes),
     }

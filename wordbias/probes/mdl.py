@@ -556,13 +556,12 @@ def _coded(
     share = float(np.mean([code.first / code.n for code in codes]))
     neutral = share_compression(examples.labels, share)
     settings: list[tuple[str, Callable[[OnlineCode], float], dict[str, Any]]] = [
-        (COMPRESSION, lambda code: code.compression, {**ideal(COMPRESSION), "neutral": neutral}),
+        (COMPRESSION, lambda code: code.compression, ideal(COMPRESSION, neutral)),
         (
             PUBLISHED,
             lambda code: code.compression_as_published,
             {
-                "neutral": to_published(neutral, share),
-                "better": "lower",
+                **ideal(PUBLISHED, to_published(neutral, share)),
                 "first_share": share,
             },
         ),
@@ -571,8 +570,7 @@ def _coded(
             lambda code: code.codelength,
             {
                 "unit": "bits",
-                "neutral": first.uniform / neutral,
-                "better": "higher",
+                **ideal(CODELENGTH, first.uniform / neutral),
                 "block_ends": [code.ends().tolist() for code in codes],
                 "block_bits": [code.bits().tolist() for code in codes],
             },
@@ -584,7 +582,7 @@ def _coded(
     for measure, value, own in settings:
         yield spread_row(examples, measure, [value(code) for code in codes], {**shared, **own})
     most = majority_share(examples.labels)
-    tested = {**shared, "n": first.blocks[-1].n, "neutral": most, "better": "lower"}
+    tested = {**shared, "n": first.blocks[-1].n, **ideal(ACCURACY, most)}
     yield spread_row(examples, ACCURACY, [code.accuracy for code in codes], tested)
 
 

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from wordbias.errors import WordbiasError
+from wordbias.measures.registry import ideal
 from wordbias.outcomes.confusion import Confusion, Values
 from wordbias.outcomes.conll import Tally, conll_f1, tally
 from wordbias.outcomes.fairness import fairness_rows
@@ -466,8 +467,8 @@ def _f1_rows(
         drawn = 100 * conll_f1(means.reshape(-1, 2, 3, 4))
         samples = [drawn[:, 0], drawn[:, 1], drawn[:, 0] - drawn[:, 1]]
         ends = [percentile_interval(one)._asdict() for one in samples]
-    sides = {"neutral": None, "better": "higher"}
-    difference = {"set": f"{PRO} − {ANTI}", "neutral": 0, "better": "neutral"}
+    sides = {"neutral": None, **ideal(F1)}
+    difference = {"set": f"{PRO} − {ANTI}", **ideal(DIFFERENCE)}
     return [
         Row(subject, F1, float(columns[0]), {"set": PRO, **about, **sides, **ends[0]}),
         Row(subject, F1, float(columns[1]), {"set": ANTI, **about, **sides, **ends[1]}),
@@ -521,7 +522,7 @@ def classification_rows(
     if settings.distance_name == "positions" and settings.positions is None:
         settings = replace(settings, positions=published_positions(confusion.classes))
     undecided = confusion.counts[..., -1].sum() / len(confusion)
-    about = {"set": ALL, "n": len(confusion), "neutral": 0, "better": "lower"}
+    about = {"set": ALL, "n": len(confusion), **ideal(UNDECIDED)}
     return [
         Row(subject, UNDECIDED, float(undecided), about),
         *fairness_rows(

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from wordbias.contextual.table7 import BASE, SENT_DEBIAS
 from wordbias.measures.associations import with_holm
+from wordbias.measures.registry import MEASURES
 from wordbias.rendering import Table, how_many
 from wordbias.results import Row, number
 from wordbias.statistics import (
@@ -31,8 +32,11 @@ from wordbias.stereotypes.scores import Settings, extremes, tail_mean
 
 NULL = "null"
 LISTS = "lists"
-_SYMBOLS = {"strength": "S", "distance": "D", "fairness": "η"}
-_BETTER = {"strength": "lower", "distance": "lower", "fairness": "higher"}
+_ENTRIES = {
+    "strength": MEASURES["strength"],
+    "distance": MEASURES["distance"],
+    "fairness": MEASURES["nli-fairness"],
+}
 _Rows = NDArray[np.intp]
 
 
@@ -127,7 +131,7 @@ def comparison_rows(
         `lists_low` and `lists_high`, whose items are not drawn again.
     """
     rows: list[Row] = []
-    for measure in _SYMBOLS:
+    for measure in _ENTRIES:
         n = len(heads[0][BASE].neutral if measure == "fairness" else heads[0][BASE].strength)
         size = 0 if measure == "fairness" else extremes(n, settings.share, settings.rounding)
         drawn = np.concatenate(list(resamples(n, _generator(settings), settings.samples)))
@@ -235,7 +239,7 @@ def _change(
     """Return the difference of a setting from another arm, of the heads' values ``(H,)``."""
     d = own[0] - other[0]
     interval = percentile_interval((own[1] - other[1]).mean(0))
-    details = {**about, "neutral": 0, "better": _BETTER[measure], "setting_value": value}
+    details = {**about, "neutral": 0, "better": _ENTRIES[measure].better, "setting_value": value}
     details |= interval._asdict()
     if len(d) > 1:
         of_heads = seed_differences(d)
@@ -246,7 +250,7 @@ def _change(
 
 def _null(measure: str, subject: str, draws: Array, value: float, about: Mapping[str, Any]) -> Row:
     """Return the null of a setting: the mean of its draws, and how many reach the setting."""
-    sign = 1 if _BETTER[measure] == "higher" else -1
+    sign = 1 if _ENTRIES[measure].better == "higher" else -1
     details = {
         **about,
         "draws": len(draws),
@@ -254,8 +258,7 @@ def _null(measure: str, subject: str, draws: Array, value: float, about: Mapping
         "setting_value": value,
         "reached": int((sign * draws >= sign * value).sum()),
         "p": p_of_null(sign * draws, sign * value),
-        "neutral": 1 if measure == "fairness" else 0,
-        "better": _BETTER[measure],
+        **_ENTRIES[measure].ideal,
     }
     return Row(subject, f"null-{measure}", float(draws.mean()), details)
 
@@ -266,16 +269,16 @@ def _null(measure: str, subject: str, draws: Array, value: float, about: Mapping
 def comparison_tables(rows: Sequence[Row]) -> list[Table]:
     """Return a table of each measure, and of several heads one with the intervals over heads."""
     tables = []
-    for measure, symbol in _SYMBOLS.items():
+    for measure, entry in _ENTRIES.items():
         changes = [row for row in rows if row.measure == f"{measure}-change"]
         if not changes:
             continue
         nulls = {row.details["setting"]: row for row in rows if row.measure == f"null-{measure}"}
         by = {(row.details["setting"], row.details["against"]): row for row in changes}
         names = list(dict.fromkeys(row.details["setting"] for row in changes))
-        tables.append(_items_table(symbol, names, by, nulls))
+        tables.append(_items_table(entry.symbol, names, by, nulls))
         if any("p" in row.details for row in changes):
-            tables.append(_heads_table(symbol, names, by))
+            tables.append(_heads_table(entry.symbol, names, by))
     drawn = [row for row in rows if LISTS in row.details]
     return [*tables, *([_lists_table(drawn)] if drawn else [])]
 
@@ -284,7 +287,7 @@ def _lists_table(rows: Sequence[Row]) -> Table:
     """Make a line for each change against the base, with both its intervals."""
     cells = []
     for row in rows:
-        symbol = _SYMBOLS[row.measure.removesuffix("-change")]
+        symbol = _ENTRIES[row.measure.removesuffix("-change")].symbol
         line = [f"{symbol}, {row.details['setting']}", f"{row.value:.3f}"]
         line += [_range(row, "low", "high"), _range(row, "lists_low", "lists_high")]
         cells.append(line)
