@@ -22,6 +22,7 @@ from fences import (
 
 import wordbias
 from wordbias.cli import SECTIONS, cli
+from wordbias.measures.registry import MEASURES
 from wordbias.methods import METHODS
 from wordbias.results import LIMITS
 
@@ -119,10 +120,11 @@ def test_every_command_stands_in_the_table_of_tasks() -> None:
 
 def test_measures_have_the_names_that_rows_have() -> None:
     source = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "wordbias").rglob("*.py"))
+    named_elsewhere = set(re.findall(r'"([a-z-]+)"', source))
     lines = (GUIDES / "measures.md").read_text(encoding="utf-8").splitlines()
     first = " ".join(line.split("|")[1] for line in lines if line.startswith("| `"))
     named = re.findall(r"`([a-z-]+)`", first)
-    assert [name for name in named if f'"{name}"' not in source] == []
+    assert set(named) <= MEASURES.keys() | named_elsewhere
 
 
 def test_every_command_is_called_in_a_guide() -> None:

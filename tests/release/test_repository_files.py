@@ -43,7 +43,7 @@ def test_a_workflow_may_only_what_it_needs(path: Path) -> None:
 
 def test_the_linters_are_those_of_the_checkout() -> None:
     """The workflow, `make lint` and `.ci/run` lint alike."""
-    linters = ("ruff check", "ruff format", "mypy", "lint-imports")
+    linters = ("ruff check", "ruff format", "mypy", "lint-imports", "python tools/structure.py")
     made = re.search(r"^lint:\n((?:\t.+\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert made is not None
     commands = made[1].replace("\t", "").splitlines()
