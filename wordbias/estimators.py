@@ -38,9 +38,9 @@ from wordbias.methods import settings
 from wordbias.methods.fitted import Chain, Fitted
 from wordbias.methods.gender_preserving import remove_checkpoints
 from wordbias.methods.methods import arguments_of, fit_methods
-from wordbias.methods.moments import Moments
 from wordbias.methods.rows import fit_moments, fit_rows
 from wordbias.methods.storage import Origin, load_chain, save_chain
+from wordbias.moments import Moments
 from wordbias.rendering import how_many
 from wordbias.results import Report
 from wordbias.settings import Configured, check_settings

@@ -33,8 +33,8 @@ from wordbias.contextual.sentence_pairs import SentencePair
 from wordbias.contextual.sites import Site, locate_layer, sites
 from wordbias.errors import WordbiasError
 from wordbias.methods.leace import erase
-from wordbias.methods.moments import Moments
 from wordbias.methods.transform import Projection
+from wordbias.moments import Moments
 
 torch = pytest.importorskip("torch")
 

@@ -34,9 +34,9 @@ from wordbias.errors import WordbiasError, need
 from wordbias.formats.tables import cell_of
 from wordbias.measures.registry import ideal
 from wordbias.methods.leace import Erasure, erase
-from wordbias.methods.moments import Moments
 from wordbias.methods.rows import fit_moments, means_removed
 from wordbias.methods.transform import Projection
+from wordbias.moments import Moments
 from wordbias.pretrained import evaluating, usual_length
 from wordbias.progress import progress
 from wordbias.rendering import Table

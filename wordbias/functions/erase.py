@@ -43,10 +43,10 @@ from wordbias.functions.erase_labels import (
 from wordbias.functions.erase_tables import held_out_tables, limits, verdicts
 from wordbias.methods.fitted import Chain, Fitted
 from wordbias.methods.methods import arguments_of
-from wordbias.methods.moments import Moments
 from wordbias.methods.rows import ROW_METHODS, fit_moments, fit_rows
 from wordbias.methods.settings import METHODS
 from wordbias.methods.storage import Origin, save_chain
+from wordbias.moments import Moments
 from wordbias.pretrained import ModelLike
 from wordbias.probes.encoding import BATCH_TOKENS
 from wordbias.probes.held_out import (

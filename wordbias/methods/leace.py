@@ -32,9 +32,9 @@ from wordbias.errors import WordbiasError
 from wordbias.methods.classes import labelled_words
 from wordbias.methods.fitted import Fitted
 from wordbias.methods.linear_classifiers import probe_rows
-from wordbias.methods.moments import Moments, constant_coordinates
 from wordbias.methods.transform import Arrays, check_width
 from wordbias.methods.words import as_groups, check_embedding
+from wordbias.moments import Moments, constant_coordinates
 from wordbias.wordlists import Attribute, WordGroups
 
 METHODS = ("leace", "orth")

@@ -21,8 +21,8 @@ from wordbias.errors import WordbiasError
 from wordbias.methods import inlp, misp
 from wordbias.methods.fitted import Fitted
 from wordbias.methods.leace import erase
-from wordbias.methods.moments import Moments, constant_coordinates
 from wordbias.methods.transform import Normalise, Projection, Step
+from wordbias.moments import Moments, constant_coordinates
 from wordbias.subspace import Subspace, principal
 
 ROW_METHODS = ("leace", "inlp", "misp", "mhd", "hard")
