@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from wordbias.arrays import normalise, unit
 from wordbias.contextual.adapters import Adapter
 from wordbias.contextual.families import base_of, head_of
-from wordbias.contextual.fitting import Recipe, stability, subspace_of
+from wordbias.contextual.fitting import Recipe, stability
 from wordbias.contextual.hooks import Intervention, sha256_of
 from wordbias.contextual.sentence_pairs import SentencePair
 from wordbias.contextual.sites import EMBEDDING
 from wordbias.errors import WordbiasError
+from wordbias.methods.pairs import subspace_of_pairs
 from wordbias.methods.transform import Step
 from wordbias.pretrained import ModelLike
 from wordbias.pretrained.model_like import intervening
@@ -88,7 +89,7 @@ def fit_embedding(
         )
     first, second = (unit(side) if recipe.unit else side for side in (x[:n][kept], x[n:][kept]))
     try:
-        subspace = subspace_of(first, second, recipe.dims, recipe.one_sided)
+        subspace = subspace_of_pairs(first, second, recipe.dims, recipe.one_sided)
     except WordbiasError as error:
         raise WordbiasError(f"site {EMBEDDING}: {error}") from None
     steady = stability((first - second).astype(float), centre=recipe.one_sided, seed=recipe.seed)
