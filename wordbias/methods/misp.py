@@ -1,6 +1,7 @@
 """MISP: multi-dimensional information-weighted soft projection (Dawkins 2021, section 5).
 
-Words and rows are fitted by their moments: the mathematics of both is `subspace_of`.
+Rows of any number are fitted by their moments, `subspace_of`. Words, which are few, give the same
+subspace by their vectors, `Subspace.from_groups`, which is also what MIDB is measured along.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.methods.transform import Projection
 from wordbias.methods.words import as_groups, check_embedding
-from wordbias.moments import Moments, constant_coordinates, numbered
+from wordbias.moments import Moments, constant_coordinates
 from wordbias.subspace import Subspace, principal
 from wordbias.wordlists import Attribute, Resolved, WordGroups
 
@@ -81,21 +82,25 @@ def fit_groups(
     *,
     centre: bool = False,
 ) -> Subspace:
-    """Fit the subspace that MISP weights to the words of groups; see `subspace_of`."""
+    """Fit the subspace that MISP weights: differences of two groups, means of more groups."""
     return fit_vectors(group_vectors(embedding, groups), dims, centre=centre)
 
 
 def fit_vectors(
     groups: Sequence[NDArray[np.floating[Any]]], dims: int | None = None, *, centre: bool = False
 ) -> Subspace:
-    """Fit the subspace to vectors of two groups or more, each ``(n_j, d)``; see `subspace_of`.
+    """Fit the subspace to vectors of two groups or more, each ``(n_j, d)``; see `fit_groups`.
 
-    Of words there are by default 4 components, or k − 1 of k > 2 groups, and no fewer.
+    But for rounding it is `subspace_of` their moments.
     """
-    codes = np.repeat(np.arange(len(groups)), [len(one) for one in groups])
-    moments = Moments.of_codes(np.concatenate(groups), codes, numbered(codes))
-    most = DIMS if len(groups) == 2 else min(len(groups) - 1, moments.dim)
-    return subspace_of(moments, most if dims is None else dims, centre=centre)
+    first, second, *others = groups
+    if dims is not None:
+        check_dims(dims, first.shape[1])
+    if others:
+        return Subspace.from_means(groups, dims)
+    k = DIMS if dims is None else dims
+    check_dims(k, first.shape[1])
+    return Subspace.from_groups(first, second, k, centre=centre)
 
 
 def fit_moments(
