@@ -62,9 +62,9 @@ if TYPE_CHECKING:
     from wordbias.functions.train_vectors import train_vectors as train_vectors
     from wordbias.functions.weat import weat as weat
     from wordbias.functions.winobias import winobias as winobias
-    from wordbias.methods.moments import Moments as Moments
     from wordbias.models.adapters import Adapter as Adapter
     from wordbias.models.representations import Representations as Representations
+    from wordbias.moments import Moments as Moments
     from wordbias.outcomes.settings import Anonymise as Anonymise
     from wordbias.outcomes.settings import ExtraScrub as ExtraScrub
     from wordbias.outcomes.settings import Oversample as Oversample
@@ -148,7 +148,7 @@ _HOME = {
     "Adapter": "wordbias.models.adapters",
     "Attribute": "wordbias.wordlists",
     "Embedding": "wordbias.embedding",
-    "Moments": "wordbias.methods.moments",
+    "Moments": "wordbias.moments",
     "Query": "wordbias.wordlists",
     "Report": "wordbias.reports",
     "Representations": "wordbias.models.representations",

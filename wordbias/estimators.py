@@ -38,9 +38,9 @@ from wordbias.methods import settings
 from wordbias.methods.fitted import Chain, Fitted
 from wordbias.methods.gender_preserving import remove_checkpoints
 from wordbias.methods.methods import arguments_of, fit_methods
-from wordbias.methods.moments import Moments
 from wordbias.methods.rows import fit_moments, fit_rows
 from wordbias.methods.storage import Origin, load_chain, save_chain
+from wordbias.moments import Moments
 from wordbias.rendering import how_many
 from wordbias.reports import Report
 from wordbias.settings import Configured, check_settings
@@ -202,7 +202,6 @@ class Method(_Words, _Rows):
     """
 
     _name: ClassVar[str]
-    _takes_rows: ClassVar[bool]
     _of_words: ClassVar[tuple[str, ...]]
     _fewest_values: ClassVar[int] = 1
     groups: GroupsLike | None
@@ -299,7 +298,7 @@ class Method(_Words, _Rows):
 
     def _fit_rows(self, X: Any, groups: Any) -> Self:
         name = type(self).__name__
-        if self._takes_rows and groups is None:
+        if self._name in settings.ROW_METHODS and groups is None:
             raise WordbiasError(
                 f"{name} requires y to be passed, but the target y is None: y= holds the group of "
                 "each row, or concept= does where y is the target of a pipeline"
@@ -338,7 +337,7 @@ class Method(_Words, _Rows):
     def _check_takes_rows(self) -> None:
         """Refuse rows and moments if the method is for words, or settings for words are given."""
         name = type(self).__name__
-        if not self._takes_rows:
+        if self._name not in settings.ROW_METHODS:
             raise WordbiasError(
                 f"{name} needs words, which the rows of an array do not name: give an Embedding, "
                 "or (words, vectors)"
@@ -462,7 +461,7 @@ class Method(_Words, _Rows):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = self._takes_rows
+        tags.target_tags.required = self._name in settings.ROW_METHODS
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

@@ -290,14 +290,14 @@ def test_encoders(report: Run, data: Path, tmp_path: Path) -> None:
 
 
 def test_pairs_in_a_decoder(cli: Run, report: Run, data: Path, tmp_path: Path) -> None:
-    """LEACE of all tokens at all layers by default; or components of pairs."""
+    """LEACE of all tokens at all layers by default; or the components of pairs."""
     found = report("project", data / "llama", "-o", tmp_path / "default")
     assert {row["measure"] for row in found["rows"]} == {"label-explained"}
     fitted = wb.load(tmp_path / "default").facts
     assert (fitted["method"], fitted["tokens"], fitted["sequential"]) == ("leace", "all", True)
-    call = ("project", data / "llama", "--methods", "components")
+    call = ("project", data / "llama", "--methods", "mhd-pairs")
     found = report(*call, "-o", tmp_path / "a")
-    assert "components on the tokens 'mean' at tokens@1: only leace" in found["notes"][-1]
+    assert "mhd-pairs on the tokens 'mean' at tokens@1: only leace" in found["notes"][-1]
     variance = [row for row in found["rows"] if row["measure"] == "explained-variance"]
     assert [row["site"] for row in variance] == ["tokens@1"] * 2 + ["tokens@2"] * 2
     adapter = wb.load(tmp_path / "a")
@@ -306,7 +306,7 @@ def test_pairs_in_a_decoder(cli: Run, report: Run, data: Path, tmp_path: Path) -
         assert "steps" not in json.loads(next(iter(file.metadata().values())))
     for tokens in ("word", "last"):
         assert (
-            cli("project", data / "llama", "--methods", "components", "--tokens", tokens).code == 0
+            cli("project", data / "llama", "--methods", "mhd-pairs", "--tokens", tokens).code == 0
         )
         call = ("project", data / "llama", "--tokens", tokens)
         found = report(*call, "-o", tmp_path / tokens)
@@ -326,7 +326,7 @@ def test_pairs_in_a_decoder(cli: Run, report: Run, data: Path, tmp_path: Path) -
         ("--sites input@2,tokens@1", "are the same vectors, of which the first leaves"),
         ("--sites embedding", "by: wordbias erase --model MODEL --texts FILE --labels COLUMN"),
         ("--setting tokens@1 --sites tokens@2 -o OUT", "needs the site tokens@1"),
-        ("--setting L12-110 -o OUT", "is for components of pairs"),
+        ("--setting L12-110 -o OUT", "setting L12-110: is of misp-pairs and mhd-pairs, which"),
         ("-o no/such", "does not exist"),
     ],
 )
@@ -355,11 +355,11 @@ def test_texts_without_a_label_or_a_token_are_dropped(data: Path, tmp_path: Path
 
 def test_mistakes_of_models_and_labels(refused: Refused, data: Path, tmp_path: Path) -> None:
     assert "its layers share their weights" in refused(*given(data, "albert"))
-    call = ("project", data / "llama", "--methods", "components", "--tokens", "cls")
+    call = ("project", data / "llama", "--methods", "mhd-pairs", "--tokens", "cls")
     assert "the first token of a decoder has read no other; choose mean, word or last" in refused(
         *call
     )
-    published = ("--methods", "components", "--setting", "L11-11101", "-o", tmp_path / "a")
+    published = ("--methods", "mhd-pairs", "--setting", "L11-11101", "-o", tmp_path / "a")
     said = refused("project", data / "llama", *published)
     assert "site cls@2: LlamaForCausalLM is a decoder; it has input@L" in said
     assert "--head=masked-lm is for encoders; " in refused(
@@ -396,16 +396,16 @@ def test_mistakes_of_models_and_labels(refused: Refused, data: Path, tmp_path: P
         ("--labels gender", "--labels goes with --texts"),
         ("--skip-bad", "--skip-bad goes with --texts"),
         ("--texts TEXTS --labels gender --pairs TEXTS", "choose one of --texts and --pairs"),
-        ("--methods components --simultaneous", "components are always fitted on the unmodified"),
-        ("--texts TEXTS --labels gender --methods components", "--texts choose leace, hard, mhd"),
-        ("--unit-length", "leave it out, or give --pairs and --methods=components"),
-        ("--methods leace --unit-length", "--unit-length is for components of pairs"),
-        ("--methods leace:dims=2", "dims is for: mhd, misp, components"),
+        ("--methods mhd-pairs --simultaneous", "mhd-pairs is always fitted on the unmodified"),
+        ("--texts TEXTS --labels gender --methods mhd-pairs", "--texts choose leace, hard, mhd"),
+        ("--unit-length", "leave it out, or name one of them with --methods"),
+        ("--methods leace --unit-length", "--unit-length is for misp-pairs and mhd-pairs"),
+        ("--methods leace:dims=2", "dims is for: mhd, misp, misp-pairs, mhd-pairs"),
         ("--tokens cls", "--tokens=cls is not for --methods=leace; expected one of all, last"),
-        ("--methods components --tokens all", "expected one of mean, word, cls, last"),
+        ("--methods misp-pairs --tokens all", "expected one of mean, word, cls, last"),
         ("--texts TEXTS --labels gender --tokens word", "--tokens=word compares"),
         ("--limit 9", "--limit goes with --texts or --sent-debias"),
-        ("--methods inlp", "method 'inlp': expected one of leace, hard, mhd, misp, components"),
+        ("--methods inlp", "method 'inlp': expected one of leace, hard, mhd, misp, misp-pairs"),
     ],
 )
 def test_options_that_need_or_exclude_each_other(

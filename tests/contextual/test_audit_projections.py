@@ -14,7 +14,7 @@ import planted_encoder
 import pytest
 
 from wordbias.contextual.audit import export
-from wordbias.contextual.audit.projections import Fitted, Method, Unprojected, fit
+from wordbias.contextual.audit.projections import Fitted, Unprojected, fit, read_method
 from wordbias.contextual.audit.texts import AuditTexts, Reader
 from wordbias.contextual.fitting import Recipe, fit_adapter
 from wordbias.errors import UsageError, WordbiasError
@@ -23,6 +23,7 @@ from wordbias.models.encoding import Settings, encode
 from wordbias.models.hooks import Intervention, applied
 from wordbias.models.sentence_pairs import sentence_pairs
 from wordbias.models.sites import Site
+from wordbias.settings import Configured
 from wordbias.subspace import Subspace
 
 torch = pytest.importorskip("torch")
@@ -55,18 +56,18 @@ def halves(dims: int = 64, n: int = 200) -> tuple[Any, Any]:
 
 
 def fitted(text: str, one: Reader) -> Fitted:
-    return fit(Method.parse(text), one, *halves(), seed=0)
+    return fit(read_method(text), one, *halves(), seed=0)
 
 
 # Names
 
 
 def test_methods_are_read_with_their_settings() -> None:
-    assert Method.parse("misp").label == "misp"
-    assert Method.parse(" MISP:dims=2").label == "misp:dims=2"
-    assert Method.parse("inlp:rounds=10").settings == {"rounds": 10}
-    assert Method.parse("layer 11 (0, 1, 1, 1, 0)").label == "L11-01110"
-    assert Method.parse("tokens@3").label == "tokens@3"
+    assert read_method("misp").text == "misp"
+    assert read_method(" MISP:dims=2").text == "misp:dims=2"
+    assert read_method("inlp:rounds=10").settings == {"rounds": 10}
+    assert read_method("layer 11 (0, 1, 1, 1, 0)").text == "L11-01110"
+    assert read_method("tokens@3").text == "tokens@3"
 
 
 @pytest.mark.parametrize(
@@ -74,23 +75,23 @@ def test_methods_are_read_with_their_settings() -> None:
     [
         (
             "mips",
-            r"'mips': expected misp, hard, mhd, leace, inlp, with settings .* or a setting of",
+            r"'mips': expected leace, inlp, misp, mhd, hard, misp-pairs, mhd-pairs, with settings",
         ),
         ("misp:rounds=3", r"found 'rounds'; rounds is for: inlp"),
         ("misp:dims=0", r"dims: expected a whole number from 1 on"),
-        ("misp:centre", r"'centre' is not for this command, in which misp takes dims"),
-        ("misp:dims=2,hard", r"expected one of misp, .*, got 'misp:dims=2,hard'"),
+        ("misp-pairs:centre", r"misp-pairs takes dims; found 'centre'; centre is for: misp, mhd"),
+        ("misp:dims=2,hard", r"expected one of leace, .*, got 'misp:dims=2,hard'"),
         (
-            "leace:shrinkage=no",
-            r"'shrinkage' is not for this command, in which leace takes no settings",
+            "leace:classes=3",
+            r"'classes' is not for this command, in which leace takes method, shrinkage",
         ),
         ("misp:", r"'misp:': expected the name of a setting"),
-        ("L11-9", r"'L11-9': expected misp"),
+        ("L11-9", r"'L11-9': expected leace"),
     ],
 )
 def test_what_is_no_method_is_refused(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        Method.parse(text)
+        read_method(text)
 
 
 # Vectors
@@ -161,7 +162,7 @@ def test_inlp_leaves_the_training_versions_at_chance(folders: dict[str, Path]) -
 
 def test_settings_are_fitted_as_project_fits_them(folders: dict[str, Path]) -> None:
     one = reader(folders["mean"])
-    done = fit(Method.parse("L11-01010"), one, *halves(), seed=0)
+    done = fit(read_method("L11-01010"), one, *halves(), seed=0)
     model, tokenizer = one.encoder.model, one.encoder.tokenizer
     adapter = fit_adapter(model, tokenizer, sentence_pairs(), Recipe(seed=0))
     expected = adapter.interventions("L11-01010")
@@ -180,7 +181,7 @@ def test_settings_are_fitted_as_project_fits_them(folders: dict[str, Path]) -> N
 
 def test_a_setting_that_nothing_reads_is_refused(folders: dict[str, Path]) -> None:
     one = reader(folders["mean"])
-    done = fit(Method.parse("SENT-0"), one, *halves(), seed=0)
+    done = fit(read_method("SENT-0"), one, *halves(), seed=0)
     places = {text: i for i, text in enumerate(TEXTS)}
     with pytest.raises(WordbiasError, match="change no output"):
         done.vectors(one, Unprojected(places, one.pooled(TEXTS, [one.last], None)[0]))
@@ -237,7 +238,7 @@ def test_an_export_can_be_exported_again(folders: dict[str, Path], tmp_path: Pat
 def test_what_cannot_be_exported_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
     one = reader(folders["mean"])
     inside = Fitted(
-        Method("L11-01110"), None, (Intervention(Site("tokens", 2), halves_subspace()),)
+        Configured("L11-01110"), None, (Intervention(Site("tokens", 2), halves_subspace()),)
     )
     with pytest.raises(WordbiasError, match="L11-01110: acts inside the encoder; write it with: "):
         export_with_step(one.encoder, str(folders["mean"]), inside, tmp_path / "c")

@@ -19,9 +19,9 @@ from wordbias.contextual.fitting import (
     first_component,
     fit_adapter,
     stability,
-    subspace_of,
 )
 from wordbias.errors import WordbiasError
+from wordbias.methods.pairs import subspace_of_pairs
 from wordbias.models.families import PARTS
 from wordbias.models.hooks import applied
 from wordbias.models.sentence_pairs import SentencePair, sentence_pairs
@@ -257,12 +257,14 @@ def test_one_sided_is_pca_of_the_differences() -> None:
     rng = np.random.default_rng(0)
     first, second = rng.normal(size=(2, 30, 6)).astype(np.float32)
     first += np.array([9, 0, 0, 0, 0, 0], np.float32)
-    found = subspace_of(first, second, 2, one_sided=True)
+    found = subspace_of_pairs(first, second, 2, one_sided=True)
     pca.fit(first.astype(float) - second)
     np.testing.assert_allclose(np.abs(found.basis @ pca.components_.T), np.eye(2), atol=1e-6)
     np.testing.assert_allclose(found.weights, pca.explained_variance_ratio_, atol=1e-6)
     shift = np.eye(6)[0]
-    assert abs(subspace_of(first, second, 1).basis[0] @ shift) > 0.99  # what centring takes away
+    assert (
+        abs(subspace_of_pairs(first, second, 1).basis[0] @ shift) > 0.99
+    )  # what centring takes away
     assert abs(found.basis[0] @ shift) < 0.9
 
 

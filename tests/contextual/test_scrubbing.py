@@ -94,7 +94,7 @@ def test_three_classes_and_hard_projections() -> None:
 @pytest.mark.parametrize("method", ["mhd", "misp"])
 def test_components_leave_less(method: str) -> None:
     model = model_of("llama")
-    adapter = scrub(model, TOKENIZER, TEXTS, LABELS, method=method, dims=2)
+    adapter = scrub(model, TOKENIZER, TEXTS, LABELS, method=method, settings={"dims": 2})
     for site, one in adapter.facts["sites"].items():
         assert 0 < one["after"] <= one["before"] * (1 + 1e-9) < 1, site
     assert all(it.what.dims == 2 and it.hard == (method == "mhd") for it in adapter.interventions())

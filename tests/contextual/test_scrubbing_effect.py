@@ -23,18 +23,17 @@ from wordbias.contextual import scrubbing
 from wordbias.contextual.scrubbing import (
     explained,
     explained_by_chance,
-    mapped,
     scrub,
     scrub_pairs,
 )
 from wordbias.errors import WordbiasError
 from wordbias.methods.leace import erase
-from wordbias.methods.moments import Moments
 from wordbias.methods.transform import Projection
 from wordbias.models.adapters import Adapter
 from wordbias.models.hooks import recording
 from wordbias.models.sentence_pairs import SentencePair
 from wordbias.models.sites import Site, locate_layer, sites
+from wordbias.moments import Moments
 
 torch = pytest.importorskip("torch")
 
@@ -136,7 +135,7 @@ def test_what_is_added_up_has_equal_means_in_the_whole_stream(family: str) -> No
 def test_other_methods_make_projections(method: str) -> None:
     """Fitted like rows of any origin; Hard makes the means equal, and so leaves nothing linear."""
     model, hard = decoder("qwen2"), method == "hard"
-    adapter = scrub(model, tokenizer(), *TWO, method=method, dims=None if hard else 2)
+    adapter = scrub(model, tokenizer(), *TWO, method=method, settings={} if hard else {"dims": 2})
     left = left_at(model, tokenizer(), adapter, *TWO)
     for site, step in adapter.steps.items():
         assert isinstance(step, Projection)
@@ -245,13 +244,13 @@ def test_a_process_that_is_killed_leaves_no_states(
 ) -> None:
     """The file has no name while it is used."""
     monkeypatch.setattr(scrubbing, "IN_MEMORY", 0)
-    fit, found = scrubbing._fit, []
+    fit, found = scrubbing.fit_moments, []
 
-    def seen(*given: Any) -> Any:
+    def seen(*given: Any, **named: Any) -> Any:
         found.append([path.name for path in temporary.glob("wordbias-*/*")])
-        return fit(*given)
+        return fit(*given, **named)
 
-    monkeypatch.setattr(scrubbing, "_fit", seen)
+    monkeypatch.setattr(scrubbing, "fit_moments", seen)
     scrub(decoder("llama"), tokenizer(), *TWO)
     assert found == [[]] * DEPTH
 
@@ -447,7 +446,7 @@ def test_figures_of_random_rows(seed: int, classes: int) -> None:
     moments = Moments.of_codes(x, codes, names)
     step = erase([moments])
     direct = Moments.of_codes(step(x), codes, names)
-    through = mapped(moments, step)
+    through = moments.mapped(step)
     np.testing.assert_allclose(through.means, direct.means, atol=1e-9)
     np.testing.assert_allclose(through.within, direct.within, atol=1e-9 * np.abs(x).max() ** 2)
     assert explained(through) == 0
@@ -530,7 +529,6 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"tokens": "word"}, "tokens word: compares the sentences of a pair; give pairs, or --tokens"),
     ({"tokens": "first"}, "tokens 'first': expected one of all, last, mean, word"),
     ({"method": "inlp"}, "method 'inlp': expected one of leace, hard, mhd, misp"),
-    ({"dims": 2}, "dims are for mhd and misp, not leace"),
     ({"wanted": []}, "no site is named; name some with --sites, such as tokens@all"),
     ({"wanted": sites("tokens@4")}, "site tokens@4: LlamaForCausalLM has the layers 1 to 3"),
     ({"wanted": sites("cls@1")}, "site cls@1: LlamaForCausalLM is a decoder; it has input@L"),

@@ -15,8 +15,8 @@ import wordbias as wb
 from wordbias import WordbiasError
 from wordbias.batches import map_rows
 from wordbias.formats.tables import Column
-from wordbias.methods.moments import Moments
 from wordbias.methods.rows import ROW_METHODS, fit_moments
+from wordbias.moments import Moments
 from wordbias.probes import held_out as probing
 from wordbias.results import Row
 

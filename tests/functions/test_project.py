@@ -49,14 +49,14 @@ def test_a_folder_gives_the_rows_of_the_command_line(
     cli: Callable[..., Any], bert: Any, tokenizer: Any, tmp_path: Path
 ) -> None:
     save(bert, tokenizer, tmp_path / "m")
-    adapter = project(tmp_path / "m", methods="components:dims=1", output=tmp_path / "mine")
+    adapter = project(tmp_path / "m", methods="mhd-pairs:dims=1", output=tmp_path / "mine")
     assert adapter.report is not None
     found = json.loads(
         cli(
             "project",
             tmp_path / "m",
             "--methods",
-            "components:dims=1",
+            "mhd-pairs:dims=1",
             "-o",
             tmp_path / "other",
             "--format",
@@ -66,7 +66,7 @@ def test_a_folder_gives_the_rows_of_the_command_line(
     assert adapter.report.to_dict()["rows"] == found["rows"]
     assert adapter.report.arguments.keys() == found["arguments"].keys()
     assert (tmp_path / "mine").read_bytes() == (tmp_path / "other").read_bytes()
-    loaded = project((bert, tokenizer), methods="components:dims=1")
+    loaded = project((bert, tokenizer), methods="mhd-pairs:dims=1")
     for site, subspace in adapter.subspaces.items():
         np.testing.assert_array_equal(subspace.basis, loaded.subspaces[site].basis)
 
@@ -203,9 +203,9 @@ def test_mistakes_in_pythons_words(bert: Any, tokenizer: Any, tmp_path: Path) ->
         ({"tokens": "one"}, "tokens=: expected one of mean, word, cls, last, all, got 'one'"),
         (
             {"tokens": "all"},
-            "not for methods=.components.; expected one of mean, word, cls, last",
+            "not for methods=.mhd-pairs.; expected one of mean, word, cls, last",
         ),
-        ({"methods": "components:dims=0"}, "dims: expected a whole number from 1 on, found '0'"),
+        ({"methods": "mhd-pairs:dims=0"}, "dims: expected a whole number from 1 on, found '0'"),
         ({"head": "none"}, "head= goes with the name of a model"),
     ):
         with pytest.raises(UsageError, match=said):

@@ -184,7 +184,7 @@ def test_sites_and_components_that_were_not_fitted(model: Any) -> None:
     with pytest.raises(WordbiasError, match=r"site sentence: not in this adapter, which has cls@3"):
         few.interventions("SENT-0")
     with pytest.raises(
-        WordbiasError, match="2 components needed, 1 fitted; fit more, components:dims=N"
+        WordbiasError, match="2 components needed, 1 fitted; fit more, mhd-pairs:dims=N"
     ):
         few.intervention(Site("cls", LAYERS), 2)
     flat = replace(adapter, fingerprint=replace(adapter.fingerprint, layers=1))

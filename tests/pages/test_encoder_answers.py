@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wordbias.contextual.audit.projections import Method
+from wordbias.contextual.audit.projections import read_method
 from wordbias.pages.answers import answers
 from wordbias.pages.encoder_answers import (
     LIMITS,
@@ -255,7 +255,7 @@ def test_what_to_do_next_depends_on_what_was_found() -> None:
     assert "wordbias audit MODEL --methods='cls@6 L11-01110'" in plain
     for text in (none, plain):
         named = text.partition("--methods='")[2].partition("'")[0].split()
-        assert [Method.parse(one).label for one in named] == named
+        assert [read_method(one).text for one in named] == named
 
 
 def test_what_was_tried_is_not_named_again() -> None:

@@ -6,8 +6,9 @@ import click
 
 from wordbias.commands.shell import argument, option, shell
 from wordbias.commands.types import COUNT, FiniteRange
-from wordbias.functions.erase import FOLDS, KNOWN, TAKES, erase
+from wordbias.functions.erase import FOLDS, erase
 from wordbias.functions.erase_labels import MISSING
+from wordbias.methods.settings import ROW_METHODS, ROW_SETTINGS
 
 command: click.Command = shell(
     erase,
@@ -27,8 +28,8 @@ command: click.Command = shell(
     option("sts", metavar="FILE"),
     option("text_column", metavar="COLUMN"),
     option("batch_tokens", type=COUNT),
-    methods=KNOWN,
-    takes=TAKES,
+    methods=ROW_METHODS,
+    takes=ROW_SETTINGS,
     examples="""
         wordbias erase s.parquet --labels gender --also profession -o clean.parquet
         wordbias erase s.npy --labels labels.txt --save-transform leace.safetensors

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.arrays import normalise, unit
-from wordbias.contextual.fitting import Recipe, stability, subspace_of
+from wordbias.contextual.fitting import Recipe, stability
 from wordbias.errors import WordbiasError
+from wordbias.methods.pairs import subspace_of_pairs
 from wordbias.methods.transform import Step
 from wordbias.models.adapters import Adapter
 from wordbias.models.encoder import Encoder
@@ -85,7 +86,7 @@ def fit_embedding(
         )
     first, second = (unit(side) if recipe.unit else side for side in (x[:n][kept], x[n:][kept]))
     try:
-        subspace = subspace_of(first, second, recipe.dims, recipe.one_sided)
+        subspace = subspace_of_pairs(first, second, recipe.dims, recipe.one_sided)
     except WordbiasError as error:
         raise WordbiasError(f"site {EMBEDDING}: {error}") from None
     steady = stability((first - second).astype(float), centre=recipe.one_sided, seed=recipe.seed)

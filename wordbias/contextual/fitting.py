@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.arrays import rounding, unit
+from wordbias.arrays import unit
 from wordbias.devices import blas_threads, native_threads
 from wordbias.errors import WordbiasError, need
+from wordbias.methods.pairs import subspace_of_pairs
 from wordbias.models.adapters import Adapter, Fingerprint, depth
 from wordbias.models.families import PARTS, is_decoder
 from wordbias.models.hooks import check_plain, of_heads, recording
@@ -24,7 +25,7 @@ from wordbias.models.sites import PUBLISHED_SITES, Site, locate, locate_all
 from wordbias.models.token_batches import PURPOSE, Tokens, batches, encode
 from wordbias.progress import progress
 from wordbias.statistics import percentile_interval, resamples
-from wordbias.subspace import Subspace, principal
+from wordbias.subspace import Subspace
 
 Float32 = NDArray[np.float32]
 Float = NDArray[np.float64]
@@ -205,7 +206,8 @@ def fit_site(
     dims = 1 if site.kind in PARTS else recipe.dims
     try:
         found = [
-            subspace_of(a, b, dims, recipe.one_sided) for a, b in zip(first, second, strict=True)
+            subspace_of_pairs(a, b, dims, recipe.one_sided)
+            for a, b in zip(first, second, strict=True)
         ]
     except WordbiasError as error:
         raise WordbiasError(f"site {site}: {error}") from None
@@ -216,22 +218,6 @@ def fit_site(
         )
         about["stability"] = found_again._asdict()
     return of_heads(found) if site.kind in PARTS else found[0], about
-
-
-def subspace_of(first: Float32, second: Float32, dims: int, one_sided: bool = False) -> Subspace:
-    """Fit a subspace to the differences of pairs, both of shape ``(n, d)``.
-
-    Each pair counts as ± half its difference, as in Bolukbasi et al. (2016); `one_sided` centres
-    the differences instead.
-    """
-    if not one_sided:
-        return Subspace.from_pairs(first, second, dims)
-    differences = first.astype(float) - second.astype(float)
-    mean = differences.mean(0)
-    noise = max(rounding(first), rounding(second))
-    return Subspace(
-        *principal(differences - mean, mean, dims, noise, f"{len(first)} centred differences")
-    )
 
 
 def _too_few(site: Site, n: int, encoded: EncodedPairs) -> WordbiasError:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -26,9 +26,8 @@ from wordbias.contextual.fitting import BATCH, encode_pairs, positions
 from wordbias.devices import native_threads
 from wordbias.errors import WordbiasError, need
 from wordbias.formats.tables import cell_of
-from wordbias.methods.leace import Erasure, erase
-from wordbias.methods.moments import Moments
-from wordbias.methods.rows import fit_moments, means_removed
+from wordbias.methods.leace import Erasure
+from wordbias.methods.rows import OF_MOMENTS, fit_moments
 from wordbias.methods.transform import Projection
 from wordbias.models.adapter_tables import FITTED
 from wordbias.models.adapters import Adapter, Fingerprint, depth
@@ -39,9 +38,11 @@ from wordbias.models.model_like import evaluating
 from wordbias.models.sentence_pairs import SentencePair
 from wordbias.models.sites import Place, Site, locate, locate_all, written
 from wordbias.models.token_batches import PURPOSE, Tokens, batches, encode
+from wordbias.moments import Moments
 from wordbias.progress import progress
 
-METHODS = ("leace", "hard", "mhd", "misp")
+LEACE = "leace"
+"""Method by default."""
 TOKENS = ("all", "last", "mean", "word")
 IN_MEMORY = 1 << 29
 """Bytes up to which the hidden states of all tokens are held in memory, not in a file."""
@@ -57,9 +58,9 @@ def scrub(
     labels: Sequence[object],
     *,
     wanted: Sequence[Site] | None = None,
-    method: str = METHODS[0],
+    method: str = LEACE,
     tokens: str = TOKENS[0],
-    dims: int | None = None,
+    settings: Mapping[str, Any] | None = None,
     sequential: bool = True,
     batch: int = BATCH,
     source: str = "",
@@ -76,15 +77,13 @@ def scrub(
     wanted
         Sites; by default the output of every layer, ``tokens@all``.
     method
-        ``leace``; ``hard``, the projection that makes the classes' means equal; ``mhd`` and
-        ``misp``, which remove `dims` components of the differences between vectors of two classes,
-        or between the means of more, hard or by their weights.
+        One of `OF_MOMENTS` in `wordbias.methods.rows`, as it is fitted to rows; ``hard`` leaves
+        vectors their lengths, which the next layer reads.
     tokens
         Vectors that are fitted on: those of ``all`` tokens, each with the label of its text, of the
         ``last`` of each text, or the ``mean`` of each text.
-    dims
-        Number of components that ``mhd`` and ``misp`` remove; by default see `subspace_of` in
-        `wordbias.methods.rows`.
+    settings
+        Settings of the method, as those that it takes for rows; see `wordbias.methods.settings`.
     sequential
         Fit each removal on what those before it left; otherwise all on the unmodified model.
     source, name
@@ -131,7 +130,7 @@ def scrub(
     cut = _count_cut(model, tokenizer, texts, encoded)
     read = Read(encoded, codes, tuple(map(str, classes)), None).at(tokens)
     facts = {"source": source, "labels": name, "tokens": tokens, "cut": cut}
-    return _scrubbed(model, tokenizer, read, wanted, method, dims, sequential, batch, facts)
+    return _scrubbed(model, tokenizer, read, wanted, method, settings, sequential, batch, facts)
 
 
 def scrub_pairs(
@@ -140,9 +139,9 @@ def scrub_pairs(
     pairs: Sequence[SentencePair],
     *,
     wanted: Sequence[Site] | None = None,
-    method: str = METHODS[0],
+    method: str = LEACE,
     tokens: str = TOKENS[0],
-    dims: int | None = None,
+    settings: Mapping[str, Any] | None = None,
     sequential: bool = True,
     batch: int = BATCH,
     source: str = "",
@@ -172,7 +171,7 @@ def scrub_pairs(
         read = read.at(tokens)
     left_out = len(pairs) - len(kept)
     facts = {"source": source, "labels": "", "tokens": tokens, "cut": 0, "left_out": left_out}
-    return _scrubbed(model, tokenizer, read, wanted, method, dims, sequential, batch, facts)
+    return _scrubbed(model, tokenizer, read, wanted, method, settings, sequential, batch, facts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,16 +232,14 @@ def _scrubbed(
     read: Read,
     wanted: Sequence[Site] | None,
     method: str,
-    dims: int | None,
+    settings: Mapping[str, Any] | None,
     sequential: bool,
     batch: int,
     facts: dict[str, Any],
 ) -> Adapter:
     """Fit the removals of all sites, and make the adapter."""
-    if method not in METHODS:
-        raise WordbiasError(f"method {method!r}: expected one of {', '.join(METHODS)}")
-    if dims is not None and method not in ("mhd", "misp"):
-        raise WordbiasError(f"dims are for mhd and misp, not {method}")
+    if method not in OF_MOMENTS:
+        raise WordbiasError(f"method {method!r}: expected one of {', '.join(OF_MOMENTS)}")
     every = [Site("tokens", layer) for layer in range(1, layer_count(model) + 1)]
     places = locate_all(model, every if wanted is None else wanted)
     chosen = sorted({place.site for place in places}, key=depth)
@@ -254,10 +251,12 @@ def _scrubbed(
 
     def fit(site: Site, moments: Moments) -> None:
         try:
-            steps[site] = step = _fit(method, moments, dims)
+            (step,) = fit_moments(method, moments, settings, inside=True).steps
         except WordbiasError as error:
             raise WordbiasError(f"site {site}: {error}") from None
-        after = explained(mapped(moments, step))
+        assert isinstance(step, (Projection, Erasure))
+        steps[site] = step
+        after = explained(moments.mapped(step))
         about[str(site)] = {"vectors": moments.n, "before": explained(moments), "after": after}
 
     with Run(model, tokenizer, read, chosen[-1].layer or 0, batch) as run:
@@ -274,6 +273,7 @@ def _scrubbed(
     facts = {
         **facts,
         "method": method,
+        **({"settings": dict(settings)} if settings else {}),
         "sequential": sequential,
         "texts": len(read.tokens),
         "classes": dict(zip(read.classes, counts, strict=True)),
@@ -333,17 +333,6 @@ def _check_sums(chosen: Sequence[Site], layers: int, *, normed: bool) -> None:
             equal = [site]
 
 
-def _fit(method: str, moments: Moments, dims: int | None) -> Step:
-    """Fit a method to the moments of a site."""
-    if method == "leace":
-        return erase([moments])
-    if method == "hard":
-        return means_removed([moments])
-    (step,) = fit_moments(method, moments, {"dims": dims}).steps
-    assert isinstance(step, Projection)
-    return step
-
-
 def explained(moments: Moments) -> float:
     r"""Return the share of the label that a linear map of the vectors explains.
 
@@ -380,14 +369,6 @@ def _whitened(x: Floats, covariance: Floats) -> Floats:
     kept = values > values[-1] * smallest
     along: Floats = (x @ v[:, kept]) * values[kept] ** -0.5
     return along
-
-
-def mapped(moments: Moments, step: Step) -> Moments:
-    """Return the moments of the rows after an affine step."""
-    offset = step(np.zeros((1, moments.dim)))
-    linear = step(np.eye(moments.dim)) - offset  # row i is the image of unit vector i
-    within = linear.T @ moments.within @ linear
-    return replace(moments, means=step(moments.means), within=within)
 
 
 # Rows and table

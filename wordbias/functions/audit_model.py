@@ -37,11 +37,12 @@ from wordbias.results import Row
 
 if TYPE_CHECKING:
     from wordbias.contextual.audit.measure import Audited, Measuring
-    from wordbias.contextual.audit.projections import Fitted, Method
+    from wordbias.contextual.audit.projections import Fitted
     from wordbias.contextual.audit.texts import Reader
     from wordbias.models.causal_model import CausalModel
     from wordbias.models.encoder import Encoder
     from wordbias.nli.pairs import PairsLike
+    from wordbias.settings import Configured
     from wordbias.stereotypes.text_sets import TextSetLike
 
 FORMATS = (*PAGE_FORMATS, "json")
@@ -138,7 +139,7 @@ def audit_model(
     """
     from wordbias.contextual.audit.export import check_exportable
     from wordbias.contextual.audit.measure import OF_DECODERS, PARTS, Measuring
-    from wordbias.contextual.audit.projections import METHODS, Method
+    from wordbias.contextual.audit.projections import METHODS, read_method
     from wordbias.contextual.audit.texts import AuditTexts, Reader
     from wordbias.models.encoder import Encoder
 
@@ -166,8 +167,8 @@ def audit_model(
         raise WordbiasError(f"part {strange[0]!r}: is of decoders, and {encoder.name} is none")
     data = _data(sets, reader)
     texts = METHODS[reader.kind] if methods is None else methods
-    wanted = [Method.parse(text, reader.last) for text in texts]
-    distinct = list({method.label: method for method in wanted}.values())
+    wanted = [read_method(one, reader.last) for one in texts]
+    distinct = list({method.text: method for method in wanted}.values())
     subject = Path(encoder.name).name
     told = [*encoder.notes, *missing]
     for line in told:
@@ -252,9 +253,9 @@ def _exported(
 
     if reader.kind == "decoder":
         return export_decoder(loaded, fitted, reader.site, folder)
-    card = partial(_card, page, fitted.method.label, reader.encoder, os.fspath(folder))
+    card = partial(_card, page, fitted.method.text, reader.encoder, os.fspath(folder))
     export_with_step(reader.encoder, source, fitted, folder, card)
-    return f"{os.fspath(folder)}: written, with {fitted.method.label} behind its pooling"
+    return f"{os.fspath(folder)}: written, with {fitted.method.text} behind its pooling"
 
 
 def _card(
@@ -286,7 +287,7 @@ def _card(
     )
 
 
-def _chosen(page: Page, fitted: Sequence[Fitted], methods: Sequence[Method]) -> Fitted:
+def _chosen(page: Page, fitted: Sequence[Fitted], methods: Sequence[Configured]) -> Fitted:
     """Return the only method, or the one that helps and leaves least.
 
     Raises
@@ -297,9 +298,9 @@ def _chosen(page: Page, fitted: Sequence[Fitted], methods: Sequence[Method]) -> 
     from wordbias.pages.encoder_answers import ModelRows, best
 
     rows = [row.to_dict() for row in page.rows]
-    label = methods[0].label if len(methods) == 1 else best(ModelRows(page.rows[0].subject, rows))
+    label = methods[0].text if len(methods) == 1 else best(ModelRows(page.rows[0].subject, rows))
     for one in fitted:
-        if one.method.label == label:
+        if one.method.text == label:
             return one
     raise WordbiasError(
         "--export: nothing is written, for "

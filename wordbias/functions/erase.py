@@ -43,13 +43,13 @@ from wordbias.functions.erase_labels import (
 from wordbias.functions.erase_tables import held_out_tables, limits, verdicts
 from wordbias.methods.fitted import Chain, Fitted
 from wordbias.methods.methods import arguments_of
-from wordbias.methods.moments import Moments
-from wordbias.methods.rows import ROW_METHODS, fit_moments, fit_rows
-from wordbias.methods.settings import METHODS
+from wordbias.methods.rows import fit_moments, fit_rows
+from wordbias.methods.settings import ROW_METHODS, ROW_SETTINGS
 from wordbias.methods.storage import Origin, save_chain
 from wordbias.models.encoding import BATCH_TOKENS
 from wordbias.models.model_like import ModelLike
 from wordbias.models.texts import TextsLike
+from wordbias.moments import Moments
 from wordbias.probes.held_out import (
     CODED_ROWS,
     HELD_OUT_ROWS,
@@ -62,7 +62,7 @@ from wordbias.progress import progress
 from wordbias.rendering import how_many
 from wordbias.reports import Report
 from wordbias.resources.hub import fetched
-from wordbias.settings import Settings, only_method, settings_of
+from wordbias.settings import Settings, only_method
 
 if TYPE_CHECKING:
     from wordbias.estimators import INLP, LEACE, MHD, MISP, Hard
@@ -77,13 +77,6 @@ FOLDS = 100
 _LEAST = 1e-15  # of smaller values squares vanish, and classifiers find nothing
 ROUNDS_NUMBERS = 1 << 25
 """Maximum count of numbers in the rows that INLP is fitted on, which every round reads."""
-KNOWN = {name: METHODS[name] for name in ROW_METHODS}
-"""Methods that are fitted to rows."""
-TAKES = {
-    name: [key for key in settings_of(kind) if key not in kind._of_words]
-    for name, kind in KNOWN.items()
-}
-"""Settings of them that are not for words."""
 
 
 @public
@@ -224,7 +217,7 @@ def erase(
     (500, 4)
     """
     how = current_config()
-    chosen = only_method(methods, KNOWN, TAKES)
+    chosen = only_method(methods, ROW_METHODS, ROW_SETTINGS)
     check_choice("--missing", missing, MISSING)
     check_number("--held-out", held_out, 0, 0.9, above=True)
     check_number("--cross-fit", 2 if cross_fit is None else cross_fit, 2, FOLDS)

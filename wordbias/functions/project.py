@@ -19,14 +19,13 @@ from wordbias.contextual.fitting import (
     TOKENS,
     Recipe,
 )
-from wordbias.contextual.scrubbing import METHODS
+from wordbias.contextual.scrubbing import LEACE
 from wordbias.contextual.sent_debias import LIMIT, TextLike, fit_with_baseline
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import check_writable, refuse_same
 from wordbias.functions.inputs import path_of
 from wordbias.functions.labelled_vectors import CellsLike
 from wordbias.functions.project_labels import (
-    COMPONENTS,
     KNOWN,
     TAKES,
     LabelledTexts,
@@ -36,6 +35,7 @@ from wordbias.functions.project_labels import (
     fit_labels,
     label_report,
 )
+from wordbias.methods.pairs import PAIR_METHODS, MHDPairs, removed
 from wordbias.models.adapter_tables import adapter_rows, adapter_tables
 from wordbias.models.adapters import Adapter, depth, names_sites, sites_of
 from wordbias.models.families import is_decoder, layer_count
@@ -54,10 +54,12 @@ from wordbias.settings import Settings as MethodSettings
 from wordbias.settings import only_method
 from wordbias.wordlists import GroupsLike
 
+PAIRS = MHDPairs._name
+"""Method of an encoder by default."""
 _WITH_SETTING = "--setting goes with -o, for an adapter that removes it by default; name that too"
 _REDRAWN = (
-    "--seed-lists redraws the pairs that components are fitted to, and --methods={} is fitted to "
-    f"tokens: give --methods={COMPONENTS}, or leave out --seed-lists"
+    "--seed-lists redraws the pairs whose differences are fitted to, and --methods={} is fitted to "
+    f"tokens: give --methods={PAIRS}, or leave out --seed-lists"
 )
 
 
@@ -95,9 +97,9 @@ def project(
     --adapter and ``setting``, and wordbias apply writes into the model. Fit one for each model:
     adapters do not transfer.
 
-    By default ``model`` reads sentences in a female and a male version. The main components of
-    their differences are removed: of an encoder at the sites of Dawkins et al. (2024), of a decoder
-    by LEACE at all layers.
+    By default ``model`` reads sentences in a female and a male version. Of an encoder the main
+    components of the differences of these pairs are fitted at the sites of Dawkins et al. (2024);
+    of a decoder LEACE is fitted at all layers, to the sentences labelled female and male.
 
     With ``texts`` and ``labels`` a removal, by default LEACE, is fitted to the tokens of labelled
     texts at all layers, each on what those before it left.
@@ -122,15 +124,15 @@ def project(
     where : mapping of str to str or sequence of str, optional
         With ``texts``: use only rows with this value; may be repeated.
     methods : str, or method such as MHD(dims=2), optional
-        Method that is fitted: leace, hard, mhd or misp, with its number of components, such as
-        mhd:dims=2; or components, the main ones of the differences of pairs.  [default: leace with
-        texts and for a decoder, else components]
+        Method that is fitted: leace, hard, mhd or misp, to labels, as wordbias erase fits it; or
+        misp-pairs or mhd-pairs, to the differences of pairs of sentences. Settings follow:
+        mhd:dims=2.  [default: leace with texts and for a decoder, else mhd-pairs]
     sites : str or sequence of str, optional
-        Sites, such as cls@-1,tokens@3..10,embedding.  [default: tokens@all; of the components of
-        an encoder the four published ones, and embedding]
+        Sites, such as cls@-1,tokens@3..10,embedding.  [default: tokens@all; of methods for pairs
+        in an encoder the four published ones, and embedding]
     tokens : str, optional
         Tokens to fit on: all, each by itself; or one vector of a text: its mean, its last or its
-        first (cls); or those that differ in a pair (word).  [default: all; of components mean]
+        first (cls); or those that differ in a pair (word).  [default: all; for pairs mean]
     simultaneous : bool
         With ``methods`` or ``texts``: fit all sites on the unmodified model, and not each on what
         those before it left. Together they may then remove too little or too much.
@@ -154,8 +156,8 @@ def project(
         Number of null adapters to write beside ``output``, such as nli.null1.adapter: random
         directions with the same weights, which change vectors less.
     seed_lists : int, optional
-        Number of adapters to write beside ``output``, such as nli.lists1.adapter: components fitted
-        to redrawn pairs of sentences.
+        Number of adapters to write beside ``output``, such as nli.lists1.adapter: fitted to
+        redrawn pairs of sentences.
     batch_size : int
         Batch size, in sentences.
     seed : int
@@ -188,9 +190,12 @@ def project(
     The first token of what most decoders read has a vector about a hundred times as long as others,
     on which attention rests. Of the removals only LEACE takes account of its length.
 
-    The number of components is by default 2, of mhd and misp 4 of two classes. With ``tokens``
-    mean, components are those of the mean of aligned tokens. Sites that are fitted simultaneously
-    are each right by themselves.
+    A method of the same name as one of wordbias erase is the same operator, but that ``hard``
+    leaves vectors their lengths, which the next layer reads. Without ``methods``, of an encoder,
+    two components are fitted, as the published settings need, which say how many of them are
+    removed, and how; at sites that ``setting`` names the first is removed completely: mhd-pairs.
+    With ``tokens`` mean, methods for pairs are fitted to the mean of aligned tokens. Sites that are
+    fitted simultaneously are each right by themselves.
 
     Measures change with the adapters of ``null`` as by any removal with these weights. With those
     of ``seed_lists``, whose pairs are drawn again, as many, with replacement, measures differ as
@@ -222,21 +227,21 @@ def project(
         "where": where or None,
         "skip-bad": typed_setting("skip_bad"),
     }
-    components = {
+    of_pairs = {
         "one-sided": one_sided,
         "unit-length": unit_length,
         "sent-debias": sent_debias is not None,
     }
 
     def check(method: str | None) -> None:
-        check_labels(texts, pairs, method, of_texts, {"simultaneous": simultaneous}, components)
+        check_labels(texts, pairs, method, of_texts, {"simultaneous": simultaneous}, of_pairs)
         check_numbers(tokens, limit, texts, method, drawn=sent_debias is not None)
-        if seed_lists is not None and method not in (None, COMPONENTS):
+        if seed_lists is not None and method is not None and method not in PAIR_METHODS:
             raise UsageError(_REDRAWN.format(method))
 
     chosen = None if methods is None else only_method(methods, KNOWN, TAKES)
-    dims: int | None = None if chosen is None else chosen.settings.get("dims")
-    name = (None if texts is None else METHODS[0]) if chosen is None else chosen.name
+    settings = {} if chosen is None else chosen.settings
+    name = (None if texts is None else LEACE) if chosen is None else chosen.name
     check(name)
     nulls = _further_files("null", output, null)
     redraws = _further_files("lists", output, seed_lists)
@@ -246,9 +251,9 @@ def project(
     vectors = sentence_vectors(model, target.model)
     if name is None:
         decoder = is_decoder(target.model) and vectors is None
-        name = METHODS[0] if decoder else COMPONENTS
+        name = LEACE if decoder else PAIRS
         check(name)
-    if name != COMPONENTS:
+    if name not in PAIR_METHODS:
         wanted = target.outputs() if named is None else read_sites(named, layer_count(target.model))
         _check_removals(target, wanted, setting)
         given = None if given is None else given.readable(target.tokenizer, how.skip_bad)
@@ -259,7 +264,7 @@ def project(
             wanted=wanted,
             method=name,
             tokens=tokens,
-            dims=dims,
+            settings=settings,
             sequential=not simultaneous,
             batch=batch_size,
         )
@@ -268,7 +273,8 @@ def project(
     setting = _setting_of(target, vectors, wanted, setting)
     if setting is not None:
         _check_setting(target, setting, wanted)
-    tokens, dims = tokens or TOKENS[0], DIMS if dims is None else dims
+    tokens = tokens or TOKENS[0]
+    dims = settings.get("dims", max(DIMS, removed(name, settings)[0]))
     recipe = Recipe(tokens, one_sided, dims, seed, unit_length)
     fitted = fit_with_baseline(
         target.model,
@@ -289,6 +295,9 @@ def project(
             fit_embedding(one, vectors, drawn, recipe)
             for one, drawn in zip(fitted, lists, strict=True)
         ]
+    if chosen is not None:
+        method = {"method": name, **({"settings": dict(settings)} if settings else {})}
+        fitted = [replace(one, facts={**one.facts, **method}) for one in fitted]
     adapter, *redrawn = (one if setting is None else one.setting(setting) for one in fitted)
     _save(adapter, output, nulls, seed)
     for one, path in zip(redrawn, redraws, strict=True):
@@ -307,7 +316,7 @@ def project(
         seed=seed,
         notes=[
             *_notes(target, adapter, one_sided),
-            *(decoder_caution(target.model, adapter, COMPONENTS, tokens) if setting else ()),
+            *(decoder_caution(target.model, adapter, name, tokens) if setting else ()),
         ],
     )
     return replace(adapter, report=report)
@@ -406,8 +415,8 @@ def _check_removals(target: Target, wanted: Sequence[Site], setting: str | None)
         )
     if setting is not None and not names_sites(setting):
         raise WordbiasError(
-            f"setting {setting}: is for components of pairs, without --texts and --methods; name "
-            f"sites, such as {wanted[0]}"
+            f"setting {setting}: is of {' and '.join(PAIR_METHODS)}, which are fitted to pairs of "
+            f"sentences; name sites, such as {wanted[0]}"
         )
     _check_setting(target, setting or written(wanted), wanted)
 

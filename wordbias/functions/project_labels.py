@@ -1,6 +1,6 @@
 """Removals fitted to labels: `project` with texts, or with a method for pairs of sentences.
 
-Apart from `wordbias.functions.project`, which has the components of pairs and what is written.
+Apart from `wordbias.functions.project`, which has what is fitted to differences of pairs.
 """
 
 from __future__ import annotations
@@ -10,18 +10,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wordbias.arguments import check_choice, check_number
-from wordbias.contextual.fitting import DIMS, TOKENS
+from wordbias.contextual.fitting import TOKENS
+from wordbias.contextual.scrubbing import TOKENS as OF_LABELS
 from wordbias.contextual.scrubbing import (
-    METHODS,
     explained_by_chance,
     scrub,
     scrub_pairs,
 )
-from wordbias.contextual.scrubbing import TOKENS as OF_LABELS
 from wordbias.errors import UsageError
 from wordbias.functions.inputs import path_of
 from wordbias.functions.labelled_vectors import CellsLike, labels_of_texts
-from wordbias.methods.settings import METHODS as OF_WORDS
+from wordbias.methods.pairs import PAIR_METHODS, PAIR_SETTINGS
+from wordbias.methods.rows import OF_MOMENTS
+from wordbias.methods.settings import ROW_METHODS, ROW_SETTINGS
 from wordbias.models.adapter_tables import scrubbing_rows, scrubbing_tables
 from wordbias.models.adapters import Adapter, depth, part_of_sequence
 from wordbias.models.families import base_of, is_decoder, layer_count, width
@@ -33,33 +34,16 @@ from wordbias.models.texts import Choice, Texts, TextsLike, kept_values, load_te
 from wordbias.rendering import how_many
 from wordbias.reports import Report
 from wordbias.resources import located
-from wordbias.settings import Known, Settings
-
-COMPONENTS = "components"
-
+from wordbias.settings import Configured, Known, Takes
 
 ALL_TOKENS = tuple(dict.fromkeys([*TOKENS, *OF_LABELS]))
-"""Tokens to fit on, those of components of pairs first."""
+"""Tokens to fit on, those of methods for pairs first."""
 FEW = 10
 """Vectors for each dimension, of fewer of which a note says what they can show by chance."""
 
 
-@dataclass(kw_only=True)
-class Components(Settings):
-    """Remove the first components of the differences of pairs (Dawkins et al. 2024).
-
-    Parameters
-    ----------
-    dims : int
-        Number of components to fit.
-    """
-
-    _name = COMPONENTS
-    dims: int = DIMS
-
-
-KNOWN: Known = {**{name: OF_WORDS[name] for name in METHODS}, COMPONENTS: Components}
-TAKES = {"mhd": ("dims",), "misp": ("dims",), COMPONENTS: ("dims",)}
+KNOWN: Known = {**{name: ROW_METHODS[name] for name in OF_MOMENTS}, **PAIR_METHODS}
+TAKES: Takes = {**ROW_SETTINGS, **PAIR_SETTINGS}
 """Settings that methods take here."""
 
 
@@ -131,17 +115,17 @@ def check_labels(
     method: str | None,
     of_texts: Mapping[str, object],
     of_labels: Mapping[str, object],
-    of_components: Mapping[str, object],
+    of_pairs: Mapping[str, object],
 ) -> None:
-    """Refuse options of texts without texts, and options of components with a method.
+    """Refuse options of texts without texts, and options of pairs with a method for labels.
 
     Parameters
     ----------
     method
         The method; None if it is not known before the model is loaded.
-    of_texts, of_labels, of_components
+    of_texts, of_labels, of_pairs
         What was given, by the name of the option: for texts, for methods that are fitted to labels,
-        for components of pairs.
+        for those that are fitted to pairs.
     """
     if texts is None and (unused := _given(of_texts)):
         raise UsageError(f"--{unused} goes with --texts")
@@ -151,20 +135,20 @@ def check_labels(
         raise UsageError(
             "--texts needs --labels: a column of the texts, or a file of one label a line"
         )
-    if texts is not None and method == COMPONENTS:
+    if texts is not None and method in PAIR_METHODS:
         raise UsageError(
-            f"--methods={COMPONENTS}: are those of the differences of --pairs; with --texts choose "
-            f"{', '.join(METHODS)}"
+            f"--methods={method}: is fitted to pairs of sentences, --pairs; with --texts choose "
+            f"{', '.join(OF_MOMENTS)}"
         )
-    if method == COMPONENTS and (unused := _given(of_labels)):
+    if method in PAIR_METHODS and (unused := _given(of_labels)):
         raise UsageError(
-            f"--{unused} is for --methods={', '.join(METHODS)}: components are always fitted on "
+            f"--{unused} is for --methods={', '.join(OF_MOMENTS)}: {method} is always fitted on "
             "the unmodified model"
         )
-    if method not in (None, COMPONENTS) and (unused := _given(of_components)):
+    if method is not None and method not in PAIR_METHODS and (unused := _given(of_pairs)):
         raise UsageError(
-            f"--{unused} is for components of pairs; leave it out, or give --pairs and "
-            f"--methods={COMPONENTS}"
+            f"--{unused} is for {' and '.join(PAIR_METHODS)}, which are fitted to pairs of "
+            "sentences; leave it out, or name one of them with --methods"
         )
 
 
@@ -195,7 +179,7 @@ def check_numbers(
             "--tokens=word compares the two sentences of a pair; with --texts choose all, last or "
             "mean"
         )
-    known = TOKENS if method == COMPONENTS else OF_LABELS
+    known = TOKENS if method in PAIR_METHODS else OF_LABELS
     if method is not None and tokens is not None and tokens not in known:
         raise UsageError(
             f"--tokens={tokens} is not for --methods={method}; expected one of {', '.join(known)}"
@@ -214,7 +198,7 @@ def fit_labels(
     wanted: Sequence[Site],
     method: str,
     tokens: str | None,
-    dims: int | None,
+    settings: Mapping[str, Any],
     sequential: bool,
     batch: int,
 ) -> Adapter:
@@ -223,7 +207,7 @@ def fit_labels(
         "wanted": wanted,
         "method": method,
         "tokens": tokens or OF_LABELS[0],
-        "dims": dims,
+        "settings": settings,
         "sequential": sequential,
         "batch": batch,
     }
@@ -312,5 +296,6 @@ def _notes(target: Target, adapter: Adapter, given: LabelledTexts | None) -> lis
         )
     if said := part_of_sequence(adapter):
         notes.append(said)
-    notes += decoder_caution(target.model, adapter, facts["method"], facts["tokens"])
+    method = Configured(facts["method"], facts.get("settings", {})).text
+    notes += decoder_caution(target.model, adapter, method, facts["tokens"])
     return notes

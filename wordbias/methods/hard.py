@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,10 @@ from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.direction import find_direction
 from wordbias.methods.fitted import Fitted, Replaced
-from wordbias.methods.transform import Normalise, Projection
+from wordbias.methods.misp import components_of_means
+from wordbias.methods.transform import Normalise, Projection, Step
 from wordbias.methods.words import as_attribute, check_embedding, listed_words, spellings
+from wordbias.moments import Moments
 from wordbias.rendering import how_many
 from wordbias.results import Row
 from wordbias.subspace import Subspace
@@ -78,6 +80,24 @@ def fit(
     return neutralise("hard", embedding, found.defined(), pairs, exempt, settings)
 
 
+def fit_moments(moments: Sequence[Moments], settings: Mapping[str, Any]) -> tuple[Step, ...]:
+    """Fit to the labels of some rows: the span of the differences between the means of each.
+
+    Rows that were brought to length one are so again afterwards; those inside a model, whose layers
+    read their lengths, are not.
+    """
+    direction = settings.get("direction", "means")
+    if direction not in ("pca", "means"):
+        raise WordbiasError(f"Hard: the direction {direction!r} is for words; rows take only means")
+    projection = removal(components_of_means(moments))
+    return (projection, Normalise()) if moments[0].unit else (projection,)
+
+
+def removal(g: Subspace) -> Projection:
+    """Return the removal of a subspace as a whole, whatever its weights."""
+    return Projection(Subspace(g.basis, np.ones(g.dims)), hard=True)
+
+
 def _exempt(attribute: Attribute, as_published: bool) -> Iterable[str]:
     if not as_published:
         return spellings(attribute.specific)
@@ -103,10 +123,11 @@ def neutralise(
 
     The subspace may have any number of dimensions.
     """
-    whole = Subspace(g.basis, np.ones(g.dims))
+    projection = removal(g)
+    whole = projection.subspace
     fitted = Fitted(
         name,
-        (Projection(whole, hard=True), Normalise()),
+        (projection, Normalise()),
         frozenset(exempt),
         (Normalise(),),
         settings=settings,

@@ -8,10 +8,10 @@ words that the classifiers learn from are labelled by the embedding, see
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,8 @@ ROUNDS = 35
 TOLERANCE = 0.01
 """Margin above chance within which a held-out accuracy counts as chance."""
 LARGE_SHARE = 0.25
+HELD_OUT = 0.3
+"""Share of each class of rows whose accuracy ends the rounds."""
 _EPS = float(np.finfo(float).eps)
 _SILENT = float(np.sqrt(_EPS))
 Matrix = NDArray[np.float64]
@@ -133,6 +135,58 @@ def fit(
     )
     warnings = _warnings(trained, classes, rounds)
     return Fitted("inlp", (projection,), found=found, settings=settings, warnings=warnings)
+
+
+def fit_rows(
+    x: NDArray[np.floating[Any]], labels: Sequence[Integers], settings: Mapping[str, Any]
+) -> tuple[tuple[Projection, ...], tuple[str, ...]]:
+    """Fit INLP to each label of some rows, after those before it; return the steps and warnings.
+
+    Of each class `HELD_OUT` is held out, to end the rounds.
+    """
+    left, steps, warnings = x.astype(np.float64), list[Projection](), list[str]()
+    removed = 0
+    most = settings.get("rounds", ROUNDS)
+    for codes in labels:
+        if removed == x.shape[1] - 1:
+            warnings.append("a further label is not fitted, as one dimension is left")
+            break
+        held_out = _held_out(codes, settings.get("seed", 0))
+        projection, trained = fit_vectors(
+            left, codes, np.flatnonzero(~held_out), np.flatnonzero(held_out),
+            rounds=most, weights=settings.get("weights", "hard"),
+            classifier=settings.get("classifier", "svm"),
+            as_published=bool(settings.get("as_published")), at_least=1 + removed,
+        )  # fmt: skip
+        if projection is None:
+            warnings.append(
+                "no classifier was better than chance on held-out rows: nothing is removed"
+            )
+            continue
+        tested = len(np.unique(codes[held_out]))
+        notes = unfinished(trained, tested, most)
+        removed += int((projection.subspace.weights == 1).sum())
+        if removed == x.shape[1] - 1:
+            notes = [f"of {x.shape[1]} dimensions one is left; use fewer rounds"]
+        warnings += notes
+        steps.append(projection)
+        left = projection(left)
+    return tuple(steps), tuple(warnings)
+
+
+def _held_out(codes: Integers, seed: int) -> NDArray[np.bool_]:
+    """Draw the rows whose accuracy ends the rounds: a share of each class that leaves one."""
+    rng, held_out = np.random.default_rng(seed), np.zeros(len(codes), bool)
+    for label in range(codes.max() + 1):
+        places = rng.permutation(np.flatnonzero(codes == label))
+        held_out[places[: min(int(np.ceil(HELD_OUT * len(places))), len(places) - 1)]] = True
+    found = len(np.unique(codes[held_out]))
+    if found < 2:
+        raise WordbiasError(
+            f"INLP: {'one' if found else 'no'} group has two rows or more; expected two such "
+            "groups, as held-out rows of both end the rounds; give more rows, or use LEACE"
+        )
+    return held_out
 
 
 def fit_vectors(

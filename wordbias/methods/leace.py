@@ -18,7 +18,7 @@ backwards (arXiv 2403.16142).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -32,9 +32,9 @@ from wordbias.errors import WordbiasError
 from wordbias.methods.classes import labelled_words
 from wordbias.methods.fitted import Fitted
 from wordbias.methods.linear_classifiers import probe_rows
-from wordbias.methods.moments import Moments, constant_coordinates
 from wordbias.methods.transform import Arrays, check_width
 from wordbias.methods.words import as_groups, check_embedding
+from wordbias.moments import Moments, constant_coordinates, numbered
 from wordbias.wordlists import Attribute, WordGroups
 
 METHODS = ("leace", "orth")
@@ -129,6 +129,11 @@ class Erasure(Arrays):
         return x - along @ like(self.left, x).T
 
 
+def fit_moments(moments: Sequence[Moments], settings: Mapping[str, Any]) -> tuple[Erasure]:
+    """Fit LEACE to the labels of some rows, all of which are erased together; see `erase`."""
+    return (erase(moments, settings.get("method", "leace"), settings.get("shrinkage", True)),)
+
+
 def fit_erasure(
     x: Matrix, labels: NDArray[np.intp], method: str = "leace", shrinkage: bool = True
 ) -> Erasure:
@@ -141,8 +146,7 @@ def fit_erasure(
     method, shrinkage
         See `erase`.
     """
-    names = [f"{number:09d}" for number in range(int(labels.max()) + 1)]
-    return erase([Moments.of_codes(x, labels, names)], method, shrinkage)
+    return erase([Moments.of_codes(x, labels, numbered(labels))], method, shrinkage)
 
 
 def erase(moments: Sequence[Moments], method: str = "leace", shrinkage: bool = True) -> Erasure:

@@ -1,8 +1,13 @@
-"""MISP: multi-dimensional information-weighted soft projection (Dawkins 2021, section 5)."""
+"""MISP: multi-dimensional information-weighted soft projection (Dawkins 2021, section 5).
+
+Rows of any number are fitted by their moments, `subspace_of`. Words, which are few, give the same
+subspace by their vectors, `Subspace.from_groups`, which is also what MIDB is measured along.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +19,14 @@ from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.methods.transform import Projection
 from wordbias.methods.words import as_groups, check_embedding
-from wordbias.subspace import Subspace
+from wordbias.moments import Moments, constant_coordinates
+from wordbias.subspace import Subspace, principal
 from wordbias.wordlists import Attribute, Resolved, WordGroups
 
+Floats = NDArray[np.float64]
 DIMS = 4
 """Components of two groups' differences, as in the paper."""
+_SILENT = 1e-8
 
 
 def fit(
@@ -62,8 +70,8 @@ def fit(
     WordbiasError
         If too few words of a group are found, or `dims` or `weights` do not fit.
     """
-    groups, centre = as_groups(attribute), centre or as_published
-    subspace = fit_groups(embedding, groups, dims, centre=centre)
+    groups = as_groups(attribute)
+    subspace = fit_groups(embedding, groups, dims, centre=centre or as_published)
     return Projection(reweighted(subspace, weights), hard)
 
 
@@ -81,7 +89,10 @@ def fit_groups(
 def fit_vectors(
     groups: Sequence[NDArray[np.floating[Any]]], dims: int | None = None, *, centre: bool = False
 ) -> Subspace:
-    """Fit the subspace to vectors of two groups or more, each ``(n_j, d)``; see `fit_groups`."""
+    """Fit the subspace to vectors of two groups or more, each ``(n_j, d)``; see `fit_groups`.
+
+    But for rounding it is `subspace_of` their moments.
+    """
     first, second, *others = groups
     if dims is not None:
         check_dims(dims, first.shape[1])
@@ -90,6 +101,98 @@ def fit_vectors(
     k = DIMS if dims is None else dims
     check_dims(k, first.shape[1])
     return Subspace.from_groups(first, second, k, centre=centre)
+
+
+def fit_moments(
+    moments: Sequence[Moments], settings: Mapping[str, Any], *, hard: bool = False
+) -> tuple[Projection, ...]:
+    """Fit MISP, or with `hard` MHD, to each label of some rows, after those before it."""
+    steps: list[Projection] = []
+    centre = bool(settings.get("centre") or settings.get("as_published"))
+    for one in moments:
+        left = one
+        for step in steps:
+            left = left.mapped(step)
+        if steps and np.ptp(left.means, axis=0).max() <= _SILENT * np.abs(one.means).max():
+            continue  # its means differed in nothing else than those of a label before
+        found = subspace_of(left, settings.get("dims"), centre=centre)
+        steps.append(Projection(reweighted(found, settings.get("weights", "variance")), hard))
+    if len(steps) > 1 and hard and sum(step.subspace.dims for step in steps) >= moments[0].dim:
+        raise WordbiasError(
+            f"mhd: the components of {len(steps)} labels are together all {moments[0].dim} "
+            "dimensions, and every vector would be zero; give fewer dims, or fewer labels"
+        )
+    return tuple(steps)
+
+
+def subspace_of(moments: Moments, dims: int | None = None, *, centre: bool = False) -> Subspace:
+    """Fit the subspace of MISP: differences of the rows of two classes, means of more classes.
+
+    Parameters
+    ----------
+    dims
+        Number of components; by default 4 of two classes and K − 1 of more, or as many as there
+        are, but of two dimensions or more one is kept.
+    centre
+        See `Subspace.from_groups`.
+    """
+    means, counts = moments.means, moments.counts
+    if len(means) > 2:
+        if centre:
+            raise WordbiasError("centre= is for two groups; for more the means are compared")
+        return components_of_means([moments], dims)
+    if counts.min() < 2:
+        raise WordbiasError(
+            "expected two groups of at least two vectors, got "
+            f"{' and '.join(f'{int(count):,}' for count in counts)}"
+        )
+    apart = means[0] - means[1]
+    c = (moments.within / counts[:, None, None]).sum(0)
+    c += 0 if centre else np.outer(apart, apart)
+    what = f"the differences of {int(counts[0]):,} and {int(counts[1]):,} vectors"
+    return _components(_root(c), apart, dims, DIMS, moments, what)
+
+
+def components_of_means(moments: Sequence[Moments], dims: int | None = None) -> Subspace:
+    """Return the components of the differences between the means of each label of some rows.
+
+    Parameters
+    ----------
+    dims
+        Number of components; by default all of them, but of two dimensions or more one is kept.
+    """
+    rows = np.concatenate([one.means - one.means.mean(0) for one in moments])
+    most = sum(len(one.classes) - 1 for one in moments)
+    what = f"the means of {' and '.join(str(len(one.classes)) for one in moments)} groups"
+    return _components(rows, rows[0], dims, most, moments[0], what)
+
+
+def _components(
+    rows: Floats, towards: Floats, dims: int | None, most: int, moments: Moments, what: str
+) -> Subspace:
+    """Return the components of rows, by default as many as there are, `most` at the most."""
+    d, constant = moments.dim, constant_coordinates(moments)
+
+    def fitted(k: int) -> Subspace:
+        basis, shares = principal(rows, towards, k, moments.noise, what)
+        return Subspace(np.where(constant, 0, basis), shares)
+
+    if dims is not None:
+        check_dims(dims, d)
+        return fitted(dims)
+    for k in range(min(most, d - 1), 1, -1):
+        with suppress(WordbiasError):
+            return fitted(k)
+    return fitted(1)
+
+
+def _root(c: Floats) -> Floats:
+    """Return rows `r` with ``r.T @ r`` equal to a covariance, up to rounding."""
+    values, vectors = np.linalg.eigh(c)
+    kept = values > values[-1] * len(c) * np.finfo(float).eps
+    kept[-1] = True  # a row of zeros if nothing varies
+    rows: Floats = (vectors[:, kept] * np.sqrt(np.maximum(values[kept], 0))).T
+    return rows
 
 
 def group_vectors(

@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.random import RandomState
 
-from wordbias.settings import Settings
+from wordbias.settings import Known, Settings, Takes, settings_of
 from wordbias.vocabulary import SIZE
 from wordbias.wordlists import GroupsLike, WordSets
 
@@ -29,14 +29,11 @@ class MethodSettings(Settings):
     ----------
     _head
         Number of frequent words that fitting looks at, beside the listed ones; None for all words.
-    _takes_rows
-        It can be fitted to rows with labels.
     _of_words
         Fields that are of no use there.
     """
 
     _head: ClassVar[int | None] = 0
-    _takes_rows: ClassVar[bool] = False
     _of_words: ClassVar[tuple[str, ...]] = ("groups", "classes", "per_class")
     groups: GroupsLike | None
 
@@ -76,7 +73,6 @@ class MISP(MethodSettings):
     """
 
     _name = "misp"
-    _takes_rows = True
     dims: int | None = None
     centre: bool = False
     weights: str | Sequence[float] = "variance"
@@ -109,7 +105,6 @@ class MHD(MethodSettings):
     """
 
     _name = "mhd"
-    _takes_rows = True
     dims: int | None = None
     centre: bool = False
     as_published: bool = False
@@ -149,7 +144,6 @@ class Hard(MethodSettings):
     """
 
     _name = "hard"
-    _takes_rows = True
     _of_words: ClassVar[tuple[str, ...]] = ("groups", "as_published")
     direction: str = "pca"
     equalise: bool = True
@@ -264,7 +258,6 @@ class INLP(MethodSettings):
     """
 
     _name = "inlp"
-    _takes_rows = True
     _head = 150_000
     rounds: int = 35
     weights: Literal["hard", "information"] = "hard"
@@ -330,7 +323,6 @@ class LEACE(MethodSettings):
     """
 
     _name = "leace"
-    _takes_rows = True
     _head = 150_000
     method: Literal["leace", "orth"] = "leace"
     shrinkage: bool = True
@@ -593,3 +585,10 @@ METHODS: Mapping[str, type[MethodSettings]] = {
     )
 }  # fmt: skip
 """The methods by their names."""
+ROW_METHODS: Known = {name: METHODS[name] for name in ("leace", "inlp", "misp", "mhd", "hard")}
+"""Those that can be fitted to rows with labels."""
+ROW_SETTINGS: Takes = {
+    name: [key for key in settings_of(kind) if key not in METHODS[name]._of_words]
+    for name, kind in ROW_METHODS.items()
+}
+"""Settings that they take there."""

@@ -18,6 +18,7 @@ from wordbias.errors import WordbiasError, need, on_a_line
 from wordbias.formats.stored import ADAPTER, ADAPTER_OF_LABELS, reading, write
 from wordbias.methods.leace import Erasure
 from wordbias.methods.null import random_step
+from wordbias.methods.pairs import PAIR_METHODS, removed
 from wordbias.methods.transform import Projection
 from wordbias.models.adapter_tables import adapter_rows, adapter_tables, scrubbing_tables
 from wordbias.models.families import PARTS, base_of, family_of, head_count, layer_count, width
@@ -144,7 +145,8 @@ class Adapter:
 
     `wordbias.project` fits one. A setting names the subspaces to remove: one of the 74 of Dawkins
     et al. (2024) by its name, such as ``L12-110``, ``sent-debias``, or sites such as
-    ``tokens@3,attention@3``, whose first components are removed hard. What was fitted to labels,
+    ``tokens@3,attention@3``, whose first components are removed completely, or as the method says
+    that was fitted to pairs: ``misp-pairs`` or ``mhd-pairs:dims=2``. What was fitted to labels,
     such as LEACE, is applied whole, and a setting names its sites, such as ``tokens@3..10``.
 
     Parameters
@@ -386,8 +388,8 @@ class Adapter:
         setting
             A published setting, or its name such as ``L11-11101``, or ``sent-debias``. Layer 12 is
             the model's last, layer 11 the last but one, however many it has. Sites such as
-            ``tokens@3,attention@3`` stand for the hard removal of their first components. By
-            default `chosen`.
+            ``tokens@3,attention@3`` stand for the removal of their first components, completely
+            unless another method was fitted to the pairs. By default `chosen`.
 
         Raises
         ------
@@ -407,7 +409,13 @@ class Adapter:
             return [Intervention(SENTENCE, self.sent_debias, True)]
         wanted = sites_of(setting, self.fingerprint.layers)
         if names_sites(setting):
-            return [self.intervention(site, None if site.kind in PARTS else 1) for site in wanted]
+            method = self.facts.get("method", "")
+            given = self.facts.get("settings", {})
+            first, hard = removed(method, given) if method in PAIR_METHODS else (1, True)
+            return [
+                self.intervention(site, None if site.kind in PARTS else first, hard)
+                for site in wanted
+            ]
         chosen = setting if isinstance(setting, Settings) else Settings.parse(str(setting))
         how = {
             "sentence": (chosen.np, 0),
@@ -452,7 +460,7 @@ class Adapter:
         if dims is not None and dims > subspace.dims:
             raise WordbiasError(
                 f"site {site}: {dims} components needed, {subspace.dims} fitted; "
-                "fit more, components:dims=N"
+                "fit more, mhd-pairs:dims=N"
             )
         if dims is not None:
             subspace = Subspace(subspace.basis[:dims], subspace.weights[:dims])

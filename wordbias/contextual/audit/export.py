@@ -74,7 +74,7 @@ def export_with_step(
         written.
     """
     check_exportable(encoder)
-    step, label = fitted.step, fitted.method.label
+    step, label = fitted.step, fitted.method.text
     if step is None or encoder.sentence is None:
         raise WordbiasError(
             f"{label}: acts inside the encoder; write it with: wordbias project MODEL "
@@ -114,7 +114,7 @@ def export_decoder(
     WordbiasError
         If there is such a folder already, or it cannot be written.
     """
-    steps, label = fitted.at(site), fitted.method.label
+    steps, label = fitted.at(site), fitted.method.text
     wanted = [one.site for one in steps]
     reasons = reasons_against(
         model.model, wanted, [one.site for one in steps if isinstance(one.what, Erasure)]

@@ -147,7 +147,7 @@ def _staged(
     ]
     notes = []
     for one in columns:
-        label = one.method.label
+        label = one.method.text
         try:
             with changed(one.at(reader.site)):
                 after = measure()

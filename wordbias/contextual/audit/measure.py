@@ -15,7 +15,7 @@ import numpy as np
 
 from wordbias.contextual.audit import expected
 from wordbias.contextual.audit.expected import Predicted, pronoun_leans
-from wordbias.contextual.audit.projections import Fitted, Method, Unprojected, fit
+from wordbias.contextual.audit.projections import Fitted, Unprojected, fit
 from wordbias.contextual.audit.texts import Reader, TextVectors
 from wordbias.errors import WordbiasError
 from wordbias.measures.held_out_probes import BEST, PROBES, HeldOut, read_groups
@@ -31,6 +31,7 @@ from wordbias.probes.seat import Seat
 from wordbias.probes.similarity_kept import NEIGHBOURS, ORDER, kept_rows
 from wordbias.progress import Bar, progress
 from wordbias.results import Row
+from wordbias.settings import Configured
 from wordbias.statistics import holm
 from wordbias.wordlists.model_sentences import before_pronoun, occupation_subject
 
@@ -146,7 +147,7 @@ class Measuring:
 
     def run(
         self,
-        methods: Sequence[Method],
+        methods: Sequence[Configured],
         *,
         untrained: Callable[[], Encoder] | None = None,
         path: str | None = None,
@@ -173,20 +174,21 @@ class Measuring:
                 bar.update(1)
             fitted, columns = [], []
             for method in methods:
-                bar.set_postfix_str(method.label)
+                bar.set_postfix_str(method.text)
                 try:
                     one = self._fitted(method, unprojected)
                     vectors = one.vectors(self.reader, unprojected)
-                    after = Stage(method.label, vectors, self.reader.kind, one)
+                    after = Stage(method.text, vectors, self.reader.kind, one)
                 except WordbiasError as error:
-                    rows.append(self._failed(method.label, error))
+                    rows.append(self._failed(method.text, error))
                     bar.update(1 + len(parts))
                     continue
                 bar.update(1)
+                self.notes += [f"{method.text}: {line}" for line in one.warnings]
                 found = self._stage(after, before, parts, bar)
                 rows += [*found, *self._costs(after, before)]
                 fitted.append(one)
-                columns.append(method.label)
+                columns.append(method.text)
         rows += [
             self._with_command(row, fitted)
             for row in left_rows(self.subject, rows, columns, self.reader.last, self.reader.kind)
@@ -206,7 +208,7 @@ class Measuring:
         vectors = TextVectors(places, layers, reader.finished_words(words))
         return Stage(BEFORE, vectors, reader.kind), Unprojected(places, pooled[-1], words)
 
-    def _fitted(self, method: Method, before: Unprojected) -> Fitted:
+    def _fitted(self, method: Configured, before: Unprojected) -> Fitted:
         """Fit a method to the pooled vectors of the sentences for fitting."""
         places = before.places
         pairs = np.array([[places[text] for text in pair] for pair in self.reader.texts.pairs])
@@ -216,7 +218,7 @@ class Measuring:
     def _with_command(self, row: Row, fitted: Sequence[Fitted]) -> Row:
         """Add the command that writes the model with a projection, if there is one."""
         label, encoder = row.details["stage"], self.reader.encoder
-        (one,) = (one for one in fitted if one.method.label == label)
+        (one,) = (one for one in fitted if one.method.text == label)
         if self.reader.kind == "decoder":
             command = f"wordbias audit {encoder.name} --methods={label} --export=DIR"
         elif one.step is None:

@@ -2,15 +2,17 @@
 
 `misp`, `mhd`, `hard`, `leace` and `inlp` change the vector of a text where a head, or the modules
 behind the pooling, read it: in a decoder that of every token, from which the next one is predicted.
-All are fitted on the same sentences, in a female and a male version; so is concept-scrubbing,
-LEACE behind every layer of a decoder, each fitted on what those before it left. A setting of
+They are fitted to sentences that are labelled female and male, by `wordbias.methods.rows`, as
+everywhere. The sentences are in pairs of a female and a male version: `misp-pairs` and `mhd-pairs`
+are fitted to the differences of these pairs. Concept-scrubbing, LEACE behind every layer of a
+decoder, each fitted on what those before it left, is fitted to the same sentences. A setting of
 `wordbias project`, such as ``L11-01110`` or ``tokens@3..10``, removes subspaces inside the model,
 fitted as that command fits them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -20,9 +22,11 @@ from wordbias.contextual.audit.texts import Float32, Reader, TextVectors
 from wordbias.contextual.fitting import Recipe, fit_adapter
 from wordbias.contextual.scrubbing import scrub
 from wordbias.errors import UsageError, WordbiasError
-from wordbias.methods.inlp import fit_vectors
-from wordbias.methods.leace import Erasure, fit_erasure
-from wordbias.methods.settings import METHODS as KINDS
+from wordbias.methods.leace import Erasure
+from wordbias.methods.methods import arguments_of
+from wordbias.methods.pairs import PAIR_METHODS, PAIR_SETTINGS, fit_pairs
+from wordbias.methods.rows import fit_rows
+from wordbias.methods.settings import ROW_METHODS, ROW_SETTINGS
 from wordbias.methods.transform import Projection, Step
 from wordbias.models.adapters import Adapter, names_sites, sites_of
 from wordbias.models.hooks import Intervention, applied
@@ -30,61 +34,36 @@ from wordbias.models.representations import Representations
 from wordbias.models.sentence_pairs import sentence_pairs
 from wordbias.models.settings import Settings
 from wordbias.models.sites import Site, first_layer, sites
-from wordbias.settings import Configured, only_method
-from wordbias.subspace import Subspace
+from wordbias.settings import Configured, Known, Takes, only_method
 
 METHODS: Mapping[str, tuple[str, ...]] = {
     "encoder": ("misp", "hard", "leace"),
     "decoder": ("hard", "leace", "concept-scrubbing"),
 }
 """Methods of an audit by default, by kind of model."""
+KNOWN: Known = {**ROW_METHODS, **PAIR_METHODS}
+"""Methods of the vectors that are read: fitted to labels of the sentences, or to pairs of them."""
+TAKES: Takes = {**ROW_SETTINGS, **PAIR_SETTINGS}
 SCRUB = "concept-scrubbing"
-_HELD_OUT = 5
-"""One in as many pairs ends the rounds of INLP."""
 Vectors = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Method:
-    """A method as it was typed: ``misp:dims=2``.
+def read_method(text: str, layers: int | None = None) -> Configured:
+    """Read a method with its settings, or a setting of `wordbias project`, which has none.
 
-    Attributes
+    Parameters
     ----------
-    name
-        Name of the method, or the setting of `wordbias project`.
-    settings
-        Its settings.
+    layers
+        Number of layers of the model, for sites such as ``tokens@all``.
+
+    Raises
+    ------
+    UsageError
+        If there is no such method or setting, or it has no such value.
     """
-
-    name: str
-    settings: Mapping[str, int] = field(default_factory=dict)
-
-    @classmethod
-    def parse(cls, text: str, layers: int | None = None) -> Method:
-        """Read a method with its settings.
-
-        Parameters
-        ----------
-        layers
-            Number of layers of the model, for sites such as ``tokens@all``.
-
-        Raises
-        ------
-        UsageError
-            If there is no such method or setting, or a setting is no whole number above 0.
-        """
-        name = text.partition(":")[0].strip().lower()
-        if name == SCRUB and ":" not in text:
-            return cls(SCRUB)
-        if name not in FITS:
-            return cls(_inside(text, layers))
-        takes = {one: fit[1] for one, fit in FITS.items()}
-        return cls(name, only_method(text, KINDS, takes).settings)
-
-    @property
-    def label(self) -> str:
-        """The method as it is written, with its settings."""
-        return Configured(self.name, self.settings).text
+    if text.partition(":")[0].strip().lower() in KNOWN:
+        return only_method(text, KNOWN, TAKES)
+    return Configured(SCRUB if text.strip().lower() == SCRUB else _inside(text, layers))
 
 
 def _inside(text: str, layers: int | None) -> str:
@@ -100,7 +79,7 @@ def _inside(text: str, layers: int | None) -> str:
         if names_sites(text) and layers is not None:
             raise UsageError(f"--methods: {text}: {error}") from None
         raise UsageError(
-            f"--methods: {text!r}: expected {', '.join(FITS)}, with settings such as misp:dims=2, "
+            f"--methods: {text!r}: expected {', '.join(KNOWN)}, with settings such as misp:dims=2, "
             f"{SCRUB} of decoders, or a setting of wordbias project such as L11-01110 or tokens@3"
         ) from None
 
@@ -138,12 +117,15 @@ class Fitted:
         Removals inside the model.
     adapter
         The adapter that they are of.
+    warnings
+        Sentences on the limits of the fit.
     """
 
-    method: Method
+    method: Configured
     step: Step | None = None
     inside: tuple[Intervention, ...] = ()
     adapter: Adapter | None = None
+    warnings: tuple[str, ...] = ()
 
     def vectors(self, reader: Reader, before: Unprojected) -> TextVectors:
         """Return the vectors of all texts after the projection.
@@ -184,7 +166,7 @@ class Fitted:
         if isinstance(self.step, Erasure):
             return (Intervention(site, self.step),)
         if self.step is not None:
-            raise WordbiasError(f"{self.method.label} cannot be applied inside a model")
+            raise WordbiasError(f"{self.method.text} cannot be applied inside a model")
         return self.inside
 
 
@@ -196,7 +178,7 @@ def _words(reader: Reader) -> Representations | None:
         return None
 
 
-def fit(method: Method, reader: Reader, first: Vectors, second: Vectors, seed: int) -> Fitted:
+def fit(method: Configured, reader: Reader, first: Vectors, second: Vectors, seed: int) -> Fitted:
     """Fit a projection.
 
     Parameters
@@ -211,8 +193,15 @@ def fit(method: Method, reader: Reader, first: Vectors, second: Vectors, seed: i
     WordbiasError
         If the two versions do not differ, or the model lacks a site.
     """
-    if method.name in FITS:
-        return Fitted(method, FITS[method.name][0](first, second, dict(method.settings), seed))
+    if method.name in PAIR_METHODS:
+        return Fitted(method, fit_pairs(method.name, first, second, method.settings))
+    if method.name in ROW_METHODS:
+        x, codes = np.concatenate([first, second]), np.repeat([0, 1], len(first))
+        given = arguments_of(method, seed=seed)
+        found = fit_rows(method.name, x, codes, given, inside=True)
+        if not found.steps:
+            raise WordbiasError("no classifier tells the two versions of the sentences apart")
+        return Fitted(method, found.steps[0], warnings=found.warnings)
     model, tokenizer = reader.encoder.model, reader.encoder.tokenizer
     if method.name == SCRUB:
         texts = [text for pair in reader.texts.pairs for text in pair]
@@ -225,48 +214,3 @@ def fit(method: Method, reader: Reader, first: Vectors, second: Vectors, seed: i
         ",".join(map(str, wanted)) if names_sites(method.name) else method.name
     )
     return Fitted(method, None, tuple(adapter.interventions()), adapter)
-
-
-# Fits of the vector that is read
-
-
-def _misp(first: Vectors, second: Vectors, settings: dict[str, int], seed: int) -> Step:
-    return Projection(Subspace.from_pairs(first, second, settings.get("dims", 4)))
-
-
-def _mhd(first: Vectors, second: Vectors, settings: dict[str, int], seed: int) -> Step:
-    return Projection(Subspace.from_pairs(first, second, settings.get("dims", 4)), hard=True)
-
-
-def _hard(first: Vectors, second: Vectors, settings: dict[str, int], seed: int) -> Step:
-    return Projection(Subspace.from_pairs(first, second, settings.get("dims", 1)), hard=True)
-
-
-def _leace(first: Vectors, second: Vectors, settings: dict[str, int], seed: int) -> Step:
-    return fit_erasure(*_labelled(first, second))
-
-
-def _inlp(first: Vectors, second: Vectors, settings: dict[str, int], seed: int) -> Step:
-    x, labels = _labelled(first, second)
-    held_out = np.tile(np.random.default_rng(seed).permutation(len(first)) % _HELD_OUT == 0, 2)
-    train, dev = np.flatnonzero(~held_out), np.flatnonzero(held_out)
-    step, _ = fit_vectors(x, labels, train, dev, rounds=settings.get("rounds", 35))
-    if step is None:
-        raise WordbiasError("no classifier tells the two versions of the sentences apart")
-    return step
-
-
-def _labelled(first: Vectors, second: Vectors) -> tuple[Vectors, NDArray[np.intp]]:
-    """Return both versions as vectors with their classes."""
-    return np.concatenate([first, second]), np.repeat([0, 1], [len(first), len(second)])
-
-
-Fit = Callable[[Vectors, Vectors, dict[str, int], int], Step]
-FITS: Mapping[str, tuple[Fit, tuple[str, ...]]] = {
-    "misp": (_misp, ("dims",)),
-    "hard": (_hard, ("dims",)),
-    "mhd": (_mhd, ("dims",)),
-    "leace": (_leace, ()),
-    "inlp": (_inlp, ("rounds",)),
-}
-"""How each method is fitted, and its settings."""

@@ -9,7 +9,7 @@ squares lose if the mean is far from zero.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
 from typing import Any
@@ -229,6 +229,13 @@ class Moments:
         found: Floats = (within + (apart * self.counts[:, None]).T @ apart) / self.n
         return found
 
+    def mapped(self, step: Any) -> Moments:
+        """Return the moments of the rows after an affine map of them."""
+        offset = step(np.zeros((1, self.dim)))
+        linear = step(np.eye(self.dim)) - offset  # row i is the image of unit vector i
+        within = linear.T @ self.within @ linear
+        return replace(self, means=step(self.means), within=within)
+
     def __repr__(self) -> str:
         classes = how_many(len(self.classes), "class", "classes")
         unit = " of length one" if self.unit else ""
@@ -257,6 +264,11 @@ class Moments:
         between = shift.T @ apart if a_within.ndim == 2 else shift[:, :, None] * apart[:, None]
         within = a_within + b_within + between
         return Moments(classes, counts, means, within, self.unit, max(self.noise, other.noise))
+
+
+def numbered(codes: Integers) -> list[str]:
+    """Return names of classes that are sorted as their numbers are."""
+    return [f"{number:09d}" for number in range(int(codes.max()) + 1)]
 
 
 def constant_coordinates(moments: Moments) -> NDArray[np.bool_]:

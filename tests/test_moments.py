@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 import wordbias as wb
 from wordbias import WordbiasError
 from wordbias.methods.misp import fit_vectors
-from wordbias.methods.moments import Moments
 from wordbias.methods.rows import ROW_METHODS, fit_moments, fit_rows
 from wordbias.methods.transform import Projection
+from wordbias.moments import Moments
 from wordbias.subspace import Subspace
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -103,7 +103,7 @@ def test_digits_are_kept_where_sums_of_squares_lose_them() -> None:
 def test_blocks_within_one_call_are_added_too(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = labelled()
     whole = Moments.of(x, y)
-    monkeypatch.setattr("wordbias.methods.moments._NUMBERS", 8 * 7)
+    monkeypatch.setattr("wordbias.moments._NUMBERS", 8 * 7)
     assert_same(Moments.of(x, y), whole)
 
 
