@@ -22,6 +22,7 @@ from wordbias.biographies.experiment import (
     usable_fractions,
     word_rows,
 )
+from wordbias.columns import Column
 from wordbias.outcomes.balance import copies
 from wordbias.outcomes.confusion import Confusion
 from wordbias.outcomes.fairness import fairness_rows
@@ -29,7 +30,7 @@ from wordbias.outcomes.metrics import Settings
 from wordbias.probes.ceat.measure import Settings as CeatSettings
 from wordbias.probes.ceat.measure import ceat
 from wordbias.probes.mdl import FRACTIONS, needed, online_code
-from wordbias.probes.representations import Column, Representations
+from wordbias.probes.representations import Representations
 from wordbias.results import Row
 from wordbias.wordlists.queries import load_queries
 

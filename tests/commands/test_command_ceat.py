@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from wordbias.columns import Column
 from wordbias.probes.ceat import Settings, ceat
 from wordbias.probes.ceat.sentences import (
     AS_PUBLISHED,
@@ -22,7 +23,6 @@ from wordbias.probes.ceat.sentences import (
 )
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.representations import (
-    Column,
     Representations,
     load_representations,
     save_representations,

@@ -17,8 +17,9 @@ import numpy as np
 import pytest
 
 from wordbias import Embedding
+from wordbias.columns import Column
 from wordbias.probes.mdl import online_code, to_bits
-from wordbias.probes.representations import Column, Representations, save_representations
+from wordbias.probes.representations import Representations, save_representations
 from wordbias.probes.train import Recipe
 from wordbias.results import FORMATS
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import wordbias as wb
 from wordbias import WordbiasError
 from wordbias.batches import map_rows
-from wordbias.formats.tables import Column
+from wordbias.columns import Column
 from wordbias.methods.rows import ROW_METHODS, fit_moments
 from wordbias.moments import Moments
 from wordbias.probes import held_out as probing

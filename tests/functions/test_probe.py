@@ -13,9 +13,10 @@ import pytest
 
 from wordbias import Embedding
 from wordbias.calls import WordbiasWarning
+from wordbias.columns import Column
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.probe import probe
-from wordbias.probes.representations import Column, Representations
+from wordbias.probes.representations import Representations
 from wordbias.results import Report
 
 pytestmark = pytest.mark.usefixtures("one_thread")

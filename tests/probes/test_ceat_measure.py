@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from wordbias.columns import Column
 from wordbias.errors import WordbiasError
 from wordbias.probes.ceat import Contexts, Settings, associate, ceat
-from wordbias.probes.representations import Column, Representations
+from wordbias.probes.representations import Representations
 from wordbias.wordlists.queries import Query
 
 QUERY = Query(

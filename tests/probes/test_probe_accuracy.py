@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wordbias.columns import Column
 from wordbias.errors import WordbiasError
 from wordbias.probes.accuracy import divided, probe_accuracy
 from wordbias.probes.inputs import Examples
-from wordbias.probes.representations import Column
 from wordbias.probes.train import Recipe
 
 

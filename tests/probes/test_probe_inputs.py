@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordbias import Embedding
+from wordbias.columns import Column
 from wordbias.errors import WordbiasError
 from wordbias.probes.inputs import (
     Examples,
@@ -25,7 +26,7 @@ from wordbias.probes.inputs import (
     read_word_labels,
 )
 from wordbias.probes.mdl import online_codes
-from wordbias.probes.representations import Column, Representations, save_representations
+from wordbias.probes.representations import Representations, save_representations
 from wordbias.probes.train import Recipe
 from wordbias.wordlists.templates import names
 

@@ -14,12 +14,12 @@ import pytest
 from encoder_folders import TEXTS
 
 from wordbias import WordbiasError
+from wordbias.columns import Column
 from wordbias.formats.files import locked
 from wordbias.probes import resume
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.encoding import EncodingJob, Settings, encode
 from wordbias.probes.representations import (
-    Column,
     Representations,
     load_representations,
     provenance,

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.calls import path_of
+from wordbias.columns import Column
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.rows import Rows
-from wordbias.formats.tables import Column, cell_of
 from wordbias.probes.held_out import FEW
 from wordbias.probes.inputs import read_labels
 from wordbias.resources.hub import fetched
@@ -60,7 +60,7 @@ def columns_of(option: str, given: Any, rows: Rows) -> dict[str, Column]:
         return {name: column_of(option, one, rows) for name, one in named.items()}
     listed = list(given) if isinstance(given, (list, tuple)) else []
     if listed and all(isinstance(one, str) and one in rows.columns for one in listed):
-        return {name: rows.column(name) for name in listed}
+        return {name: Column.of(rows.cells(name)) for name in listed}
     own = getattr(given, "name", None)  # of a column of pandas
     name = own if isinstance(own, str) and own else option.strip("-").removesuffix("s")
     return {name: column_of(option, given, rows)}
@@ -70,7 +70,7 @@ def column_of(option: str, given: Any, rows: Rows) -> Column:
     """Return the values of a column, of the lines of a file, or of a sequence."""
     spec, what = path_of(given), option
     if spec is not None and spec in rows.columns:
-        return rows.column(spec)
+        return Column.of(rows.cells(spec))
     if spec is not None:
         spec = fetched(spec)
         if not Path(spec).exists():
@@ -83,7 +83,7 @@ def column_of(option: str, given: Any, rows: Rows) -> Column:
     elif isinstance(given, Column):
         found = given
     elif isinstance(given, Iterable) and getattr(given, "ndim", 1) == 1:
-        found = Column.of(cell_of(value) or "" for value in given)
+        found = Column.of(given)
     else:
         shape = f" of shape {given.shape}" if hasattr(given, "shape") else ""
         raise WordbiasError(

@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.columns import Column
 from wordbias.embedding import EmbeddingLike, as_embedding, is_words_and_vectors
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats import is_static_model
@@ -30,7 +31,7 @@ from wordbias.probes.inputs import (
     read_labels,
     read_word_labels,
 )
-from wordbias.probes.representations import Column, Layers, Representations, cell_of, which_layers
+from wordbias.probes.representations import Layers, Representations, which_layers
 from wordbias.probes.texts import Texts
 from wordbias.resources import located
 
@@ -247,7 +248,7 @@ def _open_rows(
 
 def _of_rows(rows: Rows) -> tuple[Representations, Mapping[str, Column]]:
     found = of_array(rows.vectors(), rows.name, rows.path)
-    return found, LazyColumns(rows.columns, rows.column)
+    return found, LazyColumns(rows.columns, lambda name: Column.of(rows.cells(name)))
 
 
 def _open_words(
@@ -338,7 +339,7 @@ def _column(
             f"{option}: expected a column's name, a file or a value for each example of {name}, "
             f"got {type(given).__name__}"
         )
-    return Column.of(cell_of(value) or "" for value in given)
+    return Column.of(given)
 
 
 def _refuse_blank(what: str, labels: object, column: Column, *, encoded: bool = False) -> None:

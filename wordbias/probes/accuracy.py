@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.columns import Column
 from wordbias.errors import WordbiasError
 from wordbias.probes.inputs import Examples
 from wordbias.probes.mdl import ACCURACY, CONTROL, TASK, selectivity_row, spread_row
-from wordbias.probes.representations import Column
 from wordbias.probes.train import DEV_SHARE, Job, Recipe, Result, Schedule, make_jobs, train_jobs
 from wordbias.results import Row
 from wordbias.statistics import wilson

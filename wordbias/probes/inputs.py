@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from wordbias.columns import Column
 from wordbias.errors import WordbiasError
 from wordbias.formats.arrays import (
     NUMPY,
@@ -27,12 +28,7 @@ from wordbias.formats.arrays import (
 from wordbias.formats.source import refuse_foreign
 from wordbias.formats.stored import REPRESENTATIONS
 from wordbias.formats.tensors import map_tensors
-from wordbias.probes.representations import (
-    Column,
-    Representations,
-    cell_of,
-    load_representations,
-)
+from wordbias.probes.representations import Representations, load_representations
 from wordbias.text_files import read_bounded
 from wordbias.wordlists.resolve import resolve
 from wordbias.wordlists.templates import names
@@ -430,9 +426,7 @@ def other_arrays(path: str | Path, count: int) -> Mapping[str, Column]:
         load = partial(load_npz, path)
     else:
         return {}
-    return LazyColumns(
-        names, lambda name: Column.of(cell_of(one) or "" for one in load(name).tolist())
-    )
+    return LazyColumns(names, lambda name: Column.of(load(name).tolist()))
 
 
 def of_array(array: Array, name: str, where: str = "") -> Representations:

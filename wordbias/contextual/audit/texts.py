@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.arrays import unit
+from wordbias.columns import Column
 from wordbias.contextual.sentence_pairs import sentence_pairs
 from wordbias.contextual.sites import Site
 from wordbias.errors import WordbiasError, need
@@ -24,12 +25,7 @@ from wordbias.pretrained import PURPOSE
 from wordbias.probes.ceat.sentences import COLUMN
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.encoding import EncodingJob, Settings
-from wordbias.probes.representations import (
-    Column,
-    Representations,
-    load_representations,
-    provenance,
-)
+from wordbias.probes.representations import Representations, load_representations, provenance
 from wordbias.probes.resume import encode_to
 from wordbias.wordlists.model_sentences import (
     WORD,
