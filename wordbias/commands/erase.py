@@ -7,7 +7,7 @@ import click
 from wordbias.commands.shell import argument, option, shell
 from wordbias.commands.types import COUNT, FiniteRange
 from wordbias.functions.erase import FOLDS, KNOWN, TAKES, erase
-from wordbias.functions.erase_labels import MISSING
+from wordbias.labelled import MISSING
 
 command: click.Command = shell(
     erase,

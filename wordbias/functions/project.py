@@ -42,23 +42,24 @@ from wordbias.contextual.sites import sites as read_sites
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import check_writable, refuse_same
 from wordbias.functions.inputs import path_of
-from wordbias.functions.labelled_vectors import CellsLike
 from wordbias.functions.project_labels import (
     COMPONENTS,
     KNOWN,
     TAKES,
-    LabelledTexts,
     check_labels,
     check_numbers,
     decoder_caution,
     fit_labels,
     label_report,
+    load_labelled,
+    readable,
 )
+from wordbias.labelled import CellsLike
 from wordbias.pretrained import ModelLike
 from wordbias.probes.sentence_folder import (
     SentenceVectors,
 )
-from wordbias.probes.texts import TextsLike
+from wordbias.probes.texts import Texts, TextsLike
 from wordbias.rendering import how_many
 from wordbias.results import Report, number
 from wordbias.settings import Settings as MethodSettings
@@ -252,7 +253,7 @@ def project(
     nulls = _further_files("null", output, null)
     redraws = _further_files("lists", output, seed_lists)
     _check_files(output, nulls, redraws, pairs, texts, labels, sent_debias, groups)
-    given = LabelledTexts.load(texts, labels, text_column, where, limit, how.skip_bad)
+    given = load_labelled(texts, labels, text_column, where, limit, how.skip_bad)
     target = load_target(model, how.device, head)
     vectors = sentence_vectors(model, target.model)
     if name is None:
@@ -262,7 +263,7 @@ def project(
     if name != COMPONENTS:
         wanted = target.outputs() if named is None else read_sites(named, layer_count(target.model))
         _check_removals(target, wanted, setting)
-        given = None if given is None else given.readable(target.tokenizer, how.skip_bad)
+        given = None if given is None else readable(given, target.tokenizer, how.skip_bad)
         adapter = fit_labels(
             target,
             given,
@@ -393,7 +394,7 @@ def _said_of(paths: Sequence[str], what: str) -> list[str]:
 def _with_label_report(
     target: Target,
     adapter: Adapter,
-    given: LabelledTexts | None,
+    given: Texts | None,
     setting: str | None,
     output: str | None,
     nulls: Sequence[str],
