@@ -47,14 +47,14 @@ else:
 OURS = (
     START
     + """
-from wordbias.probes.inputs import Examples
+from wordbias.labelled import Labelled
 from wordbias.probes.train import Recipe
 from wordbias.probes.mdl import online_codes
 set_threads(count or None)
 if probe == "mlp":
     import torch
 start = time.perf_counter()
-examples = Examples.of(x, y)
+examples = Labelled.of(x, y)
 found = online_codes(examples, seeds=range(seeds), recipe=Recipe(probe), control=False,
                      device="cpu" if probe == "mlp" else None)
 seconds = time.perf_counter() - start

@@ -21,9 +21,9 @@ import wordbias as wb
 from wordbias import text_files
 from wordbias.errors import WordbiasError
 from wordbias.formats.tables import read_lines
+from wordbias.labelled import read_labels
 from wordbias.nli.pairs import load_pairs
 from wordbias.outcomes.records import RecordFile
-from wordbias.probes.inputs import read_labels
 from wordbias.rows import read_source
 from wordbias.text_files import bounded_lines, read_bounded, set_longest_line
 from wordbias.word_tasks.sets import read_lines as read_test_set

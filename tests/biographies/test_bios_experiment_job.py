@@ -22,7 +22,8 @@ from wordbias.biographies.experiment import (
     usable_fractions,
     word_rows,
 )
-from wordbias.models.representations import Column, Representations
+from wordbias.columns import Column
+from wordbias.models.representations import Representations
 from wordbias.outcomes.balance import copies
 from wordbias.outcomes.confusion import Confusion
 from wordbias.outcomes.fairness import fairness_rows

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from wordbias.columns import Column
 from wordbias.models.encoder import Encoder
 from wordbias.models.representations import (
-    Column,
     Representations,
     load_representations,
     save_representations,

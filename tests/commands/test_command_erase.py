@@ -142,9 +142,9 @@ def test_csv_and_representations(tmp_path: Path, cli: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--labels", "gnder"], "--labels 'gnder': neither a column of s (it has none) nor a file"),
-        ([], "s: no labels given: name them with --labels COLUMN or --labels FILE"),
-        (["--labels", "short.txt"], "short.txt: 2 values for 300 rows"),
+        (["--labels", "gnder"], "--labels 'gnder': neither a column of s.npy (it has none)"),
+        ([], "s.npy: no labels given: name them with --labels COLUMN or --labels FILE"),
+        (["--labels", "short.txt"], "300 rows, but 2 values of short.txt; give one for"),
         (["--labels", "gaps.txt"], "1 of 300 rows have no gaps, the first is row 2; label them, or "
          "--missing=drop: they are then mapped, but not fitted on"),
         (["--labels", "gender.txt", "--methods", "ran"], "method 'ran': expected one of"),

@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 from wordbias import Embedding
-from wordbias.models.representations import Column, Representations, save_representations
+from wordbias.columns import Column
+from wordbias.models.representations import Representations, save_representations
 from wordbias.probes.mdl import online_code, to_bits
 from wordbias.probes.train import Recipe
 from wordbias.reports import FORMATS
@@ -332,22 +333,25 @@ def test_figures_that_cannot_be_drawn_are_refused(
     [
         (
             ("--labels", "sex"),
-            "--labels 'sex': neither a column of trained (it has gender, profession",
+            "trained.st (it has gender, profession",
         ),
         (
             (),
-            "no labels given: name them with --labels FILE (one per line) or --labels COLUMN; its "
+            "no labels given: name them with --labels COLUMN or --labels FILE (one a line); its "
             "columns: gender",
         ),
-        (("--labels", "only"), "the labels need at least two classes; all are 'a'"),
-        (("--labels", "id"), "400 different labels for 400 examples"),
+        (("--labels", "only"), "only needs two classes at least; all are 'a'"),
+        (("--labels", "id"), "id has 400 classes in 400 texts"),
         (("--labels", "gender", "--layers", "0,7"), "no layer 7; it holds 0, 6, 12"),
         (("--labels", "gender", "--fractions", "voita"), "they need 2,000"),
         (("--labels", "gender", "--unit", "only"), "two at least"),
         (("--labels", "gender", "--unit", "nil"), "--unit 'nil': neither a column"),
         (("--labels", "gender", "--dev", "split=val"), "--dev: no split is 'val'; there are dev"),
         (("--labels", "gender", "--dev", "only=a"), "--dev: every only is 'a'; choose one that"),
-        (("--labels", "gender", "--accuracy", "--split", "profession"), "'p0' is none of train"),
+        (
+            ("--labels", "gender", "--accuracy", "--split", "profession"),
+            "--split: 'p0' is not",
+        ),
         (("--labels", "gender", "--probe", "mlp", "--device", "abacus"), "device 'abacus'"),
     ],
 )
@@ -362,13 +366,13 @@ def test_label_files_that_do_not_fit_are_refused(
 ) -> None:
     labels = tmp_path / "y.txt"
     labels.write_text("f\nm\n" * 100, encoding="utf-8")
-    assert "400 vectors, but 200 labels" in refused("probe", encoded, "--labels", labels)
-    wanted = f"{labels}: 200 lines for 400 vectors of trained"
+    assert "400 texts, but 200 values of" in refused("probe", encoded, "--labels", labels)
+    wanted = f"trained: 400 texts, but 200 values of {labels}; give one for each text"
     assert wanted in refused("probe", encoded, "--labels", "gender", "--types", labels)
     labels.write_bytes(gzip.compress(b"f\nm\n" * 200))
     assert "is packed by gzip; unpack it" in refused("probe", encoded, "--labels", labels)
     labels.write_bytes("für\n".encode("latin-1") * 400)
-    assert "line 1 is not UTF-8 text (byte 0xfc)" in refused("probe", encoded, "--labels", labels)
+    assert "line 1: byte 2 is not UTF-8" in refused("probe", encoded, "--labels", labels)
 
 
 def test_vectors_that_are_not_finite_are_refused(refused: Refused, tmp_path: Path) -> None:
@@ -378,7 +382,7 @@ def test_vectors_that_are_not_finite_are_refused(refused: Refused, tmp_path: Pat
     labels = tmp_path / "y.txt"
     labels.write_text("".join(f"{i}\n" for i in y), encoding="utf-8")
     message = refused("probe", tmp_path / "x.npy", "--labels", labels)
-    assert "x: layer 2, row 18 holds nan" in message
+    assert "x.npy: layer 2, row 18 holds nan" in message
 
 
 def test_files_without_vectors_are_refused(refused: Refused, tmp_path: Path) -> None:
@@ -487,7 +491,8 @@ def test_texts_without_a_label_are_no_class(cli: Run, tmp_path: Path) -> None:
     save_representations(Representations(x, (0, 6, 12), column), path)
     done = cli("probe", path, "--labels", "gender")
     assert (done.code, done.out) == (1, "")
-    assert "3 of 400 texts have no gender; encode only those that have one, with: " in done.err
+    said = "3 of 400 texts have no gender, the first is text 1; encode only those that have one"
+    assert said in done.err
 
 
 def test_a_dev_set_that_leaves_one_class_is_refused(cli: Run, encoded: Path) -> None:

@@ -317,7 +317,7 @@ def test_pairs_in_a_decoder(cli: Run, report: Run, data: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ("--where gender=F", "of one class, 'F': expected two classes or more"),
+        ("--where gender=F", "gender needs two classes at least; all are 'F'"),
         ("--labels jender", "neither a column of"),
         ("--text-column body", "has no column 'body'; it has text, gender, part"),
         ("--sites cls@1", "is a decoder; it has input@L, attention-output@L, mlp-output@L"),
@@ -368,17 +368,19 @@ def test_mistakes_of_models_and_labels(refused: Refused, data: Path, tmp_path: P
     blank = tmp_path / "blank.tsv"
     blank.write_text("text\tgender\nshe left\tF\nthe man left\tM\nthe house\t\n")
     call = ("project", data / "llama", "--texts", blank, "--labels")
-    assert "blank.tsv: line 4: has no gender; mend it, or drop" in refused(*call, "gender")
-    blank.write_text("text\tgender\nshe left\tF\n \tM\nthe house\tM\n")
+    assert "1 of 3 texts have no gender, the first is line 4; mend it, or" in refused(
+        *call, "gender"
+    )
+    blank.write_text("text\tgender\nshe left\tF\n \tM\nthe house\tM\nshe saw\tF\n")
     assert "blank.tsv: line 3: has no token; mend it, or drop" in refused(*call, "gender")
-    blank.write_text("text\tgender\n \tF\nthe house\t\n")
+    blank.write_text("text\tgender\n \tF\n \tM\n \tF\n \tM\nthe house\t\n")
     assert "line 2: has no token" in refused(*call, "gender", "--skip-bad")
     blank.write_text("text\tgender\nshe left\tF\nthe man left\tM\nthe house\t\n")
     (tmp_path / "labels.txt").write_text("F\nM\n")
-    assert "2 labels for 3 texts of" in refused(*call, tmp_path / "labels.txt")
+    assert "blank.tsv: 3 texts, but 2 values of" in refused(*call, tmp_path / "labels.txt")
     (tmp_path / "names.txt").write_text("Ann\nBob\nCid\n")
     said = refused(*call, tmp_path / "names.txt")
-    assert "are of 3 classes, such as 'Ann': fewer than two texts each" in said
+    assert "has 3 classes in 3 texts, such as 'Ann': fewer than two texts each" in said
     shutil.copytree(data / "llama", tmp_path / "headless")
     from safetensors.torch import load_file, save_file
 

@@ -518,14 +518,20 @@ def test_texts_that_are_too_long_are_cut_and_counted() -> None:
 
 N = len(TWO.texts)
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({"labels": TWO.labels[:-1]}, "36 texts, but 35 labels; give one for each"),
-    ({"labels": [None, *TWO.labels[1:]]}, "labels: 1 of 36 are missing, the first that of text 1"),
-    ({"labels": [*TWO.labels[:-2], "", float("nan")]}, "labels: 2 of 36 .* that of text 35; leave"),
+    ({"labels": TWO.labels[:-1]}, "texts: 36 texts, but 35 values of label; give one for each"),
+    (
+        {"labels": [None, *TWO.labels[1:]]},
+        "1 of 36 texts have no label, the first is text 1",
+    ),
+    (
+        {"labels": [*TWO.labels[:-2], "", float("nan")]},
+        "2 of 36 .* is text 35; leave those",
+    ),
     (
         {"labels": ["x"] * N},
-        "the labels of 36 texts are of one class, 'x': expected two classes or",
+        "texts: label needs two classes at least; all are 'x'",
     ),
-    ({"texts": [], "labels": []}, "the labels of 0 texts are of no class: expected two classes"),
+    ({"texts": [], "labels": []}, "label needs two classes at least; no text has one"),
     ({"tokens": "word"}, "tokens word: compares the sentences of a pair; give pairs, or --tokens"),
     ({"tokens": "first"}, "tokens 'first': expected one of all, last, mean, word"),
     ({"method": "inlp"}, "method 'inlp': expected one of leace, hard, mhd, misp"),

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
+from wordbias.columns import Column
 from wordbias.errors import WordbiasError
 from wordbias.formats.rows import Rows, is_rows, open_rows
-from wordbias.formats.tables import Column
 from wordbias.models.representations import Representations, save_representations
 from wordbias.text_files import set_longest_line
 
@@ -118,7 +118,7 @@ def same(rows: Rows) -> None:
     np.testing.assert_allclose(np.concatenate([b.vectors for b in blocks]), X, rtol=1e-7)
     cells = [cell for block in blocks for cell in block.columns["label"]]
     assert [cell or None for cell in cells] == LABELS
-    assert rows.column("label").cells() == [label or "" for label in LABELS]
+    assert rows.cells("label") == [label or "" for label in LABELS]
     places = [N - 1, 0, 301, 300]
     np.testing.assert_allclose(rows.take(places), X[places], rtol=1e-7)
 
@@ -317,7 +317,7 @@ def test_arrays_that_cannot_be_used(tmp_path: Path) -> None:
     rows = open_rows(tmp_path / "o.npz")
     assert rows.columns == ("label",)
     with pytest.raises(WordbiasError, match="holds Python objects, which are never loaded"):
-        rows.column("label")
+        rows.cells("label")
     with pytest.raises(WordbiasError, match="--array is for files"):
         open_rows(X, array="x")
 
@@ -365,7 +365,7 @@ def test_any_damage_is_a_clear_error(
         rows = open_rows(path)
         rows.vectors()
         for name in rows.columns:
-            rows.column(name)
+            rows.cells(name)
     except WordbiasError as error:
         said = str(error)
     assert path.name in said
@@ -411,7 +411,7 @@ def test_a_pipe_among_shards_is_refused_rather_than_waited_for(tmp_path: Path) -
 def test_what_is_asked_and_not_there(tmp_path: Path) -> None:
     rows = open_rows(parquet(tmp_path))
     with pytest.raises(WordbiasError, match="no column 'gender'; it holds label"):
-        rows.column("gender")
+        rows.cells("gender")
     with pytest.raises(WordbiasError, match="no column 'gender'; it holds label"):
         next(rows.blocks(["gender"]))
     with pytest.raises(WordbiasError, match=r"holds 700 rows, not 701"):
@@ -442,7 +442,7 @@ def test_tensors_of_torch(tmp_path: Path) -> None:
     save_torch(tensors, tmp_path / "a.safetensors")
     rows = open_rows(tmp_path / "a.safetensors")
     assert rows.columns == ("label",)
-    assert rows.column("label").cells() == [str(i) for i in range(N)]
+    assert rows.cells("label") == [str(i) for i in range(N)]
     save_torch({"vec": torch.from_numpy(X).bfloat16()}, tmp_path / "b.safetensors")
     with pytest.raises(WordbiasError, match=r"numpy lacks the type of vec: write them as float32"):
         open_rows(tmp_path / "b.safetensors")

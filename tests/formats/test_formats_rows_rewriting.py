@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
 from wordbias import devices
+from wordbias.columns import Column
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.rows import arrow, open_rows, rewrite_rows, rewriting, source
 from wordbias.formats.rows.source import Floats
-from wordbias.formats.tables import Column
 from wordbias.models.representations import (
     Representations,
     load_representations,

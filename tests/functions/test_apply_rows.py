@@ -10,8 +10,9 @@ import pytest
 
 import wordbias as wb
 from wordbias.calls import WordbiasWarning
+from wordbias.columns import Column
 from wordbias.errors import WordbiasError
-from wordbias.models.representations import Column, Representations, load_representations
+from wordbias.models.representations import Representations, load_representations
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from tiny_encoders import build, make_tokenizer, save, words_of
 
+from wordbias.columns import Column
 from wordbias.errors import WordbiasError
 from wordbias.functions.ceat import ceat
 from wordbias.functions.encode import encode
 from wordbias.models.encoder import Encoder
-from wordbias.models.representations import Column, Representations
+from wordbias.models.representations import Representations
 from wordbias.reports import Report
 from wordbias.wordlists.queries import Query
 
@@ -162,5 +163,5 @@ def test_a_model_needs_sentences(model: Path, sentences: list[str]) -> None:
         ceat(model, query=STIMULI)
     with pytest.raises(WordbiasError, match="per_word=: expected a whole number from 1 on"):
         ceat(model, sentences=sentences, query=STIMULI, per_word=0)
-    with pytest.raises(WordbiasError, match=r"sentences: line 1: expected a text, found 3"):
+    with pytest.raises(WordbiasError, match=r"sentences: row 1: expected a text, found 3"):
         ceat(model, sentences=[3], query=STIMULI)  # type: ignore[list-item]

@@ -105,7 +105,7 @@ def test_texts_and_columns_in_memory(model: Path, bios: Path) -> None:
 
 def test_words_in_columns(model: Path) -> None:
     table = {"text": TEXTS[:3], "word": ["nurse", "surgeon", None]}
-    with pytest.raises(WordbiasError, match=r"texts: line 3: has null as 'word'.*skip_bad=True"):
+    with pytest.raises(WordbiasError, match=r"texts: row 3: has null as 'word'.*skip_bad=True"):
         encode(model, table, word_column="word")
     with (
         pytest.warns(WordbiasWarning, match="1 row dropped") as warned,
@@ -180,7 +180,7 @@ def test_inputs_that_are_no_models_are_refused(loaded: tuple[Any, Any]) -> None:
 @pytest.mark.parametrize(
     ("texts", "arguments", "message"),
     [
-        (["a", None], {}, "texts: line 2: expected a text, found None; mend it, or drop such rows"),
+        (["a", None], {}, "texts: row 2: expected a text, found None; mend it, or drop such rows"),
         (["a"], {"columns": ["x"]}, "texts: is a list, which has no columns; give a dictionary or"),
         ({"text": ["a"], "b": []}, {}, "texts: expected columns of one length, found text 1, b 0"),
         ({"a": ["x"], "b": ["y"]}, {}, "Name one of a, b with text_column="),

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 import wordbias as wb
 from wordbias import WordbiasError
 from wordbias.batches import map_rows
-from wordbias.formats.tables import Column
+from wordbias.columns import Column
+from wordbias.labelled import TRAIN, Labelled
 from wordbias.methods.rows import ROW_METHODS, fit_moments
 from wordbias.moments import Moments
 from wordbias.probes import held_out as probing
@@ -88,44 +89,10 @@ def test_it_is_fitted_on_the_training_rows_alone() -> None:
     )
 
 
-def test_the_held_out_part_has_its_share_of_each_class() -> None:
-    x, y = rows()
-    y = np.where(np.arange(300) % 10 == 0, "rare", y)
-    labelled = home_labels(x, y)
-    part = labelled.divided(_opened(x), 0.2, None, 0)
-    for name in np.unique(y):
-        inside = part[y == name]
-        assert (inside == 2).sum() == round(0.2 * len(inside))
-        assert (inside == 0).sum() == 0
-    assert np.array_equal(part, labelled.divided(_opened(x), 0.2, None, 0))
-    assert not np.array_equal(part, labelled.divided(_opened(x), 0.2, None, 1))
-
-
-def test_combinations_of_labels_have_their_share_each() -> None:
-    x, y = rows()
-    z = np.where(np.arange(300) % 4 == 0, "p", "q")
-    part = home_labels(x, {"y": y, "z": z}).divided(_opened(x), 0.25, None, 0)
-    for a in "fm":
-        for b in "pq":
-            inside = part[(y == a) & (z == b)]
-            assert (inside == 2).sum() == np.round(0.25 * len(inside))
-
-
-def _opened(x: Any) -> Any:
-    from wordbias.formats.rows import open_rows
-
-    return open_rows(x)
-
-
-def home_labels(x: Any, labels: Any, missing: str = "refuse") -> Any:
-    return erasing.Labelled.of(_opened(x), labels, missing)
-
-
 def test_a_class_of_one_row_is_trained_on() -> None:
     x, y = rows()
     y = np.where(np.arange(300) == 7, "once", y)
-    labelled = home_labels(x, y)
-    assert labelled.divided(_opened(x), 0.5, None, 0)[7] == 1
+    assert Labelled.of(x, y).split(0.5, 0)[7] == TRAIN
     (said,) = wb.erase(x, y).report.notes
     assert "label: fewer than 30 held-out rows of" in said
     assert "once (0)" in said
@@ -345,7 +312,7 @@ def test_classes_that_are_none_are_refused() -> None:
     [
         (None, {}, "vectors: no labels given: name them with labels=COLUMN"),
         ("gnder", {}, "labels=.*gnder.*: neither a column of vectors"),
-        (["f", "m"], {}, "labels=: 2 values for 300 rows"),
+        (["f", "m"], {}, "300 rows, but 2 values of labels="),
         (3, {}, "labels=: expected a column's name, a file or a value for each row"),
         (np.zeros((300, 2)), {}, r"got ndarray of shape \(300, 2\)"),
         ("y", {"methods": "ran"}, "method 'ran': expected one of leace, inlp, misp"),
@@ -393,7 +360,7 @@ def test_an_output_that_could_not_be_written_is_refused_before_anything_is_fitte
 ) -> None:
     x, y = rows()
     np.save(tmp_path / "x.npy", x)
-    monkeypatch.setattr(erasing, "fit_moments", None)
+    monkeypatch.setattr(erasing, "fit_labelled", None)
     for given, message in (
         ({"output": tmp_path / "x.npy"}, "x.npy"),
         ({"output": tmp_path / "x.parquet"}, "rows keep their format, npy"),

@@ -223,7 +223,7 @@ def test_labels_come_from_a_column_a_file_or_values(folder: Path, tmp_path: Path
 def test_texts_without_a_label_are_dropped_on_request(folder: Path) -> None:
     gaps = ["" if i % 8 == 0 else cell for i, cell in enumerate(GENDER)]
     columns = {**COLUMNS, "gender": gaps}
-    with pytest.raises(WordbiasError, match="15 of 120 rows have no gender, the first is row 1"):
+    with pytest.raises(WordbiasError, match="15 of 120 texts have no gender, the first is line 1"):
         erase_model(folder, columns, "gender")
     found = erase_model(folder, columns, "gender", missing="drop")
     assert found.report.inputs["texts"]["missing"] == 15
@@ -260,7 +260,7 @@ def test_prompts_of_queries_and_documents_are_used(tmp_path: Path) -> None:
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"labels": "sex"}, "labels='sex': neither a column of texts .it has gender, verb. nor a file"),
     ({"labels": "gender,sex"}, "labels='sex': neither a column"),
-    ({"labels": GENDER[:3]}, "labels=: 3 values for 120 rows"),
+    ({"labels": GENDER[:3]}, "120 texts, but 3 values of labels="),
     ({"labels": ["f"] * 120}, "label needs two classes at least; all are 'f'"),
     ({"also": "sex"}, "also='sex': neither a column"),
     ({"split_column": "sex"}, "split_column='sex': neither a column"),

@@ -13,9 +13,10 @@ import pytest
 
 from wordbias import Embedding
 from wordbias.calls import WordbiasWarning
+from wordbias.columns import Column
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.probe import probe
-from wordbias.models.representations import Column, Representations
+from wordbias.models.representations import Representations
 from wordbias.reports import Report
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -125,7 +126,7 @@ def test_words(tmp_path: Path) -> None:
     assert list(named.inputs) == ["a", "b"]
     plain = rows(probe(dict(zip(words, vectors, strict=True)), told, **QUICK))
     assert [row["value"] for row in plain] == [row["value"] for row in expected]
-    with pytest.raises(WordbiasError, match="300 words, but 2 labels; give one for each, or a d"):
+    with pytest.raises(WordbiasError, match=r"300 words, but 2 values .*word, or a dict"):
         probe(embedding, ["hi", "lo"])
 
 
@@ -165,15 +166,21 @@ def test_accuracy_on_a_given_split(reps: Representations) -> None:
     [
         (
             {},
-            "bios: no labels given: name them with labels=FILE .one per line. or labels=COLUMN;",
+            "bios: no labels given: name them with labels=COLUMN or labels=FILE .one a line.;",
         ),
         ({"labels": "sex"}, "labels='sex': neither a column of bios .it has gender, job, split"),
-        ({"labels": ["F", "M"]}, "300 vectors, but 2 labels"),
-        ({"labels": [None, *"FM" * 149, "F"]}, "bios: 1 of 300 examples have no label; leave"),
-        ({"labels": [float("nan"), *"FM" * 149, "F"]}, "bios: 1 of 300 examples have no label"),
-        ({"labels": np.zeros((N, 2))}, r"labels=: expected a value for each .* shape \(300, 2\)"),
-        ({"labels": 3}, "labels=: expected a column's name, a file or a value for each example"),
-        ({"labels": "gender", "unit": ["a"]}, "unit=: 1 values for 300 vectors of bios"),
+        ({"labels": ["F", "M"]}, "300 texts, but 2 values of labels="),
+        (
+            {"labels": [None, *"FM" * 149, "F"]},
+            "bios: 1 of 300 texts have no label, .* text 1; leave",
+        ),
+        ({"labels": [float("nan"), *"FM" * 149, "F"]}, "bios: 1 of 300 texts have no label"),
+        (
+            {"labels": np.zeros((N, 2))},
+            r"labels=: expected .* text of bios, .* shape \(300, 2\)",
+        ),
+        ({"labels": 3}, "labels=: expected a column's name, a file or a value for each text"),
+        ({"labels": "gender", "unit": ["a"]}, "bios: 300 texts, but 1 value of unit="),
         ({"labels": "gender", "dev": [0, 1]}, "dev=: expected COLUMN=VALUE, or true or false for"),
         ({"labels": "gender", "seed": []}, "seed=: expected one at least"),
         ({"labels": "gender", "probe": "tree"}, "probe 'tree': expected one of linear, mlp"),

@@ -14,9 +14,9 @@ from hypothesis.extra import numpy as hnp
 from safetensors.numpy import load_file, save_file
 
 from wordbias import WordbiasError
+from wordbias.columns import Column
 from wordbias.formats.stored import REPRESENTATIONS
 from wordbias.models.representations import (
-    Column,
     Representations,
     load_representations,
     save_representations,

@@ -14,12 +14,12 @@ import pytest
 from encoder_folders import TEXTS
 
 from wordbias import WordbiasError
+from wordbias.columns import Column
 from wordbias.formats.files import locked
 from wordbias.models import resume
 from wordbias.models.encoder import Encoder
 from wordbias.models.encoding import EncodingJob, Settings, encode
 from wordbias.models.representations import (
-    Column,
     Representations,
     load_representations,
     provenance,

@@ -125,7 +125,7 @@ def test_parquet_has_columns_of_any_type(tmp_path: Path) -> None:
     columns = {"id": [1, 2, 3], "text": ["a", "b", None], "v": [[1.0]] * 3, "g": ["f", None, "m"]}
     path = tmp_path / "t.parquet"
     parquet.write_table(pyarrow.table(columns), path)
-    with pytest.raises(WordbiasError, match=r"t\.parquet: line 3: has null as 'text'"):
+    with pytest.raises(WordbiasError, match=r"t\.parquet: row 3: has null as 'text'"):
         load_texts(path)
     found = load_texts(path, Choice(skip_bad=True))
     assert (found.texts, found.lines, found.dropped) == (["a", "b"], [1, 2], 1)
@@ -273,7 +273,7 @@ def test_texts_can_be_dropped_later(write: Write) -> None:
     assert (less.dropped, less.problem) == (1, "line 3: is bad")
     with pytest.raises(WordbiasError, match="line 3: is bad; mend it, or drop"):
         found.without({1: "is bad"}, False)
-    with pytest.raises(WordbiasError, match=r"line 2: all are bad$"):
+    with pytest.raises(WordbiasError, match=r"line 2: all are bad; mend it$"):
         found.without(dict.fromkeys(range(3), "all are bad"), True)
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from wordbias.columns import Column
 from wordbias.errors import WordbiasError
-from wordbias.models.representations import Column, Representations
+from wordbias.models.representations import Representations
 from wordbias.probes.ceat import Contexts, Settings, associate, ceat
 from wordbias.wordlists.queries import Query
 

@@ -11,7 +11,7 @@ import pytest
 from reference_probe_loop import loop
 
 from wordbias.errors import WordbiasError
-from wordbias.probes.inputs import Examples
+from wordbias.labelled import Labelled
 from wordbias.probes.mdl import (
     FRACTIONS,
     LN2,
@@ -158,7 +158,7 @@ def test_equal_seeds_give_equal_codes() -> None:
 def test_several_layers_and_seeds_do_not_change_each_other() -> None:
     x, y = _signal(400, 6)
     layers = np.stack([x, x[:, ::-1], 0 * x])
-    found = online_codes(Examples.of(layers, y, layers=(0, 6, 12)), seeds=(3, 4))
+    found = online_codes(Labelled.of(layers, y, layers=(0, 6, 12)), seeds=(3, 4))
     assert [(one.code.layer, one.code.seed) for one in found] == [
         (layer, seed) for layer in (0, 6, 12) for seed in (3, 4)
     ]
@@ -191,7 +191,7 @@ def test_orders_with_other_blocks_do_not_change_each_other() -> None:
     x, y = _signal(500, 6)
     groups = np.random.default_rng(2).integers(0, 25, 500)
     layers = np.stack([x, x * 0.5])
-    found = online_codes(Examples.of(layers, y), seeds=(0, 1), groups=groups, control=False)
+    found = online_codes(Labelled.of(layers, y), seeds=(0, 1), groups=groups, control=False)
     assert found[0].code.first != found[1].code.first
     for one in found:
         alone = online_code(layers[one.code.layer], y, seed=one.code.seed, groups=groups)
@@ -233,14 +233,14 @@ def _nan(x: Any) -> Any:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda x, y: (x, y[:-1]), r"v: 200 vectors, but 199 labels"),
-        (lambda x, y: (x, ["f"] * 200), r"v: the labels need at least two classes; all are 'f'"),
-        (lambda x, y: (x, range(200)), r"v: 200 different labels for 200 examples"),
-        (lambda x, y: (x[:, :, :0], y), r"v: the vectors have no dimensions"),
+        (lambda x, y: (x, y[:-1]), r"v: 200 rows, but 199 values of label"),
+        (lambda x, y: (x, ["f"] * 200), r"v: label needs two classes at least; all are 'f'"),
+        (lambda x, y: (x, range(200)), r"v: label has 200 classes in 200 rows"),
+        (lambda x, y: (x[:, :, :0], y), r"v: expected numbers of shape"),
         (lambda x, y: (_nan(x), y), r"v: layer 5, row 42 holds nan; probes need finite"),
         (lambda x, y: (x[0, 0], y), r"v: expected numbers of shape"),
         (lambda x, y: (x.astype(str), y), r"v: expected numbers of shape"),
-        (lambda x, y: (x, [list(y)]), r"labels: expected one for each example"),
+        (lambda x, y: (x, [list(y)]), r"v: expected one label for each row"),
         (lambda x, y: (x * 1e16, y), r"v: layer 4, row 1 holds .*up to 1e\+15"),
     ],
 )
@@ -248,20 +248,20 @@ def test_vectors_and_labels_that_do_not_fit_are_refused(make: Any, message: str)
     x, y = _signal(200, 4)
     vectors, labels = make(np.stack([x, x]), y)
     with pytest.raises(WordbiasError, match=message):
-        Examples.of(vectors, labels, layers=(4, 5), name="v")
+        Labelled.of(vectors, labels, layers=(4, 5), name="v")
 
 
 def test_half_precision_and_whole_numbers_are_numbers() -> None:
     x, y = _signal(200, 4)
-    assert Examples.of(x.astype(np.float16), y).vectors.dtype == np.float16
-    assert Examples.of((10 * x).astype(int), y).vectors.dtype == np.float32
+    assert Labelled.of(x.astype(np.float16), y).vectors.dtype == np.float16
+    assert Labelled.of((10 * x).astype(int), y).vectors.dtype == np.float32
     with pytest.raises(WordbiasError, match="row 1 holds inf"):
-        Examples.of(np.full((200, 4), np.inf, np.float16), y)
+        Labelled.of(np.full((200, 4), np.inf, np.float16), y)
 
 
 def test_vectors_are_not_copied() -> None:
     x, y = _signal(200, 4)
-    assert np.shares_memory(Examples.of(x, y).vectors, x)
+    assert np.shares_memory(Labelled.of(x, y).vectors, x)
 
 
 def test_too_few_examples_and_unknown_fractions_are_refused() -> None:
@@ -277,15 +277,16 @@ def test_too_few_examples_and_unknown_fractions_are_refused() -> None:
 
 def test_rare_classes_are_named() -> None:
     x, _ = _signal(10, 2)
-    assert Examples.of(x, [*"aaaaabbbbc"]).rare() == ["c"]
+    (note,) = Labelled.of(x, [*"aaaaabbbbc"]).once()
+    assert note.startswith("vectors: 1 of 3 classes occur only once (c); ")
 
 
-def _three_classes() -> Examples:
+def _three_classes() -> Labelled:
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 3, 300)
     vectors = rng.normal(size=(2, 300, 8)).astype(np.float32)
     vectors[1, :, 0] += labels
-    return Examples.of(vectors, labels, layers=[5, 6])
+    return Labelled.of(vectors, labels, layers=[5, 6])
 
 
 @pytest.mark.filterwarnings("default")  # of clusters that start and stop

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from wordbias.probes.inputs import Examples
+from wordbias.labelled import Labelled
 from wordbias.probes.mdl import online_codes
 from wordbias.probes.name_gender import Reading, read_names
 from wordbias.statistics import mean_interval
@@ -44,7 +44,7 @@ def test_what_a_gender_shares_is_read_and_what_a_name_has_is_not() -> None:
     assert control["compression"].details["beyond_chance"] is False
     assert control["probe-accuracy"].details["neutral"] == 0.5
     # a probe that may see other sentences of a name remembers it
-    remembered = online_codes(Examples.of(vectors(0.0, 3.0), np.array(GENDER)), seeds=SEEDS)
+    remembered = online_codes(Labelled.of(vectors(0.0, 3.0), np.array(GENDER)), seeds=SEEDS)
     assert min(one.code.accuracy for one in remembered) > 0.8
     assert control["probe-accuracy"].value < 0.65
 
@@ -63,7 +63,7 @@ def test_the_codes_are_those_of_the_online_code_with_names_as_groups() -> None:
     (reading,) = read_names(x, GENDER, NAME, seeds=SEEDS)
     scale = np.sqrt(np.mean(x.astype(float) ** 2))
     groups = np.unique(NAME, return_inverse=True)[1]
-    examples = Examples.of(x / np.float32(scale), np.array(GENDER))
+    examples = Labelled.of(x / np.float32(scale), np.array(GENDER))
     expected = online_codes(examples, seeds=SEEDS, groups=groups, types=groups)
     values = [one.code.compression for one in expected]
     row = rows(reading)["compression"]

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wordbias.columns import Column
 from wordbias.errors import WordbiasError
-from wordbias.models.representations import Column
+from wordbias.labelled import Labelled
 from wordbias.probes.accuracy import divided, probe_accuracy
-from wordbias.probes.inputs import Examples
 from wordbias.probes.train import Recipe
 
 
-def _examples(n: int = 600, noise: float = 0.5) -> Examples:
+def _examples(n: int = 600, noise: float = 0.5) -> Labelled:
     rng = np.random.default_rng(0)
     x = rng.standard_normal((n, 6)).astype(np.float32)
-    return Examples.of(x, x[:, 0] + noise * rng.standard_normal(n) > 0.4)
+    return Labelled.of(x, x[:, 0] + noise * rng.standard_normal(n) > 0.4)
 
 
 @given(st.lists(st.integers(10, 90), min_size=2, max_size=5), st.integers(0, 9))
@@ -48,7 +48,7 @@ def test_a_split_without_dev_gives_a_tenth_of_train() -> None:
 
 
 def test_splits_with_other_values_or_empty_parts_are_refused() -> None:
-    with pytest.raises(WordbiasError, match="'later' is none of train, dev and test"):
+    with pytest.raises(WordbiasError, match="'later' is not train, dev or test"):
         divided(np.zeros(2, int), 0, Column.of(["train", "later"]))
     with pytest.raises(WordbiasError, match="split: none of 2 examples is for test; name"):
         divided(np.zeros(2, int), 0, Column.of(["train", "dev"]))
@@ -60,7 +60,7 @@ def test_accuracy_is_above_control_and_majority() -> None:
     examples = _examples()
     found = probe_accuracy(examples, seeds=(0, 1), recipe=Recipe(rate=0.02))
     assert [one.seed for one in found] == [0, 1]
-    share = float(np.mean(examples.labels == 0))
+    share = float(np.mean(examples.label.codes == 0))
     for one in found:
         assert one.control is not None
         assert one.tested.n == pytest.approx(60, abs=2)
@@ -78,7 +78,7 @@ def test_accuracy_is_above_control_and_majority() -> None:
 def test_only_an_mlp_learns_the_sign_of_a_product(probe: str) -> None:
     rng = np.random.default_rng(0)
     x = rng.standard_normal((800, 12)).astype(np.float32)
-    examples = Examples.of(x, x[:, 0] * x[:, 1] > 0)
+    examples = Labelled.of(x, x[:, 0] * x[:, 1] > 0)
     recipe = Recipe(probe, epochs=30, rate=0.01)
     (one,) = probe_accuracy(examples, recipe=recipe, control=False, device="cpu")
     assert (one.tested.accuracy > 0.75) == (probe == "mlp")

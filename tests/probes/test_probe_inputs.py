@@ -12,17 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordbias import Embedding
+from wordbias.columns import Column
 from wordbias.errors import WordbiasError
-from wordbias.models.representations import Column, Representations, save_representations
+from wordbias.labelled import Labelled, read_labels
+from wordbias.models.representations import Representations, save_representations
 from wordbias.probes.inputs import (
-    Examples,
-    LabelledVocabulary,
     control_labels,
     is_arrays,
+    labels_in,
     load_vectors,
     name_labels,
     random_vectors,
-    read_labels,
     read_word_labels,
 )
 from wordbias.probes.mdl import online_codes
@@ -48,9 +48,7 @@ def test_labels_one_a_line(tmp_path: Path, data: str) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ("f\n\nm\n", "line 2 is blank; expected one label a line"),
-        ("", "is empty"),
-        (b"f\nm\n\xe9l\xe8ve\n", r"line 3 is not UTF-8 text \(byte 0xe9\); convert"),
+        (b"f\nm\n\xe9l\xe8ve\n", "line 3: byte 1 is not UTF-8"),
         ("f\nm\n".encode("utf-16"), "line 1: byte 1 is not UTF-8 but UTF-16"),
     ],
 )
@@ -97,19 +95,17 @@ def test_names_are_labelled_by_the_share_of_their_bearers() -> None:
 
 def test_the_sample_has_at_least_a_thousand_names() -> None:
     sample = Embedding.sample()
-    known = LabelledVocabulary.of(name_labels(), sample)
-    assert len(known.words) >= 1000
-    assert len(known.words) + len(known.missing) == len(name_labels())
-    labels = dict(zip(known.words, known.labels.cells(), strict=True))
+    labels, missing = labels_in(name_labels(), sample)
+    assert len(labels) >= 1000
+    assert len(labels) + len(missing) == len(name_labels())
     assert (labels["mary"], labels["john"]) == ("female", "male")
 
 
 def test_words_are_found_as_a_vocabulary_spells_them() -> None:
     labels = {"Emma": "f", "emma": "other", "Zoe": "f", "paul": "m", "Nobody": "m"}
-    known = LabelledVocabulary.of(labels, {"emma", "Paul", "Zoe"})
-    assert list(known.words) == ["emma", "Zoe", "Paul"]
-    assert known.labels.cells() == ["f", "f", "m"]
-    assert known.missing == ["Nobody"]
+    known, missing = labels_in(labels, {"emma", "Paul", "Zoe"})
+    assert list(known.items()) == [("emma", "f"), ("Zoe", "f"), ("Paul", "m")]
+    assert missing == ["Nobody"]
 
 
 def test_arrays_of_numpy_are_read(tmp_path: Path) -> None:
@@ -228,12 +224,12 @@ def test_a_type_that_occurs_again_can_be_memorised() -> None:
     x = np.eye(20, dtype=np.float32)[types]
     labels = (types < 10).astype(int)
     recipe = Recipe(rate=0.05)
-    (by_type,) = online_codes(Examples.of(x, labels), types=types, recipe=recipe)
-    (by_row,) = online_codes(Examples.of(x, labels), recipe=recipe)
+    (by_type,) = online_codes(Labelled.of(x, labels), types=types, recipe=recipe)
+    (by_row,) = online_codes(Labelled.of(x, labels), recipe=recipe)
     assert by_type.selectivity == 0
     assert by_row.selectivity is not None
     assert by_row.selectivity > 0.3
-    (without,) = online_codes(Examples.of(x, labels), control=False, recipe=recipe)
+    (without,) = online_codes(Labelled.of(x, labels), control=False, recipe=recipe)
     assert without.selectivity is None
 
 

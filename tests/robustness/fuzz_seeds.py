@@ -68,7 +68,8 @@ def npz_small(path: Path) -> None:
 
 
 def representations(path: Path) -> None:
-    from wordbias.models.representations import Column, Representations, save_representations
+    from wordbias.columns import Column
+    from wordbias.models.representations import Representations, save_representations
 
     columns = {"label": Column.of("aabba"), "split": Column.of(["train", "test", *"aaa"])}
     save_representations(Representations(matrix(2, 5, 3), (0, 1), columns, {"model": "m"}), path)

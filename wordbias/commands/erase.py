@@ -7,7 +7,7 @@ import click
 from wordbias.commands.shell import argument, option, shell
 from wordbias.commands.types import COUNT, FiniteRange
 from wordbias.functions.erase import FOLDS, erase
-from wordbias.functions.erase_labels import MISSING
+from wordbias.labelled import MISSING
 from wordbias.methods.settings import ROW_METHODS, ROW_SETTINGS
 
 command: click.Command = shell(

@@ -22,10 +22,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.columns import Column
 from wordbias.contextual.fitting import BATCH, encode_pairs, positions
 from wordbias.devices import native_threads
 from wordbias.errors import WordbiasError, need
-from wordbias.formats.tables import cell_of
+from wordbias.labelled import Labelled
 from wordbias.methods.leace import Erasure
 from wordbias.methods.rows import OF_MOMENTS, fit_moments
 from wordbias.methods.transform import Projection
@@ -55,7 +56,7 @@ def scrub(
     model: Any,
     tokenizer: Any,
     texts: Sequence[str],
-    labels: Sequence[object],
+    labels: Column | Sequence[object],
     *,
     wanted: Sequence[Site] | None = None,
     method: str = LEACE,
@@ -105,30 +106,14 @@ def scrub(
         raise WordbiasError(
             "tokens word: compares the sentences of a pair; give pairs, or --tokens"
         )
-    if len(texts) != len(labels):
-        raise WordbiasError(f"{len(texts):,} texts, but {len(labels):,} labels; give one for each")
     check_plain(model)
-    cells = [cell_of(label) or "" for label in labels]
-    if "" in cells:
-        raise WordbiasError(
-            f"labels: {cells.count(''):,} of {len(cells):,} are missing, the first that of text "
-            f"{cells.index('') + 1}; leave those texts out"
-        )
-    classes, codes = np.unique(np.array(cells, str), return_inverse=True)
-    if len(classes) < 2:
-        found = f", {str(classes[0])!r:.40}" if len(classes) else ""
-        raise WordbiasError(
-            f"the labels of {len(texts):,} texts are of {'one' if found else 'no'} class{found}: "
-            "expected two classes or more"
-        )
-    if len(classes) > len(texts) / 2:
-        raise WordbiasError(
-            f"the labels of {len(texts):,} texts are of {len(classes):,} classes, such as "
-            f"{str(classes[0])!r:.40}: fewer than two texts each; give other labels"
-        )
+    labelled = Labelled.of(
+        None, {name or "label": labels},
+        n=len(texts), name=source or "texts", kind="text", remedy="leave those texts out",
+    )  # fmt: skip
     encoded = encode(model, tokenizer, texts)
     cut = _count_cut(model, tokenizer, texts, encoded)
-    read = Read(encoded, codes, tuple(map(str, classes)), None).at(tokens)
+    read = Read(encoded, labelled.label.codes, labelled.label.classes, None).at(tokens)
     facts = {"source": source, "labels": name, "tokens": tokens, "cut": cut}
     return _scrubbed(model, tokenizer, read, wanted, method, settings, sequential, batch, facts)
 

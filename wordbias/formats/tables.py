@@ -1,4 +1,7 @@
-"""Tables of text in files: plain lines, TSV, CSV or JSON lines, compressed or not; Parquet."""
+"""Tables of text in files: plain lines, TSV, CSV or JSON lines, compressed or not; Parquet.
+
+`wordbias.columns` reads them for everybody, from files and from memory alike.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,28 @@ import gzip
 import json
 import lzma
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice, repeat
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError, need
-from wordbias.formats.source import has_lone_surrogate, refuse_foreign
-from wordbias.text_files import OPENERS, bounded_lines, opened
+from wordbias.formats.source import Digest, has_lone_surrogate, refuse_foreign
+from wordbias.text_files import OPENERS, Source, bounded_lines, opened
 
 PLAIN = "text"
 """Name of the only column of a plain text."""
+SNIFF = "by content"
+"""Kind of a file that is recognised by its first line: JSON, tabs, else commas."""
+SHOWN = 20
+"""Number of columns that a message lists."""
 _CSV_ENDS = "the file ends within quotation marks"
+_NO_OBJECT = "expected a JSON object"
+_HALF = "an escape stands for half a character"
 _BATCH = 1 << 14
 _KINDS = {".tsv": "tsv", ".tab": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
@@ -32,34 +42,6 @@ def cell_of(value: object) -> str | None:
     if missing or (isinstance(value, (float, np.floating)) and np.isnan(value)):
         return None
     return str(value)
-
-
-@dataclass(frozen=True, eq=False)
-class Column:
-    """One value for every text: a label, a word, a split.
-
-    Attributes
-    ----------
-    codes
-        Places in `values`, shape ``(n,)``, int32.
-    values
-        The distinct values, sorted.
-    """
-
-    codes: NDArray[np.int32]
-    values: tuple[str, ...]
-
-    @classmethod
-    def of(cls, cells: Iterable[str]) -> Column:
-        """Return a column of cells, whose distinct values are numbered in sorted order."""
-        cells = list(cells)
-        values = tuple(sorted(set(cells)))
-        places = {value: i for i, value in enumerate(values)}
-        return cls(np.array([places[cell] for cell in cells], np.int32), values)
-
-    def cells(self) -> list[str]:
-        """Return the value of every text."""
-        return [self.values[code] for code in self.codes]
 
 
 class Line(NamedTuple):
@@ -89,6 +71,73 @@ class Line(NamedTuple):
         return f"has null as {name!r}, which is no text" if name in self.nulls else ""
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """Columns to be read.
+
+    Attributes
+    ----------
+    spellings
+        For the name of each column in the result, its possible names in the file. In any case of
+        letters where none is spelled so.
+    optional
+        Columns that the file may lack.
+    unnamed
+        Columns in the order of a file without a header, which is one whose first line does not name
+        all that are wanted; empty if there is always a header.
+    ragged
+        Allow rows that have more or fewer cells than the header, if only the wanted ones are there.
+    """
+
+    spellings: Mapping[str, Sequence[str]]
+    optional: Collection[str] = ()
+    unnamed: Sequence[str] = ()
+    ragged: bool = False
+
+    def lacking(self, names: Sequence[str]) -> list[str]:
+        """Return the wanted columns that are not among some names."""
+        found = self._found(names)
+        return [one for one in self.spellings if one not in found and one not in self.optional]
+
+    def names_in(self, where: str, names: Sequence[str]) -> dict[str, str | None]:
+        """Return the name of each wanted column in a file; None for an optional one without.
+
+        Raises
+        ------
+        WordbiasError
+            If a column is missing, or is there more than once.
+        """
+        found = self._found(names)
+        if lacking := self.lacking(names):
+            wanted = " or ".join(map(repr, self.spellings[lacking[0]]))
+            listed = ", ".join(f"{name:.60}" for name in names[:SHOWN])
+            more = f", … and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+            raise WordbiasError(f"{where}: has no column {wanted}; it has {listed or 'none'}{more}")
+        for several in found.values():
+            if len(several) > 1:
+                raise WordbiasError(f"{where}: has the column {several[0]!r} twice; leave one")
+        return {one: found[one][0] if one in found else None for one in self.spellings}
+
+    def _found(self, names: Sequence[str]) -> dict[str, list[str]]:
+        every = {
+            one: next(filter(None, (_matching(known, names) for known in spellings)), [])
+            for one, spellings in self.spellings.items()
+        }
+        return {one: matching for one, matching in every.items() if matching}
+
+
+def _matching(spelling: str, names: Sequence[str]) -> list[str]:
+    """Return the names that are spelled so, else those in another case; ``neutral*`` is a stem."""
+    lower, stem = spelling.lower(), spelling.lower().removesuffix("*")
+    if stem != lower:
+        return [name for name in names if name.lower().startswith(stem)]
+    exact = [name for name in names if name == spelling]
+    return exact or [name for name in names if name.lower() == lower]
+
+
+Picked = tuple[int, Sequence[str | None], str]
+"""A row of wanted columns: its line, their cells, None where one is missing; what is wrong."""
+
 SUFFIXES = (".parquet", ".pq")
 
 
@@ -105,13 +154,19 @@ def kind_of(file: Path) -> str:
     return _KINDS.get(suffixes[-1] if suffixes else "", "plain")
 
 
-def read_lines(file: Path) -> Iterator[Line]:
+def read_lines(file: Path | Source, kind: str | None = None) -> Iterator[Line]:
     """Yield the rows of a file.
 
     Plain text has one text on each line, and an empty line is an empty text. TSV has a header and
-    no quoting: a quotation mark is an ordinary character. CSV has a header and quotes where needed.
-    JSON lines have one object on each line, of which lists and objects are left out, as those of
-    Parquet are; its rows have numbers instead of lines.
+    no quoting: a quotation mark is an ordinary character. CSV has a header and quotes where needed;
+    its cells are separated by tabs where those of the header are. JSON lines have one object on
+    each line, of which lists and objects are left out, as those of Parquet are; its rows have
+    numbers instead of lines.
+
+    Parameters
+    ----------
+    kind
+        ``tsv``, ``csv``, ``jsonl``, ``plain`` or `SNIFF`; by default that of the suffix.
 
     Raises
     ------
@@ -119,28 +174,100 @@ def read_lines(file: Path) -> Iterator[Line]:
         If the file cannot be read, is not UTF-8 text, is empty although it needs a header, or has
         an unusable header.
     """
-    if is_parquet(file):
-        return _parquet(file)
-    readers = {"tsv": _tsv, "csv": _csv, "jsonl": _json}
-    read = readers.get(kind_of(file), _plain)
-    return read(file, numbered_lines(file))
+    if kind is None and isinstance(file, Path) and is_parquet(file):
+        for number, names, cells in _parquet(file):
+            nulls = frozenset(n for n, c in zip(names, cells, strict=True) if c is None)
+            yield Line(number, {n: c or "" for n, c in zip(names, cells, strict=True)}, "", nulls)
+        return
+    kind, lines = _opened(file, kind)
+    if kind == "plain":
+        for number, line in lines:
+            yield Line(number, {PLAIN: line})
+    elif kind == "jsonl":
+        yield from (_object_line(n, _object(line)) for n, line in lines if line.strip())
+    else:
+        yield from _lines(file, _records(file, kind, lines))
 
 
-def numbered_lines(file: Path, *, ends: bool = False) -> Iterator[tuple[int, str]]:
+def pick_cells(
+    file: Path | Source, wanted: Wanted, kind: str | None = None, digest: Digest | None = None
+) -> Iterator[Picked]:
+    """Yield some columns of a file; see `read_lines`.
+
+    Parameters
+    ----------
+    digest
+        Hash to update with the lines as they are in the file, uncompressed.
+
+    Raises
+    ------
+    WordbiasError
+        As that does, or if the file has no such columns.
+    """
+    if kind is None and isinstance(file, Path) and is_parquet(file):
+        return ((number, cells, "") for number, _, cells in _parquet(file, wanted))
+    kind, lines = _opened(file, kind, digest)
+    if kind == "jsonl":
+        return _picked_objects(file, lines, wanted)
+    return _picked_records(file, _records(file, kind, lines), wanted)
+
+
+Lines = Iterator[tuple[int, str]]
+
+
+def _opened(
+    file: Path | Source, kind: str | None, digest: Digest | None = None
+) -> tuple[str, Lines]:
+    """Return the kind of a file and its lines."""
+    kind = kind or kind_of(_path(file))
+    lines = numbered_lines(file, plain=kind == "plain", digest=digest)
+    if kind != SNIFF:
+        return kind, lines
+    start = []
+    for number, line in lines:
+        start.append((number, line))
+        if line.strip():
+            break
+    first = start[-1][1] if start else ""
+    kind = "jsonl" if first.lstrip().startswith("{") else "tsv" if "\t" in first else "csv"
+    return kind, chain(start, lines)
+
+
+def _path(file: Path | Source) -> Path:
+    return file if isinstance(file, Path) else Path(file.path)
+
+
+def numbered_lines(
+    file: Path | Source,
+    *,
+    plain: bool | None = None,
+    ends: bool = False,
+    digest: Digest | None = None,
+) -> Lines:
     """Yield lines with their numbers, from 1.
 
     Parameters
     ----------
+    plain
+        Allow HTML; by default where the suffix is none of a table.
     ends
         Keep the ends of lines.
+    digest
+        Hash to update with the lines as they are in the file, uncompressed.
 
     Raises
     ------
     WordbiasError
         If the file cannot be read, is not UTF-8, or is no text.
     """
-    plain, blank = kind_of(file) == "plain", True
+    if not isinstance(file, Path):
+        for number, line in enumerate(file.text.split("\n"), 1):
+            yield number, line.removesuffix("\r")
+        return
+    plain, blank = kind_of(file) == "plain" if plain is None else plain, True
     for number, raw in _raw(file):
+        if digest is not None:
+            digest.update(raw)
         if blank:
             refuse_foreign(file, raw, plain=plain)
             blank = not raw.strip()
@@ -165,121 +292,167 @@ def _raw(file: Path) -> Iterator[tuple[int, bytes]]:
         raise WordbiasError(f"{file}: cannot be read: {error.strerror or error}") from None
 
 
-def _plain(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
+def _records(file: Path | Source, kind: str, lines: Lines) -> Iterator[tuple[int, list[str]]]:
+    """Yield the cells of a header and of rows, which are not blank."""
+    empty = True
+    for number, cells in _tabbed(lines) if kind == "tsv" else _comma_separated(file, lines):
+        empty = False
+        yield number, cells
+    if empty:
+        raise WordbiasError(f"{_path(file)}: is empty; expected a header, a name for each column")
+
+
+def _tabbed(lines: Lines) -> Iterator[tuple[int, list[str]]]:
     for number, line in lines:
-        yield Line(number, {PLAIN: line})
+        if line:
+            yield number, line.split("\t")
 
 
-def _tsv(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
-    names: list[str] = []
-    for number, line in lines:
-        if line and names:
-            yield _row(number, names, line.split("\t"))
-        elif line:
-            names = _header(file, number, line.split("\t"))
-    _refuse_empty(file, names)
-
-
-def _csv(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
-    names: list[str] = []
+def _comma_separated(file: Path | Source, lines: Lines) -> Iterator[tuple[int, list[str]]]:
     last = 0
 
     def numbered() -> Iterator[str]:
         nonlocal last
-        for number, line in lines:
+        for number, line in chain(start, lines):
             last = number
             yield line + "\n"
 
+    start = [*islice(lines, 1)]
+    delimiter = "\t" if start and "\t" in start[0][1] else ","
     try:
-        for cells in csv.reader(numbered(), strict=True):
-            if not names:
-                names = _header(file, last, cells)
-            elif cells:
-                yield _row(last, names, cells)
-        _refuse_empty(file, names)
+        for cells in csv.reader(numbered(), strict=True, delimiter=delimiter):
+            if cells:
+                yield last, cells
     except csv.Error as error:
+        where = f"{_path(file)}: line {last}"
         if str(error).startswith("field larger"):
             raise WordbiasError(
-                f"{file}: line {last}: has a cell of more than {csv.field_size_limit():,} "
-                "characters, which is read from .tsv and .jsonl only; close its quote, or convert "
-                "the file"
+                f"{where}: has a cell of more than {csv.field_size_limit():,} characters, which is "
+                "read from .tsv and .jsonl only; close its quote, or convert the file"
             ) from None
         reason = _CSV_ENDS if str(error) == "unexpected end of data" else error
-        raise WordbiasError(f"{file}: line {last}: is no CSV: {reason}") from None
+        raise WordbiasError(f"{where}: is no CSV: {reason}") from None
 
 
-def _header(file: Path, number: int, names: list[str]) -> list[str]:
+def _header(file: Path | Source, number: int, names: list[str]) -> list[str]:
     names = [name.strip() for name in names]
     if "" in names or len(set(names)) < len(names):
         raise WordbiasError(
-            f"{file}: line {number}: expected a header, a name of its own for each column; found "
-            f"{', '.join(map(repr, names))[:200]}"
+            f"{_path(file)}: line {number}: expected a header, a name of its own for each column; "
+            f"found {', '.join(map(repr, names))[:200]}"
         )
     return names
 
 
-def _refuse_empty(file: Path, names: list[str]) -> None:
-    if not names:
-        raise WordbiasError(f"{file}: is empty; expected a header, a name for each column")
+def _lines(file: Path | Source, records: Iterator[tuple[int, list[str]]]) -> Iterator[Line]:
+    names: list[str] = []
+    for number, cells in records:
+        if not names:
+            names = _header(file, number, cells)
+        elif len(cells) != len(names):
+            yield Line(number, {}, f"expected {len(names)} columns, found {len(cells)}")
+        else:
+            yield Line(number, dict(zip(names, cells, strict=True)))
 
 
-def _row(number: int, names: list[str], cells: list[str]) -> Line:
-    if len(cells) != len(names):
-        return Line(number, {}, f"expected {len(names)} columns, found {len(cells)}")
-    return Line(number, dict(zip(names, cells, strict=True)))
+def _picked_records(
+    file: Path | Source, records: Iterator[tuple[int, list[str]]], wanted: Wanted
+) -> Iterator[Picked]:
+    number, first = next(records)
+    names = [name.strip() for name in first]
+    if wanted.unnamed and wanted.lacking(names):
+        names, records = list(wanted.unnamed), chain([(number, first)], records)
+    known = wanted.names_in(f"{_path(file)}: line {number}", names)
+    places = [None if name is None else names.index(name) for name in known.values()]
+    width, ragged = len(names), wanted.ragged
+    least = max((place for place in places if place is not None), default=0) + 1
+    take = _taker(places)
+    for number, cells in records:
+        if len(cells) == width or (ragged and len(cells) >= least):
+            yield number, take(cells), ""
+        else:
+            yield (
+                number,
+                (),
+                f"expected {width} columns ({', '.join(names)[:100]}), found {len(cells)}",
+            )
 
 
-def _json(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
+def _taker(places: Sequence[int | None]) -> Callable[[list[str]], Sequence[str | None]]:
+    """Return a function that takes the cells at some places."""
+    if len(places) > 1 and None not in places:
+        return itemgetter(*(place for place in places if place is not None))
+    return lambda cells: [None if place is None else cells[place] for place in places]
+
+
+def _object(line: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _object_line(number: int, found: dict[str, Any] | None) -> Line:
+    if found is None:
+        return Line(number, {}, _NO_OBJECT)
+    strings = chain(found, (value for value in found.values() if isinstance(value, str)))
+    if half := next(filter(has_lone_surrogate, strings), None):
+        return Line(number, {}, f"{_HALF}: {half!a:.60}")
+    cells = {
+        key: value if isinstance(value, str) else json.dumps(value)
+        for key, value in found.items()
+        if not isinstance(value, (list, dict))
+    }
+    return Line(number, cells, "", frozenset(key for key, value in found.items() if value is None))
+
+
+def _picked_objects(file: Path | Source, lines: Lines, wanted: Wanted) -> Iterator[Picked]:
+    names: list[str | None] = []
     for number, line in lines:
         if not line.strip():
             continue
-        try:
-            found = json.loads(line)
-        except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):
-            yield Line(number, {}, "expected a JSON object")
-        elif half := next(filter(has_lone_surrogate, _strings(found)), None):
-            yield Line(number, {}, f"an escape stands for half a character: {half!a:.60}")
-        else:
-            nulls = frozenset(key for key, value in found.items() if value is None)
-            yield Line(number, dict(_scalars(found)), nulls=nulls)
+        found = _object(line)
+        if found is None:
+            yield number, (), _NO_OBJECT
+            continue
+        if not names:
+            names = [*wanted.names_in(f"{_path(file)}: line {number}", list(found)).values()]
+        cells = [_picked_value(None if name is None else found.get(name)) for name in names]
+        half = next((one for one in cells if one is not None and has_lone_surrogate(one)), None)
+        yield (number, cells, "") if half is None else (number, (), f"{_HALF}: {half!a:.60}")
 
 
-def _strings(found: dict[str, Any]) -> Iterator[str]:
-    """Yield the keys of an object and its texts."""
-    for key, value in found.items():
-        yield key
-        if isinstance(value, str):
-            yield value
+def _picked_value(value: Any) -> str | None:
+    if isinstance(value, str):
+        return value
+    return None if value is None or isinstance(value, (list, dict)) else json.dumps(value)
 
 
-def _scalars(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the values of an object that are neither lists nor objects, as text."""
-    for key, value in found.items():
-        if isinstance(value, str):
-            yield key, value
-        elif not isinstance(value, (list, dict)):
-            yield key, json.dumps(value)
+def _parquet(
+    file: Path, wanted: Wanted | None = None
+) -> Iterator[tuple[int, list[str], tuple[str | None, ...]]]:
+    """Yield the number, the names and the cells of rows; nested columns are left out.
 
-
-def _parquet(file: Path) -> Iterator[Line]:
-    """Yield the rows of a Parquet file; columns of lists and of other nested values are left out.
-
-    A missing value, also nan, is an empty cell and among the nulls.
+    A missing value, also nan, is None.
     """
     pa = need("pyarrow", extra="parquet", purpose="Reading Parquet")
     parquet = need("pyarrow.parquet", extra="parquet", purpose="Reading Parquet")
     try:
         with parquet.ParquetFile(file, buffer_size=1 << 20, pre_buffer=False) as opened:
             names = [one.name for one in opened.schema_arrow if not pa.types.is_nested(one.type)]
+            known = dict(zip(names, names, strict=True))
+            known = known if wanted is None else wanted.names_in(str(file), names)
             rows = 0
-            for batch in opened.iter_batches(_BATCH, columns=names):
-                columns = [map(cell_of, batch.column(name).to_pylist()) for name in names]
+            for batch in opened.iter_batches(_BATCH, columns=list(filter(None, known.values()))):
+                columns = [
+                    repeat(None, len(batch))
+                    if name is None
+                    else map(cell_of, batch.column(name).to_pylist())
+                    for name in known.values()
+                ]
                 for number, cells in enumerate(zip(*columns, strict=True), rows + 1):
-                    nulls = frozenset(n for n, c in zip(names, cells, strict=True) if c is None)
-                    found = {n: c or "" for n, c in zip(names, cells, strict=True)}
-                    yield Line(number, found, nulls=nulls)
+                    yield number, names, cells
                 rows += len(batch)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error

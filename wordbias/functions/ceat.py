@@ -180,7 +180,8 @@ def ceat(
     --------
     >>> import numpy as np
     >>> import wordbias as wb
-    >>> from wordbias.models.representations import Column, Representations
+    >>> from wordbias.columns import Column
+    >>> from wordbias.models.representations import Representations
     >>> words = ["nurse", "aide", "surgeon", "boss", "she", "her", "he", "him"] * 5
     >>> vectors = np.random.default_rng(0).normal(size=(1, 40, 3)).astype(np.float32)
     >>> reps = Representations(vectors, (12,), {"word": Column.of(words)})

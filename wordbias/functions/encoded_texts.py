@@ -25,7 +25,8 @@ from wordbias.functions.adapters import (
 from wordbias.functions.encode import encoding_notes
 from wordbias.functions.encode_static import encode_static, static_folder
 from wordbias.functions.inputs import ReadOptions, path_of
-from wordbias.functions.labelled_vectors import CellsLike, Labelled, open_labelled
+from wordbias.functions.labelled_vectors import open_labelled
+from wordbias.labelled import CellsLike, Labelled
 from wordbias.measures.held_out_probes import BEST, NOT_CODED, read_groups
 from wordbias.measures.registry import short_title
 from wordbias.models.encoding import EncodingJob, Settings
@@ -62,7 +63,7 @@ class After:
 
     def with_unchanged(self, before: Sequence[Row], after: Sequence[Row]) -> list[Row]:
         """Return the rows of all layers; those of unchanged ones are copied."""
-        name = self.labelled.examples.name
+        name = self.labelled.name
         found: list[Row] = []
         for layer in dict.fromkeys(row.details["layer"] for row in before):
             if layer not in self.unchanged:
@@ -159,19 +160,17 @@ def encode_labelled(
 
 def _changed(before: Labelled, after: Labelled, removal: Removal) -> After:
     """Leave out the layers whose vectors are, to the last bit, as without the adapter."""
-    x, y = before.examples, after.examples
     places = [
         i
-        for i, layer in enumerate(y.layers)
-        if not np.array_equal(y.vectors[i], x.vectors[x.layers.index(layer)])
+        for i, layer in enumerate(after.layers)
+        if not np.array_equal(after.vectors[i], before.vectors[before.layers.index(layer)])
     ]
-    layers = tuple(y.layers[i] for i in places)
+    layers = tuple(after.layers[i] for i in places)
     found = replace(
-        after,
-        examples=replace(y, vectors=y.vectors[places], layers=layers),
+        after.with_vectors(after.vectors[places], layers),
         info={**after.info, "layers": list(layers)},
     )
-    return After(removal, found, tuple(layer for layer in x.layers if layer not in layers))
+    return After(removal, found, tuple(layer for layer in before.layers if layer not in layers))
 
 
 # the answer: is the label still readable?
@@ -187,14 +186,14 @@ def best_probes(
     found: dict[tuple[str, int], list[Row]] = {}
     try:
         for one in after:
-            x, y = before.examples, one.labelled.examples
-            layer = y.layers[-1]
+            later, codes = one.labelled, before.label.codes
+            layer = later.layers[-1]
             first, second = (
-                read_groups(some.vectors[some.layers.index(layer)], x.labels, groups, seed=seed)
-                for some in (x, y)
+                read_groups(some.vectors[some.layers.index(layer)], codes, groups, seed=seed)
+                for some in (before, later)
             )
-            found[x.name, layer] = first.rows(x.name, {"layer": layer})
-            found[y.name, layer] = second.rows(y.name, {"layer": layer}, before=first)
+            found[before.name, layer] = first.rows(before.name, {"layer": layer})
+            found[later.name, layer] = second.rows(later.name, {"layer": layer}, before=first)
             for line in first.notes:
                 note(line)
     except WordbiasError as error:
@@ -239,10 +238,10 @@ def best_table(rows: Sequence[Row]) -> Table:
 def comparison_table(rows: Sequence[Row], before: Labelled, after: Sequence[After]) -> Table:
     """Return a line for each layer: the value before, and after each setting."""
     found = _by_layer(rows)
-    names = [before.examples.name, *(one.labelled.examples.name for one in after)]
+    names = [before.name, *(one.labelled.name for one in after)]
     measure = _measure(rows)
     cells = []
-    for layer in before.examples.layers:
+    for layer in before.layers:
         line = [found[name, layer][0] for name in names]
         cells.append(
             [
@@ -272,10 +271,9 @@ def answers(
     found = _by_layer(rows)
     lines = []
     for one in after:
-        name = one.labelled.examples.name
+        name = one.labelled.name
         pairs = [
-            (layer, found[before.examples.name, layer], found[name, layer])
-            for layer in one.labelled.examples.layers
+            (layer, found[before.name, layer], found[name, layer]) for layer in one.labelled.layers
         ]
         readable = [layer for layer, _, now in pairs if _readable(*now)]
         last, (was, was_control), (now, control) = pairs[-1]
@@ -331,7 +329,7 @@ def _probes_text(probes: Mapping[str, Row]) -> str:
 def _placed(one: After) -> str:
     """Name the layers that a removal changes and those that it does not."""
     where = ", ".join(dict.fromkeys(str(step.site) for step in one.removal.steps))
-    changed = f"Removed at {where}. Changed: {_listed(one.labelled.examples.layers)}."
+    changed = f"Removed at {where}. Changed: {_listed(one.labelled.layers)}."
     return f"{changed} Unchanged: {_listed(one.unchanged)}." if one.unchanged else changed
 
 

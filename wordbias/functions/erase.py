@@ -6,9 +6,8 @@ import hashlib
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import partial, reduce
-from operator import add
-from typing import TYPE_CHECKING, Any, cast
+from functools import partial
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,28 +27,31 @@ from wordbias.formats.rows import (
     rewrite_rows,
 )
 from wordbias.functions.apply_rows import fingerprint_of, in_memory
-from wordbias.functions.erase_labels import (
+from wordbias.functions.erase_fit import alike_in, fit_labelled
+from wordbias.functions.erase_model import ErasedModel, erase_model
+from wordbias.functions.erase_tables import held_out_tables, limits, verdicts
+from wordbias.labelled import (
+    HELD_OUT,
     MISSING,
     SHOWN,
+    TEST,
+    TRAIN,
+    UNLABELLED,
     CellsLike,
     Folds,
     Labelled,
     LabelsLike,
-    Places,
-    alike_in,
+    LazyColumns,
     columns_of,
-    groups_of,
+    none_named,
 )
-from wordbias.functions.erase_tables import held_out_tables, limits, verdicts
-from wordbias.methods.fitted import Chain, Fitted
+from wordbias.methods.fitted import Chain
 from wordbias.methods.methods import arguments_of
-from wordbias.methods.rows import fit_moments, fit_rows
 from wordbias.methods.settings import ROW_METHODS, ROW_SETTINGS
 from wordbias.methods.storage import Origin, save_chain
 from wordbias.models.encoding import BATCH_TOKENS
 from wordbias.models.model_like import ModelLike
 from wordbias.models.texts import TextsLike
-from wordbias.moments import Moments
 from wordbias.probes.held_out import (
     CODED_ROWS,
     HELD_OUT_ROWS,
@@ -58,7 +60,6 @@ from wordbias.probes.held_out import (
     held_out_rows,
 )
 from wordbias.probes.sentence_tasks import TextPairsLike
-from wordbias.progress import progress
 from wordbias.rendering import how_many
 from wordbias.reports import Report
 from wordbias.resources.hub import fetched
@@ -66,12 +67,10 @@ from wordbias.settings import Settings, only_method
 
 if TYPE_CHECKING:
     from wordbias.estimators import INLP, LEACE, MHD, MISP, Hard
-    from wordbias.functions.erase_model import ErasedModel
 
 RowsLike = str | os.PathLike[str] | Mapping[str, object] | object
 """What `wordbias.formats.rows.open_rows` opens."""
 
-HELD_OUT = 0.2
 FOLDS = 100
 """Largest number of folds."""
 _LEAST = 1e-15  # of smaller values squares vanish, and classifiers find nothing
@@ -239,8 +238,6 @@ def erase(
     if model is not None or texts is not None:
         if model is None or texts is None or labels is None:
             raise UsageError("--model, --texts and --labels go together: texts with labels")
-        from wordbias.functions.erase_model import erase_model
-
         return erase_model(
             model, texts, labels, method=name, settings=settings, output=output,
             save_transform=save_transform, also=also, balance=balance, groups=unit,
@@ -252,20 +249,33 @@ def erase(
     path = path_of(vectors)
     rows = open_rows(vectors if path is None else fetched(path), array=array)
     _check_output(rows, labels, path_of(output), path_of(save_transform), typed_setting("jobs"))
-    labelled = Labelled.of(rows, labels, missing)
-    tasks = {} if also is None else columns_of("--also", also, rows)
-    belongs = None if unit is None else groups_of(unit, rows, labelled)
-    part = labelled.divided(rows, held_out, split_column, seed, belongs)
-    fitting = labelled.balanced(rows, part == 1, tasks, seed) if balance else part == 1
+    columns = LazyColumns.of(rows)
+    where = rows.path or rows.name
+    if labels is None:
+        raise UsageError(none_named(columns, where))
+    known = (columns, rows.n, where)
+    labelled = Labelled.of(
+        rows, columns_of("--labels", labels, *known),
+        name=where, missing=missing, remedy=UNLABELLED, columns=columns,
+    )  # fmt: skip
+    tasks = {} if also is None else columns_of("--also", also, *known)
+    belongs = None if unit is None else labelled.units(unit)
+    part = labelled.split(held_out, seed, split_column=split_column, units=belongs)
+    training, testing = part == TRAIN, part == TEST
+    fitting = labelled.balanced(training, tasks, seed) if balance else training
     folds = Folds.of(rows.n, cross_fit or 0, belongs)
-    places, tested = choose_rows(np.flatnonzero(part == 1), np.flatnonzero(part == 2), seed)
+    places, tested = choose_rows(np.flatnonzero(training), np.flatnonzero(testing), seed)
     before = rows.take(places)
     if 0 < (largest := np.abs(before).max(initial=0)) < _LEAST:
         raise WordbiasError(
             f"{rows.name}: no value is above {largest:.1e}, with which float32 cannot compute; "
             "multiply all of them by one number"
         )
-    (fitted, *others), read = _fitted(rows, name, settings, labelled, fitting, seed, folds)
+    most = max(1, ROUNDS_NUMBERS // rows.dim)
+    (fitted, *others), used = fit_labelled(labelled, name, settings, fitting, folds, most, seed)
+    n = int(fitting.sum())
+    read = f"{how_many(n, 'training row')} of {rows.name}"
+    read = read if used == n else f"{used:,} of {read}"
     by_row = MapByRow(tuple(partial(map_rows, one) for one in (fitted, *others)), folds.numbers)
     dtype = rows.shards[0].dtype
     stored = before.astype(dtype, copy=False)
@@ -274,12 +284,12 @@ def erase(
     crossed = of_places(stored).astype(before.dtype, copy=False) if cross_fit else None
     found = held_out_rows(
         rows.name, before, after, tested,
-        {key: labelled.cells(key, places) for key in labelled.codes},
+        {key: one.cells(places) for key, one in labelled.labels.items()},
         also={key: np.array(one.cells())[places] for key, one in tasks.items()},
         crossed=crossed, groups=None if belongs is None else belongs.codes[places].astype(np.intp),
         seed=seed, rounding=float(np.finfo(dtype).eps),
     )  # fmt: skip
-    origin = Origin(read, "", int(fitting.sum()), rows.dim, (), np.zeros((0, rows.dim)))
+    origin = Origin(read, "", n, rows.dim, (), np.zeros((0, rows.dim)))
     chain = Chain((fitted,))
     written = None
     if output is not None:
@@ -289,13 +299,14 @@ def erase(
         written = rewrite_rows(rows, output, transform, fingerprint="+".join(prints), jobs=how.jobs)
     if save_transform is not None:  # last, so that it never stands without the rows of its call
         save_chain(save_transform, chain, origin)
-    counts = {"n": rows.n, "dim": rows.dim, "training": int((part == 1).sum()),
-              **({"fitted": int(fitting.sum())} if balance else {}),
+    counts = {"n": rows.n, "dim": rows.dim, "training": int(training.sum()),
+              **({"fitted": n} if balance else {}),
               **({"folds": cross_fit} if cross_fit else {}),
-              "held_out": int((part == 2).sum()), "missing": labelled.missing}  # fmt: skip
+              "held_out": int(testing.sum()), "missing": labelled.missing}  # fmt: skip
+    named = {key: list(one.classes) for key, one in labelled.labels.items()}
+    about = {**({"path": rows.path} if rows.path else {}), **counts, "labels": named}
     report = Report(
-        inputs={rows.name: {**({"path": rows.path} if rows.path else {}), **counts,
-                            "labels": {key: list(of) for key, of in labelled.classes.items()}}},
+        inputs={rows.name: about},
         rows=found,
         tables=held_out_tables(found),
         heading=[_heading(rows, name, read, labelled, part, tasks if balance else ()),
@@ -333,75 +344,7 @@ def _check_usage(
             raise UsageError(f"--{name.replace('_', '-')} is for --model")
 
 
-# Fit and output
-
-
-def _fitted(
-    rows: Rows,
-    method: str,
-    settings: Mapping[str, Any],
-    labelled: Labelled,
-    fitting: Places,
-    seed: int,
-    folds: Folds,
-) -> tuple[list[Fitted], str]:
-    """Fit a method on some rows, and once without each fold of them.
-
-    Returns
-    -------
-    fitted, name
-        The methods, the first of them fitted on all these rows, and a name of the rows.
-    """
-    kept = {**settings, "labels": {name: list(one) for name, one in labelled.classes.items()}}
-    n, fitted = int(fitting.sum()), list[Fitted]()
-    what = f"{how_many(n, 'training row')} of {rows.name}"
-    if method == "inlp":
-        places = np.flatnonzero(fitting)
-        most = max(1, ROUNDS_NUMBERS // rows.dim)
-        if n > most:
-            drawn = np.random.default_rng(seed).choice(places, most, replace=False)
-            places = np.sort(drawn)
-        x = rows.take(places)
-        numbers = folds.enter(x, places)
-        for fold in range(folds.k + 1):
-            among = numbers != fold if fold else slice(None)
-            codes = [one[places[among]] for one in labelled.codes.values()]
-            codes = [np.unique(one, return_inverse=True)[1] for one in codes]
-            with folds.without(rows.name, fold):
-                fitted.append(fit_rows(method, x[among], codes, kept))
-                refuse_nothing(rows.name, fitted[-1])
-        return fitted, f"{len(places):,} of {what}" if n > most else what
-    totals = _moments(rows, labelled, fitting, folds, unit=method == "hard")
-    for fold in range(folds.k + 1):
-        parts = [of for number, of in totals if number != fold or not folds.k]
-        with folds.without(rows.name, fold):
-            if not parts:
-                raise WordbiasError("no row is left")
-            moments = [reduce(add, by_label) for by_label in zip(*parts, strict=True)]
-            fitted.append(fit_moments(method, moments, kept))
-    return fitted, what
-
-
-def _moments(
-    rows: Rows, labelled: Labelled, fitting: Places, folds: Folds, *, unit: bool
-) -> list[tuple[int, list[Moments]]]:
-    """Return the moments of each fold of some rows by each label, of one pass."""
-    totals: dict[int, list[Moments]] = {}
-    with progress(rows.name, rows.n, "row") as bar:
-        for block in rows.blocks():
-            inside = fitting[block.start : block.start + len(block.vectors)]
-            x, at = block.vectors[inside], block.start + np.flatnonzero(inside)
-            numbers = folds.enter(x, at)
-            for number in np.unique(numbers).tolist():
-                chosen = numbers == number if folds.k else slice(None)
-                found = [
-                    Moments.of_codes(x[chosen], one[at[chosen]], labelled.classes[name], unit=unit)
-                    for name, one in labelled.codes.items()
-                ]
-                old = totals.get(number)
-                totals[number] = found if old is None else list(map(add, old, found))
-            bar.update(len(inside))
-    return sorted(totals.items())
+# Output
 
 
 def _check_output(
@@ -425,15 +368,6 @@ def _check_output(
         )
 
 
-def refuse_nothing(name: str, fitted: Fitted) -> None:
-    """Refuse a method that changes nothing: INLP whose first classifier is at chance."""
-    if not fitted.steps:
-        raise WordbiasError(
-            f"{name}: {fitted.name} found no classifier better than chance, so that there is "
-            "nothing to erase; are they debiased already?"
-        )
-
-
 # Text
 
 
@@ -446,7 +380,7 @@ def _heading(
     balanced: Collection[str],
 ) -> str:
     """Say on which rows the method was fitted and tested."""
-    names = [f"{name} ({_listed(one)})" for name, one in labelled.classes.items()]
+    names = [f"{name} ({_listed(one.classes)})" for name, one in labelled.labels.items()]
     without = how_many(labelled.missing, "row")
     lost = f"; {without} without a label only mapped" if labelled.missing else ""
     other = int((labelled.there & (part == 0)).sum())
@@ -454,7 +388,7 @@ def _heading(
     return (
         f"{rows.path or rows.name}: {how_many(rows.n, 'row')} × {rows.dim}. {method} of "
         f"{' and '.join(names)}, fitted on {read}{alike_in(labelled, balanced)}, tested on "
-        f"{how_many(int((part == 2).sum()), 'held-out row')}{lost}."
+        f"{how_many(int((part == TEST).sum()), 'held-out row')}{lost}."
     )
 
 
@@ -470,7 +404,7 @@ def _closing(
     cross_fit: int | None,
 ) -> list[str]:
     """Say how the probes were trained, of how many rows, and what was written."""
-    trained, tested = int((part == 1).sum()), int((part == 2).sum())
+    trained, tested = int((part == TRAIN).sum()), int((part == TEST).sum())
     lines = [
         "Probes are trained on training rows and tested on held-out rows, both before and both "
         f"after: {min(trained, TRAINING_ROWS):,} and {min(tested, HELD_OUT_ROWS):,} rows, "

@@ -20,21 +20,22 @@ from wordbias.calls import path_of
 from wordbias.errors import UsageError, WordbiasError, on_a_line
 from wordbias.formats import is_static_model
 from wordbias.formats.files import check_writable, new_folder, refuse_same
-from wordbias.formats.rows import Rows, open_rows
-from wordbias.functions.erase import HELD_OUT, refuse_nothing
-from wordbias.functions.erase_labels import (
+from wordbias.functions.erase_fit import alike_in, fit_labelled
+from wordbias.functions.erase_tables import held_out_tables, limits, verdicts
+from wordbias.labelled import (
+    HELD_OUT,
     MISSING,
+    TEST,
+    TRAIN,
+    UNLABELLED,
     CellsLike,
+    Folds,
     Labelled,
     LabelsLike,
-    alike_in,
     columns_of,
-    groups_of,
 )
-from wordbias.functions.erase_tables import held_out_tables, limits, verdicts
 from wordbias.measures.registry import short_title
 from wordbias.methods.fitted import Chain
-from wordbias.methods.rows import fit_rows
 from wordbias.methods.storage import Origin, save_chain
 from wordbias.model_folder import CARD
 from wordbias.models.encoder import Encoder
@@ -70,7 +71,6 @@ _NORMALIZE = (
     "Normalize, after the map, is not linear: what was removed may be readable again from the "
     "vectors that the model outputs. The tables show both."
 )
-_VECTORS = "\0vectors"
 _SHOWN = 20
 Float32 = NDArray[np.float32]
 
@@ -169,30 +169,33 @@ def erase_model(
     if save_transform is not None:
         check_writable(save_transform)
     pairs = None if sts is None else load_text_pairs(sts)
-    given = _open_texts(texts, text_column)
-    rows = _as_rows(given)
-    labelled = Labelled.of(rows, labels, missing)
-    columns = {} if also is None else columns_of("--also", also, rows)
-    belongs = None if groups is None else groups_of(groups, rows, labelled)
-    part = labelled.divided(rows, held_out, split, seed, belongs)
-    training, tested = np.flatnonzero(part == 1), np.flatnonzero(part == 2)
-    balanced = labelled.balanced(rows, part == 1, columns, seed) if balance else part == 1
-    fitting = np.flatnonzero(balanced)
+    given = load_texts(texts if file is None else located(file), Choice(text_column))
+    known = (given.columns, len(given), given.name, "text")
+    labelled = Labelled.of(
+        None, columns_of("--labels", labels, *known), n=len(given),
+        name=given.name, missing=missing, remedy=UNLABELLED, columns=given.columns, kind="text",
+        lines=given.lines,
+    )  # fmt: skip
+    columns = {} if also is None else columns_of("--also", also, *known)
+    belongs = None if groups is None else labelled.units(groups)
+    part = labelled.split(held_out, seed, split_column=split, units=belongs)
+    training, tested = np.flatnonzero(part == TRAIN), np.flatnonzero(part == TEST)
+    fitting = labelled.balanced(part == TRAIN, columns, seed) if balance else part == TRAIN
+    size = int(fitting.sum())
 
     vectors = SentenceVectors.of(Encoder.load(model, device=device))
     subject = Path(vectors.encoder.name).name
     job = vectors.job(given.texts)
     x: Float32 = job.vectors(batch_tokens)[0]
-    named = {label: list(classes) for label, classes in labelled.classes.items()}
-    codes = [np.unique(one[fitting], return_inverse=True)[1] for one in labelled.codes.values()]
-    fitted = fit_rows(method, x[fitting], codes, {**(settings or {}), "labels": named})
-    refuse_nothing(given.name, fitted)
-    fitted_on = how_many(len(fitting), "training text") + alike_in(
-        labelled, columns if balance else ()
+    named = {label: list(one.classes) for label, one in labelled.labels.items()}
+    labelled = labelled.with_vectors(x[None])
+    (fitted,), _ = fit_labelled(
+        labelled, method, settings or {}, fitting, Folds.of(len(given), 0, None)
     )
+    fitted_on = how_many(size, "training text") + alike_in(labelled, columns if balance else ())
 
     places, is_tested = choose_rows(training, tested, seed)
-    cells = {label: labelled.cells(label, places) for label in named}
+    cells = {label: one.cells(places) for label, one in labelled.labels.items()}
     tasks = {label: np.array(column.cells())[places] for label, column in columns.items()}
     people = None if belongs is None else belongs.codes[places].astype(np.intp)
     stages = {OUTPUT: vectors} | ({INSIDE: vectors.without_last()} if vectors.last.steps else {})
@@ -228,7 +231,7 @@ def erase_model(
                 "sha256": given.sha256(),
                 "n": len(given),
                 "training": len(training),
-                **({"fitted": len(fitting)} if balance else {}),
+                **({"fitted": size} if balance else {}),
                 "held_out": len(tested),
                 "missing": labelled.missing,
                 "labels": named,
@@ -251,7 +254,7 @@ def erase_model(
             card = _card(output, base, made, vectors, method, labelled, fitting, report)
             (made / CARD).write_text(card, "utf-8")
     origin = Origin(
-        f"{how_many(len(fitting), 'text')} through {subject}", "", len(fitting), vectors.width,
+        f"{how_many(size, 'text')} through {subject}", "", size, vectors.width,
         (), np.zeros((0, vectors.width)),
     )  # fmt: skip
     if save_transform is not None:
@@ -260,21 +263,6 @@ def erase_model(
 
     changed = with_modules(model, modules) if name is None else None
     return ErasedModel(estimator_of(fitted, origin, report), report, output, changed)
-
-
-def _open_texts(texts: TextsLike, text_column: str | None) -> Texts:
-    """Read texts with their other columns."""
-    file = path_of(texts)
-    source: Any = texts if file is None else located(file)
-    return load_texts(source, Choice(text_column))
-
-
-def _as_rows(texts: Texts) -> Rows:
-    """Return the columns of texts as those of rows of vectors, which are not known yet."""
-    columns = {name: column.cells() for name, column in texts.columns.items()}
-    rows = open_rows({_VECTORS: np.zeros((len(texts), 1)), **columns}, array=_VECTORS)
-    rows.name = texts.name
-    return rows
 
 
 # the report
@@ -358,20 +346,20 @@ def _card(
     vectors: SentenceVectors,
     method: str,
     labelled: Labelled,
-    fitting: NDArray[np.intp],
+    fitting: NDArray[np.bool_],
     report: Report,
 ) -> str:
     """Return the card of a folder that was filled."""
     original, about = Path(vectors.encoder.name).name, report.inputs["texts"]
     where = "before the last Normalize" if vectors.last.steps else "after all other modules"
-    lines = [f"Removed: {', '.join(labelled.classes)}, by {method}, as a Dense module {where}."]
-    for label, classes in labelled.classes.items():
-        counts = np.bincount(labelled.codes[label][fitting], minlength=len(classes))
-        shown = [f"{one} ({n:,})" for one, n in zip(classes, counts.tolist(), strict=True)]
+    lines = [f"Removed: {', '.join(labelled.labels)}, by {method}, as a Dense module {where}."]
+    for label, of in labelled.labels.items():
+        counts = of.counts(fitting).tolist()
+        shown = [f"{one} ({n:,})" for one, n in zip(of.classes, counts, strict=True)]
         more = " …" * (len(shown) > _SHOWN)
         lines.append(f"Texts of each class of {label}: {', '.join(shown[:_SHOWN])}{more}.")
     lines += [
-        f"Fitted on {len(fitting):,} texts, measured on {about['held_out']:,} others; SHA-256 "
+        f"Fitted on {fitting.sum():,} texts, measured on {about['held_out']:,} others; SHA-256 "
         f"of all texts: {about['sha256']}.",
         f"SHA-256 of the original's weights: {report.inputs[original]['sha256']}.",
     ]

@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.columns import Column
 from wordbias.embedding import EmbeddingLike, as_embedding, is_words_and_vectors
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats import is_static_model
 from wordbias.formats.rows import Rows, is_rows, is_table, matrix_of, open_rows
 from wordbias.formats.source import sha256_of
 from wordbias.functions.inputs import ReadOptions, open_subject, path_of
-from wordbias.models.representations import Column, Layers, Representations, cell_of, which_layers
-from wordbias.models.texts import Texts
+from wordbias.labelled import CellsLike, Labelled, LazyColumns, column_of, none_named
+from wordbias.models.representations import Layers, Representations, which_layers
 from wordbias.probes.inputs import (
-    Examples,
-    LabelledVocabulary,
-    LazyColumns,
     is_arrays,
+    labels_in,
     load_vectors,
     name_labels,
     of_array,
     other_arrays,
     random_vectors,
-    read_labels,
     read_word_labels,
 )
 from wordbias.resources import located
@@ -37,99 +34,18 @@ from wordbias.resources import located
 VectorsLike = EmbeddingLike | Representations | NDArray[Any]
 """Representations, an array of shape ``(n, d)`` or ``(L, n, d)``, an embedding, or their file."""
 ManyVectorsLike = VectorsLike | Sequence[VectorsLike] | Mapping[str, VectorsLike] | None
-CellsLike = str | os.PathLike[str] | Column | Iterable[object]
-"""A column's name, a file with one line for each example, or a value for each example."""
-
-_NAMED = 5
 
 
-@dataclass(frozen=True)
-class Labelled:
-    """Vectors and labels, with the other columns of the examples.
-
-    Attributes
-    ----------
-    examples
-        Vectors and labels.
-    columns
-        Columns of the examples, by name.
-    described
-        Description for people.
-    info
-        Description for machines.
-    """
-
-    examples: Examples
-    columns: Mapping[str, Column] = field(repr=False)
-    described: str
-    info: Mapping[str, Any]
-
-    @property
-    def notes(self) -> list[str]:
-        """Note on the classes that occur once, if there are any."""
-        rare = [] if "random" in self.info else self.examples.rare()
-        if not rare:
-            return []
-        listed = ", ".join(f"{name:.40}" for name in rare[:_NAMED])
-        return [
-            f"{self.examples.name}: {len(rare)} of {len(self.examples.classes)} classes occur "
-            f"only once ({listed}{' …' * (len(rare) > _NAMED)}); a probe cannot be both trained "
-            "and tested on them"
-        ]
-
-    @property
-    def one_layer(self) -> bool:
-        """True if the vectors have no layers."""
-        return len(self.examples.layers) == 1 and "layers" not in self.info
-
-    def column(self, option: str, given: CellsLike) -> Column:
-        """Return the values of an option: a column, the lines of a file, or given values."""
-        name, count = self.examples.name, len(self.examples)
-        found = _column(option, given, name, self.columns)
-        if len(found.codes) != count:
-            path = path_of(given)
-            what = f"{option}: {len(found.codes):,} values"
-            if path is not None:
-                what = f"{path}: {len(found.codes):,} lines"
-            raise WordbiasError(f"{what} for {count:,} vectors of {name}")
-        return found
-
-    def codes(self, option: str, given: CellsLike | None) -> NDArray[np.intp] | None:
-        """Return the values of an option as a code for each example."""
-        return None if given is None else self.column(option, given).codes.astype(np.intp)
-
-    def places(self, option: str, given: CellsLike) -> NDArray[np.intp]:
-        """Return the places of examples by ``COLUMN=VALUE`` or a mask: some of them, not all."""
-        spec = path_of(given)
-        if spec is None:
-            mask = np.asarray(list(given) if isinstance(given, Iterable) else given)
-            if mask.dtype != bool or mask.shape != (len(self.examples),):
-                raise WordbiasError(
-                    f"{option}: expected COLUMN=VALUE, or true or false for each of "
-                    f"{len(self.examples):,} examples; found {mask.dtype} of shape {mask.shape}"
-                )
-            return np.flatnonzero(mask)
-        name, equals, value = spec.rpartition("=")
-        if not (name and equals):
-            raise UsageError(f"{option}: expected FILE-or-COLUMN=VALUE, found {spec!r}")
-        column = self.column(option, name)
-        if value not in column.values:
-            known = ", ".join(column.values[:_NAMED])
-            raise WordbiasError(f"{option}: no {name} is {value!r}; there are {known}")
-        found = np.flatnonzero(column.codes == column.values.index(value))
-        if len(found) == len(column.codes):
-            raise WordbiasError(f"{option}: every {name} is {value!r}; choose one that some have")
-        return found
-
-    def random(self, seed: int) -> Labelled:
-        """Return normal vectors of the same shape and scale, with the same labels."""
-        e = self.examples
-        name = f"random ({e.name})" if e.name != "sample" else "random"
-        like = replace(e, vectors=random_vectors(e.vectors, seed), name=name)
-        described = f"normal vectors of the same shape and scale, seed {seed}"
-        info = {"random": True, "like": e.name, "seed": seed}
-        info |= {"layers": self.info["layers"]} if "layers" in self.info else {}
-        return Labelled(like, self.columns, described, info)
+def random_like(labelled: Labelled, seed: int) -> Labelled:
+    """Return normal vectors of the same shape and scale, with the same labels."""
+    name = f"random ({labelled.name})" if labelled.name != "sample" else "random"
+    info = {"random": True, "like": labelled.name, "seed": seed}
+    return replace(
+        labelled.with_vectors(random_vectors(labelled.vectors, seed)),
+        name=name,
+        described=f"normal vectors of the same shape and scale, seed {seed}",
+        info=info | {key: labelled.info[key] for key in ("layers",) if key in labelled.info},
+    )
 
 
 def several_of(vectors: ManyVectorsLike) -> list[tuple[str | None, VectorsLike | None]]:
@@ -199,30 +115,33 @@ def open_labelled(
     if path is None and array is not None and not is_table(source):
         raise UsageError(f"--array is for files that hold several; {what} is none")
     if labels is None:
-        known = ", ".join(columns) or "none"
-        raise WordbiasError(
-            f"{what}: no labels given: name them with --labels FILE (one per line) or --labels "
-            f"COLUMN; its columns: {known}"
-        )
-    column = _column("--labels", labels, found.name, columns)
-    _refuse_blank(what, labels, column, encoded=bool(found.columns))
+        raise WordbiasError(none_named(columns, what))
+    kind = "text" if found.columns else "row"
+    column = column_of("--labels", labels, columns, len(found), what, kind)
+    label, remedy = path_of(labels) or "label", "leave them out"
+    if label in found.columns:
+        remedy = f"encode only those that have one, with: wordbias encode --where {label}=VALUE"
     chosen = which_layers(layers, found.layers)
     places = [found.place(layer) for layer in chosen]
     in_order = places == list(range(places[0], places[-1] + 1))  # then they are a view
     vectors = found.vectors[places[0] : places[-1] + 1] if in_order else found.vectors[places]
-    examples = Examples.of(vectors, column, layers=chosen, name=name or found.name)
+    labelled = Labelled.of(
+        vectors, {label: column}, name=what, remedy=remedy, layers=chosen, columns=columns,
+        kind=kind,
+    )  # fmt: skip
     info: dict[str, Any] = {}
     if path is not None:
         info = {"path": path, **({} if Path(path).is_dir() else {"sha256": sha256_of(path)})}
-    info |= {"n": len(examples), "dim": found.dim}
+    info |= {"n": len(labelled), "dim": found.dim}
     info |= {"layers": list(chosen)} if len(chosen) > 1 or found.about else {}
     info |= {"about": dict(found.about)} if found.about else {}
-    shape = f"{len(examples):,} vectors × {found.dim}"
+    shape = f"{len(labelled):,} vectors × {found.dim}"
     many = f", {len(chosen)} layers" if len(chosen) > 1 else ""
     where = "" if path is None else f"{path}: "
     template = found.about.get("template")
     around = f", each text in the template {template!r}" if template else ""
-    return Labelled(examples, columns, f"{where}{shape}{many}{around}", info)
+    described = f"{where}{shape}{many}{around}"
+    return replace(labelled, name=name or found.name, described=described, info=info)
 
 
 def _open_rows(
@@ -247,7 +166,7 @@ def _open_rows(
 
 def _of_rows(rows: Rows) -> tuple[Representations, Mapping[str, Column]]:
     found = of_array(rows.vectors(), rows.name, rows.path)
-    return found, LazyColumns(rows.columns, rows.column)
+    return found, LazyColumns.of(rows)
 
 
 def _open_words(
@@ -279,118 +198,34 @@ def _open_words(
     subject = open_subject(source, read_options, wanted=wanted or ())
     embedding = subject.embedding if name is None else subject.embedding.renamed(name)
     if wanted is None:
-        column = _column("--labels", () if labels is None else labels, embedding.name, {})
-        _refuse_blank(embedding.name, labels, column)
-        if len(column.codes) != len(embedding):
-            raise WordbiasError(
-                f"{embedding.name}: {len(embedding):,} words, but {len(column.codes):,} labels; "
-                "give one for each, or a dictionary of words and labels"
-            )
+        column = column_of("--labels", labels, {}, len(embedding), embedding.name, "word")
         wanted = dict(zip(embedding.words, column.cells(), strict=True))
-    known = LabelledVocabulary.of(wanted, embedding)
-    if not known.words:
+    known, missing = labels_in(wanted, embedding)
+    if not known:
         raise WordbiasError(
             f"{embedding.name}: has none of {len(wanted):,} labelled words, such as "
             f"{next(iter(wanted), '')!r}; label words of its own with --labels FILE"
         )
-    examples = Examples.of(embedding.take(known.words), known.labels, name=embedding.name)
-    lost = f", {len(known.missing):,} missing" if known.missing else ""
-    return Labelled(
-        examples,
-        {"word": Column.of(known.words), "label": known.labels},
-        f"{subject.description()}; {len(examples):,} {what}{lost}",
-        {**subject.info.to_dict(), "n": len(examples), "missing": len(known.missing)},
+    column = Column.of(known.values())
+    labelled = Labelled.of(
+        embedding.take(known), column, name=embedding.name, kind="word",
+        columns={"word": Column.of(known), "label": column},
+    )  # fmt: skip
+    lost = f", {len(missing):,} missing" if missing else ""
+    return replace(
+        labelled,
+        described=f"{subject.description()}; {len(labelled):,} {what}{lost}",
+        info={**subject.info.to_dict(), "n": len(labelled), "missing": len(missing)},
     )
-
-
-def _column(
-    option: str, given: CellsLike | Mapping[str, str], name: str, columns: Mapping[str, Column]
-) -> Column:
-    """Return the values of an option: a column, the lines of a file, or given values.
-
-    Parameters
-    ----------
-    name
-        Name of the vectors in messages.
-    columns
-        Columns of the vectors.
-    """
-    spec = path_of(given)
-    if spec is not None and spec in columns:
-        return columns[spec]
-    if spec is not None:
-        if not Path(spec).exists():
-            known = ", ".join(columns) or "none"
-            raise WordbiasError(
-                f"{option} {spec!r}: neither a column of {name} (it has {known}) nor a file"
-            )
-        return read_labels(spec)
-    if isinstance(given, Column):
-        return given
-    shape = getattr(given, "shape", None)
-    if isinstance(given, Mapping) or (shape is not None and len(shape) != 1):
-        raise WordbiasError(
-            f"{option}: expected a value for each example of {name}, found "
-            f"{type(given).__name__}{'' if shape is None else f' of shape {tuple(shape)}'}"
-        )
-    if not isinstance(given, Iterable):
-        raise WordbiasError(
-            f"{option}: expected a column's name, a file or a value for each example of {name}, "
-            f"got {type(given).__name__}"
-        )
-    return Column.of(cell_of(value) or "" for value in given)
-
-
-def _refuse_blank(what: str, labels: object, column: Column, *, encoded: bool = False) -> None:
-    """Refuse examples without a label, which would be a class of their own."""
-    blank = [not value.strip() for value in column.values]
-    count = int(np.array(blank)[column.codes].sum()) if any(blank) else 0
-    if not count:
-        return
-    named = path_of(labels)
-    rows, mend = "examples", "leave them out"
-    if encoded and named is not None:
-        rows = "texts"
-        mend = f"encode only those that have one, with: wordbias encode --where {named}=VALUE"
-    raise WordbiasError(
-        f"{what}: {count:,} of {len(column.codes):,} {rows} have no {named or 'label'}; {mend}"
-    )
-
-
-def labels_of_texts(texts: Texts, labels: CellsLike, *, skip_bad: bool) -> tuple[Texts, list[str]]:
-    """Return texts and the label of each: a column of them, the lines of a file, or given values.
-
-    Parameters
-    ----------
-    skip_bad
-        Drop texts without a label.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no such column or file, their numbers differ, or a text has no label and is not
-        to be dropped.
-    """
-    column = _column("--labels", labels, texts.name, texts.columns)
-    if len(column.codes) != len(texts):
-        raise WordbiasError(
-            f"{path_of(labels) or '--labels'}: {len(column.codes):,} labels for {len(texts):,} "
-            f"texts of {texts.name}; give one for each"
-        )
-    cells = column.cells()
-    reason = f"has no {path_of(labels) or 'label'}"
-    bad = {place: reason for place, cell in enumerate(cells) if not cell.strip()}
-    kept = texts.without(bad, skip_bad)
-    return kept, [cell for place, cell in enumerate(cells) if place not in bad]
 
 
 def with_names(inputs: Sequence[Labelled]) -> list[Labelled]:
     """Name inputs: those of equal names by their paths, or by numbers if they have none."""
-    names = [one.examples.name for one in inputs]
+    names = [one.name for one in inputs]
     found = []
     for i, one in enumerate(inputs, 1):
-        name = one.examples.name
+        name = one.name
         if names.count(name) > 1:
             name = str(one.info["path"]) if one.info.get("path") else f"{name} {i}"
-        found.append(replace(one, examples=replace(one.examples, name=name)))
+        found.append(replace(one, name=name))
     return found

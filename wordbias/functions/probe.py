@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from itertools import permutations
 from typing import TYPE_CHECKING, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from wordbias.arguments import seeds_of
 from wordbias.calls import note, public, typed_setting
 from wordbias.configuration import READS_VECTORS, STARTS_PROCESSES, current_config, uses
@@ -14,13 +17,13 @@ from wordbias.errors import UsageError
 from wordbias.formats import is_static_model
 from wordbias.functions.inputs import ReadOptions, path_of, reading
 from wordbias.functions.labelled_vectors import (
-    CellsLike,
-    Labelled,
     ManyVectorsLike,
     open_labelled,
+    random_like,
     several_of,
     with_names,
 )
+from wordbias.labelled import CellsLike, Labelled
 from wordbias.models.model_like import ModelLike
 from wordbias.models.representations import Layers
 from wordbias.models.texts import TextsLike
@@ -261,18 +264,19 @@ def probe(
             skip_bad=how.skip_bad,
             device=how.device,
         )
-        inputs = [before, before.random(order[0])] if random else [before]
+        inputs = [before, random_like(before, order[0])] if random else [before]
     uneven = [] if scale else [*(line for one in inputs for line in _uneven(one)), *_apart(inputs)]
-    for line in dict.fromkeys([*(line for one in inputs for line in one.notes), *uneven]):
+    for line in dict.fromkeys([*(line for one in inputs for line in _once(one)), *uneven]):
         note(line)
 
     def measured(one: Labelled, like: Labelled | None = None) -> list[Row]:
-        examples = one.examples
+        examples, of_one = one, {"one_layer": len(one.layers) == 1 and "layers" not in one.info}
         if scale:
-            sizes, centres = (like or one).examples.spread()
-            known = (like or one).examples.layers
-            places = [known.index(layer) for layer in examples.layers]
-            examples = examples.scaled([sizes[i] for i in places], centres[places])
+            sizes, centres = (like or one).spread()
+            known = (like or one).layers
+            places = [known.index(layer) for layer in one.layers]
+            examples = one.scaled([sizes[i] for i in places], centres[places])
+        of_types = None if types is None else one.column("--types", types).codes.astype(np.intp)
         if mdl:
             codes = online_codes_in_processes(
                 examples,
@@ -280,26 +284,26 @@ def probe(
                 seeds=order,
                 recipe=recipe,
                 fractions=shares,
-                groups=one.codes("--unit", unit),
+                groups=_units(one, unit),
                 dev=None if dev is None else one.places("--dev", dev),
-                types=one.codes("--types", types),
+                types=of_types,
                 control=control,
                 device=how.device,
             )
-            return code_rows(examples, codes, one_layer=one.one_layer)
+            return code_rows(examples, codes, **of_one)
         probed = probe_accuracy(
             examples,
             seeds=order,
             recipe=recipe,
             split=None if split is None else one.column("--split", split),
-            types=one.codes("--types", types),
+            types=of_types,
             control=control,
             device=how.device,
         )
-        return accuracy_rows(examples, probed, one_layer=one.one_layer)
+        return accuracy_rows(examples, probed, **of_one)
 
     rows = [row for one in inputs for row in measured(one)]
-    of_first = [row for row in rows if row.subject == inputs[0].examples.name]
+    of_first = [row for row in rows if row.subject == inputs[0].name]
     for found in after:
         rows += found.with_unchanged(of_first, measured(found.labelled, inputs[0]))
     said, beside, judged = _compared(rows, inputs[0], after, labels, unit, order[0])
@@ -310,7 +314,7 @@ def probe(
         save_codes(plot, rows)
     closing = _code_closing(rows, dev is not None, as_published) if mdl else [_ACCURACY_CLOSING]
     return Report(
-        inputs={one.examples.name: one.info for one in inputs},
+        inputs={one.name: one.info for one in inputs},
         rows=[*rows, *judged],
         tables=[*beside, _code_table(rows) if mdl else _accuracy_table(rows)],
         heading=_heading(inputs, probe, scale),
@@ -369,8 +373,17 @@ def _opened(
         ]
     )
     if random or (random is None and all(one is None for _, one in several)):
-        return [both for one in found for both in (one, one.random(seed))]
+        return [both for one in found for both in (one, random_like(one, seed))]
     return found
+
+
+def _once(one: Labelled) -> list[str]:
+    """Return a note on classes that occur once; the vectors beside random ones have it already."""
+    return [] if "random" in one.info else one.once()
+
+
+def _units(one: Labelled, unit: CellsLike | None) -> NDArray[np.intp] | None:
+    return None if unit is None else one.units(unit).codes.astype(np.intp)
 
 
 def _one_model(vectors: object) -> ModelLike:
@@ -405,7 +418,7 @@ def _compared(
         return [], [], []
     from wordbias.functions.encoded_texts import answers, best_probes, best_table, comparison_table
 
-    judged = best_probes(before, after, before.codes("--unit", groups), seed)
+    judged = best_probes(before, after, _units(before, groups), seed)
     tables = [comparison_table(rows, before, after), *([best_table(judged)] if judged else [])]
     return answers([*rows, *judged], before, after, path_of(labels)), tables, judged
 
@@ -548,13 +561,13 @@ def _neutral(rows: Sequence[Row], measure: str) -> str:
 
 def _uneven(one: Labelled) -> list[str]:
     """Note that layers differ much in the size of their vectors, which one learning rate meets."""
-    sizes = dict(zip(one.examples.layers, one.examples.sizes(), strict=True))
+    sizes = dict(zip(one.layers, one.sizes(), strict=True))
     least, most = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
     ratio = sizes[most] / sizes[least]
     if ratio < _UNEVEN:
         return []
     return [
-        f"{one.examples.name}: the vectors of layer {most} are {ratio:,.0f} times as large as "
+        f"{one.name}: the vectors of layer {most} are {ratio:,.0f} times as large as "
         f"those of layer {least}, and a probe learns both with one learning rate; scaled, the "
         "layers are comparable"
     ]
@@ -562,10 +575,10 @@ def _uneven(one: Labelled) -> list[str]:
 
 def _apart(inputs: Sequence[Labelled]) -> list[str]:
     """Note that inputs differ much in how far vectors of one layer are from their mean."""
-    examples = [one.examples for one in inputs if "random" not in one.info]
-    if len(examples) < 2:
+    given = [one for one in inputs if "random" not in one.info]
+    if len(given) < 2:
         return []
-    known = {one.name: dict(zip(one.layers, one.deviations(), strict=True)) for one in examples}
+    known = {one.name: dict(zip(one.layers, one.deviations(), strict=True)) for one in given}
     found = [
         (known[more][layer] / known[less][layer], more, less, layer)
         for more, less in permutations(known, 2)
@@ -584,8 +597,8 @@ def _apart(inputs: Sequence[Labelled]) -> list[str]:
 def _heading(inputs: Sequence[Labelled], probe: str, scale: bool) -> list[str]:
     """Return a line on each input, and on the classes and the probe."""
     of_size = ", of vectors with mean square 1 in each layer" if scale else ""
-    lines = [f"{one.examples.name}: {one.described}." for one in inputs]
-    for found in dict.fromkeys(one.examples.classes for one in inputs):
+    lines = [f"{one.name}: {one.described}." for one in inputs]
+    for found in dict.fromkeys(one.label.classes for one in inputs):
         shown = ", ".join(f"{name:.40}" for name in found[:_SHOWN])
         lines.append(f"Classes: {shown}{' …' * (len(found) > _SHOWN)}. Probe: {probe}{of_size}.")
     return lines

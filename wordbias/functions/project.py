@@ -24,17 +24,18 @@ from wordbias.contextual.sent_debias import LIMIT, TextLike, fit_with_baseline
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import check_writable, refuse_same
 from wordbias.functions.inputs import path_of
-from wordbias.functions.labelled_vectors import CellsLike
 from wordbias.functions.project_labels import (
     KNOWN,
     TAKES,
-    LabelledTexts,
     check_labels,
     check_numbers,
     decoder_caution,
     fit_labels,
     label_report,
+    load_labelled,
+    readable,
 )
+from wordbias.labelled import CellsLike
 from wordbias.methods.pairs import PAIR_METHODS, MHDPairs, removed
 from wordbias.models.adapter_tables import adapter_rows, adapter_tables
 from wordbias.models.adapters import Adapter, depth, names_sites, sites_of
@@ -46,7 +47,7 @@ from wordbias.models.settings import SENT_DEBIAS, Settings
 from wordbias.models.sites import EMBEDDING, Site, locate, written
 from wordbias.models.sites import sites as read_sites
 from wordbias.models.targets import HEADS, Target, load_target
-from wordbias.models.texts import TextsLike
+from wordbias.models.texts import Texts, TextsLike
 from wordbias.rendering import how_many
 from wordbias.reports import Report
 from wordbias.results import number
@@ -246,7 +247,7 @@ def project(
     nulls = _further_files("null", output, null)
     redraws = _further_files("lists", output, seed_lists)
     _check_files(output, nulls, redraws, pairs, texts, labels, sent_debias, groups)
-    given = LabelledTexts.load(texts, labels, text_column, where, limit, how.skip_bad)
+    given = load_labelled(texts, labels, text_column, where, limit, how.skip_bad)
     target = load_target(model, how.device, head)
     vectors = sentence_vectors(model, target.model)
     if name is None:
@@ -256,7 +257,7 @@ def project(
     if name not in PAIR_METHODS:
         wanted = target.outputs() if named is None else read_sites(named, layer_count(target.model))
         _check_removals(target, wanted, setting)
-        given = None if given is None else given.readable(target.tokenizer, how.skip_bad)
+        given = None if given is None else readable(given, target.tokenizer, how.skip_bad)
         adapter = fit_labels(
             target,
             given,
@@ -391,7 +392,7 @@ def _said_of(paths: Sequence[str], what: str) -> list[str]:
 def _with_label_report(
     target: Target,
     adapter: Adapter,
-    given: LabelledTexts | None,
+    given: Texts | None,
     setting: str | None,
     output: str | None,
     nulls: Sequence[str],

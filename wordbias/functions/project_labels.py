@@ -6,8 +6,10 @@ Apart from `wordbias.functions.project`, which has what is fitted to differences
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from wordbias.arguments import check_choice, check_number
 from wordbias.contextual.fitting import TOKENS
@@ -19,7 +21,7 @@ from wordbias.contextual.scrubbing import (
 )
 from wordbias.errors import UsageError
 from wordbias.functions.inputs import path_of
-from wordbias.functions.labelled_vectors import CellsLike, labels_of_texts
+from wordbias.labelled import MISSING, CellsLike, Labelled, column_of
 from wordbias.methods.pairs import PAIR_METHODS, PAIR_SETTINGS
 from wordbias.methods.rows import OF_MOMENTS
 from wordbias.methods.settings import ROW_METHODS, ROW_SETTINGS
@@ -47,49 +49,37 @@ TAKES: Takes = {**ROW_SETTINGS, **PAIR_SETTINGS}
 """Settings that methods take here."""
 
 
-@dataclass(frozen=True, eq=False)
-class LabelledTexts:
-    """Texts with a label for each.
+def load_labelled(
+    texts: TextsLike | None,
+    labels: CellsLike | None,
+    text_column: str | None,
+    where: Mapping[str, str | Sequence[str]] | None,
+    limit: int | None,
+    skip_bad: bool,
+) -> Texts | None:
+    """Read texts with the label of each, their only column; None without texts.
 
-    Attributes
-    ----------
-    texts
-        The texts.
-    labels
-        As many labels.
-    name
-        Column or file of the labels; empty if they were given by themselves.
+    The column has the name of the labels' column or file, which is empty for given values.
     """
+    if texts is None or labels is None:
+        return None
+    file, name = path_of(texts), path_of(labels) or ""
+    choice = Choice(text_column, None, kept_values(where), limit, None, None, skip_bad)
+    found = load_texts(texts if file is None else located(file), choice)
+    column = column_of("--labels", labels, found.columns, len(found), found.name, "text")
+    labelled = Labelled.of(
+        None, {name or "label": column}, n=len(found), missing=MISSING[skip_bad], name=found.name,
+        kind="text", lines=found.lines, remedy="mend it, or drop such rows with --skip-bad",
+    )  # fmt: skip
+    without = dict.fromkeys(np.flatnonzero(~labelled.there).tolist(), f"has no {name or 'label'}")
+    return replace(found, columns={name: column}).without(without, skip_bad)
 
-    texts: Texts
-    labels: Sequence[str] = field(repr=False)
-    name: str
 
-    @classmethod
-    def load(
-        cls,
-        texts: TextsLike | None,
-        labels: CellsLike | None,
-        text_column: str | None,
-        where: Mapping[str, str | Sequence[str]] | None,
-        limit: int | None,
-        skip_bad: bool,
-    ) -> LabelledTexts | None:
-        """Read texts with their other columns, of which one may hold the labels; None without."""
-        if texts is None or labels is None:
-            return None
-        file = path_of(texts)
-        choice = Choice(text_column, None, kept_values(where), limit, None, None, skip_bad)
-        found = load_texts(texts if file is None else located(file), choice)
-        labelled, of_texts = labels_of_texts(found, labels, skip_bad=skip_bad)
-        return cls(labelled, of_texts, path_of(labels) or "")
-
-    def readable(self, tokenizer: Any, skip_bad: bool) -> LabelledTexts:
-        """Drop the texts that have no token, such as empty ones, or refuse the first of them."""
-        tokens = tokenizer(list(self.texts.texts), verbose=False)["input_ids"]
-        bad = {place: "has no token" for place, ids in enumerate(tokens) if not ids}
-        labels = [label for place, label in enumerate(self.labels) if place not in bad]
-        return replace(self, texts=self.texts.without(bad, skip_bad), labels=labels)
+def readable(texts: Texts, tokenizer: Any, skip_bad: bool) -> Texts:
+    """Drop the texts that have no token, such as empty ones, or refuse the first of them."""
+    tokens = tokenizer(list(texts.texts), verbose=False)["input_ids"]
+    bad = {place: "has no token" for place, ids in enumerate(tokens) if not ids}
+    return texts.without(bad, skip_bad)
 
 
 def decoder_caution(model: Any, adapter: Adapter, method: str, tokens: str) -> list[str]:
@@ -192,7 +182,7 @@ def check_numbers(
 
 def fit_labels(
     target: Target,
-    given: LabelledTexts | None,
+    given: Texts | None,
     pairs: SentencePairsLike | None,
     *,
     wanted: Sequence[Site],
@@ -215,17 +205,15 @@ def fit_labels(
     if given is None:
         source = "built-in" if pairs is None else path_of(pairs) or "given"
         return scrub_pairs(model, tokenizer, sentence_pairs(pairs), source=source, **how)
-    texts = given.texts
-    return scrub(
-        model, tokenizer, texts.texts, given.labels, source=texts.name, name=given.name, **how
-    )
+    ((name, labels),) = given.columns.items()
+    return scrub(model, tokenizer, given.texts, labels, source=given.name, name=name, **how)
 
 
 def label_report(
     target: Target,
     adapter: Adapter,
     subject: str,
-    given: LabelledTexts | None,
+    given: Texts | None,
     output: str | None,
 ) -> Report:
     """Return the report of a fit: shares of the label, and what they do not show."""
@@ -233,12 +221,11 @@ def label_report(
     column = "COLUMN"
     facts = adapter.facts
     if given is not None:
-        texts = given.texts
-        column = given.name or column
+        column = next(iter(given.columns)) or column
         inputs["texts"] = {
-            "path": texts.name,
-            "sha256": texts.sha256(),
-            "n": len(texts),
+            "path": given.name,
+            "sha256": given.sha256(),
+            "n": len(given),
             "cut": facts["cut"],
             "classes": facts["classes"],
         }
@@ -269,12 +256,11 @@ def _by_construction(facts: Mapping[str, Any]) -> str:
     return f", after {facts['method']} 0 by construction" if exact else ""
 
 
-def _notes(target: Target, adapter: Adapter, given: LabelledTexts | None) -> list[str]:
+def _notes(target: Target, adapter: Adapter, given: Texts | None) -> list[str]:
     """Return notes on texts that were dropped or cut, on pairs left out, and on a part of sites."""
     notes, facts = [], adapter.facts
-    if given is not None and given.texts.dropped:
-        texts = given.texts
-        notes.append(f"{how_many(texts.dropped, 'row')} dropped, the first: {texts.problem}")
+    if given is not None and given.dropped:
+        notes.append(f"{how_many(given.dropped, 'row')} dropped, the first: {given.problem}")
     if facts["cut"]:
         length = usual_length(target.model, target.tokenizer)
         notes.append(

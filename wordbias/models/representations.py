@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.columns import Column
 from wordbias.errors import WordbiasError, on_a_line
 from wordbias.formats.files import replacing
 from wordbias.formats.rows.writing import NAME as ROWS_NAME
 from wordbias.formats.rows.writing import is_row_suffix, write_rows
 from wordbias.formats.stored import REPRESENTATIONS, read_header, reading
-from wordbias.formats.tables import Column as Column  # noqa: PLC0414
-from wordbias.formats.tables import cell_of as cell_of  # noqa: PLC0414
 from wordbias.formats.tensors import header_of
 from wordbias.models.encoding import EncodingJob
 from wordbias.models.model_like import interventions_in

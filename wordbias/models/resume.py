@@ -19,16 +19,11 @@ from typing import IO, Any
 
 import numpy as np
 
+from wordbias.columns import Column
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import check_writable, locked, rename, replacing, sync_file
 from wordbias.models.encoding import BATCH_TOKENS, EncodingJob
-from wordbias.models.representations import (
-    Column,
-    Representations,
-    check_same,
-    header,
-    stored_provenance,
-)
+from wordbias.models.representations import Representations, check_same, header, stored_provenance
 
 Vectors = np.memmap[Any, np.dtype[np.float32]]
 SAVE_SECONDS = 5.0

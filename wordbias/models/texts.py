@@ -4,34 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from pathlib import Path
-from typing import Any, NamedTuple, Protocol
 
+from wordbias.columns import BadRows, Column, Table, TableLike, choose_column, open_table
 from wordbias.errors import WordbiasError
-from wordbias.formats.tables import PLAIN, Line, is_parquet, kind_of, read_lines
-from wordbias.models.representations import Column, cell_of
+from wordbias.formats.tables import Line
 from wordbias.models.tokenising import Span, find_word
 
 DISTINCT = 1_000
 """Number of distinct values up to which a column is kept by default."""
-USUAL = ("text", "sentence")
-"""Names of the column of texts by default."""
-
-
-class Columns(Protocol):
-    """A frame, as of pandas."""
-
-    columns: Any
-
-    def __getitem__(self, name: Any) -> Any:
-        """Return a column."""
-
-
-TextsLike = str | os.PathLike[str] | Iterable[str] | Mapping[str, Sequence[object]] | Columns
+TextsLike = TableLike | Iterable[str]
 """A file, texts, or columns of which one holds texts."""
 
 
@@ -95,6 +79,8 @@ class Texts:
         Number of rows that were dropped because they cannot be used, and the first reason.
     left_out
         Names of columns with too many values to be kept.
+    unit
+        What `lines` count: ``line`` or ``row``.
     """
 
     name: str
@@ -105,6 +91,7 @@ class Texts:
     dropped: int = 0
     problem: str = ""
     left_out: tuple[str, ...] = ()
+    unit: str = "line"
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -134,10 +121,9 @@ class Texts:
         """
         if not bad:
             return self
-        place, reason = next(iter(bad.items()))
-        problem = f"line {self.lines[place]}: {reason}"
-        if not skip_bad or len(bad) == len(self):
-            raise WordbiasError(f"{self.name}: {problem}{_remedy(skip_bad)}")
+        rows = BadRows(self.name, None if skip_bad and len(bad) == len(self) else skip_bad)
+        for place, reason in bad.items():
+            rows.add(f"{self.unit} {self.lines[place]}", reason)
         kept = [i for i in range(len(self)) if i not in bad]
         return replace(
             self,
@@ -149,12 +135,12 @@ class Texts:
                 for name, cells in ((name, c.cells()) for name, c in self.columns.items())
             },
             dropped=self.dropped + len(bad),
-            problem=self.problem or problem,
+            problem=self.problem or rows.first,
         )
 
 
 def load_texts(source: TextsLike, choice: Choice | None = None) -> Texts:
-    """Read texts from a file or memory, see `open_texts`.
+    """Read texts from a file or memory, see `wordbias.columns.open_table`.
 
     Raises
     ------
@@ -162,15 +148,15 @@ def load_texts(source: TextsLike, choice: Choice | None = None) -> Texts:
         If the file cannot be read, a chosen column is not there, a row cannot be used (and such
         are not to be dropped), or no row is left.
     """
-    opened, choice = open_texts(source), choice or Choice()
-    bad: list[str] = []
+    opened, choice = open_table(source, "texts"), choice or Choice()
+    bad = BadRows(opened.name, choice.skip_bad)
     rows = list(islice(_usable(opened, choice, bad), choice.limit))
     if not rows:
-        among = f"; {len(bad)} rows cannot be used, the first: {bad[0]}" if bad else ""
-        wanted = " where " + " and ".join(
+        chosen = " where " + " and ".join(
             f"{name} is {' or '.join(values)}" for name, values in choice.where.items()
         )
-        raise WordbiasError(f"{opened.name}: holds no text{wanted if choice.where else ''}{among}")
+        where = chosen if choice.where else ""
+        raise WordbiasError(f"{opened.name}: holds no text{where}{bad.among()}")
     columns: dict[str, Column] = {}
     left_out: tuple[str, ...] = ()
     if not opened.plain:
@@ -184,16 +170,17 @@ def load_texts(source: TextsLike, choice: Choice | None = None) -> Texts:
         [line.number for line, _, _ in rows],
         spans or None,
         columns,
-        len(bad),
-        bad[0] if bad else "",
+        bad.count,
+        bad.first,
         left_out,
+        opened.unit,
     )
 
 
 Row = tuple[Line, str, Span | None]
 
 
-def _usable(source: Source, choice: Choice, bad: list[str]) -> Iterator[Row]:
+def _usable(source: Table, choice: Choice, bad: BadRows) -> Iterator[Row]:
     """Yield the chosen rows; note those that cannot be used, or refuse the first of them."""
     column = ""
     for line in source.lines:
@@ -205,10 +192,7 @@ def _usable(source: Source, choice: Choice, bad: list[str]) -> Iterator[Row]:
                 text = _text(line, column)
                 yield line, text, _span(line, text, choice)
         except _BadRowError as error:
-            problem = f"line {line.number}: {error}"
-            if not choice.skip_bad:
-                raise WordbiasError(f"{source.name}: {problem}{_remedy(False)}") from None
-            bad.append(problem)
+            bad.add(f"{source.unit} {line.number}", str(error))
 
 
 class _BadRowError(Exception):
@@ -246,10 +230,6 @@ def _span(line: Line, text: str, choice: Choice) -> Span | None:
     return start, end
 
 
-def _remedy(skipped: bool) -> str:
-    return "" if skipped else "; mend it, or drop such rows with --skip-bad"
-
-
 # columns
 
 
@@ -273,22 +253,10 @@ def text_column(name: str, names: list[str], choice: Choice, plain: str = "") ->
     used = (choice.text, choice.word, *(choice.span or ()), *choice.where, *(choice.keep or ()))
     if plain and any(one is not None for one in used):
         raise WordbiasError(f"{name}: {plain}")
-    listed = ", ".join(names)
     for one in used[1:]:
         if one is not None and one not in names:
-            raise WordbiasError(f"{name}: has no column {one!r}; it has {listed}")
-    if choice.text is None:
-        known = [one for one in (*USUAL, *(names if len(names) == 1 else [])) if one in names]
-        if not known:
-            raise WordbiasError(
-                f"{name}: which column holds the texts? Name one of {listed} with --text-column"
-            )
-        return known[0]
-    if choice.text in names:
-        return choice.text
-    if choice.text.isdecimal() and 1 <= int(choice.text) <= len(names):
-        return names[int(choice.text) - 1]
-    raise WordbiasError(f"{name}: has no column {choice.text!r}; it has {listed}")
+            raise WordbiasError(f"{name}: has no column {one!r}; it has {', '.join(names)}")
+    return choose_column(name, names, choice.text)
 
 
 def kept_columns(
@@ -306,83 +274,3 @@ def kept_columns(
     made = {name: Column.of(values) for name, values in cells.items() if name != text}
     kept = {name: column for name, column in made.items() if len(column.values) <= DISTINCT}
     return kept, tuple(name for name in made if name not in kept)
-
-
-# sources
-
-
-class Source(NamedTuple):
-    """Opened rows with texts.
-
-    Attributes
-    ----------
-    name
-        Name in messages.
-    lines
-        The rows.
-    plain
-        Reason why there is only one column; empty if there are columns.
-    """
-
-    name: str
-    lines: Iterator[Line]
-    plain: str = ""
-
-
-def open_texts(source: TextsLike, name: str = "texts") -> Source:
-    """Open a plain, tabbed, CSV, jsonl or Parquet file (see `read_lines`), or texts in memory.
-
-    Parameters
-    ----------
-    source
-        A file; texts, such as a list or a pandas Series; or columns by name: a mapping or a frame.
-    name
-        Name in messages, if it is no file.
-
-    Raises
-    ------
-    WordbiasError
-        If it is something else, or its columns have different lengths.
-    """
-    if isinstance(source, (str, os.PathLike)):
-        file = Path(source)
-        if isinstance(source, str) and " " in source.strip() and not os.path.exists(source):
-            raise WordbiasError(
-                f"{name}: there is no file {source!r:.60}; a text stands in a list: [text]"
-            )
-        plain = "is plain text, which has no columns; name a .tsv, .csv, .jsonl or .parquet file"
-        has_columns = kind_of(file) != "plain" or is_parquet(file)
-        return Source(str(file), read_lines(file), "" if has_columns else plain)
-    known = source.keys() if isinstance(source, Mapping) else getattr(source, "columns", None)
-    if known is not None:
-        table: Any = source
-        for column in known:
-            if isinstance(table[column], str) or not isinstance(table[column], Iterable):
-                raise WordbiasError(f"{name}: column {column!r}: expected a list of values")
-        cells = {str(column): list(table[column]) for column in known}
-        if len({len(column) for column in cells.values()}) != 1:
-            sizes = ", ".join(f"{column} {len(found):,}" for column, found in cells.items())
-            raise WordbiasError(f"{name}: expected columns of one length, found {sizes or 'none'}")
-        return Source(name, _rows_of_columns(cells))
-    if not isinstance(source, Iterable):
-        raise WordbiasError(
-            f"{name}: expected a file, a list of texts, or a dictionary or frame of columns; got "
-            f"{type(source).__name__}"
-        )
-    plain = "is a list, which has no columns; give a dictionary or a frame of columns"
-    return Source(name, _rows_of_list(source), plain)
-
-
-def _rows_of_columns(columns: Mapping[str, list[object]]) -> Iterator[Line]:
-    for number, row in enumerate(zip(*columns.values(), strict=True), 1):
-        cells = dict(zip(columns, map(cell_of, row), strict=True))
-        nulls = frozenset(name for name, cell in cells.items() if cell is None)
-        yield Line(number, {name: cell or "" for name, cell in cells.items()}, nulls=nulls)
-
-
-def _rows_of_list(texts: Iterable[object]) -> Iterator[Line]:
-    for number, text in enumerate(texts, 1):
-        if isinstance(text, str):
-            yield Line(number, {PLAIN: text})
-        else:
-            yield Line(number, {}, f"expected a text, found {text!r:.40}")

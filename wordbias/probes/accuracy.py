@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.columns import Column
 from wordbias.errors import WordbiasError
+from wordbias.labelled import DEV, TEST, TRAIN, Labelled, parts_of, refuse_blank
 from wordbias.measures.registry import ideal
-from wordbias.models.representations import Column
-from wordbias.probes.inputs import Examples
 from wordbias.probes.mdl import ACCURACY, CONTROL, TASK, selectivity_row, spread_row
 from wordbias.probes.train import DEV_SHARE, Job, Recipe, Result, Schedule, make_jobs, train_jobs
 from wordbias.results import Row
@@ -21,7 +21,6 @@ Integers = NDArray[np.intp]
 
 SHARES = (0.8, 0.1)
 """Shares of each class for training and for dev; the rest is tested."""
-_ROLES = {"train": 0, "training": 0, "dev": 1, "val": 1, "valid": 1, "validation": 1, "test": 2}
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Probed:
 
 
 def probe_accuracy(
-    examples: Examples,
+    examples: Labelled,
     *,
     seeds: Sequence[int] = (0,),
     recipe: Recipe | None = None,
@@ -83,9 +82,9 @@ def probe_accuracy(
     list of Probed
         Layer by layer, in each seed by seed.
     """
-    plans = [divided(examples.labels, seed, split) for seed in seeds]
+    plans = [divided(examples.label.codes, seed, split) for seed in seeds]
     jobs = make_jobs(examples, seeds, plans, types=types, control=control)
-    k, recipe = len(examples.classes), recipe or Recipe()
+    k, recipe = len(examples.label.classes), recipe or Recipe()
     found = train_jobs(examples.vectors, jobs, k, recipe, device=device, name=examples.name)
     step = 2 if control else 1
     return [
@@ -133,13 +132,9 @@ def _stratified(labels: Integers, rng: np.random.Generator) -> list[Integers]:
 
 
 def _by_column(split: Column, rng: np.random.Generator) -> list[Integers]:
-    unknown = [value for value in split.values if value.lower() not in _ROLES]
-    if unknown:
-        raise WordbiasError(
-            f"split: {unknown[0]!r:.40} is none of train, dev and test; name another column"
-        )
-    roles = np.array([_ROLES[value.lower()] for value in split.values])[split.codes]
-    train, dev, test = (rng.permutation(np.flatnonzero(roles == role)) for role in range(3))
+    parts = parts_of("--split", split)
+    refuse_blank("--split", "part", parts == 0, "name another column")
+    train, dev, test = (rng.permutation(np.flatnonzero(parts == one)) for one in (TRAIN, DEV, TEST))
     if not len(dev):
         cut = len(train) - len(train) // DEV_SHARE
         train, dev = train[:cut], train[cut:]
@@ -154,7 +149,7 @@ def majority(job: Job) -> float:
 
 
 def accuracy_rows(
-    examples: Examples, probed: Sequence[Probed], *, one_layer: bool = False
+    examples: Labelled, probed: Sequence[Probed], *, one_layer: bool = False
 ) -> list[Row]:
     """Return the rows of probing accuracy, layer by layer; see `wordbias.probes.mdl.code_rows`.
 
@@ -175,7 +170,8 @@ def accuracy_rows(
             low, high = wilson(float(np.mean(found)), n)
             neutral = float(np.mean([one.majority for one in chosen]))
             details = {**about, "set": which, "seeds": seeds, "n": n, "low": low, "high": high}
-            details |= {**ideal(ACCURACY, neutral), "classes": len(examples.classes)}
+            k = len(examples.label.classes)
+            details |= {**ideal(ACCURACY, neutral), "classes": k}
             rows.append(spread_row(examples, ACCURACY, found, details))
         if sets[CONTROL]:
             gained = [one.selectivity or 0.0 for one in chosen]

@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 
 from wordbias.devices import one_thread
 from wordbias.errors import WordbiasError
+from wordbias.labelled import Labelled
 from wordbias.measures.held_out_probes import BEST, PROBES, read_groups, scaled
 from wordbias.measures.movement import neighbours_preserved
 from wordbias.measures.registry import ideal
-from wordbias.probes.inputs import Examples
 from wordbias.probes.mdl import COMPRESSION, online_codes, share_compression
 from wordbias.results import Row
 from wordbias.statistics import Z95, majority_share, mean_interval, normal_interval, wilson
@@ -45,8 +45,6 @@ HIDDEN = 100
 """Units of the hidden layer of the non-linear probe."""
 FOLDS = 5
 """Number of parts of the training rows in their cross-validation."""
-FEW = 30
-"""Number of held-out rows below which the figures of a class say little."""
 _STEPS, _EPOCHS, _PATIENCE, _BATCHES = 1000, 100, 10, 10
 _MANY = 2000
 """Number of training rows from which a tenth of them ends the training of the non-linear probe."""
@@ -287,7 +285,7 @@ def _coded(
     for stage, x in stages.items():
         about = {"stage": stage, **details}
         try:
-            examples = Examples.of(x, cells[chosen], name=name)
+            examples = Labelled.of(x, cells[chosen], name=name)
             spread = spread or examples.spread()
             examples = examples.scaled(*spread)
             (coded,) = online_codes(examples, seeds=[seed], control=False)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Container, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from wordbias.columns import Column
 from wordbias.errors import WordbiasError
 from wordbias.formats.arrays import (
     NUMPY,
@@ -27,7 +26,8 @@ from wordbias.formats.arrays import (
 from wordbias.formats.source import refuse_foreign
 from wordbias.formats.stored import REPRESENTATIONS
 from wordbias.formats.tensors import map_tensors
-from wordbias.models.representations import Column, Representations, cell_of, load_representations
+from wordbias.labelled import LazyColumns
+from wordbias.models.representations import Representations, load_representations
 from wordbias.text_files import read_bounded
 from wordbias.wordlists.resolve import resolve
 from wordbias.wordlists.templates import names
@@ -38,202 +38,10 @@ Array = NDArray[Any]
 
 FEMALE = 0.5
 """Share of female bearers from which on a name counts as female."""
-_TILE = 1 << 22  # numbers that are checked at once
-_LARGE = 1e15  # float32 cannot square the gradient of larger ones
-_ROUNDING = 1e-6
-"""Share of the size of vectors below which their deviation is rounding."""
 _STREAM = 1  # makes these draws independent of those of orders and weights
 
 
-@dataclass(frozen=True, eq=False)
-class Examples:
-    """Vectors and a label for each.
-
-    Attributes
-    ----------
-    vectors
-        Shape ``(L, n, d)``, any float type; may be a memory map.
-    labels
-        Codes 0 to K - 1, shape ``(n,)``.
-    classes
-        Names of the K labels.
-    layers
-        Numbers of the layers, shape ``(L,)``.
-    name
-        Name of the vectors in results.
-    """
-
-    vectors: NDArray[np.floating[Any]] = field(repr=False)
-    labels: Integers = field(repr=False)
-    classes: tuple[str, ...]
-    layers: tuple[int, ...]
-    name: str = "vectors"
-
-    @classmethod
-    def of(
-        cls,
-        vectors: ArrayLike,
-        labels: Column | ArrayLike,
-        *,
-        layers: Sequence[int] | None = None,
-        name: str = "vectors",
-    ) -> Examples:
-        """Check vectors and labels.
-
-        Parameters
-        ----------
-        vectors
-            Shape ``(n, d)``, or ``(L, n, d)`` for several layers.
-        labels
-            Label of each example, of any type that can be sorted, or a column.
-        layers
-            Numbers of the layers, by default 0 to L - 1.
-        name
-            Name of the vectors in messages.
-
-        Raises
-        ------
-        WordbiasError
-            If shapes do not fit, a number is not finite, or there are fewer than two classes, or
-            so many that labels are no labels.
-        """
-        x = _as_layers(vectors, name)
-        codes, classes = _as_codes(labels)
-        _, n, d = x.shape
-        if len(codes) != n:
-            raise WordbiasError(
-                f"{name}: {n:,} vectors, but {len(codes):,} labels; give one label for each vector"
-            )
-        if not d:
-            raise WordbiasError(f"{name}: the vectors have no dimensions: shape {x.shape}")
-        _check_classes(classes, n, name)
-        numbers = tuple(range(len(x))) if layers is None else tuple(layers)
-        _check_finite(x, numbers, name)
-        return cls(x, codes, classes, numbers, name)
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def sizes(self) -> list[float]:
-        """Return the root of the mean square of each layer's vectors; 1 where all are zero."""
-        return [
-            math.sqrt(np.einsum("nd,nd->", one, one, dtype=np.float64) / one.size) or 1.0
-            for one in self.vectors
-        ]
-
-    def deviations(self) -> list[float]:
-        """Return the root mean square deviation of each layer's vectors from their mean."""
-        pairs = zip(self.sizes(), self.vectors.mean(1, dtype=np.float64), strict=True)
-        return [
-            math.sqrt(max(size**2 - float(np.mean(centre**2)), (_ROUNDING * size) ** 2))
-            for size, centre in pairs
-        ]
-
-    def scaled(self, sizes: Sequence[float], centres: ArrayLike | None = None) -> Examples:
-        """Return the examples with each layer divided by one number; held in memory.
-
-        The learning rate of a probe suits vectors of one size, and those of a decoder grow from
-        layer to layer.
-
-        Parameters
-        ----------
-        sizes
-            Number of each layer.
-        centres
-            What is subtracted before, shape ``(L, d)``.
-        """
-        vectors = np.empty(self.vectors.shape, np.float32)
-        shifts = np.zeros((len(vectors), 1)) if centres is None else np.asarray(centres)
-        for layer, given, size, shift in zip(vectors, self.vectors, sizes, shifts, strict=True):
-            np.subtract(given, shift.astype(np.float32), out=layer, casting="same_kind")
-            layer /= np.float32(size)
-        return replace(self, vectors=vectors)
-
-    def spread(self) -> tuple[list[float], NDArray[np.float64]]:
-        """Return the root mean square deviation of each layer, and the means that it is from.
-
-        Where vectors deviate by rounding alone it is their size, so that rounding stays small.
-        """
-        centres = self.vectors.mean(1, dtype=np.float64)
-        spreads = self.scaled([1.0] * len(centres), centres).sizes()
-        pairs = zip(spreads, self.sizes(), strict=True)
-        return [one if one > _ROUNDING * size else size for one, size in pairs], centres
-
-    def rare(self) -> list[str]:
-        """Return the classes that occur once: no probe is both trained and tested on them."""
-        counts = np.bincount(self.labels, minlength=len(self.classes))
-        return [self.classes[i] for i in np.flatnonzero(counts == 1)]
-
-
-def _as_layers(vectors: ArrayLike, name: str) -> NDArray[np.floating[Any]]:
-    x = np.asarray(vectors)
-    if x.dtype.kind in "iub":
-        x = x.astype(np.float32)
-    if x.dtype.kind != "f" or x.ndim not in (2, 3):
-        raise WordbiasError(
-            f"{name}: expected numbers of shape (examples, dimensions) or (layers, examples, "
-            f"dimensions), found {x.dtype} of shape {x.shape}"
-        )
-    return np.ascontiguousarray(x[None] if x.ndim == 2 else x)
-
-
-def _as_codes(labels: Column | ArrayLike) -> tuple[Integers, tuple[str, ...]]:
-    given = np.array(labels.values)[labels.codes] if isinstance(labels, Column) else labels
-    y = np.asarray(given)
-    if y.ndim != 1:
-        raise WordbiasError(f"labels: expected one for each example, found shape {y.shape}")
-    values, codes = np.unique(y, return_inverse=True)
-    return codes.astype(np.intp), tuple(map(str, values))
-
-
-def _check_classes(classes: Sequence[str], n: int, name: str) -> None:
-    if len(classes) < 2:
-        only = f"all are {classes[0]!r}" if classes else "there are none"
-        raise WordbiasError(f"{name}: the labels need at least two classes; {only}")
-    if len(classes) > n / 2:
-        raise WordbiasError(
-            f"{name}: {len(classes):,} different labels for {n:,} examples, such as "
-            f"{classes[0]!r:.40}: fewer than two each; give more examples, or name another column "
-            "or file"
-        )
-
-
-def _check_finite(x: NDArray[np.floating[Any]], layers: Sequence[int], name: str) -> None:
-    step = max(1, _TILE // x.shape[2])
-    limit = x.dtype.type(min(_LARGE, float(np.finfo(x.dtype).max)))
-    for layer, vectors in zip(layers, x, strict=True):
-        for start in range(0, len(vectors), step):
-            good = np.abs(vectors[start : start + step]) <= limit
-            if not good.all():
-                row, place = np.argwhere(~good)[0].tolist()
-                where = f"layer {layer}, row" if len(layers) > 1 else "row"
-                raise WordbiasError(
-                    f"{name}: {where} {start + row + 1} holds {vectors[start + row, place]:g}; "
-                    f"probes need finite numbers up to {limit:g}, so leave it out or mend it"
-                )
-
-
 # labels
-
-
-def read_labels(path: str | Path, *, blank: bool = False) -> Column:
-    """Read a file with one label a line.
-
-    Parameters
-    ----------
-    blank
-        Take a blank line as a label that is missing.
-
-    Raises
-    ------
-    WordbiasError
-        If it cannot be read, is not UTF-8, or a line is blank.
-    """
-    lines = _lines(Path(path))
-    for i, line in enumerate(lines, 1):
-        if not line.strip() and not blank:
-            raise WordbiasError(f"{path}: line {i} is blank; expected one label a line")
-    return Column.of(line.strip() for line in lines)
 
 
 def read_word_labels(path: str | Path) -> dict[str, str]:
@@ -264,34 +72,22 @@ def name_labels() -> dict[str, str]:
     return {name: "female" if share >= FEMALE else "male" for name, share in names().items()}
 
 
-@dataclass(frozen=True)
-class LabelledVocabulary:
-    """Labelled words of a vocabulary, as it spells them.
+def labels_in(
+    labels: Mapping[str, str], vocabulary: Container[str]
+) -> tuple[dict[str, str], list[str]]:
+    """Return the labels of words as a vocabulary spells them, and words that it has in no form.
 
-    Attributes
-    ----------
-    words, labels
-        Words in the vocabulary, and a label for each.
-    missing
-        Words that the vocabulary has in no form.
+    Each is looked for as written, else lower-cased, else capitalised; the first one counts.
     """
-
-    words: Sequence[str]
-    labels: Column
-    missing: Sequence[str]
-
-    @classmethod
-    def of(cls, labels: Mapping[str, str], vocabulary: Container[str]) -> LabelledVocabulary:
-        """Find each word as written, else lower-cased, else capitalised; the first one counts."""
-        found: dict[str, str] = {}
-        missing = []
-        for word, label in labels.items():
-            spelled = resolve([word], vocabulary).found
-            if spelled:
-                found.setdefault(spelled[0], label)
-            else:
-                missing.append(word)
-        return cls(tuple(found), Column.of(found.values()), missing)
+    found: dict[str, str] = {}
+    missing = []
+    for word, label in labels.items():
+        spelled = resolve([word], vocabulary).found
+        if spelled:
+            found.setdefault(spelled[0], label)
+        else:
+            missing.append(word)
+    return found, missing
 
 
 def _lines(path: Path) -> list[str]:
@@ -377,32 +173,6 @@ def _only(
     return _name(path, floats or list(found) or names, None)
 
 
-class LazyColumns(Mapping[str, Column]):
-    """Columns by name, each read when it is asked for.
-
-    Parameters
-    ----------
-    names
-        Names of the columns.
-    read
-        Function that reads one.
-    """
-
-    def __init__(self, names: Sequence[str], read: Callable[[str], Column]) -> None:
-        self._names, self._read = tuple(names), read
-
-    def __getitem__(self, name: str) -> Column:
-        if name not in self._names:
-            raise KeyError(name)
-        return self._read(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-
 def other_arrays(path: str | Path, count: int) -> Mapping[str, Column]:
     """Return the arrays of a .npz or safetensors file that have one value for each vector.
 
@@ -425,9 +195,7 @@ def other_arrays(path: str | Path, count: int) -> Mapping[str, Column]:
         load = partial(load_npz, path)
     else:
         return {}
-    return LazyColumns(
-        names, lambda name: Column.of(cell_of(one) or "" for one in load(name).tolist())
-    )
+    return LazyColumns(names, lambda name: Column.of(load(name).tolist()))
 
 
 def of_array(array: Array, name: str, where: str = "") -> Representations:

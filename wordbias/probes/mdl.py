@@ -26,8 +26,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from wordbias.arrays import aligned
 from wordbias.errors import WordbiasError
+from wordbias.labelled import Labelled
 from wordbias.measures.registry import ideal
-from wordbias.probes.inputs import Examples
 from wordbias.probes.train import (
     DEV_SHARE,
     Recipe,
@@ -188,7 +188,7 @@ def online_code(
     ----------
     Voita and Titov, Information-Theoretic Probing with Minimum Description Length, 2020.
     """
-    examples = Examples.of(np.asarray(x), y)
+    examples = Labelled.of(np.asarray(x), y)
     if len(examples.layers) != 1:
         raise WordbiasError(f"x: expected shape (n, d), found {examples.vectors.shape}")
     (found,) = online_codes(
@@ -205,7 +205,7 @@ def online_code(
 
 
 def online_codes(
-    examples: Examples,
+    examples: Labelled,
     *,
     seeds: Sequence[int] = (0,),
     fractions: str | Sequence[float] = "published",
@@ -239,7 +239,7 @@ def online_codes(
     shares = _shares(fractions)
     plans = [_ordered(sent, seed, shares, groups, dev) for seed in seeds]
     jobs = make_jobs(examples, seeds, plans, types=types, control=control)
-    k, recipe = len(examples.classes), recipe or Recipe()
+    k, recipe = len(examples.label.classes), recipe or Recipe()
     tested = train_jobs(examples.vectors, jobs, k, recipe, device=device, name=examples.name)
     codes = [
         OnlineCode(k, job.schedule.test[0][0], tuple(row), examples.layers[job.layer], job.seed)
@@ -258,7 +258,7 @@ def _shares(fractions: str | Sequence[float]) -> Sequence[float]:
     return FRACTIONS[fractions]
 
 
-def _sent_examples(examples: Examples, dev: Integers | None) -> Integers:
+def _sent_examples(examples: Labelled, dev: Integers | None) -> Integers:
     """Return the examples outside of dev; refuse a dev set that is none or leaves one class."""
     n = len(examples)
     if dev is None:
@@ -268,11 +268,11 @@ def _sent_examples(examples: Examples, dev: Integers | None) -> Integers:
             f"the dev set: expected some of {n:,} examples, each once; found {len(dev):,} places"
         )
     sent = np.setdiff1d(np.arange(n), dev)
-    classes = np.unique(examples.labels[sent])
+    classes = np.unique(examples.label.codes[sent])
     if len(classes) == 1:
         raise WordbiasError(
             f"{examples.name}: outside of the dev set all labels are "
-            f"{examples.classes[classes[0]]!r}; name another dev set"
+            f"{examples.label.classes[classes[0]]!r}; name another dev set"
         )
     return sent
 
@@ -301,7 +301,7 @@ def _ordered(
 
 
 def online_codes_in_processes(
-    examples: Examples, workers: Workers, *, seeds: Sequence[int] = (0,), **settings: Any
+    examples: Labelled, workers: Workers, *, seeds: Sequence[int] = (0,), **settings: Any
 ) -> list[Coded]:
     """Return what `online_codes` does, computed in several processes or on a cluster.
 
@@ -317,15 +317,17 @@ def online_codes_in_processes(
         return online_codes(examples, seeds=seeds, **settings)
     code = partial(_code, **settings)
     jobs = [(place, seed) for place in range(len(examples.layers)) for seed in seeds]
-    found = workers.results(code, jobs, examples.name, shared=(examples,), unit="code")
+    found = workers.results(
+        code, jobs, examples.name, shared=(replace(examples, columns={}),), unit="code"
+    )
     return [coded for codes in found for coded in codes]
 
 
-def _code(examples: Examples, job: tuple[int, int], **settings: Any) -> list[Coded]:
+def _code(examples: Labelled, job: tuple[int, int], **settings: Any) -> list[Coded]:
     """Code one layer under one seed."""
     place, seed = job
     part = slice(place, place + 1)
-    one = replace(examples, vectors=aligned(examples.vectors[part]), layers=examples.layers[part])
+    one = examples.with_vectors(aligned(examples.vectors[part]), examples.layers[part])
     return online_codes(one, seeds=[seed], **settings)
 
 
@@ -523,7 +525,7 @@ def to_published(bits: float, f1: float) -> float:
 # Rows: the mean over seeds and its spread
 
 
-def code_rows(examples: Examples, coded: Sequence[Coded], *, one_layer: bool = False) -> list[Row]:
+def code_rows(examples: Labelled, coded: Sequence[Coded], *, one_layer: bool = False) -> list[Row]:
     """Return the rows of online codes, layer by layer.
 
     Parameters
@@ -550,11 +552,11 @@ def code_rows(examples: Examples, coded: Sequence[Coded], *, one_layer: bool = F
 
 
 def _coded(
-    examples: Examples, which: str, codes: Sequence[OnlineCode], about: dict[str, Any]
+    examples: Labelled, which: str, codes: Sequence[OnlineCode], about: dict[str, Any]
 ) -> Iterator[Row]:
     first, n = codes[0], codes[0].n
     share = float(np.mean([code.first / code.n for code in codes]))
-    neutral = share_compression(examples.labels, share)
+    neutral = share_compression(examples.label.codes, share)
     settings: list[tuple[str, Callable[[OnlineCode], float], dict[str, Any]]] = [
         (COMPRESSION, lambda code: code.compression, ideal(COMPRESSION, neutral)),
         (
@@ -578,16 +580,17 @@ def _coded(
         (UNIFORM, lambda code: code.uniform, {"unit": "bits", **ideal(UNIFORM)}),
     ]
     seeds = [code.seed for code in codes]
-    shared = {**about, "set": which, "seeds": seeds, "n": n, "classes": len(examples.classes)}
+    k = len(examples.label.classes)
+    shared = {**about, "set": which, "seeds": seeds, "n": n, "classes": k}
     for measure, value, own in settings:
         yield spread_row(examples, measure, [value(code) for code in codes], {**shared, **own})
-    most = majority_share(examples.labels)
+    most = majority_share(examples.label.codes)
     tested = {**shared, "n": first.blocks[-1].n, **ideal(ACCURACY, most)}
     yield spread_row(examples, ACCURACY, [code.accuracy for code in codes], tested)
 
 
 def selectivity_row(
-    examples: Examples, values: Sequence[float], seeds: Sequence[int], n: int, about: dict[str, Any]
+    examples: Labelled, values: Sequence[float], seeds: Sequence[int], n: int, about: dict[str, Any]
 ) -> Row:
     """Return a row of the mean selectivity, of `n` test examples each."""
     details = {**about, "seeds": seeds, "n": n, **ideal(SELECTIVITY)}
@@ -595,7 +598,7 @@ def selectivity_row(
 
 
 def spread_row(
-    examples: Examples, measure: str, values: Sequence[float], details: dict[str, Any]
+    examples: Labelled, measure: str, values: Sequence[float], details: dict[str, Any]
 ) -> Row:
     """Return a row of the mean; `sd` has ddof 1, and is undefined for a single seed."""
     sd = float(np.std(values, ddof=1)) if len(values) > 1 else None

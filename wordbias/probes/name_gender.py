@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.labelled import Labelled
 from wordbias.measures.registry import ideal
 from wordbias.probes.estimates import chance_level
-from wordbias.probes.inputs import Examples
 from wordbias.probes.mdl import (
     ACCURACY,
     COMPRESSION,
@@ -140,14 +140,14 @@ def read_names(
     WordbiasError
         If there are too few names, or a vector is not finite.
     """
-    given = Examples.of(vectors, np.asarray(gender), name=NAMES)
+    given = Labelled.of(vectors, np.asarray(gender), name=NAMES)
     scales = given.sizes() if scales is None else scales
     examples = given.scaled(scales)
     groups = np.unique(names, return_inverse=True)[1].astype(np.intp)
     codes = online_codes(examples, seeds=seeds, recipe=recipe, groups=groups, types=groups)
-    n, majority = len(seeds), majority_share(examples.labels)
+    n, majority = len(seeds), majority_share(examples.label.codes)
     first = float(np.mean([one.code.first / one.code.n for one in codes]))
-    neutral = {COMPRESSION: share_compression(examples.labels, first), ACCURACY: majority}
+    neutral = {COMPRESSION: share_compression(examples.label.codes, first), ACCURACY: majority}
     return [
         Reading(tuple(codes[i * n : (i + 1) * n]), scale, neutral) for i, scale in enumerate(scales)
     ]

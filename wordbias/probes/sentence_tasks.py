@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.arrays import normalise
+from wordbias.columns import TableLike, open_table
 from wordbias.errors import WordbiasError
 from wordbias.formats.tables import Line
-from wordbias.models.texts import Columns, open_texts
 from wordbias.probes.estimates import Estimate
 from wordbias.results import Row
 from wordbias.statistics import (
@@ -50,7 +50,7 @@ _ROUNDING = 1e-12
 """Difference of two inner products of unit vectors that rounding may make."""
 Array = NDArray[np.float64]
 Vectors = NDArray[np.float32]
-TextPairsLike = str | os.PathLike[str] | Mapping[str, Sequence[object]] | Columns
+TextPairsLike = TableLike
 """A file of pairs of texts, or its columns."""
 
 
@@ -185,7 +185,7 @@ def load_text_pairs(source: TextPairsLike) -> TextPairs:
         pairs to measure anything.
     """
     file = Path(source) if isinstance(source, (str, os.PathLike)) else None
-    opened = open_texts(source, "pairs" if file is None else str(file))
+    opened = open_table(source, "pairs")
     lines = list(opened.lines)
     for line in lines:
         if line.problem:

@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 
 from wordbias.devices import blas_threads, find_device, threads, torch_threads
 from wordbias.errors import WordbiasError, need
-from wordbias.probes.inputs import Examples, control_labels
+from wordbias.labelled import Labelled
+from wordbias.probes.inputs import control_labels
 from wordbias.probes.linear import LinearProbes
 from wordbias.progress import progress
 
@@ -165,7 +166,7 @@ class Result:
 
 
 def make_jobs(
-    examples: Examples,
+    examples: Labelled,
     seeds: Sequence[int],
     plans: Sequence[tuple[Integers, Schedule]],
     *,
@@ -187,9 +188,9 @@ def make_jobs(
     control
         Follow each job by one of the control task.
     """
-    labels = [[examples.labels] * len(seeds)]
+    labels = [[examples.label.codes] * len(seeds)]
     if control:
-        labels.append([control_labels(examples.labels, types, seed) for seed in seeds])
+        labels.append([control_labels(examples.label.codes, types, seed) for seed in seeds])
     return [
         Job(layer, which[i], order, schedule, seed)
         for layer in range(len(examples.layers))

@@ -17,16 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.arrays import unit
+from wordbias.columns import Column
 from wordbias.errors import WordbiasError, need
 from wordbias.models.encoder import Encoder
 from wordbias.models.encoding import EncodingJob, Settings
 from wordbias.models.model_like import PURPOSE
-from wordbias.models.representations import (
-    Column,
-    Representations,
-    load_representations,
-    provenance,
-)
+from wordbias.models.representations import Representations, load_representations, provenance
 from wordbias.models.resume import encode_to
 from wordbias.models.sentence_pairs import sentence_pairs
 from wordbias.models.sites import Site

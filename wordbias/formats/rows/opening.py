@@ -24,7 +24,7 @@ from wordbias.formats.rows.source import (
     computed,
     listed,
 )
-from wordbias.formats.tables import Column, cell_of
+from wordbias.formats.tables import cell_of
 from wordbias.formats.tensors import map_tensors
 from wordbias.text_files import OPENERS
 
@@ -140,7 +140,7 @@ class Rows:
             found[block.start : block.start + len(block.vectors)] = block.vectors
         return found
 
-    def column(self, name: str) -> Column:
+    def cells(self, name: str) -> list[str]:
         """Return a column as text; missing values are empty.
 
         Raises
@@ -149,8 +149,7 @@ class Rows:
             If there is no such column; the message lists the existing ones.
         """
         self._check_column(name)
-        cells = (cell or "" for one in self.shards for cell in one.cells(name))
-        return Column.of(cells)
+        return [cell or "" for one in self.shards for cell in one.cells(name)]
 
     def _check_column(self, name: str) -> None:
         if name not in self.columns:

@@ -10,12 +10,12 @@ from heapq import heappush, heappushpop
 from pathlib import Path
 from typing import NamedTuple
 
+from wordbias.columns import Column, choose_column, open_table
 from wordbias.errors import WordbiasError
-from wordbias.formats.tables import Line
 from wordbias.models.encoder import Encoder
 from wordbias.models.encoding import EncodingJob, Settings
-from wordbias.models.representations import Column, Representations, removals_in
-from wordbias.models.texts import USUAL, Source, TextsLike, open_texts
+from wordbias.models.representations import Representations, removals_in
+from wordbias.models.texts import TextsLike
 from wordbias.models.tokenising import first_match, pattern_of
 from wordbias.progress import progress
 
@@ -164,46 +164,32 @@ def read_sentences(source: TextsLike, column: str | None = None) -> Iterator[str
     ----------
     source
         A file with one sentence on each line or a table; a list; or columns, see
-        `wordbias.models.texts.open_texts`.
+        `wordbias.columns.open_table`.
     column
-        Column of a table; by default ``text``, else ``sentence``, else the only one.
+        Column of a table, by name or number from 1; by default ``text``, else ``sentence``, else
+        the only one.
 
     Raises
     ------
     WordbiasError
         If the file cannot be read, is not UTF-8, is empty, or has no such column.
     """
-    opened, name = open_texts(source, "sentences"), ""
+    opened, name = open_table(source, "sentences"), ""
+    if opened.plain and column is not None:
+        raise WordbiasError(f"{opened.name}: {opened.plain}")
     with progress(f"reading {Path(opened.name).name}", unit="line") as bar:
         for i, line in enumerate(opened.lines):
-            name = name or ("" if line.problem else _column(opened, line, column))
+            if not (name or line.problem):
+                name = choose_column(opened.name, list(line.cells), column, what="the sentences")
             if problem := line.problem or line.lacks(name):
                 raise WordbiasError(
-                    f"{opened.name}: line {line.number}: {problem}; mend or remove it"
+                    f"{opened.name}: {opened.unit} {line.number}: {problem}; mend or remove it"
                 )
             yield line.cells[name].strip()
             if i % _OFTEN == _OFTEN - 1:
                 bar.update(_OFTEN)
     if not name:
         raise WordbiasError(f"{opened.name}: holds no sentence")
-
-
-def _column(source: Source, line: Line, column: str | None) -> str:
-    """Return the name of the column of the sentences."""
-    names = list(line.cells)
-    if source.plain:
-        if column is not None:
-            raise WordbiasError(f"{source.name}: {source.plain}")
-        return names[0]
-    usual = [name for name in (*USUAL, *(names if len(names) == 1 else [])) if name in names]
-    if column is None and not usual:
-        raise WordbiasError(
-            f"{source.name}: which column holds the sentences? Name one of {', '.join(names)} with "
-            "--text-column"
-        )
-    if column is not None and column not in names:
-        raise WordbiasError(f"{source.name}: has no column {column!r}; it has {', '.join(names)}")
-    return usual[0] if column is None else column
 
 
 class _Smallest:

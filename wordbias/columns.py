@@ -1,0 +1,463 @@
+"""Columns of tables: files, frames, data sets and lists, which are all read here.
+
+A file is CSV, tabbed text or JSON lines, compressed or not, Parquet, or plain text, which has one
+column. In memory a table is a frame of pandas or polars, a table of pyarrow, a data set of Hugging
+Face, columns by name, or a list of texts. `open_table` yields whole rows, `read` some columns.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.errors import WordbiasError
+from wordbias.formats.source import Digest
+from wordbias.formats.tables import (
+    PLAIN,
+    SHOWN,
+    Line,
+    Picked,
+    Wanted,
+    cell_of,
+    is_parquet,
+    kind_of,
+    pick_cells,
+    read_lines,
+)
+from wordbias.text_files import Source
+
+USUAL = ("text", "sentence")
+"""Names of a column of texts by default."""
+MISSING = frozenset((None, "", "null"))
+"""Cells without a value; the last is how JSON and databases write it."""
+
+
+class Frame(Protocol):
+    """A frame, as of pandas or polars."""
+
+    columns: Any
+
+    def __getitem__(self, name: Any) -> Any:
+        """Return a column."""
+
+
+TableLike = str | os.PathLike[str] | Mapping[str, Iterable[object]] | Frame
+"""A file, columns by name, a frame, or a data set of Hugging Face."""
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One value for every row: a label, a word, a split.
+
+    Attributes
+    ----------
+    codes
+        Places in `values`, shape ``(n,)``, int32.
+    values
+        The distinct values, sorted.
+    """
+
+    codes: NDArray[np.int32]
+    values: tuple[str, ...]
+
+    @classmethod
+    def of(cls, values: Iterable[object]) -> Column:
+        """Return a column of values as text, numbered in sorted order; a missing one is empty."""
+        cells = [one if type(one) is str else cell_of(one) or "" for one in values]
+        distinct = tuple(sorted(set(cells)))
+        places = {value: i for i, value in enumerate(distinct)}
+        return cls(np.array([places[cell] for cell in cells], np.int32), distinct)
+
+    def cells(self) -> list[str]:
+        """Return the value of every row."""
+        return [self.values[code] for code in self.codes]
+
+
+# whole rows
+
+
+class Table(NamedTuple):
+    """Opened rows of a table.
+
+    Attributes
+    ----------
+    name
+        Name in messages.
+    lines
+        The rows.
+    plain
+        Reason why there is only one column; empty if there are columns.
+    unit
+        What the number of a row counts: ``line`` or ``row``.
+    """
+
+    name: str
+    lines: Iterator[Line]
+    plain: str = ""
+    unit: str = "line"
+
+
+def open_table(source: TableLike | Iterable[object], name: str = "the table") -> Table:
+    """Open a file (see `wordbias.formats.tables.read_lines`), or columns or texts in memory.
+
+    Parameters
+    ----------
+    source
+        A file, columns, or texts such as a list or a series of pandas.
+    name
+        Name in messages, if it is no file.
+
+    Raises
+    ------
+    WordbiasError
+        If it is something else, or its columns have different lengths.
+    """
+    if isinstance(source, (str, os.PathLike)):
+        file = _file(source, name)
+        has_columns = kind_of(file) != "plain" or is_parquet(file)
+        return Table(str(file), read_lines(file), "" if has_columns else _PLAIN, _unit(file))
+    columns = columns_in_memory(source, name)
+    if columns is None:
+        plain = "is a list, which has no columns; give a dictionary or a frame of columns"
+        return Table(name, _rows_of_list(_iterable(source, name)), plain, "row")
+    return Table(name, _rows_of_columns(columns), "", "row")
+
+
+_PLAIN = "is plain text, which has no columns; name a .tsv, .csv, .jsonl or .parquet file"
+
+
+def _file(source: str | os.PathLike[str], name: str) -> Path:
+    if isinstance(source, str) and " " in source.strip() and not os.path.exists(source):
+        raise WordbiasError(
+            f"{name}: there is no file {source!r:.60}; a text stands in a list: [text]"
+        )
+    return Path(source)
+
+
+def _unit(file: Path) -> str:
+    return "row" if is_parquet(file) else "line"
+
+
+def _iterable(source: object, name: str) -> Iterable[object]:
+    if not isinstance(source, Iterable):
+        raise WordbiasError(
+            f"{name}: expected a file, a list of texts, or a dictionary or frame of columns; got "
+            f"{type(source).__name__}"
+        )
+    return source
+
+
+def columns_in_memory(
+    source: object, name: str, wanted: Wanted | None = None
+) -> dict[str, list[str | None]] | None:
+    """Return columns in memory as text, None for what is missing; None if it has no columns.
+
+    Raises
+    ------
+    WordbiasError
+        If they have different lengths, a column is no list, or a wanted one is missing.
+    """
+    known = _names_of(source, name)
+    if known is None:
+        return None
+    table: Any = source
+    names = list(map(str, known))
+    chosen: dict[str, str | None] = dict(zip(names, names, strict=True))
+    chosen = chosen if wanted is None else wanted.names_in(name, names)
+    by_name = dict(zip(names, known, strict=True))
+    columns = {
+        one: None if own is None else _values(table, by_name[own], name)
+        for one, own in chosen.items()
+    }
+    sizes = {one: len(values) for one, values in columns.items() if values is not None}
+    if len(set(sizes.values())) != 1:
+        listed = ", ".join(f"{column} {size:,}" for column, size in sizes.items()) or "none"
+        raise WordbiasError(f"{name}: expected columns of one length, found {listed}")
+    n = next(iter(sizes.values()))
+    return {one: [None] * n if cells is None else cells for one, cells in columns.items()}
+
+
+def _names_of(source: object, name: str) -> list[Any] | None:
+    """Return the names of columns in memory; None if there are none."""
+    if isinstance(source, Mapping):
+        if any(hasattr(one, "column_names") for one in source.values()):  # splits of a data set
+            raise WordbiasError(f"{name}: expected one data set, got {', '.join(source)}; name one")
+        return list(source)
+    known = getattr(source, "column_names", None)  # of pyarrow, or of Hugging Face
+    known = getattr(source, "columns", None) if known is None else known
+    return None if known is None else list(known)
+
+
+def _values(table: Any, column: Any, name: str) -> list[str | None]:
+    """Return the values of a column as text; the classes of Hugging Face by their names."""
+    values = table[column]
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise WordbiasError(f"{name}: column {column!r}: expected a list of values")
+    if getattr(values, "ndim", 1) != 1:
+        raise WordbiasError(
+            f"{name}: column {column!r}: expected one value for each row, found the shape "
+            f"{getattr(values, 'shape', ())}"
+        )
+    feature = (getattr(table, "features", None) or {}).get(column)
+    if (classes := getattr(feature, "names", None)) is not None:
+        return [classes[one] if one is not None and one >= 0 else None for one in values]
+    values = values.to_pylist() if hasattr(values, "to_pylist") else values
+    return [one if type(one) is str else cell_of(one) for one in values]
+
+
+def _rows_of_columns(columns: Mapping[str, list[str | None]]) -> Iterator[Line]:
+    for number, cells in enumerate(zip(*columns.values(), strict=True), 1):
+        row = dict(zip(columns, cells, strict=True))
+        nulls = frozenset(name for name, cell in row.items() if cell is None)
+        yield Line(number, {name: cell or "" for name, cell in row.items()}, nulls=nulls)
+
+
+def _rows_of_list(texts: Iterable[object]) -> Iterator[Line]:
+    for number, text in enumerate(texts, 1):
+        if isinstance(text, str):
+            yield Line(number, {PLAIN: text})
+        else:
+            yield Line(number, {}, f"expected a text, found {text!r:.40}")
+
+
+def choose_column(
+    name: str,
+    names: Sequence[str],
+    asked: str | None,
+    usual: Sequence[str] = USUAL,
+    *,
+    what: str = "the texts",
+    option: str = "--text-column",
+) -> str:
+    """Return the name of a column: the asked one, by name or number from 1, else a usual one.
+
+    Parameters
+    ----------
+    name
+        Name of the table in messages.
+    usual
+        Names by default, the first before the others; the only column is taken under any name.
+    what
+        What it holds, for messages.
+    option
+        The option that names it.
+
+    Raises
+    ------
+    WordbiasError
+        If the column is not clear, or not there.
+    """
+    listed = ", ".join(f"{one:.60}" for one in names[:SHOWN]) or "none"
+    listed += f", … and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    if asked is None:
+        known = [one for one in (*usual, *(names if len(names) == 1 else [])) if one in names]
+        if not known:
+            raise WordbiasError(
+                f"{name}: which column holds {what}? Name one of {listed} with {option}"
+            )
+        return known[0]
+    if asked in names:
+        return asked
+    if asked.isdecimal() and 1 <= int(asked) <= len(names):
+        return names[int(asked) - 1]
+    raise WordbiasError(f"{name}: has no column {asked!r}; it has {listed}")
+
+
+# rows that cannot be used
+
+
+@dataclass
+class BadRows:
+    """Rows that cannot be used: dropped and counted, or the first of them is an error.
+
+    Attributes
+    ----------
+    name
+        Name of the table in messages.
+    skip
+        Drop such rows; None where a command has no option for it.
+    count, first
+        Number of dropped rows, and what is wrong with the first.
+    """
+
+    name: str
+    skip: bool | None = None
+    count: int = 0
+    first: str = ""
+
+    def add(self, where: str, problem: str) -> None:
+        """Count a row, or refuse it.
+
+        Raises
+        ------
+        WordbiasError
+            If such rows are not to be dropped.
+        """
+        reason = f"{where}: {problem}"
+        if not self.skip:
+            drop = "" if self.skip is None else ", or drop such rows with --skip-bad"
+            raise WordbiasError(f"{self.name}: {reason}; mend it{drop}")
+        self.count += 1
+        self.first = self.first or reason
+
+    def among(self) -> str:
+        """Return how many there are, behind a message that nothing is left."""
+        return (
+            f"; {self.count:,} rows cannot be used, the first: {self.first}" if self.count else ""
+        )
+
+
+# wanted columns
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Some columns of a table, as texts.
+
+    Attributes
+    ----------
+    name
+        File, or the name of a table in memory.
+    cells
+        Cells by the name of the column.
+    numbers
+        Line or row of each.
+    unit
+        What these count: ``line`` or ``row``.
+    dropped, problem
+        Number of rows that were left out because they cannot be used, and the first reason.
+    """
+
+    name: str
+    cells: Mapping[str, Sequence[str]] = field(repr=False)
+    numbers: Sequence[int] = field(repr=False)
+    unit: str = "line"
+    dropped: int = 0
+    problem: str = ""
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def where(self, row: int) -> str:
+        """Return the file and the line of a row, for messages."""
+        return f"{self.name}: {self.unit} {self.numbers[row]}"
+
+    def column(self, name: str) -> Column:
+        """Return one column, its distinct values numbered."""
+        return Column.of(self.cells[name])
+
+
+def picked(
+    source: TableLike | Source,
+    wanted: Wanted,
+    name: str = "the table",
+    *,
+    kind: str | None = None,
+    digest: Digest | None = None,
+) -> tuple[str, str, Iterator[Picked]]:
+    """Open some columns of a table: its name, the unit of its numbers, and its rows.
+
+    Parameters
+    ----------
+    source
+        A file, or its text; columns in memory.
+    name
+        Name in messages, if it is no file.
+    kind, digest
+        See `wordbias.formats.tables.pick_cells`.
+
+    Raises
+    ------
+    WordbiasError
+        If it cannot be read, or has no such columns.
+    """
+    if isinstance(source, Source):
+        return source.path, "line", pick_cells(source, wanted, kind)
+    if isinstance(source, (str, os.PathLike)):
+        file = _file(source, name)
+        if kind is None and kind_of(file) == "plain" and not is_parquet(file):
+            raise WordbiasError(
+                f"{file}: expected a file with columns: .csv, .tsv or .jsonl, compressed or not, "
+                "or .parquet; name it as what it is"
+            )
+        return str(file), _unit(file), pick_cells(file, wanted, kind, digest)
+    columns = columns_in_memory(source, name, wanted)
+    if columns is None:
+        raise WordbiasError(
+            f"{name}: expected a file, or a dictionary or frame of columns; got "
+            f"{type(source).__name__}"
+        )
+    rows = zip(*columns.values(), strict=True)
+    return name, "row", ((number, cells, "") for number, cells in enumerate(rows, 1))
+
+
+def read(
+    source: TableLike | Source,
+    columns: Mapping[str, Sequence[str]] | Sequence[str],
+    *,
+    optional: Collection[str] = (),
+    blank: Collection[str] = (),
+    unnamed: Sequence[str] = (),
+    ragged: bool = False,
+    skip_bad: bool | None = None,
+    name: str = "the table",
+    kind: str | None = None,
+) -> Columns:
+    """Read some columns of a table.
+
+    Parameters
+    ----------
+    source
+        A file, or its text; columns in memory.
+    columns
+        Names of the columns; or for the name of each in the result its possible names.
+    optional
+        Columns that may be missing; they are then not in the result.
+    blank
+        Columns whose cells may be empty.
+    unnamed, ragged
+        See `wordbias.formats.tables.Wanted`.
+    skip_bad
+        Leave out rows that cannot be used, and count them; None where there is no such option.
+    name
+        Name in messages, if it is no file.
+    kind
+        See `wordbias.formats.tables.pick_cells`.
+
+    Raises
+    ------
+    WordbiasError
+        If it cannot be read, has no such columns or no rows, or a row cannot be used.
+    """
+    if not isinstance(columns, Mapping):
+        columns = {one: (one,) for one in columns}
+    wanted = Wanted(columns, optional, unnamed, ragged)
+    path, unit, rows = picked(source, wanted, name, kind=kind)
+    bad = BadRows(path, skip_bad)
+    kept: list[Sequence[str | None]] = []
+    numbers: list[int] = []
+    free = {*blank, *optional}
+    needed = [(one, i) for i, one in enumerate(columns) if one not in free]
+    for number, cells, problem in rows:
+        if not problem and (free or not MISSING.isdisjoint(cells)):
+            lacking = [one for one, i in needed if cells[i] in MISSING]
+            problem = f"has no {lacking[0]!r}" if lacking else ""
+        if problem:
+            bad.add(f"{unit} {number}", problem)
+        else:
+            kept.append(cells)
+            numbers.append(number)
+    if not kept:
+        raise WordbiasError(f"{path}: holds no rows{bad.among()}")
+    found = {
+        one: [cell or "" for cell in cells]
+        for one, cells in zip(columns, zip(*kept, strict=True), strict=True)
+        if not (one in optional and all(cell is None for cell in cells))
+    }
+    return Columns(path, found, numbers, unit, bad.count, bad.first)

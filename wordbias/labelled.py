@@ -1,0 +1,754 @@
+"""Rows with labels: classes, units, splits, folds, scaling and moments, of vectors of any kind.
+
+`Labelled` is the one door for vectors with labels: layers in memory, rows that stream from files,
+or texts that have no vectors yet. What reads a file, a model or the sites of one hands over vectors
+and columns; what a label may not be is refused here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from operator import add
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from wordbias.calls import path_of
+from wordbias.columns import Column
+from wordbias.errors import UsageError, WordbiasError
+from wordbias.formats.rows import Rows
+from wordbias.formats.tables import numbered_lines
+from wordbias.moments import Moments
+from wordbias.progress import progress
+from wordbias.rendering import how_many
+from wordbias.resources.hub import fetched
+
+Integers = NDArray[np.intp]
+Places = NDArray[np.bool_]
+CellsLike = str | os.PathLike[str] | Column | Iterable[object]
+"""A column's name, a file with one line for each row, or a value for each row."""
+LabelsLike = CellsLike | Mapping[str, object]
+"""One label, or several by name."""
+
+MISSING = ("refuse", "drop")
+UNLABELLED = "label them, or --missing=drop: they are then mapped, but not fitted on"
+"""Remedy where rows without a label can be dropped."""
+HELD_OUT = 0.2
+"""Share of the rows of each class that is held out by default."""
+SHOWN = 8
+"""Number of classes that a message lists."""
+FEW = 30
+"""Number of held-out rows below which the figures of a class say little."""
+TRAIN, TEST, DEV = 1, 2, 3
+"""Parts that a split names; 0 is none of them."""
+_PARTS = {"train": TRAIN, "training": TRAIN, "test": TEST, "testing": TEST, "held-out": TEST,
+          "dev": DEV, "val": DEV, "valid": DEV, "validate": DEV, "validation": DEV}  # fmt: skip
+_TILE = 1 << 22  # numbers that are checked at once
+_LARGE = 1e15  # float32 cannot square the gradient of larger ones
+_ROUNDING = 1e-6
+"""Share of the size of vectors below which their deviation is rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class Label:
+    """A label of each row, as the number of its class.
+
+    Attributes
+    ----------
+    codes
+        Number of the class of each row, shape ``(n,)``; −1 where it is missing.
+    classes
+        Names of the classes, in the order of their numbers.
+    """
+
+    codes: Integers = field(repr=False)
+    classes: tuple[str, ...]
+
+    def counts(self, places: Integers | Places) -> Integers:
+        """Return the number of rows of each class among some that have one."""
+        return np.bincount(self.codes[places], minlength=len(self.classes))
+
+    def cells(self, places: Integers) -> NDArray[np.str_]:
+        """Return the names of the classes of some rows."""
+        return np.array(self.classes)[self.codes[places]]
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Rows with one label or several.
+
+    Attributes
+    ----------
+    rows
+        Vectors of one layer or several, shape ``(L, n, d)``, any float type, perhaps a memory map;
+        rows that are read in blocks; None where they are not known yet.
+    labels
+        Labels by name; a row that lacks one has none of them.
+    name
+        Name in results and messages.
+    layers
+        Numbers of the layers.
+    columns
+        Other columns of the rows, by name.
+    kind
+        What a row is called in messages: a row, a text, a word.
+    described, info
+        Description for people and for machines.
+    """
+
+    rows: Rows | NDArray[np.floating[Any]] | None = field(repr=False)
+    labels: Mapping[str, Label]
+    name: str = "vectors"
+    layers: tuple[int, ...] = (0,)
+    columns: Mapping[str, Column] = field(default_factory=dict, repr=False)
+    kind: str = "row"
+    described: str = ""
+    info: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        vectors: Rows | ArrayLike | None,
+        labels: Column | ArrayLike | Sequence[object] | Mapping[str, Any],
+        *,
+        name: str = "vectors",
+        n: int | None = None,
+        missing: str = MISSING[0],
+        remedy: str = "leave them out",
+        lines: Sequence[int] | None = None,
+        layers: Sequence[int] | None = None,
+        columns: Mapping[str, Column] | None = None,
+        kind: str = "row",
+    ) -> Labelled:
+        """Check vectors and labels, whose classes are numbered.
+
+        Parameters
+        ----------
+        vectors
+            Shape ``(n, d)``, or ``(L, n, d)`` for several layers; rows that are read in blocks; or
+            None.
+        labels
+            Label of each row, which a column holds or which can be sorted; or columns by name.
+        n
+            Number of rows, where there are no vectors.
+        missing
+            Refuse rows without a label, or drop them from all that is made of the labels.
+        remedy
+            What can be done where they are refused.
+        lines
+            Line of each row in its file; by default rows are counted.
+        layers
+            Numbers of the layers, by default 0 to L − 1.
+
+        Raises
+        ------
+        WordbiasError
+            If shapes do not fit, a number is not finite, a label is missing, or there are fewer
+            than two classes, or so many that labels are no labels.
+        """
+        given = labels if isinstance(labels, Mapping) else {"label": labels}
+        numbered = {key: _numbered(key, one, name, kind) for key, one in given.items()}
+        rows = vectors if vectors is None or isinstance(vectors, Rows) else _layers(vectors, name)
+        if isinstance(rows, np.ndarray):
+            n = rows.shape[1]
+        elif rows is not None:
+            n = rows.n
+        for key, (codes, _) in numbered.items():
+            _check_length(name, key, len(codes), len(codes) if n is None else n, kind)
+        blank = {key: codes < 0 for key, (codes, _) in numbered.items()}
+        if missing == MISSING[0]:
+            for key, without in blank.items():
+                refuse_blank(name, key, without, remedy, kind, lines)
+        there = ~np.any(list(blank.values()), axis=0)
+        made = {}
+        for key, (codes, names) in numbered.items():
+            used, places = np.unique(codes[there], return_inverse=True)
+            classes = tuple(names[i] for i in used)
+            _check_classes(name, key, classes, int(there.sum()), kind)
+            among = np.full(len(there), -1, np.intp)
+            among[there] = places
+            made[key] = Label(among, classes)
+        numbers: tuple[int, ...] = (0,)
+        if isinstance(rows, np.ndarray):
+            numbers = tuple(range(len(rows)) if layers is None else layers)
+            _check_finite(rows, numbers, name)
+        return cls(rows, made, name, numbers, columns or {}, kind)
+
+    def __len__(self) -> int:
+        return len(self.label.codes)
+
+    @property
+    def label(self) -> Label:
+        """The label, of several the first."""
+        return next(iter(self.labels.values()))
+
+    @property
+    def there(self) -> Places:
+        """Which rows have labels, shape ``(n,)``."""
+        found: Places = self.label.codes >= 0
+        return found
+
+    @property
+    def missing(self) -> int:
+        """Number of rows without a label."""
+        return int((~self.there).sum())
+
+    @cached_property
+    def vectors(self) -> NDArray[np.floating[Any]]:
+        """All vectors in memory, shape ``(L, n, d)``."""
+        if isinstance(self.rows, Rows):
+            return self.rows.vectors()[None]
+        if self.rows is None:
+            raise TypeError(f"{self.name}: has no vectors yet")
+        return self.rows
+
+    def with_vectors(
+        self, vectors: NDArray[np.floating[Any]], layers: Sequence[int] | None = None
+    ) -> Labelled:
+        """Return the same labels with other vectors, shape ``(L, n, d)``."""
+        return replace(self, rows=vectors, layers=self.layers if layers is None else tuple(layers))
+
+    # other columns
+
+    def column(self, option: str, given: Any) -> Column:
+        """Return the values of an option, see `column_of`."""
+        return column_of(option, given, self.columns, len(self), self.name, self.kind)
+
+    def units(self, given: Any) -> Column:
+        """Return what each row belongs to, such as a person; refuse labelled rows without one."""
+        column = self.column("--unit", given)
+        without = blank_cells(column) & self.there
+        refuse_blank(self.name, "group", without, "name it, or leave them out", self.kind)
+        return column
+
+    def places(self, option: str, given: Any) -> Integers:
+        """Return the places of rows by ``COLUMN=VALUE`` or a mask: some of them, not all."""
+        spec = path_of(given)
+        if spec is None:
+            mask = np.asarray(list(given) if isinstance(given, Iterable) else given)
+            if mask.dtype != bool or mask.shape != (len(self),):
+                raise WordbiasError(
+                    f"{option}: expected COLUMN=VALUE, or true or false for each of "
+                    f"{how_many(len(self), self.kind)}; found {mask.dtype} of shape {mask.shape}"
+                )
+            return np.flatnonzero(mask)
+        name, equals, value = spec.rpartition("=")
+        if not (name and equals):
+            raise UsageError(f"{option}: expected FILE-or-COLUMN=VALUE, found {spec!r}")
+        column = self.column(option, name)
+        if value not in column.values:
+            known = ", ".join(column.values[:SHOWN])
+            raise WordbiasError(f"{option}: no {name} is {value!r}; there are {known}")
+        found = np.flatnonzero(column.codes == column.values.index(value))
+        if len(found) == len(column.codes):
+            raise WordbiasError(f"{option}: every {name} is {value!r}; choose one that some have")
+        return found
+
+    # parts of the rows
+
+    def split(
+        self, share: float, seed: int, *, split_column: Any = None, units: Column | None = None
+    ) -> NDArray[np.int8]:
+        """Divide the rows into `TRAIN` and `TEST`; 0 is neither.
+
+        Of each class, or combination of classes of several labels, the share is held out, rounded,
+        but one row at least is for training. Units are held out whole, drawn until they are the
+        share of all rows. A column names the parts itself.
+        """
+        part, there = np.zeros(len(self), np.int8), self.there
+        rng = np.random.default_rng(seed)
+        if split_column is not None:
+            column = self.column("--split-column", split_column)
+            found = parts_of("--split-column", column)
+            for role, number in (("train", TRAIN), ("test", TEST)):
+                if not (found == number).any():
+                    raise WordbiasError(f"--split-column: no row is {role}; name another column")
+            part[there] = np.where(found == DEV, 0, found)[there]
+        elif units is not None:
+            _, unit, counts = np.unique(units.codes[there], return_inverse=True, return_counts=True)
+            order = rng.permutation(len(counts))
+            before = np.cumsum(counts[order]) - counts[order]
+            held = order[before < share * len(unit)]
+            part[there] = np.where(np.isin(unit, held), TEST, TRAIN)
+        else:
+            group = _combined([one.codes[there] for one in self.labels.values()])
+            counts = np.bincount(group)
+            held = np.minimum(np.round(share * counts), counts - 1)
+            part[there] = np.where(_ranks(group, rng) < held[group], TEST, TRAIN)
+        self._check_parts(part)
+        return part
+
+    def _check_parts(self, part: NDArray[np.int8]) -> None:
+        if not (part == TEST).any():
+            raise WordbiasError(
+                f"{self.name}: {(part == TRAIN).sum():,} labelled rows leave none to hold out; "
+                "give more rows, or a larger --held-out"
+            )
+        for name, label in self.labels.items():
+            learned = np.flatnonzero(label.counts(part == TRAIN))
+            if len(learned) < 2:
+                found = f"only {label.classes[learned[0]]!r}" if len(learned) else "no rows"
+                raise WordbiasError(
+                    f"{self.name}: the training part has {found} of {name}; expected two classes "
+                    "or more; name another --split-column"
+                )
+
+    def balanced(self, training: Places, tasks: Mapping[str, Column], seed: int) -> Places:
+        """Draw training rows: within each class of the tasks as many of every class of the labels.
+
+        What is read of the task then says nothing of the labels.
+        """
+        named = ~np.any([blank_cells(one) for one in tasks.values()], axis=0)
+        places = np.flatnonzero(training & named)
+        task = _combined([one.codes[places].astype(np.intp) for one in tasks.values()])
+        label = _combined([one.codes[places] for one in self.labels.values()])
+        classes = label.max(initial=0) + 1
+        cell = task * classes + label
+        counts = np.bincount(cell, minlength=(task.max(initial=0) + 1) * classes)
+        fewest = counts.reshape(-1, classes).min(1)
+        chosen = np.zeros(len(self), bool)
+        chosen[places[_ranks(cell, np.random.default_rng(seed)) < fewest[task]]] = True
+        if not chosen.any():
+            raise WordbiasError(
+                f"{self.name}: no class of {' and '.join(tasks)} has training rows of every class "
+                f"of {' and '.join(self.labels)}, so that there are none to balance; leave out "
+                "--balance, or name another --also"
+            )
+        return chosen
+
+    def rare(self, part: NDArray[np.int8]) -> list[str]:
+        """Return notes on the classes with few held-out rows, and on those without training."""
+        notes = []
+        for name, label in self.labels.items():
+            names, counts = label.classes, label.counts(part == TEST)
+            few = [f"{names[i]:.40} ({counts[i]})" for i in np.flatnonzero(counts < FEW)]
+            if few:
+                notes.append(
+                    f"{name}: fewer than {FEW} held-out rows of {_listed(few)}: the figures say "
+                    "little of these classes"
+                )
+            learned = label.counts(part == TRAIN)
+            if lost := [names[i] for i in np.flatnonzero((learned == 0) & (counts > 0))]:
+                notes.append(
+                    f"{name}: the training part has no {', '.join(lost[:SHOWN])}, which nothing "
+                    "was fitted on"
+                )
+        return notes
+
+    def once(self) -> list[str]:
+        """Return a note on the classes of one row, if there are any."""
+        names = self.label.classes
+        counts = self.label.counts(self.there)
+        rare = [f"{names[i]:.40}" for i in np.flatnonzero(counts == 1)]
+        if not rare:
+            return []
+        return [
+            f"{self.name}: {len(rare)} of {len(names)} classes occur only once ({_listed(rare)}); "
+            "a probe cannot be both trained and tested on them"
+        ]
+
+    # moments
+
+    def blocks(self) -> Iterator[tuple[int, NDArray[np.floating[Any]]]]:
+        """Yield the rows in order, with the number of the first; in memory they are one block."""
+        if isinstance(self.rows, Rows):
+            for block in self.rows.blocks():
+                yield block.start, block.vectors
+            return
+        (vectors,) = self.vectors
+        yield 0, vectors
+
+    def take(self, places: Integers) -> NDArray[np.floating[Any]]:
+        """Return rows by number."""
+        if isinstance(self.rows, Rows):
+            return self.rows.take(places)
+        (vectors,) = self.vectors
+        found: NDArray[np.floating[Any]] = vectors[places]
+        return found
+
+    def moments(self, *, unit: bool = False, among: Places | None = None) -> list[Moments]:
+        """Return the moments of the rows by each label, of one pass.
+
+        Parameters
+        ----------
+        unit
+            Bring rows to length one first.
+        among
+            Some of the rows that have labels; by default all of these.
+        """
+        chosen = self.there if among is None else among
+        ((_, found),) = self.moments_of_folds(Folds.of(len(self), 0, None), chosen, unit=unit)
+        return found
+
+    def moments_of_folds(
+        self, folds: Folds, among: Places, *, unit: bool = False
+    ) -> list[tuple[int, list[Moments]]]:
+        """Return the number of each fold of some rows and their moments by each label."""
+        totals: dict[int, list[Moments]] = {}
+        with progress(Path(self.name).name, len(self), self.kind) as bar:
+            for start, vectors in self.blocks():
+                inside = among[start : start + len(vectors)]
+                x, at = vectors[inside], start + np.flatnonzero(inside)
+                numbers = folds.enter(x, at)
+                for number in np.unique(numbers).tolist():
+                    chosen = numbers == number if folds.k else slice(None)
+                    found = [
+                        Moments.of_codes(x[chosen], one.codes[at[chosen]], one.classes, unit=unit)
+                        for one in self.labels.values()
+                    ]
+                    old = totals.get(number)
+                    totals[number] = found if old is None else list(map(add, old, found))
+                bar.update(len(inside))
+        return sorted(totals.items())
+
+    # scaling
+
+    def sizes(self) -> list[float]:
+        """Return the root of the mean square of each layer's vectors; 1 where all are zero."""
+        return [
+            math.sqrt(np.einsum("nd,nd->", one, one, dtype=np.float64) / one.size) or 1.0
+            for one in self.vectors
+        ]
+
+    def deviations(self) -> list[float]:
+        """Return the root mean square deviation of each layer's vectors from their mean."""
+        pairs = zip(self.sizes(), self.vectors.mean(1, dtype=np.float64), strict=True)
+        return [
+            math.sqrt(max(size**2 - float(np.mean(centre**2)), (_ROUNDING * size) ** 2))
+            for size, centre in pairs
+        ]
+
+    def scaled(self, sizes: Sequence[float], centres: ArrayLike | None = None) -> Labelled:
+        """Return the rows with each layer divided by one number; held in memory.
+
+        The learning rate of a probe suits vectors of one size, and those of a decoder grow from
+        layer to layer.
+
+        Parameters
+        ----------
+        sizes
+            Number of each layer.
+        centres
+            What is subtracted before, shape ``(L, d)``.
+        """
+        vectors = np.empty(self.vectors.shape, np.float32)
+        shifts = np.zeros((len(vectors), 1)) if centres is None else np.asarray(centres)
+        for layer, given, size, shift in zip(vectors, self.vectors, sizes, shifts, strict=True):
+            np.subtract(given, shift.astype(np.float32), out=layer, casting="same_kind")
+            layer /= np.float32(size)
+        return self.with_vectors(vectors)
+
+    def spread(self) -> tuple[list[float], NDArray[np.float64]]:
+        """Return the root mean square deviation of each layer, and the means that it is from.
+
+        Where vectors deviate by rounding alone it is their size, so that rounding stays small.
+        """
+        centres = self.vectors.mean(1, dtype=np.float64)
+        spreads = self.scaled([1.0] * len(centres), centres).sizes()
+        pairs = zip(spreads, self.sizes(), strict=True)
+        return [one if one > _ROUNDING * size else size for one, size in pairs], centres
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """Folds of the rows that a method is fitted on.
+
+    Attributes
+    ----------
+    k
+        Number of folds; 0 without cross-fitting.
+    numbers
+        Fold of each row, from 1 on, shape ``(n,)``; 0 for a row that is not fitted on.
+    units
+        Fold of each row by its unit, shape ``(n,)``; by default a row's values decide.
+    """
+
+    k: int
+    numbers: NDArray[np.int8]
+    units: NDArray[np.int8] | None
+
+    @classmethod
+    def of(cls, n: int, k: int, units: Column | None) -> Folds:
+        """Return folds of n rows, which no row has entered yet."""
+        by_unit = None
+        if units is not None and k:
+            by_unit = _fold_of((one.encode() for one in units.values), k)[units.codes]
+        return cls(k, np.zeros(n, np.int8), by_unit)
+
+    def enter(self, x: NDArray[Any], places: Integers) -> NDArray[np.int8]:
+        """Store and return the folds of rows, of which the places are given."""
+        if self.units is not None:
+            self.numbers[places] = self.units[places]
+        elif self.k:
+            self.numbers[places] = _fold_of(np.ascontiguousarray(x, np.float64), self.k)
+        return self.numbers[places]
+
+    @contextmanager
+    def without(self, name: str, fold: int) -> Iterator[None]:
+        """Say in the error of a fit which fold it was without."""
+        try:
+            yield
+        except WordbiasError as error:
+            if not fold:
+                raise
+            raise WordbiasError(
+                f"{name}: without fold {fold} of {self.k} (--cross-fit): {error}; choose another "
+                "number of folds, or more --unit than folds"
+            ) from None
+
+
+def _fold_of(keys: Iterable[Any], k: int) -> NDArray[np.int8]:
+    """Return the fold of each key by a hash of its bytes, whatever stands beside it."""
+    hashes = (hashlib.blake2b(key, digest_size=8).digest() for key in keys)
+    return np.array([int.from_bytes(one, "big") % k + 1 for one in hashes], np.int8)
+
+
+def _combined(codes: Sequence[Integers]) -> Integers:
+    """Return the combination of several codes of each row, as a number from 0 on."""
+    found: Integers = np.unique(np.stack(codes), axis=1, return_inverse=True)[1].reshape(-1)
+    return found
+
+
+def _ranks(codes: Integers, rng: np.random.Generator) -> Integers:
+    """Return the place of each row among those of its code, in a random order."""
+    order = rng.permutation(len(codes))
+    order = order[np.argsort(codes[order], kind="stable")]
+    counts = np.bincount(codes)
+    ranks = np.empty(len(codes), np.intp)
+    ranks[order] = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return ranks
+
+
+# columns of options
+
+
+class LazyColumns(Mapping[str, Column]):
+    """Columns by name, each read when it is asked for.
+
+    Parameters
+    ----------
+    names
+        Names of the columns.
+    read
+        Function that reads one.
+    """
+
+    def __init__(self, names: Sequence[str], read: Callable[[str], Column]) -> None:
+        self._names, self._read = tuple(names), read
+
+    @classmethod
+    def of(cls, rows: Rows) -> LazyColumns:
+        """Return the columns of rows that are read in blocks."""
+        return cls(rows.columns, lambda name: Column.of(rows.cells(name)))
+
+    def __getitem__(self, name: str) -> Column:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._read(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def columns_of(
+    option: str, given: Any, columns: Mapping[str, Column], n: int, name: str, kind: str = "row"
+) -> dict[str, Column]:
+    """Return one label or several by name: columns, files with one a line, or values.
+
+    Parameters
+    ----------
+    option
+        Name of the option in messages.
+    given
+        A column, a file, columns with commas between or as a list, values, or a mapping of names to
+        these.
+    columns, n, name, kind
+        Columns of the rows, their number, their name and what one is called.
+    """
+
+    def read(one: Any) -> Column:
+        return column_of(option, one, columns, n, name, kind)
+
+    if isinstance(given, Mapping):
+        return {str(key): read(one) for key, one in given.items()}
+    text = path_of(given)
+    if text is not None:
+        whole = text in columns or Path(text).exists()
+        names = [text] if whole else [one.strip() for one in text.split(",") if one.strip()]
+        if not names:
+            raise UsageError(f"{option}: expected a column or a file, got {text!r}")
+        return {one if one in columns else Path(one).stem: read(one) for one in names}
+    listed = list(given) if isinstance(given, (list, tuple)) else []
+    if listed and all(isinstance(one, str) and one in columns for one in listed):
+        return {one: columns[one] for one in listed}
+    own = getattr(given, "name", None)  # of a column of pandas
+    named = own if isinstance(own, str) and own else option.strip("-").removesuffix("s")
+    return {named: read(given)}
+
+
+def none_named(columns: Iterable[str], name: str) -> str:
+    """Say that no labels were given, and which columns could have them."""
+    return (
+        f"{name}: no labels given: name them with --labels COLUMN or --labels FILE (one a line); "
+        f"its columns: {', '.join(columns) or 'none':.200}"
+    )
+
+
+def column_of(
+    option: str, given: Any, columns: Mapping[str, Column], n: int, name: str, kind: str = "row"
+) -> Column:
+    """Return the values of a column, of the lines of a file, or of a sequence, one for each row."""
+    spec, what = path_of(given), option
+    if spec is not None and spec in columns:
+        return columns[spec]
+    if spec is not None:
+        what = fetched(spec)
+        if not Path(what).exists():
+            known = ", ".join(columns) or "none"
+            raise WordbiasError(
+                f"{option} {spec!r}: neither a column of {name} (it has {known:.200}) nor a file"
+            )
+        found = read_labels(what)
+    elif isinstance(given, Column):
+        found = given
+    elif (
+        isinstance(given, Iterable)
+        and not isinstance(given, Mapping)
+        and getattr(given, "ndim", 1) == 1
+    ):
+        found = Column.of(given)
+    else:
+        shape = f" of shape {given.shape}" if hasattr(given, "shape") else ""
+        raise WordbiasError(
+            f"{option}: expected a column's name, a file or a value for each {kind} of {name}, "
+            f"got {type(given).__name__}{shape}"
+        )
+    _check_length(name, what, len(found.codes), n, kind)
+    return found
+
+
+def read_labels(path: str | Path) -> Column:
+    """Read a file with one label a line; a blank line has none."""
+    return Column.of(line.strip() for _, line in numbered_lines(Path(path)))
+
+
+def parts_of(option: str, column: Column) -> NDArray[np.int8]:
+    """Return `TRAIN`, `TEST` or `DEV` for each row, as a column names them; 0 where it is blank."""
+    unknown = [one for one in column.values if one.strip() and one.lower() not in _PARTS]
+    if unknown:
+        raise WordbiasError(
+            f"{option}: {unknown[0]!r:.40} is not train, dev or test; name another column"
+        )
+    parts = np.array([_PARTS.get(one.lower(), 0) for one in column.values], np.int8)
+    found: NDArray[np.int8] = parts[column.codes]
+    return found
+
+
+def blank_cells(column: Column) -> Places:
+    """Return which cells are blank."""
+    found: Places = np.array([not value.strip() for value in column.values], bool)[column.codes]
+    return found
+
+
+# refusals
+
+
+def refuse_blank(
+    name: str,
+    what: str,
+    blank: Places,
+    remedy: str,
+    kind: str = "row",
+    lines: Sequence[int] | None = None,
+) -> None:
+    """Refuse rows without a label or another value, which would be a class of their own."""
+    if blank.any():
+        place = int(blank.argmax())
+        first = f"{kind} {place + 1:,}" if lines is None else f"line {lines[place]:,}"
+        raise WordbiasError(
+            f"{name}: {blank.sum():,} of {how_many(len(blank), kind)} have no {what}, the first is "
+            f"{first}; {remedy}"
+        )
+
+
+def _check_length(name: str, what: str, found: int, n: int, kind: str) -> None:
+    if found != n:
+        mapping = ", or a dictionary of words and labels" if kind == "word" else ""
+        raise WordbiasError(
+            f"{name}: {how_many(n, kind)}, but {how_many(found, 'value')} of {what}; give one for "
+            f"each {kind}{mapping}"
+        )
+
+
+def _check_classes(name: str, label: str, classes: Sequence[str], n: int, kind: str) -> None:
+    if len(classes) < 2:
+        only = f"all are {classes[0]!r:.40}" if classes else f"no {kind} has one"
+        raise WordbiasError(f"{name}: {label} needs two classes at least; {only}")
+    if len(classes) > n / 2:
+        raise WordbiasError(
+            f"{name}: {label} has {len(classes):,} classes in {how_many(n, kind)}, such as "
+            f"{classes[0]!r:.40}: fewer than two {kind}s each; name another column, or give more "
+            f"{kind}s"
+        )
+
+
+def _check_finite(x: NDArray[np.floating[Any]], layers: Sequence[int], name: str) -> None:
+    step = max(1, _TILE // x.shape[2])
+    limit = x.dtype.type(min(_LARGE, float(np.finfo(x.dtype).max)))
+    for layer, vectors in zip(layers, x, strict=True):
+        for start in range(0, len(vectors), step):
+            good = np.abs(vectors[start : start + step]) <= limit
+            if not good.all():
+                row, place = np.argwhere(~good)[0].tolist()
+                where = f"layer {layer}, row" if len(layers) > 1 else "row"
+                raise WordbiasError(
+                    f"{name}: {where} {start + row + 1} holds {vectors[start + row, place]:g}; "
+                    f"probes need finite numbers up to {limit:g}, so leave it out or mend it"
+                )
+
+
+def _layers(vectors: ArrayLike, name: str) -> NDArray[np.floating[Any]]:
+    """Return vectors of shape ``(L, n, d)``."""
+    x = np.asarray(vectors)
+    if x.dtype.kind in "iub":
+        x = x.astype(np.float32)
+    if x.dtype.kind != "f" or x.ndim not in (2, 3) or not x.shape[-1]:
+        raise WordbiasError(
+            f"{name}: expected numbers of shape (rows, dimensions) or (layers, rows, dimensions), "
+            f"found {x.dtype} of shape {x.shape}"
+        )
+    return np.ascontiguousarray(x[None] if x.ndim == 2 else x)
+
+
+def _numbered(what: str, given: Any, name: str, kind: str) -> tuple[Integers, list[str]]:
+    """Return the class of each row as a number, −1 where it is blank, and the sorted classes."""
+    if not isinstance(given, Column):
+        cells = np.asarray(given)
+        if cells.ndim != 1:
+            raise WordbiasError(
+                f"{name}: expected one {what} for each {kind}, found shape {cells.shape}"
+            )
+        if cells.dtype.kind in "iub":
+            numbers, codes = np.unique(cells, return_inverse=True)
+            return codes.astype(np.intp), list(map(str, numbers))
+        listed = given if isinstance(given, list | tuple) else cells.tolist()
+        given = Column.of(listed)
+    values, places = np.unique(np.array(given.values, np.str_), return_inverse=True)
+    codes = places.astype(np.intp)[given.codes]
+    codes[blank_cells(given)] = -1
+    return codes, values.tolist()
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:SHOWN])}{' …' * (len(names) > SHOWN)}"
