@@ -11,7 +11,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from wordbias.formats.source import Digest
 from wordbias.formats.tables import (
     PLAIN,
     SHOWN,
+    Choose,
     Line,
     Picked,
     Wanted,
@@ -153,8 +154,14 @@ def _iterable(source: object, name: str) -> Iterable[object]:
     return source
 
 
+def is_table(given: object) -> TypeGuard[TableLike]:
+    """Return whether something has columns: a file, a frame, a data set, or columns by name."""
+    by_name = isinstance(given, (str, os.PathLike, Mapping))
+    return by_name or hasattr(given, "columns") or hasattr(given, "column_names")
+
+
 def columns_in_memory(
-    source: object, name: str, wanted: Wanted | None = None
+    source: object, name: str, choose: Wanted | Choose | None = None
 ) -> dict[str, list[str | None]] | None:
     """Return columns in memory as text, None for what is missing; None if it has no columns.
 
@@ -169,7 +176,9 @@ def columns_in_memory(
     table: Any = source
     names = list(map(str, known))
     chosen: dict[str, str | None] = dict(zip(names, names, strict=True))
-    chosen = chosen if wanted is None else wanted.names_in(name, names)
+    if choose is not None:
+        wanted = choose if isinstance(choose, Wanted) else choose(names)
+        chosen = wanted.names_in(name, names)
     by_name = dict(zip(names, known, strict=True))
     columns = {
         one: None if own is None else _values(table, by_name[own], name)
@@ -355,7 +364,7 @@ class Columns:
 
 def picked(
     source: TableLike | Source,
-    wanted: Wanted,
+    wanted: Wanted | Choose,
     name: str = "the table",
     *,
     kind: str | None = None,
