@@ -48,7 +48,7 @@ class Frame(Protocol):
         """Return a column."""
 
 
-TableLike = str | os.PathLike[str] | Mapping[str, Iterable[object]] | Frame
+TableLike = str | os.PathLike[str] | Mapping[str, Any] | Frame
 """A file, columns by name, a frame, or a data set of Hugging Face."""
 
 
@@ -241,6 +241,7 @@ def choose_column(
     asked: str | None,
     usual: Sequence[str] = USUAL,
     *,
+    only: bool = True,
     what: str = "the texts",
     option: str = "--text-column",
 ) -> str:
@@ -251,7 +252,9 @@ def choose_column(
     name
         Name of the table in messages.
     usual
-        Names by default, the first before the others; the only column is taken under any name.
+        Names by default, the first before the others.
+    only
+        Take an only column under any name.
     what
         What it holds, for messages.
     option
@@ -265,8 +268,11 @@ def choose_column(
     listed = ", ".join(f"{one:.60}" for one in names[:SHOWN]) or "none"
     listed += f", … and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     if asked is None:
-        known = [one for one in (*usual, *(names if len(names) == 1 else [])) if one in names]
+        whole = names if only and len(names) == 1 else ()
+        known = [one for one in (*usual, *whole) if one in names]
         if not known:
+            if not names:
+                raise WordbiasError(f"{name}: has no column that could hold {what}")
             raise WordbiasError(
                 f"{name}: which column holds {what}? Name one of {listed} with {option}"
             )

@@ -371,9 +371,14 @@ def _picked_records(
         if len(cells) == width or (wanted.ragged and len(cells) >= least):
             yield number, take(cells), ""
         elif cells != [""] and (len(cells) > 1 or cells[0].strip()):
-            listed = ", ".join(names[:-1]) + f" and {names[-1]}" if len(names) > 1 else names[0]
-            tabs = ", separated by tabs" if wanted.unnamed else ""
-            yield number, (), f"expected the columns {listed:.200}{tabs}, found {len(cells)}"
+            yield number, (), f"expected {_columns(names, wanted)}, found {len(cells)}"
+
+
+def _columns(names: Sequence[str], wanted: Wanted) -> str:
+    if not wanted.ragged:
+        return f"{len(names)} columns"
+    listed = ", ".join(names[:-1]) + f" and {names[-1]}" if len(names) > 1 else names[0]
+    return f"the columns {listed:.200}{', separated by tabs' if wanted.unnamed else ''}"
 
 
 def _taker(
