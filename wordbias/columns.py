@@ -11,7 +11,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from wordbias.formats.source import Digest
 from wordbias.formats.tables import (
     PLAIN,
     SHOWN,
+    Choose,
     Line,
     Picked,
     Wanted,
@@ -47,7 +48,7 @@ class Frame(Protocol):
         """Return a column."""
 
 
-TableLike = str | os.PathLike[str] | Mapping[str, Iterable[object]] | Frame
+TableLike = str | os.PathLike[str] | Mapping[str, Any] | Frame
 """A file, columns by name, a frame, or a data set of Hugging Face."""
 
 
@@ -153,8 +154,14 @@ def _iterable(source: object, name: str) -> Iterable[object]:
     return source
 
 
+def is_table(given: object) -> TypeGuard[TableLike]:
+    """Return whether something has columns: a file, a frame, a data set, or columns by name."""
+    by_name = isinstance(given, (str, os.PathLike, Mapping))
+    return by_name or hasattr(given, "columns") or hasattr(given, "column_names")
+
+
 def columns_in_memory(
-    source: object, name: str, wanted: Wanted | None = None
+    source: object, name: str, choose: Wanted | Choose | None = None
 ) -> dict[str, list[str | None]] | None:
     """Return columns in memory as text, None for what is missing; None if it has no columns.
 
@@ -169,7 +176,9 @@ def columns_in_memory(
     table: Any = source
     names = list(map(str, known))
     chosen: dict[str, str | None] = dict(zip(names, names, strict=True))
-    chosen = chosen if wanted is None else wanted.names_in(name, names)
+    if choose is not None:
+        wanted = choose if isinstance(choose, Wanted) else choose(names)
+        chosen = wanted.names_in(name, names)
     by_name = dict(zip(names, known, strict=True))
     columns = {
         one: None if own is None else _values(table, by_name[own], name)
@@ -232,6 +241,7 @@ def choose_column(
     asked: str | None,
     usual: Sequence[str] = USUAL,
     *,
+    only: bool = True,
     what: str = "the texts",
     option: str = "--text-column",
 ) -> str:
@@ -242,7 +252,9 @@ def choose_column(
     name
         Name of the table in messages.
     usual
-        Names by default, the first before the others; the only column is taken under any name.
+        Names by default, the first before the others.
+    only
+        Take an only column under any name.
     what
         What it holds, for messages.
     option
@@ -256,8 +268,11 @@ def choose_column(
     listed = ", ".join(f"{one:.60}" for one in names[:SHOWN]) or "none"
     listed += f", … and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     if asked is None:
-        known = [one for one in (*usual, *(names if len(names) == 1 else [])) if one in names]
+        whole = names if only and len(names) == 1 else ()
+        known = [one for one in (*usual, *whole) if one in names]
         if not known:
+            if not names:
+                raise WordbiasError(f"{name}: has no column that could hold {what}")
             raise WordbiasError(
                 f"{name}: which column holds {what}? Name one of {listed} with {option}"
             )
@@ -355,7 +370,7 @@ class Columns:
 
 def picked(
     source: TableLike | Source,
-    wanted: Wanted,
+    wanted: Wanted | Choose,
     name: str = "the table",
     *,
     kind: str | None = None,

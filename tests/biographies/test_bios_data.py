@@ -277,13 +277,16 @@ def test_an_empty_cell_is_named_by_its_line(tmp_path: Path) -> None:
     [
         (
             ("split", "job", "gender", "text"),
-            r"which column is the label\? .* name it with --labels",
+            r"which column holds the label .*, text with --labels",
         ),
         (
             ("split", "title", "sex", "text"),
-            r"which column is the gender\? Found none of gender, g",
+            r"which column holds the gender \(gender or g\)\?",
         ),
-        (("split", "title", "gender", "story"), r"which column is the text\? .* story; name it"),
+        (
+            ("split", "title", "gender", "story"),
+            r"holds the text .* story with --text-column",
+        ),
     ],
 )
 def test_a_column_that_is_not_found(tmp_path: Path, heads: Sequence[str], said: str) -> None:
@@ -318,14 +321,16 @@ def test_files_that_are_something_else(tmp_path: Path) -> None:
         load_biographies(plain)
     empty = tmp_path / "bios.jsonl"
     empty.write_text("")
-    with pytest.raises(WordbiasError, match=r"holds no biographies; it has no records$"):
+    with pytest.raises(WordbiasError, match=r"holds no biographies$"):
         load_biographies(empty)
     empty.write_text("[]\n")
-    with pytest.raises(WordbiasError, match=r"holds no biographies that can be used; the first: l"):
+    with pytest.raises(
+        WordbiasError, match=r"holds no biographies; 1 rows cannot be used, the first: l"
+    ):
         load_biographies(empty, skip_bad=True)
     with pytest.raises(WordbiasError, match=r"none\.tsv: cannot be read: No such file"):
         load_biographies(tmp_path / "none.tsv")
-    with pytest.raises(WordbiasError, match=r"holds no biographies; it has no records$"):
+    with pytest.raises(WordbiasError, match=r"holds no biographies$"):
         load_biographies(pickled(tmp_path / "empty.pkl"))
 
 

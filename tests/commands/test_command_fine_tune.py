@@ -209,7 +209,7 @@ def test_bad_input(
 
     output = tmp_path / "o"
     assert "line 1" in said(*given(encoder, "nli", text, output))
-    assert "line 1: expected is_next" in said(*given(encoder, "nsp", nli, output))
+    assert "expected one of is_next, not_next" in said(*given(encoder, "nsp", nli, output))
     assert "no such folder" in said(*given(str(tmp_path / "none"), "nli", nli, output))
     assert "; use cpu" in said(*given(encoder, "nli", nli, output, "--device", "abacus"))
     one = tmp_path / "one.tsv"

@@ -94,8 +94,11 @@ def test_inferences(tmp_path: Path) -> None:
     [
         ("One.\n\nTwo.\n", "no two sentences follow each other"),
         ("", "no two sentences follow each other"),
-        ("is_next\ta\tb\nnext\tc\td\n", "line 2: expected is_next or not_next, first and second"),
-        ("is_next\ta\t\n", "line 1: expected is_next"),
+        (
+            "is_next\ta\tb\nnext\tc\td\n",
+            "line 2: unknown label 'next'; expected one of is_next, not_next",
+        ),
+        ("is_next\ta\t\n", "line 1: has no 'second'"),
     ],
 )
 def test_bad_files(tmp_path: Path, text: str, message: str) -> None:

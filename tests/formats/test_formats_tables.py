@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordbias.biographies.data import load_biographies
+from wordbias.columns import read
 from wordbias.errors import WordbiasError
 from wordbias.formats.source import is_web_page, refuse_foreign
 from wordbias.formats.tables import read_lines
-from wordbias.outcomes.inputs import load_columns
 from wordbias.outcomes.records import RecordFile
 
 NAMES = ("text", "profession", "gender")
@@ -55,7 +55,7 @@ KINDS: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 }
 READERS: dict[str, Callable[[Path], Any]] = {
     "biographies": load_biographies,
-    "predictions": lambda path: load_columns(path, NAMES),
+    "predictions": lambda path: read(path, NAMES),
     "lines": lambda path: list(read_lines(path)),
 }
 
@@ -96,9 +96,9 @@ def test_a_page_can_be_plain_text(tmp_path: Path) -> None:
 def test_an_empty_table_has_no_header(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"a{suffix}"
     path.write_bytes(gzip.compress(b"") if suffix.endswith("gz") else b"")
-    for read in READERS.values():
+    for reader in READERS.values():
         with pytest.raises(WordbiasError, match="is empty; expected a header, a name for each"):
-            read(path)
+            reader(path)
 
 
 def test_what_is_cut_off_is_to_be_fetched_again(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 import subprocess
 import sys
@@ -13,7 +12,8 @@ import numpy as np
 import pytest
 
 from wordbias import WordbiasError
-from wordbias.outcomes.inputs import load_columns, load_costs, load_shares, shares_for, shares_of
+from wordbias.columns import read
+from wordbias.outcomes.inputs import load_costs, load_shares, shares_for, shares_of
 
 ROWS = [("nurse", "nurse", "F"), ("surgeon", "nurse", "F"), ("surgeon", "surgeon", "M")]
 NAMES = ("y", "r", "z")
@@ -33,16 +33,15 @@ def test_columns_are_the_same_in_every_form(tmp_path: Path, kind: str, packed: b
     path = tmp_path / f"p.{kind}{'.gz' * packed}"
     text = _text(kind).encode()
     path.write_bytes(gzip.compress(text) if packed else text)
-    found = load_columns(path, ["z", "y"])
+    found = read(path, ["z", "y"])
     assert found.cells == {"z": ["F", "F", "M"], "y": ["nurse", "surgeon", "surgeon"]}
     assert (len(found), found.dropped) == (3, 0)
-    assert found.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def test_numbers_and_truth_values_are_texts(tmp_path: Path) -> None:
     path = tmp_path / "p.jsonl"
     path.write_text('{"y": 1, "r": true, "z": "F"}\n\n{"y": 0, "r": false, "z": "M"}\n')
-    assert load_columns(path, NAMES).cells == {
+    assert read(path, NAMES, skip_bad=False).cells == {
         "y": ["1", "0"],
         "r": ["true", "false"],
         "z": ["F", "M"],
@@ -74,10 +73,10 @@ def test_a_bad_row_is_named_and_can_be_dropped(
     path = tmp_path / name
     path.write_text(text)
     with pytest.raises(WordbiasError, match=message) as refused:
-        load_columns(path, NAMES)
+        read(path, NAMES, skip_bad=False)
     assert str(refused.value).startswith(f"{path}: ")
     assert str(refused.value).endswith("drop such rows with --skip-bad")
-    found = load_columns(path, NAMES, skip_bad=True)
+    found = read(path, NAMES, skip_bad=True)
     assert (len(found), found.dropped, found.problem) == (1, 1, message)
 
 
@@ -92,7 +91,7 @@ def test_a_bad_row_is_named_and_can_be_dropped(
         ),
         ("p.csv", "y,r,z\n", "holds no rows"),
         ("p.csv", "", "is empty; expected a header, a name for each column"),
-        ("p.csv", "y,y,z\na,b,F\n", "line 1: expected a header"),
+        ("p.csv", "y,r,z,y\na,b,F,c\n", "line 1: has the column 'y' twice; leave one"),
         ("p.txt", "a b F\n", "expected a file with columns"),
         ("p.parquet", "PAR", "cannot be read as Parquet|needs pyarrow"),
     ],
@@ -101,16 +100,16 @@ def test_a_file_without_the_columns(tmp_path: Path, name: str, text: str, messag
     path = tmp_path / name
     path.write_text(text)
     with pytest.raises(WordbiasError, match=message):
-        load_columns(path, NAMES)
+        read(path, NAMES, skip_bad=False)
 
 
 def test_a_file_without_a_row_that_can_be_used(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     path.write_text("y,r,z\na,,F\n,b,F\n")
-    with pytest.raises(WordbiasError, match="no rows that can be used, of 2; the first: line 2"):
-        load_columns(path, NAMES, skip_bad=True)
+    with pytest.raises(WordbiasError, match="no rows; 2 rows cannot be used, the first: line 2"):
+        read(path, NAMES, skip_bad=True)
     with pytest.raises(WordbiasError, match=r"nowhere\.csv: cannot be read"):
-        load_columns(tmp_path / "nowhere.csv", NAMES)
+        read(tmp_path / "nowhere.csv", NAMES, skip_bad=False)
 
 
 def test_parquet_without_pyarrow_says_what_to_install(
@@ -120,7 +119,7 @@ def test_parquet_without_pyarrow_says_what_to_install(
     with pytest.raises(
         WordbiasError, match=r"Reading Parquet needs pyarrow; .*wordbias\[parquet\]"
     ):
-        load_columns(tmp_path / "p.parquet", NAMES)
+        read(tmp_path / "p.parquet", NAMES, skip_bad=False)
 
 
 def test_a_table_of_parquet(tmp_path: Path) -> None:
@@ -132,13 +131,13 @@ def test_a_table_of_parquet(tmp_path: Path) -> None:
     v = {"v": [[1.0, 2.0]] * 4, "score": [float("nan"), 1.0, 1.5, 2.0]}
     parquet.write_table(pyarrow.table(table | v), path, row_group_size=2)
     with pytest.raises(WordbiasError, match="row 2: has no 'r'; mend it"):
-        load_columns(path, NAMES)
-    found = load_columns(path, NAMES, skip_bad=True)
+        read(path, NAMES, skip_bad=False)
+    found = read(path, NAMES, skip_bad=True)
     assert found.cells == {"y": ["1", "1"], "r": ["1", "2"], "z": ["F", "F"]}
     assert (found.dropped, found.problem) == (2, "row 2: has no 'r'")
-    assert load_columns(path, ["score"], skip_bad=True).cells == {"score": ["1.0", "1.5", "2.0"]}
+    assert read(path, ["score"], skip_bad=True).cells == {"score": ["1.0", "1.5", "2.0"]}
     with pytest.raises(WordbiasError, match="has no column 'q'; it has y, r, z, score"):
-        load_columns(path, ["q"])
+        read(path, ["q"])
 
 
 _WITHOUT_PANDAS = """
@@ -149,8 +148,8 @@ class Refuse(MetaPathFinder):
         if name.partition(".")[0] == "pandas":
             raise ModuleNotFoundError("no pandas", name="pandas")
 sys.meta_path.insert(0, Refuse())
-from wordbias.outcomes.inputs import load_columns
-print(load_columns(sys.argv[1], ["y"]).cells["y"])
+from wordbias.columns import read
+print(read(sys.argv[1], ["y"]).cells["y"])
 """
 
 
@@ -170,7 +169,7 @@ def test_parquet_of_pandas(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     path = tmp_path / "p.parquet"
     pandas.DataFrame([dict(zip(NAMES, row, strict=True)) for row in ROWS]).to_parquet(path)
-    assert load_columns(path, NAMES).cells["r"] == ["nurse", "nurse", "surgeon"]
+    assert read(path, NAMES, skip_bad=False).cells["r"] == ["nurse", "nurse", "surgeon"]
 
 
 @pytest.mark.parametrize(
@@ -200,9 +199,14 @@ def test_shares_of_a_file(tmp_path: Path, name: str, text: str, column: str | No
         ("s.csv", "job,share\nnurse,nan\n", None, "line 2: the share of 'nurse' is 'nan'"),
         ("s.csv", "job,share\nnurse,1\nnurse,2\n", None, "line 3: the class 'nurse' comes twice"),
         ("s.csv", "job,share\nnurse\n", None, "line 2: expected 2 columns, found 1"),
-        ("s.csv", "job,a,b\nnurse,1,2\n", None, "which column holds the shares; name one of a, b"),
-        ("s.csv", "job,a,b\nnurse,1,2\n", "c", "has no column 'c'; name one of a, b"),
-        ("s.csv", "job\nnurse\n", None, "there is only the class"),
+        (
+            "s.csv",
+            "job,a,b\nnurse,1,2\n",
+            None,
+            "holds the shares[?] Name one of a, b",
+        ),
+        ("s.csv", "job,a,b\nnurse,1,2\n", "c", "has no column 'c'; it has a, b"),
+        ("s.csv", "job\nnurse\n", None, "has no column that could hold the shares"),
         ("s.csv", "job,share\n", None, "holds no shares"),
         ("s.txt", "nurse 1\n", None, "expected shares in a .json, .csv or .tsv file"),
     ],

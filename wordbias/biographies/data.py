@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,10 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wordbias.biographies.pickles import is_pickle, read_pickle
+from wordbias.calls import path_of
+from wordbias.columns import BadRows, Table, TableLike, choose_column, open_table
 from wordbias.errors import WordbiasError
-from wordbias.formats.tables import is_parquet, kind_of, read_lines
+from wordbias.formats.tables import Line
 from wordbias.outcomes.confusion import listed
-from wordbias.outcomes.inputs import ColumnsFrame
 
 Codes = NDArray[np.intp]
 FEMALE, MALE = "F", "M"
@@ -182,7 +182,7 @@ _OPTIONS = {"text": "text-column", "label": "labels", "gender": "sensitive"}
 
 
 def load_biographies(
-    source: str | os.PathLike[str] | ColumnsFrame,
+    source: TableLike,
     *,
     text: str | None = None,
     label: str | None = None,
@@ -225,70 +225,47 @@ def load_biographies(
         people of only one occupation or gender.
     """
     asked = {"text": text, "label": label, "gender": gender, "split": split, "name": name}
-    if isinstance(source, (str, os.PathLike)):
-        file, records = str(Path(source)), _records(Path(source))
-    else:
-        file, records = "the frame given", _rows_of(source)
+    table = _opened(source)
     columns: dict[str, str] = {}
     people: list[Person] = []
-    bad: list[str] = []
-    for record in records:
+    bad = BadRows(table.name, skip_bad)
+    for line in table.lines:
         try:
-            if record.problem:
-                raise BadPersonError(record.problem)
-            columns = columns or _columns(file, record.cells, asked)
-            people.append(read_person(record.cells, columns, female))
+            if line.problem:
+                raise BadPersonError(line.problem)
+            columns = columns or _columns(table.name, line.cells, asked)
+            cells: Mapping[str, Any] = line.cells
+            if line.nulls and table.unit == "row":
+                cells = {name: cell for name, cell in cells.items() if name not in line.nulls}
+            people.append(read_person(cells, columns, female))
         except BadPersonError as error:
-            problem = f"{record.where}: {error}"
-            if not skip_bad:
-                raise WordbiasError(
-                    f"{file}: {problem}; mend it, or drop such rows with --skip-bad"
-                ) from None
-            bad.append(problem)
+            bad.add(f"{table.unit} {line.number}", str(error))
     if not people:
-        among = f" that can be used; the first: {bad[0]}" if bad else "; it has no records"
-        raise WordbiasError(f"{file}: holds no biographies{among}")
-    bios = _collected(file, people, columns, female)
-    return replace(bios, dropped=len(bad), problem=bad[0] if bad else "")
+        raise WordbiasError(f"{table.name}: holds no biographies{bad.among()}")
+    bios = _collected(table.name, people, columns, female)
+    return replace(bios, dropped=bad.count, problem=bad.first)
 
 
-class _Record(NamedTuple):
-    """A record of a file with its position, or what is wrong with it."""
-
-    where: str
-    cells: Mapping[str, Any]
-    problem: str = ""
-
-
-def _records(file: Path) -> Iterator[_Record]:
-    if is_pickle(file):
-        for i, cells in enumerate(read_pickle(file), 1):
-            wrong = (
-                "" if isinstance(cells, dict) else f"expected a dict, found {type(cells).__name__}"
-            )
-            yield _Record(f"record {i}", {} if wrong else cells, wrong)
-        return
-    if is_parquet(file):
-        for line in read_lines(file):
-            given = {name: cell for name, cell in line.cells.items() if name not in line.nulls}
-            yield _Record(f"row {line.number}", given)
-        return
-    if kind_of(file) == "plain":
+def _opened(source: TableLike) -> Table:
+    """Open a pickle or another table."""
+    path = path_of(source)
+    if path is not None and is_pickle(Path(path)):
+        return Table(str(Path(path)), _pickled(Path(path)), "", "record")
+    table = open_table(source, "the frame given")
+    if table.plain:
         raise WordbiasError(
-            f"{file}: expected .tsv, .csv or .jsonl, compressed or not, .parquet, or a pickle "
-            "(.pkl) of biographies; name it as what it is"
+            f"{table.name}: expected .tsv, .csv or .jsonl, compressed or not, .parquet, or a "
+            "pickle (.pkl) of biographies; name it as what it is"
         )
-    for line in read_lines(file):
-        yield _Record(f"line {line.number}", line.cells, line.problem)
+    return table
 
 
-def _rows_of(frame: Any) -> Iterator[_Record]:
-    names = [str(name) for name in frame.columns]
-    known = frame.notna().to_numpy()
-    columns = (frame.iloc[:, i].map(str) for i in range(len(names)))
-    for i, cells in enumerate(zip(*columns, strict=True)):
-        given = zip(names, cells, known[i], strict=True)
-        yield _Record(f"row {i + 1}", {name: cell for name, cell, there in given if there})
+def _pickled(file: Path) -> Iterator[Line]:
+    for number, cells in enumerate(read_pickle(file), 1):
+        if isinstance(cells, dict):
+            yield Line(number, cells)
+        else:
+            yield Line(number, {}, f"expected a dict, found {type(cells).__name__}")
 
 
 def _columns(
@@ -298,18 +275,13 @@ def _columns(
     known = [name for name in cells if isinstance(name, str) and name.isprintable()]
     found: dict[str, str] = {}
     for what, usual in _USUAL.items():
-        asked = named[what]
-        if asked is not None and asked not in known:
-            raise WordbiasError(f"{file}: has no column {asked!r}; it has {listed(known, 20)}")
         order = (*usual[1:], RAW) if what == "text" and START not in known else usual
-        column = asked or next((name for name in order if name in known), None)
-        if column is not None:
-            found[what] = column
-        elif what in _OPTIONS:
-            raise WordbiasError(
-                f"{file}: which column is the {what}? Found none of {', '.join(order)}, but "
-                f"{listed(known, 20) or 'no column'}; name it with --{_OPTIONS[what]}"
-            )
+        if named[what] or what in _OPTIONS or not set(order).isdisjoint(known):
+            found[what] = choose_column(
+                file, known, named[what], order, only=False,
+                what=f"the {what} ({' or '.join(order)})",
+                option=f"--{_OPTIONS.get(what, what + '-column')}",
+            )  # fmt: skip
     return found
 
 

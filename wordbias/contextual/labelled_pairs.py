@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
-from wordbias.nli.pairs import LABELS, UNDECIDED, PairsLike, labelled_rows, pairs_name
+from wordbias.nli.pairs import LABELS, PairsLike, labelled_rows, pairs_name
 from wordbias.rendering import how_many
 from wordbias.text_files import Source, read_text
+from wordbias.text_pairs import NEXT_SENTENCE, UNDECIDED, read_pairs
 
 TASKS = ("nli", "nsp")
 """Natural language inference, next-sentence prediction."""
@@ -142,8 +143,9 @@ def load_next_sentences(path: PairsLike, seed: int = 0) -> LabelledPairs:
     Parameters
     ----------
     path
-        File of tabbed lines (label is_next or not_next, first sentence, second sentence); or of
-        running text, one sentence a line and a blank line between documents, see `from_documents`.
+        File of tabbed lines (label is_next or not_next, first sentence, second sentence) or JSON
+        lines, see `wordbias.text_pairs`; or of running text, one sentence a line and a blank line
+        between documents, see `from_documents`.
 
     Raises
     ------
@@ -153,9 +155,11 @@ def load_next_sentences(path: PairsLike, seed: int = 0) -> LabelledPairs:
     if not isinstance(path, (str, PathLike)):
         raise WordbiasError("pairs of following sentences are read from a file; name one")
     source = read_text(path)
-    first = next((line for line in source.text.splitlines() if line.strip()), "")
-    if first.count("\t") >= len(NEXT):
-        pairs, labels = _tabbed(source)
+    start = source.text.lstrip().partition("\n")[0]
+    if start.count("\t") >= len(NEXT) or start.startswith("{"):
+        rows = list(read_pairs(source, NEXT_SENTENCE))
+        pairs = [(first, second) for _, first, second in rows]
+        labels = [NEXT.index(label) for label, _, _ in rows]
         kind = "labelled pairs"
     else:
         found = documents(source)
@@ -212,23 +216,4 @@ def from_documents(
             pairs.append((sentences[i], second))
             labels.append(label)
         start += len(document)
-    return pairs, labels
-
-
-def _tabbed(source: Source) -> tuple[list[tuple[str, str]], list[int]]:
-    pairs, labels = [], []
-    for number, line in enumerate(source.text.splitlines(), 1):
-        if not line.strip():
-            continue
-        cells = [cell.strip() for cell in line.split("\t")]
-        if number == 1 and cells[0].lower() == "label":
-            continue
-        label = cells[0].lower()
-        if label not in NEXT or len(cells) < 3 or not (cells[1] and cells[2]):
-            raise WordbiasError(
-                f"{source.path}: line {number}: expected {' or '.join(NEXT)}, first and second "
-                f"sentence, separated by tabs, found {line[:60]!r}"
-            )
-        pairs.append((cells[1], cells[2]))
-        labels.append(NEXT.index(label))
     return pairs, labels

@@ -32,6 +32,7 @@ SHOWN = 20
 _CSV_ENDS = "the file ends within quotation marks"
 _NO_OBJECT = "expected a JSON object"
 _HALF = "an escape stands for half a character"
+_EMPTY = "is empty; expected a header, a name for each column"
 _BATCH = 1 << 14
 _KINDS = {".tsv": "tsv", ".tab": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
@@ -87,12 +88,15 @@ class Wanted:
         all that are wanted; empty if there is always a header.
     ragged
         Allow rows that have more or fewer cells than the header, if only the wanted ones are there.
+    strip
+        Strip the cells of text that is separated by tabs or commas.
     """
 
     spellings: Mapping[str, Sequence[str]]
     optional: Collection[str] = ()
     unnamed: Sequence[str] = ()
     ragged: bool = False
+    strip: bool = False
 
     def lacking(self, names: Sequence[str]) -> list[str]:
         """Return the wanted columns that are not among some names."""
@@ -135,7 +139,9 @@ def _matching(spelling: str, names: Sequence[str]) -> list[str]:
     return exact or [name for name in names if name.lower() == lower]
 
 
-Picked = tuple[int, Sequence[str | None], str]
+Choose = Callable[[Sequence[str]], Wanted]
+"""Function from the names of the columns of a file to those that are wanted."""
+Picked = tuple[int, Sequence[Any], str]
 """A row of wanted columns: its line, their cells, None where one is missing; what is wrong."""
 
 SUFFIXES = (".parquet", ".pq")
@@ -190,7 +196,10 @@ def read_lines(file: Path | Source, kind: str | None = None) -> Iterator[Line]:
 
 
 def pick_cells(
-    file: Path | Source, wanted: Wanted, kind: str | None = None, digest: Digest | None = None
+    file: Path | Source,
+    wanted: Wanted | Choose,
+    kind: str | None = None,
+    digest: Digest | None = None,
 ) -> Iterator[Picked]:
     """Yield some columns of a file; see `read_lines`.
 
@@ -204,7 +213,7 @@ def pick_cells(
     WordbiasError
         As that does, or if the file has no such columns.
     """
-    if kind is None and isinstance(file, Path) and is_parquet(file):
+    if kind in (None, SNIFF) and isinstance(file, Path) and is_parquet(file):
         return ((number, cells, "") for number, _, cells in _parquet(file, wanted))
     kind, lines = _opened(file, kind, digest)
     if kind == "jsonl":
@@ -223,14 +232,9 @@ def _opened(
     lines = numbered_lines(file, plain=kind == "plain", digest=digest)
     if kind != SNIFF:
         return kind, lines
-    start = []
-    for number, line in lines:
-        start.append((number, line))
-        if line.strip():
-            break
-    first = start[-1][1] if start else ""
+    number, first = next(((n, line) for n, line in lines if line.strip()), (1, ""))
     kind = "jsonl" if first.lstrip().startswith("{") else "tsv" if "\t" in first else "csv"
-    return kind, chain(start, lines)
+    return kind, chain([(number, first)], lines)
 
 
 def _path(file: Path | Source) -> Path:
@@ -265,27 +269,23 @@ def numbered_lines(
             yield number, line.removesuffix("\r")
         return
     plain, blank = kind_of(file) == "plain" if plain is None else plain, True
-    for number, raw in _raw(file):
-        if digest is not None:
-            digest.update(raw)
-        if blank:
-            refuse_foreign(file, raw, plain=plain)
-            blank = not raw.strip()
-        try:
-            line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError as error:
-            found = error.object[error.start : error.start + 1]
-            raise WordbiasError(
-                f"{file}: line {number}: byte {error.start + 1} is not UTF-8 ({found!r}); convert "
-                "the file, such as with: iconv -f latin1 -t utf-8"
-            ) from None
-        yield number, line if ends else line.rstrip("\r\n")
-
-
-def _raw(file: Path) -> Iterator[tuple[int, bytes]]:
+    number = 0
     try:
         with opened(file, OPENERS.get(file.suffix.lower(), open)) as stream:
-            yield from enumerate(bounded_lines(stream, file), 1)
+            for number, raw in enumerate(bounded_lines(stream, file), 1):
+                if digest is not None:
+                    digest.update(raw)
+                if blank:
+                    refuse_foreign(file, raw, plain=plain)
+                    blank = not raw.strip()
+                line = raw.decode() if number > 1 else raw.decode("utf-8-sig")
+                yield number, line if ends else line.rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        found = error.object[error.start : error.start + 1]
+        raise WordbiasError(
+            f"{file}: line {number}: byte {error.start + 1} is not UTF-8 ({found!r}); convert "
+            "the file, such as with: iconv -f latin1 -t utf-8"
+        ) from None
     except (gzip.BadGzipFile, EOFError, lzma.LZMAError, zlib.error) as error:
         raise WordbiasError(f"{file}: cannot be read: {error}; fetch it again") from None
     except OSError as error:
@@ -293,13 +293,8 @@ def _raw(file: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def _records(file: Path | Source, kind: str, lines: Lines) -> Iterator[tuple[int, list[str]]]:
-    """Yield the cells of a header and of rows, which are not blank."""
-    empty = True
-    for number, cells in _tabbed(lines) if kind == "tsv" else _comma_separated(file, lines):
-        empty = False
-        yield number, cells
-    if empty:
-        raise WordbiasError(f"{_path(file)}: is empty; expected a header, a name for each column")
+    """Return the cells of a header and of rows, which are not blank."""
+    return _tabbed(lines) if kind == "tsv" else _comma_separated(file, lines)
 
 
 def _tabbed(lines: Lines) -> Iterator[tuple[int, list[str]]]:
@@ -353,36 +348,52 @@ def _lines(file: Path | Source, records: Iterator[tuple[int, list[str]]]) -> Ite
             yield Line(number, {}, f"expected {len(names)} columns, found {len(cells)}")
         else:
             yield Line(number, dict(zip(names, cells, strict=True)))
+    if not names:
+        raise WordbiasError(f"{_path(file)}: {_EMPTY}")
 
 
 def _picked_records(
-    file: Path | Source, records: Iterator[tuple[int, list[str]]], wanted: Wanted
+    file: Path | Source, records: Iterator[tuple[int, list[str]]], choose: Wanted | Choose
 ) -> Iterator[Picked]:
-    number, first = next(records)
+    number, first = next(records, (0, []))
     names = [name.strip() for name in first]
+    wanted = choose if isinstance(choose, Wanted) else choose(names)
+    if not (first or wanted.unnamed):
+        raise WordbiasError(f"{_path(file)}: {_EMPTY}")
     if wanted.unnamed and wanted.lacking(names):
-        names, records = list(wanted.unnamed), chain([(number, first)], records)
+        names, records = list(wanted.unnamed), chain([(number, first)] * bool(first), records)
     known = wanted.names_in(f"{_path(file)}: line {number}", names)
     places = [None if name is None else names.index(name) for name in known.values()]
-    width, ragged = len(names), wanted.ragged
+    width, take = len(names), _taker(places, wanted.strip)
     least = max((place for place in places if place is not None), default=0) + 1
-    take = _taker(places)
+    least = least if wanted.ragged else width
     for number, cells in records:
-        if len(cells) == width or (ragged and len(cells) >= least):
+        if len(cells) == width or (wanted.ragged and len(cells) >= least):
             yield number, take(cells), ""
-        else:
-            yield (
-                number,
-                (),
-                f"expected {width} columns ({', '.join(names)[:100]}), found {len(cells)}",
-            )
+        elif cells != [""] and (len(cells) > 1 or cells[0].strip()):
+            yield number, (), f"expected {_columns(names, wanted)}, found {len(cells)}"
 
 
-def _taker(places: Sequence[int | None]) -> Callable[[list[str]], Sequence[str | None]]:
+def _columns(names: Sequence[str], wanted: Wanted) -> str:
+    if not wanted.ragged:
+        return f"{len(names)} columns"
+    listed = ", ".join(names[:-1]) + f" and {names[-1]}" if len(names) > 1 else names[0]
+    return f"the columns {listed:.200}{', separated by tabs' if wanted.unnamed else ''}"
+
+
+def _taker(
+    places: Sequence[int | None], strip: bool
+) -> Callable[[list[str]], Sequence[str | None]]:
     """Return a function that takes the cells at some places."""
-    if len(places) > 1 and None not in places:
-        return itemgetter(*(place for place in places if place is not None))
-    return lambda cells: [None if place is None else cells[place] for place in places]
+    present = [place for place in places if place is not None]
+    if len(present) < len(places):
+        whole = _taker(range(max(present) + 1), strip)
+        return lambda cells: [None if p is None else whole(cells)[p] for p in places]
+    if strip:
+        return lambda cells: [cells[place].strip() for place in present]
+    if len(present) == 1:
+        return lambda cells: [cells[present[0]]]
+    return itemgetter(*present)
 
 
 def _object(line: str) -> dict[str, Any] | None:
@@ -407,8 +418,9 @@ def _object_line(number: int, found: dict[str, Any] | None) -> Line:
     return Line(number, cells, "", frozenset(key for key, value in found.items() if value is None))
 
 
-def _picked_objects(file: Path | Source, lines: Lines, wanted: Wanted) -> Iterator[Picked]:
+def _picked_objects(file: Path | Source, lines: Lines, choose: Wanted | Choose) -> Iterator[Picked]:
     names: list[str | None] = []
+    take: Callable[[dict[str, Any]], Sequence[Any]] | None = None
     for number, line in lines:
         if not line.strip():
             continue
@@ -417,10 +429,26 @@ def _picked_objects(file: Path | Source, lines: Lines, wanted: Wanted) -> Iterat
             yield number, (), _NO_OBJECT
             continue
         if not names:
+            wanted = choose if isinstance(choose, Wanted) else choose(list(found))
             names = [*wanted.names_in(f"{_path(file)}: line {number}", list(found)).values()]
-        cells = [_picked_value(None if name is None else found.get(name)) for name in names]
-        half = next((one for one in cells if one is not None and has_lone_surrogate(one)), None)
-        yield (number, cells, "") if half is None else (number, (), f"{_HALF}: {half!a:.60}")
+            take = itemgetter(*names) if len(names) > 1 else None
+        try:
+            cells = take(found) if take else ()
+            "".join(cells).encode()  # one check of all, if all are texts
+        except (KeyError, TypeError, UnicodeEncodeError):
+            cells = ()
+        yield (number, cells, "") if cells else (number, *_picked_values(found, names))
+
+
+def _picked_values(
+    found: dict[str, Any], names: Sequence[str | None]
+) -> tuple[Sequence[str | None], str]:
+    """Return the cells of an object, and what is wrong with it."""
+    if lacking := [name for name in names if name is not None and name not in found]:
+        return (), f"has no {lacking[0]!r}"
+    cells = [None if name is None else _picked_value(found[name]) for name in names]
+    half = next((one for one in cells if one is not None and has_lone_surrogate(one)), None)
+    return ((), f"{_HALF}: {half!a:.60}") if half is not None else (cells, "")
 
 
 def _picked_value(value: Any) -> str | None:
@@ -430,7 +458,7 @@ def _picked_value(value: Any) -> str | None:
 
 
 def _parquet(
-    file: Path, wanted: Wanted | None = None
+    file: Path, choose: Wanted | Choose | None = None
 ) -> Iterator[tuple[int, list[str], tuple[str | None, ...]]]:
     """Yield the number, the names and the cells of rows; nested columns are left out.
 
@@ -441,8 +469,10 @@ def _parquet(
     try:
         with parquet.ParquetFile(file, buffer_size=1 << 20, pre_buffer=False) as opened:
             names = [one.name for one in opened.schema_arrow if not pa.types.is_nested(one.type)]
-            known = dict(zip(names, names, strict=True))
-            known = known if wanted is None else wanted.names_in(str(file), names)
+            known: dict[str, str | None] = dict(zip(names, names, strict=True))
+            if choose is not None:
+                wanted = choose if isinstance(choose, Wanted) else choose(names)
+                known = wanted.names_in(str(file), names)
             rows = 0
             for batch in opened.iter_batches(_BATCH, columns=list(filter(None, known.values()))):
                 columns = [

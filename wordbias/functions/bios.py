@@ -16,13 +16,14 @@ from wordbias.biographies.strategies import with_random_changes
 from wordbias.biographies.summary import Summary
 from wordbias.biographies.synthetic import synthetic
 from wordbias.calls import note, path_of, public
+from wordbias.columns import TableLike
 from wordbias.configuration import STARTS_PROCESSES, current_config, uses
 from wordbias.errors import UsageError, WordbiasError, need
 from wordbias.formats.files import check_output_folder, refuse_same
 from wordbias.functions.bios_tables import closing, heading, tables, women_by_class
 from wordbias.models.model_like import ModelLike, in_folder
 from wordbias.nli.recipes import is_half
-from wordbias.outcomes.inputs import ColumnsFrame, load_shares, shares_for
+from wordbias.outcomes.inputs import load_shares, shares_for
 from wordbias.probes.ceat.association import DRAWS
 from wordbias.probes.ceat.sentences import find_sentences, read_sentences
 from wordbias.rendering import how_many
@@ -36,7 +37,7 @@ POOLINGS = ("first", "mean", "last")
 @public
 @uses("skip_bad", *STARTS_PROCESSES, "device", "precision")
 def bios(
-    data: str | os.PathLike[str] | ColumnsFrame | Biographies | None = None,
+    data: TableLike | Biographies | None = None,
     model: ModelLike | None = None,
     *,
     strategies: Sequence[str] = ("none", "subsample", "oversample", "scrub"),
@@ -314,7 +315,7 @@ def _check_early(
 
 
 def _people(
-    data: str | os.PathLike[str] | ColumnsFrame | Biographies | None,
+    data: TableLike | Biographies | None,
     columns: Mapping[str, str | None],
     skip_bad: bool,
     limit: int | None,

@@ -10,8 +10,10 @@ from typing import Any, cast
 from numpy.typing import ArrayLike
 
 from wordbias.calls import is_given, path_of, public
+from wordbias.columns import Columns, TableLike, is_table, read
 from wordbias.configuration import current_config, uses
 from wordbias.errors import UsageError
+from wordbias.formats.source import sha256_of
 from wordbias.measures.registry import column_title
 from wordbias.outcomes.confusion import Confusion, listed
 from wordbias.outcomes.fairness import (
@@ -26,11 +28,8 @@ from wordbias.outcomes.fairness import (
     fairness_rows,
 )
 from wordbias.outcomes.inputs import (
-    Columns,
-    Examples,
     LabelledFrame,
-    is_table,
-    load_columns,
+    check_classes,
     load_costs,
     load_shares,
     shares_for,
@@ -53,14 +52,14 @@ _DISTANCES = {
 @public
 @uses("skip_bad")
 def fairness(
-    predictions: Examples | ArrayLike,
+    predictions: TableLike | ArrayLike,
     predicted: str | ArrayLike = "predicted",
     sensitive: str | ArrayLike = "group",
     *,
     labels: str = "label",
     values: Sequence[Any] | None = None,
     unit: str | ArrayLike | None = None,
-    train: Examples | tuple[ArrayLike, ArrayLike] | None = None,
+    train: TableLike | tuple[ArrayLike, ArrayLike] | None = None,
     shares: str | os.PathLike[str] | Mapping[str, float] | None = None,
     share_column: str | None = None,
     distance: str | None = None,
@@ -148,20 +147,25 @@ def fairness(
     if costs is not None and distance is not None:
         raise UsageError("choose one of --costs and --distance")
     names, table = columns_of(predictions, labels, predicted, sensitive, values, unit)
-    read = load_columns(table, names, skip_bad=how.skip_bad, what="predictions")
+    columns = _classes(table, names, how.skip_bad, "predictions")
     order = None if values is None else list(map(str, values))
-    y, r, z, *units = (read.cells[name] for name in names)
+    y, r, z, *units = (columns.cells[name] for name in names)
     confusion = Confusion.of(y, r, z, order=order, units=units[0] if units else None)
 
-    inputs, notes, source, known = {"predictions": _facts(read)}, list[str](), EVALUATED, None
+    inputs, notes, source, known = (
+        {"predictions": _facts(predictions, columns)},
+        list[str](),
+        EVALUATED,
+        None,
+    )
     if train is not None:
-        columns = _training(train, names, how.skip_bad, in_arrays=table is not predictions)
-        classes, of = columns.cells.values()
+        training = _training(train, names, how.skip_bad, in_arrays=table is not predictions)
+        classes, of = training.cells.values()
         path = path_of(train)
         source = f"the training data {'given' if path is None else path}"
         found = shares_of(classes, of, *confusion.groups[:2])
         known, _ = shares_for(confusion.classes, found, "--train" if path is None else path)
-        inputs["train"] = _facts(columns)
+        inputs["train"] = _facts(train, training)
     if shares is not None:
         path = path_of(shares)
         source = path or "the shares given"
@@ -203,18 +207,18 @@ def fairness(
         ],
         closing=_closing(confusion, settings, source),
         seed=seed,
-        notes=[*notes, *_notes(confusion, read)],
+        notes=[*notes, *_notes(confusion, columns)],
     )
 
 
 def columns_of(
-    predictions: Examples | ArrayLike,
+    predictions: TableLike | ArrayLike,
     label: str,
     predicted: str | ArrayLike,
     group: str | ArrayLike,
     groups: Sequence[str] | None,
     unit: str | ArrayLike | None = None,
-) -> tuple[list[str], Examples]:
+) -> tuple[list[str], TableLike]:
     """Return the columns of label, prediction, group and unit, and the table that has them."""
     if is_table(predictions):
         named = {"--labels": label, "--predicted": predicted, "--sensitive": group}
@@ -243,7 +247,7 @@ def columns_of(
 
 
 def _training(
-    train: Examples | tuple[ArrayLike, ArrayLike],
+    train: TableLike | tuple[ArrayLike, ArrayLike],
     names: Sequence[str],
     skip_bad: bool,
     in_arrays: bool,
@@ -254,11 +258,20 @@ def _training(
         train = dict(zip(wanted, train, strict=True))
     elif in_arrays or not is_table(train):
         raise UsageError("--train: expected two arrays, the gold class and the group of each")
-    return load_columns(train, wanted, skip_bad=skip_bad, what="--train")
+    return _classes(train, wanted, skip_bad, "--train")
 
 
-def _facts(read: Columns) -> dict[str, object]:
-    return {"path": read.path, "sha256": read.sha256, "rows": len(read), "dropped": read.dropped}
+def _classes(table: TableLike, names: Sequence[str], skip_bad: bool, what: str) -> Columns:
+    """Read columns of classes and groups."""
+    check_classes(table, names, what)
+    return read(table, list(dict.fromkeys(names)), skip_bad=skip_bad, name=what)
+
+
+def _facts(table: object, columns: Columns) -> dict[str, object]:
+    path = path_of(table)
+    about = {"path": "memory", "sha256": ""}
+    about = about if path is None else {"path": columns.name, "sha256": sha256_of(path)}
+    return {**about, "rows": len(columns), "dropped": columns.dropped}
 
 
 def sums_table(found: Mapping[tuple[str, str], Row], groups: Sequence[str]) -> Table:
@@ -359,11 +372,11 @@ def _closing(confusion: Confusion, settings: Settings, source: str) -> list[str]
     return lines
 
 
-def _notes(confusion: Confusion, read: Columns) -> list[str]:
+def _notes(confusion: Confusion, columns: Columns) -> list[str]:
     """Return notes on what was left out or is empty."""
     notes = []
-    if read.dropped:
-        notes.append(f"{how_many(read.dropped, 'row')} dropped, the first: {read.problem}")
+    if columns.dropped:
+        notes.append(f"{how_many(columns.dropped, 'row')} dropped, the first: {columns.problem}")
     if confusion.left_out:
         notes.append(f"{how_many(confusion.left_out, 'row')} of other groups left out")
     notes += [

@@ -3,45 +3,32 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import lzma
 import os
 import re
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from sys import intern
-from typing import Any, Protocol, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.columns import TableLike, is_table
 from wordbias.errors import WordbiasError
 from wordbias.formats.source import Digest
-from wordbias.text_files import OPENERS, bounded_lines, opened
+from wordbias.text_pairs import INFERENCE, UNDECIDED, read_pairs
 
 LABELS = ("neutral", "entailment", "contradiction")
 """Labels in the order of every probability vector: (N, E, C), as in the papers."""
-UNDECIDED = "-"
+IN_MEMORY = "pairs in memory"
 Tokens = tuple[str, ...]
 
 _STEMS = ("neutral", "entail", "contradict")
 _NUMBER = {label: i for i, label in enumerate(LABELS)}
-_HEADERS = (("label", "premise", "hypothesis"), ("gold_label", "sentence1", "sentence2"))
 
 
-class PairsFrame(Protocol):
-    """Pandas frame with the columns of a file of pairs."""
-
-    columns: Any
-    itertuples: Any
-
-    def __getitem__(self, names: list[str], /) -> Any: ...
-
-
-PairsLike = str | os.PathLike[str] | Iterable[Sequence[str]] | PairsFrame
-"""Labelled pairs: a file, triples of (label, premise, hypothesis), or a frame."""
+PairsLike = TableLike | Iterable[Sequence[str]]
+"""Labelled pairs: a file, triples of (label, premise, hypothesis), or columns by name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +63,11 @@ class Pairs:
 
 
 def load_pairs(path: PairsLike) -> Pairs:
-    """Read pairs from jsonl (``gold_label``, ``sentence1``, ``sentence2``) or tabbed text.
+    """Read pairs from a file of any form that `wordbias.columns` reads, or from memory.
 
-    Text has the columns label, premise and hypothesis, in this order or named by the first line.
-    Labels are words. Files may be compressed (.gz, .bz2, .xz). In memory, pairs are triples of
-    label, premise and hypothesis, or a frame with columns of either names.
+    The columns are those of a layout of inferences in `wordbias.text_pairs`; text without a header
+    has label, premise and hypothesis. Labels are words. In memory, pairs are triples of label,
+    premise and hypothesis, or columns by name.
 
     Raises
     ------
@@ -109,121 +96,39 @@ def load_pairs(path: PairsLike) -> Pairs:
 
 def pairs_name(pairs: PairsLike) -> str:
     """Return the file of pairs, or "pairs in memory"."""
-    return os.fspath(pairs) if isinstance(pairs, (str, os.PathLike)) else "pairs in memory"
+    return os.fspath(pairs) if isinstance(pairs, (str, os.PathLike)) else IN_MEMORY
 
 
-def labelled_rows(pairs: PairsLike, digest: Digest) -> Iterator[tuple[str, str, str]]:
+def labelled_rows(pairs: PairsLike, digest: Digest) -> Iterator[tuple[str, ...]]:
     """Yield label, premise and hypothesis of every line or row that is not empty."""
     if isinstance(pairs, (str, os.PathLike)):
-        return _from_file(Path(pairs), digest)
-    return _from_memory(pairs, digest)
-
-
-def _from_memory(
-    pairs: Iterable[Sequence[str]] | PairsFrame, digest: Digest
-) -> Iterator[tuple[str, str, str]]:
-    rows = cast("Iterable[Sequence[str]]", pairs)
-    if hasattr(pairs, "itertuples"):
-        frame = cast("PairsFrame", pairs)
-        named = [wanted for wanted in _HEADERS if set(wanted) <= set(frame.columns)]
-        if not named:
-            raise WordbiasError(
-                "pairs in memory: expected the columns label, premise and hypothesis, found "
-                f"{', '.join(map(str, frame.columns))}"
-            )
-        rows = frame[list(named[0])].itertuples(index=False, name=None)
-    if not isinstance(rows, Iterable):
-        raise WordbiasError(
-            "expected pairs: a file, a list of (label, premise, hypothesis) or a frame; got "
-            f"{type(rows).__name__}"
-        )
-    for number, row in enumerate(rows, 1):
-        cells = [] if isinstance(row, str) or not isinstance(row, Sequence) else row
-        if len(cells) != 3 or not all(isinstance(cell, str) for cell in cells):
-            raise WordbiasError(
-                f"pairs in memory: row {number}: expected the texts label, premise and hypothesis, "
-                f"got {row!r}"
-            )
-        label, premise, hypothesis = cells[0].strip().lower(), cells[1].strip(), cells[2].strip()
-        try:
-            _check_label(label)
-        except WordbiasError as error:
-            raise WordbiasError(f"pairs in memory: row {number}: {error}") from None
+        yield from read_pairs(pairs, INFERENCE, digest=digest)
+        return
+    table = pairs if is_table(pairs) else _columns_of(cast("Iterable[Sequence[str]]", pairs))
+    for row in read_pairs(table, INFERENCE, name=IN_MEMORY):
+        label, premise, hypothesis = row[0], row[1].strip(), row[2].strip()
         digest.update(f"{label}\t{premise}\t{hypothesis}\n".encode("utf-8", "surrogatepass"))
         yield label, premise, hypothesis
 
 
-def _from_file(file: Path, digest: Digest) -> Iterator[tuple[str, str, str]]:
-    read: Callable[[str], tuple[str, str, str]] | None = None
-    for number, raw in _lines(file):
-        digest.update(raw)
-        try:
-            line = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
-            if not line.strip():
-                continue
-            if read is None:
-                read = _json_row if line.lstrip().startswith("{") else _Tabbed(line)
-                if isinstance(read, _Tabbed) and read.is_header:
-                    continue
-            row = read(line)
-            _check_label(row[0])
-        except UnicodeDecodeError as error:
-            found = error.object[error.start : error.start + 1]
-            raise WordbiasError(
-                f"{file}: line {number}: is not UTF-8 (byte {found!r}); convert the file"
-            ) from None
-        except WordbiasError as error:
-            raise WordbiasError(f"{file}: line {number}: {error}") from None
-        yield row
-
-
-def _lines(file: Path) -> Iterator[tuple[int, bytes]]:
-    try:
-        with opened(file, OPENERS.get(file.suffix.lower(), open)) as stream:
-            yield from enumerate(bounded_lines(stream, file), 1)
-    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise WordbiasError(f"{file}: cannot be read: {reason}") from None
-
-
-def _check_label(label: str) -> None:
-    if label != UNDECIDED and label not in _NUMBER:
+def _columns_of(triples: Iterable[Sequence[str]]) -> dict[str, list[str]]:
+    """Return the columns of triples."""
+    if not isinstance(triples, Iterable):
         raise WordbiasError(
-            f"unknown label {label!r}; expected one of {', '.join(LABELS)}, or {UNDECIDED} for none"
+            "expected pairs: a file, a list of (label, premise, hypothesis) or a frame; got "
+            f"{type(triples).__name__}"
         )
-
-
-def _json_row(line: str) -> tuple[str, str, str]:
-    try:
-        found = json.loads(line)
-        label, premise, hypothesis = (found[name] for name in _HEADERS[1])
-    except (ValueError, KeyError, TypeError, RecursionError):
-        label = premise = hypothesis = None
-    if not (isinstance(label, str) and isinstance(premise, str) and isinstance(hypothesis, str)):
-        raise WordbiasError(
-            "expected a JSON object with the texts gold_label, sentence1 and sentence2"
-        )
-    return label.strip().lower(), premise, hypothesis
-
-
-class _Tabbed:
-    """Reader of tabbed lines; the first may name the columns."""
-
-    def __init__(self, first: str) -> None:
-        names = [name.strip().lower() for name in first.split("\t")]
-        named = [wanted for wanted in _HEADERS if set(wanted) <= set(names)]
-        self.is_header = bool(named)
-        self.columns = [names.index(name) for name in named[0]] if named else [0, 1, 2]
-
-    def __call__(self, line: str) -> tuple[str, str, str]:
-        cells = line.split("\t")
-        if len(cells) <= max(self.columns):
+    columns: dict[str, list[str]] = {"label": [], "premise": [], "hypothesis": []}
+    for number, row in enumerate(triples, 1):
+        cells = [] if isinstance(row, str) or not isinstance(row, Sequence) else row
+        if len(cells) != len(columns) or not all(isinstance(cell, str) for cell in cells):
             raise WordbiasError(
-                f"expected the columns label, premise and hypothesis, separated by tabs, found "
-                f"{len(cells)}"
+                f"{IN_MEMORY}: row {number}: expected the texts label, premise and hypothesis, "
+                f"got {row!r}"
             )
-        label, premise, hypothesis = (cells[i].strip() for i in self.columns)
-        return label.lower(), premise, hypothesis
+        for column, cell in zip(columns.values(), cells, strict=True):
+            column.append(cell)
+    return columns
 
 
 # Tokens

@@ -1,0 +1,149 @@
+"""Pairs of texts: how data sets of them are written, and their one reader.
+
+A data set is one entry of `LAYOUTS`: its task, the names of its columns and the words of its
+labels. A file of any form that `wordbias.columns` reads is known by the names of its columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from wordbias.columns import TableLike, picked
+from wordbias.errors import WordbiasError
+from wordbias.formats.source import Digest
+from wordbias.formats.tables import SNIFF, Wanted
+from wordbias.text_files import Source
+
+INFERENCE, NEXT_SENTENCE = "inference", "next sentence"
+RATED, PARTNERS, STEREOTYPES = "rated", "partners", "stereotypes"
+UNDECIDED = "-"
+"""Label of a pair without one."""
+_FIRST, _SECOND, _LABEL = "first", "second", "label"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a data set of pairs is written.
+
+    Attributes
+    ----------
+    task
+        ``inference`` (premise and hypothesis), ``next sentence``, ``rated`` (texts that are more or
+        less similar), ``partners`` (texts that belong together) or ``stereotypes`` (a sentence that
+        says more, and one that says less of a stereotype).
+    first, second, label
+        Possible names of the columns of the texts and of the label or rating; none where pairs
+        have no label.
+    words
+        For each label in the file, in small letters, that of the task; by default any is kept.
+    others
+        Possible names of further columns, by the name of each.
+    unnamed
+        Names of the columns in the order of a file without a header, if it may have none.
+    blank
+        Allow empty texts.
+    """
+
+    task: str
+    first: Sequence[str]
+    second: Sequence[str]
+    label: Sequence[str] = ()
+    words: Mapping[str, str] = field(default_factory=dict)
+    others: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    unnamed: Sequence[str] = ()
+    blank: bool = False
+
+    @cached_property
+    def wanted(self) -> Wanted:
+        """Columns to be read: the label if there is one, the texts, and the others."""
+        columns = {_LABEL: self.label} if self.label else {}
+        columns |= {_FIRST: self.first, _SECOND: self.second, **self.others}
+        return Wanted(columns, unnamed=self.unnamed, ragged=True, strip=True)
+
+
+_INFERENCES = {one: one for one in ("neutral", "entailment", "contradiction", UNDECIDED)}
+LAYOUTS = [
+    Layout(INFERENCE, ("premise",), ("hypothesis",), ("label",), _INFERENCES,
+           unnamed=("label", "premise", "hypothesis"), blank=True),
+    # SNLI and MultiNLI
+    Layout(INFERENCE, ("sentence1",), ("sentence2",), ("gold_label",), _INFERENCES, blank=True),
+    # adversarial NLI (Nie et al. 2020)
+    Layout(INFERENCE, ("context",), ("hypothesis",), ("label",), blank=True,
+           words={**_INFERENCES, "n": "neutral", "e": "entailment", "c": "contradiction"}),
+    Layout(NEXT_SENTENCE, ("first", "sentence1"), ("second", "sentence2"), ("label",),
+           {one: one for one in ("is_next", "not_next")}, unnamed=("label", "first", "second")),
+    # the STS benchmark, SICK, and what sentence-transformers are trained on
+    Layout(RATED,
+           ("sentence1", "sentence_1", "sentence_A", "text1", "text_1", "first", "s1"),
+           ("sentence2", "sentence_2", "sentence_B", "text2", "text_2", "second", "s2"),
+           ("score", "similarity", "similarity_score", "relatedness_score", "rating", "label")),
+    Layout(PARTNERS, ("query", "anchor", "question", "premise"),
+           ("positive", "answer", "passage", "document", "hypothesis")),
+    # CrowS-Pairs (Nangia et al. 2020)
+    Layout(STEREOTYPES, ("sent_more",), ("sent_less",), ("stereo_antistereo",),
+           {one: one for one in ("stereo", "antistereo")}, others={"bias_type": ("bias_type",)}),
+]  # fmt: skip
+"""Known layouts; of one task, the first whose columns are all there is taken."""
+
+
+def read_pairs(
+    source: TableLike | Source,
+    task: str,
+    *,
+    name: str = "pairs in memory",
+    digest: Digest | None = None,
+) -> Iterator[tuple[str, ...]]:
+    """Yield the label of each pair, if it has one, the first text, the second, and the others.
+
+    Parameters
+    ----------
+    source
+        A file, or its text; columns in memory.
+    task
+        Task of the layouts that it may have.
+    name
+        Name in messages, if it is no file.
+    digest
+        Hash to update with the lines of a file, uncompressed.
+
+    Raises
+    ------
+    WordbiasError
+        If the columns are of no layout, or at the first row that cannot be used, with its line.
+    """
+    layouts = [one for one in LAYOUTS if one.task == task]
+    layout = layouts[0]
+
+    def choose(names: Sequence[str]) -> Wanted:
+        nonlocal layout
+        layout = min(layouts, key=lambda one: len(one.wanted.lacking(names)))
+        return layout.wanted
+
+    path, unit, rows = picked(source, choose, name, kind=SNIFF, digest=digest)
+    for number, cells, problem in rows:
+        label: str | None = ""
+        if layout.words and not problem:
+            label = layout.words.get(cells[0] or UNDECIDED)
+            label = label or layout.words.get((cells[0] or "").strip().lower())
+        if problem or label is None or None in cells or "" in cells:
+            problem = problem or _problem(layout, cells, label)
+            if problem:
+                raise WordbiasError(f"{path}: {unit} {number}: {problem}")
+        yield (label, *cells[1:]) if label else tuple(cells)
+
+
+def _problem(layout: Layout, cells: Sequence[Any], label: str | None) -> str:
+    """Return what is wrong with a pair."""
+    if label is None:
+        words = [word for word in dict.fromkeys(layout.words.values()) if word != UNDECIDED]
+        none = f", or {UNDECIDED} for none" if UNDECIDED in layout.words else ""
+        return f"unknown label {cells[0]!r:.60}; expected one of {', '.join(words)}{none}"
+    first, second = cells[1:3] if layout.label else cells[:2]
+    if first is None or (not first and not layout.blank):
+        return f"has no {layout.first[0]!r}"
+    if second is None or (not second and not layout.blank):
+        return f"has no {layout.second[0]!r}"
+    return ""
