@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 
 from wordbias import Attribute, Embedding
 from wordbias.arrays import unit
-from wordbias.measures.gipe import THETAS, gipe, gipe_rows, indirect_bias
+from wordbias.measures import gipe as module
+from wordbias.measures.chance import draw_nulls
+from wordbias.measures.gipe import (
+    THETAS,
+    chance_of_gipe,
+    find_neighbourhood,
+    gipe,
+    gipe_rows,
+    indirect_bias,
+)
 from wordbias.measures.movement import nearest
 from wordbias.measures.panel import Panel
 from wordbias.statistics import percentile_interval
@@ -122,8 +131,6 @@ def test_words_near_only_through_the_direction_have_all_of_it() -> None:
 
 
 def test_many_pairs_are_computed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    from wordbias.measures import gipe as module
-
     x = _vectors(np.random.default_rng(0), 30, 6)
     rows = np.arange(30)
     near, g = nearest(x, rows, 4).rows, Subspace.from_direction(np.ones(6))
@@ -297,3 +304,24 @@ def test_samples_without_weight_leave_the_interval_finite(
     for row in gipe_rows(far_apart("a", "b", "a2"), k=1):
         assert row.value == 0
         assert np.isfinite([row.details["low"], row.details["high"]]).all()
+
+
+def test_chance_shares_the_neighbours_of_the_values_and_frees_them(
+    panel: Panel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neighbours are searched once for a panel, and once for another one."""
+    searched = []
+
+    def counted(of: Panel, k: int = 5) -> Any:
+        searched.append(of)
+        return find_neighbourhood(of, 5)
+
+    monkeypatch.setattr(module, "find_neighbourhood", counted)
+    monkeypatch.setattr(module.neighbourhood_of, "__defaults__", (5,))
+    other = replace(panel, isolated=0.0)
+    for one in (panel, other):
+        gipe_rows(one, k=5)
+        values = chance_of_gipe(one, draw_nulls(one, 2))
+        assert np.isfinite(values["gipe", "θ=0.03"]).any()
+    assert searched == [panel, other]
+    assert len(module._LAST) == 0

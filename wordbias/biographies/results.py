@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.biographies.strategies import NONE, ORIGINAL, OWN, RANDOM, is_random
-from wordbias.measures.registry import ideal
-from wordbias.outcomes.fairness import ACCURACY, ALL, CORRELATION, SUM
+from wordbias.measures.registry import column_title, ideal
+from wordbias.outcomes.fairness import ACCURACY, ALL, CORRELATION, DIVERGENCES, SUM
+from wordbias.outcomes.fairness import GAPS as RATE_GAPS
 from wordbias.probes.mdl import ACCURACY as PROBE_ACCURACY
 from wordbias.probes.mdl import COMPRESSION, CONTROL, PUBLISHED, SELECTIVITY
 from wordbias.results import Row
@@ -26,31 +27,38 @@ _TOTALS = (ALL, SUM, CORRELATION, CONTROL, WITHIN, SELECTIVITY)
 Values = NDArray[np.float64]
 
 
-class Metric(NamedTuple):
-    """A measure over a set of classes or a total, with its title in tables."""
+_PARTS = {
+    ALL: "",
+    SUM: " (S)",
+    CORRELATION: " (P)",
+    WITHIN: " within classes",
+    CONTROL: " knowing the class alone",
+}
 
-    title: str
+
+class Metric(NamedTuple):
+    """A measure over a set of classes or a total."""
+
     measure: str
     set: str
 
+    @property
+    def title(self) -> str:
+        """Title in tables."""
+        name = column_title(self.measure)
+        return f"{name[0].upper()}{name[1:]}{_PARTS[self.set]}"
 
-COMPRESSED = Metric("Compression", COMPRESSION, ALL)
-COMPRESSED_WITHIN = Metric("Compression within classes", COMPRESSION, WITHIN)
-KNOWING_CLASS = Metric("Compression knowing the class alone", COMPRESSION, CONTROL)
-COMPRESSED_AS_PUBLISHED = Metric("Compression as published", PUBLISHED, ALL)
-PROBED = Metric("Probe accuracy", PROBE_ACCURACY, ALL)
-CEAT = Metric("CEAT", CEAT_MEASURE, ALL)
-ACCURATE = Metric("Accuracy", ACCURACY, ALL)
+
+COMPRESSED = Metric(COMPRESSION, ALL)
+COMPRESSED_WITHIN = Metric(COMPRESSION, WITHIN)
+KNOWING_CLASS = Metric(COMPRESSION, CONTROL)
+COMPRESSED_AS_PUBLISHED = Metric(PUBLISHED, ALL)
+PROBED = Metric(PROBE_ACCURACY, ALL)
+CEAT = Metric(CEAT_MEASURE, ALL)
+ACCURATE = Metric(ACCURACY, ALL)
 GAPS = (
-    Metric("TPR gap (P)", "tpr-gap", CORRELATION),
-    Metric("TPR gap (S)", "tpr-gap", SUM),
-    Metric("FPR gap (P)", "fpr-gap", CORRELATION),
-    Metric("FPR gap (S)", "fpr-gap", SUM),
-    Metric("Precision gap (P)", "precision-gap", CORRELATION),
-    Metric("Precision gap (S)", "precision-gap", SUM),
-    Metric("Independence (S)", "independence", SUM),
-    Metric("Separation (S)", "separation", SUM),
-    Metric("Sufficiency (S)", "sufficiency", SUM),
+    *(Metric(name, part) for name in RATE_GAPS[:3] for part in (CORRELATION, SUM)),
+    *(Metric(name, SUM) for name in DIVERGENCES),
 )
 """Extrinsic metrics in the order of the published tables."""
 REPRESENTATIVE = (GAPS[0], GAPS[3], GAPS[7], GAPS[8])

@@ -166,10 +166,11 @@ _LAST: WeakKeyDictionary[Panel, tuple[int, Neighbourhood | None]] = WeakKeyDicti
 
 def neighbourhood_of(panel: Panel, k: int = K) -> Neighbourhood | None:
     """Return the neighbourhood of a panel, found once if asked for several times in turn."""
-    if panel not in _LAST or _LAST[panel][0] != k:
-        _LAST.clear()
-        _LAST[panel] = k, find_neighbourhood(panel, k)
-    return _LAST[panel][1]
+    last = _LAST.get(panel)
+    if last is None or last[0] != k:
+        _LAST.clear()  # before the search, so that two are never held
+        last = _LAST[panel] = k, find_neighbourhood(panel, k)
+    return last[1]
 
 
 def find_neighbourhood(panel: Panel, k: int = K) -> Neighbourhood | None:
