@@ -36,7 +36,7 @@ from wordbias.measures.registry import ideal
 from wordbias.methods.leace import Erasure
 from wordbias.methods.rows import OF_MOMENTS, fit_moments
 from wordbias.methods.transform import Projection
-from wordbias.moments import Moments
+from wordbias.moments import Moments, mapped
 from wordbias.pretrained import evaluating, usual_length
 from wordbias.progress import progress
 from wordbias.rendering import Table
@@ -261,7 +261,7 @@ def _scrubbed(
             raise WordbiasError(f"site {site}: {error}") from None
         assert isinstance(step, (Projection, Erasure))
         steps[site] = step
-        after = explained(moments.mapped(step))
+        after = explained(mapped(moments, step))
         about[str(site)] = {"vectors": moments.n, "before": explained(moments), "after": after}
 
     with Run(model, tokenizer, read, chosen[-1].layer or 0, batch) as run:
