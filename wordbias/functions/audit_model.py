@@ -138,7 +138,11 @@ def audit_model(
     """
     from wordbias.contextual.audit.export import check_exportable
     from wordbias.contextual.audit.measure import OF_DECODERS, PARTS, Measuring
-    from wordbias.contextual.audit.projections import METHODS, read_method
+    from wordbias.contextual.audit.projections import (
+        METHODS,
+        fitted_to_pairs,
+        read_method,
+    )
     from wordbias.contextual.audit.texts import AuditTexts, Reader
     from wordbias.probes.encoder import Encoder
 
@@ -169,7 +173,7 @@ def audit_model(
     wanted = [read_method(one, reader.last) for one in texts]
     distinct = list({method.text: method for method in wanted}.values())
     subject = Path(encoder.name).name
-    told = [*encoder.notes, *missing]
+    told = [*encoder.notes, *missing, *fitted_to_pairs(distinct)]
     for line in told:
         note(line, reported=True)
     weights = encoder.sha256()

@@ -123,7 +123,9 @@ class Hard(MethodSettings):
     normalised to length one, ``(x − ⟨g, x⟩ g) / ‖x − ⟨g, x⟩ g‖``. Words of the pairs are left out
     as specific words are, even if they are not listed as such. Rows have no pairs: their direction
     is the difference of the groups' means, for k > 2 groups the k − 1 directions in which
-    these differ.
+    these differ. Inside a model (``project``, ``audit MODEL``) vectors keep their lengths, which
+    are read behind it: the direction is that of the means of these vectors, and nothing is
+    normalised.
 
     Parameters
     ----------
