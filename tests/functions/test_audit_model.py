@@ -180,6 +180,7 @@ def test_exports_what_helps(cli: Cli, folder: Path, tmp_path: Path) -> None:
     card = (target / "README.md").read_text("utf-8")
     assert "library_name: sentence-transformers" in card
     assert "Removed: gender, by m" in card
+    assert "Fitted to pairs of sentences, a female and a male version: m" in card
     assert "## Before and after\n\n" in card
     assert "| pronoun-stereotype" in card
     clean = audit(target, skip=skip, methods=["hard"])

@@ -72,10 +72,7 @@ def fitted_to_pairs(methods: Sequence[Configured]) -> list[str]:
     named = [one.text for one in methods if one.name not in of_labels]
     if not named:
         return []
-    return [
-        f"fitted to pairs of sentences, a female and a male version: {', '.join(named)}; other "
-        "methods are fitted to the sentences by their labels"
-    ]
+    return [f"fitted to pairs of sentences, a female and a male version: {', '.join(named)}"]
 
 
 def _inside(text: str, layers: int | None) -> str:
