@@ -203,7 +203,7 @@ class Method(_Words, _Rows):
 
     _name: ClassVar[str]
     _of_words: ClassVar[tuple[str, ...]]
-    _fewest_values: ClassVar[int] = 1
+    _fewest_values: ClassVar[int]
     groups: GroupsLike | None
     fitted_: Fitted
     origin_: Origin
@@ -473,13 +473,9 @@ class MISP(settings.MISP, Method):
 class MHD(settings.MHD, Method):
     """`settings.MHD` with ``fit`` and ``transform``; it gets the docstring of that."""
 
-    _fewest_values = 2
-
 
 class Hard(settings.Hard, Method):
     """`settings.Hard` with ``fit`` and ``transform``; it gets the docstring of that."""
-
-    _fewest_values = 2
 
 
 class MultiHard(settings.MultiHard, Method):
@@ -492,8 +488,6 @@ class DoubleHard(settings.DoubleHard, Method):
 
 class INLP(settings.INLP, Method):
     """`settings.INLP` with ``fit`` and ``transform``; it gets the docstring of that."""
-
-    _fewest_values = 2
 
 
 class LEACE(settings.LEACE, Method):
@@ -533,13 +527,7 @@ class GNGloVe(settings.GNGloVe, Method):
         return names[:-1] if self.drop_last else names
 
 
-_METHODS: dict[str, type[Method]] = {
-    one._name: one
-    for one in (
-        MISP, MHD, Hard, MultiHard, DoubleHard, INLP, LEACE, BAM, OSCaR, HalfSibling, Conceptor,
-        RAN, GenderPreserving, GNGloVe,
-    )
-}  # fmt: skip
+_METHODS = {cls._name: cls for cls in Method.__subclasses__()}
 
 
 class Methods(_Pipeline):

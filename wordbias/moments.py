@@ -229,13 +229,6 @@ class Moments:
         found: Floats = (within + (apart * self.counts[:, None]).T @ apart) / self.n
         return found
 
-    def mapped(self, step: Any) -> Moments:
-        """Return the moments of the rows after an affine map of them."""
-        offset = step(np.zeros((1, self.dim)))
-        linear = step(np.eye(self.dim)) - offset  # row i is the image of unit vector i
-        within = linear.T @ self.within @ linear
-        return replace(self, means=step(self.means), within=within)
-
     def __repr__(self) -> str:
         classes = how_many(len(self.classes), "class", "classes")
         unit = " of length one" if self.unit else ""
@@ -264,6 +257,14 @@ class Moments:
         between = shift.T @ apart if a_within.ndim == 2 else shift[:, :, None] * apart[:, None]
         within = a_within + b_within + between
         return Moments(classes, counts, means, within, self.unit, max(self.noise, other.noise))
+
+
+def mapped(moments: Moments, step: Any) -> Moments:
+    """Return the moments of the rows after an affine map of them."""
+    offset = step(np.zeros((1, moments.dim)))
+    linear = step(np.eye(moments.dim)) - offset  # row i is the image of unit vector i
+    within = linear.T @ moments.within @ linear
+    return replace(moments, means=step(moments.means), within=within)
 
 
 def numbered(codes: Integers) -> list[str]:

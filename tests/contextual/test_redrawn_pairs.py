@@ -102,7 +102,9 @@ def test_project_writes_them_beside_the_adapter(source: tuple[Any, Any], tmp_pat
 def test_what_would_write_nothing_is_refused(source: tuple[Any, Any], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="seed_lists= writes further adapters beside output="):
         project(source, seed_lists=1)
-    with pytest.raises(UsageError, match='methods="leace" is fitted to tokens: give methods="comp'):
+    with pytest.raises(
+        UsageError, match='methods="leace" is fitted to tokens: give methods="mhd-pairs'
+    ):
         project(source, output=tmp_path / "a", seed_lists=2, methods="leace")
     (tmp_path / "a.lists").write_text("she left\the left\n")
     with pytest.raises(Exception, match=r"a\.lists: is both pairs= and seed_lists=, file 1"):

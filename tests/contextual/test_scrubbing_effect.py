@@ -33,7 +33,7 @@ from wordbias.models.adapters import Adapter
 from wordbias.models.hooks import recording
 from wordbias.models.sentence_pairs import SentencePair
 from wordbias.models.sites import Site, locate_layer, sites
-from wordbias.moments import Moments
+from wordbias.moments import Moments, mapped
 
 torch = pytest.importorskip("torch")
 
@@ -446,7 +446,7 @@ def test_figures_of_random_rows(seed: int, classes: int) -> None:
     moments = Moments.of_codes(x, codes, names)
     step = erase([moments])
     direct = Moments.of_codes(step(x), codes, names)
-    through = moments.mapped(step)
+    through = mapped(moments, step)
     np.testing.assert_allclose(through.means, direct.means, atol=1e-9)
     np.testing.assert_allclose(through.within, direct.within, atol=1e-9 * np.abs(x).max() ** 2)
     assert explained(through) == 0

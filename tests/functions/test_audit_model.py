@@ -172,7 +172,7 @@ def test_exports_what_helps(cli: Cli, folder: Path, tmp_path: Path) -> None:
     target = tmp_path / "clean"
     skip = "probe,untrained,seat,ceat"
     done = cli(
-        *("audit", folder, "--methods", "misp:dims=1 mhd:dims=2", "--skip", skip),
+        *("audit", folder, "--methods", "misp-pairs:dims=1 mhd-pairs:dims=2", "--skip", skip),
         *("--export", target, "--format", "json", "-o", tmp_path / "a.json"),
     )
     assert done.code == 0, done.err
@@ -180,6 +180,7 @@ def test_exports_what_helps(cli: Cli, folder: Path, tmp_path: Path) -> None:
     card = (target / "README.md").read_text("utf-8")
     assert "library_name: sentence-transformers" in card
     assert "Removed: gender, by m" in card
+    assert "Fitted to pairs of sentences, a female and a male version: m" in card
     assert "## Before and after\n\n" in card
     assert "| pronoun-stereotype" in card
     clean = audit(target, skip=skip, methods=["hard"])
@@ -246,7 +247,7 @@ def test_an_interrupted_audit_goes_on(
             ("--skip", "weat"),
             "part 'weat': expected some of probe, untrained, seat, ceat, pronouns",
         ),
-        (("--methods", "mips"), "--methods: 'mips': expected misp, hard"),
+        (("--methods", "mips"), "--methods: 'mips': expected leace, inlp, misp"),
         (("{folder}",), "is a model, which is audited by itself; 2 arguments were given"),
         (("-o", "page.pdf"), "a page cannot be written as .pdf"),
         (("--stereoset", "nosuch.csv"), "nosuch.csv"),

@@ -39,7 +39,7 @@ from wordbias.models.model_like import evaluating
 from wordbias.models.sentence_pairs import SentencePair
 from wordbias.models.sites import Place, Site, locate, locate_all, written
 from wordbias.models.token_batches import PURPOSE, Tokens, batches, encode
-from wordbias.moments import Moments
+from wordbias.moments import Moments, mapped
 from wordbias.progress import progress
 
 LEACE = "leace"
@@ -241,7 +241,7 @@ def _scrubbed(
             raise WordbiasError(f"site {site}: {error}") from None
         assert isinstance(step, (Projection, Erasure))
         steps[site] = step
-        after = explained(moments.mapped(step))
+        after = explained(mapped(moments, step))
         about[str(site)] = {"vectors": moments.n, "before": explained(moments), "after": after}
 
     with Run(model, tokenizer, read, chosen[-1].layer or 0, batch) as run:

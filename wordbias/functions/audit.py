@@ -105,7 +105,8 @@ def audit(
     methods : str, method such as MISP(dims=2), or list of these or of lists, optional
         Columns of the page after the first, spaces between: "misp hard,misp inlp:rounds=10" are
         three, the second two methods in order; none measures only before. Of a model: misp, hard,
-        mhd, leace, inlp, a setting such as tokens@3..10, and of a decoder concept-scrubbing.
+        mhd, leace, inlp; misp-pairs or mhd-pairs, fitted to pairs of sentences; a setting such as
+        tokens@3..10, and of a decoder concept-scrubbing.
         [default: misp hard inlp leace; none for several embeddings; of an encoder misp hard leace;
         of a decoder hard leace concept-scrubbing]
     after : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several, optional

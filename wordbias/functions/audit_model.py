@@ -139,7 +139,11 @@ def audit_model(
     """
     from wordbias.contextual.audit.export import check_exportable
     from wordbias.contextual.audit.measure import OF_DECODERS, PARTS, Measuring
-    from wordbias.contextual.audit.projections import METHODS, read_method
+    from wordbias.contextual.audit.projections import (
+        METHODS,
+        fitted_to_pairs,
+        read_method,
+    )
     from wordbias.contextual.audit.texts import AuditTexts, Reader
     from wordbias.models.encoder import Encoder
 
@@ -170,7 +174,7 @@ def audit_model(
     wanted = [read_method(one, reader.last) for one in texts]
     distinct = list({method.text: method for method in wanted}.values())
     subject = Path(encoder.name).name
-    told = [*encoder.notes, *missing]
+    told = [*encoder.notes, *missing, *fitted_to_pairs(distinct)]
     for line in told:
         note(line, reported=True)
     weights = encoder.sha256()
@@ -253,21 +257,22 @@ def _exported(
 
     if reader.kind == "decoder":
         return export_decoder(loaded, fitted, reader.site, folder)
-    card = partial(_card, page, fitted.method.text, reader.encoder, os.fspath(folder))
+    card = partial(_card, page, fitted.method, reader.encoder, os.fspath(folder))
     export_with_step(reader.encoder, source, fitted, folder, card)
     return f"{os.fspath(folder)}: written, with {fitted.method.text} behind its pooling"
 
 
 def _card(
-    page: Page, label: str, encoder: Encoder, folder: str, made: Path, base: str | None
+    page: Page, method: Configured, encoder: Encoder, folder: str, made: Path, base: str | None
 ) -> str:
     """Return the card of a model with a projection, as `wordbias.erase` writes one."""
+    from wordbias.contextual.audit.projections import fitted_to_pairs
     from wordbias.functions.erase_tables import limits
     from wordbias.functions.push import before_and_after
     from wordbias.models.sentence_folder import OLDEST, ORIGINAL_CARD
     from wordbias.pages.model_card import card_header, model_card
 
-    original = Path(encoder.name).name
+    original, label = Path(encoder.name).name, method.text
     rows = [row.to_dict() for row in page.rows if row.details.get("stage") in ("before", label)]
     table = before_and_after(rows)
     return model_card(
@@ -280,10 +285,11 @@ def _card(
         fitted=[
             f"Removed: gender, by {label}, as a Dense module behind the pooling.",
             "Fitted and measured on sentences that come with wordbias, by wordbias audit.",
+            *(f"{line[0].upper()}{line[1:]}." for line in fitted_to_pairs([method])),
             f"SHA-256 of the original's weights: {encoder.sha256()}.",
         ],
         tables=[] if table is None else [table],
-        limits=limits(label),
+        limits=limits(method.name.removesuffix("-pairs")),
     )
 
 

@@ -19,7 +19,7 @@ from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.methods.transform import Projection
 from wordbias.methods.words import as_groups, check_embedding
-from wordbias.moments import Moments, constant_coordinates
+from wordbias.moments import Moments, constant_coordinates, mapped
 from wordbias.subspace import Subspace, principal
 from wordbias.wordlists import Attribute, Resolved, WordGroups
 
@@ -112,7 +112,7 @@ def fit_moments(
     for one in moments:
         left = one
         for step in steps:
-            left = left.mapped(step)
+            left = mapped(left, step)
         if steps and np.ptp(left.means, axis=0).max() <= _SILENT * np.abs(one.means).max():
             continue  # its means differed in nothing else than those of a label before
         found = subspace_of(left, settings.get("dims"), centre=centre)

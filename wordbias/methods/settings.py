@@ -30,11 +30,14 @@ class MethodSettings(Settings):
     _head
         Number of frequent words that fitting looks at, beside the listed ones; None for all words.
     _of_words
-        Fields that are of no use there.
+        Fields that are of no use for rows with labels.
+    _fewest_values
+        Number of coordinates that a row needs.
     """
 
     _head: ClassVar[int | None] = 0
     _of_words: ClassVar[tuple[str, ...]] = ("groups", "classes", "per_class")
+    _fewest_values: ClassVar[int] = 1
     groups: GroupsLike | None
 
 
@@ -105,6 +108,7 @@ class MHD(MethodSettings):
     """
 
     _name = "mhd"
+    _fewest_values = 2
     dims: int | None = None
     centre: bool = False
     as_published: bool = False
@@ -119,7 +123,9 @@ class Hard(MethodSettings):
     normalised to length one, ``(x − ⟨g, x⟩ g) / ‖x − ⟨g, x⟩ g‖``. Words of the pairs are left out
     as specific words are, even if they are not listed as such. Rows have no pairs: their direction
     is the difference of the groups' means, for k > 2 groups the k − 1 directions in which
-    these differ.
+    these differ. Inside a model (``project``, ``audit MODEL``) vectors keep their lengths, which
+    are read behind it: the direction is that of the means of these vectors, and nothing is
+    normalised.
 
     Parameters
     ----------
@@ -144,6 +150,7 @@ class Hard(MethodSettings):
     """
 
     _name = "hard"
+    _fewest_values = 2
     _of_words: ClassVar[tuple[str, ...]] = ("groups", "as_published")
     direction: str = "pca"
     equalise: bool = True
@@ -258,6 +265,7 @@ class INLP(MethodSettings):
     """
 
     _name = "inlp"
+    _fewest_values = 2
     _head = 150_000
     rounds: int = 35
     weights: Literal["hard", "information"] = "hard"

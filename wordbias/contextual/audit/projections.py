@@ -12,7 +12,7 @@ fitted as that command fits them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -64,6 +64,15 @@ def read_method(text: str, layers: int | None = None) -> Configured:
     if text.partition(":")[0].strip().lower() in KNOWN:
         return only_method(text, KNOWN, TAKES)
     return Configured(SCRUB if text.strip().lower() == SCRUB else _inside(text, layers))
+
+
+def fitted_to_pairs(methods: Sequence[Configured]) -> list[str]:
+    """Return a note on the methods that are fitted to pairs of sentences."""
+    of_labels = (*ROW_METHODS, SCRUB)
+    named = [one.text for one in methods if one.name not in of_labels]
+    if not named:
+        return []
+    return [f"fitted to pairs of sentences, a female and a male version: {', '.join(named)}"]
 
 
 def _inside(text: str, layers: int | None) -> str:
