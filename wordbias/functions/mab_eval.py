@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from wordbias.arguments import check_choice
 from wordbias.calls import public, refuse_given
+from wordbias.columns import TableLike
 from wordbias.configuration import READS_VECTORS, current_config, uses
 from wordbias.contextual.nli_fairness import PARITIES, Parity
 from wordbias.embedding import EmbeddingLike
@@ -31,7 +32,6 @@ from wordbias.functions.tables import p_value
 from wordbias.nli.files import Model
 from wordbias.nli.mab import BIAS, MEANS, PARTITIONS, Settings, mab_rows, word_rows
 from wordbias.nli.pairs import PairsLike
-from wordbias.nli.predictions import PredictionsFrame
 from wordbias.nli.test_sets import SETS, TestSet, build, marked_sets
 from wordbias.pretrained import ModelLike
 from wordbias.rendering import Table, how_many
@@ -62,7 +62,7 @@ def mab_eval(
     model: ModelLike | Model | None = None,
     *,
     embedding: EmbeddingLike | None = None,
-    predictions: File | PredictionsFrame | NDArray[np.floating] | None = None,
+    predictions: TableLike | NDArray[np.floating] | None = None,
     label_order: str | Sequence[str] | None = None,
     set: str | None = None,
     write: File | None = None,
