@@ -363,6 +363,11 @@ class Columns:
         """Return the file and the line of a row, for messages."""
         return f"{self.name}: {self.unit} {self.numbers[row]}"
 
+    def rows(self) -> Iterator[tuple[str, dict[str, str]]]:
+        """Yield the file and line of each row, for messages, and its cells by column."""
+        for i, cells in enumerate(zip(*self.cells.values(), strict=True)):
+            yield self.where(i), dict(zip(self.cells, cells, strict=True))
+
     def column(self, name: str) -> Column:
         """Return one column, its distinct values numbered."""
         return Column.of(self.cells[name])
@@ -420,6 +425,7 @@ def read(
     blank: Collection[str] = (),
     unnamed: Sequence[str] = (),
     ragged: bool = False,
+    strip: bool = False,
     skip_bad: bool | None = None,
     name: str = "the table",
     kind: str | None = None,
@@ -436,7 +442,7 @@ def read(
         Columns that may be missing; they are then not in the result.
     blank
         Columns whose cells may be empty.
-    unnamed, ragged
+    unnamed, ragged, strip
         See `wordbias.formats.tables.Wanted`.
     skip_bad
         Leave out rows that cannot be used, and count them; None where there is no such option.
@@ -452,7 +458,7 @@ def read(
     """
     if not isinstance(columns, Mapping):
         columns = {one: (one,) for one in columns}
-    wanted = Wanted(columns, optional, unnamed, ragged)
+    wanted = Wanted(columns, optional, unnamed, ragged, strip)
     path, unit, rows = picked(source, wanted, name, kind=kind)
     bad = BadRows(path, skip_bad)
     kept: list[Sequence[str | None]] = []

@@ -25,7 +25,7 @@ from wordbias.calls import path_of
 from wordbias.columns import Column
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.rows import Rows
-from wordbias.formats.tables import numbered_lines
+from wordbias.formats.tables import PLAIN, read_lines
 from wordbias.moments import Moments
 from wordbias.progress import progress
 from wordbias.rendering import how_many
@@ -640,7 +640,7 @@ def column_of(
 
 def read_labels(path: str | Path) -> Column:
     """Read a file with one label a line; a blank line has none."""
-    return Column.of(line.strip() for _, line in numbered_lines(Path(path)))
+    return Column.of(line.cells[PLAIN].strip() for line in read_lines(Path(path), "plain"))
 
 
 def parts_of(option: str, column: Column) -> NDArray[np.int8]:

@@ -1,4 +1,4 @@
-"""Text files that are read whole or line by line, with a limit on the length of a line; CSV.
+"""Text files that are read whole or line by line, with a limit on the length of a line.
 
 A line that is too long is refused while it is read: after a few megabytes its end is searched
 before it is held in memory whole.
@@ -7,16 +7,14 @@ before it is held in memory whole.
 from __future__ import annotations
 
 import bz2
-import csv
 import gzip
 import hashlib
-import io
 import lzma
 import os
 import re
 import stat
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
@@ -196,7 +194,7 @@ def check_length(size: int, number: int, name: str | os.PathLike[str]) -> None:
         )
 
 
-# CSV and text that people edit: read whole, with errors that name the line
+# text that people edit: read whole, with errors that name the line
 
 
 class Source(NamedTuple):
@@ -230,67 +228,3 @@ def read_text(path: str | os.PathLike[str]) -> Source:
             "convert the file"
         ) from None
     return Source(str(path), text, hashlib.sha256(data).hexdigest())
-
-
-def records(
-    source: Source, columns: Mapping[str, Sequence[str]], optional: Collection[str] = ()
-) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the line number and the cells of some columns of each row of a CSV file.
-
-    Parameters
-    ----------
-    columns
-        For the name of each column in the result, its possible names in the file.
-    optional
-        Columns whose cells may be empty.
-
-    Raises
-    ------
-    WordbiasError
-        If columns are missing; or if a row has another number of cells, an empty cell, or is no
-        CSV, with its line.
-    """
-    reader = csv.reader(io.StringIO(source.text, newline=""), strict=True)
-    try:
-        header = [name.strip() for name in next(reader, [])]
-        places = _places(header, columns, source.path)
-        for cells in reader:
-            if not any(cells):
-                continue
-            where = f"{source.path}: line {reader.line_num}"
-            if len(cells) != len(header):
-                raise WordbiasError(f"{where}: has {len(cells)} cells, the header {len(header)}")
-            row = {name: cells[place].strip() for name, place in places.items()}
-            if empty := [name for name, cell in row.items() if not cell and name not in optional]:
-                raise WordbiasError(f"{where}: {empty[0]} is empty")
-            yield reader.line_num, row
-    except csv.Error as error:
-        raise WordbiasError(f"{source.path}: line {reader.line_num}: is no CSV: {error}") from None
-
-
-def header_of(source: Source) -> list[str]:
-    """Return the names in the first line of a CSV file."""
-    try:
-        first = next(csv.reader(io.StringIO(source.text.partition("\n")[0], newline="")), [])
-    except csv.Error as error:
-        raise WordbiasError(f"{source.path}: line 1: is no CSV: {error}") from None
-    return [name.strip() for name in first]
-
-
-def _places(
-    header: Sequence[str], columns: Mapping[str, Sequence[str]], path: str
-) -> dict[str, int]:
-    found = {
-        name: [header.index(one) for one in spellings if one in header]
-        for name, spellings in columns.items()
-    }
-    if twice := [
-        name for name, spellings in columns.items() if sum(one in spellings for one in header) > 1
-    ]:
-        raise WordbiasError(f"{path}: has the column {twice[0]} more than once; leave one")
-    if missing := [name for name, places in found.items() if not places]:
-        raise WordbiasError(
-            f"{path}: lacks the column{'s' * (len(missing) > 1)} {', '.join(missing)}; found "
-            f"{', '.join(header) or 'nothing'}"
-        )
-    return {name: places[0] for name, places in found.items()}

@@ -61,7 +61,8 @@ class Layout:
         """Columns to be read: the label if there is one, the texts, and the others."""
         columns = {_LABEL: self.label} if self.label else {}
         columns |= {_FIRST: self.first, _SECOND: self.second, **self.others}
-        return Wanted(columns, unnamed=self.unnamed, ragged=True, strip=True)
+        ragged = self.task == INFERENCE  # copies of SNLI leave out what annotators said
+        return Wanted(columns, unnamed=self.unnamed, ragged=ragged, strip=True)
 
 
 _INFERENCES = {one: one for one in ("neutral", "entailment", "contradiction", UNDECIDED)}
@@ -146,4 +147,7 @@ def _problem(layout: Layout, cells: Sequence[Any], label: str | None) -> str:
         return f"has no {layout.first[0]!r}"
     if second is None or (not second and not layout.blank):
         return f"has no {layout.second[0]!r}"
+    for name, cell in zip(layout.others, cells[len(cells) - len(layout.others) :], strict=True):
+        if not cell:
+            return f"has no {name!r}"
     return ""

@@ -161,8 +161,8 @@ def test_a_correlation_needs_models_that_differ() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (HEADER, "holds no model"),
-        ("level,strength\nBase,1\n", "lacks the columns settings"),
+        (HEADER, "holds no rows"),
+        ("level,strength\nBase,1\n", "has no columns 'settings"),
         (
             HEADER + "L13,0 0 0,.1,.1,.1,.1,.1,.1\n",
             "line 2: level 'L13': expected one of Base, Sent",
@@ -171,7 +171,7 @@ def test_a_correlation_needs_models_that_differ() -> None:
         (HEADER + "L12,0 0 2,.1,.1,.1,.1,.1,.1\n", "line 2: setting 'L12-002'"),
         (HEADER + "Base,,.1,x,.1,.1,.1,.1\n", "line 2: could not convert string to float: 'x'"),
         (HEADER + "Base,,.1,nan,.1,.1,.1,.1\n", "line 2: expected finite numbers"),
-        (HEADER + "Base,,.1,,.1,.1,.1,.1\n", "line 2: distance is empty"),
+        (HEADER + "Base,,.1,,.1,.1,.1,.1\n", "line 2: has no 'distance'"),
     ],
 )
 def test_a_table_that_cannot_be_used(tmp_path: Path, text: str, message: str) -> None:

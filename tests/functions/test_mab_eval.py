@@ -93,7 +93,7 @@ def test_predictions_in_a_frame_and_in_an_array(
     assert report.arguments["predictions"] == f"ndarray of shape {p.shape}"
     with pytest.raises(WordbiasError, match=r"predictions: lacks 1 of the .* pairs of the set"):
         mab_eval(predictions=frame[:-1], lists=lists)
-    with pytest.raises(WordbiasError, match=r"row 0: .*expected three probabilities"):
+    with pytest.raises(WordbiasError, match=r"row 1: .*expected three probabilities"):
         mab_eval(predictions=frame.assign(neutral=2.0), lists=lists)
     with pytest.raises(WordbiasError, match=r"expected shape \(\d+, 3\), .* \(explicit \d+\)"):
         mab_eval(predictions=p[1:], lists=lists)

@@ -159,13 +159,25 @@ HEAD = ",".join(COLUMNS)
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "expected the columns premise, hypothesis and one each .* found none"),
+        ("", "is empty; expected a header, a name for each column"),
         (f"{HEAD}\n", "holds no prediction"),
-        (f"{ROW}0.1,0.2,0.7\n", "expected the columns premise, .* found A person ran"),
-        ("premise,hypothesis,neutral,entailment\n", "found premise, hypothesis, neutral, entail"),
-        (f"{HEAD},neutral2\n{ROW}1,0,0,1\n", "one each that begins with neutral"),
-        (f"{HEAD},premise\n{ROW}1,0,0,1\n", "expected the columns premise"),
-        (f"{HEAD}\n{ROW}1,0,0\n{ROW}0.5,0.5\n", "line 3: has 4 columns, expected at least 5"),
+        (f"{ROW}0.1,0.2,0.7\n", "line 1: has no columns 'premise', .*; it has A person ran"),
+        (
+            "premise,hypothesis,neutral,entailment\n",
+            "has no column 'contradict.'; it has premise",
+        ),
+        (
+            f"{HEAD},neutral2\n{ROW}1,0,0,1\n",
+            "expected one column, found 'neutral' and 'neutral2'; leave one",
+        ),
+        (
+            f"{HEAD},premise\n{ROW}1,0,0,1\n",
+            "one column, found 'premise' and 'premise'; leave",
+        ),
+        (
+            f"{HEAD}\n{ROW}1,0,0\n{ROW}0.5,0.5\n",
+            "line 3: expected the columns premise, .*, found 4",
+        ),
         (f"{HEAD}\n{ROW}0.5,0.4,0\n", "line 2: 0.5, 0.4, 0: expected .* add up to 1"),
         (f"{HEAD}\n{ROW}0.5,0.4,0.097\n", "line 2: .* add up to 1"),
         (f"{HEAD}\n{ROW}0.5,0.4,0.103\n", "line 2: .* add up to 1"),
@@ -177,7 +189,7 @@ HEAD = ",".join(COLUMNS)
         (f"{HEAD}\n\n{ROW}1,0,zero\n", "line 3: 1, 0, zero: expected three probabilities"),
         (f"{HEAD}\n{ROW}1,,0\n", "line 2: 1, , 0: expected three probabilities"),
         (f"{HEAD}\n{ROW}1,0,0\n{ROW}0,1,0\n", "line 3: says something else of a pair"),
-        (f'{HEAD}\n"{"x" * 200_000}\n', "is no CSV: field larger"),
+        (f'{HEAD}\n"{"x" * 200_000}\n', "line 2: has a cell of more than 131,072 characters"),
     ],
 )
 def test_unusable_rows_are_refused(path: Path, text: str, message: str) -> None:
@@ -190,7 +202,7 @@ def test_unusable_rows_are_refused(path: Path, text: str, message: str) -> None:
 
 def test_other_encodings_are_refused_with_their_line(path: Path) -> None:
     path.write_bytes(f"{HEAD}\n{ROW}1,0,0\nÉmile ran .,x,1,0,0\n".encode("latin-1"))
-    with pytest.raises(WordbiasError, match="line 3: is not UTF-8"):
+    with pytest.raises(WordbiasError, match="line 3: byte 1 is not UTF-8"):
         Predictions.load(path)
 
 

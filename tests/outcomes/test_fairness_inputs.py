@@ -91,7 +91,7 @@ def test_a_bad_row_is_named_and_can_be_dropped(
         ),
         ("p.csv", "y,r,z\n", "holds no rows"),
         ("p.csv", "", "is empty; expected a header, a name for each column"),
-        ("p.csv", "y,r,z,y\na,b,F,c\n", "line 1: has the column 'y' twice; leave one"),
+        ("p.csv", "y,r,z,y\na,b,F,c\n", "line 1: expected one column, found 'y' and 'y'; leave"),
         ("p.txt", "a b F\n", "expected a file with columns"),
         ("p.parquet", "PAR", "cannot be read as Parquet|needs pyarrow"),
     ],

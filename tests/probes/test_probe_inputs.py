@@ -48,7 +48,7 @@ def test_labels_one_a_line(tmp_path: Path, data: str) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"f\nm\n\xe9l\xe8ve\n", "line 3: byte 1 is not UTF-8"),
+        (b"f\nm\n\xe9l\xe8ve\n", r"line 3: byte 1 is not UTF-8 .*; convert"),
         ("f\nm\n".encode("utf-16"), "line 1: byte 1 is not UTF-8 but UTF-16"),
     ],
 )
@@ -73,8 +73,8 @@ def test_words_and_labels_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ("a\tx\nb\n", "line 2: expected a word, a tab and its label, found 'b'"),
-        ("a\tx\ty\n", "line 1: expected a word"),
+        ("a\tx\nb\n", "line 2: expected the columns word and label, separated by tabs, found 1"),
+        ("a\tx\ty\n", "line 1: expected the columns word and label"),
         ("\tx\n", "line 1: expected a word"),
         ("a\t \n", "line 1: expected a word"),
         ("a\tx\na\ty\n", "line 2: 'a' is labelled 'y', but 'x' before"),

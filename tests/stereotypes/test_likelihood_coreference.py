@@ -172,9 +172,9 @@ def test_the_lean_of_an_occupation_is_a_difference_of_log_ratios(tmp_path: Path)
 @pytest.mark.parametrize(
     ("text", "shares", "message"),
     [
-        ("a\tb\n", "", r"line 1: lacks the column sentid; found a, b, in a table with tabs"),
-        (HEADER, "", r"holds no sentence, only a line of names"),
-        (HEADER + NURSE[:-1] + "\tmore\n", "", r"line 2: has 3 cells, the header 2"),
+        ("a\tb\n", "", r"line 1: has no columns 'sentid', 'sentence'; it has a, b"),
+        (HEADER, "", r"holds no rows"),
+        (HEADER + NURSE[:-1] + "\tmore\n", "", r"line 2: expected 2 columns, found 3"),
         (
             HEADER + NURSE + "nurse.txt\tShe slept.\n",
             "",

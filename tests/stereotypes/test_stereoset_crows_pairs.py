@@ -37,13 +37,13 @@ def test_crows_pairs_are_read(tmp_path: Path) -> None:
         (CROWS, "holds no pair"),
         (
             CROWS + ROW.replace("stereo", "both"),
-            "line 2: stereo_antistereo: expected one of stereo",
+            "line 2: unknown label 'both'; expected one of stereo",
         ),
         (
             CROWS.replace("bias_type", "kind") + ROW,
-            "lacks the column bias_type; found id, sent_more",
+            "has no column 'bias_type'; it has id, sent_more",
         ),
-        (CROWS + "1,a,,stereo,gender,\n", "line 2: sent_less is empty"),
+        (CROWS + "1,a,,stereo,gender,\n", "line 2: has no 'sent_less'"),
     ],
 )
 def test_crows_pairs_that_cannot_be_used(tmp_path: Path, text: str, message: str) -> None:

@@ -115,15 +115,15 @@ def test_what_the_swap_did_is_known(write: Write) -> None:
     [
         (changed(1, label="anti"), "line 3: label: expected one of stereotype, anti-stereotype, "),
         (changed(1, gender="X"), "line 3: gender: expected one of M, F, found 'X'"),
-        (changed(2, next_sentence=" "), "line 4: next_sentence is empty"),
-        (changed(3, gender_swapped_context=""), "line 5: gender_swapped_context is empty"),
+        (changed(2, next_sentence=" "), "line 4: has no 'next_sentence'"),
+        (changed(3, gender_swapped_context=""), "line 5: has no 'gender_swapped_context'"),
         (changed(4, gender="F"), "context_id 9 (line 5): is no triple: its gender is 'M' and 'F'"),
         (changed(4, context="No."), "context_id 9 (line 5): is no triple: its context is "),
         (changed(4, label="unrelated"), "it has 0 rows with the label anti-stereotype, "),
         ([*ROWS, ROWS[3]], "context_id 9 (line 5): is no triple: it has 2 rows with"),
         (ROWS[:5], "context_id 9 (line 5): is no triple: it has 0 rows with"),
-        ([*ROWS, ["1", "2"]], "line 8: has 2 cells, the header 7"),
-        ([], "holds no triple, only a line of names"),
+        ([*ROWS, ["1", "2"]], "line 8: expected 7 columns, found 2"),
+        ([], "holds no rows"),
     ],
 )  # fmt: skip
 def test_rows_that_cannot_be_used(write: Write, rows: list[list[str]], message: str) -> None:
@@ -138,8 +138,8 @@ def test_rows_that_cannot_be_used(write: Write, rows: list[list[str]], message: 
 def test_missing_columns_are_all_named(write: Write) -> None:
     path = write([row[:3] for row in ROWS], COLUMNS[:3])
     expected = (
-        "lacks the columns label, gender, gender_swapped_context, gender_swapped_next_sentence; "
-        "found context_id, context, next_sentence"
+        "line 1: has no columns 'label', 'gender', 'gender_swapped_con.', "
+        "'gender_swapped_next_sentence'; it has context_id, context, next_sentence"
     )
     with pytest.raises(WordbiasError, match=expected):
         load_gsss(path)
@@ -219,5 +219,5 @@ def test_a_column_that_is_there_twice(write: Write, again: str) -> None:
     other = "gender_swapped_conext" if again in COLUMNS else "gender_swapped_context"
     name = again if again == "label" else other
     path = write([[*row, row[3]] for row in ROWS], [*COLUMNS, name])
-    with pytest.raises(WordbiasError, match=f"has the column {again} more than once; leave one"):
+    with pytest.raises(WordbiasError, match=f"one column, found .* and '{name}'; leave one"):
         load_gsss(path)

@@ -16,13 +16,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from wordbias.columns import read
 from wordbias.contextual.nli_fairness import DROP, is_viable
 from wordbias.errors import WordbiasError
 from wordbias.models.settings import LEVELS, Settings
 from wordbias.results import Row
 from wordbias.statistics import percentile_interval, resamples
-from wordbias.text_files import OPENERS, header_of, opened, read_text
-from wordbias.text_files import records as read_records
+from wordbias.text_files import OPENERS, opened
 
 BASE, SENT_DEBIAS = "Base", "Sent-debias"
 ALL = "all"
@@ -101,18 +101,14 @@ def load_table(path: str | Path) -> list[Entry]:
     WordbiasError
         If columns are missing, or a row is no setting or holds no numbers (with its line).
     """
-    source = read_text(path)
-    columns = {name: [name] for name in ("level", _SETTINGS, *_NUMBERS)}
-    if _HEADS in header_of(source):
-        columns[_HEADS] = [_HEADS]
+    columns = ["level", _SETTINGS, *_NUMBERS, _HEADS]
+    table = read(path, columns, optional=[_HEADS], blank=[_SETTINGS], strip=True, kind="csv")
     entries = []
-    for line, row in read_records(source, columns, optional=[_SETTINGS]):
+    for where, row in table.rows():
         try:
             entries.append(_entry(row))
         except (ValueError, KeyError) as error:
-            raise WordbiasError(f"{path}: line {line}: {error}") from None
-    if not entries:
-        raise WordbiasError(f"{path}: holds no model, only a line of names")
+            raise WordbiasError(f"{where}: {error}") from None
     return entries
 
 

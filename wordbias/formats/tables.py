@@ -113,13 +113,15 @@ class Wanted:
         """
         found = self._found(names)
         if lacking := self.lacking(names):
-            wanted = " or ".join(map(repr, self.spellings[lacking[0]]))
+            wanted = ", ".join(" or ".join(map(repr, self.spellings[one])) for one in lacking)
             listed = ", ".join(f"{name:.60}" for name in names[:SHOWN])
             more = f", … and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-            raise WordbiasError(f"{where}: has no column {wanted}; it has {listed or 'none'}{more}")
+            wanted = f"column{'s' * (len(lacking) > 1)} {wanted}"
+            raise WordbiasError(f"{where}: has no {wanted}; it has {listed or 'none'}{more}")
         for several in found.values():
             if len(several) > 1:
-                raise WordbiasError(f"{where}: has the column {several[0]!r} twice; leave one")
+                listed = " and ".join(map(repr, several))
+                raise WordbiasError(f"{where}: expected one column, found {listed}; leave one")
         return {one: found[one][0] if one in found else None for one in self.spellings}
 
     def _found(self, names: Sequence[str]) -> dict[str, list[str]]:
@@ -192,7 +194,8 @@ def read_lines(file: Path | Source, kind: str | None = None) -> Iterator[Line]:
     elif kind == "jsonl":
         yield from (_object_line(n, _object(line)) for n, line in lines if line.strip())
     else:
-        yield from _lines(file, _records(file, kind, lines))
+        records = _tabbed(lines) if kind == "tsv" else comma_separated(file, lines)
+        yield from _lines(file, records)
 
 
 def pick_cells(
@@ -218,7 +221,8 @@ def pick_cells(
     kind, lines = _opened(file, kind, digest)
     if kind == "jsonl":
         return _picked_objects(file, lines, wanted)
-    return _picked_records(file, _records(file, kind, lines), wanted)
+    records = _tabbed(lines) if kind == "tsv" else comma_separated(file, lines, empty=False)
+    return _picked_records(file, records, wanted)
 
 
 Lines = Iterator[tuple[int, str]]
@@ -292,19 +296,23 @@ def numbered_lines(
         raise WordbiasError(f"{file}: cannot be read: {error.strerror or error}") from None
 
 
-def _records(file: Path | Source, kind: str, lines: Lines) -> Iterator[tuple[int, list[str]]]:
-    """Return the cells of a header and of rows, which are not blank."""
-    return _tabbed(lines) if kind == "tsv" else _comma_separated(file, lines)
-
-
 def _tabbed(lines: Lines) -> Iterator[tuple[int, list[str]]]:
     for number, line in lines:
         if line:
             yield number, line.split("\t")
 
 
-def _comma_separated(file: Path | Source, lines: Lines) -> Iterator[tuple[int, list[str]]]:
-    last = 0
+def comma_separated(
+    file: Path | Source, lines: Lines | None = None, *, empty: bool = True
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line and the cells of the header and the rows of a CSV file.
+
+    Parameters
+    ----------
+    empty
+        Yield rows of empty cells too.
+    """
+    last, lines = 0, numbered_lines(file) if lines is None else lines
 
     def numbered() -> Iterator[str]:
         nonlocal last
@@ -316,7 +324,7 @@ def _comma_separated(file: Path | Source, lines: Lines) -> Iterator[tuple[int, l
     delimiter = "\t" if start and "\t" in start[0][1] else ","
     try:
         for cells in csv.reader(numbered(), strict=True, delimiter=delimiter):
-            if cells:
+            if cells and (empty or any(cells)):
                 yield last, cells
     except csv.Error as error:
         where = f"{_path(file)}: line {last}"
@@ -375,7 +383,7 @@ def _picked_records(
 
 
 def _columns(names: Sequence[str], wanted: Wanted) -> str:
-    if not wanted.ragged:
+    if not (wanted.ragged or wanted.unnamed):
         return f"{len(names)} columns"
     listed = ", ".join(names[:-1]) + f" and {names[-1]}" if len(names) > 1 else names[0]
     return f"the columns {listed:.200}{', separated by tabs' if wanted.unnamed else ''}"

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from wordbias.arguments import check_choice
 from wordbias.calls import public, refuse_given
+from wordbias.columns import TableLike
 from wordbias.configuration import READS_VECTORS, current_config, uses
 from wordbias.contextual.nli_fairness import PARITIES, Parity
 from wordbias.embedding import EmbeddingLike
@@ -33,7 +34,6 @@ from wordbias.models.model_like import ModelLike
 from wordbias.nli.files import Model
 from wordbias.nli.mab import BIAS, MEANS, PARTITIONS, Settings, mab_rows, word_rows
 from wordbias.nli.pairs import PairsLike
-from wordbias.nli.predictions import PredictionsFrame
 from wordbias.nli.test_sets import SETS, TestSet, build, marked_sets
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
@@ -59,7 +59,7 @@ def mab_eval(
     model: ModelLike | Model | None = None,
     *,
     embedding: EmbeddingLike | None = None,
-    predictions: File | PredictionsFrame | NDArray[np.floating] | None = None,
+    predictions: TableLike | NDArray[np.floating] | None = None,
     label_order: str | Sequence[str] | None = None,
     set: str | None = None,
     write: File | None = None,

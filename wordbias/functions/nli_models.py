@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.arguments import path_named
+from wordbias.columns import TableLike, is_table
 from wordbias.data import nli_sample_path
 from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import WordbiasError
@@ -21,7 +22,7 @@ from wordbias.models.model_like import ModelLike
 from wordbias.nli.files import Model
 from wordbias.nli.hugging_face import Classifier
 from wordbias.nli.pairs import PairsLike
-from wordbias.nli.predictions import Predictions, PredictionsFrame, split_by_set
+from wordbias.nli.predictions import Predictions, split_by_set
 from wordbias.nli.scoring import notes_on_missing_words, notes_on_vectors, score_set
 from wordbias.nli.test_sets import GENDERS, TestSet, with_known_words
 from wordbias.rendering import how_many
@@ -171,23 +172,22 @@ def predict_with_hugging_face(
 
 
 def given_predictions(
-    given: File | PredictionsFrame | NDArray[np.floating], tests: Sequence[TestSet]
+    given: TableLike | NDArray[np.floating], tests: Sequence[TestSet]
 ) -> Predicted:
     """Return the given predictions of another system."""
     subject, path, described = "predictions", "in memory", "the predictions given"
     notes: list[str] = []
-    if isinstance(given, (str, os.PathLike)) or hasattr(given, "itertuples"):
+    if is_table(given):
         if isinstance(given, (str, os.PathLike)):
             subject, path = Path(given).stem, os.fspath(given)
-            described, read = f"the predictions in {path}", Predictions.load(path)
-        else:
-            read = Predictions.from_frame(cast("PredictionsFrame", given))
+            described = f"the predictions in {path}"
+        read = Predictions.load(given)
         sha256, pairs = read.sha256, len(read)
         probabilities = [read.for_set(test) for test in tests]
         if others := read.count_others(tests):
             notes = [f"{read.name}: {how_many(others, 'pair')} of no chosen set (--set) left out"]
     else:
         sha256, pairs = "", sum(map(len, tests))
-        probabilities = split_by_set(given, tests)
+        probabilities = split_by_set(cast("NDArray[np.floating]", given), tests)
     about = {"path": path, "sha256": sha256, "pairs": pairs}
     return Predicted(subject, described, {"predictions": about}, tests, probabilities, notes)

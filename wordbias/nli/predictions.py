@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from wordbias.calls import path_of
+from wordbias.columns import TableLike, picked
 from wordbias.errors import WordbiasError
-from wordbias.nli.pairs import label_indices
+from wordbias.formats.tables import Wanted, is_parquet, kind_of
 from wordbias.nli.test_sets import Pair, TestSet
-from wordbias.text_files import read_bounded
 
 Float32 = NDArray[np.float32]
 _SLACK = 0.002
 """Three numbers that were rounded to three digits add up to 1 within this."""
 
 
-class PredictionsFrame(Protocol):
-    """Pandas frame with the columns of a file of predictions."""
-
-    columns: Any
-    itertuples: Any
+_COLUMNS = {
+    "premise": ("premise",),
+    "hypothesis": ("hypothesis",),
+    "neutral": ("neutral*",),
+    "entailment": ("entail*",),
+    "contradiction": ("contradict*",),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +50,8 @@ class Predictions:
     probabilities: Float32
 
     @classmethod
-    def load(cls, path: str | Path) -> Predictions:
-        """Read a CSV file, its columns separated by commas or tabs and named by its first line.
+    def load(cls, source: TableLike) -> Predictions:
+        """Read a table (see `wordbias.columns`); a file is CSV or tabbed, of any other suffix.
 
         There must be ``premise``, ``hypothesis`` and three columns whose names begin with
         ``neutral``, ``entail`` and ``contradict``, in any order; others are not read.
@@ -62,45 +62,35 @@ class Predictions:
             If a column is missing; or, with its line, if a row is too short, holds no three
             probabilities that add up to 1, or contradicts another row about the same pair.
         """
-        try:
-            data = read_bounded(Path(path))
-        except OSError as error:
-            raise WordbiasError(f"{path}: cannot be read: {error.strerror}") from None
-        return cls._of(_file_rows(data), str(path), hashlib.sha256(data).hexdigest())
-
-    @classmethod
-    def from_frame(cls, frame: PredictionsFrame) -> Predictions:
-        """Take the predictions of a frame, whose columns are those of a file.
-
-        Raises
-        ------
-        WordbiasError
-            As `load` does, with the number of the row.
-        """
-        rows = enumerate(frame.itertuples(index=False, name=None))
-        found = _cells(map(str, frame.columns), ((f"row {i}", row) for i, row in rows))
-        return cls._of(found, "predictions", "")
-
-    @classmethod
-    def _of(
-        cls, rows: Iterator[tuple[str, Pair, tuple[float, ...]]], name: str, sha256: str
-    ) -> Predictions:
+        path, digest = path_of(source), hashlib.sha256()
+        known = path is not None and (is_parquet(Path(path)) or kind_of(Path(path)) == "jsonl")
+        name, unit, rows = picked(
+            source,
+            Wanted(_COLUMNS, ragged=True),
+            "predictions",
+            kind=None if known else "csv",
+            digest=digest,
+        )
         place: dict[Pair, int] = {}
         found: list[tuple[float, ...]] = []
-        try:
-            for where, pair, values in rows:
+        for number, cells, problem in rows:
+            try:
+                if problem:
+                    raise WordbiasError(problem)
+                premise, hypothesis, *given = (cell or "" for cell in cells)
+                pair, values = _plain(premise, hypothesis), _checked(given)
                 row = place.setdefault(pair, len(found))
                 if row == len(found):
                     found.append(values)
                 elif found[row] != values:
                     raise WordbiasError(
-                        f"{where}: says something else of a pair than a {where.split()[0]} above "
-                        f"it ({_shown(pair)})"
+                        f"says something else of a pair than a {unit} above it ({_shown(pair)})"
                     )
-        except WordbiasError as error:
-            raise WordbiasError(f"{name}: {error}") from None
+            except WordbiasError as error:
+                raise WordbiasError(f"{name}: {unit} {number}: {error}") from None
         if not found:
             raise WordbiasError(f"{name}: holds no prediction, only a line of names")
+        sha256 = "" if path is None else digest.hexdigest()
         return cls(name, sha256, place, np.array(found, np.float32))
 
     def __len__(self) -> int:
@@ -165,63 +155,20 @@ def split_by_set(probabilities: ArrayLike, tests: Sequence[TestSet]) -> list[Flo
     return np.split(found, np.cumsum(sizes)[:-1])
 
 
-def _file_rows(data: bytes) -> Iterator[tuple[str, Pair, tuple[float, ...]]]:
-    """Yield the line, the pair and (N, E, C) of each row."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise WordbiasError(f"line {line}: is not UTF-8") from None
-    delimiter = "\t" if "\t" in text.partition("\n")[0] else ","
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    try:
-        header = next(reader, [])
-        yield from _cells(header, ((f"line {reader.line_num}", row) for row in reader))
-    except csv.Error as error:
-        raise WordbiasError(f"line {reader.line_num}: is no CSV: {error}") from None
-
-
-def _cells(
-    header: Iterable[str], rows: Iterable[tuple[str, Sequence[Any]]]
-) -> Iterator[tuple[str, Pair, tuple[float, ...]]]:
-    """Yield the line, the pair and (N, E, C) of rows of cells."""
-    premise, hypothesis, *labels = places = _columns(header)
-    for where, row in rows:
-        if len(row) > max(places):
-            pair = _plain(str(row[premise]), str(row[hypothesis]))
-            yield where, pair, _checked([str(row[i]) for i in labels], where)
-        elif row:
-            raise WordbiasError(
-                f"{where}: has {len(row)} columns, expected at least {max(places) + 1}"
-            )
-
-
-def _columns(header: Iterable[str]) -> tuple[int, ...]:
-    header = list(header)
-    names = [name.strip().lower() for name in header]
-    labels = label_indices(names)
-    if labels is None or names.count("premise") != 1 or names.count("hypothesis") != 1:
-        raise WordbiasError(
-            "expected the columns premise, hypothesis and one each that begins with neutral, "
-            f"entail and contradict, found {', '.join(header) or 'none'}"
-        )
-    return (names.index("premise"), names.index("hypothesis"), *labels)
-
-
 def _plain(premise: str, hypothesis: str) -> Pair:
     """Normalise what copies of a set differ in: capitals, and the space before the full stop."""
     return Pair(*(" ".join(x.lower().replace(".", " . ").split()) for x in (premise, hypothesis)))
 
 
-def _checked(cells: Sequence[str], where: str) -> tuple[float, ...]:
+def _checked(cells: Sequence[str]) -> tuple[float, ...]:
     try:
         values = tuple(map(float, cells))
     except ValueError:
-        raise WordbiasError(f"{where}: {', '.join(cells)}: expected three probabilities") from None
+        raise WordbiasError(f"{', '.join(cells)}: expected three probabilities") from None
     if not (min(values) >= 0 and abs(sum(values) - 1) <= _SLACK):  # nan is neither
         raise WordbiasError(
-            f"{where}: {', '.join(cells)}: expected three probabilities that add up to 1 "
-            "(softmax of the system's scores)"
+            f"{', '.join(cells)}: expected three probabilities that add up to 1 (softmax of the "
+            "system's scores)"
         )
     return values
 

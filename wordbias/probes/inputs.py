@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.columns import Column
+from wordbias.columns import Column, read
 from wordbias.errors import WordbiasError
 from wordbias.formats.arrays import (
     NUMPY,
@@ -23,12 +23,10 @@ from wordbias.formats.arrays import (
     npz_names,
     npz_shapes,
 )
-from wordbias.formats.source import refuse_foreign
 from wordbias.formats.stored import REPRESENTATIONS
 from wordbias.formats.tensors import map_tensors
 from wordbias.labelled import LazyColumns
 from wordbias.models.representations import Representations, load_representations
-from wordbias.text_files import read_bounded
 from wordbias.wordlists.resolve import resolve
 from wordbias.wordlists.templates import names
 
@@ -52,17 +50,16 @@ def read_word_labels(path: str | Path) -> dict[str, str]:
     WordbiasError
         If it cannot be read, is not UTF-8, a line is of another form, or a word has two labels.
     """
+    names = ("word", "label")
+    table = read(Path(path), names, unnamed=names, blank=names, kind="tsv")
     found: dict[str, str] = {}
-    for i, line in enumerate(_lines(Path(path)), 1):
-        word, tab, label = line.partition("\t")
-        if not (tab and word and label.strip()) or "\t" in label:
+    for where, row in table.rows():
+        word, label = row["word"], row["label"].strip()
+        if not (word and label):
+            raise WordbiasError(f"{where}: expected a word, a tab and its label; mend it")
+        if found.setdefault(word, label) != label:
             raise WordbiasError(
-                f"{path}: line {i}: expected a word, a tab and its label, found {line[:60]!r}"
-            )
-        if found.setdefault(word, label.strip()) != label.strip():
-            raise WordbiasError(
-                f"{path}: line {i}: {word!r} is labelled {label.strip()!r}, but "
-                f"{found[word]!r} before; leave one"
+                f"{where}: {word!r} is labelled {label!r}, but {found[word]!r} before; leave one"
             )
     return found
 
@@ -88,27 +85,6 @@ def labels_in(
         else:
             missing.append(word)
     return found, missing
-
-
-def _lines(path: Path) -> list[str]:
-    """Return the lines of a UTF-8 file, without the empty end."""
-    try:
-        data = read_bounded(path)
-    except OSError as error:
-        raise WordbiasError(f"{path}: cannot be read: {error.strerror or error}") from None
-    refuse_foreign(path, data.partition(b"\n")[0])
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise WordbiasError(
-            f"{path}: line {line} is not UTF-8 text (byte 0x{data[error.start]:02x}); "
-            "convert the file, for example with: iconv -f latin1 -t utf8"
-        ) from None
-    lines = text.removesuffix("\n").split("\n") if text else []
-    if not lines:
-        raise WordbiasError(f"{path}: is empty; expected one label a line")
-    return [line.removesuffix("\r") for line in lines]
 
 
 # vectors

@@ -29,8 +29,6 @@ only, as the harness does.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,6 +39,7 @@ from typing import Any
 
 import numpy as np
 
+from wordbias.columns import read
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
 from wordbias.models.causal_model import CausalModel, Float, Likelihoods
@@ -156,7 +155,7 @@ def load_bbq(path: str | Path) -> BBQ:
         raise WordbiasError(f"{place}: holds no questions of BBQ, such as Age.jsonl")
     sources = [read_text(file) for file in files]
     metadata = (place if place.is_dir() else place.parent) / METADATA
-    targets = _targets(read_text(metadata)) if metadata.is_file() else {}
+    targets = _targets(metadata) if metadata.is_file() else {}
     questions = [one for source in sources for one in _questions(source, targets)]
     if not questions:
         raise WordbiasError(f"{place}: holds no question")
@@ -165,16 +164,14 @@ def load_bbq(path: str | Path) -> BBQ:
     return BBQ(str(place), joined, questions)
 
 
-def _targets(source: Source) -> dict[tuple[str, str], int]:
+def _targets(file: Path) -> dict[tuple[str, str], int]:
     """Return the place of the biased answer, by category and question."""
-    reader = csv.DictReader(io.StringIO(source.text, newline=""))
-    needed = ("category", "example_id", "target_loc")
-    if lacking := [name for name in needed if name not in (reader.fieldnames or ())]:
-        raise WordbiasError(f"{source.path}: lacks the column {lacking[0]}")
+    columns = ("category", "example_id", "target_loc")
+    found = read(file, columns, blank=columns).cells.values()
     return {
-        (row["category"], row["example_id"]): int(row["target_loc"])
-        for row in reader
-        if row["target_loc"] in ("0", "1", "2")
+        (category, number): int(place)
+        for category, number, place in zip(*found, strict=True)
+        if place in ("0", "1", "2")
     }
 
 

@@ -13,12 +13,12 @@ from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
 from wordbias.stereotypes.scores import ALL, Float, Settings, preferred
-from wordbias.text_files import Source, read_text, records
+from wordbias.text_files import Source, read_text
+from wordbias.text_pairs import STEREOTYPES, read_pairs
 
 _DIGITS = 3
 """Digits to which CrowS-Pairs' own metric rounds the scores that it compares."""
 DIRECTIONS = ("stereo", "antistereo")
-_COLUMNS = {name: [name] for name in ("sent_more", "sent_less", "stereo_antistereo", "bias_type")}
 
 
 @dataclass(frozen=True)
@@ -53,14 +53,10 @@ def load_crows_pairs(path: str | Path) -> CrowsPairs:
 
 def parse_crows_pairs(source: Source) -> CrowsPairs:
     """Parse the published CSV; errors are those of `load_crows_pairs`."""
-    pairs = []
-    for line, row in records(source, _COLUMNS):
-        if row["stereo_antistereo"] not in DIRECTIONS:
-            raise WordbiasError(
-                f"{source.path}: line {line}: stereo_antistereo: expected one of "
-                f"{', '.join(DIRECTIONS)}, found {row['stereo_antistereo']!r}"
-            )
-        pairs.append(CrowsPair(*row.values()))
+    pairs = [
+        CrowsPair(more, less, direction, bias)
+        for direction, more, less, bias in read_pairs(source, STEREOTYPES)
+    ]
     if not pairs:
         raise WordbiasError(f"{source.path}: holds no pair, only a line of names")
     return CrowsPairs(source.path, source.sha256, pairs)

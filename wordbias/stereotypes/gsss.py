@@ -17,8 +17,9 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import NamedTuple
 
+from wordbias.columns import read
 from wordbias.errors import WordbiasError
-from wordbias.text_files import Source, read_text, records
+from wordbias.text_files import Source, read_text
 
 LABELS = ("stereotype", "anti-stereotype", "unrelated")
 """Order of the scores of a triple."""
@@ -29,10 +30,10 @@ _COLUMNS = {
     "next_sentence": ["next_sentence"],
     "label": ["label"],
     "gender": ["gender"],
-    "gender_swapped_context": ["gender_swapped_context", "gender_swapped_conext"],
+    "gender_swapped_context": ["gender_swapped_con*"],
     "gender_swapped_next_sentence": ["gender_swapped_next_sentence"],
 }
-"""The published test file misspells one of its columns."""
+"""The published test file misspells one of its columns: conext."""
 
 
 class Sentences(NamedTuple):
@@ -116,13 +117,11 @@ def load_gsss(path: str | Path) -> Gsss:
 def parse_gsss(source: Source) -> Gsss:
     """Parse the published CSV; errors are those of `load_gsss`."""
     rows: dict[str, list[tuple[int, dict[str, str]]]] = {}
-    for line, row in records(source, _COLUMNS):
-        where = f"{source.path}: line {line}"
+    table = read(source, _COLUMNS, kind="csv", strip=True)
+    for (where, row), line in zip(table.rows(), table.numbers, strict=True):
         _check(row["label"], LABELS, f"{where}: label")
         _check(row["gender"], GENDERS, f"{where}: gender")
         rows.setdefault(row["context_id"], []).append((line, row))
-    if not rows:
-        raise WordbiasError(f"{source.path}: holds no triple, only a line of names")
     triples = [_triple(name, found, source.path) for name, found in rows.items()]
     return Gsss(source.path, source.sha256, triples)
 

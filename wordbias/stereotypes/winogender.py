@@ -12,15 +12,15 @@ majority to the other person. Half of the sentences about she and he are, 240.
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from wordbias.columns import read
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
 from wordbias.models.causal_model import CausalModel, Float, Likelihoods
@@ -105,18 +105,18 @@ def load_winogender(path: str | Path) -> Winogender:
 
 def parse_winogender(source: Source, shares: Source | None = None) -> Winogender:
     """Parse the published sentences, and the shares of women; see `load_winogender`."""
-    read = []
-    for line, row in _rows(source, ("sentid", "sentence")):
+    sentences = []
+    for where, row in read(source, ("sentid", "sentence"), kind="tsv").rows():
         named = _ID.fullmatch(row["sentid"])
         pronouns = _PRONOUN.findall(row["sentence"])
         if named is None or len(pronouns) != 1:
             raise WordbiasError(
-                f"{source.path}: line {line}: expected an id such as nurse.patient.0.female.txt "
+                f"{where}: expected an id such as nurse.patient.0.female.txt "
                 f"and a sentence with one pronoun, found {row['sentid']!r:.60} and "
                 f"{', '.join(pronouns) or 'no pronoun'}"
             )
         occupation, participant, answer, gender = named.groups()
-        read.append(
+        sentences.append(
             WinogenderSentence(
                 row["sentid"],
                 row["sentence"],
@@ -127,41 +127,21 @@ def parse_winogender(source: Source, shares: Source | None = None) -> Winogender
                 answer == "0",
             )
         )
-    if not read:
-        raise WordbiasError(f"{source.path}: holds no sentence, only a line of names")
-    return Winogender(source.path, source.sha256, read, {} if shares is None else _shares(shares))
+    known = {} if shares is None else _shares(shares)
+    return Winogender(source.path, source.sha256, sentences, known)
 
 
 def _shares(source: Source) -> dict[str, float]:
     found = {}
-    for line, row in _rows(source, ("occupation", "bls_pct_female")):
+    for where, row in read(source, ("occupation", "bls_pct_female"), kind="tsv").rows():
         try:
             found[row["occupation"]] = float(row["bls_pct_female"])
         except ValueError:
             raise WordbiasError(
-                f"{source.path}: line {line}: bls_pct_female: expected a percentage, found "
+                f"{where}: bls_pct_female: expected a percentage, found "
                 f"{row['bls_pct_female']!r:.40}"
             ) from None
     return found
-
-
-def _rows(source: Source, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    reader = csv.reader(source.text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
-    header = next(reader, [])
-    if lacking := [name for name in columns if name not in header]:
-        raise WordbiasError(
-            f"{source.path}: line 1: lacks the column {lacking[0]}; found "
-            f"{', '.join(header) or 'nothing'}, in a table with tabs"
-        )
-    places = {name: header.index(name) for name in columns}
-    for number, cells in enumerate(reader, 2):
-        if not any(cells):
-            continue
-        if len(cells) != len(header):
-            raise WordbiasError(
-                f"{source.path}: line {number}: has {len(cells)} cells, the header {len(header)}"
-            )
-        yield number, {name: cells[place] for name, place in places.items()}
 
 
 def score_winogender(model: CausalModel, data: Winogender) -> Likelihoods:
