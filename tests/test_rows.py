@@ -146,7 +146,7 @@ BAD = [
     ("emb,m\na,inf\n", "x.csv", "line 2, column m: inf is not finite"),
     ("emb,m\na,1,2\n", "x.csv", "line 2: 3 cells, but the header has 2"),
     ("emb,m\n,1\n", "x.csv", "line 2: the first column does not name the embedding"),
-    ('emb,m\n"a,1\n', "x.csv", "not CSV"),
+    ('emb,m\n"a,1\n', "x.csv", "line 3: is no CSV"),
     ("subject,measure,value\na,m,x\n", "x.csv", "line 2, column value: expected a number"),
     ("not json", "x.json", "not JSON: line 1, column 1: "),
     ('{"rows": [\n1,,2]}', "x.json", "not JSON: line 2, column 3: "),
@@ -162,8 +162,8 @@ BAD = [
     (_rows(_row("m", float("inf"))), "x.json", "row 1: inf is not finite"),
     ('{"rows": [' + "[" * 200_000, "x.json", "not usable JSON"),
     ('{"rows": ' + "1" * 5000 + "}", "x.json", "not usable JSON"),
-    (b"emb,m\n\xff,1\n", "x.csv", "not UTF-8 text at byte 6"),
-    ("emb,m\na,1\n".encode("utf-16"), "x.csv", "not UTF-8 text at byte 0"),
+    (b"emb,m\n\xff,1\n", "x.csv", "line 2: is not UTF-8"),
+    ("emb,m\na,1\n".encode("utf-16"), "x.csv", "line 1: is not UTF-8"),
 ]
 
 

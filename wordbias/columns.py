@@ -272,7 +272,9 @@ def choose_column(
         known = [one for one in (*usual, *whole) if one in names]
         if not known:
             if not names:
-                raise WordbiasError(f"{name}: has no column that could hold {what}")
+                raise WordbiasError(
+                    f"{name}: which column holds {what}? Found none; name one with {option}"
+                )
             raise WordbiasError(
                 f"{name}: which column holds {what}? Name one of {listed} with {option}"
             )

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import hashlib
-import io
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from wordbias.errors import WordbiasError
-from wordbias.text_files import read_bounded
+from wordbias.formats.tables import comma_separated
+from wordbias.text_files import Source as TextSource
+from wordbias.text_files import read_text
 
 _UNDEFINED = frozenset({"", "na", "n/a", "nan", "null", "none", "-", "–", "—"})
 _DETAIL = ("word", "component", "layer")
@@ -52,19 +51,12 @@ def read_source(path: Path) -> Source:
     WordbiasError
         If the file is not usable; the message has the line and column, or the row.
     """
-    try:
-        data = read_bounded(path)
-    except IsADirectoryError:
-        raise WordbiasError(f"{path}: is a folder; name the files of results in it") from None
-    except OSError as error:
-        raise WordbiasError(f"{path}: cannot be read: {error.strerror or error}") from None
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise WordbiasError(f"{path}: not UTF-8 text at byte {error.start}") from None
-    is_json = path.suffix.lower() in (".json", ".jsonl") or text.lstrip()[:1] in ("{", "[")
-    kind, rows = (_json_rows if is_json else _csv_rows)(text, str(path))
-    return Source(str(path), kind, hashlib.sha256(data).hexdigest(), _of_subjects(rows, str(path)))
+    if path.is_dir():
+        raise WordbiasError(f"{path}: is a folder; name the files of results in it")
+    file = read_text(path)
+    is_json = path.suffix.lower() in (".json", ".jsonl") or file.text.lstrip()[:1] in ("{", "[")
+    kind, rows = _json_rows(file.text, file.path) if is_json else _csv_rows(file)
+    return Source(file.path, kind, file.sha256, _of_subjects(rows, file.path))
 
 
 def source_of(found: Mapping[str, Any], name: str) -> Source:
@@ -128,12 +120,9 @@ def _checked(row: Any, where: str) -> Found:
     return {**row, "value": _number("" if value is None else str(value), where)}
 
 
-def _csv_rows(text: str, path: str) -> tuple[str, list[Found]]:
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    try:
-        lines = [(reader.line_num, cells) for cells in reader if any(map(str.strip, cells))]
-    except csv.Error as error:
-        raise WordbiasError(f"{path}: line {reader.line_num}: not CSV: {error}") from None
+def _csv_rows(file: TextSource) -> tuple[str, list[Found]]:
+    path = file.path
+    lines = [(line, cells) for line, cells in comma_separated(file) if any(map(str.strip, cells))]
     if not lines:
         raise WordbiasError(f"{path}: empty; expected results as JSON or CSV")
     heads = [cell.strip() for cell in lines[0][1]]

@@ -21,7 +21,7 @@ INFERENCE, NEXT_SENTENCE = "inference", "next sentence"
 RATED, PARTNERS, STEREOTYPES = "rated", "partners", "stereotypes"
 UNDECIDED = "-"
 """Label of a pair without one."""
-_FIRST, _SECOND, _LABEL = "first", "second", "label"
+FIRST, SECOND, LABEL = "first", "second", "label"
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,19 @@ class Layout:
     @cached_property
     def wanted(self) -> Wanted:
         """Columns to be read: the label if there is one, the texts, and the others."""
-        columns = {_LABEL: self.label} if self.label else {}
-        columns |= {_FIRST: self.first, _SECOND: self.second, **self.others}
+        columns = {LABEL: self.label} if self.label else {}
+        columns |= {FIRST: self.first, SECOND: self.second, **self.others}
         ragged = self.task == INFERENCE  # copies of SNLI leave out what annotators said
         return Wanted(columns, unnamed=self.unnamed, ragged=ragged, strip=True)
 
 
 _INFERENCES = {one: one for one in ("neutral", "entailment", "contradiction", UNDECIDED)}
+_TEXTS = (
+    ("sentence1", "sentence_1", "sentence_A", "text1", "text_1", "query", "anchor", "question",
+     "premise", "first", "s1"),
+    ("sentence2", "sentence_2", "sentence_B", "text2", "text_2", "positive", "answer", "passage",
+     "document", "hypothesis", "second", "s2"),
+)  # fmt: skip
 LAYOUTS = [
     Layout(INFERENCE, ("premise",), ("hypothesis",), ("label",), _INFERENCES,
            unnamed=("label", "premise", "hypothesis"), blank=True),
@@ -77,17 +83,19 @@ LAYOUTS = [
     Layout(NEXT_SENTENCE, ("first", "sentence1"), ("second", "sentence2"), ("label",),
            {one: one for one in ("is_next", "not_next")}, unnamed=("label", "first", "second")),
     # the STS benchmark, SICK, and what sentence-transformers are trained on
-    Layout(RATED,
-           ("sentence1", "sentence_1", "sentence_A", "text1", "text_1", "first", "s1"),
-           ("sentence2", "sentence_2", "sentence_B", "text2", "text_2", "second", "s2"),
+    Layout(RATED, *_TEXTS,
            ("score", "similarity", "similarity_score", "relatedness_score", "rating", "label")),
-    Layout(PARTNERS, ("query", "anchor", "question", "premise"),
-           ("positive", "answer", "passage", "document", "hypothesis")),
+    Layout(PARTNERS, *_TEXTS),
     # CrowS-Pairs (Nangia et al. 2020)
     Layout(STEREOTYPES, ("sent_more",), ("sent_less",), ("stereo_antistereo",),
            {one: one for one in ("stereo", "antistereo")}, others={"bias_type": ("bias_type",)}),
 ]  # fmt: skip
 """Known layouts; of one task, the first whose columns are all there is taken."""
+
+
+def layouts_of(*tasks: str) -> list[Layout]:
+    """Return the layouts of some tasks."""
+    return [one for one in LAYOUTS if one.task in tasks]
 
 
 def read_pairs(
@@ -115,7 +123,7 @@ def read_pairs(
     WordbiasError
         If the columns are of no layout, or at the first row that cannot be used, with its line.
     """
-    layouts = [one for one in LAYOUTS if one.task == task]
+    layouts = layouts_of(task)
     layout = layouts[0]
 
     def choose(names: Sequence[str]) -> Wanted:

@@ -79,9 +79,9 @@ def test_a_first_line_like_a_header_is_pointed_at(
     said: list[str] = []
     monkeypatch.setattr("wordbias.models.sentence_pairs.note", said.append)
     path = tmp_path / "mine.tsv"
-    path.write_text("\n# mine\nfirst\tsecond\nshe left\the left\n")
+    path.write_text("\n# mine\nfemale\tmale\nshe left\the left\n")
     assert len(sentence_pairs(path)) == 2
-    expected = f"{path}, line 3: 'first' / 'second' is a pair; put # before it if it is a header"
+    expected = f"{path}: line 3: 'female' / 'male' is a pair; put # before it if it is a header"
     assert said == [expected]
     for text in ("she\the\n", "she\the\nher\this\n", "she left\the left\nshe\the\n"):
         path.write_text(text)
@@ -92,10 +92,14 @@ def test_a_first_line_like_a_header_is_pointed_at(
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("a.tsv", "", "expected pairs of sentences, found none"),
+        ("a.tsv", "", "holds no rows"),
         ("a.toml", "", "expected pairs of sentences, found none"),
-        ("a.tsv", "she left\the left\nshe ran", "line 2: expected two sentences, found a list"),
-        ("a.tsv", "a\tb\tc", "line 1: expected two sentences"),
+        (
+            "a.tsv",
+            "she left\the left\nshe ran",
+            "line 2: expected the columns first and second",
+        ),
+        ("a.tsv", "a\tb\tc", "line 1: expected the columns first and second"),
         ("a.tsv", "a\ta", "line 1: expected two different sentences, found 'a' and 'a'"),
         ("a.tsv", "a\t ", "line 1: expected two different sentences, found 'a' and ''"),
         ("a.toml", 'x = "y"', "x: expected a list of pairs of sentences, found the text"),
@@ -115,7 +119,7 @@ def test_files_with_mistakes(tmp_path: Path, name: str, text: str, said: str) ->
 
 
 def test_no_such_file_and_no_utf8(tmp_path: Path) -> None:
-    with pytest.raises(WordbiasError, match="no such file"):
+    with pytest.raises(WordbiasError, match="cannot be read: No such file"):
         sentence_pairs(tmp_path / "none.tsv")
     (tmp_path / "latin.tsv").write_bytes(b"s\xe9\tx")
     with pytest.raises(WordbiasError, match="not UTF-8"):

@@ -206,7 +206,12 @@ def test_shares_of_a_file(tmp_path: Path, name: str, text: str, column: str | No
             "holds the shares[?] Name one of a, b",
         ),
         ("s.csv", "job,a,b\nnurse,1,2\n", "c", "has no column 'c'; it has a, b"),
-        ("s.csv", "job\nnurse\n", None, "has no column that could hold the shares"),
+        (
+            "s.csv",
+            "job\nnurse\n",
+            None,
+            "holds the shares[?] Found none; name one",
+        ),
         ("s.csv", "job,share\n", None, "holds no shares"),
         ("s.txt", "nurse 1\n", None, "expected shares in a .json, .csv or .tsv file"),
     ],

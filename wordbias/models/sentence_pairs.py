@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from wordbias.calls import note
+from wordbias.calls import note, path_of
+from wordbias.columns import TableLike, is_table, read
 from wordbias.errors import WordbiasError
-from wordbias.wordlists.toml import as_table, complain, packaged, read_text, read_toml
+from wordbias.formats.tables import SNIFF, is_parquet
+from wordbias.text_files import Source, read_text
+from wordbias.wordlists.toml import as_table, complain, packaged, read_toml
 
 BUILT_IN = "sentence_pairs.toml"
 _REDRAWS = 3
@@ -30,8 +32,8 @@ class SentencePair(NamedTuple):
         return f"{self.first!r} / {self.second!r}"
 
 
-SentencePairsLike = str | os.PathLike[str] | Sequence[tuple[str, str]]
-"""Pairs of sentences, or a file of them."""
+SentencePairsLike = TableLike | Sequence[tuple[str, str]]
+"""Pairs of sentences, or a table of them."""
 
 
 def sentence_pairs(path: SentencePairsLike | None = None) -> tuple[SentencePair, ...]:
@@ -40,25 +42,26 @@ def sentence_pairs(path: SentencePairsLike | None = None) -> tuple[SentencePair,
     Parameters
     ----------
     path
-        The pairs themselves; or a TOML file whose keys are lists of ``[first, second]``, or a text
-        file with one pair a line and a tab between the sentences. Blank lines and lines that start
-        with ``#`` are ignored, and repeated pairs are dropped. A file has no header; a note says so
-        where the first line alone has single words.
+        The pairs themselves; a TOML file whose keys are lists of ``[first, second]``; a text file
+        with one pair a line and a tab between the sentences; or another table with the columns
+        first and second. Blank lines and lines that start with ``#`` are ignored, and repeated
+        pairs are dropped. A note says where the first line looks like a header of other names.
 
     Raises
     ------
     WordbiasError
         If the file cannot be read or something in it is no pair; the message names the place.
     """
-    if path is None or isinstance(path, (str, os.PathLike)):
-        file = packaged(BUILT_IN) if path is None else Path(path)
-        is_toml = Path(str(file)).suffix.lower() == ".toml"
-        where, found = str(file), _from_toml(file) if is_toml else _from_lines(file)
+    where = BUILT_IN if path is None else path_of(path) or "pairs"
+    found: Iterable[SentencePair]
+    if where.lower().endswith(".toml"):
+        found = _from_toml(packaged(BUILT_IN) if path is None else Path(where))
+    elif is_table(path):
+        found = _from_table(path)
     else:
-        where = "pairs"
         found = (
             _checked(list(pair) if isinstance(pair, Iterable) else [pair], f"{where}, pair {i}")
-            for i, pair in enumerate(path, 1)
+            for i, pair in enumerate(cast("Sequence[object]", path), 1)
         )
     pairs = tuple(dict.fromkeys(found))
     if not pairs:
@@ -83,17 +86,23 @@ def _from_toml(file: Traversable) -> Iterable[SentencePair]:
             yield _checked(pair, f"{where}, pair {i}")
 
 
-def _from_lines(file: Traversable) -> Iterable[SentencePair]:
-    found = {
-        number: _checked(line.rstrip("\r").split("\t"), f"{file}, line {number}")
-        for number, line in enumerate(read_text(file).split("\n"), 1)
-        if line.strip() and not line.startswith("#")
-    }
-    of_words = [number for number, pair in found.items() if _of_words(pair)]
-    if len(found) > 1 and of_words == list(found)[:1]:
-        (number,) = of_words
-        note(f"{file}, line {number}: {found[number]} is a pair; put # before it if it is a header")
-    return found.values()
+def _from_table(table: TableLike) -> Iterable[SentencePair]:
+    path, columns = path_of(table), ("first", "second")
+    is_text = path is not None and not is_parquet(Path(path))
+    source = _without_comments(read_text(path)) if path and is_text else table
+    found = read(
+        source, columns, unnamed=columns, blank=columns, name="pairs", kind=SNIFF, strip=True
+    )
+    pairs = [_checked([*row.values()], where) for where, row in found.rows()]
+    of_words = [i for i, pair in enumerate(pairs) if _of_words(pair)]
+    if len(pairs) > 1 and of_words == [0]:
+        note(f"{found.where(0)}: {pairs[0]} is a pair; put # before it if it is a header")
+    return pairs
+
+
+def _without_comments(source: Source) -> Source:
+    lines = ("" if line.startswith("#") else line for line in source.text.split("\n"))
+    return source._replace(text="\n".join(lines))
 
 
 def _of_words(pair: SentencePair) -> bool:

@@ -12,15 +12,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+from wordbias.columns import BadRows, choose_column
 from wordbias.errors import WordbiasError
 from wordbias.formats.source import Source, refuse_foreign
-from wordbias.formats.tables import PLAIN, kind_of
+from wordbias.formats.tables import PLAIN, cell_of, kind_of
 from wordbias.text_files import check_length
 
 Pieces = tuple[list[str], Mapping[str, int]]
-_USUAL = ("text", "sentence")
 _MARK = "\ufeff".encode()
 
 
@@ -44,6 +44,8 @@ class RecordFile:
         Text before the first record.
     problems
         Records that could not be used when the file was last read.
+    unit
+        What the numbers of records count.
     """
 
     path: Path
@@ -51,7 +53,8 @@ class RecordFile:
     text: str
     columns: tuple[str, ...]
     header: str
-    problems: Problems
+    problems: BadRows
+    unit: ClassVar[str] = "line"
 
     @classmethod
     def open(
@@ -89,7 +92,7 @@ class RecordFile:
         start = byte_order_mark(file) + first * form.has_header
         asked = tuple(dict.fromkeys(columns))
         column = _text_column(file, kind_of(file), names, text, asked)
-        return cls(file, form, column, asked, start, Problems(file, skip_bad))
+        return cls(file, form, column, asked, start, BadRows(str(file), skip_bad))
 
     def __iter__(self) -> Iterator[Record]:
         self.problems.count, self.problems.first = 0, ""
@@ -101,7 +104,7 @@ class RecordFile:
             try:
                 pieces, places = self._pieces(body)
             except BadRowError as error:
-                self.problems.add(number, str(error))
+                self.problems.add(f"{self.unit} {number}", str(error))
                 continue
             yield Record(number, pieces, places, self.form, line[len(body) :])
 
@@ -127,6 +130,7 @@ class RecordsInMemory(RecordFile):
     """
 
     cells: Sequence[Sequence[object]] = field(default=(), repr=False)
+    unit: ClassVar[str] = "row"
 
     @classmethod
     def of(
@@ -152,7 +156,7 @@ class RecordsInMemory(RecordFile):
             If the data are none of these, or a column is missing.
         """
         name, asked = Path("texts"), tuple(dict.fromkeys(columns))
-        problems = Problems(name, skip_bad, unit="row")
+        problems = BadRows(str(name), skip_bad)
         if hasattr(data, "columns"):
             known = list(map(str, data.columns))
             column = _text_column(name, "frame", known, text, asked)
@@ -176,7 +180,9 @@ class RecordsInMemory(RecordFile):
                 pieces = list(map(as_cell, cells))
                 yield Record(number, pieces, self.form.places, self.form, "\n")
             else:
-                self.problems.add(number, f"expected a text as {self.text!r}, found {cells[0]!r}")
+                self.problems.add(
+                    f"{self.unit} {number}", f"expected a text as {self.text!r}, found {cells[0]!r}"
+                )
 
 
 class Record:
@@ -220,31 +226,6 @@ class Record:
         return all(self[column] in values for column, values in where.items())
 
 
-@dataclass
-class Problems:
-    """Records that cannot be used: dropped and counted, or the first of them is an error."""
-
-    file: Path
-    skip: bool = False
-    count: int = 0
-    first: str = ""
-    unit: str = "line"
-
-    def add(self, number: int, problem: str) -> None:
-        """Count a record, or refuse it.
-
-        Raises
-        ------
-        WordbiasError
-            If such records are not to be dropped.
-        """
-        said = f"{self.unit} {number}: {problem}"
-        if not self.skip:
-            raise WordbiasError(f"{self.file}: {said}; mend it, or drop such rows with --skip-bad")
-        self.count += 1
-        self.first = self.first or said
-
-
 class BadRowError(Exception):
     """Record that cannot be used."""
 
@@ -254,17 +235,7 @@ def as_cell(value: Any) -> str:
     value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, (list, tuple, dict)):
         return json.dumps(value, default=lambda inner: inner.tolist())
-    return "" if is_missing(value) else str(value)
-
-
-def is_missing(value: object) -> bool:
-    """Return whether a value is missing: None, an empty text, nan or pandas' NA."""
-    if value is None or isinstance(value, str):
-        return not value
-    try:
-        return bool(value != value)
-    except TypeError:  # NA, which is neither equal nor unequal to anything
-        return True
+    return cell_of(value) or ""
 
 
 def _text_column(
@@ -279,18 +250,12 @@ def _text_column(
         raise WordbiasError(
             f"{file}: is plain text, which has no columns; name a .tsv, .csv or .jsonl file"
         )
-    for name in wanted if kind != "jsonl" else ():
+    for name in asked if kind != "jsonl" else ():
         if name not in names:
             raise WordbiasError(f"{file}: has no column {name!r}; it has {', '.join(names)}")
-    if text is not None:
+    if kind == "jsonl" and text is not None:
         return text
-    known = [name for name in (*_USUAL, *(names if len(names) == 1 else [])) if name in names]
-    if not known:
-        listed = ", ".join(names) or "none that can be read"
-        raise WordbiasError(
-            f"{file}: which column holds the texts? Name one of {listed} with --text-column"
-        )
-    return known[0]
+    return choose_column(str(file), names, text)
 
 
 # records as they stand in a file

@@ -147,7 +147,7 @@ class TextStage:
             try:
                 yield self.rewritten(record)
             except BadRowError as error:
-                self.file.problems.add(record.number, str(error))
+                self.file.problems.add(f"{self.file.unit} {record.number}", str(error))
 
     def rewritten(self, record: Record) -> Record:
         """Return one record, rewritten."""

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.arrays import normalise
-from wordbias.columns import TableLike, open_table
+from wordbias.columns import BadRows, TableLike, open_table
 from wordbias.errors import WordbiasError
 from wordbias.formats.tables import Line
 from wordbias.probes.estimates import Estimate
@@ -32,15 +32,11 @@ from wordbias.statistics import (
     resampled_spearman,
     spearman,
 )
+from wordbias.text_pairs import FIRST, LABEL, PARTNERS, RATED, SECOND, layouts_of
 
 STS, RECALL, RANK = "sts", "retrieval-recall", "retrieval-rank"
 NEAREST = 10
 """Number of texts that are retrieved."""
-_FIRST = ("sentence1", "sentence_1", "sentence_A", "text1", "text_1", "query", "anchor", "question",
-          "premise", "first", "s1")  # fmt: skip
-_SECOND = ("sentence2", "sentence_2", "sentence_B", "text2", "text_2", "positive", "answer",
-           "passage", "document", "hypothesis", "second", "s2")  # fmt: skip
-_RATING = ("score", "similarity", "similarity_score", "relatedness_score", "rating", "label")
 _EXPECTED = (
     "expected two columns of texts and one of ratings, such as sentence1, sentence2 and score; or "
     "two columns of texts that belong together, such as query and positive"
@@ -186,10 +182,10 @@ def load_text_pairs(source: TextPairsLike) -> TextPairs:
     """
     file = Path(source) if isinstance(source, (str, os.PathLike)) else None
     opened = open_table(source, "pairs")
-    lines = list(opened.lines)
+    lines, bad = list(opened.lines), BadRows(opened.name)
     for line in lines:
         if line.problem:
-            raise WordbiasError(f"{opened.name}: line {line.number}: {line.problem}; mend it")
+            bad.add(f"{opened.unit} {line.number}", line.problem)
     if opened.plain or not lines:
         raise WordbiasError(f"{opened.name}: {opened.plain or 'holds no row'}; {_EXPECTED}")
     names = list(lines[0].cells)
@@ -197,8 +193,7 @@ def load_text_pairs(source: TextPairsLike) -> TextPairs:
     for line in lines:
         for name in filter(None, (first, second, rating)):
             if line.lacks(name) or not line.cells[name].strip():
-                why = line.lacks(name) or f"{name!r} is empty"
-                raise WordbiasError(f"{opened.name}: line {line.number}: {why}; mend it")
+                bad.add(f"{opened.unit} {line.number}", line.lacks(name) or f"{name!r} is empty")
     left, right = (tuple(line.cells[name] for line in lines) for name in (first, second))
     name = opened.name if file is None else file.name.partition(".")[0]
     if rating is None:
@@ -208,7 +203,7 @@ def load_text_pairs(source: TextPairsLike) -> TextPairs:
                 f"{NEAREST} are retrieved; give more pairs"
             )
         return TextPairs(name, left, right)
-    found = np.array([_number(opened.name, line, rating) for line in lines])
+    found = np.array([_number(f"{opened.name}: {opened.unit}", line, rating) for line in lines])
     if len(lines) < LEAST_PAIRS or is_constant(found):
         raise WordbiasError(
             f"{opened.name}: {len(lines)} pairs with {len(set(found.tolist()))} different ratings; "
@@ -221,13 +216,10 @@ def _columns(
     where: str, names: Sequence[str], lines: Sequence[Line]
 ) -> tuple[str, str, str | None]:
     """Return the columns of the two texts and, if there is one, of the ratings."""
-    lower = {name.lower(): name for name in names}
-    first, second, rating = (
-        next((lower[one.lower()] for one in known if one.lower() in lower), None)
-        for known in (_FIRST, _SECOND, _RATING)
-    )
-    if first is not None and second is not None:
-        return first, second, rating
+    for layout in layouts_of(RATED, PARTNERS):
+        if not layout.wanted.lacking(names):
+            known = layout.wanted.names_in(where, names)
+            return str(known[FIRST]), str(known[SECOND]), known.get(LABEL)
     numbers = [name for name in names if all(_is_number(line.cells.get(name)) for line in lines)]
     texts = [name for name in names if name not in numbers]
     if len(texts) == 2 and len(numbers) == len(names) - 2 <= 1:
@@ -247,6 +239,6 @@ def _number(where: str, line: Line, name: str) -> float:
     if _is_number(cell):
         return float(cell)
     raise WordbiasError(
-        f"{where}: line {line.number}: {name} is {cell!r:.40}, expected a number, a rating; for "
+        f"{where} {line.number}: {name} is {cell!r:.40}, expected a number, a rating; for "
         "retrieval leave that column out, and all pairs that do not belong together"
     )
