@@ -30,6 +30,7 @@ from wordbias.formats.tables import (
     kind_of,
     pick_cells,
     read_lines,
+    row_line,
 )
 from wordbias.text_files import Source
 
@@ -127,7 +128,8 @@ def open_table(source: TableLike | Iterable[object], name: str = "the table") ->
     if columns is None:
         plain = "is a list, which has no columns; give a dictionary or a frame of columns"
         return Table(name, _rows_of_list(_iterable(source, name)), plain, "row")
-    return Table(name, _rows_of_columns(columns), "", "row")
+    rows = enumerate(zip(*columns.values(), strict=True), 1)
+    return Table(name, (row_line(number, columns, cells) for number, cells in rows), "", "row")
 
 
 _PLAIN = "is plain text, which has no columns; name a .tsv, .csv, .jsonl or .parquet file"
@@ -218,13 +220,6 @@ def _values(table: Any, column: Any, name: str) -> list[str | None]:
         return [classes[one] if one is not None and one >= 0 else None for one in values]
     values = values.to_pylist() if hasattr(values, "to_pylist") else values
     return [one if type(one) is str else cell_of(one) for one in values]
-
-
-def _rows_of_columns(columns: Mapping[str, list[str | None]]) -> Iterator[Line]:
-    for number, cells in enumerate(zip(*columns.values(), strict=True), 1):
-        row = dict(zip(columns, cells, strict=True))
-        nulls = frozenset(name for name, cell in row.items() if cell is None)
-        yield Line(number, {name: cell or "" for name, cell in row.items()}, nulls=nulls)
 
 
 def _rows_of_list(texts: Iterable[object]) -> Iterator[Line]:

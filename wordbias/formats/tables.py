@@ -10,7 +10,7 @@ import gzip
 import json
 import lzma
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, repeat
 from operator import itemgetter
@@ -183,19 +183,20 @@ def read_lines(file: Path | Source, kind: str | None = None) -> Iterator[Line]:
         an unusable header.
     """
     if kind is None and isinstance(file, Path) and is_parquet(file):
-        for number, names, cells in _parquet(file):
-            nulls = frozenset(n for n, c in zip(names, cells, strict=True) if c is None)
-            yield Line(number, {n: c or "" for n, c in zip(names, cells, strict=True)}, "", nulls)
-        return
+        return (row_line(number, names, cells) for number, names, cells in _parquet(file))
     kind, lines = _opened(file, kind)
     if kind == "plain":
-        for number, line in lines:
-            yield Line(number, {PLAIN: line})
-    elif kind == "jsonl":
-        yield from (_object_line(n, _object(line)) for n, line in lines if line.strip())
-    else:
-        records = _tabbed(lines) if kind == "tsv" else comma_separated(file, lines)
-        yield from _lines(file, records)
+        return (Line(number, {PLAIN: line}) for number, line in lines)
+    if kind == "jsonl":
+        return (_object_line(n, _object(line)) for n, line in lines if line.strip())
+    return _lines(file, _tabbed(lines) if kind == "tsv" else comma_separated(file, lines))
+
+
+def row_line(number: int, names: Iterable[str], cells: Iterable[str | None]) -> Line:
+    """Return a row of columns, of which None is a missing cell."""
+    row = dict(zip(names, cells, strict=True))
+    nulls = frozenset(name for name, cell in row.items() if cell is None)
+    return Line(number, {name: cell or "" for name, cell in row.items()}, "", nulls)
 
 
 def pick_cells(
