@@ -380,7 +380,7 @@ def test_mistakes_of_models_and_labels(refused: Refused, data: Path, tmp_path: P
     assert "blank.tsv: 3 texts, but 2 values of" in refused(*call, tmp_path / "labels.txt")
     (tmp_path / "names.txt").write_text("Ann\nBob\nCid\n")
     said = refused(*call, tmp_path / "names.txt")
-    assert "are of 3 classes, such as 'Ann': fewer than two texts each" in said
+    assert "has 3 classes in 3 texts, such as 'Ann': fewer than two texts each" in said
     shutil.copytree(data / "llama", tmp_path / "headless")
     from safetensors.torch import load_file, save_file
 
