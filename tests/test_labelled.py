@@ -14,7 +14,7 @@ import wordbias as wb
 from wordbias import WordbiasError
 from wordbias.columns import Column
 from wordbias.formats.rows import Rows, open_rows
-from wordbias.labelled import DEV, TEST, TRAIN, Folds, Labelled, column_of, columns_of, parts_of
+from wordbias.labelled import DEV, TEST, TRAIN, Folds, Labelled, parts_of
 
 N = 300
 RNG = np.random.default_rng(0)
@@ -39,29 +39,28 @@ def test_classes_of_text_are_sorted_and_those_of_numbers_by_size() -> None:
 def test_a_row_that_lacks_one_of_several_labels_has_none() -> None:
     gaps = ["", None, float("nan"), *Y[3:]]
     lost = [*Z[:-1], " "]
-    found = Labelled.of(X, {"y": Column.of(gaps), "z": Column.of(lost)}, missing="drop")
-    assert found.missing == 4
+    found = Labelled.of(X).with_labels({"y": Column.of(gaps), "z": Column.of(lost)}, "drop")
+    assert np.flatnonzero(~found.there).tolist() == [0, 1, 2, N - 1]
     for label in found.labels.values():
         assert np.flatnonzero(label.codes < 0).tolist() == [0, 1, 2, N - 1]
     assert found.labels["y"].cells(np.arange(3, N - 1)).tolist() == Y[3:-1].tolist()
     assert found.split(0.2, 0)[[0, 1, 2, N - 1]].tolist() == [0] * 4
     with pytest.raises(WordbiasError, match="v: 3 of 300 rows have no y, the first is row 1; mend"):
-        Labelled.of(X, {"y": gaps}, name="v", remedy="mend it")
-    lines = range(2, N + 2)
-    with pytest.raises(WordbiasError, match="1 of 300 texts have no z, the first is line 301; "):
-        Labelled.of(None, {"z": Column.of(lost)}, n=N, lines=lines, kind="text")
+        Labelled.of(X, name="v").with_labels({"y": gaps}, remedy="mend it")
+    texts = Labelled(None, N, name="t.tsv", kind="text", lines=range(2, N + 2))
+    with pytest.raises(WordbiasError, match="1 of 300 texts have no z, the first is line 301"):
+        texts.with_labels({"z": Column.of(lost)})
 
 
 # columns of options
 
 
 def test_an_option_names_columns_files_and_values(tmp_path: Path) -> None:
-    columns = {"gender": Column.of(Y), "job": Column.of(Z)}
+    rows = Labelled(None, N, name="v", columns={"gender": Column.of(Y), "job": Column.of(Z)})
     (tmp_path / "g.txt").write_text("\n".join(Y))
 
     def names(given: Any) -> dict[str, list[str]]:
-        found = columns_of("--labels", given, columns, N, "v")
-        return {name: column.cells() for name, column in found.items()}
+        return {name: one.cells() for name, one in rows.several("--labels", given).items()}
 
     both = {"gender": Y.tolist(), "job": Z.tolist()}
     assert names("gender,job") == names(["gender", "job"]) == both
@@ -75,7 +74,7 @@ def test_an_option_names_columns_files_and_values(tmp_path: Path) -> None:
         (3, "--labels: expected .* got int"),
     ):
         with pytest.raises(WordbiasError, match=message):
-            column_of("--labels", wrong, columns, N, "v")
+            rows.column("--labels", wrong)
 
 
 def test_parts_are_named_in_many_ways() -> None:
@@ -154,4 +153,4 @@ def test_rows_of_files_are_read_for_a_probe_when_they_are_asked_for(tmp_path: Pa
     np.testing.assert_array_equal(streamed.vectors, X[None])
     assert streamed.scaled(*streamed.spread()).vectors.std() == pytest.approx(1, abs=1e-3)
     with pytest.raises(TypeError, match="texts: has no vectors yet"):
-        _ = Labelled.of(None, Y, name="texts").vectors
+        _ = Labelled(None, N, name="texts").vectors

@@ -11,7 +11,6 @@ import hashlib
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import add
@@ -37,10 +36,9 @@ CellsLike = str | os.PathLike[str] | Column | Iterable[object]
 """A column's name, a file with one line for each row, or a value for each row."""
 LabelsLike = CellsLike | Mapping[str, object]
 """One label, or several by name."""
+GivenLabels = Column | ArrayLike | Sequence[object] | Mapping[str, Any]
 
 MISSING = ("refuse", "drop")
-UNLABELLED = "label them, or --missing=drop: they are then mapped, but not fitted on"
-"""Remedy where rows without a label can be dropped."""
 HELD_OUT = 0.2
 """Share of the rows of each class that is held out by default."""
 SHOWN = 8
@@ -83,13 +81,15 @@ class Label:
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """Rows with one label or several.
+    """Rows with one label or several; with none before `with_labels`.
 
     Attributes
     ----------
     rows
         Vectors of one layer or several, shape ``(L, n, d)``, any float type, perhaps a memory map;
         rows that are read in blocks; None where they are not known yet.
+    n
+        Number of rows.
     labels
         Labels by name; a row that lacks one has none of them.
     name
@@ -98,92 +98,105 @@ class Labelled:
         Numbers of the layers.
     columns
         Other columns of the rows, by name.
-    kind
-        What a row is called in messages: a row, a text, a word.
+    kind, lines
+        What a row is called in messages, such as a text; the line of each in its file, if that is
+        to be named there.
     described, info
         Description for people and for machines.
     """
 
     rows: Rows | NDArray[np.floating[Any]] | None = field(repr=False)
-    labels: Mapping[str, Label]
+    n: int
+    labels: Mapping[str, Label] = field(default_factory=dict)
     name: str = "vectors"
     layers: tuple[int, ...] = (0,)
     columns: Mapping[str, Column] = field(default_factory=dict, repr=False)
     kind: str = "row"
+    lines: Sequence[int] | None = field(default=None, repr=False)
     described: str = ""
     info: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
         cls,
-        vectors: Rows | ArrayLike | None,
-        labels: Column | ArrayLike | Sequence[object] | Mapping[str, Any],
+        vectors: Rows | ArrayLike,
+        labels: GivenLabels | None = None,
         *,
         name: str = "vectors",
-        n: int | None = None,
-        missing: str = MISSING[0],
-        remedy: str = "leave them out",
-        lines: Sequence[int] | None = None,
         layers: Sequence[int] | None = None,
         columns: Mapping[str, Column] | None = None,
         kind: str = "row",
     ) -> Labelled:
-        """Check vectors and labels, whose classes are numbered.
+        """Check vectors, and the labels if there are any, see `with_labels`.
 
         Parameters
         ----------
         vectors
-            Shape ``(n, d)``, or ``(L, n, d)`` for several layers; rows that are read in blocks; or
-            None.
-        labels
-            Label of each row, which a column holds or which can be sorted; or columns by name.
-        n
-            Number of rows, where there are no vectors.
-        missing
-            Refuse rows without a label, or drop them from all that is made of the labels.
-        remedy
-            What can be done where they are refused.
-        lines
-            Line of each row in its file; by default rows are counted.
+            Shape ``(n, d)``, or ``(L, n, d)`` for several layers; or rows that are read in blocks,
+            with their own name and columns.
         layers
             Numbers of the layers, by default 0 to L − 1.
 
         Raises
         ------
         WordbiasError
-            If shapes do not fit, a number is not finite, a label is missing, or there are fewer
-            than two classes, or so many that labels are no labels.
+            If shapes do not fit, or a number is not finite.
         """
-        given = labels if isinstance(labels, Mapping) else {"label": labels}
-        numbered = {key: _numbered(key, one, name, kind) for key, one in given.items()}
-        rows = vectors if vectors is None or isinstance(vectors, Rows) else _layers(vectors, name)
-        if isinstance(rows, np.ndarray):
-            n = rows.shape[1]
-        elif rows is not None:
-            n = rows.n
-        for key, (codes, _) in numbered.items():
-            _check_length(name, key, len(codes), len(codes) if n is None else n, kind)
+        if isinstance(vectors, Rows):
+            where, known = vectors.path or vectors.name, LazyColumns.of(vectors)
+            found = cls(vectors, vectors.n, name=where, columns=known, kind=kind)
+        else:
+            x = _layers(vectors, name)
+            numbers = tuple(range(len(x)) if layers is None else layers)
+            _check_finite(x, numbers, name)
+            found = cls(x, x.shape[1], {}, name, numbers, columns or {}, kind)
+        return found if labels is None else found.with_labels(labels)
+
+    def with_labels(
+        self, labels: GivenLabels, missing: str = MISSING[0], remedy: str = "leave them out"
+    ) -> Labelled:
+        """Return the rows with labels, whose classes are numbered.
+
+        Parameters
+        ----------
+        labels
+            Label of each row, which a column holds or which can be sorted; or several by name.
+        missing
+            Refuse rows without a label, or drop them from all that is made of the labels.
+        remedy
+            What can be done where they are refused.
+
+        Raises
+        ------
+        WordbiasError
+            If their number is another, a label is missing, or there are fewer than two classes, or
+            so many that labels are no labels.
+        """
+        several = labels if isinstance(labels, Mapping) else {"label": labels}
+        numbered = {key: self._numbered(key, one) for key, one in several.items()}
         blank = {key: codes < 0 for key, (codes, _) in numbered.items()}
         if missing == MISSING[0]:
             for key, without in blank.items():
-                refuse_blank(name, key, without, remedy, kind, lines)
+                self.refuse_blank(key, without, remedy)
         there = ~np.any(list(blank.values()), axis=0)
         made = {}
         for key, (codes, names) in numbered.items():
             used, places = np.unique(codes[there], return_inverse=True)
             classes = tuple(names[i] for i in used)
-            _check_classes(name, key, classes, int(there.sum()), kind)
-            among = np.full(len(there), -1, np.intp)
+            self._check_classes(key, classes, int(there.sum()))
+            among = np.full(self.n, -1, np.intp)
             among[there] = places
             made[key] = Label(among, classes)
-        numbers: tuple[int, ...] = (0,)
-        if isinstance(rows, np.ndarray):
-            numbers = tuple(range(len(rows)) if layers is None else layers)
-            _check_finite(rows, numbers, name)
-        return cls(rows, made, name, numbers, columns or {}, kind)
+        return replace(self, labels=made)
+
+    def with_vectors(
+        self, vectors: NDArray[np.floating[Any]], layers: Sequence[int] | None = None
+    ) -> Labelled:
+        """Return the same labels with other vectors, shape ``(L, n, d)``."""
+        return replace(self, rows=vectors, layers=tuple(self.layers if layers is None else layers))
 
     def __len__(self) -> int:
-        return len(self.label.codes)
+        return self.n
 
     @property
     def label(self) -> Label:
@@ -196,11 +209,6 @@ class Labelled:
         found: Places = self.label.codes >= 0
         return found
 
-    @property
-    def missing(self) -> int:
-        """Number of rows without a label."""
-        return int((~self.there).sum())
-
     @cached_property
     def vectors(self) -> NDArray[np.floating[Any]]:
         """All vectors in memory, shape ``(L, n, d)``."""
@@ -210,23 +218,122 @@ class Labelled:
             raise TypeError(f"{self.name}: has no vectors yet")
         return self.rows
 
-    def with_vectors(
-        self, vectors: NDArray[np.floating[Any]], layers: Sequence[int] | None = None
-    ) -> Labelled:
-        """Return the same labels with other vectors, shape ``(L, n, d)``."""
-        return replace(self, rows=vectors, layers=self.layers if layers is None else tuple(layers))
+    def _numbered(self, what: str, given: Any) -> tuple[Integers, list[str]]:
+        """Return the class of each row as a number, −1 where it is blank, and the classes."""
+        cells = None if isinstance(given, Column) else np.asarray(given)
+        if cells is not None and cells.ndim != 1:
+            raise WordbiasError(
+                f"{self.name}: expected one {what} for each {self.kind}, found shape {cells.shape}"
+            )
+        if cells is not None and cells.dtype.kind in "iub":
+            values, codes = np.unique(cells, return_inverse=True)
+        else:
+            column = given if cells is None else Column.of(given)
+            values, places = np.unique(np.array(column.values, np.str_), return_inverse=True)
+            codes = np.where(blank_cells(column), -1, places.astype(np.intp)[column.codes])
+        self._check_length(what, len(codes))
+        return codes.astype(np.intp), [str(one) for one in values]
 
-    # other columns
+    # refusals
+
+    def refuse_blank(self, what: str, blank: Places, remedy: str) -> None:
+        """Refuse rows without a label or another value, which would be a class of their own."""
+        if blank.any():
+            place = int(blank.argmax())
+            first = f"{self.kind} {place + 1:,}"
+            first = first if self.lines is None else f"line {self.lines[place]:,}"
+            raise WordbiasError(
+                f"{self.name}: {blank.sum():,} of {how_many(self.n, self.kind)} have no {what}, "
+                f"the first is {first}; {remedy}"
+            )
+
+    def _check_length(self, what: str, found: int) -> None:
+        if found != self.n:
+            mapping = ", or a dictionary of words and labels" if self.kind == "word" else ""
+            raise WordbiasError(
+                f"{self.name}: {how_many(self.n, self.kind)}, but {how_many(found, 'value')} of "
+                f"{what}; give one for each {self.kind}{mapping}"
+            )
+
+    def _check_classes(self, what: str, classes: Sequence[str], n: int) -> None:
+        name, kind = self.name, self.kind
+        if len(classes) < 2:
+            only = f"all are {classes[0]!r:.40}" if classes else f"no {kind} has one"
+            raise WordbiasError(f"{name}: {what} needs two classes at least; {only}")
+        if len(classes) > n / 2:
+            raise WordbiasError(
+                f"{name}: {what} has {len(classes):,} classes in {how_many(n, kind)}, such as "
+                f"{classes[0]!r:.40}: fewer than two {kind}s each; name another column, or give "
+                f"more {kind}s"
+            )
+
+    # columns of options
+
+    def several(self, option: str, given: Any) -> dict[str, Column]:
+        """Return the values of an option by name: columns, files with one a line, or values.
+
+        Parameters
+        ----------
+        option
+            Name of the option in messages.
+        given
+            A column, a file, columns with commas between or as a list, values, or a mapping of
+            names to these.
+        """
+        text, columns = path_of(given), self.columns
+        names = given if isinstance(given, list | tuple) else []
+        if text is not None:
+            whole = text in columns or Path(text).exists()
+            names = [text] if whole else [one.strip() for one in text.split(",") if one.strip()]
+            if not names:
+                raise UsageError(f"{option}: expected a column or a file, got {text!r}")
+        elif not all(isinstance(one, str) and one in columns for one in names):
+            names = []
+        if names:
+            given = {one if one in columns else Path(one).stem: one for one in names}
+        elif not isinstance(given, Mapping):
+            own = getattr(given, "name", None)  # of a column of pandas
+            named = isinstance(own, str) and own
+            given = {named or option.strip("-").removesuffix("s"): given}
+        return {str(name): self.column(option, one) for name, one in given.items()}
 
     def column(self, option: str, given: Any) -> Column:
-        """Return the values of an option, see `column_of`."""
-        return column_of(option, given, self.columns, len(self), self.name, self.kind)
+        """Return a column, the lines of a file, or values, one for each row."""
+        spec, what = path_of(given), option
+        if spec is not None and spec in self.columns:
+            return self.columns[spec]
+        if spec is not None:
+            what = fetched(spec)
+            if not Path(what).exists():
+                known = ", ".join(self.columns) or "none"
+                raise WordbiasError(
+                    f"{option} {spec!r}: neither a column of {self.name} (it has {known:.200}) "
+                    "nor a file"
+                )
+            given = read_labels(what)
+        one_each = isinstance(given, Iterable) and not isinstance(given, Mapping)
+        if not isinstance(given, Column) and not (one_each and getattr(given, "ndim", 1) == 1):
+            shape = f" of shape {given.shape}" if hasattr(given, "shape") else ""
+            raise WordbiasError(
+                f"{option}: expected a column's name, a file or a value for each {self.kind} of "
+                f"{self.name}, got {type(given).__name__}{shape}"
+            )
+        found = given if isinstance(given, Column) else Column.of(given)
+        self._check_length(what, len(found.codes))
+        return found
+
+    def none_named(self) -> str:
+        """Say that no labels were given, and which columns could have them."""
+        return (
+            f"{self.name}: no labels given: name them with --labels COLUMN or --labels FILE (one "
+            f"a line); its columns: {', '.join(self.columns) or 'none':.200}"
+        )
 
     def units(self, given: Any) -> Column:
         """Return what each row belongs to, such as a person; refuse labelled rows without one."""
         column = self.column("--unit", given)
         without = blank_cells(column) & self.there
-        refuse_blank(self.name, "group", without, "name it, or leave them out", self.kind)
+        self.refuse_blank("group", without, "name it, or leave them out")
         return column
 
     def places(self, option: str, given: Any) -> Integers:
@@ -234,10 +341,10 @@ class Labelled:
         spec = path_of(given)
         if spec is None:
             mask = np.asarray(list(given) if isinstance(given, Iterable) else given)
-            if mask.dtype != bool or mask.shape != (len(self),):
+            if mask.dtype != bool or mask.shape != (self.n,):
                 raise WordbiasError(
                     f"{option}: expected COLUMN=VALUE, or true or false for each of "
-                    f"{how_many(len(self), self.kind)}; found {mask.dtype} of shape {mask.shape}"
+                    f"{how_many(self.n, self.kind)}; found {mask.dtype} of shape {mask.shape}"
                 )
             return np.flatnonzero(mask)
         name, equals, value = spec.rpartition("=")
@@ -248,7 +355,7 @@ class Labelled:
             known = ", ".join(column.values[:SHOWN])
             raise WordbiasError(f"{option}: no {name} is {value!r}; there are {known}")
         found = np.flatnonzero(column.codes == column.values.index(value))
-        if len(found) == len(column.codes):
+        if len(found) == self.n:
             raise WordbiasError(f"{option}: every {name} is {value!r}; choose one that some have")
         return found
 
@@ -263,7 +370,7 @@ class Labelled:
         but one row at least is for training. Units are held out whole, drawn until they are the
         share of all rows. A column names the parts itself.
         """
-        part, there = np.zeros(len(self), np.int8), self.there
+        part, there = np.zeros(self.n, np.int8), self.there
         rng = np.random.default_rng(seed)
         if split_column is not None:
             column = self.column("--split-column", split_column)
@@ -314,7 +421,7 @@ class Labelled:
         cell = task * classes + label
         counts = np.bincount(cell, minlength=(task.max(initial=0) + 1) * classes)
         fewest = counts.reshape(-1, classes).min(1)
-        chosen = np.zeros(len(self), bool)
+        chosen = np.zeros(self.n, bool)
         chosen[places[_ranks(cell, np.random.default_rng(seed)) < fewest[task]]] = True
         if not chosen.any():
             raise WordbiasError(
@@ -385,7 +492,7 @@ class Labelled:
             Some of the rows that have labels; by default all of these.
         """
         chosen = self.there if among is None else among
-        ((_, found),) = self.moments_of_folds(Folds.of(len(self), 0, None), chosen, unit=unit)
+        ((_, found),) = self.moments_of_folds(Folds.of(self.n, 0, None), chosen, unit=unit)
         return found
 
     def moments_of_folds(
@@ -393,7 +500,7 @@ class Labelled:
     ) -> list[tuple[int, list[Moments]]]:
         """Return the number of each fold of some rows and their moments by each label."""
         totals: dict[int, list[Moments]] = {}
-        with progress(Path(self.name).name, len(self), self.kind) as bar:
+        with progress(Path(self.name).name, self.n, self.kind) as bar:
             for start, vectors in self.blocks():
                 inside = among[start : start + len(vectors)]
                 x, at = vectors[inside], start + np.flatnonzero(inside)
@@ -491,19 +598,6 @@ class Folds:
             self.numbers[places] = _fold_of(np.ascontiguousarray(x, np.float64), self.k)
         return self.numbers[places]
 
-    @contextmanager
-    def without(self, name: str, fold: int) -> Iterator[None]:
-        """Say in the error of a fit which fold it was without."""
-        try:
-            yield
-        except WordbiasError as error:
-            if not fold:
-                raise
-            raise WordbiasError(
-                f"{name}: without fold {fold} of {self.k} (--cross-fit): {error}; choose another "
-                "number of folds, or more --unit than folds"
-            ) from None
-
 
 def _fold_of(keys: Iterable[Any], k: int) -> NDArray[np.int8]:
     """Return the fold of each key by a hash of its bytes, whatever stands beside it."""
@@ -561,83 +655,6 @@ class LazyColumns(Mapping[str, Column]):
         return len(self._names)
 
 
-def columns_of(
-    option: str, given: Any, columns: Mapping[str, Column], n: int, name: str, kind: str = "row"
-) -> dict[str, Column]:
-    """Return one label or several by name: columns, files with one a line, or values.
-
-    Parameters
-    ----------
-    option
-        Name of the option in messages.
-    given
-        A column, a file, columns with commas between or as a list, values, or a mapping of names to
-        these.
-    columns, n, name, kind
-        Columns of the rows, their number, their name and what one is called.
-    """
-
-    def read(one: Any) -> Column:
-        return column_of(option, one, columns, n, name, kind)
-
-    if isinstance(given, Mapping):
-        return {str(key): read(one) for key, one in given.items()}
-    text = path_of(given)
-    if text is not None:
-        whole = text in columns or Path(text).exists()
-        names = [text] if whole else [one.strip() for one in text.split(",") if one.strip()]
-        if not names:
-            raise UsageError(f"{option}: expected a column or a file, got {text!r}")
-        return {one if one in columns else Path(one).stem: read(one) for one in names}
-    listed = list(given) if isinstance(given, (list, tuple)) else []
-    if listed and all(isinstance(one, str) and one in columns for one in listed):
-        return {one: columns[one] for one in listed}
-    own = getattr(given, "name", None)  # of a column of pandas
-    named = own if isinstance(own, str) and own else option.strip("-").removesuffix("s")
-    return {named: read(given)}
-
-
-def none_named(columns: Iterable[str], name: str) -> str:
-    """Say that no labels were given, and which columns could have them."""
-    return (
-        f"{name}: no labels given: name them with --labels COLUMN or --labels FILE (one a line); "
-        f"its columns: {', '.join(columns) or 'none':.200}"
-    )
-
-
-def column_of(
-    option: str, given: Any, columns: Mapping[str, Column], n: int, name: str, kind: str = "row"
-) -> Column:
-    """Return the values of a column, of the lines of a file, or of a sequence, one for each row."""
-    spec, what = path_of(given), option
-    if spec is not None and spec in columns:
-        return columns[spec]
-    if spec is not None:
-        what = fetched(spec)
-        if not Path(what).exists():
-            known = ", ".join(columns) or "none"
-            raise WordbiasError(
-                f"{option} {spec!r}: neither a column of {name} (it has {known:.200}) nor a file"
-            )
-        found = read_labels(what)
-    elif isinstance(given, Column):
-        found = given
-    elif (
-        isinstance(given, Iterable)
-        and not isinstance(given, Mapping)
-        and getattr(given, "ndim", 1) == 1
-    ):
-        found = Column.of(given)
-    else:
-        shape = f" of shape {given.shape}" if hasattr(given, "shape") else ""
-        raise WordbiasError(
-            f"{option}: expected a column's name, a file or a value for each {kind} of {name}, "
-            f"got {type(given).__name__}{shape}"
-        )
-    _check_length(name, what, len(found.codes), n, kind)
-    return found
-
-
 def read_labels(path: str | Path) -> Column:
     """Read a file with one label a line; a blank line has none."""
     return Column.of(line.cells[PLAIN].strip() for line in read_lines(Path(path), "plain"))
@@ -659,48 +676,6 @@ def blank_cells(column: Column) -> Places:
     """Return which cells are blank."""
     found: Places = np.array([not value.strip() for value in column.values], bool)[column.codes]
     return found
-
-
-# refusals
-
-
-def refuse_blank(
-    name: str,
-    what: str,
-    blank: Places,
-    remedy: str,
-    kind: str = "row",
-    lines: Sequence[int] | None = None,
-) -> None:
-    """Refuse rows without a label or another value, which would be a class of their own."""
-    if blank.any():
-        place = int(blank.argmax())
-        first = f"{kind} {place + 1:,}" if lines is None else f"line {lines[place]:,}"
-        raise WordbiasError(
-            f"{name}: {blank.sum():,} of {how_many(len(blank), kind)} have no {what}, the first is "
-            f"{first}; {remedy}"
-        )
-
-
-def _check_length(name: str, what: str, found: int, n: int, kind: str) -> None:
-    if found != n:
-        mapping = ", or a dictionary of words and labels" if kind == "word" else ""
-        raise WordbiasError(
-            f"{name}: {how_many(n, kind)}, but {how_many(found, 'value')} of {what}; give one for "
-            f"each {kind}{mapping}"
-        )
-
-
-def _check_classes(name: str, label: str, classes: Sequence[str], n: int, kind: str) -> None:
-    if len(classes) < 2:
-        only = f"all are {classes[0]!r:.40}" if classes else f"no {kind} has one"
-        raise WordbiasError(f"{name}: {label} needs two classes at least; {only}")
-    if len(classes) > n / 2:
-        raise WordbiasError(
-            f"{name}: {label} has {len(classes):,} classes in {how_many(n, kind)}, such as "
-            f"{classes[0]!r:.40}: fewer than two {kind}s each; name another column, or give more "
-            f"{kind}s"
-        )
 
 
 def _check_finite(x: NDArray[np.floating[Any]], layers: Sequence[int], name: str) -> None:
@@ -729,25 +704,6 @@ def _layers(vectors: ArrayLike, name: str) -> NDArray[np.floating[Any]]:
             f"found {x.dtype} of shape {x.shape}"
         )
     return np.ascontiguousarray(x[None] if x.ndim == 2 else x)
-
-
-def _numbered(what: str, given: Any, name: str, kind: str) -> tuple[Integers, list[str]]:
-    """Return the class of each row as a number, −1 where it is blank, and the sorted classes."""
-    if not isinstance(given, Column):
-        cells = np.asarray(given)
-        if cells.ndim != 1:
-            raise WordbiasError(
-                f"{name}: expected one {what} for each {kind}, found shape {cells.shape}"
-            )
-        if cells.dtype.kind in "iub":
-            numbers, codes = np.unique(cells, return_inverse=True)
-            return codes.astype(np.intp), list(map(str, numbers))
-        listed = given if isinstance(given, list | tuple) else cells.tolist()
-        given = Column.of(listed)
-    values, places = np.unique(np.array(given.values, np.str_), return_inverse=True)
-    codes = places.astype(np.intp)[given.codes]
-    codes[blank_cells(given)] = -1
-    return codes, values.tolist()
 
 
 def _listed(names: Sequence[str]) -> str:

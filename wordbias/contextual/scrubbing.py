@@ -107,13 +107,11 @@ def scrub(
             "tokens word: compares the sentences of a pair; give pairs, or --tokens"
         )
     check_plain(model)
-    labelled = Labelled.of(
-        None, {name or "label": labels},
-        n=len(texts), name=source or "texts", kind="text", remedy="leave those texts out",
-    )  # fmt: skip
+    rows = Labelled(None, len(texts), name=source or "texts", kind="text")
+    label = rows.with_labels({name or "label": labels}, remedy="leave those texts out").label
     encoded = encode(model, tokenizer, texts)
     cut = _count_cut(model, tokenizer, texts, encoded)
-    read = Read(encoded, labelled.label.codes, labelled.label.classes, None).at(tokens)
+    read = Read(encoded, label.codes, label.classes, None).at(tokens)
     facts = {"source": source, "labels": name, "tokens": tokens, "cut": cut}
     return _scrubbed(model, tokenizer, read, wanted, method, settings, sequential, batch, facts)
 

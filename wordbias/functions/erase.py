@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wordbias.arguments import check_choice, check_number
 from wordbias.batches import map_rows
@@ -27,24 +26,10 @@ from wordbias.formats.rows import (
     rewrite_rows,
 )
 from wordbias.functions.apply_rows import fingerprint_of, in_memory
-from wordbias.functions.erase_fit import alike_in, fit_labelled
+from wordbias.functions.erase_fit import Parts
 from wordbias.functions.erase_model import ErasedModel, erase_model
 from wordbias.functions.erase_tables import held_out_tables, limits, verdicts
-from wordbias.labelled import (
-    HELD_OUT,
-    MISSING,
-    SHOWN,
-    TEST,
-    TRAIN,
-    UNLABELLED,
-    CellsLike,
-    Folds,
-    Labelled,
-    LabelsLike,
-    LazyColumns,
-    columns_of,
-    none_named,
-)
+from wordbias.labelled import HELD_OUT, MISSING, SHOWN, CellsLike, Folds, Labelled, LabelsLike
 from wordbias.methods.fitted import Chain
 from wordbias.methods.methods import arguments_of
 from wordbias.methods.settings import ROW_METHODS, ROW_SETTINGS
@@ -249,22 +234,12 @@ def erase(
     path = path_of(vectors)
     rows = open_rows(vectors if path is None else fetched(path), array=array)
     _check_output(rows, labels, path_of(output), path_of(save_transform), typed_setting("jobs"))
-    columns = LazyColumns.of(rows)
-    where = rows.path or rows.name
-    if labels is None:
-        raise UsageError(none_named(columns, where))
-    known = (columns, rows.n, where)
-    labelled = Labelled.of(
-        rows, columns_of("--labels", labels, *known),
-        name=where, missing=missing, remedy=UNLABELLED, columns=columns,
+    parts = Parts.of(
+        Labelled.of(rows), labels, also, unit, split_column,
+        balance=balance, missing=missing, held_out=held_out, seed=seed,
     )  # fmt: skip
-    tasks = {} if also is None else columns_of("--also", also, *known)
-    belongs = None if unit is None else labelled.units(unit)
-    part = labelled.split(held_out, seed, split_column=split_column, units=belongs)
-    training, testing = part == TRAIN, part == TEST
-    fitting = labelled.balanced(training, tasks, seed) if balance else training
-    folds = Folds.of(rows.n, cross_fit or 0, belongs)
-    places, tested = choose_rows(np.flatnonzero(training), np.flatnonzero(testing), seed)
+    folds = Folds.of(rows.n, cross_fit or 0, parts.units)
+    places, tested = choose_rows(parts.training, parts.held_out, seed)
     before = rows.take(places)
     if 0 < (largest := np.abs(before).max(initial=0)) < _LEAST:
         raise WordbiasError(
@@ -272,8 +247,8 @@ def erase(
             "multiply all of them by one number"
         )
     most = max(1, ROUNDS_NUMBERS // rows.dim)
-    (fitted, *others), used = fit_labelled(labelled, name, settings, fitting, folds, most, seed)
-    n = int(fitting.sum())
+    (fitted, *others), used = parts.fit(name, settings, folds, most, seed)
+    n = int(parts.fitting.sum())
     read = f"{how_many(n, 'training row')} of {rows.name}"
     read = read if used == n else f"{used:,} of {read}"
     by_row = MapByRow(tuple(partial(map_rows, one) for one in (fitted, *others)), folds.numbers)
@@ -284,10 +259,7 @@ def erase(
     crossed = of_places(stored).astype(before.dtype, copy=False) if cross_fit else None
     found = held_out_rows(
         rows.name, before, after, tested,
-        {key: one.cells(places) for key, one in labelled.labels.items()},
-        also={key: np.array(one.cells())[places] for key, one in tasks.items()},
-        crossed=crossed, groups=None if belongs is None else belongs.codes[places].astype(np.intp),
-        seed=seed, rounding=float(np.finfo(dtype).eps),
+        crossed=crossed, seed=seed, rounding=float(np.finfo(dtype).eps), **parts.read(places),
     )  # fmt: skip
     origin = Origin(read, "", n, rows.dim, (), np.zeros((0, rows.dim)))
     chain = Chain((fitted,))
@@ -299,21 +271,19 @@ def erase(
         written = rewrite_rows(rows, output, transform, fingerprint="+".join(prints), jobs=how.jobs)
     if save_transform is not None:  # last, so that it never stands without the rows of its call
         save_chain(save_transform, chain, origin)
-    counts = {"n": rows.n, "dim": rows.dim, "training": int(training.sum()),
-              **({"fitted": n} if balance else {}),
-              **({"folds": cross_fit} if cross_fit else {}),
-              "held_out": int(testing.sum()), "missing": labelled.missing}  # fmt: skip
-    named = {key: list(one.classes) for key, one in labelled.labels.items()}
-    about = {**({"path": rows.path} if rows.path else {}), **counts, "labels": named}
+    about = {
+        **({"path": rows.path} if rows.path else {}), "n": rows.n, "dim": rows.dim,
+        **({"folds": cross_fit} if cross_fit else {}), **parts.about(),
+    }  # fmt: skip
     report = Report(
         inputs={rows.name: about},
         rows=found,
         tables=held_out_tables(found),
-        heading=[_heading(rows, name, read, labelled, part, tasks if balance else ()),
+        heading=[_heading(rows, name, read, parts),
                  *verdicts(found)],
-        closing=[*_closing(part, written, save_transform, cross_fit), *limits(name)],
+        closing=[*_closing(parts, written, save_transform, cross_fit), *limits(name)],
         seed=seed,
-        notes=[*(f"{name}: {line}" for line in fitted.warnings), *labelled.rare(part)],
+        notes=[*(f"{name}: {line}" for line in fitted.warnings), *parts.labelled.rare(parts.part)],
     )  # fmt: skip
     from wordbias.estimators import estimator_of
 
@@ -371,24 +341,18 @@ def _check_output(
 # Text
 
 
-def _heading(
-    rows: Rows,
-    method: str,
-    read: str,
-    labelled: Labelled,
-    part: NDArray[np.int8],
-    balanced: Collection[str],
-) -> str:
+def _heading(rows: Rows, method: str, read: str, parts: Parts) -> str:
     """Say on which rows the method was fitted and tested."""
-    names = [f"{name} ({_listed(one.classes)})" for name, one in labelled.labels.items()]
-    without = how_many(labelled.missing, "row")
-    lost = f"; {without} without a label only mapped" if labelled.missing else ""
-    other = int((labelled.there & (part == 0)).sum())
+    about, there = parts.about(), parts.labelled.there
+    names = [f"{name} ({_listed(one)})" for name, one in about["labels"].items()]
+    without = how_many(about["missing"], "row")
+    lost = f"; {without} without a label only mapped" if about["missing"] else ""
+    other = int((there & (parts.part == 0)).sum())
     lost += f"; {how_many(other, 'row')} of other splits only mapped" if other else ""
     return (
         f"{rows.path or rows.name}: {how_many(rows.n, 'row')} × {rows.dim}. {method} of "
-        f"{' and '.join(names)}, fitted on {read}{alike_in(labelled, balanced)}, tested on "
-        f"{how_many(int((part == TEST).sum()), 'held-out row')}{lost}."
+        f"{' and '.join(names)}, fitted on {read}{parts.alike()}, tested on "
+        f"{how_many(about['held_out'], 'held-out row')}{lost}."
     )
 
 
@@ -398,13 +362,13 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _closing(
-    part: NDArray[np.int8],
+    parts: Parts,
     written: Rewritten | None,
     saved: str | os.PathLike[str] | None,
     cross_fit: int | None,
 ) -> list[str]:
     """Say how the probes were trained, of how many rows, and what was written."""
-    trained, tested = int((part == TRAIN).sum()), int((part == TEST).sum())
+    trained, tested = len(parts.training), len(parts.held_out)
     lines = [
         "Probes are trained on training rows and tested on held-out rows, both before and both "
         f"after: {min(trained, TRAINING_ROWS):,} and {min(tested, HELD_OUT_ROWS):,} rows, "

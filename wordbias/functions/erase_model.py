@@ -20,20 +20,10 @@ from wordbias.calls import path_of
 from wordbias.errors import UsageError, WordbiasError, on_a_line
 from wordbias.formats import is_static_model
 from wordbias.formats.files import check_writable, new_folder, refuse_same
-from wordbias.functions.erase_fit import alike_in, fit_labelled
+from wordbias.functions.erase_fit import Parts
 from wordbias.functions.erase_tables import held_out_tables, limits, verdicts
-from wordbias.labelled import (
-    HELD_OUT,
-    MISSING,
-    TEST,
-    TRAIN,
-    UNLABELLED,
-    CellsLike,
-    Folds,
-    Labelled,
-    LabelsLike,
-    columns_of,
-)
+from wordbias.functions.labelled_vectors import rows_of_texts
+from wordbias.labelled import HELD_OUT, MISSING, CellsLike, Folds, LabelsLike
 from wordbias.measures.registry import short_title
 from wordbias.methods.fitted import Chain
 from wordbias.methods.storage import Origin, save_chain
@@ -170,42 +160,28 @@ def erase_model(
         check_writable(save_transform)
     pairs = None if sts is None else load_text_pairs(sts)
     given = load_texts(texts if file is None else located(file), Choice(text_column))
-    known = (given.columns, len(given), given.name, "text")
-    labelled = Labelled.of(
-        None, columns_of("--labels", labels, *known), n=len(given),
-        name=given.name, missing=missing, remedy=UNLABELLED, columns=given.columns, kind="text",
-        lines=given.lines,
+    parts = Parts.of(
+        rows_of_texts(given), labels, also, groups, split,
+        balance=balance, missing=missing, held_out=held_out, seed=seed,
     )  # fmt: skip
-    columns = {} if also is None else columns_of("--also", also, *known)
-    belongs = None if groups is None else labelled.units(groups)
-    part = labelled.split(held_out, seed, split_column=split, units=belongs)
-    training, tested = np.flatnonzero(part == TRAIN), np.flatnonzero(part == TEST)
-    fitting = labelled.balanced(part == TRAIN, columns, seed) if balance else part == TRAIN
-    size = int(fitting.sum())
 
     vectors = SentenceVectors.of(Encoder.load(model, device=device))
     subject = Path(vectors.encoder.name).name
     job = vectors.job(given.texts)
     x: Float32 = job.vectors(batch_tokens)[0]
-    named = {label: list(one.classes) for label, one in labelled.labels.items()}
-    labelled = labelled.with_vectors(x[None])
-    (fitted,), _ = fit_labelled(
-        labelled, method, settings or {}, fitting, Folds.of(len(given), 0, None)
-    )
-    fitted_on = how_many(size, "training text") + alike_in(labelled, columns if balance else ())
+    folds = Folds.of(len(given), 0, None)
+    parts = replace(parts, labelled=parts.labelled.with_vectors(x[None]))
+    (fitted,), size = parts.fit(method, settings or {}, folds)
+    fitted_on = how_many(size, "training text") + parts.alike()
 
-    places, is_tested = choose_rows(training, tested, seed)
-    cells = {label: one.cells(places) for label, one in labelled.labels.items()}
-    tasks = {label: np.array(column.cells())[places] for label, column in columns.items()}
-    people = None if belongs is None else belongs.codes[places].astype(np.intp)
+    places, is_tested = choose_rows(parts.training, parts.held_out, seed)
+    of_places = parts.read(places)
     stages = {OUTPUT: vectors} | ({INSIDE: vectors.without_last()} if vectors.last.steps else {})
     found: dict[str, list[Row]] = {}
     for stage, ending in stages.items():
         before = ending.outputs(x[places])
         after = ending.outputs(np.asarray(fitted(x[places]), np.float32))
-        measured = held_out_rows(
-            subject, before, after, is_tested, cells, also=tasks, groups=people, seed=seed
-        )
+        measured = held_out_rows(subject, before, after, is_tested, seed=seed, **of_places)
         found[stage] = [replace(row, details={**row.details, "vectors": stage}) for row in measured]
     task = []
     if pairs is not None:
@@ -230,28 +206,24 @@ def erase_model(
                 **({} if file is None else {"path": file}),
                 "sha256": given.sha256(),
                 "n": len(given),
-                "training": len(training),
-                **({"fitted": size} if balance else {}),
-                "held_out": len(tested),
-                "missing": labelled.missing,
-                "labels": named,
+                **parts.about(),
             },
             **({} if pairs is None else {"sts": {"set": pairs.name, "sha256": pairs.sha256()}}),
         },
         rows=[*(row for several in found.values() for row in several), *task],
         tables=[*_bias_tables(found), *_task_tables(task)],
-        heading=[_heading(vectors, method, named, fitted_on, len(tested)),
+        heading=[_heading(vectors, method, parts, fitted_on),
                  *verdicts(found[OUTPUT])],
         closing=[*_closing(vectors, output, save_transform), *said],
         seed=seed,
         notes=[*_notes(given, vectors, job), *(f"{method}: {one}" for one in fitted.warnings),
-               *labelled.rare(part)],
+               *parts.labelled.rare(parts.part)],
     )  # fmt: skip
     if output is not None:
         with new_folder(output) as made, in_folder(model) as source:
             write_modules(Path(source), made, modules)
             base = hub_name(source)
-            card = _card(output, base, made, vectors, method, labelled, fitting, report)
+            card = _card(output, base, made, vectors, method, parts, report)
             (made / CARD).write_text(card, "utf-8")
     origin = Origin(
         f"{how_many(size, 'text')} through {subject}", "", size, vectors.width,
@@ -268,18 +240,12 @@ def erase_model(
 # the report
 
 
-def _heading(
-    vectors: SentenceVectors,
-    method: str,
-    labels: Mapping[str, Sequence[str]],
-    fitted_on: str,
-    tested: int,
-) -> str:
+def _heading(vectors: SentenceVectors, method: str, parts: Parts, fitted_on: str) -> str:
     """Say what was fitted on what."""
     where = ", before its last Normalize" if vectors.last.steps else ""
     return (
-        f"{vectors.encoder.name}: {method} of {' and '.join(labels)}{where}, fitted on "
-        f"{fitted_on}, tested on {how_many(tested, 'held-out text')}."
+        f"{vectors.encoder.name}: {method} of {' and '.join(parts.labelled.labels)}{where}, fitted "
+        f"on {fitted_on}, tested on {how_many(len(parts.held_out), 'held-out text')}."
     )
 
 
@@ -345,22 +311,23 @@ def _card(
     made: Path,
     vectors: SentenceVectors,
     method: str,
-    labelled: Labelled,
-    fitting: NDArray[np.bool_],
+    parts: Parts,
     report: Report,
 ) -> str:
     """Return the card of a folder that was filled."""
     original, about = Path(vectors.encoder.name).name, report.inputs["texts"]
     where = "before the last Normalize" if vectors.last.steps else "after all other modules"
-    lines = [f"Removed: {', '.join(labelled.labels)}, by {method}, as a Dense module {where}."]
-    for label, of in labelled.labels.items():
-        counts = of.counts(fitting).tolist()
+    lines = [
+        f"Removed: {', '.join(parts.labelled.labels)}, by {method}, as a Dense module {where}."
+    ]
+    for label, of in parts.labelled.labels.items():
+        counts = of.counts(parts.fitting).tolist()
         shown = [f"{one} ({n:,})" for one, n in zip(of.classes, counts, strict=True)]
         more = " …" * (len(shown) > _SHOWN)
         lines.append(f"Texts of each class of {label}: {', '.join(shown[:_SHOWN])}{more}.")
     lines += [
-        f"Fitted on {fitting.sum():,} texts, measured on {about['held_out']:,} others; SHA-256 "
-        f"of all texts: {about['sha256']}.",
+        f"Fitted on {parts.fitting.sum():,} texts, measured on {about['held_out']:,} others; "
+        f"SHA-256 of all texts: {about['sha256']}.",
         f"SHA-256 of the original's weights: {report.inputs[original]['sha256']}.",
     ]
     return model_card(

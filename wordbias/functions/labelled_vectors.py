@@ -17,8 +17,9 @@ from wordbias.formats import is_static_model
 from wordbias.formats.rows import Rows, is_rows, is_table, matrix_of, open_rows
 from wordbias.formats.source import sha256_of
 from wordbias.functions.inputs import ReadOptions, open_subject, path_of
-from wordbias.labelled import CellsLike, Labelled, LazyColumns, column_of, none_named
+from wordbias.labelled import CellsLike, Labelled, LazyColumns
 from wordbias.models.representations import Layers, Representations, which_layers
+from wordbias.models.texts import Texts
 from wordbias.probes.inputs import (
     is_arrays,
     labels_in,
@@ -34,6 +35,14 @@ from wordbias.resources import located
 VectorsLike = EmbeddingLike | Representations | NDArray[Any]
 """Representations, an array of shape ``(n, d)`` or ``(L, n, d)``, an embedding, or their file."""
 ManyVectorsLike = VectorsLike | Sequence[VectorsLike] | Mapping[str, VectorsLike] | None
+
+
+def rows_of_texts(texts: Texts) -> Labelled:
+    """Return texts with their columns as rows that have no vectors yet."""
+    columns = texts.columns
+    return Labelled(
+        None, len(texts), name=texts.name, columns=columns, kind="text", lines=texts.lines
+    )
 
 
 def random_like(labelled: Labelled, seed: int) -> Labelled:
@@ -114,21 +123,19 @@ def open_labelled(
     columns = found.columns or columns
     if path is None and array is not None and not is_table(source):
         raise UsageError(f"--array is for files that hold several; {what} is none")
-    if labels is None:
-        raise WordbiasError(none_named(columns, what))
-    kind = "text" if found.columns else "row"
-    column = column_of("--labels", labels, columns, len(found), what, kind)
-    label, remedy = path_of(labels) or "label", "leave them out"
-    if label in found.columns:
-        remedy = f"encode only those that have one, with: wordbias encode --where {label}=VALUE"
     chosen = which_layers(layers, found.layers)
     places = [found.place(layer) for layer in chosen]
     in_order = places == list(range(places[0], places[-1] + 1))  # then they are a view
     vectors = found.vectors[places[0] : places[-1] + 1] if in_order else found.vectors[places]
-    labelled = Labelled.of(
-        vectors, {label: column}, name=what, remedy=remedy, layers=chosen, columns=columns,
-        kind=kind,
-    )  # fmt: skip
+    kind = "text" if found.columns else "row"
+    labelled = Labelled.of(vectors, name=what, layers=chosen, columns=columns, kind=kind)
+    if labels is None:
+        raise WordbiasError(labelled.none_named())
+    label, remedy = path_of(labels) or "label", "leave them out"
+    if label in found.columns:
+        remedy = f"encode only those that have one, with: wordbias encode --where {label}=VALUE"
+    column = labelled.column("--labels", labels)
+    labelled = labelled.with_labels({label: column}, remedy=remedy)
     info: dict[str, Any] = {}
     if path is not None:
         info = {"path": path, **({} if Path(path).is_dir() else {"sha256": sha256_of(path)})}
@@ -198,8 +205,8 @@ def _open_words(
     subject = open_subject(source, read_options, wanted=wanted or ())
     embedding = subject.embedding if name is None else subject.embedding.renamed(name)
     if wanted is None:
-        column = column_of("--labels", labels, {}, len(embedding), embedding.name, "word")
-        wanted = dict(zip(embedding.words, column.cells(), strict=True))
+        words = Labelled(None, len(embedding), name=embedding.name, kind="word")
+        wanted = dict(zip(embedding.words, words.column("--labels", labels).cells(), strict=True))
     known, missing = labels_in(wanted, embedding)
     if not known:
         raise WordbiasError(

@@ -21,7 +21,8 @@ from wordbias.contextual.scrubbing import (
 )
 from wordbias.errors import UsageError
 from wordbias.functions.inputs import path_of
-from wordbias.labelled import MISSING, CellsLike, Labelled, column_of
+from wordbias.functions.labelled_vectors import rows_of_texts
+from wordbias.labelled import MISSING, CellsLike
 from wordbias.methods.pairs import PAIR_METHODS, PAIR_SETTINGS
 from wordbias.methods.rows import OF_MOMENTS
 from wordbias.methods.settings import ROW_METHODS, ROW_SETTINGS
@@ -66,11 +67,10 @@ def load_labelled(
     file, name = path_of(texts), path_of(labels) or ""
     choice = Choice(text_column, None, kept_values(where), limit, None, None, skip_bad)
     found = load_texts(texts if file is None else located(file), choice)
-    column = column_of("--labels", labels, found.columns, len(found), found.name, "text")
-    labelled = Labelled.of(
-        None, {name or "label": column}, n=len(found), missing=MISSING[skip_bad], name=found.name,
-        kind="text", lines=found.lines, remedy="mend it, or drop such rows with --skip-bad",
-    )  # fmt: skip
+    rows = rows_of_texts(found)
+    column = rows.column("--labels", labels)
+    remedy = "mend it, or drop such rows with --skip-bad"
+    labelled = rows.with_labels({name or "label": column}, MISSING[skip_bad], remedy)
     without = dict.fromkeys(np.flatnonzero(~labelled.there).tolist(), f"has no {name or 'label'}")
     return replace(found, columns={name: column}).without(without, skip_bad)
 

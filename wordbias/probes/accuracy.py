@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from wordbias.columns import Column
 from wordbias.errors import WordbiasError
-from wordbias.labelled import DEV, TEST, TRAIN, Labelled, parts_of, refuse_blank
+from wordbias.labelled import DEV, TEST, TRAIN, Labelled, parts_of
 from wordbias.measures.registry import ideal
 from wordbias.probes.mdl import ACCURACY, CONTROL, TASK, selectivity_row, spread_row
 from wordbias.probes.train import DEV_SHARE, Job, Recipe, Result, Schedule, make_jobs, train_jobs
@@ -133,7 +133,7 @@ def _stratified(labels: Integers, rng: np.random.Generator) -> list[Integers]:
 
 def _by_column(split: Column, rng: np.random.Generator) -> list[Integers]:
     parts = parts_of("--split", split)
-    refuse_blank("--split", "part", parts == 0, "name another column")
+    Labelled(None, len(parts), name="--split").refuse_blank("part", parts == 0, "name them")
     train, dev, test = (rng.permutation(np.flatnonzero(parts == one)) for one in (TRAIN, DEV, TEST))
     if not len(dev):
         cut = len(train) - len(train) // DEV_SHARE
