@@ -17,6 +17,7 @@ from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.project import project
 from wordbias.models.adapters import Adapter
 from wordbias.models.sentence_pairs import sentence_pairs
+from wordbias.models.sites import Site
 
 torch = pytest.importorskip("torch")
 PAIRS = [(pair.first, pair.second) for pair in sentence_pairs()[:30]]
@@ -231,3 +232,27 @@ def test_a_setting_without_a_place_for_it_does_nothing_in_a_shell(
     done = cli("project", tmp_path / "m", "--setting", "SENT-0", "-o", tmp_path / "a")
     assert done.code == 0
     assert wb.load(tmp_path / "a").chosen == "SENT-0"
+
+
+@pytest.mark.parametrize(
+    ("methods", "dims", "hard"),
+    [
+        (None, 1, True),
+        ("mhd-pairs", 1, True),
+        ("mhd-pairs:dims=2", 2, True),
+        ("misp-pairs:dims=3", 3, False),
+    ],
+)
+def test_a_method_for_pairs_says_how_its_components_are_removed(
+    bert: Any, tokenizer: Any, tmp_path: Path, methods: str | None, dims: int, hard: bool
+) -> None:
+    adapter = project(
+        (bert, tokenizer), pairs=PAIRS, methods=methods, sites="tokens@2", setting="tokens@2"
+    )
+    adapter.save(tmp_path / "saved")
+    for one in (adapter, wb.load(tmp_path / "saved"), adapter.null()):
+        (removal,) = one.interventions()
+        assert (removal.what.dims, removal.hard) == (dims, hard)
+    np.testing.assert_array_equal(
+        adapter.interventions()[0].what.basis, adapter.subspaces[Site("tokens", 2)].basis[:dims]
+    )
