@@ -54,7 +54,7 @@ def _frame(path: Path) -> Any:
 
 
 def _arrow(path: Path) -> Any:
-    return pytest.importorskip("pyarrow").table({**CELLS, "n": [1, 2]})
+    return pytest.importorskip("pyarrow").table({**CELLS, "n": [1, 2], "v": [[1.0], [2.0]]})
 
 
 def _dataset(path: Path) -> Any:
@@ -80,7 +80,9 @@ def test_every_source_gives_the_same_cells(tmp_path: Path, name: str) -> None:
     source = SOURCES[name](tmp_path / name)
     found = read(source, ["n", "text", "label"])
     assert found.cells == {name: CELLS[name] for name in ("n", "text", "label")}
-    lines = [[line.cells[one] for one in CELLS] for line in open_table(source).lines]
+    rows = list(open_table(source).lines)
+    assert not {"v", "tokens"} & rows[0].cells.keys()
+    lines = [[line.cells[one] for one in CELLS] for line in rows]
     assert lines == [list(row) for row in zip(*CELLS.values(), strict=True)]
     assert found.column("label").values == ("f", "m")
 

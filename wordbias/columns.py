@@ -200,9 +200,15 @@ def _names_of(source: object, name: str) -> list[Any] | None:
         if any(hasattr(one, "column_names") for one in source.values()):  # splits of a data set
             raise WordbiasError(f"{name}: expected one data set, got {', '.join(source)}; name one")
         return list(source)
-    known = getattr(source, "column_names", None)  # of pyarrow, or of Hugging Face
-    known = getattr(source, "columns", None) if known is None else known
-    return None if known is None else list(known)
+    known = getattr(source, "columns", None)
+    if (named := getattr(source, "column_names", None)) is None:
+        return None if known is None else list(known)
+    table: Any = source  # of pyarrow, or of Hugging Face: without columns of lists, as of files
+    return [one for one in named if not any(map(_is_nested, table[one][:1]))]
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value.as_py() if hasattr(value, "as_py") else value, (list, dict))
 
 
 def _values(table: Any, column: Any, name: str) -> list[str | None]:
