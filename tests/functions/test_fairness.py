@@ -188,7 +188,7 @@ def test_it_names_what_is_wrong_as_python_does() -> None:
         fairness(y, r[1:], z)
     with pytest.raises(WordbiasError, match=r"'predicted': .* the shape \(20, 1\)"):
         fairness(y, np.array(r)[:, None], z)
-    with pytest.raises(WordbiasError, match="has no column 'predicted'; it has label"):
+    with pytest.raises(WordbiasError, match="has no columns 'predicted', 'group'; it has"):
         fairness({"label": y})
     with pytest.raises(WordbiasError, match=r"^costs=: expected a cost for each two of model"):
         fairness(y, r, z, costs=np.zeros((2, 2)))
