@@ -23,9 +23,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.columns import read
 from wordbias.outcomes.confusion import Confusion, rates
 from wordbias.outcomes.fairness import fairness_rows
-from wordbias.outcomes.inputs import load_columns
 from wordbias.outcomes.metrics import Settings
 
 N, CLASSES, DRAWS, ROUNDS = 100_000, 28, 1_000, 5
@@ -80,7 +80,7 @@ def main() -> None:
             return fairness_rows(Confusion.of(*columns), "made", Settings(draws=draws))
 
         def from_file() -> object:
-            found = load_columns(file, ["y", "r", "z"]).cells
+            found = read(file, ["y", "r", "z"]).cells
             counted = Confusion.of(found["y"], found["r"], found["z"])
             return fairness_rows(counted, "made", Settings(draws=DRAWS))
 

@@ -11,12 +11,13 @@ from fairlearn import metrics
 from numpy.typing import ArrayLike, NDArray
 
 from wordbias.calls import public
+from wordbias.columns import TableLike
 from wordbias.configuration import current_config, uses
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.fairness import columns_of
 from wordbias.outcomes.confusion import Confusion, in_order, listed
 from wordbias.outcomes.fairness import bootstrap_interval, expected_alike
-from wordbias.outcomes.inputs import Examples, load_columns
+from wordbias.outcomes.inputs import load_classes
 from wordbias.progress import progress
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
@@ -37,7 +38,7 @@ _MOST_CLASSES = 100
 @public
 @uses("skip_bad")
 def to_fairlearn(
-    predictions: Examples | ArrayLike,
+    predictions: TableLike | ArrayLike,
     predicted: str | ArrayLike = "predicted",
     sensitive: str | ArrayLike = "group",
     *,
@@ -96,7 +97,7 @@ def to_fairlearn(
     from sklearn.metrics import accuracy_score, f1_score, precision_score
 
     names, table = columns_of(predictions, labels, predicted, sensitive, values)
-    read = load_columns(table, names, skip_bad=how.skip_bad, what="predictions")
+    read = load_classes(table, names, skip_bad=how.skip_bad, what="predictions")
     y, r, z = (np.array(read.cells[name]) for name in names)
     order = None if values is None else list(map(str, values))
     confusion = Confusion.of(y, r, z, order=order)

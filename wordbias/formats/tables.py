@@ -416,8 +416,9 @@ def _object(line: str) -> dict[str, Any] | None:
 def _object_line(number: int, found: dict[str, Any] | None) -> Line:
     if found is None:
         return Line(number, {}, _NO_OBJECT)
-    strings = chain(found, (value for value in found.values() if isinstance(value, str)))
-    if half := next(filter(has_lone_surrogate, strings), None):
+    strings = [*found, *(value for value in found.values() if isinstance(value, str))]
+    if has_lone_surrogate("".join(strings)):
+        half = next(filter(has_lone_surrogate, strings), "")
         return Line(number, {}, f"{_HALF}: {half!a:.60}")
     cells = {
         key: value if isinstance(value, str) else json.dumps(value)

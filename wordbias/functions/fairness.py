@@ -10,7 +10,7 @@ from typing import Any, cast
 from numpy.typing import ArrayLike
 
 from wordbias.calls import is_given, path_of, public
-from wordbias.columns import Columns, TableLike, is_table, read
+from wordbias.columns import Columns, TableLike, is_table
 from wordbias.configuration import current_config, uses
 from wordbias.errors import UsageError
 from wordbias.formats.source import sha256_of
@@ -29,7 +29,7 @@ from wordbias.outcomes.fairness import (
 )
 from wordbias.outcomes.inputs import (
     LabelledFrame,
-    check_classes,
+    load_classes,
     load_costs,
     load_shares,
     shares_for,
@@ -147,7 +147,7 @@ def fairness(
     if costs is not None and distance is not None:
         raise UsageError("choose one of --costs and --distance")
     names, table = columns_of(predictions, labels, predicted, sensitive, values, unit)
-    columns = _classes(table, names, how.skip_bad, "predictions")
+    columns = load_classes(table, names, skip_bad=how.skip_bad, what="predictions")
     order = None if values is None else list(map(str, values))
     y, r, z, *units = (columns.cells[name] for name in names)
     confusion = Confusion.of(y, r, z, order=order, units=units[0] if units else None)
@@ -258,13 +258,7 @@ def _training(
         train = dict(zip(wanted, train, strict=True))
     elif in_arrays or not is_table(train):
         raise UsageError("--train: expected two arrays, the gold class and the group of each")
-    return _classes(train, wanted, skip_bad, "--train")
-
-
-def _classes(table: TableLike, names: Sequence[str], skip_bad: bool, what: str) -> Columns:
-    """Read columns of classes and groups."""
-    check_classes(table, names, what)
-    return read(table, list(dict.fromkeys(names)), skip_bad=skip_bad, name=what)
+    return load_classes(train, wanted, skip_bad=skip_bad, what="--train")
 
 
 def _facts(table: object, columns: Columns) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Input of fairness metrics: shares in classes, costs of mistakes."""
+"""Input of fairness metrics: classes and groups, shares in classes, costs of mistakes."""
 
 from __future__ import annotations
 
@@ -13,23 +13,31 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from wordbias.columns import TableLike, choose_column, open_table
+from wordbias.columns import Columns, TableLike, choose_column, open_table, read
 from wordbias.errors import WordbiasError
 from wordbias.outcomes.confusion import listed
 from wordbias.text_files import read_bounded
 
 
-def check_classes(table: TableLike, names: Iterable[str], what: str) -> None:
-    """Refuse arrays by name that hold probabilities instead of classes."""
-    if not isinstance(table, Mapping):
-        return
+def load_classes(
+    table: TableLike, names: Sequence[str], *, skip_bad: bool = False, what: str = "the table"
+) -> Columns:
+    """Read columns of classes and groups; see `wordbias.columns.read`.
+
+    Raises
+    ------
+    WordbiasError
+        As that does, and if arrays hold probabilities instead of classes.
+    """
+    arrays = table if isinstance(table, Mapping) else {}
     for name in names:
-        values = [one for one in table.get(name, ()) if isinstance(one, float)]
+        values = [one for one in arrays.get(name, ()) if isinstance(one, float)]
         if any(math.isfinite(one) and one % 1 for one in values):
             raise WordbiasError(
                 f"{what}: expected classes, found numbers such as {values[0]:.4g} as {name}; of "
                 "probabilities give the class that is predicted, p > 0.5"
             )
+    return read(table, list(dict.fromkeys(names)), skip_bad=skip_bad, name=what)
 
 
 # shares of a group in each class
