@@ -39,10 +39,10 @@ ManyVectorsLike = VectorsLike | Sequence[VectorsLike] | Mapping[str, VectorsLike
 
 def rows_of_texts(texts: Texts) -> Labelled:
     """Return texts with their columns as rows that have no vectors yet."""
-    columns = texts.columns
     return Labelled(
-        None, len(texts), name=texts.name, columns=columns, kind="text", lines=texts.lines
-    )
+        None, len(texts), name=texts.name, columns=texts.columns,
+        kind="text", lines=texts.lines, unit=texts.unit,
+    )  # fmt: skip
 
 
 def random_like(labelled: Labelled, seed: int) -> Labelled:
