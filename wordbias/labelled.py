@@ -331,8 +331,10 @@ class Labelled:
             f"a line); its columns: {', '.join(self.columns) or 'none':.200}"
         )
 
-    def units(self, given: Any) -> Column:
+    def units(self, given: Any) -> Column | None:
         """Return what each row belongs to, such as a person; refuse labelled rows without one."""
+        if given is None:
+            return None
         column = self.column("--unit", given)
         without = blank_cells(column) & self.there
         self.refuse_blank("group", without, "name it, or leave them out")

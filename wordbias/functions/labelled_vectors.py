@@ -16,7 +16,13 @@ from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats import is_static_model
 from wordbias.formats.rows import Rows, is_rows, is_table, matrix_of, open_rows
 from wordbias.formats.source import sha256_of
-from wordbias.functions.inputs import ReadOptions, open_subject, path_of
+from wordbias.functions.inputs import (
+    EmbeddingsLike,
+    ReadOptions,
+    each_once,
+    open_subject,
+    path_of,
+)
 from wordbias.labelled import CellsLike, Labelled, LazyColumns
 from wordbias.probes.inputs import (
     is_arrays,
@@ -62,14 +68,7 @@ def several_of(vectors: ManyVectorsLike) -> list[tuple[str | None, VectorsLike |
     if isinstance(vectors, Mapping) and not _is_embedding(vectors):
         named = cast("Mapping[str, VectorsLike]", vectors)
         return [(str(name), one) for name, one in named.items()]
-    if not isinstance(vectors, (list, tuple)) or is_words_and_vectors(vectors):
-        return [(None, cast("VectorsLike | None", vectors))]
-    found: list[VectorsLike] = []
-    for one in vectors:
-        path = path_of(one)
-        if not any(one is other or (path and path == path_of(other)) for other in found):
-            found.append(one)
-    return [(None, one) for one in found] or [(None, None)]
+    return [(None, one) for one in each_once(cast("EmbeddingsLike", vectors))]
 
 
 def _is_embedding(given: Mapping[str, object]) -> bool:
