@@ -98,9 +98,10 @@ class Labelled:
         Numbers of the layers.
     columns
         Other columns of the rows, by name.
-    kind, lines
-        What a row is called in messages, such as a text; the line of each in its file, if that is
-        to be named there.
+    kind
+        What a row is called in messages, such as a text.
+    lines, unit
+        Number of each row where it is from, and what that counts; by default rows are counted.
     described, info
         Description for people and for machines.
     """
@@ -113,6 +114,7 @@ class Labelled:
     columns: Mapping[str, Column] = field(default_factory=dict, repr=False)
     kind: str = "row"
     lines: Sequence[int] | None = field(default=None, repr=False)
+    unit: str = "line"
     described: str = ""
     info: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
@@ -241,7 +243,7 @@ class Labelled:
         if blank.any():
             place = int(blank.argmax())
             first = f"{self.kind} {place + 1:,}"
-            first = first if self.lines is None else f"line {self.lines[place]:,}"
+            first = first if self.lines is None else f"{self.unit} {self.lines[place]:,}"
             raise WordbiasError(
                 f"{self.name}: {blank.sum():,} of {how_many(self.n, self.kind)} have no {what}, "
                 f"the first is {first}; {remedy}"
@@ -329,8 +331,10 @@ class Labelled:
             f"a line); its columns: {', '.join(self.columns) or 'none':.200}"
         )
 
-    def units(self, given: Any) -> Column:
+    def units(self, given: Any) -> Column | None:
         """Return what each row belongs to, such as a person; refuse labelled rows without one."""
+        if given is None:
+            return None
         column = self.column("--unit", given)
         without = blank_cells(column) & self.there
         self.refuse_blank("group", without, "name it, or leave them out")

@@ -114,4 +114,4 @@ def test_errors_are_one_line(folder: Path, cli: Callable[..., Any]) -> None:
     told = cli("probe", "two.npz", "--labels", "g")
     assert (told.code, "a, b; choose with --array NAME" in told.err) == (1, True)
     told = cli("probe", "s.parquet", "--labels", "q")
-    assert "--labels 'q': neither a column of s (it has g) nor a file" in told.err
+    assert "--labels 'q': neither a column of s.parquet (it has g) nor a file" in told.err

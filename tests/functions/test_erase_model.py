@@ -223,7 +223,7 @@ def test_labels_come_from_a_column_a_file_or_values(folder: Path, tmp_path: Path
 def test_texts_without_a_label_are_dropped_on_request(folder: Path) -> None:
     gaps = ["" if i % 8 == 0 else cell for i, cell in enumerate(GENDER)]
     columns = {**COLUMNS, "gender": gaps}
-    with pytest.raises(WordbiasError, match="15 of 120 texts have no gender, the first is line 1"):
+    with pytest.raises(WordbiasError, match="15 of 120 texts have no gender, the first is row 1"):
         erase_model(folder, columns, "gender")
     found = erase_model(folder, columns, "gender", missing="drop")
     assert found.report.inputs["texts"]["missing"] == 15

@@ -64,7 +64,7 @@ class Parts:
             raise UsageError(rows.none_named())
         labelled = rows.with_labels(rows.several("--labels", labels), missing, _UNLABELLED)
         tasks = {} if also is None else rows.several("--also", also)
-        units = None if unit is None else labelled.units(unit)
+        units = labelled.units(unit)
         part = labelled.split(held_out, seed, split_column=split_column, units=units)
         fitting = labelled.balanced(part == TRAIN, tasks, seed) if balance else part == TRAIN
         return cls(labelled, tasks, units, part, fitting, tasks if balance else ())

@@ -16,7 +16,13 @@ from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats import is_static_model
 from wordbias.formats.rows import Rows, is_rows, is_table, matrix_of, open_rows
 from wordbias.formats.source import sha256_of
-from wordbias.functions.inputs import ReadOptions, open_subject, path_of
+from wordbias.functions.inputs import (
+    EmbeddingsLike,
+    ReadOptions,
+    each_once,
+    open_subject,
+    path_of,
+)
 from wordbias.labelled import CellsLike, Labelled, LazyColumns
 from wordbias.models.representations import Layers, Representations, which_layers
 from wordbias.models.texts import Texts
@@ -39,10 +45,10 @@ ManyVectorsLike = VectorsLike | Sequence[VectorsLike] | Mapping[str, VectorsLike
 
 def rows_of_texts(texts: Texts) -> Labelled:
     """Return texts with their columns as rows that have no vectors yet."""
-    columns = texts.columns
     return Labelled(
-        None, len(texts), name=texts.name, columns=columns, kind="text", lines=texts.lines
-    )
+        None, len(texts), name=texts.name, columns=texts.columns,
+        kind="text", lines=texts.lines, unit=texts.unit,
+    )  # fmt: skip
 
 
 def random_like(labelled: Labelled, seed: int) -> Labelled:
@@ -62,14 +68,7 @@ def several_of(vectors: ManyVectorsLike) -> list[tuple[str | None, VectorsLike |
     if isinstance(vectors, Mapping) and not _is_embedding(vectors):
         named = cast("Mapping[str, VectorsLike]", vectors)
         return [(str(name), one) for name, one in named.items()]
-    if not isinstance(vectors, (list, tuple)) or is_words_and_vectors(vectors):
-        return [(None, cast("VectorsLike | None", vectors))]
-    found: list[VectorsLike] = []
-    for one in vectors:
-        path = path_of(one)
-        if not any(one is other or (path and path == path_of(other)) for other in found):
-            found.append(one)
-    return [(None, one) for one in found] or [(None, None)]
+    return [(None, one) for one in each_once(cast("EmbeddingsLike", vectors))]
 
 
 def _is_embedding(given: Mapping[str, object]) -> bool:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from wordbias.arguments import seeds_of
 from wordbias.calls import note, public, typed_setting
+from wordbias.columns import Column
 from wordbias.configuration import READS_VECTORS, STARTS_PROCESSES, current_config, uses
 from wordbias.errors import UsageError
 from wordbias.formats import is_static_model
@@ -266,7 +267,8 @@ def probe(
         )
         inputs = [before, random_like(before, order[0])] if random else [before]
     uneven = [] if scale else [*(line for one in inputs for line in _uneven(one)), *_apart(inputs)]
-    for line in dict.fromkeys([*(line for one in inputs for line in _once(one)), *uneven]):
+    once = [line for one in inputs if "random" not in one.info for line in one.once()]
+    for line in dict.fromkeys([*once, *uneven]):
         note(line)
 
     def measured(one: Labelled, like: Labelled | None = None) -> list[Row]:
@@ -276,7 +278,7 @@ def probe(
             known = (like or one).layers
             places = [known.index(layer) for layer in one.layers]
             examples = one.scaled([sizes[i] for i in places], centres[places])
-        of_types = None if types is None else one.column("--types", types).codes.astype(np.intp)
+        of_types = _codes(None if types is None else one.column("--types", types))
         if mdl:
             codes = online_codes_in_processes(
                 examples,
@@ -284,7 +286,7 @@ def probe(
                 seeds=order,
                 recipe=recipe,
                 fractions=shares,
-                groups=_units(one, unit),
+                groups=_codes(one.units(unit)),
                 dev=None if dev is None else one.places("--dev", dev),
                 types=of_types,
                 control=control,
@@ -377,13 +379,8 @@ def _opened(
     return found
 
 
-def _once(one: Labelled) -> list[str]:
-    """Return a note on classes that occur once; the vectors beside random ones have it already."""
-    return [] if "random" in one.info else one.once()
-
-
-def _units(one: Labelled, unit: CellsLike | None) -> NDArray[np.intp] | None:
-    return None if unit is None else one.units(unit).codes.astype(np.intp)
+def _codes(column: Column | None) -> NDArray[np.intp] | None:
+    return None if column is None else column.codes.astype(np.intp)
 
 
 def _one_model(vectors: object) -> ModelLike:
@@ -418,7 +415,7 @@ def _compared(
         return [], [], []
     from wordbias.functions.encoded_texts import answers, best_probes, best_table, comparison_table
 
-    judged = best_probes(before, after, _units(before, groups), seed)
+    judged = best_probes(before, after, _codes(before.units(groups)), seed)
     tables = [comparison_table(rows, before, after), *([best_table(judged)] if judged else [])]
     return answers([*rows, *judged], before, after, path_of(labels)), tables, judged
 
