@@ -238,7 +238,7 @@ def test_pairs_and_sites_of_ones_own(
     mine = tmp_path / "mine.tsv"
     mine.write_text("she left\the left\na girl\ta boy\nmy mother\tmy father\n")
     report = found(
-        folder(), "--pairs", mine, "--sites", "cls@-1,tokens@1", "--methods", "components:dims=1"
+        folder(), "--pairs", mine, "--sites", "cls@-1,tokens@1", "--methods", "mhd-pairs:dims=1"
     )
     assert [row["site"] for row in report["rows"]] == ["tokens@1"] * 2 + ["cls@3"] * 2
     assert {row["n"] for row in report["rows"]} == {3}

@@ -70,7 +70,7 @@ def test_redraws_of_the_pairs_have_the_components_of_their_vectors(
     given: dict[str, Any] = {
         "sites": "embedding",
         "setting": "embedding",
-        "methods": "components:dims=1",
+        "methods": "mhd-pairs:dims=1",
         **RUN,
     }
     project(folder, output=tmp_path / "a.st", seed_lists=2, seed=1, **given)
