@@ -28,7 +28,7 @@ import numpy as np
 from wordbias.models import perplexity
 from wordbias.models.causal_model import CausalModel
 from wordbias.results import Row
-from wordbias.stereotypes import bbq, pairs, winogender
+from wordbias.stereotypes import bbq, crows_pairs, pairs, winogender
 from wordbias.stereotypes.bbq import BBQ
 from wordbias.stereotypes.crows_pairs import CrowsPairs
 from wordbias.stereotypes.text_sets import load_text_set
@@ -87,7 +87,7 @@ def compared(
     for path in paths:
         data = load_text_set(path)
         if isinstance(data, CrowsPairs):
-            yield crows_pairs(harness, model, replace(data, pairs=data.pairs[:items]))
+            yield sentences(harness, model, replace(data, pairs=data.pairs[:items]))
         elif isinstance(data, Winogender):
             yield winogender_all(harness, model, replace(data, sentences=data.sentences[:items]))
         elif isinstance(data, BBQ):
@@ -131,7 +131,7 @@ def value(rows: Sequence[Row], measure: str, **about: object) -> float:
     return float("nan") if row.value is None else row.value
 
 
-def crows_pairs(harness: Any, model: CausalModel, data: CrowsPairs) -> Compared:
+def sentences(harness: Any, model: CausalModel, data: CrowsPairs) -> Compared:
     """Compare both sentences of pairs, the share of stereotypes and the mean difference."""
     docs = [
         {"sent_more": one.more, "sent_less": one.less, "bias_type": one.bias_type}
@@ -139,7 +139,7 @@ def crows_pairs(harness: Any, model: CausalModel, data: CrowsPairs) -> Compared:
     ]
     samples, theirs = run(harness, "crows_pairs_english", docs)
     found = pairs.score_pairs(model, [(one.more, one.less) for one in data.pairs])
-    rows = pairs.crows_rows(data, found, "", as_published=True)
+    rows = crows_pairs.likelihood_rows(data, found, "", as_published=True)
     about = {"subset": "all", "score": pairs.SUM}
     measures = {
         "pct_stereotype": (value(rows, "crows", **about), theirs["pct_stereotype,none"]),

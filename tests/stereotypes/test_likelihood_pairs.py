@@ -21,10 +21,10 @@ from wordbias.models.perplexity import perplexity_rows, windows  # noqa: E402
 from wordbias.results import Row  # noqa: E402
 from wordbias.statistics import wilson  # noqa: E402
 from wordbias.stereotypes.crows_pairs import CrowsPair, CrowsPairs  # noqa: E402
-from wordbias.stereotypes.pairs import crows_rows, mean_row, pair_rows, score_pairs, share_row  # noqa: E402
+from wordbias.stereotypes.crows_pairs import likelihood_rows as crows_rows  # noqa: E402
+from wordbias.stereotypes.pairs import mean_row, pair_rows, score_pairs, share_row  # noqa: E402
 from wordbias.stereotypes.scores import Settings  # noqa: E402
-from wordbias.stereotypes.stereoset import Cluster  # noqa: E402
-from wordbias.stereotypes.stereoset_likelihood import likelihood_rows, score_clusters  # noqa: E402
+from wordbias.stereotypes.stereoset import Cluster, likelihood_rows, score_clusters  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -9,10 +9,10 @@ import pytest
 
 from wordbias.errors import WordbiasError
 from wordbias.results import Row
-from wordbias.stereotypes.encoders import triple_records
-from wordbias.stereotypes.gsss import Gsss, Item, Sentences, Triple
-from wordbias.stereotypes.scores import Settings, gsss_rows, stereoset_rows
-from wordbias.stereotypes.stereoset import Cluster, load_stereoset
+from wordbias.stereotypes.gsss import Gsss, Item, Triple, gsss_rows, triple_records
+from wordbias.stereotypes.next_sentence import Sentences
+from wordbias.stereotypes.scores import Settings
+from wordbias.stereotypes.stereoset import Cluster, load_stereoset, stereoset_rows
 
 SIDE = Sentences("A man sat.", "He slept.")
 N = 60

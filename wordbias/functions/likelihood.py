@@ -172,7 +172,7 @@ def likelihood(
         for path in [None, *map(path_of, given)]:
             refuse_same({"-o": target}, {**read, "--data": path})
     fitted, names = open_adapter(adapter, setting, force=force)
-    settings = Settings(top, rounding, absolute, as_published, seed)
+    settings = Settings(top, rounding, absolute, as_published, seed, repair=True)
     paths = [path_of(one) for one in given]
     sets = [
         load_text_set(one if path is None else located(path), as_published=as_published)

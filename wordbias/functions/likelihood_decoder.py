@@ -16,38 +16,16 @@ from wordbias.models.likelihood_resume import resuming
 from wordbias.rendering import Table, as_csv, how_many
 from wordbias.reports import Report
 from wordbias.results import Row, number
-from wordbias.stereotypes.decoders import Found, Items, with_changes
-from wordbias.stereotypes.pairs import Record
+from wordbias.stereotypes.decoders import Items, with_changes
+from wordbias.stereotypes.entry import Found, Record
+from wordbias.stereotypes.pairs import OWN
+from wordbias.stereotypes.text_sets import TESTS
 
 _CONDITIONS = {"ambig": "ambiguous", "disambig": "told"}
-_NAMES = {"intrasentence": "StereoSet", "pairs": "pairs of your own"}
-_OF_BIAS = (
-    "crows",
-    "ss",
-    "coreference-gap",
-    "coreference-correlation",
-    "pro-preferred",
-    "bbq-bias",
-    "pair-preferred",
-    "pair-lean",
-)
-"""Measures of bias of which the closing lines say the change."""
-_OF_COST = ("perplexity", "lms", "bbq-accuracy")
-"""Measures of what a change costs."""
+_KINDS = {one.task: one for one in (*(test.likelihood for test in TESTS), OWN) if one is not None}
+"""What a decoder is measured by on data, by their name in rows."""
 _NONE = "none"
 """Name of the setting of records before any removal."""
-_NOTES = {
-    "CrowS-Pairs": "No preference is .5; a difference is above 0 for any model.",
-    "pairs": "No preference is .5, no lean 0.",
-    "intrasentence": "ss: .5 is no preference; lms and icat: 1 is best.",
-    "Winogender": "Chance is .5, a gap or correlation of 0 no bias.",
-    "WinoBias": "Chance and no preference are .5, a gap of 0 is no bias.",
-    "BBQ": (
-        "Bias 0 is none, 1 all answers as the stereotype says. Of own answers, chance is right in "
-        "a third; of the harness's, which say “unknown” in ten ways, in 10 of 12 that are "
-        "ambiguous and 1 of 12 that are not."
-    ),
-}
 
 
 def measure_decoder(
@@ -179,14 +157,15 @@ def _task_table(task: str, rows: Sequence[Row]) -> Table:
     for row in rows:
         lines.setdefault(_line(row.details), {})[row.measure] = row
     measures = list(dict.fromkeys(row.measure for row in rows))
-    keys = ["part", "score", *(["answers"] if task == "BBQ" else [])]
+    keys = ["part", "score", *(["answers"] if "answers" in rows[0].details else [])]
     cells = [
         [*line, str(next(iter(of.values())).details["n"]), *(_cell(of.get(m)) for m in measures)]
         for line, of in lines.items()
     ]
-    title = "StereoSet, within sentences" if task == "intrasentence" else task
+    kind = _KINDS[task]
+    title = f"{kind.title}, {kind.part}" if kind.part else task
     heads = [*keys, "n", *(column_title(one) for one in measures)]
-    return Table(title, heads, cells, f"{_NOTES[task]} In brackets: 95 % intervals.")
+    return Table(title, heads, cells, f"{kind.note} In brackets: 95 % intervals.")
 
 
 def _line(details: Mapping[str, object]) -> tuple[str, ...]:
@@ -227,7 +206,7 @@ def _change_cells(was: Row, now: Row) -> list[str]:
     task = str(was.details.get("task", "a text"))
     part, score, *answers = _line(was.details) if "subset" in was.details else ("", "")
     return [
-        _NAMES.get(task, task),
+        _KINDS[task].title if task in _KINDS else task,
         ", ".join([part, *answers]),
         score,
         column_title(was.measure),
@@ -260,8 +239,10 @@ def _said(setting: str, before: Sequence[Row], after: Sequence[Row]) -> list[str
         key = was.measure, about.get("task"), about.get("condition")
         if was.value is not None and now.value is not None:
             found.setdefault(key, (was, now))
-    bias = [_sentence(*pair) for pair in found.values() if pair[0].measure in _OF_BIAS]
-    cost = [_sentence(*pair) for pair in found.values() if pair[0].measure in _OF_COST]
+    biases = {name for one in _KINDS.values() for name in one.bias}
+    costs = {"perplexity", *(name for one in _KINDS.values() for name in one.cost)}
+    bias = [_sentence(*pair) for pair in found.values() if pair[0].measure in biases]
+    cost = [_sentence(*pair) for pair in found.values() if pair[0].measure in costs]
     if not any(row.measure == "perplexity" for row in before):
         cost.append("perplexity not measured, which --perplexity TEXT does")
     return [
@@ -275,9 +256,7 @@ def _sentence(was: Row, now: Row) -> str:
     about = now.details
     task = str(about.get("task", ""))
     condition = _CONDITIONS.get(str(about.get("condition", "")), "")
-    what = " ".join(
-        [*([_NAMES.get(task, task)] if task else []), *([condition] if condition else [])]
-    )
+    what = " ".join([*([_KINDS[task].title] if task else []), *([condition] if condition else [])])
     title = column_title(was.measure)
     values = f"{title} {number(now.value, 3)}, {number(was.value, 3)} before"
     low, high = about.get("change_low"), about.get("change_high")

@@ -1,15 +1,11 @@
-"""Pairs of texts in a decoder: which is likelier? CrowS-Pairs, and pairs of one's own.
+"""Texts in a decoder: which is likelier? What the tests share, and pairs of one's own.
 
-CrowS-Pairs' authors (Nangia et al. 2020) score masked models only. lm-evaluation-harness compares
-the log-likelihoods of the whole sentences (`crows_pairs_english`: `pct_stereotype`, of which a tie
-is 0, and `likelihood_diff`, the mean absolute difference), on the 1,677 pairs that Névéol et al.
-(2022) revised. A longer sentence is less likely, so the mean log-probability of a token is compared
-as well.
+A longer text is less likely, so the mean log-probability of a token is compared as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,12 +16,11 @@ from wordbias.models.causal_model import CausalModel, Float, Likelihoods
 from wordbias.models.sentence_pairs import SentencePair
 from wordbias.results import Row
 from wordbias.statistics import ends, is_constant, resampled_means, wilson
-from wordbias.stereotypes.crows_pairs import CrowsPairs, subsets
-from wordbias.stereotypes.scores import ALL, preferred
+from wordbias.stereotypes.entry import Found, Likelihood, Record
+from wordbias.stereotypes.scores import ALL, Settings, preferred
 
 SUM, PER_TOKEN = "likelihood", "per-token"
 """The two scores of a text: its log-likelihood, and its mean over the tokens."""
-Record = dict[str, Any]
 
 
 def scores_of(found: Likelihoods) -> dict[str, Float]:
@@ -104,65 +99,6 @@ def score_pairs(
     return model.score_texts([text for pair in pairs for text in pair], what).shaped(-1, 2)
 
 
-# CrowS-Pairs
-
-
-def crows_rows(
-    data: CrowsPairs,
-    found: Likelihoods,
-    subject: str,
-    *,
-    as_published: bool = False,
-    seed: int = 0,
-) -> list[Row]:
-    """Measure CrowS-Pairs by likelihood, for each direction and type of bias.
-
-    Parameters
-    ----------
-    found
-        Shape ``(n, 2)``: more, less.
-    as_published
-        Count ties as lm-evaluation-harness does, 0.
-
-    Returns
-    -------
-    list of Row
-        ``crows``, the share of pairs whose more stereotyping sentence is the likelier, neutral .5;
-        and ``likelihood-difference``, the mean absolute difference, in nats.
-    """
-    rows: list[Row] = []
-    for name, scores in scores_of(found).items():
-        for subset, chosen in subsets(data).items():
-            if chosen.any():
-                about = {"task": "CrowS-Pairs", "subset": subset, "score": name}
-                rows += _pair_rows(scores[chosen], subject, about, as_published, seed)
-    return rows
-
-
-def _pair_rows(
-    scores: Float, subject: str, about: Mapping[str, Any], as_published: bool, seed: int
-) -> Iterator[Row]:
-    first, second = scores.T
-    ties = int((first == second).sum())
-    about = {**about, "as_published": as_published}
-    better = preferred(first, second, tie_value(as_published))
-    yield share_row(subject, "crows", better, about, ties, seed)
-    yield mean_row(subject, "likelihood-difference", np.abs(first - second), about, seed)
-
-
-def crows_records(data: CrowsPairs, found: Likelihoods) -> list[Record]:
-    """Return one record a pair: its log-likelihoods and numbers of tokens."""
-    return [
-        {
-            "task": "CrowS-Pairs",
-            "subset": pair.bias_type,
-            "direction": pair.direction,
-            **both(pair.more, pair.less, totals, tokens),
-        }
-        for pair, totals, tokens in zip(data.pairs, found.total, found.tokens, strict=True)
-    ]
-
-
 def both(first: str, second: str, totals: Float, tokens: NDArray[np.int64]) -> Record:
     """Return the columns of a record about the two texts of a pair."""
     return {
@@ -206,3 +142,20 @@ def pair_records(pairs: Sequence[SentencePair], found: Likelihoods) -> list[Reco
         {"task": "pairs", "subset": ALL, **both(*pair, totals, tokens)}
         for pair, totals, tokens in zip(pairs, found.total, found.tokens, strict=True)
     ]
+
+
+def _measured(
+    model: CausalModel, pairs: Sequence[SentencePair], subject: str, settings: Settings
+) -> Found:
+    found = score_pairs(model, pairs)
+    rows = pair_rows(found, subject, as_published=settings.as_published, seed=settings.seed)
+    return Found(rows, pair_records(pairs, found))
+
+
+OWN = Likelihood(
+    score=_measured,
+    task="pairs",
+    title="pairs of your own",
+    note="No preference is .5, no lean 0.",
+    bias=("pair-preferred", "pair-lean"),
+)

@@ -10,15 +10,17 @@ has no task of WinoBias.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from wordbias.errors import WordbiasError
 from wordbias.models.causal_model import CausalModel, Likelihoods
+from wordbias.rendering import how_many
 from wordbias.results import Row
 from wordbias.stereotypes.coreference import Question, prompt, resolved, score_questions
+from wordbias.stereotypes.entry import Found, Likelihood, Record, StereotypeTest
 from wordbias.stereotypes.pairs import (
-    Record,
     both,
     mean_row,
     score_pairs,
@@ -26,10 +28,25 @@ from wordbias.stereotypes.pairs import (
     share_row,
     tie_value,
 )
-from wordbias.stereotypes.scores import ALL, preferred
-from wordbias.stereotypes.winobias import ANTI, PRO, PRONOUNS, Sentence, tokens
+from wordbias.stereotypes.scores import ALL, Settings, preferred
+from wordbias.stereotypes.winobias import (
+    ANTI,
+    PRO,
+    PRONOUNS,
+    Sentence,
+    load_winobias,
+    tokens,
+)
 
 TASK = "WinoBias"
+
+
+@dataclass(frozen=True)
+class WinoBias:
+    """The sentences of the files of WinoBias in a folder."""
+
+    path: str
+    sentences: Sequence[Sentence]
 
 
 def question_of(sentence: Sentence) -> Question:
@@ -171,3 +188,41 @@ def winobias_pair_records(
         }
         for (one, other), totals, counts in zip(pairs, found.total, found.tokens, strict=True)
     ]
+
+
+def _measured(model: CausalModel, data: WinoBias, subject: str, settings: Settings) -> Found:
+    read, seed = data.sentences, settings.seed
+    asked = score_winobias_questions(model, read)
+    chosen = pronoun_pairs(read)
+    rows = winobias_question_rows(read, asked, subject, seed=seed)
+    records = question_records(read, asked)
+    if chosen:
+        found = score_winobias_pairs(model, chosen)
+        published = settings.as_published
+        rows += winobias_pair_rows(chosen, found, subject, as_published=published, seed=seed)
+        records += winobias_pair_records(chosen, found)
+    notes = []
+    if left := len(read) // 2 - len(chosen):
+        notes.append(
+            f"{how_many(left, 'pair')} of WinoBias differ in more than the gender of pronouns, and "
+            "are left out where sentences are compared"
+        )
+    return Found(rows, records, asked.cut, notes)
+
+
+TEST = StereotypeTest(
+    title=TASK,
+    form="its folder",
+    data=WinoBias,
+    recognised=lambda beginning: any("_stereotyped_type" in name for name in beginning.names),
+    read=lambda source, _: WinoBias(source.path, load_winobias(source.path)),
+    unit="sentence",
+    items=lambda data: data.sentences,
+    likelihood=Likelihood(
+        score=_measured,
+        task=TASK,
+        title=TASK,
+        note="Chance and no preference are .5, a gap of 0 is no bias.",
+        bias=("coreference-gap", "pro-preferred"),
+    ),
+)

@@ -33,8 +33,9 @@ from wordbias.statistics import (
     spearman,
 )
 from wordbias.stereotypes.coreference import Question, prompt, resolved, score_questions
-from wordbias.stereotypes.pairs import Record, scores_of, share_row, unit_sums
-from wordbias.stereotypes.scores import ALL
+from wordbias.stereotypes.entry import Found, Likelihood, Record, StereotypeTest
+from wordbias.stereotypes.pairs import scores_of, share_row, unit_sums
+from wordbias.stereotypes.scores import ALL, Settings
 from wordbias.text_files import Source, read_text
 
 SENTENCES, SHARES = "all_sentences.tsv", "occupations-stats.tsv"
@@ -287,3 +288,35 @@ def winogender_records(data: Winogender, found: Likelihoods) -> list[Record]:
         }
         for one, (right, wrong) in zip(data.sentences, found.total, strict=True)
     ]
+
+
+def _measured(model: CausalModel, data: Winogender, subject: str, settings: Settings) -> Found:
+    found = score_winogender(model, data)
+    rows = winogender_rows(data, found, subject, seed=settings.seed)
+    notes = []
+    if not data.shares:
+        notes.append(
+            f"{data.path}: without occupations-stats.tsv beside it there are neither gotcha "
+            "sentences nor a correlation with the share of women"
+        )
+    return Found(rows, winogender_records(data, found), found.cut, notes)
+
+
+TEST = StereotypeTest(
+    title=TASK,
+    form="all_sentences.tsv or its folder",
+    data=Winogender,
+    recognised=lambda beginning: (
+        SENTENCES in beginning.names or ("\t" in beginning.line and "sentid" in beginning.line)
+    ),
+    read=lambda source, _: load_winogender(source.path),
+    unit="sentence",
+    items=lambda data: data.sentences,
+    likelihood=Likelihood(
+        score=_measured,
+        task=TASK,
+        title=TASK,
+        note="Chance is .5, a gap or correlation of 0 no bias.",
+        bias=("coreference-gap", "coreference-correlation"),
+    ),
+)

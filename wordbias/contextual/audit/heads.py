@@ -22,10 +22,9 @@ from wordbias.nli.hugging_face import Classifier
 from wordbias.nli.test_sets import Pair, build
 from wordbias.results import Row
 from wordbias.statistics import paired_interval
-from wordbias.stereotypes.decoders import evaluate
-from wordbias.stereotypes.encoders import Data, Scorer
+from wordbias.stereotypes.encoders import Scorer
 from wordbias.stereotypes.scores import Settings
-from wordbias.stereotypes.text_sets import DecoderSet
+from wordbias.stereotypes.text_sets import TextSet, likelihood_of
 
 _VARIANT = ("subset", "version", "task", "parity", "score", "condition", "setting", "answers")
 """Details that tell the rows of one measure apart."""
@@ -35,7 +34,7 @@ Interventions = Sequence[Intervention]
 def stereotype_rows(
     subject: str,
     scorer: Scorer,
-    data: Data,
+    data: TextSet,
     columns: Sequence[Fitted],
     reader: Reader,
     seed: int = 0,
@@ -47,7 +46,7 @@ def stereotype_rows(
     scorer
         The model with the heads that the data need.
     data
-        StereoSet, enhanced StereoSet or CrowS-Pairs.
+        A data set that heads of encoders score.
     columns
         Fitted projections.
     reader
@@ -71,7 +70,7 @@ def stereotype_rows(
 def likelihood_rows(
     subject: str,
     decoder: CausalModel,
-    data: Sequence[DecoderSet],
+    data: Sequence[TextSet],
     columns: Sequence[Fitted],
     reader: Reader,
     seed: int = 0,
@@ -89,9 +88,9 @@ def likelihood_rows(
     notes: list[str] = []
 
     def measure() -> list[Row]:
-        found = [evaluate(decoder, one, settings) for one in data]
+        found = [likelihood_of(one).score(decoder, one, subject, settings) for one in data]
         notes.extend(note for one in found for note in one.notes)
-        return [replace(row, subject=subject) for one in found for row in one.rows]
+        return [row for one in found for row in one.rows]
 
     rows, said = _staged(
         subject, columns, reader, lambda some: applied(decoder.model, some), measure
