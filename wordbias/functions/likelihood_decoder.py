@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import replacing
@@ -13,19 +13,72 @@ from wordbias.models.adapters import Adapter, weights_sha256
 from wordbias.models.causal_model import CausalModel
 from wordbias.models.hooks import Intervention, applied, sha256_of
 from wordbias.models.likelihood_resume import resuming
+from wordbias.models.perplexity import perplexity_rows
+from wordbias.models.sentence_pairs import SentencePair
 from wordbias.rendering import Table, as_csv, how_many
 from wordbias.reports import Report
 from wordbias.results import Row, number
-from wordbias.stereotypes.decoders import Items, with_changes
 from wordbias.stereotypes.entry import Found, Record
 from wordbias.stereotypes.pairs import OWN
-from wordbias.stereotypes.text_sets import TESTS
+from wordbias.stereotypes.scorer import change_of
+from wordbias.stereotypes.scores import Settings
+from wordbias.stereotypes.text_sets import TESTS, TextSet, facts, test_of
+from wordbias.text_files import Source
 
 _CONDITIONS = {"ambig": "ambiguous", "disambig": "told"}
-_KINDS = {one.task: one for one in (*(test.likelihood for test in TESTS), OWN) if one is not None}
-"""What a decoder is measured by on data, by their name in rows."""
+_TESTS = {one.task or one.title: one for one in (*TESTS, OWN)}
+"""The tests by the name of their data in rows."""
 _NONE = "none"
 """Name of the setting of records before any removal."""
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """What a decoder is measured on, the same before and after a removal.
+
+    Attributes
+    ----------
+    sets
+        Data sets.
+    pairs
+        Pairs of one's own.
+    text
+        Text of which the perplexity is measured, in windows of at most `length` tokens.
+    """
+
+    sets: Sequence[TextSet]
+    pairs: Sequence[SentencePair] | None
+    text: Source | None
+    settings: Settings
+    length: int
+
+    def measure(self, model: CausalModel) -> Found:
+        """Measure a decoder on everything."""
+        name, settings = model.name, self.settings
+        tests = [(test_of(one), one) for one in self.sets]
+        own = [] if self.pairs is None else [(OWN, self.pairs)]
+        parts = [
+            test.scores[CausalModel](model, data, name, settings) for test, data in (*tests, *own)
+        ]
+        if self.text is not None:
+            given = {"length": self.length, "seed": settings.seed}
+            parts.append(Found(perplexity_rows(model, self.text.text, name, **given)))
+        return Found.joined(parts)
+
+    def described(self) -> str:
+        """Name the data for people."""
+        names = [str(facts(one)["data"]) for one in self.sets]
+        own = [OWN.title] * (self.pairs is not None)
+        return ", ".join([*names, *own, *["a text"] * (self.text is not None)])
+
+    def about(self, pairs: str) -> dict[str, dict[str, object]]:
+        """Return the data as inputs of a report, the pairs by their name."""
+        found = {f"data {i}": dict(facts(one)) for i, one in enumerate(self.sets, 1)}
+        if self.pairs is not None:
+            found["pairs"] = {"path": pairs, "pairs": len(self.pairs)}
+        if self.text is not None:
+            found["perplexity"] = {"path": self.text.path, "sha256": self.text.sha256}
+        return found
 
 
 def measure_decoder(
@@ -87,6 +140,24 @@ def _after(
         )
     rows = with_changes(before.rows, found.rows, setting, items.settings.seed)
     return replace(found, rows=rows)
+
+
+def with_changes(before: Sequence[Row], after: Sequence[Row], stage: str, seed: int) -> list[Row]:
+    """Return the rows after a removal, each with its change from the same row before.
+
+    The interval of a change is a paired bootstrap: each of its draws has the same items before and
+    after. A row has none if its measure has none.
+
+    Parameters
+    ----------
+    stage
+        Name of what was removed.
+    """
+    found = []
+    for was, now in zip(before, after, strict=True):
+        about = {**now.details, "stage": stage, "seed": seed, **change_of(was, now)}
+        found.append(replace(now, details=about))
+    return found
 
 
 def _identity(
@@ -162,10 +233,10 @@ def _task_table(task: str, rows: Sequence[Row]) -> Table:
         [*line, str(next(iter(of.values())).details["n"]), *(_cell(of.get(m)) for m in measures)]
         for line, of in lines.items()
     ]
-    kind = _KINDS[task]
-    title = f"{kind.title}, {kind.part}" if kind.part else task
+    test = _TESTS[task]
+    title = f"{test.title}, {test.part}" if test.part else task
     heads = [*keys, "n", *(column_title(one) for one in measures)]
-    return Table(title, heads, cells, f"{kind.note} In brackets: 95 % intervals.")
+    return Table(title, heads, cells, f"{test.note} In brackets: 95 % intervals.")
 
 
 def _line(details: Mapping[str, object]) -> tuple[str, ...]:
@@ -206,7 +277,7 @@ def _change_cells(was: Row, now: Row) -> list[str]:
     task = str(was.details.get("task", "a text"))
     part, score, *answers = _line(was.details) if "subset" in was.details else ("", "")
     return [
-        _KINDS[task].title if task in _KINDS else task,
+        _TESTS[task].title if task in _TESTS else task,
         ", ".join([part, *answers]),
         score,
         column_title(was.measure),
@@ -239,8 +310,8 @@ def _said(setting: str, before: Sequence[Row], after: Sequence[Row]) -> list[str
         key = was.measure, about.get("task"), about.get("condition")
         if was.value is not None and now.value is not None:
             found.setdefault(key, (was, now))
-    biases = {name for one in _KINDS.values() for name in one.bias}
-    costs = {"perplexity", *(name for one in _KINDS.values() for name in one.cost)}
+    biases = {name for one in _TESTS.values() for name in one.bias}
+    costs = {"perplexity", *(name for one in _TESTS.values() for name in one.cost)}
     bias = [_sentence(*pair) for pair in found.values() if pair[0].measure in biases]
     cost = [_sentence(*pair) for pair in found.values() if pair[0].measure in costs]
     if not any(row.measure == "perplexity" for row in before):
@@ -256,7 +327,7 @@ def _sentence(was: Row, now: Row) -> str:
     about = now.details
     task = str(about.get("task", ""))
     condition = _CONDITIONS.get(str(about.get("condition", "")), "")
-    what = " ".join([*([_KINDS[task].title] if task else []), *([condition] if condition else [])])
+    what = " ".join([*([_TESTS[task].title] if task else []), *([condition] if condition else [])])
     title = column_title(was.measure)
     values = f"{title} {number(now.value, 3)}, {number(was.value, 3)} before"
     low, high = about.get("change_low"), about.get("change_high")

@@ -11,9 +11,9 @@ from wordbias.models.adapters import Adapter, load_adapter
 from wordbias.models.model_like import ModelLike
 from wordbias.rendering import Table, as_csv
 from wordbias.reports import Report
-from wordbias.stereotypes.encoders import Scorer
-from wordbias.stereotypes.entry import Found
+from wordbias.stereotypes.entry import Found, Record
 from wordbias.stereotypes.next_sentence import NextSentence
+from wordbias.stereotypes.scorer import Scorer
 from wordbias.stereotypes.scores import Settings
 from wordbias.stereotypes.text_sets import TextSet, described, source_of, test_of
 
@@ -77,22 +77,22 @@ def _measured(
         adapter = load_adapter(scorer.head.model, adapter, force=force)
         runs += [(name, adapter.interventions(name)) for name in names]
     done: list[Found] = []
+    before: list[Record] = []
     for name, interventions in runs:
         subject = f"{scorer.name} {name}" if name else scorer.name
         reachable = scorer.with_sites(interventions)
         with reachable.applied(interventions):
             found = reachable.measure(data, subject, settings)
-        if done and all(record in done[0].records for record in found.records):
+        if name and all(record in before for record in found.records):
             raise WordbiasError(
                 f"{scorer.name}: the setting {name} changes no score, as no score depends on what "
                 "it changes (a masked word is not predicted from the last layer's CLS token); "
                 "choose sites such as tokens@L, attention@L and, below the last layer, cls@L"
             )
+        before = before or found.records
+        found.records = [{"model": subject, **record} for record in found.records]
         found.notes.extend(f"{name}: {reason}" for reason in reachable.missing)
         done.append(found)
-    for found, (name, _) in zip(done, runs, strict=True):
-        subject = f"{scorer.name} {name}" if name else scorer.name
-        found.records = [{"model": subject, **record} for record in found.records]
     return Found.joined(done)
 
 

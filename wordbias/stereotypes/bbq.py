@@ -46,7 +46,7 @@ from wordbias.measures.registry import ideal
 from wordbias.models.causal_model import CausalModel, Float, Likelihoods
 from wordbias.results import Row
 from wordbias.statistics import ends, resampled_means
-from wordbias.stereotypes.entry import Found, Likelihood, Record, StereotypeTest
+from wordbias.stereotypes.entry import Found, Record, StereotypeTest
 from wordbias.stereotypes.pairs import scores_of, share_interval, unit_sums
 from wordbias.stereotypes.scores import ALL, Settings
 from wordbias.text_files import Source, read_text
@@ -406,23 +406,17 @@ TEST = StereotypeTest(
     title=TASK,
     form=".jsonl or its folder",
     data=BBQ,
-    recognised=lambda beginning: (
-        '"context_condition"' in beginning.line
-        or any(name.endswith(".jsonl") for name in beginning.names)
+    recognised=lambda line, columns, names: (
+        '"context_condition"' in line or any(name.endswith(".jsonl") for name in names)
     ),
     read=lambda source, _: load_bbq(source.path),
-    unit="question",
-    items=lambda data: data.questions,
-    likelihood=Likelihood(
-        score=_measured,
-        task=TASK,
-        title=TASK,
-        note=(
-            "Bias 0 is none, 1 all answers as the stereotype says. Of own answers, chance is right "
-            "in a third; of the harness's, which say “unknown” in ten ways, in 10 of 12 that are "
-            "ambiguous and 1 of 12 that are not."
-        ),
-        bias=("bbq-bias",),
-        cost=("bbq-accuracy",),
+    items="questions",
+    scores={CausalModel: _measured},
+    note=(
+        "Bias 0 is none, 1 all answers as the stereotype says. Of own answers, chance is right in "
+        "a third; of the harness's, which say “unknown” in ten ways, in 10 of 12 that are "
+        "ambiguous and 1 of 12 that are not."
     ),
+    bias=("bbq-bias",),
+    cost=("bbq-accuracy",),
 )

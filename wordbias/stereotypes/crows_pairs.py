@@ -9,7 +9,7 @@ Névéol et al. (2022) revised.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -23,16 +23,9 @@ from wordbias.measures.registry import ideal
 from wordbias.models.causal_model import CausalModel, Likelihoods
 from wordbias.rendering import Table
 from wordbias.results import Row, number
-from wordbias.stereotypes.entry import Found, Likelihood, Record, StereotypeTest
+from wordbias.stereotypes.entry import Found, Record, StereotypeTest
 from wordbias.stereotypes.masked_model import Masked, MaskedModel
-from wordbias.stereotypes.pairs import (
-    both,
-    mean_row,
-    score_pairs,
-    scores_of,
-    share_row,
-    tie_value,
-)
+from wordbias.stereotypes.pairs import preference_records, preference_rows, score_pairs
 from wordbias.stereotypes.scores import ALL, Float, Settings, interval_cell, preferred
 from wordbias.text_files import Source, read_text, records
 
@@ -87,9 +80,7 @@ def parse_crows_pairs(source: Source) -> CrowsPairs:
     return CrowsPairs(source.path, source.sha256, pairs)
 
 
-def crows_rows(
-    data: CrowsPairs, scores: Float, subject: str, settings: Settings | None = None
-) -> list[Row]:
+def crows_rows(data: CrowsPairs, scores: Float, subject: str, settings: Settings) -> list[Row]:
     """Measure how often the more stereotyping sentence is the likelier one: neutral .5.
 
     Parameters
@@ -102,16 +93,14 @@ def crows_rows(
     list of Row
         ``crows`` of all pairs, of each direction and of each type of bias.
     """
-    settings = settings or Settings()
     compared = np.round(scores, _DIGITS) if settings.as_published else scores
     better = preferred(compared[:, 0], compared[:, 1], settings.ties)
     rows = []
     for subset, chosen in subsets(data).items():
-        if chosen.any():
-            about = {"subset": subset, "n": int(chosen.sum()), **ideal("crows")}
-            interval = settings.interval(better[chosen], lambda x: x.mean(-1))
-            value = float(better[chosen].mean())
-            rows.append(Row(subject, "crows", value, {**about, **interval}))
+        about = {"subset": subset, "n": int(chosen.sum()), **ideal("crows")}
+        interval = settings.interval(better[chosen], lambda x: x.mean(-1))
+        value = float(better[chosen].mean())
+        rows.append(Row(subject, "crows", value, {**about, **interval}))
     return rows
 
 
@@ -121,7 +110,8 @@ def subsets(data: CrowsPairs) -> dict[str, NDArray[np.bool_]]:
     bias = np.array([pair.bias_type for pair in data.pairs])
     found: dict[str, NDArray[np.bool_]] = {ALL: np.ones(len(bias), bool)}
     found |= {one: direction == one for one in DIRECTIONS}
-    return found | {one: bias == one for one in dict.fromkeys(bias.tolist())}
+    found |= {one: bias == one for one in dict.fromkeys(bias.tolist())}
+    return {name: chosen for name, chosen in found.items() if chosen.any()}
 
 
 # Pseudo-likelihoods of a masked-language head
@@ -173,21 +163,16 @@ def pair_records(data: CrowsPairs, scores: Float) -> list[Record]:
 
 
 def likelihood_rows(
-    data: CrowsPairs,
-    found: Likelihoods,
-    subject: str,
-    *,
-    as_published: bool = False,
-    seed: int = 0,
+    data: CrowsPairs, found: Likelihoods, subject: str, settings: Settings
 ) -> list[Row]:
     """Measure CrowS-Pairs by likelihood, for each direction and type of bias.
+
+    As published, ties count as in lm-evaluation-harness, 0.
 
     Parameters
     ----------
     found
         Shape ``(n, 2)``: more, less.
-    as_published
-        Count ties as lm-evaluation-harness does, 0.
 
     Returns
     -------
@@ -195,37 +180,8 @@ def likelihood_rows(
         ``crows``, the share of pairs whose more stereotyping sentence is the likelier, neutral .5;
         and ``likelihood-difference``, the mean absolute difference, in nats.
     """
-    rows: list[Row] = []
-    for name, scores in scores_of(found).items():
-        for subset, chosen in subsets(data).items():
-            if chosen.any():
-                about = {"task": "CrowS-Pairs", "subset": subset, "score": name}
-                rows += _pair_rows(scores[chosen], subject, about, as_published, seed)
-    return rows
-
-
-def _pair_rows(
-    scores: Float, subject: str, about: Mapping[str, Any], as_published: bool, seed: int
-) -> Iterator[Row]:
-    first, second = scores.T
-    ties = int((first == second).sum())
-    about = {**about, "as_published": as_published}
-    better = preferred(first, second, tie_value(as_published))
-    yield share_row(subject, "crows", better, about, ties, seed)
-    yield mean_row(subject, "likelihood-difference", np.abs(first - second), about, seed)
-
-
-def likelihood_records(data: CrowsPairs, found: Likelihoods) -> list[Record]:
-    """Return one record a pair: its log-likelihoods and numbers of tokens."""
-    return [
-        {
-            "task": "CrowS-Pairs",
-            "subset": pair.bias_type,
-            "direction": pair.direction,
-            **both(pair.more, pair.less, totals, tokens),
-        }
-        for pair, totals, tokens in zip(data.pairs, found.total, found.tokens, strict=True)
-    ]
+    parts, means = subsets(data), {"likelihood-difference": np.abs}
+    return preference_rows(found, parts, subject, "CrowS-Pairs", "crows", means, settings)
 
 
 # The test
@@ -237,10 +193,14 @@ def _masked(model: MaskedModel, data: CrowsPairs, subject: str, settings: Settin
 
 
 def _whole(model: CausalModel, data: CrowsPairs, subject: str, settings: Settings) -> Found:
-    found = score_pairs(model, [(one.more, one.less) for one in data.pairs])
-    published, seed = settings.as_published, settings.seed
-    rows = likelihood_rows(data, found, subject, as_published=published, seed=seed)
-    return Found(rows, likelihood_records(data, found))
+    pairs = [(one.more, one.less) for one in data.pairs]
+    found = score_pairs(model, pairs)
+    about = [
+        {"task": "CrowS-Pairs", "subset": one.bias_type, "direction": one.direction}
+        for one in data.pairs
+    ]
+    rows = likelihood_rows(data, found, subject, settings)
+    return Found(rows, preference_records(about, pairs, found))
 
 
 def _table(rows: Sequence[Row], _: bool) -> Table:
@@ -259,17 +219,11 @@ TEST = StereotypeTest(
     title="CrowS-Pairs",
     form="CSV with sent_more",
     data=CrowsPairs,
-    recognised=lambda beginning: bool({"sent_more", "sent_less"} & beginning.columns),
+    recognised=lambda line, columns, names: bool({"sent_more", "sent_less"} & columns),
     read=lambda source, _: parse_crows_pairs(source),
-    unit="pair",
-    items=lambda data: data.pairs,
-    heads={MaskedModel: _masked},
+    items="pairs",
+    scores={MaskedModel: _masked, CausalModel: _whole},
     table=_table,
-    likelihood=Likelihood(
-        score=_whole,
-        task="CrowS-Pairs",
-        title="CrowS-Pairs",
-        note="No preference is .5; a difference is above 0 for any model.",
-        bias=("crows",),
-    ),
+    note="No preference is .5; a difference is above 0 for any model.",
+    bias=("crows",),
 )

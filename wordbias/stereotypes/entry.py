@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from wordbias.rendering import Table
 from wordbias.results import Row
@@ -50,48 +50,9 @@ Score = Callable[[Any, Any, str, Settings], Found]
 """A function of a model, the data, the subject of the rows and settings."""
 
 
-class Beginning(NamedTuple):
-    """What a test is recognised by: of a file its first line, of a folder the names in it.
-
-    Attributes
-    ----------
-    columns
-        Names in the first line of a file of CSV.
-    """
-
-    line: str = ""
-    columns: Set[str] = frozenset()
-    names: Set[str] = frozenset()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Likelihood:
-    """What a decoder is measured by, and what its tables and closing lines say.
-
-    Attributes
-    ----------
-    task
-        Name of the data in rows.
-    note
-        Note below the table: values without bias.
-    bias, cost
-        Measures of which the closing lines say the change.
-    part
-        Part of the data that is scored.
-    """
-
-    score: Score
-    task: str
-    title: str
-    note: str
-    bias: Sequence[str]
-    cost: Sequence[str] = ()
-    part: str = ""
-
-
 @dataclass(frozen=True, kw_only=True)
 class StereotypeTest:
-    """A test of stereotypes: its reader, and what the heads of models are measured by.
+    """A test of stereotypes: its reader, and what each head of a model is measured by.
 
     Attributes
     ----------
@@ -100,35 +61,46 @@ class StereotypeTest:
     data
         Class of the data that are read, which have a path.
     recognised
-        Return whether a file or folder is of this test.
+        Return whether a file or folder is of this test, by the first line of the file, the names in
+        that line if it is CSV, and the names of the files in the folder.
     read
-        Read a text, with the settings `as_published`; of a folder it has only a path.
-    unit, items
-        Name of an item, and the items.
-    heads
-        Scores of an encoder, by the class of the head.
-    table
-        Table of the rows of an encoder, with the setting `as_published`.
-    likelihood
-        Measures of a decoder.
+        Read a text, with the setting `as_published`; of a folder it has only a path.
+    items
+        Name of the items, and of the attribute that the data have them in.
+    scores
+        Functions of a model, the data, the subject of the rows and settings, by the class of the
+        head; that of a decoder is `CausalModel`.
+    described
+        Name data and what is in them; by default the number of items.
     holds
         Return whether data have items for a head of this class, before they are parsed.
     check
         Parse the items for heads of these classes; refuse data without an item for them.
-    described
-        Name data and what is in them; by default the number of items.
+    table
+        Table of the rows of an encoder, with the setting `as_published`.
+    task
+        Name of the data in the rows of a decoder, by default the title.
+    part
+        Part of the data that a decoder scores.
+    note
+        Note below the table of a decoder: values without bias.
+    bias, cost
+        Measures of a decoder of which the closing lines say the change.
     """
 
     title: str
-    form: str
-    data: type
-    recognised: Callable[[Beginning], bool]
-    read: Callable[[Source, bool], Any]
-    unit: str
-    items: Callable[[Any], Sequence[Any]]
-    heads: Mapping[type, Score] = field(default_factory=dict)
-    table: Callable[[Sequence[Row], bool], Table] | None = None
-    likelihood: Likelihood | None = None
+    form: str = ""
+    data: type = object
+    recognised: Callable[[str, Set[str], Set[str]], bool] = lambda line, columns, names: False
+    read: Callable[[Source, bool], Any] = lambda source, as_published: None
+    items: str = "items"
+    scores: Mapping[type, Score]
+    described: Callable[[Any], str] | None = None
     holds: Callable[[Any, type], bool] = lambda data, head: True
     check: Callable[[Any, Sequence[type]], None] = lambda data, heads: None
-    described: Callable[[Any], str] | None = None
+    table: Callable[[Sequence[Row], bool], Table] | None = None
+    task: str = ""
+    part: str = ""
+    note: str = ""
+    bias: Sequence[str] = ()
+    cost: Sequence[str] = ()

@@ -425,7 +425,7 @@ def gsss_rows(
     p: Float,
     subject: str,
     version: str,
-    settings: Settings | None = None,
+    settings: Settings,
     *,
     subsets: Sequence[str] = SUBSETS,
 ) -> list[Row]:
@@ -454,7 +454,6 @@ def gsss_rows(
     WordbiasError
         If the shape does not fit the triples, or there is no such subset.
     """
-    settings = settings or Settings()
     if unknown := set(subsets) - set(SUBSETS):
         raise WordbiasError(f"no subset {unknown.pop()!r}; choose among {', '.join(SUBSETS)}")
     if len(p) != len(gsss.triples):
@@ -507,16 +506,6 @@ def triple_records(gsss: Gsss, p: Float, version: str) -> list[Record]:
     ]
 
 
-def name_rules(records: Sequence[Record], repaired: Repaired) -> None:
-    """Add to the records of triples the rules that repaired them."""
-    rules: dict[str, list[str]] = {}
-    for change in repaired.changes:
-        rules.setdefault(change.id, []).append(change.rule)
-    for one in records:
-        done = rules.get(one["context_id"], []) if one["version"] == "repaired" else []
-        one["repaired by"] = ", ".join(dict.fromkeys(done))
-
-
 _MEASURES = ("strength", "opposite-strength", "distance", "mean-strength", "ss")
 
 
@@ -560,7 +549,12 @@ def _measured(model: NextSentence, data: Gsss, subject: str, settings: Settings)
         found.rows.extend(gsss_rows(gsss, values, subject, version, settings))
         found.records.extend(triple_records(gsss, values, version))
     if repaired is not None:
-        name_rules(found.records, repaired)
+        rules: dict[str, list[str]] = {}
+        for change in repaired.changes:
+            rules.setdefault(change.id, []).append(change.rule)
+        for one in found.records:
+            done = rules.get(one["context_id"], []) if one["version"] == "repaired" else []
+            one["repaired by"] = ", ".join(dict.fromkeys(done))
     return found
 
 
@@ -584,10 +578,9 @@ TEST = StereotypeTest(
     title="enhanced StereoSet",
     form="CSV with context_id",
     data=Gsss,
-    recognised=lambda beginning: "context_id" in beginning.columns,
+    recognised=lambda line, columns, names: "context_id" in columns,
     read=lambda source, _: parse_gsss(source),
-    unit="triple",
-    items=lambda data: data.triples,
-    heads={NextSentence: _measured},
+    items="triples",
+    scores={NextSentence: _measured},
     table=_table,
 )

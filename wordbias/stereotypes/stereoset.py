@@ -41,7 +41,7 @@ from wordbias.models.causal_model import CausalModel, Likelihoods, Tokens
 from wordbias.rendering import Table, how_many
 from wordbias.results import Row, number
 from wordbias.statistics import percentile_interval, resamples
-from wordbias.stereotypes.entry import Found, Likelihood, Record, StereotypeTest
+from wordbias.stereotypes.entry import Found, Record, StereotypeTest
 from wordbias.stereotypes.gsss import LABELS
 from wordbias.stereotypes.masked_model import Masked, MaskedModel
 from wordbias.stereotypes.next_sentence import NextSentence, Sentences
@@ -114,7 +114,7 @@ class StereoSet:
         return _clusters(self, "intrasentence")
 
     @cached_property
-    def whole_sentences(self) -> Sequence[Cluster]:
+    def triples(self) -> Sequence[Cluster]:
         """Return the items of one sentence, all of them, with whole sentences as candidates."""
         return _clusters(self, "intrasentence", whole=True)
 
@@ -285,7 +285,7 @@ def stereoset_rows(
     scores: Float,
     subject: str,
     task: str,
-    settings: Settings | None = None,
+    settings: Settings,
 ) -> list[Row]:
     """Measure ss, lms and icat of StereoSet, for each type of bias and for all.
 
@@ -296,7 +296,6 @@ def stereoset_rows(
     task
         "intersentence" or "intrasentence".
     """
-    settings = settings or Settings()
     types = np.array([one.bias_type for one in clusters])
     targets = np.array([one.target for one in clusters])
     subsets = list(dict.fromkeys(types.tolist()))
@@ -459,7 +458,7 @@ def score_clusters(
     Parameters
     ----------
     clusters
-        With whole sentences as candidates, see `StereoSet.whole_sentences`.
+        With whole sentences as candidates, see `StereoSet.triples`.
     as_published
         Compute only the first token after the BOS token, see this module.
     """
@@ -548,21 +547,18 @@ def _found(
 
 
 def _whole(model: CausalModel, data: StereoSet, subject: str, settings: Settings) -> Found:
-    clusters = data.whole_sentences
+    clusters = data.triples
     found = score_clusters(model, clusters, as_published=settings.as_published)
     rows = likelihood_rows(clusters, found, subject, settings)
     return Found(rows, sentence_records(clusters, found))
 
 
+_PARTS = {NextSentence: KINDS[0], MaskedModel: KINDS[1], CausalModel: "triples"}
+
+
 def _check(data: StereoSet, heads: Sequence[type]) -> None:
     """Parse the parts that heads score; refuse data without an item to score."""
-    parts = {
-        NextSentence: "intersentence",
-        MaskedModel: "intrasentence",
-        CausalModel: "whole_sentences",
-    }
-    scored = [getattr(data, parts[head]) for head in heads]
-    if not any(scored):
+    if not any(getattr(data, _PARTS[head]) for head in heads):
         raise WordbiasError(
             f"{data.path}: holds no item to score: all that the model could score have more than "
             f"one blank ({', '.join(data.several_blanks)}); --as-published takes them"
@@ -598,24 +594,19 @@ TEST = StereotypeTest(
     title="StereoSet",
     form="JSON",
     data=StereoSet,
-    recognised=lambda beginning: (
-        beginning.line.startswith(("{", "[")) and '"context_condition"' not in beginning.line
+    recognised=lambda line, columns, names: (
+        line.startswith(("{", "[")) and '"context_condition"' not in line
     ),
     read=lambda source, as_published: parse_stereoset(source, as_published=as_published),
-    unit="triple",
-    items=lambda data: data.whole_sentences,
-    heads={NextSentence: _between, MaskedModel: _within},
-    table=_table,
-    likelihood=Likelihood(
-        score=_whole,
-        task="intrasentence",
-        title="StereoSet",
-        note="ss: .5 is no preference; lms and icat: 1 is best.",
-        bias=("ss",),
-        cost=("lms",),
-        part="within sentences",
-    ),
+    items="triples",
+    scores={NextSentence: _between, MaskedModel: _within, CausalModel: _whole},
+    described=_described,
     holds=lambda data, head: bool(data.items[KINDS[head is not NextSentence]]),
     check=_check,
-    described=_described,
+    table=_table,
+    task="intrasentence",
+    part="within sentences",
+    note="ss: .5 is no preference; lms and icat: 1 is best.",
+    bias=("ss",),
+    cost=("lms",),
 )

@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, cast
 
+from wordbias.calls import path_of
 from wordbias.errors import WordbiasError
 from wordbias.models.causal_model import CausalModel
 from wordbias.rendering import how_many
+from wordbias.resources import located
 from wordbias.stereotypes import (
     bbq,
     crows_pairs,
@@ -19,7 +21,7 @@ from wordbias.stereotypes import (
     winobias_likelihood,
     winogender,
 )
-from wordbias.stereotypes.entry import Beginning, Likelihood, StereotypeTest
+from wordbias.stereotypes.entry import StereotypeTest
 from wordbias.stereotypes.next_sentence import NextSentence
 from wordbias.text_files import Source, header_of, read_text
 
@@ -70,28 +72,31 @@ def load_text_set(given: TextSetLike, *, as_published: bool = False) -> TextSet:
     """
     if isinstance(given, tuple(one.data for one in TESTS)):
         return cast("TextSet", given)
-    if isinstance(given, (str, os.PathLike)):
-        if Path(given).is_dir():
-            names = {one.name for one in Path(given).iterdir()}
-            folder = Source(os.fspath(given), "", "")
-            return _read(folder, Beginning(names=names), "a folder with none of their files", False)
-        source = read_text(given)
-    elif hasattr(given, "to_csv"):
-        text = given.to_csv(index=False)
-        source = Source("a frame", text, hashlib.sha256(text.encode()).hexdigest())
+    line, columns, names, shown = "", set[str](), set[str](), "a folder with none of their files"
+    path = path_of(given)
+    place = given if path is None else Path(located(path))
+    if isinstance(place, Path) and place.is_dir():
+        source = Source(str(place), "", "")
+        names = {one.name for one in place.iterdir()}
     else:
-        raise WordbiasError(f"{_expected()}, or a frame; got {type(given).__name__}")
-    line = source.text.lstrip().partition("\n")[0].rstrip("\r")
-    columns = [] if line.startswith(("{", "[")) else header_of(source)
-    return _read(source, Beginning(line, set(columns)), repr(line[:60]), as_published)
-
-
-def _read(source: Source, beginning: Beginning, shown: str, as_published: bool) -> TextSet:
+        source = _text(place)
+        line = source.text.lstrip().partition("\n")[0].rstrip("\r")
+        columns = set() if line.startswith(("{", "[")) else set(header_of(source))
+        shown = repr(line[:60])
     for test in TESTS:
-        if test.recognised(beginning):
+        if test.recognised(line, columns, names):
             data: TextSet = test.read(source, as_published)
             return data
     raise WordbiasError(f"{source.path}: {_expected()}; found {shown}")
+
+
+def _text(given: object) -> Source:
+    if isinstance(given, Path):
+        return read_text(given)
+    if hasattr(given, "to_csv"):
+        text = given.to_csv(index=False)
+        return Source("a frame", text, hashlib.sha256(text.encode()).hexdigest())
+    raise WordbiasError(f"{_expected()}, or a frame; got {type(given).__name__}")
 
 
 def _expected() -> str:
@@ -116,11 +121,12 @@ def for_encoder(data: TextSet, model: str) -> TextSet:
         If it is scored by the likelihood of a decoder.
     """
     test = test_of(data)
-    if test.heads:
+    if test.scores.keys() != {CausalModel}:
         return data
+    names = [one.title for one in TESTS if one.scores.keys() != {CausalModel}]
     raise WordbiasError(
         f"{data.path}: {test.title} is scored by the likelihood of a decoder, and {model} is an "
-        f"encoder; give {_either([one.title for one in TESTS if one.heads])}"
+        f"encoder; give {_either(names)}"
     )
 
 
@@ -133,14 +139,14 @@ def for_decoder(data: TextSet, model: str) -> TextSet:
         If it is scored by the heads of an encoder only.
     """
     test = test_of(data)
-    if test.likelihood is None or not test.holds(data, CausalModel):
+    if CausalModel not in test.scores or not test.holds(data, CausalModel):
         reason = "is scored by the masked-language head of an encoder"
-        if NextSentence in test.heads:
+        if NextSentence in test.scores:
             reason = "holds pairs of sentences, which a next-sentence head scores"
         names = [
-            one.title + (f" with items {one.likelihood.part}" if one.likelihood.part else "")
+            one.title + (f" with items {one.part}" if one.part else "")
             for one in TESTS
-            if one.likelihood is not None
+            if CausalModel in one.scores
         ]
         raise WordbiasError(
             f"{data.path}: {reason}, and {model} is a decoder; give {_either(names)}"
@@ -149,17 +155,10 @@ def for_decoder(data: TextSet, model: str) -> TextSet:
     return data
 
 
-def likelihood_of(data: TextSet) -> Likelihood:
-    """Return what a decoder is measured by on data that `for_decoder` returned."""
-    found = test_of(data).likelihood
-    assert found is not None
-    return found
-
-
 def facts(data: TextSet) -> Mapping[str, object]:
     """Return what a report on a decoder says of a data set."""
     test = test_of(data)
-    return {"data": test.title, **source_of(data), f"{test.unit}s": len(test.items(data))}
+    return {"data": test.title, **source_of(data), test.items: len(getattr(data, test.items))}
 
 
 def source_of(data: TextSet) -> dict[str, object]:
@@ -172,4 +171,6 @@ def described(data: TextSet) -> str:
     test = test_of(data)
     if test.described is not None:
         return test.described(data)
-    return f"{test.title}, {how_many(len(test.items(data)), test.unit)} ({data.path})"
+    return (
+        f"{test.title}, {how_many(len(getattr(data, test.items)), test.items[:-1])} ({data.path})"
+    )

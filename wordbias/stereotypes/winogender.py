@@ -32,8 +32,13 @@ from wordbias.statistics import (
     resampled_spearman,
     spearman,
 )
-from wordbias.stereotypes.coreference import Question, prompt, resolved, score_questions
-from wordbias.stereotypes.entry import Found, Likelihood, Record, StereotypeTest
+from wordbias.stereotypes.coreference import (
+    Question,
+    question_records,
+    resolved,
+    score_questions,
+)
+from wordbias.stereotypes.entry import Found, StereotypeTest
 from wordbias.stereotypes.pairs import scores_of, share_row, unit_sums
 from wordbias.stereotypes.scores import ALL, Settings
 from wordbias.text_files import Source, read_text
@@ -165,11 +170,6 @@ def _rows(source: Source, columns: Sequence[str]) -> Iterator[tuple[int, dict[st
         yield number, {name: cells[place] for name, place in places.items()}
 
 
-def score_winogender(model: CausalModel, data: Winogender) -> Likelihoods:
-    """Return the log-likelihoods of both candidates, shape ``(n, 2)``: right, wrong."""
-    return score_questions(model, [one.question for one in data.sentences], TASK)
-
-
 def winogender_rows(
     data: Winogender, found: Likelihoods, subject: str, *, seed: int = 0
 ) -> list[Row]:
@@ -273,25 +273,9 @@ def occupation_leans(data: Winogender, scores: Float) -> dict[str, float]:
     return {name: float(np.mean(values)) for name, values in found.items()}
 
 
-def winogender_records(data: Winogender, found: Likelihoods) -> list[Record]:
-    """Return one record a sentence: the log-likelihoods of its candidates."""
-    return [
-        {
-            "task": TASK,
-            "subset": one.gender,
-            "id": one.id,
-            "context": prompt(one.question),
-            "right": one.question.right,
-            "wrong": one.question.wrong,
-            "log-likelihood of right": float(right),
-            "log-likelihood of wrong": float(wrong),
-        }
-        for one, (right, wrong) in zip(data.sentences, found.total, strict=True)
-    ]
-
-
 def _measured(model: CausalModel, data: Winogender, subject: str, settings: Settings) -> Found:
-    found = score_winogender(model, data)
+    questions = [one.question for one in data.sentences]
+    found = score_questions(model, questions, TASK)
     rows = winogender_rows(data, found, subject, seed=settings.seed)
     notes = []
     if not data.shares:
@@ -299,24 +283,20 @@ def _measured(model: CausalModel, data: Winogender, subject: str, settings: Sett
             f"{data.path}: without occupations-stats.tsv beside it there are neither gotcha "
             "sentences nor a correlation with the share of women"
         )
-    return Found(rows, winogender_records(data, found), found.cut, notes)
+    about = [(one.gender, one.id) for one in data.sentences]
+    return Found(rows, question_records(TASK, about, questions, found), found.cut, notes)
 
 
 TEST = StereotypeTest(
     title=TASK,
     form="all_sentences.tsv or its folder",
     data=Winogender,
-    recognised=lambda beginning: (
-        SENTENCES in beginning.names or ("\t" in beginning.line and "sentid" in beginning.line)
+    recognised=lambda line, columns, names: (
+        SENTENCES in names or ("\t" in line and "sentid" in line)
     ),
     read=lambda source, _: load_winogender(source.path),
-    unit="sentence",
-    items=lambda data: data.sentences,
-    likelihood=Likelihood(
-        score=_measured,
-        task=TASK,
-        title=TASK,
-        note="Chance is .5, a gap or correlation of 0 no bias.",
-        bias=("coreference-gap", "coreference-correlation"),
-    ),
+    items="sentences",
+    scores={CausalModel: _measured},
+    note="Chance is .5, a gap or correlation of 0 no bias.",
+    bias=("coreference-gap", "coreference-correlation"),
 )

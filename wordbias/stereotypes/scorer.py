@@ -1,4 +1,4 @@
-"""An encoder evaluated on a test of stereotypes by the heads that it has."""
+"""A model evaluated on a test of stereotypes by the heads that it has, and changes of values."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wordbias.errors import WordbiasError
+from wordbias.models.causal_model import CausalModel
 from wordbias.models.hooks import Intervention, applied
 from wordbias.models.model_like import ModelLike, evaluating, name_of
+from wordbias.results import Row
+from wordbias.statistics import paired_interval
 from wordbias.stereotypes.entry import Found
 from wordbias.stereotypes.next_sentence import NextSentence
 from wordbias.stereotypes.scores import Settings
@@ -58,8 +61,8 @@ class Scorer:
         name, test = name_of(source), test_of(data)
         heads: dict[type, Any] = {}
         missing: list[WordbiasError] = []
-        needed: list[Any] = [one for one in test.heads if test.holds(data, one)]
-        for head in needed:
+        needed: list[Any] = [one for one in test.scores if test.holds(data, one)]
+        for head in (one for one in needed if one is not CausalModel):
             label = {"next_label": next_label} if head is NextSentence else {}
             try:
                 heads[head] = head.load(source, device=device, **label)
@@ -113,7 +116,16 @@ class Scorer:
         subject
             Name of the model in the rows.
         """
-        scores = test_of(data).heads
+        scores = test_of(data).scores
         return Found.joined(
             [scores[kind](head, data, subject, settings) for kind, head in self.heads.items()]
         )
+
+
+def change_of(was: Row, now: Row) -> dict[str, float]:
+    """Return the change of a value, and its interval if both rows have draws of the same items."""
+    if was.value is None or now.value is None:
+        return {}
+    ends = paired_interval(was.samples, now.samples)
+    interval = {} if ends is None else {"change_low": ends.low, "change_high": ends.high}
+    return {"change": now.value - was.value, **interval}
