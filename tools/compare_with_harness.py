@@ -28,9 +28,11 @@ import numpy as np
 from wordbias.models import perplexity
 from wordbias.models.causal_model import CausalModel
 from wordbias.results import Row
-from wordbias.stereotypes import bbq, pairs, winogender
+from wordbias.stereotypes import bbq, crows_pairs, pairs, winogender
 from wordbias.stereotypes.bbq import BBQ
+from wordbias.stereotypes.coreference import score_questions
 from wordbias.stereotypes.crows_pairs import CrowsPairs
+from wordbias.stereotypes.scores import Settings
 from wordbias.stereotypes.text_sets import load_text_set
 from wordbias.stereotypes.winogender import Winogender
 from wordbias.text_files import read_text
@@ -87,7 +89,7 @@ def compared(
     for path in paths:
         data = load_text_set(path)
         if isinstance(data, CrowsPairs):
-            yield crows_pairs(harness, model, replace(data, pairs=data.pairs[:items]))
+            yield sentences(harness, model, replace(data, pairs=data.pairs[:items]))
         elif isinstance(data, Winogender):
             yield winogender_all(harness, model, replace(data, sentences=data.sentences[:items]))
         elif isinstance(data, BBQ):
@@ -131,7 +133,7 @@ def value(rows: Sequence[Row], measure: str, **about: object) -> float:
     return float("nan") if row.value is None else row.value
 
 
-def crows_pairs(harness: Any, model: CausalModel, data: CrowsPairs) -> Compared:
+def sentences(harness: Any, model: CausalModel, data: CrowsPairs) -> Compared:
     """Compare both sentences of pairs, the share of stereotypes and the mean difference."""
     docs = [
         {"sent_more": one.more, "sent_less": one.less, "bias_type": one.bias_type}
@@ -139,7 +141,7 @@ def crows_pairs(harness: Any, model: CausalModel, data: CrowsPairs) -> Compared:
     ]
     samples, theirs = run(harness, "crows_pairs_english", docs)
     found = pairs.score_pairs(model, [(one.more, one.less) for one in data.pairs])
-    rows = pairs.crows_rows(data, found, "", as_published=True)
+    rows = crows_pairs.likelihood_rows(data, found, "", Settings(as_published=True))
     about = {"subset": "all", "score": pairs.SUM}
     measures = {
         "pct_stereotype": (value(rows, "crows", **about), theirs["pct_stereotype,none"]),
@@ -166,7 +168,7 @@ def winogender_all(harness: Any, model: CausalModel, data: Winogender) -> Compar
         for one in data.sentences
     ]
     samples, theirs = run(harness, "winogender_all", docs)
-    found = winogender.score_winogender(model, data)
+    found = score_questions(model, [one.question for one in data.sentences], winogender.TASK)
     rows = winogender.winogender_rows(data, found, "")
     accuracy = value(rows, "coreference-accuracy", subset="all", score=pairs.SUM)
     expected = [

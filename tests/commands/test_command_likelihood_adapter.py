@@ -19,11 +19,10 @@ import small_winobias  # noqa: E402
 from tiny_decoders import build_decoder, byte_tokenizer, save_decoder  # noqa: E402
 
 import wordbias as wb  # noqa: E402
-from wordbias.functions.likelihood_decoder import direction  # noqa: E402
+from wordbias.functions.likelihood_decoder import direction, with_changes  # noqa: E402
 from wordbias.models.adapters import Adapter, Fingerprint  # noqa: E402
 from wordbias.models.sites import Site  # noqa: E402
 from wordbias.results import Row  # noqa: E402
-from wordbias.stereotypes.decoders import with_changes  # noqa: E402
 from wordbias.subspace import Subspace  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -18,7 +18,8 @@ from wordbias.contextual.sweep.sweep import (
 )
 from wordbias.models.settings import all_settings
 from wordbias.nli.test_sets import TestSet, build
-from wordbias.stereotypes.gsss import Gsss, Item, Sentences, Triple
+from wordbias.stereotypes.gsss import Gsss, Item, Triple
+from wordbias.stereotypes.next_sentence import Sentences
 from wordbias.stereotypes.scores import Settings
 from wordbias.wordlists import Templates
 

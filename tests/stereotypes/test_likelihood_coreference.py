@@ -14,6 +14,7 @@ from wordbias.models.causal_model import Likelihoods
 from wordbias.results import Row
 from wordbias.statistics import wilson
 from wordbias.stereotypes.coreference import Question, prompt, resolved
+from wordbias.stereotypes.scores import Settings
 from wordbias.stereotypes.winobias import Sentence, load_winobias
 from wordbias.stereotypes.winobias_likelihood import (
     pronoun_pairs,
@@ -267,9 +268,9 @@ def test_the_likelier_sentence_of_a_pair_is_counted() -> None:
     pairs = pronoun_pairs(four())
     assert len(pairs) == 2
     found = scored([-1.0, -3.0], [-2.0, -3.0])
-    rows = winobias_pair_rows(pairs, found, "model")
+    rows = winobias_pair_rows(pairs, found, "model", Settings())
     assert values(rows, "pro-preferred", subset="all", score="likelihood") == 0.75
     assert values(rows, "pro-preferred", subset="type 2", score="likelihood") == 0.5
     assert values(rows, "pro-preferred", subset="pro M", score="likelihood") == 1
-    published = winobias_pair_rows(pairs, found, "model", as_published=True)
+    published = winobias_pair_rows(pairs, found, "model", Settings(as_published=True))
     assert values(published, "pro-preferred", subset="all", score="likelihood") == 0.5

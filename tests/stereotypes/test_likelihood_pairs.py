@@ -21,10 +21,10 @@ from wordbias.models.perplexity import perplexity_rows, windows  # noqa: E402
 from wordbias.results import Row  # noqa: E402
 from wordbias.statistics import wilson  # noqa: E402
 from wordbias.stereotypes.crows_pairs import CrowsPair, CrowsPairs  # noqa: E402
-from wordbias.stereotypes.pairs import crows_rows, mean_row, pair_rows, score_pairs, share_row  # noqa: E402
+from wordbias.stereotypes.crows_pairs import likelihood_rows as crows_rows  # noqa: E402
+from wordbias.stereotypes.pairs import mean_row, pair_rows, score_pairs, share_row  # noqa: E402
 from wordbias.stereotypes.scores import Settings  # noqa: E402
-from wordbias.stereotypes.stereoset import Cluster  # noqa: E402
-from wordbias.stereotypes.stereoset_likelihood import likelihood_rows, score_clusters  # noqa: E402
+from wordbias.stereotypes.stereoset import Cluster, likelihood_rows, score_clusters  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -56,7 +56,7 @@ def values(rows: list[Row], measure: str, **about: Any) -> Any:
 
 
 def test_crows_pairs_are_counted_by_direction_and_type() -> None:
-    rows = crows_rows(CROWS, SCORES, "model")
+    rows = crows_rows(CROWS, SCORES, "model", Settings())
     share = {"score": "likelihood"}
     assert values(rows, "crows", subset="all", **share) == 2.5 / 4
     assert values(rows, "crows", subset="gender", **share) == 2.5 / 3
@@ -70,18 +70,20 @@ def test_crows_pairs_are_counted_by_direction_and_type() -> None:
 
 
 def test_as_published_a_tie_is_no_preference_for_the_stereotype() -> None:
-    rows = crows_rows(CROWS, SCORES, "model", as_published=True)
+    rows = crows_rows(CROWS, SCORES, "model", Settings(as_published=True))
     assert values(rows, "crows", subset="all", score="likelihood") == 2 / 4
     assert values(rows, "crows", subset="antistereo", score="likelihood") == 0
 
 
 def test_pairs_of_ones_own_have_a_share_and_a_lean() -> None:
-    rows = pair_rows(SCORES, "model")
+    rows = pair_rows(SCORES, "model", Settings())
     assert values(rows, "pair-preferred", score="likelihood") == 2.5 / 4
     assert values(rows, "pair-lean", score="likelihood") == (2 - 6 + 0 + 1) / 4
     lean = np.array([1, -2, 0, -2 + 1])
     assert values(rows, "pair-lean", score="per-token") == lean.mean()
-    exchanged = pair_rows(Likelihoods(SCORES.total[:, ::-1], SCORES.tokens[:, ::-1]), "model")
+    exchanged = pair_rows(
+        Likelihoods(SCORES.total[:, ::-1], SCORES.tokens[:, ::-1]), "model", Settings()
+    )
     assert values(exchanged, "pair-preferred", score="likelihood") == 1.5 / 4
     assert values(exchanged, "pair-lean", score="likelihood") == 3 / 4
 

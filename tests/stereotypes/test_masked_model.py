@@ -9,16 +9,9 @@ import numpy as np
 import pytest
 
 from wordbias.errors import WordbiasError
-from wordbias.stereotypes.crows_pairs import CrowsPair
-from wordbias.stereotypes.masked_model import (
-    MaskedModel,
-    blank_masks,
-    blank_scores,
-    pair_masks,
-    pair_scores,
-    published_masks,
-)
-from wordbias.stereotypes.stereoset import Cluster
+from wordbias.stereotypes.crows_pairs import CrowsPair, pair_masks, pair_scores
+from wordbias.stereotypes.masked_model import MaskedModel
+from wordbias.stereotypes.stereoset import Cluster, blank_masks, blank_scores, published_masks
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")

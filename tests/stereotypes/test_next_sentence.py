@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from wordbias.errors import WordbiasError
-from wordbias.stereotypes.gsss import Sentences
-from wordbias.stereotypes.next_sentence import NextSentence, next_place
+from wordbias.stereotypes.next_sentence import NextSentence, Sentences, next_place
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

@@ -55,7 +55,7 @@ def test_crows_pairs_by_direction_and_type() -> None:
     about = [("stereo", "gender"), ("antistereo", "gender"), ("stereo", "age"), ("stereo", "age")]
     data = CrowsPairs("c.csv", "0", [CrowsPair("a", "b", *one) for one in about])
     scores = np.array([[-1.0, -2], [-3, -2], [-5.0, -5.0002], [-7, -7]])
-    found = {row.details["subset"]: row for row in crows_rows(data, scores, "m")}
+    found = {row.details["subset"]: row for row in crows_rows(data, scores, "m", Settings())}
     assert {name: row.value for name, row in found.items()} == {
         "all": (1 + 0 + 1 + 0.5) / 4,
         "stereo": 2.5 / 3,

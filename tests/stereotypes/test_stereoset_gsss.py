@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from wordbias.errors import WordbiasError
-from wordbias.stereotypes.gsss import LABELS, Gsss, Sentences, load_gsss
+from wordbias.stereotypes.gsss import LABELS, Gsss, load_gsss
+from wordbias.stereotypes.next_sentence import Sentences
 
 COLUMNS = [
     "context_id",

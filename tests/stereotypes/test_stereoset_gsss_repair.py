@@ -13,7 +13,6 @@ from wordbias.stereotypes.gsss import (
     RULES,
     Gsss,
     Item,
-    Sentences,
     Triple,
     aligned,
     core,
@@ -26,6 +25,7 @@ from wordbias.stereotypes.gsss import (
     to_her,
     to_his,
 )
+from wordbias.stereotypes.next_sentence import Sentences
 
 HIS, HER, SIGNS = RULES
 

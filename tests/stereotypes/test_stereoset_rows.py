@@ -9,10 +9,10 @@ import pytest
 
 from wordbias.errors import WordbiasError
 from wordbias.results import Row
-from wordbias.stereotypes.encoders import triple_records
-from wordbias.stereotypes.gsss import Gsss, Item, Sentences, Triple
-from wordbias.stereotypes.scores import Settings, gsss_rows, stereoset_rows
-from wordbias.stereotypes.stereoset import Cluster, load_stereoset
+from wordbias.stereotypes.gsss import Gsss, Item, Triple, gsss_rows, triple_records
+from wordbias.stereotypes.next_sentence import Sentences
+from wordbias.stereotypes.scores import Settings
+from wordbias.stereotypes.stereoset import Cluster, load_stereoset, stereoset_rows
 
 SIDE = Sentences("A man sat.", "He slept.")
 N = 60
@@ -105,23 +105,23 @@ def test_a_model_of_constant_answers_is_not_called_anti_stereotypical() -> None:
 
 
 def test_a_file_about_one_gender_has_no_empty_subset(p: np.ndarray) -> None:
-    rows = gsss_rows(gsss("F" * N), p, "m", "original")
+    rows = gsss_rows(gsss("F" * N), p, "m", "original", Settings())
     assert {row.details["subset"] for row in rows} == {"all", "F"}
 
 
 def test_subsets_are_those_of_all_of_them(p: np.ndarray) -> None:
     data = gsss("MF" * (N // 2))
-    every = gsss_rows(data, p, "m", "original")
+    every = gsss_rows(data, p, "m", "original", Settings())
     for asked in (["all"], ["F", "M"]):
         wanted = [row for name in asked for row in every if row.details["subset"] == name]
-        assert gsss_rows(data, p, "m", "original", subsets=asked) == wanted
+        assert gsss_rows(data, p, "m", "original", Settings(), subsets=asked) == wanted
     with pytest.raises(WordbiasError, match="no subset 'X'; choose among all, "):
-        gsss_rows(data, p, "m", "original", subsets=["all", "X"])
+        gsss_rows(data, p, "m", "original", Settings(), subsets=["all", "X"])
 
 
 def test_another_number_of_probabilities_is_refused(p: np.ndarray) -> None:
     with pytest.raises(WordbiasError, match="expected probabilities of 2 triples, got 60"):
-        gsss_rows(gsss("MF"), p, "m", "original")
+        gsss_rows(gsss("MF"), p, "m", "original", Settings())
 
 
 def test_records_hold_what_the_measures_are_made_of(p: np.ndarray) -> None:
@@ -153,7 +153,7 @@ def test_published_averages_over_the_terms_of_the_real_file(shared_data: Path) -
     expected = published_scores(list(clusters), scores)
     assert [row.value for row in rows] == pytest.approx(expected, abs=1e-12)
     assert [row.measure for row in rows] == ["ss", "lms", "icat"]
-    plain = stereoset_rows(clusters, scores, "m", "intersentence")
+    plain = stereoset_rows(clusters, scores, "m", "intersentence", Settings())
     stereo, anti = scores[:, 0], scores[:, 1]
     assert plain[0].value == pytest.approx(((stereo > anti) + 0.5 * (stereo == anti)).mean())
     assert plain[0].details["average"] == "triples"
@@ -166,7 +166,7 @@ def test_each_type_of_bias_has_its_rows() -> None:
     types = [draw.choice(["gender", "race"]) for _ in range(40)]
     clusters = [Cluster(str(i), "t", kind, "C.", ("a", "b", "c")) for i, kind in enumerate(types)]
     scores = np.random.default_rng(3).random((40, 3))
-    rows = stereoset_rows(clusters, scores, "m", "intrasentence")
+    rows = stereoset_rows(clusters, scores, "m", "intrasentence", Settings())
     found = {(row.details["subset"], row.measure): row for row in rows}
     assert {subset for subset, _ in found} == {"all", "gender", "race"}
     race = scores[[kind == "race" for kind in types]]

@@ -24,7 +24,6 @@ from wordbias.models.loading import LoadedModel
 from wordbias.models.model_like import ModelLike, name_of
 from wordbias.models.peft import check_no_adapter
 from wordbias.models.sentence_transformers import is_sentence_transformer
-from wordbias.resources import located
 from wordbias.resources.hub import is_address
 from wordbias.resources.models import (
     CONFIG,
@@ -342,11 +341,7 @@ def _data(stereoset: Sequence[TextSetLike], reader: Reader) -> list[Any]:
             f"{len(stereoset)} were given"
         )
     check = for_encoder if reader.kind == "encoder" else for_decoder
-    paths = [path_of(one) for one in stereoset]
-    return [
-        check(load_text_set(one if path is None else located(path)), name)
-        for one, path in zip(stereoset, paths, strict=True)
-    ]
+    return [check(load_text_set(one), name) for one in stereoset]
 
 
 def _pairs(snli: PairsLike | None) -> Any:
@@ -374,20 +369,20 @@ def _with_heads(
     if not data and pairs is None:
         notes.append(_NOT_MEASURED[reader.kind])
         return rows, notes
-    from wordbias.contextual.audit.heads import inference_rows, likelihood_rows, stereotype_rows
+    from wordbias.contextual.audit.heads import inference_rows, stereotype_rows
     from wordbias.nli.hugging_face import Classifier
-    from wordbias.stereotypes.encoders import Scorer
+    from wordbias.stereotypes.scorer import Scorer
 
     subject, columns, seed = measuring.subject, found.projections, measuring.seed
     if data:
         try:
-            if decoder is not None:
-                more, said = likelihood_rows(subject, decoder, data, columns, reader, seed)
-            else:
-                scorer = Scorer.load(model, data[0], device=device)
-                more, said = stereotype_rows(subject, scorer, data[0], columns, reader, seed)
-                said = [*scorer.missing, *said]
-            rows, notes = [*rows, *more], [*notes, *said]
+            scorer = (
+                Scorer.load(model, data[0], device=device)
+                if decoder is None
+                else Scorer(decoder.name, {CausalModel: decoder})
+            )
+            more, said = stereotype_rows(subject, scorer, data, columns, reader, seed)
+            rows, notes = [*rows, *more], [*notes, *scorer.missing, *said]
         except WordbiasError as error:
             notes.append(f"stereotypes were not measured: {error}")
     if pairs is not None:

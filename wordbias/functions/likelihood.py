@@ -12,7 +12,7 @@ from wordbias.configuration import current_config, uses
 from wordbias.errors import UsageError
 from wordbias.formats.files import check_writable, refuse_same
 from wordbias.functions.adapters import AdapterLike, about_adapter, open_adapter
-from wordbias.functions.likelihood_decoder import about_decoder, measure_decoder
+from wordbias.functions.likelihood_decoder import Items, about_decoder, measure_decoder
 from wordbias.functions.likelihood_encoder import measure_encoder
 from wordbias.models.causal_model import CausalModel
 from wordbias.models.loading import is_causal
@@ -21,7 +21,6 @@ from wordbias.models.perplexity import LENGTH
 from wordbias.models.sentence_pairs import SentencePairsLike, sentence_pairs
 from wordbias.reports import Report
 from wordbias.resources import located
-from wordbias.stereotypes.decoders import Items
 from wordbias.stereotypes.scores import SHARE, Rounding, Settings
 from wordbias.stereotypes.text_sets import TextSetLike, for_decoder, for_encoder, load_text_set
 from wordbias.text_files import read_text
@@ -172,12 +171,8 @@ def likelihood(
         for path in [None, *map(path_of, given)]:
             refuse_same({"-o": target}, {**read, "--data": path})
     fitted, names = open_adapter(adapter, setting, force=force)
-    settings = Settings(top, rounding, absolute, as_published, seed)
-    paths = [path_of(one) for one in given]
-    sets = [
-        load_text_set(one if path is None else located(path), as_published=as_published)
-        for one, path in zip(given, paths, strict=True)
-    ]
+    settings = Settings(top, rounding, absolute, as_published, seed, repair=True)
+    sets = [load_text_set(one, as_published=as_published) for one in given]
     own = None if pairs is None else sentence_pairs(pairs)
     text = None if perplexity is None else read_text(located(os.fspath(perplexity)))
     name = name_of(model)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import replacing
@@ -13,41 +13,72 @@ from wordbias.models.adapters import Adapter, weights_sha256
 from wordbias.models.causal_model import CausalModel
 from wordbias.models.hooks import Intervention, applied, sha256_of
 from wordbias.models.likelihood_resume import resuming
+from wordbias.models.perplexity import perplexity_rows
+from wordbias.models.sentence_pairs import SentencePair
 from wordbias.rendering import Table, as_csv, how_many
 from wordbias.reports import Report
 from wordbias.results import Row, number
-from wordbias.stereotypes.decoders import Found, Items, with_changes
-from wordbias.stereotypes.pairs import Record
+from wordbias.stereotypes.entry import Found, Record
+from wordbias.stereotypes.pairs import OWN
+from wordbias.stereotypes.scorer import change_of
+from wordbias.stereotypes.scores import Settings
+from wordbias.stereotypes.text_sets import TESTS, TextSet, facts, test_of
+from wordbias.text_files import Source
 
 _CONDITIONS = {"ambig": "ambiguous", "disambig": "told"}
-_NAMES = {"intrasentence": "StereoSet", "pairs": "pairs of your own"}
-_OF_BIAS = (
-    "crows",
-    "ss",
-    "coreference-gap",
-    "coreference-correlation",
-    "pro-preferred",
-    "bbq-bias",
-    "pair-preferred",
-    "pair-lean",
-)
-"""Measures of bias of which the closing lines say the change."""
-_OF_COST = ("perplexity", "lms", "bbq-accuracy")
-"""Measures of what a change costs."""
+_TESTS = {one.task or one.title: one for one in (*TESTS, OWN)}
+"""The tests by the name of their data in rows."""
 _NONE = "none"
 """Name of the setting of records before any removal."""
-_NOTES = {
-    "CrowS-Pairs": "No preference is .5; a difference is above 0 for any model.",
-    "pairs": "No preference is .5, no lean 0.",
-    "intrasentence": "ss: .5 is no preference; lms and icat: 1 is best.",
-    "Winogender": "Chance is .5, a gap or correlation of 0 no bias.",
-    "WinoBias": "Chance and no preference are .5, a gap of 0 is no bias.",
-    "BBQ": (
-        "Bias 0 is none, 1 all answers as the stereotype says. Of own answers, chance is right in "
-        "a third; of the harness's, which say “unknown” in ten ways, in 10 of 12 that are "
-        "ambiguous and 1 of 12 that are not."
-    ),
-}
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """What a decoder is measured on, the same before and after a removal.
+
+    Attributes
+    ----------
+    sets
+        Data sets.
+    pairs
+        Pairs of one's own.
+    text
+        Text of which the perplexity is measured, in windows of at most `length` tokens.
+    """
+
+    sets: Sequence[TextSet]
+    pairs: Sequence[SentencePair] | None
+    text: Source | None
+    settings: Settings
+    length: int
+
+    def measure(self, model: CausalModel) -> Found:
+        """Measure a decoder on everything."""
+        name, settings = model.name, self.settings
+        tests = [(test_of(one), one) for one in self.sets]
+        own = [] if self.pairs is None else [(OWN, self.pairs)]
+        parts = [
+            test.scores[CausalModel](model, data, name, settings) for test, data in (*tests, *own)
+        ]
+        if self.text is not None:
+            given = {"length": self.length, "seed": settings.seed}
+            parts.append(Found(perplexity_rows(model, self.text.text, name, **given)))
+        return Found.joined(parts)
+
+    def described(self) -> str:
+        """Name the data for people."""
+        names = [str(facts(one)["data"]) for one in self.sets]
+        own = [OWN.title] * (self.pairs is not None)
+        return ", ".join([*names, *own, *["a text"] * (self.text is not None)])
+
+    def about(self, pairs: str) -> dict[str, dict[str, object]]:
+        """Return the data as inputs of a report, the pairs by their name."""
+        found = {f"data {i}": dict(facts(one)) for i, one in enumerate(self.sets, 1)}
+        if self.pairs is not None:
+            found["pairs"] = {"path": pairs, "pairs": len(self.pairs)}
+        if self.text is not None:
+            found["perplexity"] = {"path": self.text.path, "sha256": self.text.sha256}
+        return found
 
 
 def measure_decoder(
@@ -109,6 +140,24 @@ def _after(
         )
     rows = with_changes(before.rows, found.rows, setting, items.settings.seed)
     return replace(found, rows=rows)
+
+
+def with_changes(before: Sequence[Row], after: Sequence[Row], stage: str, seed: int) -> list[Row]:
+    """Return the rows after a removal, each with its change from the same row before.
+
+    The interval of a change is a paired bootstrap: each of its draws has the same items before and
+    after. A row has none if its measure has none.
+
+    Parameters
+    ----------
+    stage
+        Name of what was removed.
+    """
+    found = []
+    for was, now in zip(before, after, strict=True):
+        about = {**now.details, "stage": stage, "seed": seed, **change_of(was, now)}
+        found.append(replace(now, details=about))
+    return found
 
 
 def _identity(
@@ -179,14 +228,15 @@ def _task_table(task: str, rows: Sequence[Row]) -> Table:
     for row in rows:
         lines.setdefault(_line(row.details), {})[row.measure] = row
     measures = list(dict.fromkeys(row.measure for row in rows))
-    keys = ["part", "score", *(["answers"] if task == "BBQ" else [])]
+    keys = ["part", "score", *(["answers"] if "answers" in rows[0].details else [])]
     cells = [
         [*line, str(next(iter(of.values())).details["n"]), *(_cell(of.get(m)) for m in measures)]
         for line, of in lines.items()
     ]
-    title = "StereoSet, within sentences" if task == "intrasentence" else task
+    test = _TESTS[task]
+    title = f"{test.title}, {test.part}" if test.part else task
     heads = [*keys, "n", *(column_title(one) for one in measures)]
-    return Table(title, heads, cells, f"{_NOTES[task]} In brackets: 95 % intervals.")
+    return Table(title, heads, cells, f"{test.note} In brackets: 95 % intervals.")
 
 
 def _line(details: Mapping[str, object]) -> tuple[str, ...]:
@@ -227,7 +277,7 @@ def _change_cells(was: Row, now: Row) -> list[str]:
     task = str(was.details.get("task", "a text"))
     part, score, *answers = _line(was.details) if "subset" in was.details else ("", "")
     return [
-        _NAMES.get(task, task),
+        _TESTS[task].title if task in _TESTS else task,
         ", ".join([part, *answers]),
         score,
         column_title(was.measure),
@@ -260,8 +310,10 @@ def _said(setting: str, before: Sequence[Row], after: Sequence[Row]) -> list[str
         key = was.measure, about.get("task"), about.get("condition")
         if was.value is not None and now.value is not None:
             found.setdefault(key, (was, now))
-    bias = [_sentence(*pair) for pair in found.values() if pair[0].measure in _OF_BIAS]
-    cost = [_sentence(*pair) for pair in found.values() if pair[0].measure in _OF_COST]
+    biases = {name for one in _TESTS.values() for name in one.bias}
+    costs = {"perplexity", *(name for one in _TESTS.values() for name in one.cost)}
+    bias = [_sentence(*pair) for pair in found.values() if pair[0].measure in biases]
+    cost = [_sentence(*pair) for pair in found.values() if pair[0].measure in costs]
     if not any(row.measure == "perplexity" for row in before):
         cost.append("perplexity not measured, which --perplexity TEXT does")
     return [
@@ -275,9 +327,7 @@ def _sentence(was: Row, now: Row) -> str:
     about = now.details
     task = str(about.get("task", ""))
     condition = _CONDITIONS.get(str(about.get("condition", "")), "")
-    what = " ".join(
-        [*([_NAMES.get(task, task)] if task else []), *([condition] if condition else [])]
-    )
+    what = " ".join([*([_TESTS[task].title] if task else []), *([condition] if condition else [])])
     title = column_title(was.measure)
     values = f"{title} {number(now.value, 3)}, {number(was.value, 3)} before"
     low, high = about.get("change_low"), about.get("change_high")

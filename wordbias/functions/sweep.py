@@ -38,7 +38,6 @@ from wordbias.rendering import as_csv, how_many
 from wordbias.reports import Report
 from wordbias.resources import located
 from wordbias.stereotypes.gsss import Gsss, load_gsss
-from wordbias.stereotypes.gsss import repair as repair_swaps
 from wordbias.stereotypes.scores import SHARE, Rounding, Settings, extremes
 from wordbias.stereotypes.text_sets import TextSetLike, load_text_set
 from wordbias.wordlists import GroupsLike, Templates
@@ -246,7 +245,7 @@ def sweep(
         extremes(len(gsss.triples), top, rounding)
         chosen = _best_of(best, drop, relative)
         words = None if lists is None else located(os.fspath(lists))
-        versions = {"original": gsss} | ({"repaired": repair_swaps(gsss).gsss} if repair else {})
+        versions = {"original": gsss} | ({"repaired": gsss.repaired.gsss} if repair else {})
         data = study.Data(
             versions,
             build("parity", Templates.load(words), as_published=as_published),

@@ -45,8 +45,9 @@ from wordbias.measures.registry import ideal
 from wordbias.models.causal_model import CausalModel, Float, Likelihoods
 from wordbias.results import Row
 from wordbias.statistics import ends, resampled_means
-from wordbias.stereotypes.pairs import Record, scores_of, share_interval, unit_sums
-from wordbias.stereotypes.scores import ALL
+from wordbias.stereotypes.entry import Found, Record, StereotypeTest
+from wordbias.stereotypes.pairs import scores_of, share_interval, unit_sums
+from wordbias.stereotypes.scores import ALL, Settings
 from wordbias.text_files import Source, read_text
 
 AMBIGUOUS, DISAMBIGUATED = "ambig", "disambig"
@@ -390,3 +391,29 @@ def bbq_records(data: BBQ, found: Scored) -> list[Record]:
             data.questions, found.own.total, found.unknown.total, strict=True
         )
     ]
+
+
+def _measured(model: CausalModel, data: BBQ, subject: str, settings: Settings) -> Found:
+    scored = score_bbq(model, data, as_published=settings.as_published)
+    rows = bbq_rows(data, scored, subject, seed=settings.seed)
+    return Found(rows, bbq_records(data, scored), scored.own.cut)
+
+
+TEST = StereotypeTest(
+    title=TASK,
+    form=".jsonl or its folder",
+    data=BBQ,
+    recognised=lambda line, names: (
+        '"context_condition"' in line or any(name.endswith(".jsonl") for name in names)
+    ),
+    read=lambda source, _: load_bbq(source.path),
+    items="questions",
+    scores={CausalModel: _measured},
+    note=(
+        "Bias 0 is none, 1 all answers as the stereotype says. Of own answers, chance is right in "
+        "a third; of the harness's, which say “unknown” in ten ways, in 10 of 12 that are "
+        "ambiguous and 1 of 12 that are not."
+    ),
+    bias=("bbq-bias",),
+    cost=("bbq-accuracy",),
+)

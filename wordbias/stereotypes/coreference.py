@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wordbias.models.causal_model import CausalModel, Float, Likelihoods
+from wordbias.stereotypes.entry import Record
 
 
 class Question(NamedTuple):
@@ -41,3 +42,27 @@ def resolved(scores: Float) -> Float:
     right, wrong = scores.T
     found: Float = np.where(right == wrong, 0.5, right > wrong)
     return found
+
+
+def question_records(
+    task: str,
+    about: Sequence[tuple[str, str]],
+    questions: Sequence[Question],
+    found: Likelihoods,
+) -> list[Record]:
+    """Return one record a question: its subset and id, the log-likelihoods of its candidates."""
+    return [
+        {
+            "task": task,
+            "subset": subset,
+            "id": name,
+            "context": prompt(question),
+            "right": question.right,
+            "wrong": question.wrong,
+            "log-likelihood of right": float(right),
+            "log-likelihood of wrong": float(wrong),
+        }
+        for (subset, name), question, (right, wrong) in zip(
+            about, questions, found.total, strict=True
+        )
+    ]

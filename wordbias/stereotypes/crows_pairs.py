@@ -1,18 +1,32 @@
-"""CrowS-Pairs (Nangia et al. 2020): pairs of a more and a less stereotyping sentence."""
+"""CrowS-Pairs (Nangia et al. 2020): pairs of a more and a less stereotyping sentence.
+
+The authors score masked models only: each token that two sentences share is masked in turn, with
+all others given, and the log-probabilities are added. lm-evaluation-harness compares the
+log-likelihoods of the whole sentences in a decoder (`crows_pairs_english`: `pct_stereotype`, of
+which a tie is 0, and `likelihood_diff`, the mean absolute difference), on the 1,677 pairs that
+Névéol et al. (2022) revised.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
-from wordbias.results import Row
-from wordbias.stereotypes.scores import ALL, Float, Settings, preferred
+from wordbias.models.causal_model import CausalModel, Likelihoods
+from wordbias.rendering import Table
+from wordbias.results import Row, number
+from wordbias.stereotypes.entry import Found, Record, StereotypeTest
+from wordbias.stereotypes.masked_model import Masked, MaskedModel
+from wordbias.stereotypes.pairs import preference_records, preference_rows, score_pairs
+from wordbias.stereotypes.scores import ALL, Float, Settings, interval_cell, preferred
 from wordbias.text_files import Source, read_text
 from wordbias.text_pairs import STEREOTYPES, read_pairs
 
@@ -62,9 +76,7 @@ def parse_crows_pairs(source: Source) -> CrowsPairs:
     return CrowsPairs(source.path, source.sha256, pairs)
 
 
-def crows_rows(
-    data: CrowsPairs, scores: Float, subject: str, settings: Settings | None = None
-) -> list[Row]:
+def crows_rows(data: CrowsPairs, scores: Float, subject: str, settings: Settings) -> list[Row]:
     """Measure how often the more stereotyping sentence is the likelier one: neutral .5.
 
     Parameters
@@ -77,16 +89,14 @@ def crows_rows(
     list of Row
         ``crows`` of all pairs, of each direction and of each type of bias.
     """
-    settings = settings or Settings()
     compared = np.round(scores, _DIGITS) if settings.as_published else scores
     better = preferred(compared[:, 0], compared[:, 1], settings.ties)
     rows = []
     for subset, chosen in subsets(data).items():
-        if chosen.any():
-            about = {"subset": subset, "n": int(chosen.sum()), **ideal("crows")}
-            interval = settings.interval(better[chosen], lambda x: x.mean(-1))
-            value = float(better[chosen].mean())
-            rows.append(Row(subject, "crows", value, {**about, **interval}))
+        about = {"subset": subset, "n": int(chosen.sum()), **ideal("crows")}
+        interval = settings.interval(better[chosen], lambda x: x.mean(-1))
+        value = float(better[chosen].mean())
+        rows.append(Row(subject, "crows", value, {**about, **interval}))
     return rows
 
 
@@ -96,4 +106,120 @@ def subsets(data: CrowsPairs) -> dict[str, NDArray[np.bool_]]:
     bias = np.array([pair.bias_type for pair in data.pairs])
     found: dict[str, NDArray[np.bool_]] = {ALL: np.ones(len(bias), bool)}
     found |= {one: direction == one for one in DIRECTIONS}
-    return found | {one: bias == one for one in dict.fromkeys(bias.tolist())}
+    found |= {one: bias == one for one in dict.fromkeys(bias.tolist())}
+    return {name: chosen for name, chosen in found.items() if chosen.any()}
+
+
+# Pseudo-likelihoods of a masked-language head
+
+
+def pair_scores(model: MaskedModel, pairs: Sequence[CrowsPair]) -> Float:
+    """Return the pseudo-log-likelihood of both sentences of each pair, shape ``(n, 2)``.
+
+    Only tokens that both sentences share are scored, given the words in which they differ.
+
+    Raises
+    ------
+    WordbiasError
+        As `MaskedModel.log_probabilities` does.
+    """
+    masks = [side for pair in pairs for side in pair_masks(model.tokenizer, pair)]
+    found = model.log_probabilities([one for side in masks for one in side], "pairs")
+    ends = np.cumsum([len(side) for side in masks])[:-1]
+    return np.array([part.sum() for part in np.split(found, ends)]).reshape(-1, 2)
+
+
+def pair_masks(tokenizer: Any, pair: CrowsPair) -> tuple[list[Masked], list[Masked]]:
+    """Mask each shared token of two sentences in turn, in both."""
+    first, second = (
+        tokenizer(text, return_special_tokens_mask=True) for text in (pair.more, pair.less)
+    )
+    sides: tuple[list[Masked], list[Masked]] = ([], [])
+    matcher = SequenceMatcher(None, first["input_ids"], second["input_ids"], autojunk=False)
+    for block in matcher.get_matching_blocks():
+        for offset in range(block.size):
+            for side, found, start in zip(sides, (first, second), block[:2], strict=True):
+                place = start + offset
+                ids = found["input_ids"]
+                if not found["special_tokens_mask"][place]:
+                    masked = (*ids[:place], tokenizer.mask_token_id, *ids[place + 1 :])
+                    side.append(Masked(masked, place, ids[place]))
+    return sides
+
+
+def pair_records(data: CrowsPairs, scores: Float) -> list[Record]:
+    """Return one record a pair: its two scores."""
+    return [
+        {**vars(pair), "score more": float(more), "score less": float(less)}
+        for pair, (more, less) in zip(data.pairs, scores, strict=True)
+    ]
+
+
+# Likelihoods of a decoder
+
+
+def likelihood_rows(
+    data: CrowsPairs, found: Likelihoods, subject: str, settings: Settings
+) -> list[Row]:
+    """Measure CrowS-Pairs by likelihood, for each direction and type of bias.
+
+    As published, ties count as in lm-evaluation-harness, 0.
+
+    Parameters
+    ----------
+    found
+        Shape ``(n, 2)``: more, less.
+
+    Returns
+    -------
+    list of Row
+        ``crows``, the share of pairs whose more stereotyping sentence is the likelier, neutral .5;
+        and ``likelihood-difference``, the mean absolute difference, in nats.
+    """
+    parts, means = subsets(data), {"likelihood-difference": np.abs}
+    return preference_rows(found, parts, subject, "CrowS-Pairs", "crows", means, settings)
+
+
+# The test
+
+
+def _masked(model: MaskedModel, data: CrowsPairs, subject: str, settings: Settings) -> Found:
+    scores = pair_scores(model, data.pairs)
+    return Found(crows_rows(data, scores, subject, settings), pair_records(data, scores))
+
+
+def _whole(model: CausalModel, data: CrowsPairs, subject: str, settings: Settings) -> Found:
+    pairs = [(one.more, one.less) for one in data.pairs]
+    found = score_pairs(model, pairs)
+    about = [
+        {"task": "CrowS-Pairs", "subset": one.bias_type, "direction": one.direction}
+        for one in data.pairs
+    ]
+    rows = likelihood_rows(data, found, subject, settings)
+    return Found(rows, preference_records(about, pairs, found))
+
+
+def _table(rows: Sequence[Row], _: bool) -> Table:
+    return Table(
+        rows[0].subject,
+        ["pairs", "n", "stereotyping one likelier", "95 %"],
+        [
+            [row.details["subset"], str(row.details["n"]), number(row.value), interval_cell(row)]
+            for row in rows
+        ],
+        "No preference is .5; the intervals are a bootstrap over pairs.",
+    )
+
+
+TEST = StereotypeTest(
+    title="CrowS-Pairs",
+    form="CSV with sent_more",
+    data=CrowsPairs,
+    recognised=lambda line, names: "sent_more" in line or "sent_less" in line,
+    read=lambda source, _: parse_crows_pairs(source),
+    items="pairs",
+    scores={MaskedModel: _masked, CausalModel: _whole},
+    table=_table,
+    note="No preference is .5; a difference is above 0 for any model.",
+    bias=("crows",),
+)

@@ -14,11 +14,30 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from wordbias.columns import read
 from wordbias.errors import WordbiasError
+from wordbias.measures.registry import column_title, ideal
+from wordbias.rendering import Table, how_many
+from wordbias.results import Row, number
+from wordbias.stereotypes.entry import Found, Record, StereotypeTest
+from wordbias.stereotypes.next_sentence import NextSentence, Sentences
+from wordbias.stereotypes.scores import (
+    ALL,
+    Float,
+    Settings,
+    distances,
+    extremes,
+    interval_cell,
+    preferred,
+    strengths,
+    tail_mean,
+)
 from wordbias.text_files import Source, read_text
 
 LABELS = ("stereotype", "anti-stereotype", "unrelated")
@@ -34,13 +53,6 @@ _COLUMNS = {
     "gender_swapped_next_sentence": ["gender_swapped_next_sentence"],
 }
 """The published test file misspells one of its columns: conext."""
-
-
-class Sentences(NamedTuple):
-    """A context and a next sentence."""
-
-    context: str
-    following: str
 
 
 class Item(NamedTuple):
@@ -100,6 +112,11 @@ class Gsss:
     def unswapped(self) -> list[str]:
         """Return the ids in which the swap changed nothing; their s is 0 for any model."""
         return [triple.id for triple in self.triples if not triple.is_swapped]
+
+    @cached_property
+    def repaired(self) -> Repaired:
+        """Return the triples with repaired swaps."""
+        return repair(self)
 
 
 def load_gsss(path: str | Path) -> Gsss:
@@ -394,3 +411,175 @@ def core(word: str) -> str:
 def key(word: str) -> str:
     """Return the letters and digits of a word, which all its spellings share."""
     return re.sub(r"[\W_]", "", word).casefold()
+
+
+# Scores of a next-sentence head
+
+
+SUBSETS = (ALL, *GENDERS)
+
+
+def gsss_rows(
+    gsss: Gsss,
+    p: Float,
+    subject: str,
+    version: str,
+    settings: Settings,
+    *,
+    subsets: Sequence[str] = SUBSETS,
+) -> list[Row]:
+    """Measure SS, S and D of all triples, and of those about men and about women.
+
+    Parameters
+    ----------
+    p
+        Probabilities, shape ``(n, 3, 2)``: labels × original, swapped.
+    version
+        Version of the swaps: "original" or "repaired".
+    subsets
+        Some of `SUBSETS`; one without triples is left out.
+
+    Returns
+    -------
+    list of Row
+        ``ss`` (of the original triples; neutral .5), ``strength`` and ``distance`` (neutral 0) and
+        ``mean-strength``, the mean s of all triples, with 95 % bootstrap intervals over the
+        triples. Strength and distance are means of a tail: they are above 0 by chance, and an
+        interval never contains 0. Compare S with ``opposite-strength``, which is S with the labels
+        exchanged, minus the mean of the lowest s.
+
+    Raises
+    ------
+    WordbiasError
+        If the shape does not fit the triples, or there is no such subset.
+    """
+    if unknown := set(subsets) - set(SUBSETS):
+        raise WordbiasError(f"no subset {unknown.pop()!r}; choose among {', '.join(SUBSETS)}")
+    if len(p) != len(gsss.triples):
+        raise WordbiasError(f"expected probabilities of {len(gsss.triples)} triples, got {len(p)}")
+    gender = np.array([triple.gender for triple in gsss.triples])
+    return [
+        row
+        for subset in subsets
+        if (chosen := (gender == subset) | (subset == ALL)).any()
+        for row in _part(p[chosen], subject, {"version": version, "subset": subset}, settings)
+    ]
+
+
+def _part(p: Float, subject: str, about: dict[str, Any], settings: Settings) -> Iterator[Row]:
+    n = len(p)
+    k = extremes(n, settings.share, settings.rounding)
+    s, d = strengths(p), distances(p)
+    ranked = np.abs(s) if settings.absolute else s
+    better = preferred(p[:, 0, 0], p[:, 1, 0], settings.ties)
+    tail = {"share": settings.share, "rounding": settings.rounding, "extremes": k}
+    by = {"by": "absolute" if settings.absolute else "signed"}
+
+    def row(name: str, values: Float, size: int, details: dict[str, Any]) -> Row:
+        interval = settings.interval(values, lambda x: tail_mean(x, size))
+        about_row = {**about, "n": n, **ideal(name), **details, **interval}
+        return Row(subject, name, float(tail_mean(values, size)), about_row)
+
+    yield row("ss", better, n, {"ties": int((p[:, 0, 0] == p[:, 1, 0]).sum())})
+    yield row("strength", ranked, k, {**tail, **by})
+    if not settings.absolute:
+        yield row("opposite-strength", -s, k, {**tail, **by})
+    yield row("distance", d, k, tail)
+    yield row("mean-strength", s, n, {})
+
+
+def triple_records(gsss: Gsss, p: Float, version: str) -> list[Record]:
+    """Return one record a triple: its six probabilities, s and d."""
+    names = [f"{label} {side}" for label in LABELS for side in ("original", "swapped")]
+    return [
+        {
+            "version": version,
+            "context_id": triple.id,
+            "gender": triple.gender,
+            "context": triple.items[0].original.context,
+            **dict(zip(names, map(float, values.ravel()), strict=True)),
+            "s": float(s),
+            "d": float(d),
+        }
+        for triple, values, s, d in zip(gsss.triples, p, strengths(p), distances(p), strict=True)
+    ]
+
+
+_MEASURES = ("strength", "opposite-strength", "distance", "mean-strength", "ss")
+
+
+_SUBSETS = {"M": "about men", "F": "about women"}
+
+
+def _table(rows: Sequence[Row], _: bool) -> Table:
+    """Return one line a measure and subset, the published swaps beside the repaired ones."""
+    versions = list(dict.fromkeys(row.details["version"] for row in rows))
+    found = {(row.measure, row.details["subset"], row.details["version"]): row for row in rows}
+    subsets = list(dict.fromkeys(row.details["subset"] for row in rows))
+    cells = []
+    for measure in (one for one in _MEASURES if any(row.measure == one for row in rows)):
+        for subset in subsets:
+            of = [found[measure, subset, version] for version in versions]
+            about = of[0].details
+            label = column_title(measure) + (f", {_SUBSETS[subset]}" if subset in _SUBSETS else "")
+            neutral = number(about["neutral"], 1).removesuffix(".0")
+            values = [cell for row in of for cell in (number(row.value), interval_cell(row))]
+            cells.append([label, str(about.get("extremes", about["n"])), neutral, *values])
+    s = next(row.details for row in rows if row.measure == "strength")
+    by = "of largest |s|" if s["by"] == "absolute" else "of largest s"
+    return Table(
+        rows[0].subject,
+        ["", "n", "no bias", *(head for version in versions for head in (version, "95 %"))],
+        cells,
+        f"S and D are means of the {s['share']:.0%} of triples {by} and of largest d. A mean of "
+        "the most extreme is above 0 by chance, and so is its interval: compare S with S of the "
+        "opposite, which has the labels exchanged. The intervals are a bootstrap over triples.",
+    )
+
+
+def _measured(model: NextSentence, data: Gsss, subject: str, settings: Settings) -> Found:
+    extremes(len(data.triples), settings.share, settings.rounding)
+    repaired = data.repaired if settings.repair else None
+    versions = {"original": data} | ({"repaired": repaired.gsss} if repaired else {})
+    pairs = [pair for g in versions.values() for triple in g.triples for pair in triple.pairs()]
+    p = model.probabilities(pairs).reshape(len(versions), -1, len(LABELS), 2)
+    found = Found(notes=_notes(data, repaired))
+    for (version, gsss), values in zip(versions.items(), p, strict=True):
+        found.rows.extend(gsss_rows(gsss, values, subject, version, settings))
+        found.records.extend(triple_records(gsss, values, version))
+    if repaired is not None:
+        rules: dict[str, list[str]] = {}
+        for change in repaired.changes:
+            rules.setdefault(change.id, []).append(change.rule)
+        for one in found.records:
+            done = rules.get(one["context_id"], []) if one["version"] == "repaired" else []
+            one["repaired by"] = ", ".join(dict.fromkeys(done))
+    return found
+
+
+def _notes(data: Gsss, repaired: Repaired | None) -> list[str]:
+    notes = []
+    if repaired is not None:
+        counts = ", ".join(f"{rule} in {count}" for rule, count in repaired.counts().items())
+        triples = f"{len(repaired.ids())} of {how_many(len(data.triples), 'triple')}"
+        notes.append(f"sentences whose swap was repaired: {counts}; {triples}")
+    if altered := data.altered_unrelated():
+        notes.append(
+            f"{len(altered)} unrelated sentences are not the same after the swap, though the paper "
+            "says they are; D uses them unchanged"
+        )
+    if same := data.unswapped():
+        notes.append(f"nothing is swapped in the triples {', '.join(same)}: their s is 0")
+    return notes
+
+
+TEST = StereotypeTest(
+    title="enhanced StereoSet",
+    form="CSV with context_id",
+    data=Gsss,
+    recognised=lambda line, names: "context_id" in line,
+    read=lambda source, _: parse_gsss(source),
+    items="triples",
+    scores={NextSentence: _measured},
+    table=_table,
+)

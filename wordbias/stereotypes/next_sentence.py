@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,6 @@ from wordbias.errors import WordbiasError
 from wordbias.models.loading import LoadedModel, check_padding, load_pretrained
 from wordbias.models.model_like import ModelLike, name_of, to_float64
 from wordbias.progress import progress
-from wordbias.stereotypes.gsss import Sentences
 
 Float = NDArray[np.float64]
 BATCH = 64
@@ -21,6 +20,13 @@ IS_NEXT = 0
 """Index of "is next" in BERT's own head."""
 _NEXT = frozenset({"isnext", "next", "isnextsentence", "nextsentence"})
 _NOT_NEXT = frozenset({"notnext", "isnotnext", "random", "randomsentence", "notnextsentence"})
+
+
+class Sentences(NamedTuple):
+    """A context and a next sentence."""
+
+    context: str
+    following: str
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

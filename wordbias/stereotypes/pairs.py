@@ -1,15 +1,11 @@
-"""Pairs of texts in a decoder: which is likelier? CrowS-Pairs, and pairs of one's own.
+"""Texts in a decoder: which is likelier? What the tests share, and pairs of one's own.
 
-CrowS-Pairs' authors (Nangia et al. 2020) score masked models only. lm-evaluation-harness compares
-the log-likelihoods of the whole sentences (`crows_pairs_english`: `pct_stereotype`, of which a tie
-is 0, and `likelihood_diff`, the mean absolute difference), on the 1,677 pairs that Névéol et al.
-(2022) revised. A longer sentence is less likely, so the mean log-probability of a token is compared
-as well.
+A longer text is less likely, so the mean log-probability of a token is compared as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,22 +16,16 @@ from wordbias.models.causal_model import CausalModel, Float, Likelihoods
 from wordbias.models.sentence_pairs import SentencePair
 from wordbias.results import Row
 from wordbias.statistics import ends, is_constant, resampled_means, wilson
-from wordbias.stereotypes.crows_pairs import CrowsPairs, subsets
-from wordbias.stereotypes.scores import ALL, preferred
+from wordbias.stereotypes.entry import Found, Record, StereotypeTest
+from wordbias.stereotypes.scores import ALL, Settings, preferred
 
 SUM, PER_TOKEN = "likelihood", "per-token"
 """The two scores of a text: its log-likelihood, and its mean over the tokens."""
-Record = dict[str, Any]
 
 
 def scores_of(found: Likelihoods) -> dict[str, Float]:
     """Return the two scores of texts, by name."""
     return {SUM: found.total, PER_TOKEN: found.per_token}
-
-
-def tie_value(as_published: bool) -> float:
-    """Return the value of a tie: half, or 0 as lm-evaluation-harness and StereoSet count it."""
-    return 0.0 if as_published else 0.5
 
 
 def share_row(
@@ -104,83 +94,64 @@ def score_pairs(
     return model.score_texts([text for pair in pairs for text in pair], what).shaped(-1, 2)
 
 
-# CrowS-Pairs
-
-
-def crows_rows(
-    data: CrowsPairs,
+def preference_rows(
     found: Likelihoods,
+    subsets: Mapping[str, NDArray[np.bool_]],
     subject: str,
-    *,
-    as_published: bool = False,
-    seed: int = 0,
+    task: str,
+    share: str,
+    means: Mapping[str, Callable[[Float], Float]],
+    settings: Settings,
 ) -> list[Row]:
-    """Measure CrowS-Pairs by likelihood, for each direction and type of bias.
+    """Measure how often the first of two texts is the likelier, by each score, of each subset.
 
     Parameters
     ----------
     found
-        Shape ``(n, 2)``: more, less.
-    as_published
-        Count ties as lm-evaluation-harness does, 0.
-
-    Returns
-    -------
-    list of Row
-        ``crows``, the share of pairs whose more stereotyping sentence is the likelier, neutral .5;
-        and ``likelihood-difference``, the mean absolute difference, in nats.
+        Shape ``(n, 2)``.
+    share
+        Name of the measure of that share.
+    means
+        Measures that are means of a function of log p(first) − log p(second).
     """
-    rows: list[Row] = []
-    for name, scores in scores_of(found).items():
-        for subset, chosen in subsets(data).items():
-            if chosen.any():
-                about = {"task": "CrowS-Pairs", "subset": subset, "score": name}
-                rows += _pair_rows(scores[chosen], subject, about, as_published, seed)
+    rows = []
+    for score, values in scores_of(found).items():
+        for subset, chosen in subsets.items():
+            first, second = values[chosen].T
+            about: dict[str, Any] = {"task": task, "subset": subset, "score": score}
+            about["as_published"] = settings.as_published
+            ties = int((first == second).sum())
+            better = preferred(first, second, settings.ties)
+            rows.append(share_row(subject, share, better, about, ties, settings.seed))
+            for measure, of in means.items():
+                rows.append(mean_row(subject, measure, of(first - second), about, settings.seed))
     return rows
 
 
-def _pair_rows(
-    scores: Float, subject: str, about: Mapping[str, Any], as_published: bool, seed: int
-) -> Iterator[Row]:
-    first, second = scores.T
-    ties = int((first == second).sum())
-    about = {**about, "as_published": as_published}
-    better = preferred(first, second, tie_value(as_published))
-    yield share_row(subject, "crows", better, about, ties, seed)
-    yield mean_row(subject, "likelihood-difference", np.abs(first - second), about, seed)
-
-
-def crows_records(data: CrowsPairs, found: Likelihoods) -> list[Record]:
-    """Return one record a pair: its log-likelihoods and numbers of tokens."""
+def preference_records(
+    about: Iterable[Record], pairs: Iterable[tuple[str, str]], found: Likelihoods
+) -> list[Record]:
+    """Return one record a pair: facts about it, its log-likelihoods and numbers of tokens."""
     return [
         {
-            "task": "CrowS-Pairs",
-            "subset": pair.bias_type,
-            "direction": pair.direction,
-            **both(pair.more, pair.less, totals, tokens),
+            **one,
+            "first": first,
+            "second": second,
+            "log-likelihood of first": float(totals[0]),
+            "log-likelihood of second": float(totals[1]),
+            "tokens of first": int(tokens[0]),
+            "tokens of second": int(tokens[1]),
         }
-        for pair, totals, tokens in zip(data.pairs, found.total, found.tokens, strict=True)
+        for one, (first, second), totals, tokens in zip(
+            about, pairs, found.total, found.tokens, strict=True
+        )
     ]
-
-
-def both(first: str, second: str, totals: Float, tokens: NDArray[np.int64]) -> Record:
-    """Return the columns of a record about the two texts of a pair."""
-    return {
-        "first": first,
-        "second": second,
-        "log-likelihood of first": float(totals[0]),
-        "log-likelihood of second": float(totals[1]),
-        "tokens of first": int(tokens[0]),
-        "tokens of second": int(tokens[1]),
-    }
 
 
 # Pairs of one's own
 
 
-def pair_rows(
-    found: Likelihoods, subject: str, *, as_published: bool = False, seed: int = 0
-) -> list[Row]:
+def pair_rows(found: Likelihoods, subject: str, settings: Settings) -> list[Row]:
     """Measure which text of counterfactual pairs is likelier.
 
     Returns
@@ -189,20 +160,22 @@ def pair_rows(
         ``pair-preferred``, the share of pairs whose first text is the likelier, neutral .5; and
         ``pair-lean``, the mean of log p(first) − log p(second), neutral 0.
     """
-    rows = []
-    for name, scores in scores_of(found).items():
-        first, second = scores.T
-        about = {"task": "pairs", "subset": ALL, "score": name, "as_published": as_published}
-        better = preferred(first, second, tie_value(as_published))
-        ties = int((first == second).sum())
-        rows.append(share_row(subject, "pair-preferred", better, about, ties, seed))
-        rows.append(mean_row(subject, "pair-lean", first - second, about, seed))
-    return rows
+    every, means = {ALL: np.ones(len(found.total), bool)}, {"pair-lean": np.asarray}
+    return preference_rows(found, every, subject, "pairs", "pair-preferred", means, settings)
 
 
-def pair_records(pairs: Sequence[SentencePair], found: Likelihoods) -> list[Record]:
-    """Return one record a pair: its log-likelihoods and numbers of tokens."""
-    return [
-        {"task": "pairs", "subset": ALL, **both(*pair, totals, tokens)}
-        for pair, totals, tokens in zip(pairs, found.total, found.tokens, strict=True)
-    ]
+def _measured(
+    model: CausalModel, pairs: Sequence[SentencePair], subject: str, settings: Settings
+) -> Found:
+    found = score_pairs(model, pairs)
+    about = [{"task": "pairs", "subset": ALL}] * len(pairs)
+    return Found(pair_rows(found, subject, settings), preference_records(about, pairs, found))
+
+
+OWN = StereotypeTest(
+    title="pairs of your own",
+    scores={CausalModel: _measured},
+    task="pairs",
+    note="No preference is .5, no lean 0.",
+    bias=("pair-preferred", "pair-lean"),
+)

@@ -13,7 +13,7 @@ are swapped. Strength S and Distance D are the means of the most extreme tenth.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, floor
 from typing import Any, Literal
@@ -22,17 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
-from wordbias.measures.registry import ideal
 from wordbias.results import Row
-from wordbias.statistics import SAMPLES, bootstrap, percentile_interval, resamples
-from wordbias.stereotypes.gsss import GENDERS, Gsss
-from wordbias.stereotypes.stereoset import Cluster
+from wordbias.statistics import SAMPLES, bootstrap, percentile_interval
 
 Float = NDArray[np.float64]
 Rounding = Literal["nearest", "down", "up"]
 SHARE = 0.1
 ALL = "all"
-SUBSETS = (ALL, *GENDERS)
 _SLACK = 1e-9
 
 
@@ -49,8 +45,10 @@ class Settings:
         largest s: most biased is most stereotypical.
     as_published
         Ties count 0 in the stereotype score; StereoSet's blanks are filled as its code does (see
-        `wordbias.stereotypes.masked_model`), its shares averaged over its terms; CrowS-Pairs'
+        `wordbias.stereotypes.stereoset`), its shares averaged over its terms; CrowS-Pairs'
         likelihoods are compared to three digits.
+    repair
+        Measure enhanced StereoSet with repaired swaps too.
     seed, samples
         Seed and number of the bootstrap samples of triples.
     """
@@ -61,6 +59,7 @@ class Settings:
     as_published: bool = False
     seed: int = 0
     samples: int = SAMPLES
+    repair: bool = False
 
     @property
     def ties(self) -> float:
@@ -79,134 +78,6 @@ class Settings:
         rng = np.random.default_rng(self.seed)
         drawn = bootstrap(lambda rows: statistic(values[rows]), len(values), rng, self.samples)
         return {**percentile_interval(drawn)._asdict(), **self.seeded()}
-
-
-# Rows
-
-
-def gsss_rows(
-    gsss: Gsss,
-    p: Float,
-    subject: str,
-    version: str,
-    settings: Settings | None = None,
-    *,
-    subsets: Sequence[str] = SUBSETS,
-) -> list[Row]:
-    """Measure SS, S and D of all triples, and of those about men and about women.
-
-    Parameters
-    ----------
-    p
-        Probabilities, shape ``(n, 3, 2)``: labels × original, swapped.
-    version
-        Version of the swaps: "original" or "repaired".
-    subsets
-        Some of `SUBSETS`; one without triples is left out.
-
-    Returns
-    -------
-    list of Row
-        ``ss`` (of the original triples; neutral .5), ``strength`` and ``distance`` (neutral 0) and
-        ``mean-strength``, the mean s of all triples, with 95 % bootstrap intervals over the
-        triples. Strength and distance are means of a tail: they are above 0 by chance, and an
-        interval never contains 0. Compare S with ``opposite-strength``, which is S with the labels
-        exchanged, minus the mean of the lowest s.
-
-    Raises
-    ------
-    WordbiasError
-        If the shape does not fit the triples, or there is no such subset.
-    """
-    settings = settings or Settings()
-    if unknown := set(subsets) - set(SUBSETS):
-        raise WordbiasError(f"no subset {unknown.pop()!r}; choose among {', '.join(SUBSETS)}")
-    if len(p) != len(gsss.triples):
-        raise WordbiasError(f"expected probabilities of {len(gsss.triples)} triples, got {len(p)}")
-    gender = np.array([triple.gender for triple in gsss.triples])
-    return [
-        row
-        for subset in subsets
-        if (chosen := (gender == subset) | (subset == ALL)).any()
-        for row in _part(p[chosen], subject, {"version": version, "subset": subset}, settings)
-    ]
-
-
-def _part(p: Float, subject: str, about: dict[str, Any], settings: Settings) -> Iterator[Row]:
-    n = len(p)
-    k = extremes(n, settings.share, settings.rounding)
-    s, d = strengths(p), distances(p)
-    ranked = np.abs(s) if settings.absolute else s
-    better = preferred(p[:, 0, 0], p[:, 1, 0], settings.ties)
-    tail = {"share": settings.share, "rounding": settings.rounding, "extremes": k}
-    by = {"by": "absolute" if settings.absolute else "signed"}
-
-    def row(name: str, values: Float, size: int, details: dict[str, Any]) -> Row:
-        interval = settings.interval(values, lambda x: tail_mean(x, size))
-        about_row = {**about, "n": n, **ideal(name), **details, **interval}
-        return Row(subject, name, float(tail_mean(values, size)), about_row)
-
-    yield row("ss", better, n, {"ties": int((p[:, 0, 0] == p[:, 1, 0]).sum())})
-    yield row("strength", ranked, k, {**tail, **by})
-    if not settings.absolute:
-        yield row("opposite-strength", -s, k, {**tail, **by})
-    yield row("distance", d, k, tail)
-    yield row("mean-strength", s, n, {})
-
-
-def stereoset_rows(
-    clusters: Sequence[Cluster],
-    scores: Float,
-    subject: str,
-    task: str,
-    settings: Settings | None = None,
-) -> list[Row]:
-    """Measure ss, lms and icat of StereoSet, for each type of bias and for all.
-
-    Parameters
-    ----------
-    scores
-        Shape ``(n, 3)`` in the order of the labels; only their order within a cluster matters.
-    task
-        "intersentence" or "intrasentence".
-    """
-    settings = settings or Settings()
-    types = np.array([one.bias_type for one in clusters])
-    targets = np.array([one.target for one in clusters])
-    subsets = list(dict.fromkeys(types.tolist()))
-    rows: list[Row] = []
-    for subset in [ALL] * (len(subsets) > 1) + subsets:
-        chosen = (types == subset) | (subset == ALL)
-        about = {"task": task, "subset": subset, "n": int(chosen.sum())}
-        rows += _cat(scores[chosen], targets[chosen], subject, about, settings)
-    return rows
-
-
-def _cat(
-    scores: Float,
-    targets: np.ndarray[Any, np.dtype[np.str_]],
-    subject: str,
-    about: dict[str, Any],
-    settings: Settings,
-) -> Iterator[Row]:
-    terms = targets if settings.as_published else None
-
-    def measured(rows: Any) -> tuple[float, float, float]:
-        chosen = scores[rows].T
-        named = None if terms is None else terms[rows]
-        ss = stereotype_score(*chosen[:2], targets=named, ties=settings.ties)
-        lms = language_score(*chosen, targets=named, ties=settings.ties)
-        return ss, lms, icat(lms, ss)
-
-    rng = np.random.default_rng(settings.seed)
-    blocks = resamples(len(scores), rng, settings.samples)
-    drawn = np.array([measured(rows) for block in blocks for rows in block])
-    about = {**about, "average": "triples" if terms is None else "terms", **settings.seeded()}
-    for i, (name, value) in enumerate(
-        zip(("ss", "lms", "icat"), measured(slice(None)), strict=True)
-    ):
-        interval = percentile_interval(drawn[:, i])._asdict()
-        yield Row(subject, name, value, {**about, **ideal(name), **interval}, drawn[:, i])
 
 
 # Scores of triples and clusters
@@ -326,3 +197,9 @@ def _checked(p: Float) -> Float:
     if not (np.isfinite(p).all() and (p >= 0).all() and (p <= 1).all()):
         raise WordbiasError("expected probabilities: numbers from 0 to 1")
     return p
+
+
+def interval_cell(row: Row) -> str:
+    """Return the interval of a row to three digits."""
+    low, high = (round(row.details[end], 3) + 0.0 for end in ("low", "high"))  # no minus zero
+    return f"{low:.3f} … {high:.3f}"

@@ -1,19 +1,59 @@
-"""StereoSet as Nadeem et al. (2021) publish it: JSON, between and within sentences."""
+"""StereoSet as Nadeem et al. (2021) publish it: JSON, between and within sentences.
+
+Within sentences the sub-words of a blank are masked from left to right: the earlier ones are given,
+the later ones left out. By default all words of a filler are scored, tokenised as in the sentence.
+StereoSet's released code (``dataloader.py``) scores less, and `published_masks` follows it:
+
+- of several words only the first, together with text joined to the blank (``BLANKed``) and without
+  signs: *ice-cold tea* is scored as *icecold*;
+- tokenised by itself, so that a byte-level tokenizer (RoBERTa) gives it no space before, although
+  there is one: another token than the model would read there;
+- the sub-words before the mask are decoded and tokenised again, and text joined to the blank stands
+  behind the mask too;
+- of two blanks, the first mask is scored;
+- the score is the mean of the probabilities, not of their logarithms.
+
+A decoder scores whole sentences. The authors (``eval_generative_models.py``) take the geometric
+mean of the probabilities of the tokens. Their first token follows ``<|endoftext|>``, but the others
+are computed from the sentence without it: that is done `as published` only. By default all tokens
+follow the BOS token; both the log-likelihood and its mean over the tokens are compared.
+lm-evaluation-harness has no task of StereoSet. Nothing is cut out of a sentence, so that items with
+several blanks are scored like all others.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 import string
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from wordbias.errors import WordbiasError
 from wordbias.formats.source import has_lone_surrogate
+from wordbias.measures.registry import ideal
+from wordbias.models.causal_model import CausalModel, Likelihoods, Tokens
+from wordbias.rendering import Table, how_many
+from wordbias.results import Row, number
+from wordbias.statistics import percentile_interval, resamples
+from wordbias.stereotypes.entry import Found, Record, StereotypeTest
 from wordbias.stereotypes.gsss import LABELS
+from wordbias.stereotypes.masked_model import Masked, MaskedModel
+from wordbias.stereotypes.next_sentence import NextSentence, Sentences
+from wordbias.stereotypes.pairs import PER_TOKEN, scores_of
+from wordbias.stereotypes.scores import (
+    ALL,
+    Float,
+    Settings,
+    icat,
+    language_score,
+    stereotype_score,
+)
 from wordbias.text_files import Source, read_text
 
 BLANK = "BLANK"
@@ -74,7 +114,7 @@ class StereoSet:
         return _clusters(self, "intrasentence")
 
     @cached_property
-    def whole_sentences(self) -> Sequence[Cluster]:
+    def triples(self) -> Sequence[Cluster]:
         """Return the items of one sentence, all of them, with whole sentences as candidates."""
         return _clusters(self, "intrasentence", whole=True)
 
@@ -235,3 +275,338 @@ def published_word(context: str, sentence: str, name: str) -> str:
             f"intrasentence {name}: {sentence!r} has no word where {context!r} has its last {BLANK}"
         )
     return word
+
+
+# Rows
+
+
+def stereoset_rows(
+    clusters: Sequence[Cluster],
+    scores: Float,
+    subject: str,
+    task: str,
+    settings: Settings,
+) -> list[Row]:
+    """Measure ss, lms and icat of StereoSet, for each type of bias and for all.
+
+    Parameters
+    ----------
+    scores
+        Shape ``(n, 3)`` in the order of the labels; only their order within a cluster matters.
+    task
+        "intersentence" or "intrasentence".
+    """
+    types = np.array([one.bias_type for one in clusters])
+    targets = np.array([one.target for one in clusters])
+    subsets = list(dict.fromkeys(types.tolist()))
+    rows: list[Row] = []
+    for subset in [ALL] * (len(subsets) > 1) + subsets:
+        chosen = (types == subset) | (subset == ALL)
+        about = {"task": task, "subset": subset, "n": int(chosen.sum())}
+        rows += _cat(scores[chosen], targets[chosen], subject, about, settings)
+    return rows
+
+
+def _cat(
+    scores: Float,
+    targets: np.ndarray[Any, np.dtype[np.str_]],
+    subject: str,
+    about: dict[str, Any],
+    settings: Settings,
+) -> Iterator[Row]:
+    terms = targets if settings.as_published else None
+
+    def measured(rows: Any) -> tuple[float, float, float]:
+        chosen = scores[rows].T
+        named = None if terms is None else terms[rows]
+        ss = stereotype_score(*chosen[:2], targets=named, ties=settings.ties)
+        lms = language_score(*chosen, targets=named, ties=settings.ties)
+        return ss, lms, icat(lms, ss)
+
+    rng = np.random.default_rng(settings.seed)
+    blocks = resamples(len(scores), rng, settings.samples)
+    drawn = np.array([measured(rows) for block in blocks for rows in block])
+    about = {**about, "average": "triples" if terms is None else "terms", **settings.seeded()}
+    for i, (name, value) in enumerate(
+        zip(("ss", "lms", "icat"), measured(slice(None)), strict=True)
+    ):
+        interval = percentile_interval(drawn[:, i])._asdict()
+        yield Row(subject, name, value, {**about, **ideal(name), **interval}, drawn[:, i])
+
+
+# Scores of blanks by a masked-language head
+
+
+def blank_scores(
+    model: MaskedModel, clusters: Sequence[Cluster], *, as_published: bool = False
+) -> Float:
+    """Score the fillers of blanks, shape ``(n, 3)`` in the order of the labels.
+
+    Parameters
+    ----------
+    as_published
+        Mask and average as StereoSet's code does, see this module. By default the score is the mean
+        of the logarithms over all sub-words: a likelihood, in which one impossible sub-word counts.
+
+    Raises
+    ------
+    WordbiasError
+        If a filler has no token (with the id), or as `MaskedModel.log_probabilities` does.
+    """
+    mask = published_masks if as_published else blank_masks
+    words = [mask(model.tokenizer, one, word) for one in clusters for word in one.candidates]
+    found = model.log_probabilities([one for word in words for one in word], "blanks")
+    parts = np.split(found, np.cumsum([len(word) for word in words])[:-1])
+    means = [np.exp(part).mean() if as_published else part.mean() for part in parts]
+    return np.array(means).reshape(-1, 3)
+
+
+def blank_masks(tokenizer: Any, cluster: Cluster, word: str) -> list[Masked]:
+    """Mask each sub-word of a blank; those to the right of the mask are left out.
+
+    Several blanks are masked in turn; the others have as many sub-words and a mask, so that one
+    blank does not reveal the word of the other.
+    """
+    text, starts = _filled(cluster.context, word)
+    found = tokenizer(text, return_offsets_mapping=True, return_special_tokens_mask=True)
+    ids, offsets, special = (
+        found[key] for key in ("input_ids", "offset_mapping", "special_tokens_mask")
+    )
+    spans = []
+    for start in starts:
+        inside = [
+            i
+            for i, (a, b) in enumerate(offsets)
+            if a < start + len(word) and start < b and not special[i]
+        ]
+        if not inside:
+            raise _no_token(cluster, word)
+        spans.append((inside[0], inside[-1] + 1))
+    mask = tokenizer.mask_token_id
+    return [
+        _partly(ids, spans, blank, shown, mask)
+        for blank, (first, end) in enumerate(spans)
+        for shown in range(end - first)
+    ]
+
+
+def published_masks(tokenizer: Any, cluster: Cluster, word: str) -> list[Masked]:
+    """Mask each sub-word of a blank as StereoSet's released code does, see this module."""
+    place = max(i for i, one in enumerate(cluster.context.split(" ")) if BLANK in one)
+    filled = cluster.context.replace(BLANK, word).split(" ")[place].translate(_NO_SIGNS)
+    tokens = tokenizer(filled, add_special_tokens=False)["input_ids"]
+    if not tokens:
+        raise _no_token(cluster, word)
+    masked = []
+    for i, token in enumerate(tokens):
+        before = tokenizer.decode(tokens[:i])
+        text = cluster.context.replace(BLANK, f"{before}{tokenizer.mask_token}")
+        ids = tokenizer(text)["input_ids"]
+        masked.append(Masked(tuple(ids), ids.index(tokenizer.mask_token_id), token))
+    return masked
+
+
+def _filled(context: str, word: str) -> tuple[str, list[int]]:
+    """Return a context with a word in its blanks, and the character offsets of the word."""
+    *before, _ = context.split(BLANK)
+    lengths = np.array([len(one) for one in before]) + len(word)
+    return context.replace(BLANK, word), (np.cumsum(lengths) - len(word)).tolist()
+
+
+def _partly(
+    ids: Sequence[int], spans: Sequence[tuple[int, int]], blank: int, shown: int, mask: int
+) -> Masked:
+    """Show the first sub-words of every blank and mask the next, which is scored in one blank."""
+    out: list[int] = []
+    place = last = 0
+    for i, (first, end) in enumerate(spans):
+        out += [*ids[last:first], *ids[first : min(first + shown, end)], mask]
+        place = len(out) - 1 if i == blank else place
+        last = end
+    return Masked((*out, *ids[last:]), place, ids[spans[blank][0] + shown])
+
+
+def _no_token(cluster: Cluster, word: str) -> WordbiasError:
+    return WordbiasError(
+        f"intrasentence {cluster.id}: the tokenizer has no token for {word!r}; leave the item out"
+    )
+
+
+def cluster_records(clusters: Sequence[Cluster], scores: Float, task: str) -> list[Record]:
+    """Return one record a cluster: its three scores."""
+    return [
+        {
+            "task": task,
+            "id": one.id,
+            "target": one.target,
+            "bias_type": one.bias_type,
+            "context": one.context,
+            **dict(zip(LABELS, map(float, values), strict=True)),
+        }
+        for one, values in zip(clusters, scores, strict=True)
+    ]
+
+
+# Scores of whole sentences by the likelihood of a decoder
+
+
+def score_clusters(
+    model: CausalModel, clusters: Sequence[Cluster], *, as_published: bool = False
+) -> Likelihoods:
+    """Return the log-likelihoods of sentences, shape ``(n, 3)`` in the order of the labels.
+
+    Parameters
+    ----------
+    clusters
+        With whole sentences as candidates, see `StereoSet.triples`.
+    as_published
+        Compute only the first token after the BOS token, see this module.
+    """
+    texts = [text for cluster in clusters for text in cluster.candidates]
+    if not as_published:
+        return model.score_texts(texts, "StereoSet").shaped(-1, len(LABELS))
+    tokens = [one.ids[one.given :] for one in replace(model, bos=True).texts(texts)]
+    if one := next((text for ids, text in zip(tokens, texts, strict=True) if len(ids) < 2), None):
+        raise WordbiasError(f"{model.name}: expected a sentence of two tokens or more: {one!r:.60}")
+    first = model.score([Tokens((model.start, ids[0]), 1) for ids in tokens], "StereoSet")
+    others = model.score([Tokens(ids, 1) for ids in tokens], "StereoSet")
+    total = Likelihoods(first.total + others.total, 1 + others.tokens, others.cut)
+    return total.shaped(-1, len(LABELS))
+
+
+def likelihood_rows(
+    clusters: Sequence[Cluster], found: Likelihoods, subject: str, settings: Settings
+) -> list[Row]:
+    """Measure ss, lms and icat for each type of bias, by each score.
+
+    As published, there is only the score per token, ties count 0 and terms are averaged.
+    """
+    scores = scores_of(found)
+    if settings.as_published:
+        scores = {PER_TOKEN: scores[PER_TOKEN]}
+    return [
+        replace(row, details={**row.details, "score": name})
+        for name, values in scores.items()
+        for row in stereoset_rows(clusters, values, subject, "intrasentence", settings)
+    ]
+
+
+def sentence_records(clusters: Sequence[Cluster], found: Likelihoods) -> list[Record]:
+    """Return one record a sentence: its log-likelihood and its number of tokens."""
+    return [
+        {
+            "task": "StereoSet intrasentence",
+            "subset": cluster.bias_type,
+            "id": cluster.id,
+            "label": label,
+            "text": text,
+            "log-likelihood": float(total),
+            "tokens": int(tokens),
+        }
+        for cluster, totals, counts in zip(clusters, found.total, found.tokens, strict=True)
+        for label, text, total, tokens in zip(
+            LABELS, cluster.candidates, totals, counts, strict=True
+        )
+    ]
+
+
+# The test
+
+
+def _between(model: NextSentence, data: StereoSet, subject: str, settings: Settings) -> Found:
+    clusters = data.intersentence
+    pairs = [Sentences(one.context, text) for one in clusters for text in one.candidates]
+    scores = model.probabilities(pairs).reshape(-1, len(LABELS))
+    return _found(clusters, scores, subject, "intersentence", settings)
+
+
+def _within(model: MaskedModel, data: StereoSet, subject: str, settings: Settings) -> Found:
+    found, names = Found(), data.several_blanks
+    if clusters := data.intrasentence:
+        scores = blank_scores(model, clusters, as_published=settings.as_published)
+        found = _found(clusters, scores, subject, "intrasentence", settings)
+    if names:
+        found.about["taken as published" if data.as_published else "left out"] = names
+        taken = (
+            "; the word of the last one is taken, as StereoSet's loader does"
+            if data.as_published
+            else " and are left out; --as-published takes them"
+        )
+        found.notes.append(
+            f"{len(names)} of {how_many(len(data.items['intrasentence']), 'item')} within "
+            f"sentences have more than one blank ({', '.join(names)}){taken}"
+        )
+    return found
+
+
+def _found(
+    clusters: Sequence[Cluster], scores: Float, subject: str, task: str, settings: Settings
+) -> Found:
+    rows = stereoset_rows(clusters, scores, subject, task, settings)
+    return Found(rows, cluster_records(clusters, scores, task))
+
+
+def _whole(model: CausalModel, data: StereoSet, subject: str, settings: Settings) -> Found:
+    clusters = data.triples
+    found = score_clusters(model, clusters, as_published=settings.as_published)
+    rows = likelihood_rows(clusters, found, subject, settings)
+    return Found(rows, sentence_records(clusters, found))
+
+
+_PARTS = {NextSentence: KINDS[0], MaskedModel: KINDS[1], CausalModel: "triples"}
+
+
+def _check(data: StereoSet, heads: Sequence[type]) -> None:
+    """Parse the parts that heads score; refuse data without an item to score."""
+    if not any(getattr(data, _PARTS[head]) for head in heads):
+        raise WordbiasError(
+            f"{data.path}: holds no item to score: all that the model could score have more than "
+            f"one blank ({', '.join(data.several_blanks)}); --as-published takes them"
+        )
+
+
+def _described(data: StereoSet) -> str:
+    between, within = (len(data.items[kind]) for kind in KINDS)
+    return f"StereoSet, {between} between and {within} within sentences ({data.path})"
+
+
+def _table(rows: Sequence[Row], as_published: bool) -> Table:
+    """Return one line a part and type of bias."""
+    found = {(row.details["task"], row.details["subset"], row.measure): row for row in rows}
+    cells = []
+    for key in dict.fromkeys((row.details["task"], row.details["subset"]) for row in rows):
+        of = [found[*key, measure] for measure in ("ss", "lms", "icat")]
+        values = [
+            f"{number(row.value, 3)} [{row.details['low']:.2f}, {row.details['high']:.2f}]"
+            for row in of
+        ]
+        cells.append([*key, str(of[0].details["n"]), *values])
+    average = "terms" if as_published else "triples"
+    return Table(
+        rows[0].subject,
+        ["task", "about", "n", "ss (.5 is none)", "lms (1 is best)", "icat (1 is best)"],
+        cells,
+        f"Means over {average}; 95 % intervals: bootstrap over triples.",
+    )
+
+
+TEST = StereotypeTest(
+    title="StereoSet",
+    form="JSON",
+    data=StereoSet,
+    recognised=lambda line, names: (
+        line.startswith(("{", "[")) and '"context_condition"' not in line
+    ),
+    read=lambda source, as_published: parse_stereoset(source, as_published=as_published),
+    items="triples",
+    scores={NextSentence: _between, MaskedModel: _within, CausalModel: _whole},
+    described=_described,
+    holds=lambda data, head: bool(data.items[KINDS[head is not NextSentence]]),
+    check=_check,
+    table=_table,
+    task="intrasentence",
+    part="within sentences",
+    note="ss: .5 is no preference; lms and icat: 1 is best.",
+    bias=("ss",),
+    cost=("lms",),
+)

@@ -1,37 +1,39 @@
-"""Data sets of texts of which a model prefers some, each recognised by its content."""
+"""The tests of stereotypes: which text, file or folder is of which, and which model it is for."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
+from wordbias.calls import path_of
 from wordbias.errors import WordbiasError
-from wordbias.stereotypes.bbq import BBQ, load_bbq
-from wordbias.stereotypes.crows_pairs import CrowsPairs, parse_crows_pairs
-from wordbias.stereotypes.encoders import Data as EncoderSet
-from wordbias.stereotypes.gsss import Gsss, parse_gsss
-from wordbias.stereotypes.stereoset import StereoSet, parse_stereoset
-from wordbias.stereotypes.winobias import Sentence, load_winobias
-from wordbias.stereotypes.winogender import SENTENCES, Winogender, load_winogender
+from wordbias.models.causal_model import CausalModel
+from wordbias.rendering import how_many
+from wordbias.resources import located
+from wordbias.stereotypes import (
+    bbq,
+    crows_pairs,
+    gsss,
+    stereoset,
+    winobias_likelihood,
+    winogender,
+)
+from wordbias.stereotypes.entry import StereotypeTest
+from wordbias.stereotypes.next_sentence import NextSentence
 from wordbias.text_files import Source, read_text
 
-_EXPECTED = (
-    "expected CrowS-Pairs (CSV with sent_more), StereoSet (JSON), enhanced StereoSet (CSV with "
-    "context_id), WinoBias (its folder), Winogender (all_sentences.tsv or its folder) or BBQ "
-    "(.jsonl or its folder)"
-)
-
-
-@dataclass(frozen=True)
-class WinoBias:
-    """The sentences of the files of WinoBias in a folder."""
-
-    path: str
-    sentences: Sequence[Sentence]
+TESTS: list[StereotypeTest] = [
+    crows_pairs.TEST,
+    stereoset.TEST,
+    gsss.TEST,
+    winobias_likelihood.TEST,
+    winogender.TEST,
+    bbq.TEST,
+]
+"""The tests in the order of messages; a file is of the first that recognises it."""
 
 
 class TextsFrame(Protocol):
@@ -41,8 +43,14 @@ class TextsFrame(Protocol):
         """Return it as CSV."""
 
 
-DecoderSet = CrowsPairs | StereoSet | WinoBias | Winogender | BBQ
-TextSet = Gsss | DecoderSet
+class TextSet(Protocol):
+    """The data that one of the tests read of a file or folder."""
+
+    @property
+    def path(self) -> str:
+        """File or folder."""
+
+
 TextSetLike = str | os.PathLike[str] | TextsFrame | TextSet
 """A file or folder, a frame with the columns of a file, or the data that were read from one."""
 
@@ -62,44 +70,48 @@ def load_text_set(given: TextSetLike, *, as_published: bool = False) -> TextSet:
     WordbiasError
         If it is none of them, or as the reader of that data set does.
     """
-    if isinstance(given, TextSet):
-        return given
-    if isinstance(given, (str, os.PathLike)):
-        place = Path(given)
-        if place.is_dir():
-            return _in_folder(place)
-        source = read_text(place)
-    elif hasattr(given, "to_csv"):
-        text = given.to_csv(index=False)
-        source = Source("a frame", text, hashlib.sha256(text.encode()).hexdigest())
+    if isinstance(given, tuple(one.data for one in TESTS)):
+        return cast("TextSet", given)
+    line, names, shown = "", set[str](), "a folder with none of their files"
+    path = path_of(given)
+    place = given if path is None else Path(located(path))
+    if isinstance(place, Path) and place.is_dir():
+        source = Source(str(place), "", "")
+        names = {one.name for one in place.iterdir()}
     else:
-        raise WordbiasError(f"{_EXPECTED}, or a frame; got {type(given).__name__}")
-    first = source.text.lstrip().partition("\n")[0].rstrip("\r")
-    if '"context_condition"' in first:
-        return load_bbq(source.path)
-    if first.startswith(("{", "[")):
-        return parse_stereoset(source, as_published=as_published)
-    if "\t" in first and "sentid" in first:
-        return load_winogender(source.path)
-    if "sent_more" in first or "sent_less" in first:
-        return parse_crows_pairs(source)
-    if "context_id" in first:
-        return parse_gsss(source)
-    raise WordbiasError(f"{source.path}: {_EXPECTED}; found {first[:60]!r}")
+        source = _text(place)
+        line = source.text.lstrip().partition("\n")[0].rstrip("\r")
+        shown = repr(line[:60])
+    for test in TESTS:
+        if test.recognised(line, names):
+            data: TextSet = test.read(source, as_published)
+            return data
+    raise WordbiasError(f"{source.path}: {_expected()}; found {shown}")
 
 
-def _in_folder(place: Path) -> TextSet:
-    names = {one.name for one in place.iterdir()}
-    if any("_stereotyped_type" in name for name in names):
-        return WinoBias(str(place), load_winobias(place))
-    if SENTENCES in names:
-        return load_winogender(place)
-    if any(name.endswith(".jsonl") for name in names):
-        return load_bbq(place)
-    raise WordbiasError(f"{place}: {_EXPECTED}; found a folder with none of their files")
+def _text(given: object) -> Source:
+    if isinstance(given, Path):
+        return read_text(given)
+    if hasattr(given, "to_csv"):
+        text = given.to_csv(index=False)
+        return Source("a frame", text, hashlib.sha256(text.encode()).hexdigest())
+    raise WordbiasError(f"{_expected()}, or a frame; got {type(given).__name__}")
 
 
-def for_encoder(data: TextSet, model: str) -> EncoderSet:
+def _expected() -> str:
+    return f"expected {_either([f'{one.title} ({one.form})' for one in TESTS])}"
+
+
+def _either(names: Sequence[str]) -> str:
+    return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def test_of(data: TextSet) -> StereotypeTest:
+    """Return the test whose reader read data."""
+    return next(one for one in TESTS if isinstance(data, one.data))
+
+
+def for_encoder(data: TextSet, model: str) -> TextSet:
     """Return a data set that a head of an encoder scores.
 
     Raises
@@ -107,44 +119,57 @@ def for_encoder(data: TextSet, model: str) -> EncoderSet:
     WordbiasError
         If it is scored by the likelihood of a decoder.
     """
-    if isinstance(data, EncoderSet):
+    test = test_of(data)
+    if test.scores.keys() != {CausalModel}:
         return data
+    names = [one.title for one in TESTS if one.scores.keys() != {CausalModel}]
     raise WordbiasError(
-        f"{data.path}: {facts(data)['data']} is scored by the likelihood of a decoder, and {model} "
-        "is an encoder; give StereoSet, enhanced StereoSet or CrowS-Pairs"
+        f"{data.path}: {test.title} is scored by the likelihood of a decoder, and {model} is an "
+        f"encoder; give {_either(names)}"
     )
 
 
-def for_decoder(data: TextSet, model: str) -> DecoderSet:
-    """Return a data set that is scored by likelihood, its sentences checked.
+def for_decoder(data: TextSet, model: str) -> TextSet:
+    """Return a data set that is scored by likelihood, its items parsed.
 
     Raises
     ------
     WordbiasError
-        If it has only pairs of sentences, which a next-sentence head scores.
+        If it is scored by the heads of an encoder only.
     """
-    if isinstance(data, Gsss) or (isinstance(data, StereoSet) and not data.items["intrasentence"]):
+    test = test_of(data)
+    if CausalModel not in test.scores or not test.holds(data, CausalModel):
+        reason = "is scored by the masked-language head of an encoder"
+        if NextSentence in test.scores:
+            reason = "holds pairs of sentences, which a next-sentence head scores"
+        names = [
+            one.title + (f" with items {one.part}" if one.part else "")
+            for one in TESTS
+            if CausalModel in one.scores
+        ]
         raise WordbiasError(
-            f"{data.path}: holds pairs of sentences, which a next-sentence head scores, and "
-            f"{model} is a decoder; give StereoSet with items within sentences, CrowS-Pairs, "
-            "WinoBias, Winogender or BBQ"
+            f"{data.path}: {reason}, and {model} is a decoder; give {_either(names)}"
         )
-    if isinstance(data, StereoSet):
-        _ = data.whole_sentences
+    test.check(data, [CausalModel])
     return data
 
 
 def facts(data: TextSet) -> Mapping[str, object]:
-    """Return what a report says of a data set."""
-    if isinstance(data, WinoBias):
-        return {"data": "WinoBias", "path": data.path, "sentences": len(data.sentences)}
-    read = {"path": data.path, "sha256": data.sha256}
-    if isinstance(data, CrowsPairs):
-        return {"data": "CrowS-Pairs", **read, "pairs": len(data.pairs)}
-    if isinstance(data, Gsss):
-        return {"data": "enhanced StereoSet", **read, "triples": len(data.triples)}
-    if isinstance(data, StereoSet):
-        return {"data": "StereoSet", **read, "triples": len(data.whole_sentences)}
-    if isinstance(data, Winogender):
-        return {"data": "Winogender", **read, "sentences": len(data.sentences)}
-    return {"data": "BBQ", **read, "questions": len(data.questions)}
+    """Return what a report on a decoder says of a data set."""
+    test = test_of(data)
+    return {"data": test.title, **source_of(data), test.items: len(getattr(data, test.items))}
+
+
+def source_of(data: TextSet) -> dict[str, object]:
+    """Return the path of a data set, and the hash if it has one."""
+    return {name: value for name, value in vars(data).items() if name in ("path", "sha256")}
+
+
+def described(data: TextSet) -> str:
+    """Name a data set and what is in it."""
+    test = test_of(data)
+    if test.described is not None:
+        return test.described(data)
+    return (
+        f"{test.title}, {how_many(len(getattr(data, test.items)), test.items[:-1])} ({data.path})"
+    )

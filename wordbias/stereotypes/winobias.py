@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
@@ -413,6 +414,13 @@ ALL = "all"
 PAIRS = "pairs"
 
 
+def by_type(sentences: Sequence[Sentence]) -> dict[str, NDArray[np.bool_]]:
+    """Return the places of all sentences, and of those of each type."""
+    kinds = np.array([one.kind for one in sentences])
+    every = {ALL: np.full(len(kinds), True)}
+    return every | {f"type {kind}": kinds == kind for kind in sorted(set(kinds.tolist()))}
+
+
 def f1_rows(
     sentences: Sequence[Sentence],
     clusters: Sequence[Clusters],
@@ -443,11 +451,8 @@ def f1_rows(
     )
     half = len(sentences) // 2
     pairs = np.stack([tallies[:half], tallies[half:]], axis=1)
-    kinds = np.array([one.kind for one in sentences[:half]])
-    settings = [(ALL, np.full(half, True))]
-    settings += [(f"type {kind}", kinds == kind) for kind in sorted(set(kinds.tolist()))]
     rows: list[Row] = []
-    for name, among in settings:
+    for name, among in by_type(sentences[:half]).items():
         rng = np.random.default_rng(seed)
         about = {"setting": name, "n": int(among.sum()), "unit": "percent", "seed": seed}
         about |= {"resampled": PAIRS} if draws else {}

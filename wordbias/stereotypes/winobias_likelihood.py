@@ -10,26 +10,44 @@ has no task of WinoBias.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from wordbias.errors import WordbiasError
 from wordbias.models.causal_model import CausalModel, Likelihoods
+from wordbias.rendering import how_many
 from wordbias.results import Row
-from wordbias.stereotypes.coreference import Question, prompt, resolved, score_questions
+from wordbias.stereotypes.coreference import Question, question_records, resolved, score_questions
+from wordbias.stereotypes.entry import Found, StereotypeTest
 from wordbias.stereotypes.pairs import (
-    Record,
-    both,
     mean_row,
+    preference_records,
+    preference_rows,
     score_pairs,
     scores_of,
     share_row,
-    tie_value,
 )
-from wordbias.stereotypes.scores import ALL, preferred
-from wordbias.stereotypes.winobias import ANTI, PRO, PRONOUNS, Sentence, tokens
+from wordbias.stereotypes.scores import Settings
+from wordbias.stereotypes.winobias import (
+    ANTI,
+    PRO,
+    PRONOUNS,
+    Sentence,
+    by_type,
+    load_winobias,
+    tokens,
+)
 
 TASK = "WinoBias"
+
+
+@dataclass(frozen=True)
+class WinoBias:
+    """The sentences of the files of WinoBias in a folder."""
+
+    path: str
+    sentences: Sequence[Sentence]
 
 
 def question_of(sentence: Sentence) -> Question:
@@ -66,18 +84,6 @@ def _neutral(sentence: Sentence) -> list[str]:
     return ["_" if word in PRONOUNS else word for word in words]
 
 
-def score_winobias_questions(model: CausalModel, sentences: Sequence[Sentence]) -> Likelihoods:
-    """Return the log-likelihoods of both candidates of each sentence, ``(n, 2)``: right, wrong."""
-    return score_questions(model, [question_of(one) for one in sentences], TASK)
-
-
-def score_winobias_pairs(
-    model: CausalModel, pairs: Sequence[tuple[Sentence, Sentence]]
-) -> Likelihoods:
-    """Return the log-likelihoods of both sentences of each pair, ``(n, 2)``: pro, anti."""
-    return score_pairs(model, [(one.text, other.text) for one, other in pairs], TASK)
-
-
 def winobias_question_rows(
     sentences: Sequence[Sentence], found: Likelihoods, subject: str, *, seed: int = 0
 ) -> list[Row]:
@@ -90,13 +96,10 @@ def winobias_question_rows(
         neutral 0, with a bootstrap interval over pairs; of all sentences, and of each type.
     """
     half = len(sentences) // 2
-    kinds = np.array([one.kind for one in sentences[:half]])
-    settings = {ALL: np.ones(half, bool)}
-    settings |= {f"type {kind}": kinds == kind for kind in sorted(set(kinds.tolist()))}
     rows: list[Row] = []
     for name, scores in scores_of(found).items():
         values = resolved(scores).reshape(2, half)
-        for setting, chosen in settings.items():
+        for setting, chosen in by_type(sentences[:half]).items():
             about = {"task": TASK, "setting": setting, "score": name}
             for side, of in zip((PRO, ANTI), values[:, chosen], strict=True):
                 of_side = {**about, "subset": side, "chance": 0.5}
@@ -112,9 +115,7 @@ def winobias_pair_rows(
     pairs: Sequence[tuple[Sentence, Sentence]],
     found: Likelihoods,
     subject: str,
-    *,
-    as_published: bool = False,
-    seed: int = 0,
+    settings: Settings,
 ) -> list[Row]:
     """Measure how often the pro-stereotyped sentence is the likelier one, by each score.
 
@@ -124,50 +125,49 @@ def winobias_pair_rows(
         ``pro-preferred``, neutral .5, of all pairs, each type, and each gender of the
         pro-stereotyped pronoun.
     """
-    kinds = np.array([f"type {one.kind}" for one, _ in pairs])
     genders = np.array([one.gender for one, _ in pairs])
-    subsets = {ALL: np.ones(len(pairs), bool)}
-    subsets |= {kind: kinds == kind for kind in sorted(set(kinds.tolist()))}
+    subsets = by_type([one for one, _ in pairs])
     subsets |= {f"pro {gender}": genders == gender for gender in sorted(set(genders.tolist()))}
-    rows = []
-    for name, scores in scores_of(found).items():
-        pro, anti = scores.T
-        better = preferred(pro, anti, tie_value(as_published))
-        for subset, chosen in subsets.items():
-            about = {"task": TASK, "subset": subset, "score": name, "as_published": as_published}
-            ties = int((pro == anti)[chosen].sum())
-            rows.append(share_row(subject, "pro-preferred", better[chosen], about, ties, seed))
-    return rows
+    return preference_rows(found, subsets, subject, TASK, "pro-preferred", {}, settings)
 
 
-def question_records(sentences: Sequence[Sentence], found: Likelihoods) -> list[Record]:
-    """Return one record a sentence: the log-likelihoods of its candidates."""
-    return [
-        {
-            "task": TASK,
-            "subset": one.stereotype,
-            "id": f"type{one.kind}.{one.split}.{one.number}",
-            "context": prompt(question),
-            "right": question.right,
-            "wrong": question.wrong,
-            "log-likelihood of right": float(right),
-            "log-likelihood of wrong": float(wrong),
-        }
-        for one, (right, wrong) in zip(sentences, found.total, strict=True)
-        for question in [question_of(one)]
-    ]
+def _id(one: Sentence) -> str:
+    return f"type{one.kind}.{one.split}.{one.number}"
 
 
-def winobias_pair_records(
-    pairs: Sequence[tuple[Sentence, Sentence]], found: Likelihoods
-) -> list[Record]:
-    """Return one record a pair: its log-likelihoods and numbers of tokens."""
-    return [
-        {
-            "task": f"{TASK} pairs",
-            "subset": f"type {one.kind}",
-            "id": f"type{one.kind}.{one.split}.{one.number}",
-            **both(one.text, other.text, totals, counts),
-        }
-        for (one, other), totals, counts in zip(pairs, found.total, found.tokens, strict=True)
-    ]
+def _measured(model: CausalModel, data: WinoBias, subject: str, settings: Settings) -> Found:
+    read = data.sentences
+    questions = [question_of(one) for one in read]
+    asked = score_questions(model, questions, TASK)
+    rows = winobias_question_rows(read, asked, subject, seed=settings.seed)
+    about = [(one.stereotype, _id(one)) for one in read]
+    records = question_records(TASK, about, questions, asked)
+    if chosen := pronoun_pairs(read):
+        texts = [(one.text, other.text) for one, other in chosen]
+        found = score_pairs(model, texts, TASK)
+        rows += winobias_pair_rows(chosen, found, subject, settings)
+        of = [
+            {"task": f"{TASK} pairs", "subset": f"type {one.kind}", "id": _id(one)}
+            for one, _ in chosen
+        ]
+        records += preference_records(of, texts, found)
+    notes = []
+    if left := len(read) // 2 - len(chosen):
+        notes.append(
+            f"{how_many(left, 'pair')} of WinoBias differ in more than the gender of pronouns, and "
+            "are left out where sentences are compared"
+        )
+    return Found(rows, records, asked.cut, notes)
+
+
+TEST = StereotypeTest(
+    title=TASK,
+    form="its folder",
+    data=WinoBias,
+    recognised=lambda line, names: any("_stereotyped_type" in name for name in names),
+    read=lambda source, _: WinoBias(source.path, load_winobias(source.path)),
+    items="sentences",
+    scores={CausalModel: _measured},
+    note="Chance and no preference are .5, a gap of 0 is no bias.",
+    bias=("coreference-gap", "pro-preferred"),
+)

@@ -32,9 +32,15 @@ from wordbias.statistics import (
     resampled_spearman,
     spearman,
 )
-from wordbias.stereotypes.coreference import Question, prompt, resolved, score_questions
-from wordbias.stereotypes.pairs import Record, scores_of, share_row, unit_sums
-from wordbias.stereotypes.scores import ALL
+from wordbias.stereotypes.coreference import (
+    Question,
+    question_records,
+    resolved,
+    score_questions,
+)
+from wordbias.stereotypes.entry import Found, StereotypeTest
+from wordbias.stereotypes.pairs import scores_of, share_row, unit_sums
+from wordbias.stereotypes.scores import ALL, Settings
 from wordbias.text_files import Source, read_text
 
 SENTENCES, SHARES = "all_sentences.tsv", "occupations-stats.tsv"
@@ -144,11 +150,6 @@ def _shares(source: Source) -> dict[str, float]:
     return found
 
 
-def score_winogender(model: CausalModel, data: Winogender) -> Likelihoods:
-    """Return the log-likelihoods of both candidates, shape ``(n, 2)``: right, wrong."""
-    return score_questions(model, [one.question for one in data.sentences], TASK)
-
-
 def winogender_rows(
     data: Winogender, found: Likelihoods, subject: str, *, seed: int = 0
 ) -> list[Row]:
@@ -252,18 +253,28 @@ def occupation_leans(data: Winogender, scores: Float) -> dict[str, float]:
     return {name: float(np.mean(values)) for name, values in found.items()}
 
 
-def winogender_records(data: Winogender, found: Likelihoods) -> list[Record]:
-    """Return one record a sentence: the log-likelihoods of its candidates."""
-    return [
-        {
-            "task": TASK,
-            "subset": one.gender,
-            "id": one.id,
-            "context": prompt(one.question),
-            "right": one.question.right,
-            "wrong": one.question.wrong,
-            "log-likelihood of right": float(right),
-            "log-likelihood of wrong": float(wrong),
-        }
-        for one, (right, wrong) in zip(data.sentences, found.total, strict=True)
-    ]
+def _measured(model: CausalModel, data: Winogender, subject: str, settings: Settings) -> Found:
+    questions = [one.question for one in data.sentences]
+    found = score_questions(model, questions, TASK)
+    rows = winogender_rows(data, found, subject, seed=settings.seed)
+    notes = []
+    if not data.shares:
+        notes.append(
+            f"{data.path}: without occupations-stats.tsv beside it there are neither gotcha "
+            "sentences nor a correlation with the share of women"
+        )
+    about = [(one.gender, one.id) for one in data.sentences]
+    return Found(rows, question_records(TASK, about, questions, found), found.cut, notes)
+
+
+TEST = StereotypeTest(
+    title=TASK,
+    form="all_sentences.tsv or its folder",
+    data=Winogender,
+    recognised=lambda line, names: SENTENCES in names or ("\t" in line and "sentid" in line),
+    read=lambda source, _: load_winogender(source.path),
+    items="sentences",
+    scores={CausalModel: _measured},
+    note="Chance is .5, a gap or correlation of 0 no bias.",
+    bias=("coreference-gap", "coreference-correlation"),
+)

@@ -21,11 +21,10 @@ from wordbias.models.hooks import Intervention, applied
 from wordbias.nli.hugging_face import Classifier
 from wordbias.nli.test_sets import Pair, build
 from wordbias.results import Row
-from wordbias.statistics import paired_interval
-from wordbias.stereotypes.decoders import evaluate
-from wordbias.stereotypes.encoders import Data, Scorer
+from wordbias.stereotypes.entry import Found
+from wordbias.stereotypes.scorer import Scorer, change_of
 from wordbias.stereotypes.scores import Settings
-from wordbias.stereotypes.text_sets import DecoderSet
+from wordbias.stereotypes.text_sets import TextSet
 
 _VARIANT = ("subset", "version", "task", "parity", "score", "condition", "setting", "answers")
 """Details that tell the rows of one measure apart."""
@@ -35,19 +34,19 @@ Interventions = Sequence[Intervention]
 def stereotype_rows(
     subject: str,
     scorer: Scorer,
-    data: Data,
+    data: Sequence[TextSet],
     columns: Sequence[Fitted],
     reader: Reader,
     seed: int = 0,
 ) -> tuple[list[Row], list[str]]:
-    """Measure which sentences a model prefers, before and after each projection.
+    """Measure which texts a model prefers, before and after each projection.
 
     Parameters
     ----------
     scorer
-        The model with the heads that the data need.
+        A decoder, or an encoder with the heads that the data need.
     data
-        StereoSet, enhanced StereoSet or CrowS-Pairs.
+        Data sets that the model scores.
     columns
         Fitted projections.
     reader
@@ -59,44 +58,16 @@ def stereotype_rows(
         A projection that changes no value, or cannot be applied, gives a note.
     """
     settings = Settings(seed=seed)
-    return _staged(
-        subject,
-        columns,
-        reader,
-        scorer.applied,
-        lambda: scorer.measure(data, subject, settings).rows,
-    )
-
-
-def likelihood_rows(
-    subject: str,
-    decoder: CausalModel,
-    data: Sequence[DecoderSet],
-    columns: Sequence[Fitted],
-    reader: Reader,
-    seed: int = 0,
-) -> tuple[list[Row], list[str]]:
-    """Measure by likelihood what a decoder prefers, before and after each projection.
-
-    Parameters
-    ----------
-    data
-        Data sets that are scored by likelihood.
-    columns, reader
-        See `stereotype_rows`.
-    """
-    settings = Settings(seed=seed)
     notes: list[str] = []
 
     def measure() -> list[Row]:
-        found = [evaluate(decoder, one, settings) for one in data]
-        notes.extend(note for one in found for note in one.notes)
-        return [replace(row, subject=subject) for one in found for row in one.rows]
+        found = Found.joined([scorer.measure(one, subject, settings) for one in data])
+        if CausalModel in scorer.heads:
+            notes.extend(found.notes)
+        return found.rows
 
-    rows, said = _staged(
-        subject, columns, reader, lambda some: applied(decoder.model, some), measure
-    )
-    return rows, [*dict.fromkeys(notes), *said]
+    rows, staged = _staged(subject, columns, reader, scorer.applied, measure)
+    return rows, [*dict.fromkeys(notes), *staged]
 
 
 def inference_rows(
@@ -157,11 +128,7 @@ def _staged(
         if all(row.value == known[_key(row)].value for row in after):
             notes.append(f"{label}: no value of the head changes")
         for row in after:
-            old, change = known[_key(row)], {}
-            if old.value is not None and row.value is not None:
-                change["change"] = row.value - old.value
-                ends = paired_interval(old.samples, row.samples)
-                change |= {} if ends is None else {"change_low": ends.low, "change_high": ends.high}
+            change = change_of(known[_key(row)], row)
             rows.append(
                 replace(row, details={**audit, **stage_details(label), **row.details, **change})
             )

@@ -39,9 +39,9 @@ from wordbias.models.token_batches import TokenisedPairs
 from wordbias.nli.hugging_face import Classifier, as_written
 from wordbias.nli.test_sets import TestSet
 from wordbias.results import Row
-from wordbias.stereotypes.gsss import LABELS, Gsss
+from wordbias.stereotypes.gsss import LABELS, Gsss, gsss_rows
 from wordbias.stereotypes.next_sentence import NextSentence
-from wordbias.stereotypes.scores import ALL, Settings, distances, gsss_rows, strengths
+from wordbias.stereotypes.scores import ALL, Settings, distances, strengths
 from wordbias.wordlists import GroupsLike
 from wordbias.workers import Workers
 

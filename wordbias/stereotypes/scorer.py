@@ -1,0 +1,131 @@
+"""A model evaluated on a test of stereotypes by the heads that it has, and changes of values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from wordbias.errors import WordbiasError
+from wordbias.models.causal_model import CausalModel
+from wordbias.models.hooks import Intervention, applied
+from wordbias.models.model_like import ModelLike, evaluating, name_of
+from wordbias.results import Row
+from wordbias.statistics import paired_interval
+from wordbias.stereotypes.entry import Found
+from wordbias.stereotypes.next_sentence import NextSentence
+from wordbias.stereotypes.scores import Settings
+from wordbias.stereotypes.text_sets import TextSet, test_of
+
+
+@dataclass(frozen=True, eq=False)
+class Scorer:
+    """A model with the heads that score a data set.
+
+    Attributes
+    ----------
+    name
+        Name of the model.
+    heads
+        The heads by their class, without those that the model lacks.
+    missing
+        Reasons why heads that the data need are missing.
+    """
+
+    name: str
+    heads: Mapping[type, Any] = field(repr=False)
+    missing: tuple[str, ...] = ()
+
+    @property
+    def head(self) -> Any:
+        """Return the first of the heads."""
+        return next(iter(self.heads.values()))
+
+    @classmethod
+    def load(
+        cls,
+        source: ModelLike,
+        data: TextSet,
+        *,
+        next_label: str | None = None,
+        device: str | None = None,
+    ) -> Scorer:
+        """Load the heads that the data need: next-sentence, masked-language, or both.
+
+        Raises
+        ------
+        WordbiasError
+            If the model has none of them, or a part that they score cannot be used.
+        """
+        name, test = name_of(source), test_of(data)
+        heads: dict[type, Any] = {}
+        missing: list[WordbiasError] = []
+        needed: list[Any] = [one for one in test.scores if test.holds(data, one)]
+        for head in (one for one in needed if one is not CausalModel):
+            label = {"next_label": next_label} if head is NextSentence else {}
+            try:
+                heads[head] = head.load(source, device=device, **label)
+            except WordbiasError as error:
+                missing.append(error)
+        if not heads:
+            if len({str(one) for one in missing}) == 1:
+                raise missing[0]
+            reasons = "; ".join(str(one).removeprefix(f"{name}: ") for one in missing)
+            raise WordbiasError(f"{name}: has no head that the data asks for: {reasons}")
+        test.check(data, list(heads))
+        return cls(name, heads, tuple(map(str, missing)))
+
+    def with_sites(self, interventions: Sequence[Intervention]) -> Scorer:
+        """Return the scorer without the heads that lack a site, such as a sentence's vector.
+
+        Raises
+        ------
+        WordbiasError
+            If that leaves none.
+        """
+        kept: dict[type, Any] = {}
+        missing: list[str] = []
+        for kind, head in self.heads.items():
+            try:
+                for one in interventions:
+                    one.within(head.model)
+                kept[kind] = head
+            except WordbiasError as error:
+                missing.append(f"the {type(head.model).__name__} is left out: {error}")
+        if not kept:
+            raise WordbiasError(f"{self.name}: {'; '.join(missing)}")
+        return Scorer(self.name, kept, tuple(missing))
+
+    @contextmanager
+    def applied(self, interventions: Sequence[Intervention]) -> Iterator[None]:
+        """Apply interventions to every head, without dropout, for a block."""
+        with ExitStack() as stack:
+            for head in self.heads.values():
+                stack.enter_context(evaluating(head.model))
+                stack.enter_context(applied(head.model, interventions))
+            yield
+
+    def measure(self, data: TextSet, subject: str, settings: Settings) -> Found:
+        """Measure which sentences the model prefers, by each of its heads.
+
+        Parameters
+        ----------
+        data
+            The data for which the heads were loaded.
+        subject
+            Name of the model in the rows.
+        """
+        scores = test_of(data).scores
+        return Found.joined(
+            [scores[kind](head, data, subject, settings) for kind, head in self.heads.items()]
+        )
+
+
+def change_of(was: Row, now: Row) -> dict[str, float]:
+    """Return the change of a value, and its interval if both rows have draws of the same items."""
+    if was.value is None or now.value is None:
+        return {}
+    ends = paired_interval(was.samples, now.samples)
+    interval = {} if ends is None else {"change_low": ends.low, "change_high": ends.high}
+    return {"change": now.value - was.value, **interval}
