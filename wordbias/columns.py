@@ -20,7 +20,6 @@ from wordbias.errors import WordbiasError
 from wordbias.formats.source import Digest
 from wordbias.formats.tables import (
     PLAIN,
-    SHOWN,
     Choose,
     Line,
     Picked,
@@ -28,6 +27,7 @@ from wordbias.formats.tables import (
     cell_of,
     is_parquet,
     kind_of,
+    listed,
     pick_cells,
     read_lines,
     row_line,
@@ -163,7 +163,7 @@ def is_table(given: object) -> TypeGuard[TableLike]:
 
 
 def columns_in_memory(
-    source: object, name: str, choose: Wanted | Choose | None = None
+    source: object, name: str, choose: Choose | None = None
 ) -> dict[str, list[str | None]] | None:
     """Return columns in memory as text, None for what is missing; None if it has no columns.
 
@@ -179,8 +179,7 @@ def columns_in_memory(
     names = list(map(str, known))
     chosen: dict[str, str | None] = dict(zip(names, names, strict=True))
     if choose is not None:
-        wanted = choose if isinstance(choose, Wanted) else choose(names)
-        chosen = wanted.names_in(name, names)
+        chosen = choose(names).names_in(name, names)
     by_name = dict(zip(names, known, strict=True))
     columns = {
         one: None if own is None else _values(table, by_name[own], name)
@@ -188,8 +187,8 @@ def columns_in_memory(
     }
     sizes = {one: len(values) for one, values in columns.items() if values is not None}
     if len(set(sizes.values())) != 1:
-        listed = ", ".join(f"{column} {size:,}" for column, size in sizes.items()) or "none"
-        raise WordbiasError(f"{name}: expected columns of one length, found {listed}")
+        found = ", ".join(f"{column} {size:,}" for column, size in sizes.items()) or "none"
+        raise WordbiasError(f"{name}: expected columns of one length, found {found}")
     n = next(iter(sizes.values()))
     return {one: [None] * n if cells is None else cells for one, cells in columns.items()}
 
@@ -266,8 +265,6 @@ def choose_column(
     WordbiasError
         If the column is not clear, or not there.
     """
-    listed = ", ".join(f"{one:.60}" for one in names[:SHOWN]) or "none"
-    listed += f", … and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     if asked is None:
         whole = names if only and len(names) == 1 else ()
         known = [one for one in (*usual, *whole) if one in names]
@@ -277,14 +274,14 @@ def choose_column(
                     f"{name}: which column holds {what}? Found none; name one with {option}"
                 )
             raise WordbiasError(
-                f"{name}: which column holds {what}? Name one of {listed} with {option}"
+                f"{name}: which column holds {what}? Name one of {listed(names)} with {option}"
             )
         return known[0]
     if asked in names:
         return asked
     if asked.isdecimal() and 1 <= int(asked) <= len(names):
         return names[int(asked) - 1]
-    raise WordbiasError(f"{name}: has no column {asked!r}; it has {listed}")
+    raise WordbiasError(f"{name}: has no column {asked!r}; it has {listed(names)}")
 
 
 # rows that cannot be used
@@ -378,7 +375,7 @@ class Columns:
 
 def picked(
     source: TableLike | Source,
-    wanted: Wanted | Choose,
+    choose: Choose,
     name: str = "the table",
     *,
     kind: str | None = None,
@@ -401,7 +398,7 @@ def picked(
         If it cannot be read, or has no such columns.
     """
     if isinstance(source, Source):
-        return source.path, "line", pick_cells(source, wanted, kind)
+        return source.path, "line", pick_cells(source, choose, kind)
     if isinstance(source, (str, os.PathLike)):
         file = _file(source, name)
         if kind is None and kind_of(file) == "plain" and not is_parquet(file):
@@ -409,8 +406,8 @@ def picked(
                 f"{file}: expected a file with columns: .csv, .tsv or .jsonl, compressed or not, "
                 "or .parquet; name it as what it is"
             )
-        return str(file), _unit(file), pick_cells(file, wanted, kind, digest)
-    columns = columns_in_memory(source, name, wanted)
+        return str(file), _unit(file), pick_cells(file, choose, kind, digest)
+    columns = columns_in_memory(source, name, choose)
     if columns is None:
         raise WordbiasError(
             f"{name}: expected a file, or a dictionary or frame of columns; got "

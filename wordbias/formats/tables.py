@@ -27,8 +27,7 @@ PLAIN = "text"
 """Name of the only column of a plain text."""
 SNIFF = "by content"
 """Kind of a file that is recognised by its first line: JSON, tabs, else commas."""
-SHOWN = 20
-"""Number of columns that a message lists."""
+_SHOWN = 20
 _CSV_ENDS = "the file ends within quotation marks"
 _NO_OBJECT = "expected a JSON object"
 _HALF = "an escape stands for half a character"
@@ -98,6 +97,10 @@ class Wanted:
     ragged: bool = False
     strip: bool = False
 
+    def __call__(self, names: Sequence[str]) -> Wanted:
+        """Return itself, whatever columns there are."""
+        return self
+
     def lacking(self, names: Sequence[str]) -> list[str]:
         """Return the wanted columns that are not among some names."""
         found = self._found(names)
@@ -114,14 +117,12 @@ class Wanted:
         found = self._found(names)
         if lacking := self.lacking(names):
             wanted = ", ".join(" or ".join(map(repr, self.spellings[one])) for one in lacking)
-            listed = ", ".join(f"{name:.60}" for name in names[:SHOWN])
-            more = f", … and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
             wanted = f"column{'s' * (len(lacking) > 1)} {wanted}"
-            raise WordbiasError(f"{where}: has no {wanted}; it has {listed or 'none'}{more}")
+            raise WordbiasError(f"{where}: has no {wanted}; it has {listed(names)}")
         for several in found.values():
             if len(several) > 1:
-                listed = " and ".join(map(repr, several))
-                raise WordbiasError(f"{where}: expected one column, found {listed}; leave one")
+                both = " and ".join(map(repr, several))
+                raise WordbiasError(f"{where}: expected one column, found {both}; leave one")
         return {one: found[one][0] if one in found else None for one in self.spellings}
 
     def _found(self, names: Sequence[str]) -> dict[str, list[str]]:
@@ -139,6 +140,13 @@ def _matching(spelling: str, names: Sequence[str]) -> list[str]:
         return [name for name in names if name.lower().startswith(stem)]
     exact = [name for name in names if name == spelling]
     return exact or [name for name in names if name.lower() == lower]
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the names of columns for a message."""
+    shown = ", ".join(f"{name:.60}" for name in names[:_SHOWN])
+    more = f", … and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return shown + more or "none"
 
 
 Choose = Callable[[Sequence[str]], Wanted]
@@ -201,7 +209,7 @@ def row_line(number: int, names: Iterable[str], cells: Iterable[str | None]) -> 
 
 def pick_cells(
     file: Path | Source,
-    wanted: Wanted | Choose,
+    choose: Choose,
     kind: str | None = None,
     digest: Digest | None = None,
 ) -> Iterator[Picked]:
@@ -209,6 +217,8 @@ def pick_cells(
 
     Parameters
     ----------
+    choose
+        The columns, or a function that returns them.
     digest
         Hash to update with the lines as they are in the file, uncompressed.
 
@@ -218,12 +228,12 @@ def pick_cells(
         As that does, or if the file has no such columns.
     """
     if kind in (None, SNIFF) and isinstance(file, Path) and is_parquet(file):
-        return ((number, cells, "") for number, _, cells in _parquet(file, wanted))
+        return ((number, cells, "") for number, _, cells in _parquet(file, choose))
     kind, lines = _opened(file, kind, digest)
     if kind == "jsonl":
-        return _picked_objects(file, lines, wanted)
+        return _picked_objects(file, lines, choose)
     records = _tabbed(lines) if kind == "tsv" else comma_separated(file, lines, empty=False)
-    return _picked_records(file, records, wanted)
+    return _picked_records(file, records, choose)
 
 
 Lines = Iterator[tuple[int, str]]
@@ -362,11 +372,11 @@ def _lines(file: Path | Source, records: Iterator[tuple[int, list[str]]]) -> Ite
 
 
 def _picked_records(
-    file: Path | Source, records: Iterator[tuple[int, list[str]]], choose: Wanted | Choose
+    file: Path | Source, records: Iterator[tuple[int, list[str]]], choose: Choose
 ) -> Iterator[Picked]:
     number, first = next(records, (0, []))
     names = [name.strip() for name in first]
-    wanted = choose if isinstance(choose, Wanted) else choose(names)
+    wanted = choose(names)
     if not (first or wanted.unnamed):
         raise WordbiasError(f"{_path(file)}: {_EMPTY}")
     if wanted.unnamed and wanted.lacking(names):
@@ -379,7 +389,7 @@ def _picked_records(
     for number, cells in records:
         if len(cells) == width or (wanted.ragged and len(cells) >= least):
             yield number, take(cells), ""
-        elif cells != [""] and (len(cells) > 1 or cells[0].strip()):
+        elif len(cells) > 1 or cells[0].strip():
             yield number, (), f"expected {_columns(names, wanted)}, found {len(cells)}"
 
 
@@ -428,7 +438,7 @@ def _object_line(number: int, found: dict[str, Any] | None) -> Line:
     return Line(number, cells, "", frozenset(key for key, value in found.items() if value is None))
 
 
-def _picked_objects(file: Path | Source, lines: Lines, choose: Wanted | Choose) -> Iterator[Picked]:
+def _picked_objects(file: Path | Source, lines: Lines, choose: Choose) -> Iterator[Picked]:
     names: list[str | None] = []
     take: Callable[[dict[str, Any]], Sequence[Any]] | None = None
     for number, line in lines:
@@ -439,8 +449,8 @@ def _picked_objects(file: Path | Source, lines: Lines, choose: Wanted | Choose) 
             yield number, (), _NO_OBJECT
             continue
         if not names:
-            wanted = choose if isinstance(choose, Wanted) else choose(list(found))
-            names = [*wanted.names_in(f"{_path(file)}: line {number}", list(found)).values()]
+            given = list(found)
+            names = [*choose(given).names_in(f"{_path(file)}: line {number}", given).values()]
             take = itemgetter(*names) if len(names) > 1 else None
         try:
             cells = take(found) if take else ()
@@ -468,7 +478,7 @@ def _picked_value(value: Any) -> str | None:
 
 
 def _parquet(
-    file: Path, choose: Wanted | Choose | None = None
+    file: Path, choose: Choose | None = None
 ) -> Iterator[tuple[int, list[str], tuple[str | None, ...]]]:
     """Yield the number, the names and the cells of rows; nested columns are left out.
 
@@ -481,8 +491,7 @@ def _parquet(
             names = [one.name for one in opened.schema_arrow if not pa.types.is_nested(one.type)]
             known: dict[str, str | None] = dict(zip(names, names, strict=True))
             if choose is not None:
-                wanted = choose if isinstance(choose, Wanted) else choose(names)
-                known = wanted.names_in(str(file), names)
+                known = choose(names).names_in(str(file), names)
             rows = 0
             for batch in opened.iter_batches(_BATCH, columns=list(filter(None, known.values()))):
                 columns = [

@@ -46,11 +46,11 @@ def fine_tune(
 ) -> Written:
     """Train a classification head on ``model``, a Hugging Face encoder: NLI or next sentence.
 
-    For nli, pairs are SNLI's own jsonl, or tab-separated label, premise and hypothesis. For nsp,
-    they are tab-separated is_next or not_next, first and second sentence, or made from running
-    text, one sentence per line and a blank line between documents. Training uses AdamW with warm-up
-    and gradient clipping, and keeps the weights that are best on dev. A head for the same task is
-    trained further; otherwise BERT gets its own head for the next sentence, others a new
+    For nli, pairs are tab-separated label, premise and hypothesis, or a table with such columns:
+    SNLI's own jsonl, CSV, Parquet. For nsp, they are is_next or not_next, first and second
+    sentence, or made from running text, one sentence per line and a blank line between documents.
+    Training uses AdamW with warm-up and gradient clipping, and keeps the weights that are best on
+    dev. A head for the same task is trained further; otherwise BERT gets its own head for the next sentence, others a new
     classifier. The folder can be loaded with transformers, without wordbias; training.json in it
     says how it was trained, and a log is written beside the folder. The same command resumes an
     interrupted training from the checkpoint of the last evaluation on dev; a finished model is not

@@ -58,7 +58,8 @@ def nli_train(
 ) -> Written:
     """Train decomposable attention (Parikh et al. 2016) on ``embeddings``, one model for each seed.
 
-    Pairs are SNLI's own jsonl, or tab-separated label, premise and hypothesis, compressed or not.
+    Pairs are tab-separated label, premise and hypothesis, or a table with such columns: SNLI's own
+    jsonl, CSV, Parquet.
     The vectors are normalised to length one, unless ``raw``, and are not trained; the weights of
     the epoch that is best on dev are kept. A log of every epoch is written beside the model. The
     same command resumes an interrupted training from the checkpoint of the last whole epoch; a
