@@ -233,7 +233,11 @@ def test_bad_rows_are_named_and_can_be_dropped(cli: Run, refused: Refused, tmp_p
     ("rows", "arguments", "message"),
     [
         ([("a", "b", "F"), ("b", "a", "F")], NAMES, "two groups at least, found only 'F'"),
-        ([("a", "b", "F"), ("b", "a", "M")], (), "has no columns 'label', 'predicted', 'group'; it has y"),
+        (
+            [("a", "b", "F"), ("b", "a", "M")],
+            (),
+            "has no columns 'label', 'predicted', 'group'; it",
+        ),
         ([("a", "a", "F"), ("a", "a", "M")], NAMES, "to classify takes two classes"),
         (
             [("a", "b", "F"), ("b", "a", "M")],
