@@ -236,7 +236,7 @@ def test_bad_rows_are_named_and_can_be_dropped(cli: Run, refused: Refused, tmp_p
         (
             [("a", "b", "F"), ("b", "a", "M")],
             (),
-            "has no columns 'label', 'predicted', 'group'; it has y",
+            "has no columns 'label', 'predicted', 'group'; it",
         ),
         ([("a", "a", "F"), ("a", "a", "M")], NAMES, "to classify takes two classes"),
         (

@@ -42,7 +42,7 @@ def test_a_layer_is_read_again_with_its_columns(model: Path, tmp_path: Path, suf
     read = rows.vectors()
     assert np.array_equal(read.astype(np.float32), expected.vectors[0])
     if suffix != ".npy":
-        assert rows.column("label").cells() == TEXTS["label"]
+        assert rows.cells("label") == TEXTS["label"]
         report = wb.erase(path, "label", output=tmp_path / f"clean{suffix}").report
         assert report is not None
         assert report["linear-probe"]

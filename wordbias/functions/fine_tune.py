@@ -50,12 +50,12 @@ def fine_tune(
     SNLI's own jsonl, CSV, Parquet. For nsp, they are is_next or not_next, first and second
     sentence, or made from running text, one sentence per line and a blank line between documents.
     Training uses AdamW with warm-up and gradient clipping, and keeps the weights that are best on
-    dev. A head for the same task is trained further; otherwise BERT gets its own head for the next sentence, others a new
-    classifier. The folder can be loaded with transformers, without wordbias; training.json in it
-    says how it was trained, and a log is written beside the folder. The same command resumes an
-    interrupted training from the checkpoint of the last evaluation on dev; a finished model is not
-    trained again. On several GPUs start it with accelerate or torchrun; each process then reads its
-    own batch at every step.
+    dev. A head for the same task is trained further; otherwise BERT gets its own head for the next
+    sentence, others a new classifier. The folder can be loaded with transformers, without wordbias;
+    training.json in it says how it was trained, and a log is written beside the folder. The same
+    command resumes an interrupted training from the checkpoint of the last evaluation on dev; a
+    finished model is not trained again. On several GPUs start it with accelerate or torchrun; each
+    process then reads its own batch at every step.
 
     Parameters
     ----------
