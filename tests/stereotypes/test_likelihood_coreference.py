@@ -210,7 +210,10 @@ def test_every_sentence_of_winobias_is_a_question() -> None:
     assert all(f" {one.wrong}" in one.sentence for one in questions)
     assert sum("CEO" in (one.right, one.wrong) for one in questions) == 144
     assert questions[0][:4] == (
-        sentences[0].text, "he", sentences[0].profession, questions[0].wrong
+        sentences[0].text,
+        "he",
+        sentences[0].profession,
+        questions[0].wrong,
     )
     pairs = pronoun_pairs(sentences)
     assert 1500 < len(pairs) < 1584

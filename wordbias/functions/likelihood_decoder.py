@@ -23,7 +23,7 @@ from wordbias.stereotypes.entry import Found, Record, StereotypeTest
 from wordbias.stereotypes.pairs import OWN
 from wordbias.stereotypes.scorer import change_of
 from wordbias.stereotypes.scores import Settings, value_cell
-from wordbias.stereotypes.text_sets import TESTS, TextSet, facts, test_of
+from wordbias.stereotypes.text_sets import TESTS, TextSet, facts, entry_of
 from wordbias.text_files import Source
 
 _CONDITIONS = {"ambig": "ambiguous", "disambig": "told"}
@@ -58,7 +58,7 @@ class Items:
     def measure(self, model: CausalModel) -> Found:
         """Measure a decoder on everything."""
         name, settings = model.name, self.settings
-        measured: list[tuple[StereotypeTest, Any]] = [(test_of(one), one) for one in self.sets]
+        measured: list[tuple[StereotypeTest, Any]] = [(entry_of(one), one) for one in self.sets]
         if self.pairs is not None:
             measured.append((OWN, self.pairs))
         parts = [test.scores[CausalModel](model, one, name, settings) for test, one in measured]
@@ -69,7 +69,7 @@ class Items:
 
     def described(self) -> str:
         """Name the data for people."""
-        names = [test_of(one).title for one in self.sets]
+        names = [entry_of(one).title for one in self.sets]
         own = [OWN.title] * (self.pairs is not None)
         return ", ".join([*names, *own, *["a text"] * (self.text is not None)])
 

@@ -15,7 +15,7 @@ from wordbias.statistics import paired_interval
 from wordbias.stereotypes.entry import Found
 from wordbias.stereotypes.next_sentence import NextSentence
 from wordbias.stereotypes.scores import Settings
-from wordbias.stereotypes.text_sets import TextSet, heads_for, test_of
+from wordbias.stereotypes.text_sets import TextSet, heads_for, entry_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class Scorer:
                 raise missing[0]
             reasons = "; ".join(str(one).removeprefix(f"{name}: ") for one in missing)
             raise WordbiasError(f"{name}: has no head that the data asks for: {reasons}")
-        test_of(data).check(data, list(heads))
+        entry_of(data).check(data, list(heads))
         return cls(name, heads, tuple(map(str, missing)))
 
     def with_sites(self, interventions: Sequence[Intervention]) -> Scorer:
@@ -114,7 +114,7 @@ class Scorer:
         subject
             Name of the model in the rows.
         """
-        scores = test_of(data).scores
+        scores = entry_of(data).scores
         return Found.joined(
             [scores[kind](head, data, subject, settings) for kind, head in self.heads.items()]
         )

@@ -107,14 +107,14 @@ def _either(names: Sequence[str]) -> str:
     return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-def test_of(data: TextSet) -> StereotypeTest:
+def entry_of(data: TextSet) -> StereotypeTest:
     """Return the test whose reader read data."""
     return next(one for one in TESTS if isinstance(data, one.data))
 
 
 def heads_for(data: TextSet, *, causal: bool) -> list[Any]:
     """Return the classes of the heads that score data: of encoders, or the decoder."""
-    test = test_of(data)
+    test = entry_of(data)
     return [one for one in test.scores if (one is CausalModel) == causal and test.holds(data, one)]
 
 
@@ -126,7 +126,7 @@ def for_model(data: TextSet, model: str, *, causal: bool) -> TextSet:
     WordbiasError
         If such a model has no score of it.
     """
-    test = test_of(data)
+    test = entry_of(data)
     if heads := heads_for(data, causal=causal):
         if causal:
             test.check(data, heads)
@@ -147,7 +147,7 @@ def for_model(data: TextSet, model: str, *, causal: bool) -> TextSet:
 
 def facts(data: TextSet) -> Mapping[str, object]:
     """Return what a report on a decoder says of a data set."""
-    test = test_of(data)
+    test = entry_of(data)
     return {"data": test.title, **source_of(data), test.items: len(getattr(data, test.items))}
 
 
@@ -158,7 +158,7 @@ def source_of(data: TextSet) -> dict[str, object]:
 
 def described(data: TextSet) -> str:
     """Name a data set and what is in it."""
-    test = test_of(data)
+    test = entry_of(data)
     if test.described is not None:
         return test.described(data)
     count = how_many(len(getattr(data, test.items)), test.items.removesuffix("s"))
