@@ -12,17 +12,17 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from tiny_decoders import save_decoder  # noqa: E402
+from tiny_decoders import save_decoder
 
-import wordbias as wb  # noqa: E402
-from wordbias.errors import WordbiasError  # noqa: E402
-from wordbias.functions import likelihood_decoder  # noqa: E402
-from wordbias.models.causal_model import CausalModel  # noqa: E402
-from wordbias.stereotypes.entry import Found, StereotypeTest  # noqa: E402
-from wordbias.stereotypes.pairs import preference_rows, score_pairs  # noqa: E402
-from wordbias.stereotypes.scores import Settings  # noqa: E402
-from wordbias.stereotypes.text_sets import TESTS  # noqa: E402
-from wordbias.text_files import Source  # noqa: E402
+import wordbias as wb
+from wordbias.errors import WordbiasError
+from wordbias.functions import likelihood_decoder
+from wordbias.models.causal_model import CausalModel
+from wordbias.stereotypes.entry import Found, StereotypeTest
+from wordbias.stereotypes.pairs import preference_rows, score_pairs
+from wordbias.stereotypes.scores import Settings
+from wordbias.stereotypes.text_sets import TESTS
+from wordbias.text_files import Source
 
 
 @dataclass(frozen=True)

@@ -150,11 +150,11 @@ def _difference_tables(found: Summary) -> list[Table]:
 
 
 def _tables_of_differences(
-    found: Summary, title: str, entry_of: Callable[[Cell], PairedTest | None], note: str
+    found: Summary, title: str, test_of: Callable[[Cell], PairedTest | None], note: str
 ) -> list[Table]:
     """Return tables of one kind of tests, by strategy."""
     made = [
-        (line, {name: entry_of(found.cell(metric, name, stage)) for name in found.runs.strategies})
+        (line, {name: test_of(found.cell(metric, name, stage)) for name in found.runs.strategies})
         for metric, stage, line in _representative_lines(found)
     ]
     kept = [(line, tests) for line, tests in made if any(map(_has_interval, tests.values()))]

@@ -23,7 +23,7 @@ from wordbias.stereotypes.entry import Found, Record, StereotypeTest
 from wordbias.stereotypes.pairs import OWN
 from wordbias.stereotypes.scorer import change_of
 from wordbias.stereotypes.scores import Settings, value_cell
-from wordbias.stereotypes.text_sets import TESTS, TextSet, facts, entry_of
+from wordbias.stereotypes.text_sets import TESTS, TextSet, entry_of, facts
 from wordbias.text_files import Source
 
 _CONDITIONS = {"ambig": "ambiguous", "disambig": "told"}

@@ -15,7 +15,7 @@ from wordbias.stereotypes.entry import Found, Record
 from wordbias.stereotypes.next_sentence import NextSentence
 from wordbias.stereotypes.scorer import Scorer
 from wordbias.stereotypes.scores import Settings
-from wordbias.stereotypes.text_sets import TextSet, described, source_of, entry_of
+from wordbias.stereotypes.text_sets import TextSet, described, entry_of, source_of
 
 
 def measure_encoder(

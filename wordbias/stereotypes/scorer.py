@@ -15,7 +15,7 @@ from wordbias.statistics import paired_interval
 from wordbias.stereotypes.entry import Found
 from wordbias.stereotypes.next_sentence import NextSentence
 from wordbias.stereotypes.scores import Settings
-from wordbias.stereotypes.text_sets import TextSet, heads_for, entry_of
+from wordbias.stereotypes.text_sets import TextSet, entry_of, heads_for
 
 
 @dataclass(frozen=True, eq=False)
