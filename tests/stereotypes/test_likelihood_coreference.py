@@ -209,8 +209,11 @@ def test_every_sentence_of_winobias_is_a_question() -> None:
     assert all(f" {one.right}" in one.sentence for one in questions)
     assert all(f" {one.wrong}" in one.sentence for one in questions)
     assert sum("CEO" in (one.right, one.wrong) for one in questions) == 144
-    assert questions[0] == Question(
-        sentences[0].text, "he", sentences[0].profession, questions[0].wrong
+    assert questions[0][:4] == (
+        sentences[0].text,
+        "he",
+        sentences[0].profession,
+        questions[0].wrong,
     )
     pairs = pronoun_pairs(sentences)
     assert 1500 < len(pairs) < 1584
@@ -253,7 +256,7 @@ def four() -> list[Sentence]:
 
 def test_the_gap_of_winobias_is_pro_minus_anti() -> None:
     sentences = four()
-    assert question_of(sentences[1]) == Question(sentences[1].text, "she", "nurse", "cook")
+    assert question_of(sentences[1])[:4] == (sentences[1].text, "she", "nurse", "cook")
     found = scored([-1.0, -1.0, -5.0, -1.0], [-2.0, -2.0, -2.0, -2.0])
     rows = winobias_question_rows(sentences, found, "model")
     about = {"score": "likelihood", "setting": "all"}

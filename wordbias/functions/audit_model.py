@@ -332,7 +332,7 @@ def _data(stereoset: Sequence[TextSetLike], reader: Reader) -> list[Any]:
     WordbiasError
         If a file is none of them, or several are given for an encoder.
     """
-    from wordbias.stereotypes.text_sets import for_decoder, for_encoder, load_text_set
+    from wordbias.stereotypes.text_sets import for_model, load_text_set
 
     name = reader.encoder.name
     if reader.kind == "encoder" and len(stereoset) > 1:
@@ -340,8 +340,8 @@ def _data(stereoset: Sequence[TextSetLike], reader: Reader) -> list[Any]:
             f"--stereoset: {name} is an encoder, which is measured on one file; "
             f"{len(stereoset)} were given"
         )
-    check = for_encoder if reader.kind == "encoder" else for_decoder
-    return [check(load_text_set(one), name) for one in stereoset]
+    causal = reader.kind == "decoder"
+    return [for_model(load_text_set(one), name, causal=causal) for one in stereoset]
 
 
 def _pairs(snli: PairsLike | None) -> Any:
@@ -379,7 +379,7 @@ def _with_heads(
             scorer = (
                 Scorer.load(model, data[0], device=device)
                 if decoder is None
-                else Scorer(decoder.name, {CausalModel: decoder})
+                else Scorer(decoder.name, {type(decoder): decoder})
             )
             more, said = stereotype_rows(subject, scorer, data, columns, reader, seed)
             rows, notes = [*rows, *more], [*notes, *scorer.missing, *said]

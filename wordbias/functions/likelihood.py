@@ -22,7 +22,7 @@ from wordbias.models.sentence_pairs import SentencePairsLike, sentence_pairs
 from wordbias.reports import Report
 from wordbias.resources import located
 from wordbias.stereotypes.scores import SHARE, Rounding, Settings
-from wordbias.stereotypes.text_sets import TextSetLike, for_decoder, for_encoder, load_text_set
+from wordbias.stereotypes.text_sets import TextSetLike, for_model, load_text_set
 from wordbias.text_files import read_text
 
 PathLike = str | os.PathLike[str]
@@ -178,15 +178,15 @@ def likelihood(
     name = name_of(model)
     if not is_causal(model):
         refuse_given(_OF_DECODERS, f"is for a model that is a decoder, and {name} is an encoder")
-        of_encoder = [for_encoder(one, name) for one in sets]
+        sets = [for_model(one, name, causal=False) for one in sets]
         about = {} if adapter is None else {"adapter": path_of(adapter) or repr(adapter)}
         return measure_encoder(
-            model, of_encoder, settings, fitted, names,
+            model, sets, settings, fitted, names,
             force=force, next_label=next_label, device=how.device, target=target, about=about,
         )  # fmt: skip
     refuse_given(_OF_ENCODERS, f"is for a model that is an encoder, and {name} is a decoder")
-    of_decoder = [for_decoder(one, name) for one in sets]
-    items = Items(of_decoder, own, text, settings, max_length or LENGTH)
+    sets = [for_model(one, name, causal=True) for one in sets]
+    items = Items(sets, own, text, settings, max_length or LENGTH)
     decoder = CausalModel.load(
         model,
         device=how.device,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import replacing
@@ -18,16 +19,18 @@ from wordbias.models.sentence_pairs import SentencePair
 from wordbias.rendering import Table, as_csv, how_many
 from wordbias.reports import Report
 from wordbias.results import Row, number
-from wordbias.stereotypes.entry import Found, Record
+from wordbias.stereotypes.entry import Found, Record, StereotypeTest
 from wordbias.stereotypes.pairs import OWN
 from wordbias.stereotypes.scorer import change_of
-from wordbias.stereotypes.scores import Settings
-from wordbias.stereotypes.text_sets import TESTS, TextSet, facts, test_of
+from wordbias.stereotypes.scores import Settings, value_cell
+from wordbias.stereotypes.text_sets import TESTS, TextSet, entry_of, facts
 from wordbias.text_files import Source
 
 _CONDITIONS = {"ambig": "ambiguous", "disambig": "told"}
 _TESTS = {one.task or one.title: one for one in (*TESTS, OWN)}
 """The tests by the name of their data in rows."""
+_BIASES = {name for one in _TESTS.values() for name in one.bias}
+_COSTS = {"perplexity", *(name for one in _TESTS.values() for name in one.cost)}
 _NONE = "none"
 """Name of the setting of records before any removal."""
 
@@ -55,11 +58,10 @@ class Items:
     def measure(self, model: CausalModel) -> Found:
         """Measure a decoder on everything."""
         name, settings = model.name, self.settings
-        tests = [(test_of(one), one) for one in self.sets]
-        own = [] if self.pairs is None else [(OWN, self.pairs)]
-        parts = [
-            test.scores[CausalModel](model, data, name, settings) for test, data in (*tests, *own)
-        ]
+        measured: list[tuple[StereotypeTest, Any]] = [(entry_of(one), one) for one in self.sets]
+        if self.pairs is not None:
+            measured.append((OWN, self.pairs))
+        parts = [test.scores[CausalModel](model, one, name, settings) for test, one in measured]
         if self.text is not None:
             given = {"length": self.length, "seed": settings.seed}
             parts.append(Found(perplexity_rows(model, self.text.text, name, **given)))
@@ -67,7 +69,7 @@ class Items:
 
     def described(self) -> str:
         """Name the data for people."""
-        names = [str(facts(one)["data"]) for one in self.sets]
+        names = [entry_of(one).title for one in self.sets]
         own = [OWN.title] * (self.pairs is not None)
         return ", ".join([*names, *own, *["a text"] * (self.text is not None)])
 
@@ -230,7 +232,7 @@ def _task_table(task: str, rows: Sequence[Row]) -> Table:
     measures = list(dict.fromkeys(row.measure for row in rows))
     keys = ["part", "score", *(["answers"] if "answers" in rows[0].details else [])]
     cells = [
-        [*line, str(next(iter(of.values())).details["n"]), *(_cell(of.get(m)) for m in measures)]
+        [*line, str(next(iter(of.values())).details["n"]), *map(value_cell, map(of.get, measures))]
         for line, of in lines.items()
     ]
     test = _TESTS[task]
@@ -247,14 +249,6 @@ def _line(details: Mapping[str, object]) -> tuple[str, ...]:
     ]
     part = ", ".join(one for one in parts if one)
     return part, str(details["score"]), *([str(details["answers"])] if "answers" in details else [])
-
-
-def _cell(row: Row | None) -> str:
-    if row is None:
-        return ""
-    if "low" not in row.details:
-        return number(row.value, 3)
-    return f"{number(row.value, 3)} [{row.details['low']:.2f}, {row.details['high']:.2f}]"
 
 
 # Before and after
@@ -310,10 +304,8 @@ def _said(setting: str, before: Sequence[Row], after: Sequence[Row]) -> list[str
         key = was.measure, about.get("task"), about.get("condition")
         if was.value is not None and now.value is not None:
             found.setdefault(key, (was, now))
-    biases = {name for one in _TESTS.values() for name in one.bias}
-    costs = {"perplexity", *(name for one in _TESTS.values() for name in one.cost)}
-    bias = [_sentence(*pair) for pair in found.values() if pair[0].measure in biases]
-    cost = [_sentence(*pair) for pair in found.values() if pair[0].measure in costs]
+    bias = [_sentence(*pair) for pair in found.values() if pair[0].measure in _BIASES]
+    cost = [_sentence(*pair) for pair in found.values() if pair[0].measure in _COSTS]
     if not any(row.measure == "perplexity" for row in before):
         cost.append("perplexity not measured, which --perplexity TEXT does")
     return [
@@ -327,7 +319,7 @@ def _sentence(was: Row, now: Row) -> str:
     about = now.details
     task = str(about.get("task", ""))
     condition = _CONDITIONS.get(str(about.get("condition", "")), "")
-    what = " ".join([*([_TESTS[task].title] if task else []), *([condition] if condition else [])])
+    what = " ".join(filter(None, [_TESTS[task].title if task else "", condition]))
     title = column_title(was.measure)
     values = f"{title} {number(now.value, 3)}, {number(was.value, 3)} before"
     low, high = about.get("change_low"), about.get("change_high")
@@ -363,6 +355,6 @@ def _perplexity_table(rows: Sequence[Row]) -> Table:
     return Table(
         "Perplexity",
         ["", "tokens", "value"],
-        [[row.measure, f"{about['n']:,}", _cell(row)] for row in rows],
+        [[row.measure, f"{about['n']:,}", value_cell(row)] for row in rows],
         f"{read} Lower is better.",
     )

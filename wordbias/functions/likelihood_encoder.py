@@ -15,7 +15,7 @@ from wordbias.stereotypes.entry import Found, Record
 from wordbias.stereotypes.next_sentence import NextSentence
 from wordbias.stereotypes.scorer import Scorer
 from wordbias.stereotypes.scores import Settings
-from wordbias.stereotypes.text_sets import TextSet, described, source_of, test_of
+from wordbias.stereotypes.text_sets import TextSet, described, entry_of, source_of
 
 
 def measure_encoder(
@@ -38,7 +38,7 @@ def measure_encoder(
         scorer = Scorer.load(model, data, next_label=next_label, device=device)
         found = _measured(scorer, data, settings, adapter, names, force)
         done.append(found)
-        table = test_of(data).table
+        table = entry_of(data).table
         assert table is not None
         for subject in dict.fromkeys(row.subject for row in found.rows):
             rows = [row for row in found.rows if row.subject == subject]

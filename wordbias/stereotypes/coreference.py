@@ -24,6 +24,8 @@ class Question(NamedTuple):
     pronoun: str
     right: str
     wrong: str
+    subset: str = ""
+    id: str = ""
 
 
 def prompt(question: Question) -> str:
@@ -44,25 +46,18 @@ def resolved(scores: Float) -> Float:
     return found
 
 
-def question_records(
-    task: str,
-    about: Sequence[tuple[str, str]],
-    questions: Sequence[Question],
-    found: Likelihoods,
-) -> list[Record]:
-    """Return one record a question: its subset and id, the log-likelihoods of its candidates."""
+def question_records(task: str, questions: Sequence[Question], found: Likelihoods) -> list[Record]:
+    """Return one record a question: the log-likelihoods of its candidates."""
     return [
         {
             "task": task,
-            "subset": subset,
-            "id": name,
+            "subset": question.subset,
+            "id": question.id,
             "context": prompt(question),
             "right": question.right,
             "wrong": question.wrong,
             "log-likelihood of right": float(right),
             "log-likelihood of wrong": float(wrong),
         }
-        for (subset, name), question, (right, wrong) in zip(
-            about, questions, found.total, strict=True
-        )
+        for question, (right, wrong) in zip(questions, found.total, strict=True)
     ]

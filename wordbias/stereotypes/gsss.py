@@ -506,8 +506,6 @@ def triple_records(gsss: Gsss, p: Float, version: str) -> list[Record]:
 
 
 _MEASURES = ("strength", "opposite-strength", "distance", "mean-strength", "ss")
-
-
 _SUBSETS = {"M": "about men", "F": "about women"}
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wordbias.errors import WordbiasError
-from wordbias.models.causal_model import CausalModel
 from wordbias.models.hooks import Intervention, applied
 from wordbias.models.model_like import ModelLike, evaluating, name_of
 from wordbias.results import Row
@@ -16,7 +15,7 @@ from wordbias.statistics import paired_interval
 from wordbias.stereotypes.entry import Found
 from wordbias.stereotypes.next_sentence import NextSentence
 from wordbias.stereotypes.scores import Settings
-from wordbias.stereotypes.text_sets import TextSet, test_of
+from wordbias.stereotypes.text_sets import TextSet, entry_of, heads_for
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +57,10 @@ class Scorer:
         WordbiasError
             If the model has none of them, or a part that they score cannot be used.
         """
-        name, test = name_of(source), test_of(data)
+        name = name_of(source)
         heads: dict[type, Any] = {}
         missing: list[WordbiasError] = []
-        needed: list[Any] = [one for one in test.scores if test.holds(data, one)]
-        for head in (one for one in needed if one is not CausalModel):
+        for head in heads_for(data, causal=False):
             label = {"next_label": next_label} if head is NextSentence else {}
             try:
                 heads[head] = head.load(source, device=device, **label)
@@ -73,7 +71,7 @@ class Scorer:
                 raise missing[0]
             reasons = "; ".join(str(one).removeprefix(f"{name}: ") for one in missing)
             raise WordbiasError(f"{name}: has no head that the data asks for: {reasons}")
-        test.check(data, list(heads))
+        entry_of(data).check(data, list(heads))
         return cls(name, heads, tuple(map(str, missing)))
 
     def with_sites(self, interventions: Sequence[Intervention]) -> Scorer:
@@ -116,7 +114,7 @@ class Scorer:
         subject
             Name of the model in the rows.
         """
-        scores = test_of(data).scores
+        scores = entry_of(data).scores
         return Found.joined(
             [scores[kind](head, data, subject, settings) for kind, head in self.heads.items()]
         )

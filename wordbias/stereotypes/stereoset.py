@@ -39,7 +39,7 @@ from wordbias.formats.source import has_lone_surrogate
 from wordbias.measures.registry import ideal
 from wordbias.models.causal_model import CausalModel, Likelihoods, Tokens
 from wordbias.rendering import Table, how_many
-from wordbias.results import Row, number
+from wordbias.results import Row
 from wordbias.statistics import percentile_interval, resamples
 from wordbias.stereotypes.entry import Found, Record, StereotypeTest
 from wordbias.stereotypes.gsss import LABELS
@@ -53,6 +53,7 @@ from wordbias.stereotypes.scores import (
     icat,
     language_score,
     stereotype_score,
+    value_cell,
 )
 from wordbias.text_files import Source, read_text
 
@@ -558,7 +559,8 @@ _PARTS = {NextSentence: KINDS[0], MaskedModel: KINDS[1], CausalModel: "triples"}
 
 def _check(data: StereoSet, heads: Sequence[type]) -> None:
     """Parse the parts that heads score; refuse data without an item to score."""
-    if not any(getattr(data, _PARTS[head]) for head in heads):
+    parts = [getattr(data, _PARTS[head]) for head in heads]
+    if not any(parts):
         raise WordbiasError(
             f"{data.path}: holds no item to score: all that the model could score have more than "
             f"one blank ({', '.join(data.several_blanks)}); --as-published takes them"
@@ -576,11 +578,7 @@ def _table(rows: Sequence[Row], as_published: bool) -> Table:
     cells = []
     for key in dict.fromkeys((row.details["task"], row.details["subset"]) for row in rows):
         of = [found[*key, measure] for measure in ("ss", "lms", "icat")]
-        values = [
-            f"{number(row.value, 3)} [{row.details['low']:.2f}, {row.details['high']:.2f}]"
-            for row in of
-        ]
-        cells.append([*key, str(of[0].details["n"]), *values])
+        cells.append([*key, str(of[0].details["n"]), *map(value_cell, of)])
     average = "terms" if as_published else "triples"
     return Table(
         rows[0].subject,

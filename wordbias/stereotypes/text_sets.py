@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from wordbias.calls import path_of
 from wordbias.errors import WordbiasError
@@ -106,57 +106,47 @@ def _either(names: Sequence[str]) -> str:
     return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-def test_of(data: TextSet) -> StereotypeTest:
+def entry_of(data: TextSet) -> StereotypeTest:
     """Return the test whose reader read data."""
     return next(one for one in TESTS if isinstance(data, one.data))
 
 
-def for_encoder(data: TextSet, model: str) -> TextSet:
-    """Return a data set that a head of an encoder scores.
+def heads_for(data: TextSet, *, causal: bool) -> list[Any]:
+    """Return the classes of the heads that score data: of encoders, or the decoder."""
+    test = entry_of(data)
+    return [one for one in test.scores if (one is CausalModel) == causal and test.holds(data, one)]
+
+
+def for_model(data: TextSet, model: str, *, causal: bool) -> TextSet:
+    """Return a data set that a decoder or an encoder scores, for a decoder with its items parsed.
 
     Raises
     ------
     WordbiasError
-        If it is scored by the likelihood of a decoder.
+        If such a model has no score of it.
     """
-    test = test_of(data)
-    if test.scores.keys() != {CausalModel}:
+    test = entry_of(data)
+    if heads := heads_for(data, causal=causal):
+        if causal:
+            test.check(data, heads)
         return data
-    names = [one.title for one in TESTS if one.scores.keys() != {CausalModel}]
-    raise WordbiasError(
-        f"{data.path}: {test.title} is scored by the likelihood of a decoder, and {model} is an "
-        f"encoder; give {_either(names)}"
-    )
-
-
-def for_decoder(data: TextSet, model: str) -> TextSet:
-    """Return a data set that is scored by likelihood, its items parsed.
-
-    Raises
-    ------
-    WordbiasError
-        If it is scored by the heads of an encoder only.
-    """
-    test = test_of(data)
-    if CausalModel not in test.scores or not test.holds(data, CausalModel):
-        reason = "is scored by the masked-language head of an encoder"
-        if NextSentence in test.scores:
-            reason = "holds pairs of sentences, which a next-sentence head scores"
-        names = [
-            one.title + (f" with items {one.part}" if one.part else "")
-            for one in TESTS
-            if CausalModel in one.scores
-        ]
-        raise WordbiasError(
-            f"{data.path}: {reason}, and {model} is a decoder; give {_either(names)}"
-        )
-    test.check(data, [CausalModel])
-    return data
+    reason = f"{test.title} is scored by the likelihood of a decoder, and {model} is an encoder"
+    if causal:
+        head = "holds pairs of sentences, which a next-sentence head scores"
+        if NextSentence not in test.scores:
+            head = "is scored by the masked-language head of an encoder"
+        reason = f"{head}, and {model} is a decoder"
+    names = [
+        one.title + (f" with items {one.part}" if causal and one.part else "")
+        for one in TESTS
+        if any((head is CausalModel) == causal for head in one.scores)
+    ]
+    raise WordbiasError(f"{data.path}: {reason}; give {_either(names)}")
 
 
 def facts(data: TextSet) -> Mapping[str, object]:
     """Return what a report on a decoder says of a data set."""
-    test = test_of(data)
+    test = entry_of(data)
     return {"data": test.title, **source_of(data), test.items: len(getattr(data, test.items))}
 
 
@@ -167,9 +157,8 @@ def source_of(data: TextSet) -> dict[str, object]:
 
 def described(data: TextSet) -> str:
     """Name a data set and what is in it."""
-    test = test_of(data)
+    test = entry_of(data)
     if test.described is not None:
         return test.described(data)
-    return (
-        f"{test.title}, {how_many(len(getattr(data, test.items)), test.items[:-1])} ({data.path})"
-    )
+    count = how_many(len(getattr(data, test.items)), test.items.removesuffix("s"))
+    return f"{test.title}, {count} ({data.path})"

@@ -66,7 +66,8 @@ def question_of(sentence: Sentence) -> Question:
     if not spelled:
         raise WordbiasError(f"WinoBias: expected two professions in {sentence.text!r:.80}")
     pronoun = sentence.text[slice(*sentence.pronouns[0])]
-    return Question(sentence.text, pronoun, right, next(iter(spelled.values())))
+    wrong, about = next(iter(spelled.values())), (sentence.stereotype, _id(sentence))
+    return Question(sentence.text, pronoun, right, wrong, *about)
 
 
 def pronoun_pairs(sentences: Sequence[Sentence]) -> list[tuple[Sentence, Sentence]]:
@@ -140,8 +141,7 @@ def _measured(model: CausalModel, data: WinoBias, subject: str, settings: Settin
     questions = [question_of(one) for one in read]
     asked = score_questions(model, questions, TASK)
     rows = winobias_question_rows(read, asked, subject, seed=settings.seed)
-    about = [(one.stereotype, _id(one)) for one in read]
-    records = question_records(TASK, about, questions, asked)
+    records = question_records(TASK, questions, asked)
     if chosen := pronoun_pairs(read):
         texts = [(one.text, other.text) for one, other in chosen]
         found = score_pairs(model, texts, TASK)

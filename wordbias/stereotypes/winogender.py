@@ -32,12 +32,7 @@ from wordbias.statistics import (
     resampled_spearman,
     spearman,
 )
-from wordbias.stereotypes.coreference import (
-    Question,
-    question_records,
-    resolved,
-    score_questions,
-)
+from wordbias.stereotypes.coreference import Question, question_records, resolved, score_questions
 from wordbias.stereotypes.entry import Found, StereotypeTest
 from wordbias.stereotypes.pairs import scores_of, share_row, unit_sums
 from wordbias.stereotypes.scores import ALL, Settings
@@ -75,7 +70,7 @@ class WinogenderSentence:
         """To whom the pronoun refers, the right answer first."""
         people = (self.occupation, self.participant)
         right, wrong = people if self.to_occupation else people[::-1]
-        return Question(self.text, self.pronoun, right, wrong)
+        return Question(self.text, self.pronoun, right, wrong, self.gender, self.id)
 
 
 @dataclass(frozen=True)
@@ -263,8 +258,7 @@ def _measured(model: CausalModel, data: Winogender, subject: str, settings: Sett
             f"{data.path}: without occupations-stats.tsv beside it there are neither gotcha "
             "sentences nor a correlation with the share of women"
         )
-    about = [(one.gender, one.id) for one in data.sentences]
-    return Found(rows, question_records(TASK, about, questions, found), found.cut, notes)
+    return Found(rows, question_records(TASK, questions, found), found.cut, notes)
 
 
 TEST = StereotypeTest(
