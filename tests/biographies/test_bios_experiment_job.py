@@ -153,7 +153,7 @@ def test_undefined_within_an_occupation() -> None:
     men = only.take(np.flatnonzero(only.genders == 1))
     rows = gender_rows(HERE, men, gender_vectors(men))
     assert "undefined" in by_set(rows)["all"].details["reason"]
-    assert "at least two classes" in by_set(rows)["all"].details["reason"]
+    assert "needs two classes at least" in by_set(rows)["all"].details["reason"]
 
 
 def words(seed: int = 0) -> Representations:

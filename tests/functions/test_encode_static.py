@@ -78,7 +78,7 @@ def test_a_file_that_probe_reads(cli: Run, tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_text_without_a_known_token(tmp_path: Path) -> None:
     folder = model2vec_folder(tmp_path / "m")
-    with pytest.raises(WordbiasError, match=r"line 2: has no token that the model knows"):
+    with pytest.raises(WordbiasError, match=r"row 2: has no token that the model knows"):
         wb.encode(folder, ["a nurse", "ξξξ"])
     with wb.config(skip_bad=True):
         assert len(wb.encode(folder, ["a nurse", "ξξξ"])) == 1
