@@ -14,7 +14,8 @@ import wordbias as wb
 from wordbias import WordbiasError
 from wordbias.columns import Column
 from wordbias.formats.rows import Rows, open_rows
-from wordbias.labelled import DEV, TEST, TRAIN, Folds, Labelled, parts_of
+from wordbias.labelled import Labelled
+from wordbias.splits import DEV, TEST, TRAIN, Folds, parts_of
 
 N = 300
 RNG = np.random.default_rng(0)

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 import wordbias as wb
 from wordbias import text_files
+from wordbias.columns import read_labels
 from wordbias.errors import WordbiasError
 from wordbias.formats.tables import read_lines
-from wordbias.labelled import read_labels
 from wordbias.nli.pairs import load_pairs
 from wordbias.outcomes.records import RecordFile
 from wordbias.rows import read_source

@@ -8,7 +8,7 @@ Face, columns by name, or a list of texts. `open_table` yields whole rows, `read
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeGuard
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
+from wordbias.formats.rows import Rows
 from wordbias.formats.source import Digest
 from wordbias.formats.tables import (
     PLAIN,
@@ -79,6 +80,50 @@ class Column:
     def cells(self) -> list[str]:
         """Return the value of every row."""
         return [self.values[code] for code in self.codes]
+
+
+class LazyColumns(Mapping[str, Column]):
+    """Columns by name, each read when it is asked for.
+
+    Parameters
+    ----------
+    names
+        Names of the columns.
+    read
+        Function that reads one.
+    """
+
+    def __init__(self, names: Sequence[str], read: Callable[[str], Column]) -> None:
+        self._names, self._read = tuple(names), read
+
+    @classmethod
+    def of(cls, rows: Rows) -> LazyColumns:
+        """Return the columns of rows that are read in blocks."""
+        return cls(rows.columns, lambda name: Column.of(rows.cells(name)))
+
+    def __getitem__(self, name: str) -> Column:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._read(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def read_labels(path: str | Path) -> Column:
+    """Read a file with one label a line; a blank line has none."""
+    return Column.of(line.cells[PLAIN].strip() for line in read_lines(Path(path), "plain"))
+
+
+def blank_cells(column: Column) -> NDArray[np.bool_]:
+    """Return which cells are blank."""
+    found: NDArray[np.bool_] = np.array([not value.strip() for value in column.values], bool)[
+        column.codes
+    ]
+    return found
 
 
 # whole rows

@@ -7,10 +7,9 @@ and columns; what a label may not be is refused here.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import add
@@ -21,14 +20,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wordbias.calls import path_of
-from wordbias.columns import Column
+from wordbias.columns import Column, LazyColumns, blank_cells, read_labels
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.rows import Rows
-from wordbias.formats.tables import PLAIN, read_lines
 from wordbias.moments import Moments
 from wordbias.progress import progress
 from wordbias.rendering import how_many
 from wordbias.resources.hub import fetched
+from wordbias.splits import DEV, TEST, TRAIN, Folds, combined, parts_of, ranks
 
 Integers = NDArray[np.intp]
 Places = NDArray[np.bool_]
@@ -45,10 +44,6 @@ SHOWN = 8
 """Number of classes that a message lists."""
 FEW = 30
 """Number of held-out rows below which the figures of a class say little."""
-TRAIN, TEST, DEV = 1, 2, 3
-"""Parts that a split names; 0 is none of them."""
-_PARTS = {"train": TRAIN, "training": TRAIN, "test": TEST, "testing": TEST, "held-out": TEST,
-          "dev": DEV, "val": DEV, "valid": DEV, "validate": DEV, "validation": DEV}  # fmt: skip
 _TILE = 1 << 22  # numbers that are checked at once
 _LARGE = 1e15  # float32 cannot square the gradient of larger ones
 _ROUNDING = 1e-6
@@ -390,10 +385,10 @@ class Labelled:
             held = order[before < share * len(unit)]
             part[there] = np.where(np.isin(unit, held), TEST, TRAIN)
         else:
-            group = _combined([one.codes[there] for one in self.labels.values()])
+            group = combined([one.codes[there] for one in self.labels.values()])
             counts = np.bincount(group)
             held = np.minimum(np.round(share * counts), counts - 1)
-            part[there] = np.where(_ranks(group, rng) < held[group], TEST, TRAIN)
+            part[there] = np.where(ranks(group, rng) < held[group], TEST, TRAIN)
         self._check_parts(part)
         return part
 
@@ -419,14 +414,14 @@ class Labelled:
         """
         named = ~np.any([blank_cells(one) for one in tasks.values()], axis=0)
         places = np.flatnonzero(training & named)
-        task = _combined([one.codes[places].astype(np.intp) for one in tasks.values()])
-        label = _combined([one.codes[places] for one in self.labels.values()])
+        task = combined([one.codes[places].astype(np.intp) for one in tasks.values()])
+        label = combined([one.codes[places] for one in self.labels.values()])
         classes = label.max(initial=0) + 1
         cell = task * classes + label
         counts = np.bincount(cell, minlength=(task.max(initial=0) + 1) * classes)
         fewest = counts.reshape(-1, classes).min(1)
         chosen = np.zeros(self.n, bool)
-        chosen[places[_ranks(cell, np.random.default_rng(seed)) < fewest[task]]] = True
+        chosen[places[ranks(cell, np.random.default_rng(seed)) < fewest[task]]] = True
         if not chosen.any():
             raise WordbiasError(
                 f"{self.name}: no class of {' and '.join(tasks)} has training rows of every class "
@@ -568,118 +563,7 @@ class Labelled:
         return [one if one > _ROUNDING * size else size for one, size in pairs], centres
 
 
-@dataclass(frozen=True, eq=False)
-class Folds:
-    """Folds of the rows that a method is fitted on.
-
-    Attributes
-    ----------
-    k
-        Number of folds; 0 without cross-fitting.
-    numbers
-        Fold of each row, from 1 on, shape ``(n,)``; 0 for a row that is not fitted on.
-    units
-        Fold of each row by its unit, shape ``(n,)``; by default a row's values decide.
-    """
-
-    k: int
-    numbers: NDArray[np.int8]
-    units: NDArray[np.int8] | None
-
-    @classmethod
-    def of(cls, n: int, k: int, units: Column | None) -> Folds:
-        """Return folds of n rows, which no row has entered yet."""
-        by_unit = None
-        if units is not None and k:
-            by_unit = _fold_of((one.encode() for one in units.values), k)[units.codes]
-        return cls(k, np.zeros(n, np.int8), by_unit)
-
-    def enter(self, x: NDArray[Any], places: Integers) -> NDArray[np.int8]:
-        """Store and return the folds of rows, of which the places are given."""
-        if self.units is not None:
-            self.numbers[places] = self.units[places]
-        elif self.k:
-            self.numbers[places] = _fold_of(np.ascontiguousarray(x, np.float64), self.k)
-        return self.numbers[places]
-
-
-def _fold_of(keys: Iterable[Any], k: int) -> NDArray[np.int8]:
-    """Return the fold of each key by a hash of its bytes, whatever stands beside it."""
-    hashes = (hashlib.blake2b(key, digest_size=8).digest() for key in keys)
-    return np.array([int.from_bytes(one, "big") % k + 1 for one in hashes], np.int8)
-
-
-def _combined(codes: Sequence[Integers]) -> Integers:
-    """Return the combination of several codes of each row, as a number from 0 on."""
-    found: Integers = np.unique(np.stack(codes), axis=1, return_inverse=True)[1].reshape(-1)
-    return found
-
-
-def _ranks(codes: Integers, rng: np.random.Generator) -> Integers:
-    """Return the place of each row among those of its code, in a random order."""
-    order = rng.permutation(len(codes))
-    order = order[np.argsort(codes[order], kind="stable")]
-    counts = np.bincount(codes)
-    ranks = np.empty(len(codes), np.intp)
-    ranks[order] = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return ranks
-
-
 # columns of options
-
-
-class LazyColumns(Mapping[str, Column]):
-    """Columns by name, each read when it is asked for.
-
-    Parameters
-    ----------
-    names
-        Names of the columns.
-    read
-        Function that reads one.
-    """
-
-    def __init__(self, names: Sequence[str], read: Callable[[str], Column]) -> None:
-        self._names, self._read = tuple(names), read
-
-    @classmethod
-    def of(cls, rows: Rows) -> LazyColumns:
-        """Return the columns of rows that are read in blocks."""
-        return cls(rows.columns, lambda name: Column.of(rows.cells(name)))
-
-    def __getitem__(self, name: str) -> Column:
-        if name not in self._names:
-            raise KeyError(name)
-        return self._read(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-
-def read_labels(path: str | Path) -> Column:
-    """Read a file with one label a line; a blank line has none."""
-    return Column.of(line.cells[PLAIN].strip() for line in read_lines(Path(path), "plain"))
-
-
-def parts_of(option: str, column: Column) -> NDArray[np.int8]:
-    """Return `TRAIN`, `TEST` or `DEV` for each row, as a column names them; 0 where it is blank."""
-    unknown = [one for one in column.values if one.strip() and one.lower() not in _PARTS]
-    if unknown:
-        raise WordbiasError(
-            f"{option}: {unknown[0]!r:.40} is not train, dev or test; name another column"
-        )
-    parts = np.array([_PARTS.get(one.lower(), 0) for one in column.values], np.int8)
-    found: NDArray[np.int8] = parts[column.codes]
-    return found
-
-
-def blank_cells(column: Column) -> Places:
-    """Return which cells are blank."""
-    found: Places = np.array([not value.strip() for value in column.values], bool)[column.codes]
-    return found
 
 
 def _check_finite(x: NDArray[np.floating[Any]], layers: Sequence[int], name: str) -> None:

@@ -15,11 +15,12 @@ import wordbias as wb
 from wordbias import WordbiasError
 from wordbias.batches import map_rows
 from wordbias.columns import Column
-from wordbias.labelled import TRAIN, Labelled
+from wordbias.labelled import Labelled
 from wordbias.methods.rows import ROW_METHODS, fit_moments
 from wordbias.moments import Moments
 from wordbias.probes import held_out as probing
 from wordbias.results import Row
+from wordbias.splits import TRAIN
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 erasing = importlib.import_module("wordbias.functions.erase")

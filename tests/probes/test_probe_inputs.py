@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordbias import Embedding
-from wordbias.columns import Column
+from wordbias.columns import Column, read_labels
 from wordbias.errors import WordbiasError
-from wordbias.labelled import Labelled, read_labels
+from wordbias.labelled import Labelled
 from wordbias.models.representations import Representations, save_representations
 from wordbias.probes.inputs import (
     control_labels,

@@ -29,7 +29,7 @@ from wordbias.functions.apply_rows import fingerprint_of, in_memory
 from wordbias.functions.erase_fit import Parts
 from wordbias.functions.erase_model import ErasedModel, erase_model
 from wordbias.functions.erase_tables import held_out_tables, limits, verdicts
-from wordbias.labelled import HELD_OUT, MISSING, SHOWN, CellsLike, Folds, Labelled, LabelsLike
+from wordbias.labelled import HELD_OUT, MISSING, SHOWN, CellsLike, Labelled, LabelsLike
 from wordbias.methods.fitted import Chain
 from wordbias.methods.methods import arguments_of
 from wordbias.methods.settings import ROW_METHODS, ROW_SETTINGS
@@ -49,6 +49,7 @@ from wordbias.rendering import how_many
 from wordbias.reports import Report
 from wordbias.resources.hub import fetched
 from wordbias.settings import Settings, only_method
+from wordbias.splits import Folds
 
 if TYPE_CHECKING:
     from wordbias.estimators import INLP, LEACE, MHD, MISP, Hard

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from wordbias.columns import Column
 from wordbias.errors import UsageError, WordbiasError
-from wordbias.labelled import TEST, TRAIN, CellsLike, Folds, Labelled, LabelsLike, Places
+from wordbias.labelled import CellsLike, Labelled, LabelsLike, Places
 from wordbias.methods.fitted import Fitted
 from wordbias.methods.rows import fit_moments, fit_rows
+from wordbias.splits import TEST, TRAIN, Folds
 
 _UNLABELLED = "label them, or --missing=drop: they are then mapped, but not fitted on"
 

@@ -23,7 +23,7 @@ from wordbias.formats.files import check_writable, new_folder, refuse_same
 from wordbias.functions.erase_fit import Parts
 from wordbias.functions.erase_tables import held_out_tables, limits, verdicts
 from wordbias.functions.labelled_vectors import rows_of_texts
-from wordbias.labelled import HELD_OUT, MISSING, CellsLike, Folds, LabelsLike
+from wordbias.labelled import HELD_OUT, MISSING, CellsLike, LabelsLike
 from wordbias.measures.registry import short_title
 from wordbias.methods.fitted import Chain
 from wordbias.methods.storage import Origin, save_chain
@@ -51,6 +51,7 @@ from wordbias.reports import Report
 from wordbias.resources import located
 from wordbias.resources.models import hub_name
 from wordbias.results import Row, number
+from wordbias.splits import Folds
 
 if TYPE_CHECKING:
     from wordbias.estimators import Method

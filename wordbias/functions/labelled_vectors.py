@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.columns import Column
+from wordbias.columns import Column, LazyColumns
 from wordbias.embedding import EmbeddingLike, as_embedding, is_words_and_vectors
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats import is_static_model
@@ -23,7 +23,7 @@ from wordbias.functions.inputs import (
     open_subject,
     path_of,
 )
-from wordbias.labelled import CellsLike, Labelled, LazyColumns
+from wordbias.labelled import CellsLike, Labelled
 from wordbias.models.representations import Layers, Representations, which_layers
 from wordbias.models.texts import Texts
 from wordbias.probes.inputs import (

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from wordbias.columns import Column
 from wordbias.errors import WordbiasError
-from wordbias.labelled import DEV, TEST, TRAIN, Labelled, parts_of
+from wordbias.labelled import Labelled
 from wordbias.measures.registry import ideal
 from wordbias.probes.mdl import ACCURACY, CONTROL, TASK, selectivity_row, spread_row
 from wordbias.probes.train import DEV_SHARE, Job, Recipe, Result, Schedule, make_jobs, train_jobs
 from wordbias.results import Row
+from wordbias.splits import DEV, TEST, TRAIN, parts_of
 from wordbias.statistics import wilson
 
 Integers = NDArray[np.intp]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.columns import Column, read
+from wordbias.columns import Column, LazyColumns, read
 from wordbias.errors import WordbiasError
 from wordbias.formats.arrays import (
     NUMPY,
@@ -25,7 +25,6 @@ from wordbias.formats.arrays import (
 )
 from wordbias.formats.stored import REPRESENTATIONS
 from wordbias.formats.tensors import map_tensors
-from wordbias.labelled import LazyColumns
 from wordbias.models.representations import Representations, load_representations
 from wordbias.wordlists.resolve import resolve
 from wordbias.wordlists.templates import names
