@@ -359,7 +359,7 @@ READERS = [
     ),
     Reader("sentence pairs", "p.txt", seeds.SENTENCE_PAIRS, sentence_pairs),
     Reader("sentence pairs in TOML", "p.toml", seeds.SENTENCE_PAIRS_TOML, sentence_pairs),
-    Reader("labels", "l.txt", b"F\nM\nF\n", call("labelled:read_labels")),
+    Reader("labels", "l.txt", b"F\nM\nF\n", call("columns:read_labels")),
     Reader("labels of words", "l.tsv", seeds.WORD_LABELS, call("probes.inputs:read_word_labels")),
     Reader("records", "r.tsv", seeds.TEXTS, rewritten, "bios/bios_surgeon_nurse.tsv.gz"),
     Reader("records, CSV", "r.csv", seeds.TEXTS_CSV, rewritten),
