@@ -379,7 +379,7 @@ def test_an_output_that_could_not_be_written_is_refused_before_anything_is_fitte
 
 def test_inlp_says_how_many_rows_it_was_fitted_on(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = rows(600)
-    monkeypatch.setattr(erasing, "ROUNDS_NUMBERS", 6 * 100)
+    monkeypatch.setattr("wordbias.functions.erase_fit.ROUNDS_NUMBERS", 6 * 100)
     made = wb.erase(x, y, methods="inlp")
     assert "fitted on 100 of 480 training rows of vectors" in str(made.report)
     assert made.origin_.size == 480

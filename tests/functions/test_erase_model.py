@@ -192,6 +192,15 @@ def test_every_method_is_written(tmp_path: Path, method: str, kinds: tuple[str, 
     assert kinds_written == ["Transformer", "Pooling", "Dense", *normalized]
 
 
+def test_inlp_is_fitted_on_a_sample_of_many_texts(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wordbias.functions.erase_fit.ROUNDS_NUMBERS", 16 * 60)
+    found = erase_model(folder, COLUMNS, "gender", methods="inlp")
+    assert "fitted on 60 of 96 training texts" in " ".join(found.report.heading)
+    assert found.method.origin_.size == 96
+
+
 def test_a_label_that_inlp_does_not_find_writes_no_folder(folder: Path, tmp_path: Path) -> None:
     arbitrary = np.random.default_rng(0).permutation(np.arange(len(TEXTS)) % 2)
     arbitrary = np.where(arbitrary == 0, "a", "b")

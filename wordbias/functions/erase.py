@@ -60,8 +60,6 @@ RowsLike = str | os.PathLike[str] | Mapping[str, object] | object
 FOLDS = 100
 """Largest number of folds."""
 _LEAST = 1e-15  # of smaller values squares vanish, and classifiers find nothing
-ROUNDS_NUMBERS = 1 << 25
-"""Maximum count of numbers in the rows that INLP is fitted on, which every round reads."""
 
 
 @public
@@ -247,8 +245,7 @@ def erase(
             f"{rows.name}: no value is above {largest:.1e}, with which float32 cannot compute; "
             "multiply all of them by one number"
         )
-    most = max(1, ROUNDS_NUMBERS // rows.dim)
-    (fitted, *others), used = parts.fit(name, settings, folds, most, seed)
+    (fitted, *others), used = parts.fit(name, settings, folds, rows.dim, seed)
     n = int(parts.fitting.sum())
     read = f"{how_many(n, 'training row')} of {rows.name}"
     read = read if used == n else f"{used:,} of {read}"

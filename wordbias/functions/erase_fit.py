@@ -18,6 +18,8 @@ from wordbias.methods.fitted import Fitted
 from wordbias.methods.rows import fit_moments, fit_rows
 from wordbias.splits import TEST, TRAIN, Folds
 
+ROUNDS_NUMBERS = 1 << 25
+"""Maximum count of numbers in the rows that INLP is fitted on, which every round reads."""
 _UNLABELLED = "label them, or --missing=drop: they are then mapped, but not fitted on"
 
 
@@ -111,21 +113,21 @@ class Parts:
         method: str,
         settings: Mapping[str, Any],
         folds: Folds,
-        most: int | None = None,
-        seed: int = 0,
+        dim: int,
+        seed: int,
     ) -> tuple[list[Fitted], int]:
         """Return a method fitted on rows, those without each fold, and how many rows it read.
 
         Parameters
         ----------
-        most
-            Largest number of rows that INLP is fitted on, whose rounds need them in memory; of
-            more it is fitted on a sample.
+        dim
+            Number of values of a row. INLP, whose rounds need the rows in memory, is fitted on a
+            sample where they have more than `ROUNDS_NUMBERS` in all.
         """
         labelled, given = self.labelled, {**settings, "labels": self.about()["labels"]}
         places = np.flatnonzero(self.fitting)
         if method == "inlp":
-            if most is not None and len(places) > most:
+            if len(places) > (most := max(1, ROUNDS_NUMBERS // dim)):
                 places = np.sort(np.random.default_rng(seed).choice(places, most, replace=False))
             x = labelled.take(places)
             numbers = folds.enter(x, places)

@@ -172,8 +172,10 @@ def erase_model(
     x: Float32 = job.vectors(batch_tokens)[0]
     folds = Folds.of(len(given), 0, None)
     parts = replace(parts, labelled=parts.labelled.with_vectors(x[None]))
-    (fitted,), size = parts.fit(method, settings or {}, folds)
-    fitted_on = how_many(size, "training text") + parts.alike()
+    (fitted,), size = parts.fit(method, settings or {}, folds, x.shape[1], seed)
+    n = int(parts.fitting.sum())
+    fitted_on = how_many(n, "training text") + parts.alike()
+    fitted_on = fitted_on if size == n else f"{size:,} of {fitted_on}"
 
     places, is_tested = choose_rows(parts.training, parts.held_out, seed)
     of_places = parts.read(places)
@@ -227,7 +229,7 @@ def erase_model(
             card = _card(output, base, made, vectors, method, parts, report)
             (made / CARD).write_text(card, "utf-8")
     origin = Origin(
-        f"{how_many(size, 'text')} through {subject}", "", size, vectors.width,
+        f"{how_many(n, 'text')} through {subject}", "", n, vectors.width,
         (), np.zeros((0, vectors.width)),
     )  # fmt: skip
     if save_transform is not None:
