@@ -49,7 +49,7 @@ def test_arguments_that_do_not_fit(
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda e: wb.measure([]), "no embedding in the list; leave it out"),
+        (lambda e: wb.measure([]), "no embedding or vectors in the list; leave it out"),
         (lambda e: wb.measure(e, groups=[FEMALE, MALE]), '^groups=: got list; .*"female": '),
         (
             lambda e: wb.debias(e, wb.MISP),

@@ -104,9 +104,7 @@ def test_bad_arguments_are_refused(
     with wb.config(precision="float16"):
         assert said() == "precision 'float16': expected float32 or bfloat16"
     assert said(dropout=1.0).startswith("recipe: dropout is 1.0, expected 0 or more")
-    assert said(dev=[("nuetral", "a", "b")]).startswith(
-        "pairs in memory: row 1: unknown label 'nuetral'"
-    )
+    assert said(dev=[("nuetral", "a", "b")]).startswith("dev=: row 1: unknown label 'nuetral'")
     assert "row 2: expected the texts label, premise and hypothesis, got (1, 'a', 'b')" in said(
         dev=[pairs[0], (1, "a", "b")]
     )

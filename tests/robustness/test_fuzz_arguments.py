@@ -25,20 +25,15 @@ NAMES = sorted({*small.FUNCTIONS, *small.ESTIMATORS})
 LIMIT = 1800
 """Seconds for all calls of one function, of which each has a limit of its own."""
 
-PAIRS = "pairs in memory are not named by their argument"
 FRAMES = "a Series or a frame is read as the nearest thing, and the message is about that"
 UTF8 = "safetensors and tokenizers read and write no path that is not UTF-8"
 _KNOWN: tuple[tuple[str, str, str, str], ...] = (
     # functions, parameters, values, and why the fault is left
-    ("fine_tune", "train dev", "empty list, empty set, empty array", PAIRS),
-    ("mab_study nli_train", "train dev test", "empty list, empty set, empty array", PAIRS),
     ("convert load", "source", "frame", FRAMES),
-    ("bios", "data", "series", FRAMES),
-    ("ceat", "stimuli", "frame", FRAMES),
     ("fine_tune", "output", "lone surrogate", UTF8),
     ("GenderPreserving", "checkpoint", "lone surrogate", UTF8),
     ("compare", "rows", "empty list", "says what to give, not which argument"),
-    ("train_vectors", "rate", "one of numpy", "diverges; the counts are kept for the next call"),
+    ("train_vectors", "lr", "one of numpy", "diverges; the counts are kept for the next call"),
     ("push", "revision", "long text", "an address that is too long reads as a broken connection"),
 )
 KNOWN: dict[str, set[tuple[str, str]]] = {name: set() for name in NAMES}

@@ -349,9 +349,9 @@ def _pairs(snli: PairsLike | None) -> Any:
     if snli is None:
         return None
     from wordbias.contextual.labelled_pairs import load_inferences
-    from wordbias.functions.nli_models import open_pairs
+    from wordbias.functions.nli_models import read_named
 
-    return load_inferences(open_pairs(snli))
+    return read_named(load_inferences, "--snli", snli)
 
 
 def _with_heads(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 from wordbias.arguments import check_choice, check_number, path_named
@@ -11,14 +12,13 @@ from wordbias.configuration import current_config, uses
 from wordbias.contextual.labelled_pairs import TASKS, load_labelled
 from wordbias.errors import need
 from wordbias.functions.inputs import Written
-from wordbias.functions.nli_models import open_pairs
+from wordbias.functions.nli_models import read_named
 from wordbias.models.model_like import ModelLike
 from wordbias.nli.pairs import PairsLike
 from wordbias.nli.recipes import is_half
 from wordbias.progress import set_quiet
 from wordbias.rendering import Table
 from wordbias.reports import Report
-from wordbias.resources import located
 from wordbias.results import Row, number
 from wordbias.statistics import majority_share, wilson
 
@@ -121,8 +121,9 @@ def fine_tune(
         set_quiet(True)
     folder = os.fspath(output)
     tuning.check_folder(folder)
-    data = load_labelled(task, _pairs("--train", train, task), seed).head(limit)
-    judged = load_labelled(task, _pairs("--dev", dev, task), seed)
+    read = partial(load_labelled, task, seed=seed)
+    data = read_named(read, "--train", _pairs("--train", train, task)).head(limit)
+    judged = read_named(read, "--dev", _pairs("--dev", dev, task))
     recipe = (tuning.HEAD_ONLY if head_only else tuning.WHOLE).with_changes(
         epochs=epochs,
         batch=batch_size,
@@ -175,8 +176,8 @@ def fine_tune(
 
 
 def _pairs(option: str, given: PairsLike, task: str) -> PairsLike:
-    """Return the file of pairs, or for inference the pairs themselves."""
-    return open_pairs(given) if task == "nli" else located(path_named(option, given))
+    """Return the pairs: of next sentences a file, for inference in memory too."""
+    return given if task == "nli" else path_named(option, given)
 
 
 def tells() -> bool:

@@ -403,7 +403,9 @@ def as_list(sources: EmbeddingsLike) -> list[EmbeddingLike | None]:
     """Return one embedding or several as a list; None is the sample."""
     if isinstance(sources, (list, tuple)) and not is_words_and_vectors(sources):
         if not sources and current().command and current().note is None:
-            raise WordbiasError("no embedding in the list; leave it out to take the sample")
+            raise WordbiasError(
+                "no embedding or vectors in the list; leave it out to take the sample"
+            )
         return list(sources) or [None]
     if sources is None:
         return [None]

@@ -21,7 +21,7 @@ from wordbias.contextual.nli_fairness import (
     snli_row,
 )
 from wordbias.formats.files import replacing
-from wordbias.functions.nli_models import File, NLIModel, Predicted, open_pairs
+from wordbias.functions.nli_models import File, NLIModel, Predicted, read_named
 from wordbias.nli.hugging_face import Classifier
 from wordbias.nli.pairs import Pairs, PairsLike, load_pairs, pairs_name
 from wordbias.nli.scoring import accuracy
@@ -41,7 +41,9 @@ def open_labelled(snli: PairsLike | None, *, own: bool) -> Labelled | None:
     """Read labelled pairs, for a model of nli-train in tokens."""
     if snli is None:
         return None
-    return load_pairs(open_pairs(snli)) if own else load_inferences(open_pairs(snli))
+    if own:
+        return read_named(load_pairs, "--snli", snli)
+    return read_named(load_inferences, "--snli", snli)
 
 
 def parity_report(

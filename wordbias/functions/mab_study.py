@@ -16,7 +16,7 @@ from wordbias.functions.arms import ArmsLike, open_arms
 from wordbias.functions.inputs import names_of, reading
 from wordbias.functions.lists import templates_of
 from wordbias.functions.mab_eval import ALL, groups_of, probability_columns
-from wordbias.functions.nli_models import open_pairs
+from wordbias.functions.nli_models import read_named
 from wordbias.functions.quality import Places, places_of, quality_tables
 from wordbias.functions.tables import measures_tables, p_value
 from wordbias.measures.registry import MEASURES, STANDARD, names_families
@@ -280,12 +280,15 @@ def mab_study(
     places = places_of(benchmarks)
     plan = study.Plan(
         arms.together(studied),
-        {"train": load_pairs(open_pairs(train)), "dev": load_pairs(open_pairs(dev))},
+        {
+            "train": read_named(load_pairs, "--train", train),
+            "dev": read_named(load_pairs, "--dev", dev),
+        },
         folder,
         chosen,
         seed,
         half,
-        None if test is None else load_pairs(open_pairs(test)),
+        None if test is None else read_named(load_pairs, "--test", test),
         names_of(only) or STANDARD,
         SemBias.load(located(os.fspath(sembias))) if sembias else None,
         find_sets(*map(located, places)) if places else (),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeGuard, cast
+from typing import Any, TypeGuard, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from wordbias.functions.inputs import ReadOptions, Subject, names_of, open_subje
 from wordbias.models.model_like import ModelLike
 from wordbias.nli.files import Model
 from wordbias.nli.hugging_face import Classifier
-from wordbias.nli.pairs import PairsLike
+from wordbias.nli.pairs import IN_MEMORY, PairsLike
 from wordbias.nli.predictions import Predictions, split_by_set
 from wordbias.nli.scoring import notes_on_missing_words, notes_on_vectors, score_set
 from wordbias.nli.test_sets import GENDERS, TestSet, with_known_words
@@ -64,10 +64,19 @@ def open_nli_model(
     return NLIModel(loaded, path, open_subject(embedding, read_options))
 
 
-def open_pairs(pairs: PairsLike) -> PairsLike:
-    """Return the path of labelled pairs that may be fetched, or those in memory unchanged."""
-    name = path_of(pairs)
-    return pairs if name is None else located(name)
+T = TypeVar("T")
+
+
+def read_named(read: Callable[[PairsLike], T], option: str, pairs: PairsLike) -> T:
+    """Read labelled pairs that may be fetched; name those in memory by their argument."""
+    path = path_of(pairs)
+    try:
+        return read(pairs if path is None else located(path))
+    except WordbiasError as error:
+        if path is not None:
+            raise
+        what = str(error).removeprefix(f"{IN_MEMORY}: ")
+        raise WordbiasError(f"{option}: {what}") from None
 
 
 _SUFFIX = ".safetensors"

@@ -24,7 +24,7 @@ from wordbias.functions.inputs import (
     path_of,
     reading,
 )
-from wordbias.functions.nli_models import open_pairs
+from wordbias.functions.nli_models import read_named
 from wordbias.nli.pairs import PairsLike, load_pairs, pairs_name
 from wordbias.nli.recipes import Recipe, is_half, recipe_named
 from wordbias.rendering import Table
@@ -154,7 +154,7 @@ def nli_train(
     from wordbias.nli.train import train_all
 
     find_device(how.device)
-    data = Data.of({name: load_pairs(open_pairs(one)) for name, one in given.items()})
+    data = Data.of({key: read_named(load_pairs, f"--{key}", one) for key, one in given.items()})
     inputs: dict[str, dict[str, Any]] = {}
     opened = _open_each(sources, reading(), inputs)
     planned = plan_jobs(opened, order, data, chosen, folder, half=half, raw=raw)

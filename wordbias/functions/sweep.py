@@ -28,7 +28,7 @@ from wordbias.contextual.table7 import (
 from wordbias.errors import Interrupted, UsageError, WordbiasError, need
 from wordbias.formats.files import check_writable, locked, refuse_same, replacing
 from wordbias.functions.inputs import path_of
-from wordbias.functions.nli_models import open_pairs
+from wordbias.functions.nli_models import read_named
 from wordbias.functions.sweep_summary import summarise
 from wordbias.models.model_like import ModelLike, name_of
 from wordbias.models.sentence_pairs import SentencePairsLike
@@ -249,7 +249,7 @@ def sweep(
         data = study.Data(
             versions,
             build("parity", Templates.load(words), as_published=as_published),
-            load_inferences(open_pairs(snli)),
+            read_named(load_inferences, "--snli", snli),
             Settings(top, rounding, seed=seed),
             parity,
             Viability(None, drop, relative),

@@ -58,6 +58,11 @@ def sentence_pairs(path: SentencePairsLike | None = None) -> tuple[SentencePair,
         found = _from_toml(packaged(BUILT_IN) if path is None else Path(where))
     elif is_table(path):
         found = _from_table(path)
+    elif not isinstance(path, Iterable):
+        raise WordbiasError(
+            f"{where}: expected a file, a table with the columns first and second, or pairs of "
+            f"sentences, got {type(path).__name__}"
+        )
     else:
         found = (
             _checked(list(pair) if isinstance(pair, Iterable) else [pair], f"{where}, pair {i}")

@@ -223,7 +223,8 @@ def _chosen(found: set[str], order: Sequence[str] | None) -> tuple[str, ...]:
     for group in chosen:
         if group not in found:
             raise WordbiasError(
-                f"no example is of the group {group!r}; groups there are: {listed(in_order(found))}"
+                f"--values: no example is of the group {group!r}; groups there are: "
+                f"{listed(in_order(found))}"
             )
     if len(chosen) < 2:
         only = f"only {chosen[0]!r}" if chosen else "none"

@@ -8,7 +8,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,13 +31,18 @@ def load_classes(
     """
     arrays = table if isinstance(table, Mapping) else {}
     for name in names:
-        values = [one for one in arrays.get(name, ()) if isinstance(one, float)]
+        cells = arrays.get(name)
+        values = [one for one in cells if isinstance(one, float)] if _many(cells) else []
         if any(math.isfinite(one) and one % 1 for one in values):
             raise WordbiasError(
                 f"{what}: expected classes, found numbers such as {values[0]:.4g} as {name}; of "
                 "probabilities give the class that is predicted, p > 0.5"
             )
     return read(table, list(dict.fromkeys(names)), skip_bad=skip_bad, name=what)
+
+
+def _many(cells: object) -> TypeGuard[Iterable[object]]:
+    return isinstance(cells, Iterable)
 
 
 # shares of a group in each class
