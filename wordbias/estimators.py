@@ -34,11 +34,12 @@ from wordbias.errors import WordbiasError, on_a_line
 from wordbias.formats.tables import cell_of
 from wordbias.functions.debias import fitted_report
 from wordbias.functions.inputs import ReadOptions, open_subject
+from wordbias.labelled import Labelled
 from wordbias.methods import settings
 from wordbias.methods.fitted import Chain, Fitted
 from wordbias.methods.gender_preserving import remove_checkpoints
 from wordbias.methods.methods import arguments_of, fit_methods
-from wordbias.methods.rows import fit_moments, fit_rows
+from wordbias.methods.rows import fit_labelled, fit_moments, fit_rows
 from wordbias.methods.storage import Origin, load_chain, save_chain
 from wordbias.moments import Moments
 from wordbias.rendering import how_many
@@ -219,7 +220,7 @@ class Method(_Words, _Rows):
 
     def fit(
         self,
-        X: EmbeddingLike | ArrayLike | Moments | Sequence[Moments],
+        X: EmbeddingLike | ArrayLike | Moments | Sequence[Moments] | Labelled,
         y: ArrayLike | None = None,
         *,
         concept: ArrayLike | None = None,
@@ -235,7 +236,8 @@ class Method(_Words, _Rows):
             Words with their vectors, whose groups the parameter ``groups`` names; or rows with
             labels, for `MISP`, `MHD`, `Hard`, `INLP` and `LEACE`. A data frame is rows if labels
             are given or its index has no words. In place of rows and labels all of these but INLP
-            take `Moments`, or a list of them, of the same rows by several labels.
+            take `Moments`, or a list of them, of the same rows by several labels; and all a
+            `wordbias.labelled.Labelled`.
         y : array of shape (n,), optional
             Group of each row, two groups or more; they are removed. Not for an embedding.
         concept : array of shape (n,), optional
@@ -253,16 +255,20 @@ class Method(_Words, _Rows):
         """
         moments = _moments_of(X)
         labelled = y is not None or concept is not None
-        words = None if moments else _words_of(X, rows=labelled)
+        complete = bool(moments) or isinstance(X, Labelled)  # with labels of its own
+        words = None if complete else _words_of(X, rows=labelled)
         if self._frozen:
-            if concept is not None or moments or words is not None:
+            if concept is not None or complete or words is not None:
                 raise self._refused()
             return self
         with python_messages():
             check_settings(cast("settings.MethodSettings", self))
+            if complete and labelled:
+                what = "moments" if moments else "these rows"
+                raise WordbiasError(f"{type(self).__name__}: {what} have their labels already")
+            if isinstance(X, Labelled):
+                return self._fit_labelled(X)
             if moments:
-                if labelled:
-                    raise WordbiasError(f"{type(self).__name__}: moments have their labels already")
                 return self._fit_moments(moments)
             if words is None:
                 return self._fit_rows(X, y if concept is None else concept)
@@ -332,6 +338,15 @@ class Method(_Words, _Rows):
         self._keep(fitted, _origin(first.n, first.dim))
         if len(moments) == 1:
             self.classes_ = np.array(first.classes)
+        return self
+
+    def _fit_labelled(self, rows: Labelled) -> Self:
+        self._check_takes_rows()
+        fitted = fit_labelled(self._name, rows, arguments_of(self._configured()))
+        dim = rows.take(np.zeros(1, np.intp)).shape[1]
+        self._keep(fitted, _origin(int(rows.there.sum()), dim))
+        if len(rows.labels) == 1:
+            self.classes_ = np.array(rows.label.classes)
         return self
 
     def _check_takes_rows(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ from tiny_decoders import build_decoder, word_tokenizer
 from tiny_encoders import build, make_tokenizer, words_of
 
 import wordbias as wb
+from wordbias.columns import Column
+from wordbias.formats.rows import open_rows
+from wordbias.labelled import Labelled
 from wordbias.methods import inlp
 from wordbias.methods.classes import labelled_words
 from wordbias.methods.rows import OF_MOMENTS, fit_rows
@@ -89,6 +93,22 @@ def test_of_moments(name: str, given: dict[str, Any]) -> None:
     moments += Moments.of(x[90:], y[90:], unit=name == "hard")
     fitted = estimator(name, given).fit(moments).fitted_
     assert_one_map(fitted, estimator(name, given).fit(x, y).fitted_, x)
+
+
+@pytest.mark.parametrize(("name", "given"), CALLS)
+def test_of_labelled_rows(name: str, given: dict[str, Any], tmp_path: Path) -> None:
+    """Rows in memory, and in a file of which some have no label."""
+    x, y = rows()
+    expected = estimator(name, given).fit(x, y)
+    found = estimator(name, given).fit(Labelled.of(x, y))
+    assert_one_map(found.fitted_, expected.fitted_, x)
+    assert (*found.classes_, found.origin_.size) == (*expected.classes_, len(x))
+    np.save(tmp_path / "x.npy", np.concatenate([x, 9 + x[:5]]))
+    streamed = Labelled.of(open_rows(tmp_path / "x.npy"))
+    streamed = streamed.with_labels(Column.of([*y, *[""] * 5]), "drop")
+    assert_one_map(estimator(name, given).fit(streamed).fitted_, expected.fitted_, x)
+    with pytest.raises(wb.WordbiasError, match="these rows have their labels already"):
+        estimator(name, given).fit(Labelled.of(x, y), y)
 
 
 def test_hard_of_rows_of_length_one_is_that_inside_a_model_and_lengths() -> None:

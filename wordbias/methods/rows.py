@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from wordbias.calls import plain
 from wordbias.errors import WordbiasError
+from wordbias.labelled import Labelled
 from wordbias.methods import hard, inlp, leace, mhd, misp
 from wordbias.methods.fitted import Fitted
 from wordbias.methods.settings import ROW_METHODS
@@ -105,6 +106,28 @@ def fit_rows(
     unit = name == "hard" and not inside
     moments = [Moments.of_codes(x, codes, numbered(codes), unit=unit) for codes in listed]
     return fit_moments(name, moments, given, inside=inside)
+
+
+def fit_labelled(
+    name: str,
+    rows: Labelled,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    inside: bool = False,
+) -> Fitted:
+    """Fit a method to rows with their labels, of any number: by their moments, INLP in memory.
+
+    Parameters
+    ----------
+    name, settings, inside
+        See `fit_moments` and `fit_rows`.
+    """
+    if name in OF_MOMENTS:
+        moments = rows.moments(unit=name == "hard" and not inside)
+        return fit_moments(name, moments, settings, inside=inside)
+    places = np.flatnonzero(rows.there)
+    codes = [label.codes[places] for label in rows.labels.values()]
+    return fit_rows(name, rows.take(places), codes, settings, inside=inside)
 
 
 def _check(name: str, moments: Sequence[Moments], *, unit: bool) -> None:
