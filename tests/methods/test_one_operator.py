@@ -111,6 +111,16 @@ def test_of_labelled_rows(name: str, given: dict[str, Any], tmp_path: Path) -> N
         estimator(name, given).fit(Labelled.of(x, y), y)
 
 
+@pytest.mark.parametrize("name", ROW_METHODS)
+def test_labelled_rows_that_lack_something_are_refused(name: str) -> None:
+    x, y = rows()
+    with pytest.raises(wb.WordbiasError, match="vectors has no labels; give them to Labelled"):
+        estimator(name, {}).fit(Labelled.of(x))
+    texts = Labelled(None, len(y), name="t.tsv").with_labels(y)
+    with pytest.raises(wb.WordbiasError, match=r"t\.tsv has no vectors; give them to Labelled"):
+        estimator(name, {}).fit(texts)
+
+
 def test_hard_of_rows_of_length_one_is_that_inside_a_model_and_lengths() -> None:
     x, y = rows()
     x /= np.linalg.norm(x, axis=1, keepdims=True)

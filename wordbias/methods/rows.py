@@ -121,7 +121,15 @@ def fit_labelled(
     ----------
     name, settings, inside
         See `fit_moments` and `fit_rows`.
+
+    Raises
+    ------
+    WordbiasError
+        See these; also if there are no vectors, or no labels.
     """
+    if rows.rows is None or not rows.labels:
+        lacking = "vectors" if rows.rows is None else "labels"
+        raise WordbiasError(f"{name}: {rows.name} has no {lacking}; give them to Labelled first")
     if name in OF_MOMENTS:
         moments = rows.moments(unit=name == "hard" and not inside)
         return fit_moments(name, moments, settings, inside=inside)
