@@ -4,7 +4,8 @@ Each class is a method of `wordbias.methods` with its settings as parameters. ``
 ``transform`` take an `Embedding`, or what holds words and vectors, and treat it word by word;
 `MISP`, `MHD`, `Hard`, `INLP` and `LEACE` also take an array of rows, shape ``(n, d)``, with the
 group of each row as its label. Their parameters and docstrings are those of
-`wordbias.methods.settings`. No other module may import scikit-learn's base, which takes seconds.
+`wordbias.methods.settings`. No other module may import scikit-learn's base, which takes seconds:
+that is why all of them, with one contract, are in one long file.
 """
 
 from __future__ import annotations

@@ -7,6 +7,9 @@ sets. The candidate is chosen on the first half, so that its value on the second
 luckiest of many. This leaves open what both halves share: the embedding, the lists that methods are
 fitted to, forms of one word (nurse, nurses), the words of definitional pairs, and words that occur
 in pairs of both halves.
+
+The file is long because the halves, the candidates, the trials on them and the rows are read
+together.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Adapters: the removals fitted at the sites of one model, their file, and their settings."""
+"""Adapters: the removals fitted at the sites of one model, their file, and their settings.
+
+The file is long because what an adapter applies, folds, refuses, writes and reads is one format.
+"""
 
 from __future__ import annotations
 

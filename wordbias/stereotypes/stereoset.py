@@ -19,6 +19,8 @@ are computed from the sentence without it: that is done `as published` only. By 
 follow the BOS token; both the log-likelihood and its mean over the tokens are compared.
 lm-evaluation-harness has no task of StereoSet. Nothing is cut out of a sentence, so that items with
 several blanks are scored like all others.
+
+The file is long because it has the reader, the scores of three kinds of heads, and the entry.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""WinoBias (Zhao et al. 2018): coreference of pronouns with professions, and stereotypes."""
+"""WinoBias (Zhao et al. 2018): coreference of pronouns with professions, and stereotypes.
+
+The file is long because the sentences, what systems wrote about them and both scores of it, F1 and
+classification, are read together.
+"""
 
 from __future__ import annotations
 

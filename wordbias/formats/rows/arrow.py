@@ -1,4 +1,8 @@
-"""Rows in Parquet, in Arrow IPC files and streams (Feather), and in tables of pyarrow in memory."""
+"""Rows in Parquet, in Arrow IPC files and streams (Feather), and in tables of pyarrow in memory.
+
+The file is long because the three are read and written by one set of functions on pyarrow's
+columns.
+"""
 
 from __future__ import annotations
 
