@@ -71,6 +71,13 @@ class Row:
         row = {"subject": self.subject, "measure": self.measure, "value": self.value}
         return {**row, **self.details}
 
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any], samples: NDArray[np.float64] | None = None) -> Row:
+        """Return the row that `to_dict` made a dictionary of, with bootstrap values if given."""
+        details = dict(found)
+        subject, measure, value = (details.pop(name) for name in ("subject", "measure", "value"))
+        return cls(subject, measure, value, details, samples)
+
 
 def flat(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row with a key for each key of its mappings, and its lists as text."""

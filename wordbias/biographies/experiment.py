@@ -187,10 +187,7 @@ class ResultFile:
         try:
             known = json.loads(line)
             job = Job(str(known["strategy"]), int(known["seed"]))
-            rows = [
-                Row(row.pop("subject"), row.pop("measure"), row.pop("value"), row)
-                for row in known["rows"]
-            ]
+            rows = [Row.from_dict(row) for row in known["rows"]]
             about = known["about"]
         except (
             ValueError,

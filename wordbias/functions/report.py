@@ -136,7 +136,6 @@ def report(
                 f"report: expected reports and files of results, got {type(one).__name__}"
             )
     documents = with_distinct_subjects(found)
-    every = [dict(row) for document in documents for row in document.rows]
     page = Page(
         inputs={
             name: facts
@@ -144,7 +143,7 @@ def report(
             if isinstance(read := document.about.get("inputs"), dict)
             for name, facts in read.items()
         },
-        rows=[Row(row.pop("subject"), row.pop("measure"), row.pop("value"), row) for row in every],
+        rows=[Row.from_dict(row) for document in documents for row in document.rows],
         notes=list(dict.fromkeys(note for one in documents for note in notes_of(one))),
         documents=documents,
     )

@@ -137,10 +137,7 @@ def _unpack(stored: Mapping[str, Any], at: str, tensors: Mapping[str, Any]) -> F
         frozenset(stored["exempt"]),
         _unpack_steps(stored["exempt_steps"], f"{at}.exempt", tensors),
         replaced,
-        tuple(
-            Row(row.pop("subject"), row.pop("measure"), row.pop("value"), row)
-            for row in stored["found"]
-        ),
+        tuple(Row.from_dict(row) for row in stored["found"]),
         stored["settings"],
         tuple(stored["warnings"]),
     )

@@ -605,10 +605,7 @@ def read_rows(path: Path, about: Mapping[str, Any]) -> list[Row] | None:
         found = json.loads(path.read_text(encoding="utf-8"))
         if found["about"] != _key(about):
             return None
-        return [
-            Row(row.pop("subject"), row.pop("measure"), row.pop("value"), row)
-            for row in found["rows"]
-        ]
+        return [Row.from_dict(row) for row in found["rows"]]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 

@@ -69,14 +69,7 @@ class Result:
         """
         with reading(path, AUDIT) as (arrays, known):
             rows = [
-                Row(
-                    row.pop("subject"),
-                    row.pop("measure"),
-                    row.pop("value"),
-                    row,
-                    arrays.get(f"row {i}"),
-                )
-                for i, row in enumerate(known["rows"])
+                Row.from_dict(row, arrays.get(f"row {i}")) for i, row in enumerate(known["rows"])
             ]
             levels = {
                 (measure, variant): arrays[f"level {i}"]
