@@ -114,8 +114,8 @@ def test_how_far_the_correlation_of_midb_and_error_can_be_trusted(table_6: Compa
     assert found["without_driver"] == pytest.approx(0.541, abs=0.0005)
     kept = [name != "GN-GloVe" for name in table_6.subjects]
     assert found["without_driver"] == pytest.approx(stats.pearsonr(*np.array(columns)[:, kept])[0])
-    assert found["left_out_low"] == found["without_driver"]
-    assert found["left_out_high"] > (pair.r or 0)
+    assert found["without_low"] == found["without_driver"]
+    assert found["without_high"] > (pair.r or 0)
     assert found["bootstrap_low"] < found["low"]
     assert found["high"] < found["bootstrap_high"] < 1
 
@@ -132,7 +132,7 @@ def test_the_documented_correlations_are_those_of_the_table(table_6: Comparison)
         found = row.details
         ranges = [
             f"{short(found[f'{which}low'])} … {short(found[f'{which}high'])}"
-            for which in ("", "bootstrap_", "left_out_")
+            for which in ("", "bootstrap_", "without_")
         ]
         cells = [name, short(row.value or 0), *ranges[:2], short(found["spearman"]), ranges[2]]
         line = " | ".join([*cells, found["driver"], short(found["without_driver"])])
@@ -159,7 +159,7 @@ def test_without_its_driver_a_correlation_may_be_undefined() -> None:
     pair = correlation(("a", x), ("b", y), "pearson")
     found = correlation_row(pair, (x, y), list("vwxyz"), "pearson").details
     assert (found["driver"], found["without_driver"]) == ("z", None)
-    assert found["left_out_low"] <= found["left_out_high"] < 1
+    assert found["without_low"] <= found["without_high"] < 1
 
 
 def test_na_leaves_out_an_embedding_from_its_pairs_only(table_6: Comparison) -> None:

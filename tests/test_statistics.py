@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy import stats
 from scipy.optimize import brentq
 from scipy.stats import binomtest, norm, rankdata, spearmanr
 
 from wordbias import WordbiasError, statistics
+from wordbias.draws import by_bootstrap, change_keys, drawn, spread_keys
+from wordbias.results import Row
 from wordbias.statistics import (
     SAMPLES,
     SIGNS,
@@ -21,13 +24,11 @@ from wordbias.statistics import (
     bootstrap,
     crossed_means,
     detectable_effect,
-    ends,
     excluded_effect,
     holm,
     majority_share,
     normal_interval,
     p_of_null,
-    paired_interval,
     pairs_needed,
     percentile_interval,
     permutation_test,
@@ -459,19 +460,25 @@ def test_spearmans_bootstrap_of_many_pairs_is_drawn_in_parts(
 @pytest.mark.parametrize("drawn", [[], [1.0], [np.nan, 1.0], [np.nan]])
 def test_a_single_draw_has_no_interval(drawn: list[float]) -> None:
     x = np.array(drawn)
-    assert ends(x) == {}
-    assert paired_interval(x, x + 1) is None
+    assert by_bootstrap(x, "words") == {}
+    assert change_ends_of(x, x + 1) == {}
     two = np.append(x, [1.0, 3.0])
     known = two[~np.isnan(two)]
     low, high = np.percentile(known, [2.5, 97.5])
-    assert ends(two, "null") == {"null_low": low, "null_high": high}
+    found = spread_keys("lists", two)
+    assert found == {"lists_draws": len(known), "lists_low": low, "lists_high": high}
+
+
+def change_ends_of(before: NDArray[np.float64], after: NDArray[np.float64]) -> dict[str, float]:
+    rows = [Row("x", "m", 1.0, {}, drawn(one, "words")) for one in (before, after)]
+    return {key: value for key, value in change_keys(*rows).items() if key != "change"}
 
 
 @pytest.mark.parametrize("values", [[], [1.0], [2.0, 2.0]])
 def test_spearman_without_two_different_values_there_is_none(values: list[float]) -> None:
     x = np.array(values)
     assert np.isnan(spearman(x, x))
-    assert ends(resampled_spearman(x, x, np.random.default_rng(0))) == {}
+    assert by_bootstrap(resampled_spearman(x, x, np.random.default_rng(0)), "words") == {}
 
 
 # --- power, and effects that are excluded

@@ -23,6 +23,7 @@ from wordbias.correlation import (
     fisher_interval,
     robustness,
 )
+from wordbias.draws import FISHER, interval_keys
 from wordbias.errors import WordbiasError
 from wordbias.results import Row
 from wordbias.rows import Found, Source, given, read_source
@@ -286,7 +287,7 @@ def correlation_row(
     Row
         With ``low`` and ``high`` (Fisher), ``bootstrap_low`` and ``bootstrap_high``, the other
         coefficient and its p (``spearman``, ``spearman_p``; ``pearson``, ``pearson_p``), the range
-        with one embedding left out (``left_out_low``, ``left_out_high``), the embedding whose
+        with one embedding left out (``without_low``, ``without_high``), the embedding whose
         absence changes it most (``driver``) and the value then (``without_driver``). With three
         embeddings only the other coefficient.
     """
@@ -299,8 +300,7 @@ def correlation_row(
     x, y = (column[both] for column in columns)
     (other,) = (one for one in METHODS if one != method)
     compared = correlation((pair.x, x), (pair.y, y), other)
-    if (fisher := fisher_interval(pair.r, pair.n, method)) is not None:
-        about |= fisher._asdict()
+    about |= interval_keys(fisher_interval(pair.r, pair.n, method), FISHER, "embeddings")
     about |= {other: compared.r, f"{other}_p": compared.p}
     if (found := robustness(x, y, method, seed)) is not None:
         if found.bootstrap is not None:
@@ -308,7 +308,7 @@ def correlation_row(
             about |= {"bootstrap_low": low, "bootstrap_high": high}
         defined = found.without[~np.isnan(found.without)]
         if len(defined):
-            about |= {"left_out_low": float(defined.min()), "left_out_high": float(defined.max())}
+            about |= {"without_low": float(defined.min()), "without_high": float(defined.max())}
         then = float(found.without[found.driver])
         names = [name for name, has in zip(subjects, both, strict=True) if has]
         about["driver"] = names[found.driver]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from wordbias import __version__
 from wordbias.arguments import accepted, named_file
 from wordbias.calls import current, in_python
+from wordbias.draws import stored_draws
 from wordbias.errors import WordbiasError, need, on_a_line, printable
 from wordbias.formats.files import replacing
 from wordbias.rendering import (
@@ -45,11 +46,12 @@ _SUFFIXES = {
     ".html": "html",
     ".htm": "html",
 }
-SCHEMA = 3
+SCHEMA = 4
 """Version of the keys of a report.
 
 Version 1 had no number and internal names of arguments; version 2 had the settings of
-`wordbias.config` among the arguments.
+`wordbias.config` among the arguments; version 3 had other keys of rows, see
+`wordbias.rows.RENAMED`, and no draws.
 """
 
 
@@ -130,6 +132,7 @@ class Report:
             "limits": LIMITS,
             "notes": list(self.notes),
             "rows": [row.to_dict() for row in self.rows],
+            **({"row_draws": found} if (found := stored_draws(self.rows)) else {}),
         }
 
     def __repr__(self) -> str:
@@ -283,9 +286,7 @@ def _with_reasons(row: Row, spelled: Callable[[str], str]) -> Row:
         for key, text in row.details.items()
         if key.endswith("reason") and isinstance(text, str)
     }
-    if not reasons and row.samples is None:
-        return row
-    return replace(row, details={**row.details, **reasons}, samples=None)
+    return replace(row, details={**row.details, **reasons}) if reasons else row
 
 
 def versions() -> dict[str, str]:

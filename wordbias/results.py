@@ -23,6 +23,26 @@ LIMITS = (
 )
 
 
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Values of a measure on draws of the same kind.
+
+    Attributes
+    ----------
+    values
+        Shape ``(b,)``, nan where one is undefined.
+    unit
+        What is drawn again: words, premises, pairs, persons, seeds.
+    items
+        Hash of the items that are drawn from, and of the seed; empty if it is not known. Draws are
+        paired only if all three agree.
+    """
+
+    values: NDArray[np.float64]
+    unit: str
+    items: str = ""
+
+
 @dataclass(frozen=True, repr=False)
 class Row:
     """One measured value.
@@ -37,9 +57,10 @@ class Row:
         Value, or None if it is undefined; then the details have a `reason`.
     details : mapping, optional
         Other keys: `stage`, `reference`, `n`, `missing`, `neutral`, `better`, …
-    samples : array, optional
-        Bootstrap values that the interval is made of, to compare with those of a row on the same
-        words; a report does not keep them.
+    draws : mapping, optional
+        Draws of the value by their kind: `sample` those of the items that were measured, of which
+        the interval is made, `lists` those of other word lists; see `wordbias.draws`. Rows of which
+        the same units were drawn are compared draw by draw.
 
     Examples
     --------
@@ -55,7 +76,7 @@ class Row:
     measure: str
     value: float | None
     details: Mapping[str, Any] = field(default_factory=dict)
-    samples: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
+    draws: Mapping[str, Draws] = field(default_factory=dict, repr=False, compare=False)
 
     def __repr__(self) -> str:
         """Show the names, the value and its interval."""
@@ -72,11 +93,11 @@ class Row:
         return {**row, **self.details}
 
     @classmethod
-    def from_dict(cls, found: Mapping[str, Any], samples: NDArray[np.float64] | None = None) -> Row:
-        """Return the row that `to_dict` made a dictionary of, with bootstrap values if given."""
+    def from_dict(cls, found: Mapping[str, Any], draws: Mapping[str, Draws] | None = None) -> Row:
+        """Return the row that `to_dict` made a dictionary of, with its draws if given."""
         details = dict(found)
         subject, measure, value = (details.pop(name) for name in ("subject", "measure", "value"))
-        return cls(subject, measure, value, details, samples)
+        return cls(subject, measure, value, details, draws or {})
 
 
 def flat(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,27 @@ _UNDEFINED = frozenset({"", "na", "n/a", "nan", "null", "none", "-", "–", "—
 _DETAIL = ("word", "component", "layer")
 _ROW = {"subject", "measure", "value"}
 Found = Mapping[str, Any]
+RENAMED = {
+    "spread": "sd",
+    "resampled": "unit",
+    "over": "unit",
+    "lists_from": "change_from",
+    "lists_change": "change",
+    "lists_change_low": "change_lists_low",
+    "lists_change_high": "change_lists_high",
+    "left_out_before": "unseen_before",
+    "left_out_change": "unseen_change",
+    "left_out_change_low": "unseen_low",
+    "left_out_change_high": "unseen_high",
+    "left_out_low": "without_low",
+    "left_out_high": "without_high",
+    "difference_low": "change_low",
+    "difference_high": "change_high",
+    "null_difference": "null_change",
+    "null_difference_low": "null_change_low",
+    "null_difference_high": "null_change_high",
+}
+"""Keys of rows in JSON of version 3 and before, and those that took their places."""
 
 
 class Source(NamedTuple):
@@ -63,6 +84,16 @@ def source_of(found: Mapping[str, Any], name: str) -> Source:
     """Return the results of a report, as `wordbias.results.Report.to_dict` returns it."""
     rows = [_checked(row, f"{name}: row {i}") for i, row in enumerate(found["rows"], 1)]
     return Source(name, "Report", "", _of_subjects(rows, name))
+
+
+def renamed(row: Found) -> Found:
+    """Return a row with the keys of today in place of those of older versions."""
+    found = {RENAMED.get(key, key): value for key, value in row.items()}
+    if isinstance(found.get("difference"), (int, float)):  # the text of fairness stays
+        found["change"] = found.pop("difference")
+    if isinstance(found.get("lists"), int):
+        found["lists_draws"] = found.pop("lists")
+    return found
 
 
 def _of_subjects(rows: Sequence[Found], name: str) -> list[Found]:
@@ -117,7 +148,7 @@ def _checked(row: Any, where: str) -> Found:
     value = row["value"]
     if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
         raise WordbiasError(f"{where}: value: expected a number or null, got {value!r:.60}")
-    return {**row, "value": _number("" if value is None else str(value), where)}
+    return renamed({**row, "value": _number("" if value is None else str(value), where)})
 
 
 def _csv_rows(file: TextSource) -> tuple[str, list[Found]]:
@@ -154,7 +185,7 @@ def _check_heads(heads: Sequence[str], path: str) -> None:
 
 
 def _listed_rows(heads: Sequence[str], cells: Sequence[str], where: str) -> Iterator[Found]:
-    row = dict(zip(heads, cells, strict=True))
+    row = renamed(dict(zip(heads, cells, strict=True)))
     yield {**row, "value": _number(row["value"], f"{where}, column value")}
 
 

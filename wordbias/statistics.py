@@ -57,42 +57,6 @@ def percentile_interval(samples: Array) -> Interval:
     return Interval(float(low), float(high))
 
 
-def ends(samples: Array | None, name: str = "") -> dict[str, float]:
-    """Return `percentile_interval` as details of a row; none without two defined values.
-
-    The details are `low` and `high`, of a `name` such as lists `lists_low` and `lists_high`.
-    """
-    if samples is None or np.sum(~np.isnan(samples)) < 2:
-        return {}
-    low, high = percentile_interval(samples)
-    before = f"{name}_" if name else ""
-    return {f"{before}low": low, f"{before}high": high}
-
-
-def paired_interval(before: Array | None, after: Array | None) -> Interval | None:
-    """Return the 95 % interval of a difference, after less before, by the paired bootstrap.
-
-    Parameters
-    ----------
-    before, after
-        Bootstrap values of a statistic of two treatments, shape ``(b,)``, of which each pair has
-        drawn the same words; nan where it is undefined. Draws that are undefined in one of them
-        are left out.
-
-    Returns
-    -------
-    Interval or None
-        None without bootstrap values, with different numbers of them, or if fewer than two pairs
-        are defined.
-    """
-    if before is None or after is None or before.shape != after.shape:
-        return None
-    differences = after - before
-    if np.sum(~np.isnan(differences)) < 2:
-        return None
-    return percentile_interval(differences)
-
-
 def mean_interval(values: ArrayLike) -> Interval | None:
     """Return the 95 % interval of the mean of a few independent values, by Student's t.
 
@@ -403,37 +367,6 @@ def sign_flip_p(differences: ArrayLike, seed: int = 0) -> float:
         signs = np.random.default_rng(seed).integers(0, 2, (SIGNS, len(d)), np.int8)
         sums = (2.0 * signs - 1.0) @ d
     return p_of_null(np.abs(sums), abs(d.sum()) - TIE * np.abs(d).sum(), exact=exact)
-
-
-def seed_differences(differences: ArrayLike) -> dict[str, float]:
-    """Return what differences between two arms say that were trained from the same seeds.
-
-    Parameters
-    ----------
-    differences
-        One for each seed, two or more, shape ``(n,)``.
-
-    Returns
-    -------
-    dict
-        The 95 % interval of the mean by Student's t, `low` and `high`; `spread`, the standard
-        deviation; `p` of `sign_flip_p`; and `excluded`, see `excluded_effect`.
-
-    Raises
-    ------
-    WordbiasError
-        If there are fewer than two.
-    """
-    d = np.asarray(differences, np.float64)
-    interval, excluded = mean_interval(d), excluded_effect(d)
-    if interval is None or excluded is None:
-        raise WordbiasError(f"expected the differences of two seeds or more, got {len(d)}")
-    return {
-        **interval._asdict(),
-        "spread": float(d.std(ddof=1)),
-        "p": sign_flip_p(d),
-        "excluded": excluded,
-    }
 
 
 def t_power(shift: float, df: float, level: float = 0.05) -> float:

@@ -229,7 +229,7 @@ def test_a_strategy_is_tested_against_its_random_change() -> None:
     assert null.test.difference == pytest.approx(-0.1, abs=0.01)
     one = next(r for r in found.rows() if (r.subject, r.measure) == ("scrub", "tpr-gap"))
     assert one.details["null"] == "random-scrub"
-    assert one.details["null_difference"] == scrub.null_test.difference
+    assert one.details["null_change"] == scrub.null_test.difference
     assert one.details["null_p"] == 2 / 2**SEEDS
     corrected = Summary.of(rows, correct=True)
     of_none = corrected.cell(TPR_S, "scrub", BEFORE)

@@ -99,7 +99,7 @@ def test_rows(cli: Run, table: Path) -> None:
     }
     four = found["rows"][1]
     assert (four["x"], four["y"], four["n"]) == ("MIDB", "E (dev, test)", 4)
-    assert {"bootstrap_low", "left_out_high", "driver", "without_driver"} <= set(four)
+    assert {"bootstrap_low", "without_high", "driver", "without_driver"} <= set(four)
     assert found["seed"] == 0
 
 

@@ -169,7 +169,7 @@ def test_random_removals_are_one_arm_and_the_others_are_compared_with_it(
             for path in (stored / f"base.null-{i}.{kind}.json" for i in (0, 1))
         ]
         assert found["value"] == pytest.approx((2 * values[0] + values[1]) / 3)  # seeds 0, 2; 1
-        assert found["spread"] == pytest.approx(np.std(values, ddof=1))
+        assert found["sd"] == pytest.approx(np.std(values, ddof=1))
         assert (found["draws"], "low" in found) == (2, False)
 
     before = {path: path.stat().st_mtime_ns for path in stored.glob("*.safetensors")}

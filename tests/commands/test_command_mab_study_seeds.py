@@ -131,7 +131,7 @@ def _measures_are_those_of_each_file(cli: Run, files: Path, out: Path, rows: Any
             for s in (0, 1)
         ]
         assert found["value"] == pytest.approx(np.mean(values))
-        assert found["spread"] == pytest.approx(np.std(values, ddof=1))
+        assert found["sd"] == pytest.approx(np.std(values, ddof=1))
         assert (found["draws"], "low" in found) == (2, False)
         assert found.get("original", "glove") == "glove"
     alone = [

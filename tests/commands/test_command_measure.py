@@ -711,11 +711,11 @@ def test_redrawn_word_lists_add_intervals_and_change_nothing_else(
     first = rows[0]["subject"]
     for row in rows:
         if row["measure"] == "weat":
-            assert "lists" not in row
+            assert "lists_draws" not in row
             continue
-        assert row["lists"] == 20
+        assert row["lists_draws"] == 20
         assert row["lists_low"] < row["lists_high"]
-        assert ("lists_from" in row) == (row["subject"] != first)
+        assert ("change_from" in row) == (row["subject"] != first)
     table = cli(*call, "--seed-lists", 20)
     assert "95 % interval over word lists, 20 redraws" in table.out
     assert f"less {first}" in table.out
@@ -724,7 +724,7 @@ def test_redrawn_word_lists_add_intervals_and_change_nothing_else(
     # along the original's direction: not drawn again where there is another original
     before = ("measure", clean, "--original", file, "--no-chance", "-q", "--format", "json")
     rows = json.loads(cli(*before, "--only", "same,clustering", "--seed-lists", 3).out)["rows"]
-    drawn = {row["measure"].split("-")[0] for row in rows if "lists" in row}
+    drawn = {row["measure"].split("-")[0] for row in rows if "lists_draws" in row}
     assert drawn == {"same"}
 
     for only, said in (("weat", "but only weat is measured"), ("midb", "--seed-lists")):

@@ -551,16 +551,16 @@ def test_redrawn_lists_add_intervals_of_before_after_and_the_change(
     cli: Run, found: Callable[..., dict[str, Any]], vocab: Path
 ) -> None:
     alone, drawn = found("--no-chance"), found("--no-chance", "--seed-lists", 5)
-    own = ("lists", "left_out")
+    own = ("lists", "change_lists", "unseen", "change")
     assert [
         {key: value for key, value in row.items() if not key.startswith(own)}
         for row in drawn["rows"]
     ] == alone["rows"]
-    rows = [row for row in drawn["rows"] if "lists" in row]
-    assert {row["lists"] for row in rows} == {5}
+    rows = [row for row in drawn["rows"] if "lists_draws" in row]
+    assert {row["lists_draws"] for row in rows} == {5}
     (fell,) = (r for r in rows if (r["measure"], r.get("reference")) == ("midb-rms", "before"))
-    assert fell["lists_change_low"] < fell["lists_change_high"] < 0
-    assert fell["left_out_change_low"] < fell["left_out_change"] < fell["left_out_change_high"] < 0
+    assert fell["change_lists_low"] < fell["change_lists_high"] < 0
+    assert fell["unseen_low"] < fell["unseen_change"] < fell["unseen_high"] < 0
     # the interval before is that of measure, from the same redraws
     measured = cli(
         *("measure", "--only", "midb,direct-bias", "--no-chance", "--seed-lists", 5),
@@ -594,7 +594,7 @@ def test_redraws_without_a_subspace_are_counted_in_a_note(cli: Run, tmp_path: Pa
         done = cli(*call, "--format", "json")
         assert done.code == 0, done.err
         rows = [row for row in json.loads(done.out)["rows"] if row["measure"] == "midb-rms"]
-        fitted = {row.get("lists", 0) for row in rows}
+        fitted = {row.get("lists_draws", 0) for row in rows}
         assert len(fitted) == 1
         left_out = 12 - fitted.pop()
         assert left_out > 0

@@ -138,7 +138,7 @@ def test_the_command_is_the_library(found: Run, encoded: Path) -> None:
     assert _value(result, "compression")["value"] == pytest.approx(code.compression, rel=1e-4)
     length = _value(result, "codelength")
     assert length["value"] == pytest.approx(code.codelength, rel=1e-4)
-    assert length["unit"] == "bits"
+    assert length["scale"] == "bits"
     assert sum(length["block_bits"][0]) == pytest.approx(length["value"])
     assert length["block_ends"] == [code.ends().tolist()]
     assert _value(result, "uniform-codelength")["value"] == N

@@ -256,9 +256,9 @@ def test_differences_from_no_debiasing_are_paired_by_seed() -> None:
         if (one.subject, one.measure) == ("scrub", "compression")
         and (one.details["set"], one.details["view"]) == ("all", "own")
     )
-    assert cells["difference"] == pytest.approx(d.mean())
-    assert cells["difference_low"] == pytest.approx(d.mean() - half)
-    assert cells["excluded"] > abs(cells["difference"])
+    assert cells["change"] == pytest.approx(d.mean())
+    assert cells["change_low"] == pytest.approx(d.mean() - half)
+    assert cells["excluded"] > abs(cells["change"])
     assert "No stars" in table.note
     one_seed = bios_tables.tables(Summary.of(runs(("none", "scrub"), 1)))
     assert not [one for one in one_seed if "paired by seed" in one.title]

@@ -90,8 +90,8 @@ def test_rows_of_one_unit_are_drawn_together(
     by_column = printed("--unit", "person")
     for row, other, again in zip(once, _rows(twice), by_column, strict=True):
         assert other["value"] == pytest.approx(row["value"])
-        assert (row["resampled"], other["resampled"]) == ("examples", "unit")
-        assert again == {**other, "resampled": "person"}
+        assert (row["unit"], other["unit"]) == ("examples", "unit")
+        assert again == {**other, "unit": "person"}
     assert "exchanged within units" in str(twice)
     accuracy = [
         fairness(y * 2, r * 2, z * 2, **units)["accuracy"][0].details

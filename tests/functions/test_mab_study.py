@@ -96,7 +96,7 @@ def test_correlations_of_two_embeddings_are_not_shown(
     report_of: Callable[..., Report], count: int, tables: int
 ) -> None:
     """Two embeddings have no correlation: that is said, and not shown measure by measure."""
-    about = {"set": "explicit", "setting": "nouns", "seeds": 1, "spread": None}
+    about = {"set": "explicit", "setting": "nouns", "seeds": 1, "sd": None}
     groups = [{**about, "group": group} for group in ("male", "female")]
     rows = [Row(f"e{i}", "mab-error", 0.1 * i * i, about) for i in range(count)]
     rows += [Row(f"e{i}", "mab-neutral", 0.5, g) for g in groups for i in range(count)]
@@ -149,7 +149,7 @@ def test_one_seed_is_said_to_have_no_intervals(tmp_path: Path, few: None) -> Non
 def test_only_sets_that_were_given_have_columns(
     report_of: Callable[..., Report], sets: tuple[str, ...]
 ) -> None:
-    about = {"set": "explicit", "setting": "nouns", "seeds": 2, "spread": 0.5}
+    about = {"set": "explicit", "setting": "nouns", "seeds": 2, "sd": 0.5}
     rows = [Row("a", "mab-error", 0.25, about), Row("a", "mab-distance", 0.125, about)]
     groups = [{**about, "group": group} for group in ("male", "female")]
     rows += [Row("a", "mab-neutral", 0.5, group) for group in groups]

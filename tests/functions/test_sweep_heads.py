@@ -168,7 +168,7 @@ def test_redraws_are_what_other_commands_measure_with_the_adapters_of_redraws(
         (row,) = values(report, f"{measure}-change", setting="SENT-1", against="Base")
         base = row.details["setting_value"] - row.value
         low, high = np.percentile(np.array(each) - base, [2.5, 97.5])
-        assert row.details["lists"] == draws
+        assert row.details["lists_draws"] == draws
         assert row.details["lists_low"] == pytest.approx(low, abs=1e-5)
         assert row.details["lists_high"] == pytest.approx(high, abs=1e-5)
     assert not list(tmp_path.glob("*.part"))

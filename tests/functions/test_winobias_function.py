@@ -80,7 +80,7 @@ def test_bias_in_a_twentieth_of_the_pairs_is_found(shared_data: Path) -> None:
     report = _scored(shared_data / "winobias", 0.05)
     for name in ("tpr-gap", "f1-gap", "separation", "sufficiency", "independence"):
         (row,) = [row for row in report[name] if row.details["set"] == "sum"]
-        assert row.details["resampled"] == "pairs"
+        assert row.details["unit"] == "pairs"
         assert row.details["p"] == 1 / 201
         assert row.value > row.details["alike"]
     (row,) = [row for row in report["tpr-gap"] if row.details["set"] == "sum"]

@@ -30,6 +30,7 @@ _MASKS = (
     (re.compile(r"\b\d+\.\d+\.\d+(?:\.?(?:dev|rc|post|a|b)\d+)?(?:\+\w+)?\b"), "<version>"),
 )
 _MASKED_KEYS = {
+    "row_draws": "<draws>",
     "wordbias": "<version>",
     "versions": "<versions>",
     "transformers_version": "<version>",

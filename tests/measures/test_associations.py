@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy.stats import entropy, spearmanr
 
 from wordbias import Embedding, WordbiasError
-from wordbias.measures.associations import MEASURES, measure_queries, with_holm
+from wordbias.draws import with_holm
+from wordbias.measures.associations import MEASURES, measure_queries
 from wordbias.measures.weat import (
     Settings,
     divergence,

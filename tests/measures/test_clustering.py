@@ -189,7 +189,7 @@ def test_labels_come_from_the_original_and_vectors_from_the_debiased(
     rows = clustering_rows(Panel(debiased, original, vocabulary, GENDER, seed=3), 40)
     for row, values, neutral in zip(rows, (shares, scores), (0.5, 0), strict=True):
         assert row.value == pytest.approx(np.mean(values), abs=1e-14)
-        assert row.details["spread"] == pytest.approx(np.std(values, ddof=1), abs=1e-14)
+        assert row.details["sd"] == pytest.approx(np.std(values, ddof=1), abs=1e-14)
         assert (row.details["neutral"], row.details["better"]) == (neutral, "lower")
         assert (row.details["n"], row.details["original"]) == (40, "before")
     own = projections(debiased.take(vocabulary), Panel(debiased, debiased, vocabulary, GENDER)

@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_info
 
 from wordbias import Attribute, Embedding
 from wordbias.devices import blas_threads
+from wordbias.draws import SAMPLE
 from wordbias.measures.panel import Panel
 from wordbias.measures.recoverability import (
     CLASSIFIERS,
@@ -162,7 +163,9 @@ def test_labels_come_from_the_original_and_vectors_from_the_debiased(embeddings:
         assert (row.details["neutral"], row.details["better"]) == (0.5, "lower")
         assert row.details["low"] <= row.value <= row.details["high"]
         drawn = np.random.default_rng(5).integers(80, size=(1000, 80))
-        np.testing.assert_allclose(row.samples, result.right[drawn].mean(1), atol=1e-12)
+        np.testing.assert_allclose(
+            row.draws[SAMPLE].values, result.right[drawn].mean(1), atol=1e-12
+        )
 
 
 def test_too_few_words_on_a_side_have_a_reason(embeddings: Any) -> None:

@@ -86,7 +86,7 @@ def test_a_redraw_equals_a_measurement_with_the_drawn_lists(
     for row in rows:
         low, high = np.percentile(by_hand[key_of(row)], [2.5, 97.5])
         # the axis, a difference of float32 vectors, is rounded to float32 by hand
-        assert row.details["lists"] == 2
+        assert row.details["lists_draws"] == 2
         assert row.details["lists_low"] == pytest.approx(low, rel=1e-5, abs=1e-6)
         assert row.details["lists_high"] == pytest.approx(high, rel=1e-5, abs=1e-6)
 
@@ -151,22 +151,22 @@ def test_the_difference_of_equal_embeddings_is_zero_over_all_lists(
     rows = {(row.subject, row.measure): row for row in found}
     for (subject, measure), row in rows.items():
         about = row.details
-        assert about["lists"] == 30
+        assert about["lists_draws"] == 30
         if subject == "sample":
-            assert "lists_from" not in about
+            assert "change_from" not in about
             continue
-        assert about["lists_from"] == "sample"
-        ends = about["lists_change_low"], about["lists_change_high"]
+        assert about["change_from"] == "sample"
+        ends = about["change_lists_low"], about["change_lists_high"]
         first = rows["sample", measure]
         if subject == "same":
-            assert (about["lists_change"], ends) == (0, (0, 0))
+            assert (about["change"], ends) == (0, (0, 0))
         else:
             assert first.value is not None
             assert row.value is not None
-            assert about["lists_change"] == row.value - first.value
+            assert about["change"] == row.value - first.value
             assert ends[0] < ends[1]
     same = rows[clean.name, "same"].details  # names shift both values alike
-    width = same["lists_change_high"] - same["lists_change_low"]
+    width = same["change_lists_high"] - same["change_lists_low"]
     assert width < same["lists_high"] - same["lists_low"]
 
 
@@ -183,11 +183,11 @@ def test_what_cannot_be_fitted_has_no_interval(sample: Embedding, given: list[st
         for row in with_lists(evaluate(panel, FEW), [panel], FEW, 40)
     }  # fmt: skip
     assert rows["direct-bias"].value is None  # no pairs
-    assert "lists" not in rows["direct-bias"].details
+    assert "lists_draws" not in rows["direct-bias"].details
     # words of one group are found in too few of the draws, or span too little
-    assert 0 < rows["same"].details["lists"] < 40
+    assert 0 < rows["same"].details["lists_draws"] < 40
     none = Attribute.load({"one": ["zzz", "zzzz"], "two": ["he", "father"]})
     panel = _panel(sample, given, none)
     for row in with_lists(evaluate(panel, FEW), [panel], FEW, 3):
         assert row.value is None
-        assert "lists" not in row.details
+        assert "lists_draws" not in row.details

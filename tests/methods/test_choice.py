@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordbias import Attribute, Embedding
+from wordbias.draws import change_keys
 from wordbias.errors import WordbiasError
 from wordbias.measures.evaluate import evaluate
 from wordbias.measures.panel import Panel
@@ -18,10 +20,8 @@ from wordbias.measures.registry import MEASURES, ideal
 from wordbias.measures.sembias import SemBias
 from wordbias.methods.choice import (
     GRID,
-    Measured,
     Task,
     Tried,
-    change_interval,
     choose,
     compare,
     cost_rows,
@@ -184,24 +184,23 @@ def test_a_value_is_that_of_the_measure_on_the_words_of_the_half(
     found = measure(task, task.chosen_on, after)
     family = "midb" if metric.startswith("midb") else metric
     row = next(row for row in evaluate(panel, [family]) if row.measure == metric)
-    assert (found.row.value, found.row.details) == (row.value, row.details)
-    assert found.samples is not None
-    ends = np.percentile(found.samples, [2.5, 97.5])
+    assert (found.value, found.details) == (row.value, row.details)
+    ends = np.percentile(found.draws["sample"].values, [2.5, 97.5])
     assert tuple(ends) == pytest.approx((row.details["low"], row.details["high"]))
 
 
 def test_questions_are_drawn_by_the_pairs_that_they_cross(few: Embedding) -> None:
     task = task_of(few, "sembias-stereotype", sembias=SEMBIAS, seed=1)
     found = measure(task, task.reported_on, task.part)
-    n, value = found.row.details["n"], found.row.value
+    n, value = found.details["n"], found.value
     assert n == 6
-    assert found.row.details["set"] == "all"
+    assert found.details["set"] == "all"
     assert value is not None
     assert 0 < value < 1
-    assert found.samples is not None
+    samples = found.draws["sample"].values
     error = math.sqrt(value * (1 - value) / n)  # of independent questions; crossed, up to √3 times
-    assert found.samples.mean() == pytest.approx(value, abs=0.15 * error)
-    assert error < found.samples.std() < 1.25 * math.sqrt(3) * error
+    assert samples.mean() == pytest.approx(value, abs=0.15 * error)
+    assert error < samples.std() < 1.25 * math.sqrt(3) * error
 
 
 def test_an_association_test_is_that_of_the_halved_sets(few: Embedding) -> None:
@@ -211,7 +210,7 @@ def test_an_association_test_is_that_of_the_halved_sets(few: Embedding) -> None:
     half = task.reported_on
     assert half.query is not None
     (row,) = weat(few, half.query)
-    found = measure(task, half, task.part).row
+    found = measure(task, half, task.part)
     assert found.value == pytest.approx(abs(row.value or 0))
     assert found.details["set"] == "weat6"
     assert found.details["n"] == row.details["n"]
@@ -233,9 +232,9 @@ def test_the_lean_of_occupations_is_along_the_axis_before(few: Embedding) -> Non
         found = cosines(half.occupations) - cosines(half.vocabulary).mean()
         return float(np.abs(found).mean())
 
-    assert measure(task, half, task.part).row.value == pytest.approx(lean(few), rel=1e-5)
+    assert measure(task, half, task.part).value == pytest.approx(lean(few), rel=1e-5)
     hard = fit_chain("hard:direction=she-he", task.part)[1]
-    assert measure(task, half, hard).row.value == pytest.approx(lean(hard), rel=1e-5)
+    assert measure(task, half, hard).value == pytest.approx(lean(hard), rel=1e-5)
     assert lean(hard) < lean(few) / 2
 
 
@@ -247,14 +246,12 @@ def test_a_paired_change_is_narrower_than_one_of_independent_values(few: Embeddi
     half = task.chosen_on
     before = measure(task, half, task.part)
     after = measure(task, half, fit_chain("misp", task.part)[1])
-    paired = change_interval(before, after)
-    apart = change_interval(before._replace(samples=None), after._replace(samples=None))
-    assert paired is not None
-    assert apart is not None
-    assert apart.low < paired.low < (after.row.value or 0) - (before.row.value or 0) < paired.high
-    assert paired.high - paired.low < (apart.high - apart.low) / 2
-    same = change_interval(before, before)
-    assert same == (0, 0)
+    paired = change_keys(before, after, independent=True)
+    apart = change_keys(replace(before, draws={}), replace(after, draws={}), independent=True)
+    ends = [(about["change_low"], about["change_high"]) for about in (paired, apart)]
+    assert ends[1][0] < ends[0][0] < (after.value or 0) - (before.value or 0) < ends[0][1]
+    assert np.ptp(ends[0]) < np.ptp(ends[1]) / 2
+    assert set(change_keys(before, before).values()) == {0}
 
 
 WIDTHS = st.floats(0, 3)
@@ -264,19 +261,20 @@ WIDTHS = st.floats(0, 3)
 def test_independent_intervals_that_are_symmetric_add_as_variances_do(
     a: float, b: float, wide: float, other: float
 ) -> None:
-    def value(middle: float, half: float) -> Measured:
-        return Measured(Row("x", "m", middle, {"low": middle - half, "high": middle + half}), None)
+    def value(middle: float, half: float) -> Row:
+        return Row("x", "m", middle, {"low": middle - half, "high": middle + half})
 
-    found = change_interval(value(a, wide), value(b, other))
-    assert found is not None
+    found = change_keys(value(a, wide), value(b, other), independent=True)
     half = math.hypot(wide, other)
-    assert found == pytest.approx((b - a - half, b - a + half), abs=1e-9)
+    ends = found["change_low"], found["change_high"]
+    assert ends == pytest.approx((b - a - half, b - a + half), abs=1e-9)
+    assert "change_low" not in change_keys(value(a, wide), value(b, other))
 
 
 def test_without_an_interval_a_change_has_none() -> None:
-    known = Measured(Row("x", "m", 1.0, {"low": 0.5, "high": 1.5}), None)
-    assert change_interval(known, Measured(Row("x", "m", 1.0), None)) is None
-    assert change_interval(Measured(Row("x", "m", None), None), known) is None
+    known = Row("x", "m", 1.0, {"low": 0.5, "high": 1.5})
+    assert change_keys(known, Row("x", "m", 1.0), independent=True) == {"change": 0}
+    assert change_keys(Row("x", "m", None), known, independent=True) == {}
 
 
 # Costs
@@ -306,7 +304,7 @@ def test_neighbours_kept_are_those_among_all_neutral_words(few: Embedding) -> No
 def test_a_row_has_its_change_costs_and_half(few: Embedding) -> None:
     task = task_of(few, "midb-abs", sets=[SIMILAR])
     before, after, *costs = compare(task, task.reported_on, fit_chain("misp", few)[1], "misp")
-    assert before.value == task.before["report"].row.value
+    assert before.value == task.before["report"].value
     assert after.details["change"] == pytest.approx((after.value or 0) - (before.value or 0))
     assert after.details["change_low"] < after.details["change"] < after.details["change_high"] < 0
     old, new = (row.value or 0 for row in costs if row.measure == "similarity")

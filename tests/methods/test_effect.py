@@ -462,37 +462,36 @@ def test_intervals_over_word_lists_are_percentiles_over_the_redraws(
     before: Embedding, attribute: Attribute
 ) -> None:
     found = study(before, NEUTRAL, attribute, dims=2, lists=7, null=2)
+    own = ("lists", "change_lists", "unseen")
     assert [
-        {k: v for k, v in row.details.items() if not k.startswith(("lists", "left_out"))}
-        for row in found.rows
+        {k: v for k, v in row.details.items() if not k.startswith(own)} for row in found.rows
     ] == [row.details for row in study(before, NEUTRAL, attribute, dims=2, null=2).rows]
     over = {key: values for key, values in found.lists.items() if key[2] != "left-out"}
     rows = {
         (row.measure, row.details["stage"], row.details.get("reference", "")): row
         for row in found.rows
-        if "lists" in row.details
+        if "lists_draws" in row.details
     }
     assert set(rows) == set(over)
     for (measure, stage, reference), row in rows.items():
         about, values = row.details, over[measure, stage, reference]
-        assert about["lists"] == np.isfinite(values).sum()
+        assert about["lists_draws"] == np.isfinite(values).sum()
         ends = np.nanpercentile(values, [2.5, 97.5])
         assert (about["lists_low"], about["lists_high"]) == pytest.approx(tuple(ends))
-        assert ("lists_change" in about) == (stage == "after")
+        assert ("change" in about) == (stage == "after")
         if stage == "before":
             continue
-        assert about["lists_change"] == about["change"]
         change = values - over.get((measure, "before", ""), about["neutral"])
         ends = np.nanpercentile(change, [2.5, 97.5])
-        assert (about["lists_change_low"], about["lists_change_high"]) == pytest.approx(tuple(ends))
-        assert ("left_out_change" in about) == (measure in MIDB and reference == "before")
-        if "left_out_change" in about:
+        assert (about["change_lists_low"], about["change_lists_high"]) == pytest.approx(tuple(ends))
+        assert ("unseen_change" in about) == (measure in MIDB and reference == "before")
+        if "unseen_change" in about:
             start, end = (found.lists[measure, s, "left-out"] for s in ("before", "after"))
-            assert about["left_out_change"] == pytest.approx(np.nanmean(end - start))
-            assert about["left_out_before"] == pytest.approx(np.nanmean(start))
+            assert about["unseen_change"] == pytest.approx(np.nanmean(end - start))
+            assert about["unseen_before"] == pytest.approx(np.nanmean(start))
             ends = np.nanpercentile(end - start, [2.5, 97.5])
-            assert about["left_out_change_low"] == pytest.approx(ends[0])
-            assert about["left_out_change_high"] == pytest.approx(ends[1])
+            assert about["unseen_low"] == pytest.approx(ends[0])
+            assert about["unseen_high"] == pytest.approx(ends[1])
 
 
 def test_a_redraw_without_a_value_is_not_counted() -> None:
@@ -514,9 +513,9 @@ def test_a_redraw_without_a_value_is_not_counted() -> None:
         ("direct-bias-pca", "after", "self"): np.array([0.5, 0.25, nan]),
     }
     before, after, *others, refitted = with_lists(rows, lists)
-    assert (before.details["lists"], after.details["lists"]) == (2, 2)
+    assert (before.details["lists_draws"], after.details["lists_draws"]) == (2, 2)
     assert others == rows[2:-1]
-    assert refitted.details["lists"] == 2
-    assert "lists_change" not in refitted.details  # there is no value before
-    assert after.details["lists_change"] == -0.25
-    assert after.details["lists_change_low"] == pytest.approx(-0.75 + 0.025 * 0.5)
+    assert refitted.details["lists_draws"] == 2
+    assert "change" not in refitted.details  # there is no value before
+    assert after.details["change"] == -0.25
+    assert after.details["change_lists_low"] == pytest.approx(-0.75 + 0.025 * 0.5)

@@ -60,7 +60,7 @@ def test_a_difference_is_that_of_scipys_paired_tests(seed: int, n: int) -> None:
     about = found.details
     assert (about["low"], about["high"]) == pytest.approx((interval.low, interval.high))
     assert about["p"] == about["p_holm"] == pytest.approx(flipped.pvalue)
-    assert about["spread"] == pytest.approx(np.std(np.subtract(after, before), ddof=1))
+    assert about["sd"] == pytest.approx(np.std(np.subtract(after, before), ddof=1))
     assert (about["original"], about["n"], about["tests"]) == ("a", n, 1)
 
 
@@ -89,7 +89,7 @@ def test_what_models_of_one_seed_share_is_not_in_the_interval() -> None:
     (found,) = paired_differences(rows)
     assert found.details["high"] < 0
     assert found.details["excluded"] < 0.03
-    assert np.std(shared, ddof=1) > 10 * found.details["spread"]
+    assert np.std(shared, ddof=1) > 10 * found.details["sd"]
 
 
 def test_pairs_are_made_by_seed_not_by_order() -> None:

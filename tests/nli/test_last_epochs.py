@@ -15,6 +15,7 @@ pytest.importorskip("torch", reason="the extra `torch` is not installed")
 import torch
 
 from wordbias import Embedding
+from wordbias.draws import drawn
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.mab_eval import mab_eval
 from wordbias.functions.mab_study import mab_study
@@ -148,8 +149,8 @@ def test_a_model_of_another_training_is_refused(tmp_path: Path) -> None:
 
 
 def _row(value: float | None, samples: Sequence[float] | None, **more: Any) -> Row:
-    drawn = None if samples is None else np.array(samples)
-    return Row("a", "mab-error", value, {"set": "explicit", **more}, drawn)
+    draws = drawn(None if samples is None else np.array(samples), "premises")
+    return Row("a", "mab-error", value, {"set": "explicit", **more}, draws)
 
 
 def test_values_and_draws_are_averaged_and_the_p_of_one_model_is_dropped() -> None:
@@ -162,6 +163,8 @@ def test_values_and_draws_are_averaged_and_the_p_of_one_model_is_dropped() -> No
         "epochs": [7, 8],
         "low": pytest.approx(0.3),  # what one epoch has more of, the other has less
         "high": pytest.approx(0.3),
+        "interval": "bootstrap",
+        "unit": "premises",
     }
     (alone,) = over_epochs({8: [two]})
     assert alone.value == 0.4

@@ -96,12 +96,12 @@ def test_the_command_adds_intervals_and_changes_nothing_else(
     assert [
         {key: value for key, value in row.items() if not key.startswith("lists")} for row in rows
     ] == json.loads(alone.out)["rows"]
-    with_lists = [row for row in rows if "lists" in row]
+    with_lists = [row for row in rows if "lists_draws" in row]
     assert {row["measure"] for row in with_lists} == {
         "mab-distance", "mab-error", "mab-error-per-pair"
     }  # fmt: skip
     for row in with_lists:
-        assert row["lists"] == 30
+        assert row["lists_draws"] == 30
         # the words are fixed in the other one, where nouns differ most
         assert row["lists_high"] - row["lists_low"] > row["high"] - row["low"]
     table = cli(*call[:-3], "-q", "--seed-lists", 30)

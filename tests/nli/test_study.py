@@ -35,8 +35,8 @@ def test_rows_are_averaged_over_seeds() -> None:
         over_seeds(rows), key=lambda row: (row.details["setting"], row.subject)
     )
     assert mean.value == pytest.approx(0.2)
-    assert (mean.details["seeds"], mean.details["spread"]) == (2, pytest.approx(np.sqrt(0.02)))
-    assert (other.value, other.details["seeds"], other.details["spread"]) == (0.5, 1, None)
+    assert (mean.details["seeds"], mean.details["sd"]) == (2, pytest.approx(np.sqrt(0.02)))
+    assert (other.value, other.details["seeds"], other.details["sd"]) == (0.5, 1, None)
     assert pronouns.value == 0.9
     assert mean_errors([*rows, *over_seeds(rows)]) == {"a": mean.value, "b": 0.5}
 
@@ -70,7 +70,7 @@ def test_measures_of_an_arm_are_means_over_its_seeds() -> None:
     assert x.details == {
         "original": "a",
         "draws": 2,
-        "spread": pytest.approx(np.std([1, 4], ddof=1)),
+        "sd": pytest.approx(np.std([1, 4], ddof=1)),
     }
     assert y.value == pytest.approx((2 + 5 + 2) / 3)
     assert (z.measure, z.value, z.details["reason"]) == ("z", None, "undefined: not for all seeds")

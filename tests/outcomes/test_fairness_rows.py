@@ -165,17 +165,17 @@ def test_the_interval_of_a_gap_is_as_wide_as_theory_says() -> None:
 def test_a_sum_has_an_interval_only_where_resampling_does_not_change_it() -> None:
     samples = np.array([1.0, 2, 3, 4, 5, np.nan])
     low, high = np.percentile(samples[:5], [2.5, 97.5])
-    interval = {"low": low, "high": high, "draws": 5}
+    interval = {"low": low, "high": high, "interval": "bootstrap", "unit": "x", "draws": 5}
     sd = np.sqrt(2)
-    assert bootstrap_interval(0.0, samples, biased=False) == interval
-    assert bootstrap_interval(3 - 0.24 * sd, samples, biased=True) == interval
-    assert bootstrap_interval(3 - 0.26 * sd, samples, biased=True) == {
+    assert bootstrap_interval(0.0, samples, "x", biased=False) == interval
+    assert bootstrap_interval(3 - 0.24 * sd, samples, "x", biased=True) == interval
+    assert bootstrap_interval(3 - 0.26 * sd, samples, "x", biased=True) == {
         "low": None,
         "high": None,
         "interval_reason": "undefined: resampling itself changes the value, to 3 on average",
         "draws": 5,
     }
-    assert bootstrap_interval(1.0, np.full(3, np.nan), biased=False) == {
+    assert bootstrap_interval(1.0, np.full(3, np.nan), "x", biased=False) == {
         "low": None,
         "high": None,
         "draws": 0,
@@ -281,13 +281,13 @@ def test_the_chance_level_of_pairs_is_scipys() -> None:
         alternative="greater",
         n_resamples=np.inf,
     )
-    row = _by_key(fairness_rows(Confusion.of(y, r, z, units=pair), "x", resampled="pairs"))[
+    row = _by_key(fairness_rows(Confusion.of(y, r, z, units=pair), "x", unit="pairs"))[
         "tpr-gap", SUM
     ]
     null, p = exact.null_distribution, exact.pvalue
     assert len(null) == 2**12
     assert row.value == pytest.approx(exact.statistic)
-    assert row.details["resampled"] == "pairs"
+    assert row.details["unit"] == "pairs"
     assert abs(row.details["alike"] - null.mean()) <= 5 * null.std() / np.sqrt(200)
     assert 0.01 < p < 0.99
     assert abs(row.details["p"] - p) <= 5 * np.sqrt(p * (1 - p) / 200) + 1 / 201

@@ -11,6 +11,7 @@ from scipy.stats import spearmanr
 from sklearn.cluster import KMeans
 
 from wordbias import Embedding, Row
+from wordbias.draws import change_keys, drawn
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.sembias import SemBias
 from wordbias.methods.methods import fit_methods, parse_columns
@@ -19,7 +20,6 @@ from wordbias.methods.words import listed_words
 from wordbias.pages.audit import Audited, measure_stages, with_changes
 from wordbias.pages.stages import PARTS, Column, Compared, Plan
 from wordbias.settings import read_chain
-from wordbias.statistics import paired_interval
 from wordbias.word_tasks.sets import AnalogySet, SimilaritySet
 from wordbias.wordlists import Attribute, load_queries
 
@@ -207,7 +207,7 @@ def row() -> Callable[..., Row]:
     def made(value: float | None, stage: str, samples: Any = None, **about: Any) -> Row:
         column = {} if stage == "before" else {"column": "method"}
         values = None if samples is None else np.array(samples, float)
-        return Row("e", "m", value, {"stage": stage, **column, **about}, values)
+        return Row("e", "m", value, {"stage": stage, **column, **about}, drawn(values, "words"))
 
     return made
 
@@ -227,13 +227,18 @@ def test_an_undefined_value_has_no_change(row: Callable[..., Row]) -> None:
 
 
 def test_the_interval_is_of_the_differences_of_pairs() -> None:
+    def ends(before: Any, after: Any) -> tuple[Any, Any]:
+        rows = [Row("x", "m", 1.0, {}, drawn(samples, "words")) for samples in (before, after)]
+        found = change_keys(*rows)
+        return found.get("change_low"), found.get("change_high")
+
     before, after = np.arange(1001.0), np.arange(1001.0) + 7
-    assert paired_interval(before, after) == (7, 7)
-    assert paired_interval(before, after[::-1]) != (7, 7)
+    assert ends(before, after) == (7, 7)
+    assert ends(before, after[::-1]) != (7, 7)
     after[:900] = np.nan
-    assert paired_interval(before, after) == (7, 7)
+    assert ends(before, after) == (7, 7)
     for other in (None, after[:5], np.full(1001, np.nan)):
-        assert paired_interval(before, other) is None
+        assert ends(before, other) == (None, None)
 
 
 def test_what_did_not_change_has_the_change_0(panel: Panel, plan: Plan) -> None:

@@ -18,7 +18,7 @@ VOID = {"meta", "br", "hr", "col"}
 KEYS = (
     "stage", "word", "component", "layer", "set", "setting", "group", "words", "low", "high",
     "neutral", "better", "n", "p", "coverage", "towards", "y", "before", "after", "reference",
-    "reason", "debiased", "cos_difference", "sign_stability", "spread", "missing",
+    "reason", "debiased", "cos_difference", "sign_stability", "sd", "missing",
 )  # fmt: skip
 KNOWN = (
     "before", "after", "self", "lower", "higher", "neutral", "misp", "female", "male", 0, 1, 0.5,

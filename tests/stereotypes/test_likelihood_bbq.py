@@ -145,7 +145,7 @@ def test_bias_scores_are_those_of_the_paper(tmp_path: Path) -> None:
     assert values(opposite, "bbq-bias", condition="ambig") == pytest.approx(-(1 - 1 / 4) * s)
     assert values(opposite, "bbq-accuracy", condition="disambig") == 1
     row = next(row for row in rows if row.measure == "bbq-accuracy")
-    assert row.details["resampled"] == "questions"  # all are of one template
+    assert row.details["unit"] == "questions"  # all are of one template
     assert row.details["chance"] == 1 / 3
 
 
@@ -202,7 +202,7 @@ def test_the_interval_is_over_templates(tmp_path: Path) -> None:
     assert row.details["templates"] == 2
     accuracy = next(row for row in rows if row.measure == "bbq-accuracy")
     assert (accuracy.details["low"], accuracy.details["high"]) == (0, 1)
-    assert accuracy.details["resampled"] == "templates"
+    assert accuracy.details["unit"] == "templates"
     wrong = bbq_rows(data, scored([WOMAN] * 20), "model")
     row = next(row for row in wrong if row.measure == "bbq-accuracy")
     # nothing differs between the two templates: Wilson's of two, not of twenty questions

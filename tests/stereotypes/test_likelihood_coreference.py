@@ -126,7 +126,7 @@ def test_the_accuracy_of_winogender_is_drawn_over_occupations() -> None:
         (shares,), np.mean, n_resamples=4000, method="percentile", rng=np.random.default_rng(0)
     )
     assert row.value == 0.5
-    assert row.details["resampled"] == "occupations"
+    assert row.details["unit"] == "occupations"
     # an end of 1,000 draws is a quantile with an error of .09 standard errors
     for ours, of in zip(("low", "high"), theirs.confidence_interval, strict=True):
         assert abs(row.details[ours] - of) < 5 * 0.09 * theirs.standard_error

@@ -212,9 +212,11 @@ def test_a_text_without_a_token_has_no_perplexity(text: str, bos: bool) -> None:
 def test_one_item_has_no_interval_over_items() -> None:
     """A bootstrap of one item has no width, which would look certain."""
     for values, has in ((np.array([1.5]), False), (np.array([1.5, 0.5]), True)):
-        row = mean_row("model", "pair-lean", values, {}, 0)
+        row = mean_row("model", "pair-lean", values, {}, 0, unit="pairs")
         assert ("low" in row.details) is has
-        assert (row.samples is not None) is has
-        share = share_row("model", "pair-preferred", (values > 1).astype(float), {}, 0)
+        assert bool(row.draws) is has
+        share = share_row(
+            "model", "pair-preferred", (values > 1).astype(float), {}, 0, unit="pairs"
+        )
         assert share.details["low"] < share.value  # Wilson's interval knows of one item
-        assert (share.samples is not None) is has
+        assert bool(share.draws) is has

@@ -29,6 +29,7 @@ from wordbias.biographies.results import (
 )
 from wordbias.biographies.strategies import ORIGINAL, OWN
 from wordbias.correlation import correlation
+from wordbias.draws import change_ends
 from wordbias.outcomes.fairness import SUM
 from wordbias.results import Row
 from wordbias.statistics import (
@@ -151,7 +152,7 @@ class Summary:
         metric, strategy, stage, view = cell.metric, cell.strategy, cell.stage, cell.view
         about = self.runs.details(metric, strategy, stage, view)
         details: dict[str, Any] = {
-            "over": "seeds",
+            "unit": "seeds",
             "stage": stage,
             "view": view,
             "set": metric.set,
@@ -173,7 +174,7 @@ class Summary:
 
     def _association_row(self, one: Association) -> Row:
         details: dict[str, Any] = {
-            "over": "runs",
+            "unit": "runs",
             "x": one.x.measure,
             "x_set": one.x.set,
             "y": one.y.measure,
@@ -195,10 +196,9 @@ class Summary:
 def _test_details(test: PairedTest) -> dict[str, Any]:
     details: dict[str, Any] = {"p": test.p, "pairs": test.n, "test": NAME}
     details |= {"p_undefined": test.reason} if test.reason else {}
-    details["difference"] = test.difference
+    details["change"] = test.difference
     if test.interval is not None:
-        low, high = test.interval
-        details |= {"difference_low": low, "difference_high": high, "excluded": test.excluded}
+        details |= {**change_ends(test.interval), "excluded": test.excluded}
     return details
 
 

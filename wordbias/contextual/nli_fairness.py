@@ -12,12 +12,13 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.draws import by_bootstrap, by_wilson, drawn
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
 from wordbias.nli.pairs import LABELS
 from wordbias.nli.test_sets import TestSet
 from wordbias.results import Row
-from wordbias.statistics import bootstrap, percentile_interval, wilson
+from wordbias.statistics import bootstrap
 
 Float = NDArray[np.float64]
 Parity = Literal["mean", "strict"]
@@ -128,9 +129,10 @@ def fairness_rows(
     def row(name: str, values: Float, of: Callable[[Float], Float], more: dict[str, Any]) -> Row:
         rng = np.random.default_rng(seed)
         samples = bootstrap(lambda rows: of(values[rows]), len(values), rng)
-        interval = percentile_interval(samples)._asdict()
-        details = {**about, **ideal(name), "seed": seed, **more, **interval}
-        return Row(subject, name, float(of(values[None])[0]), details)
+        details = {**about, **ideal(name), "seed": seed, **more}
+        details |= by_bootstrap(samples, "occupations")
+        draws = drawn(samples, "occupations")
+        return Row(subject, name, float(of(values[None])[0]), details, draws)
 
     rows = [row(MEASURES[0], neutral[:, None], lambda x: x[..., 0].mean(-1), {})]
     for kind in PARITIES:
@@ -203,8 +205,8 @@ def snli_row(
 
     The interval is Wilson's.
     """
-    low, high = wilson(accuracy, n)
-    about = {"setting": setting, "n": n, "neutral": 1, "better": "higher", "low": low, "high": high}
+    about: dict[str, Any] = {"setting": setting, "n": n, "neutral": 1, "better": "higher"}
+    about |= by_wilson(accuracy, n, "pairs")
     if viability is not None and viability.base is not None:
         base, drop, relative = viability.base, viability.drop, viability.relative
         viable = is_viable(accuracy, base, drop, relative=relative)

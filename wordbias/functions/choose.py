@@ -247,7 +247,7 @@ def make_choice(
 def _tried_rows(choice: Choice) -> list[Row]:
     """Return the value before on the half to choose on, and that after each candidate."""
     task = choice.task
-    before = task.before[CHOOSE].row
+    before = task.before[CHOOSE]
     first = {"stage": "before", "half": CHOOSE, **before.details}
     rows = [Row(task.embedding.name, task.metric, before.value, first)]
     for one in choice.tried:
@@ -289,7 +289,7 @@ def _tried_table(choice: Choice) -> Table:
         ]
         for one in ordered
     ]
-    before = number(task.before[CHOOSE].row.value)
+    before = number(task.before[CHOOSE].value)
     reasons = [
         f"{one.candidate}: {reason}" for one in ordered if (reason := one.row.details.get("reason"))
     ]

@@ -108,7 +108,7 @@ def compare(
     Report
         A row for each pair of measures: r, n and the two-sided p; ``low``, ``high``,
         ``bootstrap_low`` and ``bootstrap_high``; ``spearman``, or ``pearson`` with
-        ``method="spearman"``; ``left_out_low`` and ``left_out_high``, ``driver`` and
+        ``method="spearman"``; ``without_low`` and ``without_high``, ``driver`` and
         ``without_driver``. Before them the rows of ``measure``.
 
     Raises
@@ -414,7 +414,7 @@ def _left_out_table(rows: Sequence[Row], heads: Mapping[str, str]) -> Table:
         [
             _pair(row, heads),
             number(row.value, 3),
-            _range(row, "left_out_"),
+            _range(row, "without_"),
             row.details["driver"],
             number(row.details["without_driver"], 3),
         ]

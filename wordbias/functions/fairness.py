@@ -187,7 +187,7 @@ def fairness(
         settings,
         shares=known,
         shares_from=source,
-        resampled=names[3] if units else EXAMPLES,
+        unit=names[3] if units else EXAMPLES,
     )
     found_rows = {(row.measure, row.details["set"]): row for row in rows}
     tables = [

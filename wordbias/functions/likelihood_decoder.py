@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from wordbias.draws import with_change
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import replacing
 from wordbias.measures.registry import column_title
@@ -21,7 +22,6 @@ from wordbias.reports import Report
 from wordbias.results import Row, number
 from wordbias.stereotypes.entry import Found, Record, StereotypeTest
 from wordbias.stereotypes.pairs import OWN
-from wordbias.stereotypes.scorer import change_of
 from wordbias.stereotypes.scores import Settings, value_cell
 from wordbias.stereotypes.text_sets import TESTS, TextSet, entry_of, facts
 from wordbias.text_files import Source
@@ -157,8 +157,7 @@ def with_changes(before: Sequence[Row], after: Sequence[Row], stage: str, seed: 
     """
     found = []
     for was, now in zip(before, after, strict=True):
-        about = {**now.details, "stage": stage, "seed": seed, **change_of(was, now)}
-        found.append(replace(now, details=about))
+        found.append(with_change(was, now, stage=stage, seed=seed))
     return found
 
 

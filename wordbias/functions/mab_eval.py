@@ -344,7 +344,7 @@ def initials(groups: tuple[str, str]) -> tuple[str, str]:
 
 def _bias_table(rows: Sequence[Row]) -> Table:
     """Tabulate one line a measure of bias, with its intervals."""
-    redraws = max((row.details.get("lists", 0) for row in rows), default=0)
+    redraws = max((row.details.get("lists_draws", 0) for row in rows), default=0)
     cells = [
         [
             f"{row.details['setting']}, {column_title(row.measure)}",
@@ -371,7 +371,7 @@ def _bias_table(rows: Sequence[Row]) -> Table:
 
 def _over_lists(row: Row) -> str:
     ends = (number(row.details.get(f"lists_{end}")) for end in ("low", "high"))
-    return " … ".join(ends) if "lists" in row.details else "–"
+    return " … ".join(ends) if "lists_draws" in row.details else "–"
 
 
 def _words_tables(rows: Sequence[Row]) -> list[Table]:

@@ -604,5 +604,5 @@ def _find(
 def _with_spread(row: Row | None) -> str:
     if row is None:
         return ""
-    spread = row.details.get("spread")
+    spread = row.details.get("sd")
     return number(row.value) + ("" if spread is None else f" ±{spread:.4f}")

@@ -157,27 +157,29 @@ def null_table(rows: Sequence[Row], attribute: Attribute) -> Table:
 def effect_lists_tables(study: Study, attribute: Attribute) -> list[Table]:
     """Make a line for each measure: its intervals over word lists, and along the names left out."""
     axis, cells, unseen, redraws = axis_name(attribute), [], [], 0
-    rows = [row for row in with_lists(study.measured.rows, study.lists) if "lists" in row.details]
+    rows = [
+        row for row in with_lists(study.measured.rows, study.lists) if "lists_draws" in row.details
+    ]
     starts = {row.measure: row for row in rows if row.details["stage"] == "before"}
     for row in rows:
         about = row.details
-        if "lists_change" not in about:
+        if "change" not in about:
             continue
         title = staged_title(row.measure, axis=axis, k=str(about.get("setting", "")))
-        redraws = max(redraws, about["lists"])
+        redraws = max(redraws, about["lists_draws"])
         start = starts.get(row.measure)
         cells.append(
             [
                 f"{title}, refitted" if about.get("reference") == "self" else title,
                 "" if start is None else _middle(start, "lists"),
                 _middle(row, "lists"),
-                short(about["lists_change"]),
-                _middle(row, "lists_change"),
+                short(about["change"]),
+                _middle(row, "change_lists"),
             ]
         )
-        if "left_out_change" in about:
-            values = [short(about[f"left_out_{what}"]) for what in ("before", "change")]
-            unseen.append([title, *values, _middle(row, "left_out_change")])
+        if "unseen_change" in about:
+            values = [short(about[f"unseen_{what}"]) for what in ("before", "change")]
+            unseen.append([title, *values, _middle(row, "unseen")])
     drawn = how_many(redraws, "redraw")
     tables = [
         Table(
@@ -266,11 +268,11 @@ def length_notes(rows: Sequence[Row]) -> list[str]:
 
 def lists_tables(rows: Sequence[Row]) -> list[Table]:
     """Make a line for each value with an interval over word lists; no table if there is none."""
-    known = [row for row in rows if "lists" in row.details]
+    known = [row for row in rows if "lists_draws" in row.details]
     if not known:
         return []
     several = len({row.subject for row in rows}) > 1
-    first = next((row.details["lists_from"] for row in known if "lists_from" in row.details), "")
+    first = next((row.details["change_from"] for row in known if "change_from" in row.details), "")
     cells = []
     for row in known:
         about = row.details
@@ -279,12 +281,12 @@ def lists_tables(rows: Sequence[Row]) -> list[Table]:
             short(row.value),
             _middle(row, "lists"),
         ]
-        if first and "lists_from" in about:
-            line += [short(about["lists_change"]), _middle(row, "lists_change")]
+        if first and "change_from" in about:
+            line += [short(about["change"]), _middle(row, "change_lists")]
         elif first:
             line += ["", ""]
         cells.append(line)
-    redraws = how_many(max(row.details["lists"] for row in known), "redraw")
+    redraws = how_many(max(row.details["lists_draws"] for row in known), "redraw")
     return [
         Table(
             f"95 % interval over word lists, {redraws}",

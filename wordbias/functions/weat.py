@@ -7,6 +7,7 @@ from typing import Any
 
 from wordbias.calls import public
 from wordbias.configuration import READS_VECTORS, uses
+from wordbias.draws import with_holm
 from wordbias.embedding import Embedding
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.inputs import (
@@ -23,7 +24,6 @@ from wordbias.measures.associations import (
     check_measures,
     measure_groups,
     measure_queries,
-    with_holm,
 )
 from wordbias.measures.registry import meaning
 from wordbias.measures.weat import PARTITIONS, READING, Settings

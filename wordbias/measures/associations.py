@@ -16,13 +16,13 @@ define it for any number of groups) and MAC (Manzini et al. 2019) measure all gr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.draws import by_bootstrap, drawn, items_of
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError, unknown_name
 from wordbias.measures.panel import Panel
@@ -42,8 +42,6 @@ from wordbias.measures.weat import (
 from wordbias.results import Row
 from wordbias.statistics import (
     bootstrap,
-    holm,
-    percentile_interval,
     resampled_spearman,
     spearman,
 )
@@ -216,8 +214,9 @@ def _group_rows(
                 name: interval(mac_of_words(x, a_and_b), _mean, seed) for name, x in targets.items()
             }
         for words, value in values.items():
-            details = {**about, **value, **ideal(measure), "words": words}
-            yield Row(embedding.name, measure, details.pop("value"), details)
+            details = {**about, "words": words}
+            items = items_of([found.found for found in named.values()], seed)
+            yield _row(embedding.name, measure, value, details, items)
 
 
 def _rows(
@@ -226,11 +225,22 @@ def _rows(
     if measure == "weat":
         yield weat_row(embedding, found, settings)
         return
+    items = items_of([one.found for one in found.sets], settings.seed)
     for words, value in _values(embedding, found, measure, settings.seed):
         about = {**found.details(), **({"words": words} if words else {})}
         if measure == "ripa" and found.pairs is not None:
             about["pairs"] = len(found.pairs.found)
-        yield Row(embedding.name, measure, value.pop("value"), about | value | ideal(measure))
+        yield _row(embedding.name, measure, value, about, items)
+
+
+def _row(
+    subject: str, measure: str, found: Mapping[str, Any], about: Mapping[str, Any], items: str
+) -> Row:
+    """Return the row of a result of `interval`."""
+    samples = found.get("samples")
+    reason = {"reason": found["reason"]} if "reason" in found else {}
+    details = {**about, **by_bootstrap(samples, "words"), **reason, **ideal(measure)}
+    return Row(subject, measure, found["value"], details, drawn(samples, "words", items))
 
 
 def _values(
@@ -275,7 +285,7 @@ def _mean(parts: Array) -> Array:
 
 
 def interval(parts: Array | str, statistic: Statistic, seed: int) -> dict[str, Any]:
-    """Return the value and its 95 % interval, by bootstrap over the words.
+    """Return the `value` and its bootstrap `samples` over the words, or a `reason`.
 
     Parameters
     ----------
@@ -293,7 +303,7 @@ def interval(parts: Array | str, statistic: Statistic, seed: int) -> dict[str, A
         return {"value": None, "reason": _NO_DIFFERENCE}
     rng = np.random.default_rng(seed)
     samples = bootstrap(lambda rows: statistic(parts[..., rows]), parts.shape[-1], rng)
-    return {"value": value, **percentile_interval(samples[~np.isnan(samples)])._asdict()}
+    return {"value": value, "samples": samples}
 
 
 def rank_interval(pairs: Array, seed: int) -> dict[str, Any]:
@@ -303,30 +313,7 @@ def rank_interval(pairs: Array, seed: int) -> dict[str, Any]:
     if np.isnan(value):
         return {"value": None, "reason": _NO_DIFFERENCE}
     samples = resampled_spearman(x, y, np.random.default_rng(seed))
-    return {"value": value, **percentile_interval(samples[~np.isnan(samples)])._asdict()}
-
-
-def with_holm(
-    rows: Sequence[Row], together: Callable[[Row], str] = lambda row: row.subject
-) -> list[Row]:
-    """Add ``p_holm`` to the rows with a ``p``, and the number of ``tests`` it is corrected for.
-
-    Parameters
-    ----------
-    together
-        Tests for which this is equal are corrected together; by default those of one subject.
-    """
-    tested: dict[str, list[int]] = {}
-    for i, row in enumerate(rows):
-        if row.details.get("p") is not None:
-            tested.setdefault(together(row), []).append(i)
-    done = list(rows)
-    for places in tested.values():
-        corrected = holm([rows[i].details["p"] for i in places]).tolist()
-        for i, p in zip(places, corrected, strict=True):
-            details = {**rows[i].details, "p_holm": p, "tests": len(places)}
-            done[i] = replace(rows[i], details=details)
-    return done
+    return {"value": value, "samples": samples}
 
 
 def check_measures(measures: Sequence[str]) -> None:

@@ -18,12 +18,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import comb
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.arrays import unit
+from wordbias.draws import chance_keys
 from wordbias.errors import WordbiasError
 from wordbias.measures.direction import RECIPES, difference_direction, most_biased, projections
 from wordbias.measures.panel import Panel
@@ -186,13 +186,9 @@ def key_of(row: Row) -> Key:
 
 
 def _row(row: Row, values: Float) -> Row:
-    known = values[np.isfinite(values)]
-    low, high = float(known.min()), float(known.max())
-    levels: dict[str, Any] = {"chance": float(known.mean()), "chance_low": low, "chance_high": high}
     own_chance = row.details.get("centred") and row.measure.startswith("midb")
-    if row.value is not None and not own_chance:
-        below = row.value < low and row.details.get("better") != "lower"
-        levels["beyond_chance"] = bool(row.value > high or below)
+    better = str(row.details.get("better", ""))
+    levels = chance_keys(row.value, values, better, judged=not own_chance)
     return replace(row, details={**row.details, **levels})
 
 

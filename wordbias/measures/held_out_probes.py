@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wordbias.devices import one_thread
+from wordbias.draws import by_normal, change_ends
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
@@ -115,14 +116,13 @@ class HeldOut:
         rank = int(LEVEL * (len(largest) + 1))
         for i, probe in enumerate(self.probes):
             p = self.p(probe)
-            ends = normal_interval(probe.value, _error(probe.shares, self.classes, Z95**2 / 2))
+            error = _error(probe.shares, self.classes, Z95**2 / 2)
             details: dict[str, Any] = {
                 **about,
                 "n": self.n,
                 "groups": len(self.classes),
                 **ideal(probe.measure, 1 / k),
-                "low": max(0.0, ends.low),
-                "high": min(1.0, ends.high),
+                **by_normal(probe.value, error, "groups", within=(0, 1)),
                 "p": p,
                 "chance": float(probe.null.mean()),
                 "chance_low": float(np.sort(probe.null)[rank - 1]),
@@ -147,9 +147,9 @@ class HeldOut:
 
     def _since(self, probe: Probed, old: Probed, p: float) -> dict[str, float]:
         """Return the change of a probe and the share left, with their intervals over groups."""
-        details = {"change": probe.value - old.value}
+        change = probe.value - old.value
         error = _error(probe.shares - old.shares, self.classes)
-        details["change_low"], details["change_high"] = normal_interval(details["change"], error)
+        details = {"change": change, **change_ends(normal_interval(change, error))}
         beyond = old.value - float(old.null.mean())
         if p <= LEVEL and beyond > 0:
             left = details["left"] = max(0.0, probe.value - float(probe.null.mean())) / beyond

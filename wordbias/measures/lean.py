@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.arrays import unit
+from wordbias.draws import LISTS, spread_keys
 from wordbias.errors import WordbiasError
 from wordbias.measures.direction import find_direction, most_biased, pair_component
 from wordbias.measures.midb import direct_bias_of_words, fit_directions, midb_of_words
@@ -17,7 +17,6 @@ from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
 from wordbias.measures.word_lists import redrawn, redraws
 from wordbias.results import Row
-from wordbias.statistics import ends
 from wordbias.wordlists import resolve_pairs
 
 Float = NDArray[np.float64]
@@ -60,8 +59,8 @@ class Lean:
 
         None also where its interval over redrawn pairs, as in a row, holds 0.
         """
-        unsure = interval and interval["lists_low"] <= 0 <= interval["lists_high"]
-        if self.low <= value <= self.high or unsure:
+        low, high = interval.get("lists_low", 1), interval.get("lists_high", 0)
+        if self.low <= value <= self.high or low <= 0 <= high:
             return None
         return 0 if value > self.high else 1
 
@@ -165,7 +164,7 @@ def lean_rows(panel: Panel, lean: Lean | None, reason: str, words: Sequence[str]
     values, drawn = leans(panel, lean, words)
     rows = []
     for word, value, over in zip(words, values.tolist(), drawn, strict=True):
-        interval: dict[str, Any] = ends(over, "lists")
+        interval = spread_keys(LISTS, over)
         side = lean.side(value, interval)
         rows.append(
             panel.row(
@@ -202,7 +201,7 @@ def told_rows(panel: Panel, lean: Lean) -> list[Row]:
             for i, (word, value, over) in enumerate(
                 zip(words, *leans(panel, own, words), strict=True)
             ):
-                said[word] = own.side(float(value), ends(over, "lists")), i
+                said[word] = own.side(float(value), spread_keys(LISTS, over)), i
     if not said:
         return []
     untold = [word for word, (side, _) in said.items() if side is None]

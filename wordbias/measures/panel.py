@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.draws import by_bootstrap, drawn, items_of
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError, on_a_line
 from wordbias.measures.direction import Biased, Direction, find_direction, most_biased, projections
@@ -17,7 +18,6 @@ from wordbias.measures.movement import length_ratio
 from wordbias.measures.registry import MEASURES
 from wordbias.rendering import how_many
 from wordbias.results import Row
-from wordbias.statistics import ends
 from wordbias.vocabulary import choose_vocabulary
 from wordbias.wordlists import Attribute, WordGroups
 from wordbias.wordlists.groups import more_than_two
@@ -107,6 +107,10 @@ class Panel:
             return None
         return length_ratio(self.original_vectors, self.vectors)
 
+    @cached_property
+    def _items(self) -> str:
+        return items_of(tuple(self.vocabulary), self.seed)
+
     @property
     def is_own(self) -> bool:
         """True if the embedding is its own original."""
@@ -135,6 +139,9 @@ class Panel:
         measure: str,
         value: float | None,
         samples: NDArray[np.float64] | None = None,
+        *,
+        unit: str = "words",
+        items: Any = None,
         **details: Any,
     ) -> Row:
         """Make a row about this embedding; details that are None are left out.
@@ -147,13 +154,19 @@ class Panel:
             Measure and value.
         samples
             Bootstrap values, shape ``(b,)``, whose middle 95 % are the interval.
+        unit
+            What each of them drew again.
+        items
+            Items among which they were drawn; by default the vocabulary.
         details
             Other details.
         """
         if measure in MEASURES and MEASURES[measure].by_length:
             details["length_ratio"] = self.length_ratio
         known = {key: item for key, item in details.items() if item is not None}
-        return Row(self.embedding.name, measure, value, {**ends(samples), **known}, samples)
+        about = {**by_bootstrap(samples, unit), **known}
+        among = self._items if items is None else items_of(items, self.seed)
+        return Row(self.embedding.name, measure, value, about, drawn(samples, unit, among))
 
     def against(self) -> dict[str, Any]:
         """Return the details of rows about the original and the direction."""

@@ -113,6 +113,7 @@ def recoverability_rows(panel: Panel, words: int = WORDS) -> list[Row]:
             f"recoverability-{name}",
             result.accuracy,
             samples[:, i],
+            items=(panel.vocabulary, chosen.rows.tolist()),
             n=len(right),
             **ideal(f"recoverability-{name}"),
             converged=None if result.converged else False,

@@ -20,7 +20,7 @@ from wordbias.measures.direction import projections_of_unit
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
-from wordbias.statistics import percentile_interval, resampled_means
+from wordbias.statistics import resampled_means
 from wordbias.subspace import Subspace
 from wordbias.wordlists import resolve_groups
 
@@ -89,7 +89,7 @@ def same_rows(panel: Panel) -> list[Row]:
         panel.row(
             name,
             float(value),
-            **percentile_interval(drawn)._asdict(),
+            drawn,
             n=len(bias),
             **ideal(name),
         )

@@ -157,12 +157,13 @@ def _set_rows(panel: Panel, questions: Sequence[Question], name: str) -> list[Ro
     best = choices(_differences(panel.embedding, usable), subspace)
     counts = category_counts(best)
     drawn = resampled_shares(usable, best, panel.rng())
-    about["resampled"] = "definition and stereotype pairs"
     return [
         panel.row(
             measure,
             float(counts[i] / len(usable)),
             drawn[:, i],
+            unit="definition and stereotype pairs",
+            items=usable,
             **ideal(measure),
             direction=panel.own_direction.recipe,
             **about,

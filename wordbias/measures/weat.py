@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wordbias.arrays import normalise
+from wordbias.draws import by_bootstrap, drawn, items_of
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.direction import UNDEFINED_BELOW
@@ -32,7 +33,6 @@ from wordbias.statistics import (
     SAMPLES,
     TIE,
     PValue,
-    ends,
     permutation_test,
     resampled_cells,
     spearman,
@@ -98,7 +98,7 @@ def weat_row(embedding: Embedding, found: FoundQuery, settings: Settings) -> Row
     )
     details = {
         **found.details(),
-        **ends(samples),
+        **by_bootstrap(samples, "words"),
         **_tested(s_x, s_y, settings),
         "ddof": settings.ddof,
         **ideal("weat"),
@@ -108,7 +108,13 @@ def weat_row(embedding: Embedding, found: FoundQuery, settings: Settings) -> Row
         return Row(embedding.name, "weat", None, {**details, "reason": reason})
     if details["p"] < SMALL and details.get("low", 1) <= 0 <= details.get("high", 0):
         details["reading"] = READING
-    return Row(embedding.name, "weat", d, details, samples)
+    return Row(
+        embedding.name,
+        "weat",
+        d,
+        details,
+        drawn(samples, "words", items_of([one.found for one in found.sets], settings.seed)),
+    )
 
 
 def _tested(s_x: Array, s_y: Array, settings: Settings) -> dict[str, Any]:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.arrays import unit
+from wordbias.draws import LISTS, drawn, paired, spread_keys, with_change
 from wordbias.embedding import Embedding
 from wordbias.measures.chance import Key, Null, key_of
 from wordbias.measures.direction import UNDEFINED_BELOW, difference_direction
@@ -24,7 +25,6 @@ from wordbias.measures.evaluate import chance_of, families_together
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import BY_KEY, SELECTABLE
 from wordbias.results import Row
-from wordbias.statistics import ends
 from wordbias.wordlists import Attribute, resolve, resolve_pairs
 from wordbias.workers import Workers
 
@@ -208,10 +208,9 @@ def with_lists(
     Returns
     -------
     list of Row
-        With `lists`, the number of redraws with a value, and the middle 95 % of these,
-        `lists_low` and `lists_high`. For each embedding but the first, `lists_from` names the
-        first, and `lists_change`, `lists_change_low` and `lists_change_high` are the difference to
-        it, over the redraws in which both have a value.
+        With `lists_draws`, the number of redraws with a value, and the middle 95 % of these,
+        `lists_low` and `lists_high`. For each embedding but the first, `change_from` names the
+        first; see `wordbias.draws.change_keys` for the change from it.
     """
     jobs = [
         _Job(i, tuple(family.key for family in together))
@@ -224,8 +223,9 @@ def with_lists(
     for job, one in zip(jobs, found, strict=True):
         values[panels[job.place].embedding.name] |= one
     first = panels[0].embedding.name
-    known = {key_of(row): row.value for row in rows if row.subject == first}
-    return [_with_interval(row, first, known.get(key_of(row)), values) for row in rows]
+    drawn_again = [_with_draws(row, values[row.subject].get(key_of(row))) for row in rows]
+    known = {key_of(row): row for row in drawn_again if row.subject == first}
+    return [_with_change(row, known.get(key_of(row))) for row in drawn_again]
 
 
 def _is_redrawn(key: str, panel: Panel) -> bool:
@@ -243,17 +243,19 @@ def _values(panels: Sequence[Panel], job: _Job, *, draws: int) -> dict[Key, Floa
     return dict(along(own, redrawn(own, drawn)))
 
 
-def _with_interval(
-    row: Row, first: str, start: float | None, values: dict[str, dict[Key, Float]]
-) -> Row:
-    key = key_of(row)
-    own, other = values[row.subject].get(key), values[first].get(key)
-    if row.value is None or own is None or not np.isfinite(own).any():
+def _with_draws(row: Row, draws: Float | None) -> Row:
+    """Return a row with its draws over word lists, and their interval."""
+    if row.value is None or draws is None or not np.isfinite(draws).any():
         return row
-    details = {**row.details, "lists": int(np.isfinite(own).sum()), **ends(own, "lists")}
-    if row.subject != first and start is not None and other is not None:
-        change = own - other
-        if np.isfinite(change).any():
-            details |= {"lists_from": first, "lists_change": row.value - start}
-            details |= ends(change, "lists_change")
-    return replace(row, details=details)
+    about = {**row.details, **spread_keys(LISTS, draws)}
+    return replace(row, details=about, draws={**row.draws, **drawn(draws, LISTS, kind=LISTS)})
+
+
+def _with_change(row: Row, first: Row | None) -> Row:
+    """Return a row of another embedding than the first with its change from that."""
+    if first is None or row.subject == first.subject:
+        return row
+    differences = paired(first.draws.get(LISTS), row.draws.get(LISTS))
+    if differences is None or not np.isfinite(differences).any():
+        return row
+    return with_change(first, row, change_from=first.subject)

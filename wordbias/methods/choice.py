@@ -17,17 +17,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.draws import by_bootstrap, change_keys
 from wordbias.embedding import Embedding
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.measures.direction import projections
 from wordbias.measures.evaluate import evaluate
-from wordbias.measures.gipe import gipe, indirect_bias, neighbourhood_of
-from wordbias.measures.midb import fit_directions, of_mean, values_of_words
 from wordbias.measures.movement import displacement, neighbours
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import BY_KEY, FAMILIES, FAMILY_OF, ideal, short_title, variant_of
@@ -35,9 +34,6 @@ from wordbias.measures.sembias import (
     CATEGORIES,
     COLUMNS,
     SemBias,
-    choices,
-    resampled_shares,
-    usable_questions,
 )
 from wordbias.measures.weat import cosines, effect_size, resampled_effect_sizes
 from wordbias.methods.methods import fit_methods
@@ -46,7 +42,7 @@ from wordbias.methods.words import listed_words
 from wordbias.rendering import how_many
 from wordbias.results import Row, number
 from wordbias.settings import Configured, text_of
-from wordbias.statistics import Interval, percentile_interval, resampled_means
+from wordbias.statistics import resampled_means
 from wordbias.word_tasks import SimilaritySet, quality
 from wordbias.wordlists import (
     Attribute,
@@ -228,13 +224,6 @@ def _halves_of_set(one: SimilaritySet, seed: int) -> tuple[SimilaritySet, Simila
 # The task
 
 
-class Measured(NamedTuple):
-    """A value with its details, and bootstrap values, drawn alike for the same words."""
-
-    row: Row
-    samples: Array | None
-
-
 @dataclass(frozen=True, eq=False)
 class Task:
     """An embedding, what is measured of it, and the measure to choose by.
@@ -262,7 +251,7 @@ class Task:
     reported_on: Half
     metric: str
     seed: int = 0
-    before: Mapping[str, Measured] = field(default_factory=dict)
+    before: Mapping[str, Row] = field(default_factory=dict)
 
     @property
     def better(self) -> str:
@@ -312,8 +301,8 @@ def make_task(
     task = Task(embedding, part, attribute, fitted_to, tuple(vocabulary), *halves, metric, seed)
     before = {half.name: measure(task, half, part) for half in halves}
     for one in before.values():
-        if one.row.value is None:
-            reason = str(one.row.details.get("reason", "")).removeprefix("undefined: ")
+        if one.value is None:
+            reason = str(one.details.get("reason", "")).removeprefix("undefined: ")
             raise WordbiasError(
                 f"{embedding.name}: {short_title(metric)} has no value before on one half of the "
                 f"words: {reason}"
@@ -335,7 +324,7 @@ def main_query(attribute: Attribute) -> Query:
 # Measuring one half
 
 
-def measure(task: Task, half: Half, after: Embedding) -> Measured:
+def measure(task: Task, half: Half, after: Embedding) -> Row:
     """Measure the metric of one half on vectors, which may be those before.
 
     Parameters
@@ -343,10 +332,6 @@ def measure(task: Task, half: Half, after: Embedding) -> Measured:
     after
         The words of ``task.part``.
 
-    Returns
-    -------
-    Measured
-        Bootstrap values are None where words are not drawn alike, as for clustering.
     """
     panel = Panel(
         after,
@@ -363,43 +348,10 @@ def measure(task: Task, half: Half, after: Embedding) -> Measured:
     family = FAMILY_OF[task.metric]
     rows = [row for row in evaluate(panel, [family.key]) if row.measure == task.metric]
     wanted = (r for r in rows if variant_of(r.measure, r.details).startswith(family.main_variant))
-    row = next(wanted, rows[0])
-    return Measured(row, None if row.value is None else _samples(panel, row.measure, half))
+    return next(wanted, rows[0])
 
 
-def _samples(panel: Panel, metric: str, half: Half) -> Array | None:
-    """Draw the words or questions of a half again; for the same ones the draws are the same."""
-    key = FAMILY_OF[metric].key
-    if key in ("midb", "direct-bias"):
-        fitted = fit_directions(
-            panel.embedding, panel.attribute, dims=panel.dims, centre=panel.centre
-        )
-        values = values_of_words(panel.vectors, fitted)[metric]
-        return of_mean(metric, resampled_means(values[:, None], panel.rng())[:, 0])
-    if key == "gipe" and (near := neighbourhood_of(panel)) is not None:
-        subspace = panel.original_direction.defined()
-        theta = float(BY_KEY[key].main_variant.removeprefix("θ="))
-        beta = indirect_bias(near.unit, near.queries, near.rows, subspace)
-        found = gipe(beta, near.queries, near.rows, len(near.unit), theta)
-        parts = np.stack([found.gamma * found.eta, found.gamma], axis=1)
-        total, weight = resampled_means(parts, panel.rng()).T
-        return np.asarray(total / weight)
-    if key == "sembias" and half.sembias is not None:
-        usable, _ = usable_questions(half.sembias.questions, panel.embedding)
-        a, b = (
-            panel.embedding.take([pair[side] for question in usable for pair in question])
-            for side in (0, 1)
-        )
-        difference = (a.astype(np.float64) - b.astype(np.float64)).reshape(
-            len(usable), len(COLUMNS), -1
-        )
-        best = choices(difference, panel.own_direction.defined())
-        category = CATEGORIES.index(metric.removeprefix("sembias-"))
-        return resampled_shares(usable, best, panel.rng())[:, category]
-    return None
-
-
-def _lean(panel: Panel, half: Half) -> Measured:
+def _lean(panel: Panel, half: Half) -> Row:
     """Measure how far occupations lie along the axis before, from the mean of neutral words."""
     about: dict[str, Any] = {
         "set": "occupations",
@@ -410,53 +362,33 @@ def _lean(panel: Panel, half: Half) -> Measured:
     direction = panel.original_direction
     if direction.subspace is None or len(half.occupations) < 2:
         reason = direction.reason or "undefined: fewer than two occupations on this half"
-        return Measured(panel.row(_LEAN, None, reason=reason, **about), None)
+        return panel.row(_LEAN, None, reason=reason, **about)
     mean = projections(panel.vectors, direction.subspace).mean()
     lean = projections(panel.embedding.take(half.occupations), direction.subspace) - mean
     samples = resampled_means(np.abs(lean)[:, None], panel.rng())[:, 0]
-    ends = percentile_interval(samples)._asdict()
-    value = float(np.abs(lean).mean())
-    return Measured(panel.row(_LEAN, value, n=len(lean), **ends, **about), samples)
+    value, items = float(np.abs(lean).mean()), half.occupations
+    return panel.row(_LEAN, value, samples, unit="occupations", items=items, n=len(lean), **about)
 
 
-def _weat(panel: Panel, query: Query | None) -> Measured:
+def _weat(panel: Panel, query: Query | None) -> Row:
     """Measure the size of the effect of an association test, whichever way it goes."""
     assert query is not None  # the task has one where it is the metric
     about: dict[str, Any] = {"set": query.name, "setting": "|d|", "neutral": 0.0, "better": "lower"}
     try:
         found = query.find(panel.embedding)
     except WordbiasError as error:
-        return Measured(panel.row("weat", None, reason=f"undefined: {error}", **about), None)
+        return panel.row("weat", None, reason=f"undefined: {error}", **about)
     x, y, a, b = (panel.embedding.take(words.found) for words in found.sets)
     c = cosines(np.concatenate([x, y]), np.concatenate([a, b]))
     s = c[:, : len(a)].mean(1) - c[:, len(a) :].mean(1)
     d = effect_size(s[: len(x)], s[len(x) :])
     if np.isnan(d):
         reason = "undefined: all target words are associated alike"
-        return Measured(panel.row("weat", None, reason=reason, **about), None)
+        return panel.row("weat", None, reason=reason, **about)
     sizes = (len(x), len(y), len(a), len(b))
     samples = np.abs(resampled_effect_sizes(c, sizes, panel.rng()))
-    ends = percentile_interval(samples)._asdict() if len(samples) else {}
     n = dict(zip(query.names, sizes, strict=True))
-    return Measured(panel.row("weat", abs(d), n=n, **ends, **about), samples)
-
-
-def change_interval(before: Measured, after: Measured) -> Interval | None:
-    """Return the 95 % interval of a change, paired where both have drawn the same words.
-
-    Elsewhere it is that of two independent values, from their intervals (Zou and Donner 2008),
-    which is wider where the two go together. None without intervals.
-    """
-    old, new = before.samples, after.samples
-    if old is not None and new is not None and len(old) == len(new):
-        return percentile_interval(new - old)
-    first, second = before.row.details, after.row.details
-    a, b = before.row.value, after.row.value
-    if a is None or b is None or "low" not in first or "low" not in second:
-        return None
-    below = math.hypot(b - second["low"], first["high"] - a)
-    above = math.hypot(second["high"] - b, a - first["low"])
-    return Interval(b - a - below, b - a + above)
+    return panel.row("weat", abs(d), samples, items=query.name, n=n, **about)
 
 
 def cost_rows(task: Task, half: Half, after: Embedding) -> list[Row]:
@@ -471,8 +403,13 @@ def cost_rows(task: Task, half: Half, after: Embedding) -> list[Row]:
     k = min(NEIGHBOURS, len(words) - 1)
     old, new = (neighbours(one.take(task.vocabulary), queries, k) for one in (task.part, after))
     kept = np.array([len(np.intersect1d(a, b)) / k for a, b in zip(old, new, strict=True)])
-    ends = percentile_interval(resampled_means(kept[:, None], rng)[:, 0])._asdict()
-    about = {"stage": "after", "setting": f"k={k}", "n": len(kept), **ends}
+    samples = resampled_means(kept[:, None], rng)[:, 0]
+    about = {
+        "stage": "after",
+        "setting": f"k={k}",
+        "n": len(kept),
+        **by_bootstrap(samples, "words"),
+    }
     name, measured = task.embedding.name, "neighbours-preserved"
     found = [Row(name, measured, float(kept.mean()), {**about, **ideal(measured)})]
     if half.sets:
@@ -545,16 +482,11 @@ def compare(task: Task, half: Half, after: Embedding, label: str) -> list[Row]:
     shares = shares_kept(before, after_)
     moved = displacement(task.part.take(half.vocabulary), part.take(half.vocabulary))
     subject, about = task.embedding.name, {"half": half.name}
-    first = Row(
-        subject, task.metric, old.row.value, {"stage": "before", **about, **old.row.details}
-    )
-    details = {"stage": "after", "debiased": label, **about, **new.row.details}
+    first = Row(subject, task.metric, old.value, {"stage": "before", **about, **old.details})
+    details = {"stage": "after", "debiased": label, **about, **new.details}
     details |= {"kept": min(shares.values()), "costs": shares, "moved": float(moved.mean())}
-    if old.row.value is not None and new.row.value is not None:
-        details["change"] = new.row.value - old.row.value
-        if (ends := change_interval(old, new)) is not None:
-            details |= {"change_low": ends.low, "change_high": ends.high}
-    second = Row(subject, task.metric, new.row.value, details)
+    details |= change_keys(old, new, independent=True)
+    second = Row(subject, task.metric, new.value, details)
     others = [replace(row, details={**row.details, "debiased": label, **about}) for row in costs]
     return [first, second, *others]
 

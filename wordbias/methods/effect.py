@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.draws import LISTS, change_ends, middle, null_keys, spread_keys
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.chance import Values, with_chance
@@ -36,7 +37,6 @@ from wordbias.methods.null import chains_as_far, random_chains
 from wordbias.methods.transform import Projection, transformed
 from wordbias.methods.words import listed_words
 from wordbias.results import Row
-from wordbias.statistics import ends, p_of_null
 from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute
 
@@ -318,16 +318,7 @@ def with_null(rows: Sequence[Row], nulls: Mapping[str, Null]) -> list[Row]:
         for name, null in nulls.items():
             about = {} if isinstance(null, str) else null
             if key in about:
-                size, drawn = abs(real[key]), about[key]
-                sizes = np.abs(drawn)
-                details |= {
-                    "change": real[key],
-                    name: float(drawn.mean()),
-                    **ends(drawn, name),
-                    f"{name}_draws": len(drawn),
-                    f"{name}_less": int((sizes < size).sum()),
-                    f"{name}_p": p_of_null(sizes, size),
-                }
+                details |= {"change": real[key], **null_keys(name, real[key], about[key])}
             if row.measure == "displacement" and isinstance(null, str):
                 details[f"{name}_reason"] = null
             elif row.measure == "displacement" and ("directions", "") in about:
@@ -408,12 +399,12 @@ def with_lists(rows: Sequence[Row], lists: Mapping[Stage, Float]) -> list[Row]:
     Returns
     -------
     list of Row
-        With `lists`, the number of redraws with a value, and the middle 95 % of these, `lists_low`
-        and `lists_high`; after the removal also with the change, `lists_change`, and the middle
-        95 % of the changes, `lists_change_low` and `lists_change_high`. MIDB along the directions
-        fitted before has the mean over the redraws, along the names that each leaves out, of its
-        value before, `left_out_before`, and of its change, `left_out_change`, with their middle
-        95 %, `left_out_change_low` and `left_out_change_high`.
+        With `lists_draws`, the number of redraws with a value, and the middle 95 % of these,
+        `lists_low` and `lists_high`; after the removal also with the `change`, and the middle 95 %
+        of the changes, `change_lists_low` and `change_lists_high`. MIDB along the directions fitted
+        before has the mean over the redraws, along the names that each leaves out, of its value
+        before, `unseen_before`, and of its change, `unseen_change`, with their middle 95 %,
+        `unseen_low` and `unseen_high`.
     """
     real = changes(rows)
     made = []
@@ -424,17 +415,18 @@ def with_lists(rows: Sequence[Row], lists: Mapping[Stage, Float]) -> list[Row]:
         if "word" in row.details or row.value is None or not len(known):
             made.append(row)
             continue
-        details = {**row.details, "lists": len(known), **ends(known, "lists")}
+        details = {**row.details, **spread_keys(LISTS, known)}
         if (change := _change_of(row)) in real:
             start = lists.get((row.measure, "before", ""), row.details["neutral"])
-            details["lists_change"] = real[change]
-            details |= ends(own - start, "lists_change")
+            details["change"] = real[change]
+            ends = middle(own - start)
+            details |= {} if ends is None else change_ends(ends, LISTS)
         if key[1:] == ("after", "before") and (row.measure, "after", LEFT_OUT) in lists:
             start, end = (lists[row.measure, stage, LEFT_OUT] for stage in ("before", "after"))
             if np.isfinite(end - start).any():
-                details["left_out_before"] = float(np.nanmean(start))
-                details["left_out_change"] = float(np.nanmean(end - start))
-                details |= ends(end - start, "left_out_change")
+                details["unseen_before"] = float(np.nanmean(start))
+                details["unseen_change"] = float(np.nanmean(end - start))
+                details |= spread_keys("unseen", end - start)
         made.append(replace(row, details=details))
     return made
 

@@ -13,11 +13,12 @@ import math
 
 import numpy as np
 
+from wordbias.draws import by_bootstrap, drawn
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
 from wordbias.models.causal_model import CausalModel, Tokens
 from wordbias.results import Row
-from wordbias.statistics import percentile_interval, resampled_means
+from wordbias.statistics import resampled_means
 
 LENGTH = 1024
 """Default of the length of a window, where the model can read that much."""
@@ -59,13 +60,13 @@ def perplexity_rows(
         "perplexity": math.exp(loss / len(ids)),
         "bits-per-byte": loss / n_bytes / math.log(2),
     }
-    drawn = {}
+    samples = {}
     if len(found.total) > 1:
         sums = np.stack([-found.total, found.tokens.astype(float)], axis=1)
         means = resampled_means(sums, np.random.default_rng(seed))
         per_token = means[:, 0] / means[:, 1]
         scale = len(ids) / n_bytes / math.log(2)
-        drawn = {"perplexity": np.exp(per_token), "bits-per-byte": per_token * scale}
+        samples = {"perplexity": np.exp(per_token), "bits-per-byte": per_token * scale}
     return [
         Row(
             subject,
@@ -75,9 +76,9 @@ def perplexity_rows(
                 **about,
                 **ideal(name),
                 "seed": seed,
-                **(percentile_interval(drawn[name])._asdict() if name in drawn else {}),
+                **by_bootstrap(samples.get(name), "windows"),
             },
-            drawn.get(name),
+            drawn(samples.get(name), "windows"),
         )
         for name, value in values.items()
     ]

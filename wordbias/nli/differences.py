@@ -12,14 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wordbias.measures.associations import with_holm
+from wordbias.draws import seed_keys, with_holm
 from wordbias.rendering import how_many
 from wordbias.results import Row
 from wordbias.statistics import (
     POWER,
-    detectable_effect,
     pairs_needed,
-    seed_differences,
     t_power,
 )
 
@@ -83,7 +81,7 @@ def paired_differences(
     -------
     list of Row
         For E and d of each set, and each embedding but the first (its `original`): the mean
-        difference over the `n` seeds that both have, its 95 % interval by Student's t, `spread`
+        difference over the `n` seeds that both have, its 95 % interval by Student's t, `sd`
         (standard deviation of the differences), the exact sign-flip `p`, `p_holm` over the
         `tests` of this measure, all embeddings and sets (but the outcome's), `excluded` (see
         `wordbias.statistics.excluded_effect`) and `detectable` (see
@@ -172,10 +170,7 @@ def _difference(
     if not len(d):
         reason = f"undefined: {subject} and {original} have no value under the same seed"
         return Row(subject, measure, None, {**details, "reason": reason})
-    if len(d) > 1:
-        details |= (found := seed_differences(d))
-        details["detectable"] = detectable_effect(found["spread"], len(d))
-    return Row(subject, measure, float(d.mean()), details)
+    return Row(subject, measure, float(d.mean()), {**details, **seed_keys(d)})
 
 
 def smallest_p(n: int, tests: int = 1) -> float:
@@ -222,7 +217,7 @@ def about_power(changes: Sequence[Row], error: float) -> list[str]:
     kind = {key: tested[0].details[key] for key in ("set", "setting")}
     same = [row for row in tested if all(row.details[key] == kind[key] for key in kind)]
     df = sum(row.details["n"] - 1 for row in same)
-    pooled = sum((row.details["n"] - 1) * row.details["spread"] ** 2 for row in same) / df
+    pooled = sum((row.details["n"] - 1) * row.details["sd"] ** 2 for row in same) / df
     spread = math.sqrt(pooled)
     if not spread or not error:
         return said

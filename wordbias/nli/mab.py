@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.draws import LISTS, by_bootstrap, drawn, spread_keys
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
 from wordbias.nli.test_sets import Filler, Template, TestSet
 from wordbias.results import Row
-from wordbias.statistics import PValue, ends, permutation_test, resampled_means
+from wordbias.statistics import PValue, permutation_test, resampled_means
 
 Float = NDArray[np.float64]
 
@@ -72,7 +73,7 @@ def mab_rows(
         Name of the system that made the predictions.
     settings
         Settings of the permutation test and the intervals. `low` and `high` draw the premises
-        again, with the words fixed. With redraws of the lists there are `lists`, their number, and
+        again, with the words fixed. With redraws of the lists there are `lists_draws`, their number, and
         `lists_low` and `lists_high`, the middle 95 % of their values.
 
     Returns
@@ -155,20 +156,19 @@ def _bias_rows(part: _Part, subject: str, settings: Settings) -> Iterator[Row]:
     first, second = map(part.side, part.groups)
     found = marked(first, second)
     values = (found.distance, found.error, found.error_per_pair)
-    drawn = resampled(first, second, np.random.default_rng(settings.seed))
+    of_premises = resampled(first, second, np.random.default_rng(settings.seed))
     tested = _test(first, second, settings) if can_be_significant(len(first), len(second)) else {}
     about = {**part.about, "n": part.p.shape[0] * part.p.shape[1]}
     redrawn: Sequence[Float | None] = [None] * len(BIAS)
     if settings.lists:
         rng = np.random.default_rng([settings.seed, _LISTS])
         redrawn = over_lists(first, second, part.templates, settings.lists, rng)
-    for measure, value, samples, lists in zip(BIAS, values, drawn, redrawn, strict=True):
-        more = dict(tested) if measure == BIAS[0] else {}
-        if lists is not None and np.isfinite(lists).any():
-            more["lists"] = int(np.isfinite(lists).sum())
-            more |= ends(lists, "lists")
-        details = {**about, **ideal(measure), **ends(samples), **more}
-        yield Row(subject, measure, value, details, samples)
+    for measure, value, samples, lists in zip(BIAS, values, of_premises, redrawn, strict=True):
+        details = {**about, **ideal(measure), **by_bootstrap(samples, "premises")}
+        details |= tested if measure == BIAS[0] else {}
+        details |= {} if lists is None else spread_keys(LISTS, lists)
+        draws = {**drawn(samples, "premises"), **drawn(lists, LISTS, kind=LISTS)}
+        yield Row(subject, measure, value, details, draws)
 
 
 def _test(first: Float, second: Float, settings: Settings) -> dict[str, Any]:

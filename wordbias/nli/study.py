@@ -17,6 +17,7 @@ import numpy as np
 
 from wordbias import __version__
 from wordbias.calls import note
+from wordbias.draws import SAMPLE, by_bootstrap
 from wordbias.embedding import Embedding
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.files import locked, output_folder, replacing
@@ -44,7 +45,6 @@ from wordbias.nli.test_sets import (
 from wordbias.nli.train import train_all
 from wordbias.rendering import how_many
 from wordbias.results import Row
-from wordbias.statistics import ends
 from wordbias.training import difference
 from wordbias.word_tasks import AnalogySet, SimilaritySet, quality
 from wordbias.wordlists import Attribute, Templates
@@ -176,7 +176,7 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
     Returns
     -------
     list of Row
-        Rows of every model (with its `seed`), their means over seeds (`seeds`, `spread`: standard
+        Rows of every model (with its `seed`), their means over seeds (`seeds`, `sd`: standard
         deviation), the differences to the first embedding (see
         `wordbias.nli.differences.paired_differences`), the measures of every embedding, and its
         quality. Where an embedding lacks words of a marked set, the rows of this set have no value
@@ -461,15 +461,15 @@ def over_epochs(rows: Mapping[int, Sequence[Row]]) -> list[Row]:
 
 
 def _over_epochs(rows: Sequence[Row], epochs: list[int]) -> Row:
-    dropped = ("low", "high", "p", "partitions", "method", "strict")
+    dropped = ("low", "high", "interval", "unit", "p", "partitions", "method", "strict")
     details = {key: value for key, value in rows[0].details.items() if key not in dropped}
     details["epochs"] = epochs
     values = [row.value for row in rows if row.value is not None]
     if len(values) < len(rows):  # the embedding lacks words, whatever the epoch
         return Row(rows[0].subject, rows[0].measure, None, details)
-    drawn = [row.samples for row in rows if row.samples is not None]
+    drawn = [row.draws[SAMPLE] for row in rows if SAMPLE in row.draws]
     if len(drawn) == len(rows):
-        details |= ends(np.mean(drawn, axis=0))
+        details |= by_bootstrap(np.mean([one.values for one in drawn], axis=0), drawn[0].unit)
     return Row(rows[0].subject, rows[0].measure, float(np.mean(values)), details)
 
 

@@ -38,15 +38,19 @@ def _mean(rows: Sequence[Row]) -> Row:
     details = {key: first.details[key] for key in kept if key in first.details}
     defined = [row for row in rows if row.value is not None]
     if not defined:  # the embedding lacks words, whatever the seed
-        none = {**details, "seeds": len(rows), "spread": None}
+        none = {**details, "seeds": len(rows), "sd": None}
         return Row(rows[0].subject, rows[0].measure, None, none)
     values = np.array([row.value for row in defined], float)
     spread = float(values.std(ddof=1)) if len(values) > 1 else None
-    more = {"seeds": len(values), "spread": spread}
+    more = {"seeds": len(values), "sd": spread}
     return Row(rows[0].subject, rows[0].measure, float(values.mean()), {**details, **more})
 
 
 # Embeddings
+
+
+_OF_ONE = ("low", "high", "interval", "unit")
+"""Keys of a row that are about one embedding, not about a mean of several."""
 
 
 def over_arms(
@@ -58,7 +62,7 @@ def over_arms(
     """Return the rows of every arm: those of its one embedding, or means over its models.
 
     A draw, or a file of a seed, counts as often as it has models, as it does in the mean of E. The
-    intervals, which are about one of them, are left out; `spread` is the standard deviation over
+    intervals, which are about one of them, are left out; `sd` is the standard deviation over
     them.
 
     Parameters
@@ -100,7 +104,7 @@ def _mean_of_draws(arm: str, first: str, places: Sequence[int], rows: Sequence[R
     """
     there = [row for row in rows if row is not None]
     about = next((row for row in there if row.value is None), there[0])
-    details = {key: about.details[key] for key in about.details if key not in ("low", "high")}
+    details = {key: about.details[key] for key in about.details if key not in _OF_ONE}
     details["draws"] = len(rows)
     if details.get("original", SELF) != SELF:  # one of those of the first arm
         details["original"] = first
@@ -109,7 +113,7 @@ def _mean_of_draws(arm: str, first: str, places: Sequence[int], rows: Sequence[R
         details.setdefault("reason", "undefined: not for all seeds")
         return Row(arm, about.measure, None, details)
     if len(values) > 1:
-        details["spread"] = float(values.std(ddof=1))
+        details["sd"] = float(values.std(ddof=1))
     return Row(arm, about.measure, float(values[places].mean()), details)
 
 

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from wordbias.draws import by_bootstrap
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import MEASURES
 from wordbias.outcomes.confusion import RATES, Confusion, Values
 from wordbias.outcomes.metrics import Metric, Settings, metrics, sampled, undefined_because
 from wordbias.progress import progress
 from wordbias.results import Row
-from wordbias.statistics import TIE, p_of_null, percentile_interval
+from wordbias.statistics import TIE, p_of_null
 
 ALIKE = 200
 """Number of samples of a classifier that treats groups alike."""
@@ -45,7 +46,7 @@ def fairness_rows(
     *,
     shares: Values | None = None,
     shares_from: str = EVALUATED,
-    resampled: str = EXAMPLES,
+    unit: str = EXAMPLES,
 ) -> list[Row]:
     """Measure group fairness (Orgad et al. 2022, §2.1.1).
 
@@ -59,7 +60,7 @@ def fairness_rows(
         The paper's text takes them from the training data.
     shares_from
         Source of the shares, for the rows.
-    resampled
+    unit
         Name of the units of `confusion`, for the rows: the intervals are a bootstrap over them.
 
     Returns
@@ -98,8 +99,8 @@ def fairness_rows(
     rows: list[Row] = []
     for name, metric in found.items():
         samples = drawn.get(name), even.get(name)
-        about = _about(confusion, settings, name, resampled)
-        one = _Measured(subject, name, metric, *samples, about)
+        about = _about(confusion, settings, name)
+        one = _Measured(subject, name, metric, *samples, unit, about)
         rows += _rows(one, confusion, shares, shares_from, settings)
     return rows
 
@@ -116,6 +117,7 @@ class _Measured:
     metric: Metric
     drawn: Values | None
     even: Values | None
+    unit: str
     about: Mapping[str, Any]
 
     @cached_property
@@ -132,20 +134,19 @@ class _Measured:
             return Row(self.subject, self.name, None, {**details, "reason": reason or "undefined"})
         if self.drawn is not None:
             biased = details["better"] == "lower" or part == CORRELATION
-            details |= bootstrap_interval(value, self.drawn[:, place], biased=biased)
+            details |= bootstrap_interval(value, self.drawn[:, place], self.unit, biased=biased)
         if self.even is not None and part in (SUM, CORRELATION):
             details |= expected_alike(abs(value), np.abs(self.even[:, place]))
         return Row(self.subject, self.name, value, details)
 
 
-def _about(confusion: Confusion, settings: Settings, name: str, resampled: str) -> dict[str, Any]:
+def _about(confusion: Confusion, settings: Settings, name: str) -> dict[str, Any]:
     about: dict[str, Any] = {
         "n": len(confusion),
         "groups": list(confusion.groups),
         "neutral": MEASURES[name].neutral,
         "better": MEASURES[name].better,
         "seed": settings.seed,
-        **({"resampled": resampled} if settings.draws else {}),
     }
     if name == ACCURACY:
         return about
@@ -202,7 +203,7 @@ def _sizes(confusion: Confusion, name: str) -> Sequence[int | dict[str, int]]:
     return [dict(zip(confusion.groups, map(int, n), strict=True)) for n in sizes.T]
 
 
-def bootstrap_interval(value: float, samples: Values, *, biased: bool) -> dict[str, Any]:
+def bootstrap_interval(value: float, samples: Values, unit: str, *, biased: bool) -> dict[str, Any]:
     """Return the 95 % bootstrap interval of a metric, or why there is none.
 
     A sum of absolute gaps or of distances is above 0 even if nothing differs, and resampling adds
@@ -231,7 +232,7 @@ def bootstrap_interval(value: float, samples: Values, *, biased: bool) -> dict[s
     if biased and abs(mean - value) > MOST_BIAS * spread + TIE * abs(value):
         reason = f"undefined: resampling itself changes the value, to {mean:.3g} on average"
         return {"low": None, "high": None, "interval_reason": reason, "draws": len(defined)}
-    return {**percentile_interval(defined)._asdict(), "draws": len(defined)}
+    return {**by_bootstrap(defined, unit), "draws": len(defined)}
 
 
 def expected_alike(value: float, samples: Values) -> dict[str, Any]:

@@ -20,6 +20,7 @@ import numpy as np
 from wordbias import __version__
 from wordbias.calls import note
 from wordbias.devices import blas_threads
+from wordbias.draws import with_change
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.measures.chance import Values, with_chance
 from wordbias.measures.panel import Panel
@@ -41,7 +42,6 @@ from wordbias.pages.words import MAP
 from wordbias.progress import progress
 from wordbias.rendering import how_many
 from wordbias.results import Row
-from wordbias.statistics import paired_interval
 from wordbias.wordlists import Attribute, resolve
 from wordbias.workers import Workers
 
@@ -192,19 +192,9 @@ def with_changes(rows: Sequence[Row]) -> list[Row]:
         if "column" not in row.details:
             first[place] = row
         elif place in first and row.measure != MAP:
-            row = _with_change(row, first[place])
+            row = with_change(first[place], row)
         changed.append(row)
     return changed
-
-
-def _with_change(row: Row, before: Row) -> Row:
-    if row.value is None or before.value is None:
-        return row
-    about = {"change": row.value - before.value}
-    ends = paired_interval(before.samples, row.samples)
-    if ends is not None:
-        about |= {"change_low": ends.low, "change_high": ends.high}
-    return replace(row, details={**row.details, **about})
 
 
 def audit_digest(compared: Sequence[Compared], plan: Plan) -> str:

@@ -16,13 +16,14 @@ from typing import Any
 from wordbias.errors import WordbiasError, printable
 from wordbias.formats.source import is_web_page
 from wordbias.pages.lines import interval, is_number
-from wordbias.rows import Found, given, read_source
+from wordbias.rows import Found, given, read_source, renamed
 from wordbias.text_files import opened
 
 DATA = "wordbias-data"
 """``id`` of the element of a page that holds its documents."""
 _OPENING = f'<script type="application/json" id="{DATA}">'
 _LARGEST = 1 << 28
+_OF_ROWS = ("rows", "row_draws")
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,8 @@ class Document:
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Document:
         """Make a document of the result of `wordbias.results.Report.to_dict`."""
-        about = {key: _finite(value) for key, value in found.items() if key != "rows"}
-        return cls([_finite(row) for row in found["rows"]], about)
+        about = {key: _finite(value) for key, value in found.items() if key not in _OF_ROWS}
+        return cls([_finite(renamed(row)) for row in found["rows"]], about)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the data of a page, from which `of` makes the document again."""

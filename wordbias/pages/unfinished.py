@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.draws import from_arrays, to_arrays
 from wordbias.errors import WordbiasError
 from wordbias.formats import cache
 from wordbias.formats.files import ABANDONED, locked
@@ -47,16 +48,15 @@ class Result:
 
     def save(self, path: Path) -> None:
         """Write the result; the file takes its name when it is complete."""
-        arrays = {f"row {i}": row.samples for i, row in enumerate(self.rows)}
+        rows, arrays = to_arrays(self.rows)
         arrays |= {f"level {i}": values for i, values in enumerate(self.levels.values())}
         header = {
-            "rows": [row.to_dict() for row in self.rows],
+            "rows": rows,
             "levels": list(self.levels),
             "reason": self.reason,
             "seconds": self.seconds,
         }
-        known = {name: values for name, values in arrays.items() if values is not None}
-        write(path, AUDIT, known, header)
+        write(path, AUDIT, arrays, header)
 
     @classmethod
     def load(cls, path: Path) -> Result:
@@ -68,9 +68,7 @@ class Result:
             If there is no such file, or it is damaged.
         """
         with reading(path, AUDIT) as (arrays, known):
-            rows = [
-                Row.from_dict(row, arrays.get(f"row {i}")) for i, row in enumerate(known["rows"])
-            ]
+            rows = from_arrays(known["rows"], arrays)
             levels = {
                 (measure, variant): arrays[f"level {i}"]
                 for i, (measure, variant) in enumerate(known["levels"])

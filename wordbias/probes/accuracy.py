@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.columns import Column
+from wordbias.draws import by_wilson
 from wordbias.errors import WordbiasError
 from wordbias.labelled import Labelled
 from wordbias.measures.registry import ideal
@@ -16,7 +17,6 @@ from wordbias.probes.mdl import ACCURACY, CONTROL, TASK, selectivity_row, spread
 from wordbias.probes.train import DEV_SHARE, Job, Recipe, Result, Schedule, make_jobs, train_jobs
 from wordbias.results import Row
 from wordbias.splits import DEV, TEST, TRAIN, parts_of
-from wordbias.statistics import wilson
 
 Integers = NDArray[np.intp]
 
@@ -168,11 +168,11 @@ def accuracy_rows(
             if not tested:
                 continue
             n, found = tested[0].n, [one.accuracy for one in tested]
-            low, high = wilson(float(np.mean(found)), n)
             neutral = float(np.mean([one.majority for one in chosen]))
-            details = {**about, "set": which, "seeds": seeds, "n": n, "low": low, "high": high}
+            details = {**about, "set": which, "seeds": seeds, "n": n}
             k = len(examples.label.classes)
             details |= {**ideal(ACCURACY, neutral), "classes": k}
+            details |= by_wilson(float(np.mean(found)), n, "examples")
             rows.append(spread_row(examples, ACCURACY, found, details))
         if sets[CONTROL]:
             gained = [one.selectivity or 0.0 for one in chosen]

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.draws import by_bootstrap, chance_keys, drawn, with_change
 from wordbias.measures.registry import MEASURES
 from wordbias.results import Row
-from wordbias.statistics import percentile_interval
 
 Array = NDArray[np.float64]
 
@@ -31,22 +31,13 @@ class Estimate:
     samples
         Values on the samples, shape ``(b,)``, nan where one is undefined. Two estimates are paired
         if their samples are of the same draws.
+    unit
+        What is drawn again.
     """
 
     value: float
     samples: Array = field(repr=False)
-
-    def interval(self) -> dict[str, float]:
-        """Return the 95 % interval for the details of a row; empty if there is none."""
-        return _ends(self.samples, "low", "high")
-
-    def change(self, before: Estimate) -> dict[str, float]:
-        """Return the change since `before`, and its interval over the draws that both share."""
-        change = self.value - before.value
-        if not math.isfinite(change):
-            return {}
-        ends = _ends(self.samples - before.samples, "change_low", "change_high")
-        return {"change": change, **ends}
+    unit: str
 
     def row(
         self,
@@ -69,37 +60,12 @@ class Estimate:
         reason
             Reason of an undefined value.
         """
-        known = {**details, **MEASURES[measure].ideal}
+        about = {**details, **MEASURES[measure].ideal}
         if not math.isfinite(self.value):
-            return Row(subject, measure, None, {**known, "reason": reason})
-        known |= self.interval()
-        known |= {} if before is None else self.change(before)
-        known |= chance_level(self.value, chance, known.get("better", ""))
-        return Row(subject, measure, self.value, known)
-
-
-def chance_level(value: float, draws: Sequence[float], better: str) -> dict[str, Any]:
-    """Return the mean and the range of values at chance, and whether a value is beyond them.
-
-    It is beyond them outside their range; where lower is better, above it.
-    """
-    known = [one for one in draws if math.isfinite(one)]
-    if not known:
-        return {}
-    low, high = min(known), max(known)
-    below = value < low and better != "lower"
-    return {
-        "chance": float(np.mean(known)),
-        "chance_low": low,
-        "chance_high": high,
-        "chance_draws": len(known),
-        "beyond_chance": bool(value > high or below),
-    }
-
-
-def _ends(samples: Array, low: str, high: str) -> dict[str, float]:
-    known = samples[np.isfinite(samples)]
-    if len(known) < 2:
-        return {}
-    ends = percentile_interval(known)
-    return {low: ends.low, high: ends.high}
+            return Row(subject, measure, None, {**about, "reason": reason})
+        about |= by_bootstrap(self.samples, self.unit)
+        row = Row(subject, measure, self.value, about, drawn(self.samples, self.unit))
+        if before is not None:
+            row = with_change(before.row(subject, measure, details), row)
+        level = chance_keys(self.value, chance, str(about.get("better", "")))
+        return replace(row, details={**row.details, **level})

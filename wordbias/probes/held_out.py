@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.devices import one_thread
+from wordbias.draws import by_student, by_wilson
 from wordbias.errors import WordbiasError
 from wordbias.labelled import Labelled
 from wordbias.measures.held_out_probes import BEST, PROBES, read_groups, scaled
@@ -29,7 +30,7 @@ from wordbias.measures.movement import neighbours_preserved
 from wordbias.measures.registry import ideal
 from wordbias.probes.mdl import COMPRESSION, online_codes, share_compression
 from wordbias.results import Row
-from wordbias.statistics import Z95, majority_share, mean_interval, normal_interval, wilson
+from wordbias.statistics import Z95, majority_share, normal_interval
 
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.intp]
@@ -158,11 +159,9 @@ def _probed(
     right = chances.argmax(1) == true
     share = np.bincount(y, minlength=len(classes)) / len(y)
     weighted = (chances / np.where(share == 0, np.inf, share)).argmax(1) == true
-    low, high = wilson(float(right.mean()), len(true))
     return {
         "value": float(right.mean()),
-        "low": low,
-        "high": high,
+        **by_wilson(float(right.mean()), len(true), "rows"),
         **ideal(measure, majority_share(true)),
         **_balanced(weighted, true),
         "n": len(true),
@@ -189,11 +188,9 @@ def _in_training(
         training, rest = scaled(x[~tested], x[tested], rounding)
         chances = _chances(LINEAR, training, y[~tested], rest, len(classes), seed)
         right[tested] = chances.argmax(1) == y[tested]
-    low, high = wilson(float(right.mean()), len(y))
     return {
         "value": float(right.mean()),
-        "low": low,
-        "high": high,
+        **by_wilson(float(right.mean()), len(y), "rows"),
         **ideal(TRAINING, majority_share(y)),
         "n": len(y),
         "classes": len(classes),
@@ -327,6 +324,5 @@ def _mean(
     about = {"stage": "after", **details, "n": len(values), **ideal(measure)}
     if not len(values):
         return Row(name, measure, None, {**about, "reason": reason})
-    ends = mean_interval(values)
-    about |= {} if ends is None else ends._asdict()
+    about |= by_student(values, "rows")
     return Row(name, measure, float(values.mean()), about)

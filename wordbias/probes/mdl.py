@@ -571,13 +571,13 @@ def _coded(
             CODELENGTH,
             lambda code: code.codelength,
             {
-                "unit": "bits",
+                "scale": "bits",
                 **ideal(CODELENGTH, first.uniform / neutral),
                 "block_ends": [code.ends().tolist() for code in codes],
                 "block_bits": [code.bits().tolist() for code in codes],
             },
         ),
-        (UNIFORM, lambda code: code.uniform, {"unit": "bits", **ideal(UNIFORM)}),
+        (UNIFORM, lambda code: code.uniform, {"scale": "bits", **ideal(UNIFORM)}),
     ]
     seeds = [code.seed for code in codes]
     k = len(examples.label.classes)

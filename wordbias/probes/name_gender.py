@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.draws import by_student, chance_keys, change_ends
 from wordbias.labelled import Labelled
 from wordbias.measures.registry import ideal
-from wordbias.probes.estimates import chance_level
 from wordbias.probes.mdl import (
     ACCURACY,
     COMPRESSION,
@@ -93,18 +93,19 @@ class Reading:
                 "n": self.codes[0].code.n,
                 **known,
                 "values": values,
-                **_interval(values, "low", "high"),
+                **by_student(values, "seeds"),
             }
             value = float(np.mean(values))
             if old is not None:
                 change = [a - b for a, b in zip(values, old, strict=True)]
+                ends = mean_interval(change)
                 details["change"] = float(np.mean(change))
-                details |= _interval(change, "change_low", "change_high")
+                details |= {} if ends is None else change_ends(ends)
             if measure in _CONTROLS:
                 draws = _CONTROLS[measure](at_chance.codes)
                 if measure == COMPRESSION:  # a sender to whom the probes cost bits can leave them
                     draws = [max(at_chance.neutral[measure], draw) for draw in draws]
-                details |= chance_level(value, draws, "lower")
+                details |= chance_keys(value, draws, "lower")
                 # a mean over seeds is beyond single draws only if its interval is
                 lower_end = details.get("low", value)
                 details["beyond_chance"] = bool(lower_end > details["chance_high"])
@@ -151,11 +152,6 @@ def read_names(
     return [
         Reading(tuple(codes[i * n : (i + 1) * n]), scale, neutral) for i, scale in enumerate(scales)
     ]
-
-
-def _interval(values: Sequence[float], low: str, high: str) -> dict[str, float]:
-    ends = mean_interval(values)
-    return {} if ends is None else {low: ends.low, high: ends.high}
 
 
 def _compression(codes: Sequence[Coded]) -> list[float]:

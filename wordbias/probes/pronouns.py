@@ -109,8 +109,10 @@ class Pronouns:
         n = len(lean)
         times = resampled_cells(np.ones(n, np.intp), np.random.default_rng(seed), SAMPLES)
         weights = times.astype(np.float64)
-        gap = Estimate(float(lean.mean()), weights @ lean / n)
-        rank = Estimate(spearman(lean, share), weighted_spearman(lean, share, weights))
+        gap = Estimate(float(lean.mean()), weights @ lean / n, "occupations")
+        rank = Estimate(
+            spearman(lean, share), weighted_spearman(lean, share, weights), "occupations"
+        )
         return cls(women, lean, gap, rank, measures)
 
     def rows(
@@ -210,4 +212,4 @@ def _similarity(first: Array, second: Array, seed: int) -> Estimate:
     cosines = np.einsum("nd,nd->n", first, second)
     n = len(cosines)
     times = resampled_cells(np.ones(n, np.intp), np.random.default_rng(seed), SAMPLES)
-    return Estimate(float(cosines.mean()), times @ cosines / n)
+    return Estimate(float(cosines.mean()), times @ cosines / n, "pairs")

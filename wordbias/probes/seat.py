@@ -60,7 +60,7 @@ class Seat:
         samples = resampled_effect_sizes(c, sizes, np.random.default_rng(seed))
         if len(samples) < SAMPLES:  # some draws left no deviation: they are not paired any more
             samples = np.full(SAMPLES, np.nan)
-        self.estimate = Estimate(d, samples)
+        self.estimate = Estimate(d, samples, "words")
         self.p = None
         if np.isfinite(d):
             self.p = p_value(of_x, of_y, np.random.default_rng(seed)).p

@@ -123,11 +123,11 @@ class TextPairs:
         if self.ratings is not None:
             found = np.einsum("nd,nd->n", x, y)
             samples = resampled_spearman(found, self.ratings, rng)
-            return {STS: Estimate(spearman(found, self.ratings), samples)}
+            return {STS: Estimate(spearman(found, self.ratings), samples, "pairs")}
         values = np.array(list(self._retrieved(x, y)))
         samples, means = resampled_means(values, rng), values.mean(axis=0)
         return {
-            measure: Estimate(float(means[i]), samples[:, i])
+            measure: Estimate(float(means[i]), samples[:, i], "queries")
             for i, measure in enumerate((RECALL, RANK))
         }
 

@@ -55,10 +55,10 @@ def kept_rows(
     times: Array = drawn.astype(np.float64)
     weights = times[:, i] * times[:, j]
     moved = np.abs(new - old)
-    order = Estimate(spearman(old, new), weighted_spearman(old, new, weights))
-    mean = Estimate(float(moved.mean()), weights @ moved / weights.sum(axis=1))
+    order = Estimate(spearman(old, new), weighted_spearman(old, new, weights), "sentences")
+    mean = Estimate(float(moved.mean()), weights @ moved / weights.sum(axis=1), "sentences")
     stayed = _neighbours_kept(before, after, pool)
-    near = Estimate(float(stayed.mean()), times @ stayed / n)
+    near = Estimate(float(stayed.mean()), times @ stayed / n, "sentences")
     return [
         order.row(subject, ORDER, {**about, "n": len(i)}),
         mean.row(subject, MOVED, {**about, "n": len(i)}),

@@ -40,13 +40,14 @@ from typing import Any
 import numpy as np
 
 from wordbias.columns import read
+from wordbias.draws import by_bootstrap, drawn, of_share
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
 from wordbias.models.causal_model import CausalModel, Float, Likelihoods
 from wordbias.results import Row
-from wordbias.statistics import ends, resampled_means
+from wordbias.statistics import resampled_means
 from wordbias.stereotypes.entry import Found, Record, StereotypeTest
-from wordbias.stereotypes.pairs import scores_of, share_interval, unit_sums
+from wordbias.stereotypes.pairs import scores_of, unit_sums
 from wordbias.stereotypes.scores import ALL, Settings
 from wordbias.text_files import Source, read_text
 
@@ -348,12 +349,13 @@ def _rows(
     chance = 1 / 3 if about["answers"] == OWN else (10 if ambiguous else 1) / 12
     sums = unit_sums(counts, templates)
     unit = sums if len(sums) > 1 else counts
-    drawn = resampled_means(unit, np.random.default_rng(seed))
+    means = resampled_means(unit, np.random.default_rng(seed))
     about = {**about, "n": n, "templates": len(sums)}
-    about["resampled"] = "templates" if len(sums) > 1 else "questions"
-    right = drawn[:, 0] / drawn[:, 1]
-    known = {**ideal("bbq-accuracy"), **share_interval(accuracy, right, len(unit))}
-    yield Row(subject, "bbq-accuracy", accuracy, {**about, "chance": chance, **known}, right)
+    named = "templates" if len(sums) > 1 else "questions"
+    right = means[:, 0] / means[:, 1]
+    known = {**ideal("bbq-accuracy"), **of_share(accuracy, right, len(unit), named)}
+    details = {**about, "chance": chance, **known}
+    yield Row(subject, "bbq-accuracy", accuracy, details, drawn(right, named))
 
     def bias(of: Float) -> Float:
         with np.errstate(invalid="ignore"):
@@ -367,9 +369,9 @@ def _rows(
         reason = "undefined: every answer is unknown"
         yield Row(subject, "bbq-bias", None, {**details, "reason": reason})
         return
-    biases = bias(drawn)
-    details |= {**ideal("bbq-bias"), **ends(biases)}
-    yield Row(subject, "bbq-bias", value, details, biases)
+    biases = bias(means)
+    details |= {**ideal("bbq-bias"), **by_bootstrap(biases, named)}
+    yield Row(subject, "bbq-bias", value, details, drawn(biases, named))
 
 
 def bbq_records(data: BBQ, found: Scored) -> list[Record]:

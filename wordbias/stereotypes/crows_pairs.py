@@ -94,9 +94,8 @@ def crows_rows(data: CrowsPairs, scores: Float, subject: str, settings: Settings
     rows = []
     for subset, chosen in subsets(data).items():
         about = {"subset": subset, "n": int(chosen.sum()), **ideal("crows")}
-        interval = settings.interval(better[chosen], lambda x: x.mean(-1))
-        value = float(better[chosen].mean())
-        rows.append(Row(subject, "crows", value, {**about, **interval}))
+        of = better[chosen], lambda x: x.mean(-1)
+        rows.append(settings.row(subject, "crows", *of, about, "pairs"))
     return rows
 
 

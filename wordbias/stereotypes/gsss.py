@@ -476,9 +476,8 @@ def _part(p: Float, subject: str, about: dict[str, Any], settings: Settings) -> 
     by = {"by": "absolute" if settings.absolute else "signed"}
 
     def row(name: str, values: Float, size: int, details: dict[str, Any]) -> Row:
-        interval = settings.interval(values, lambda x: tail_mean(x, size))
-        about_row = {**about, "n": n, **ideal(name), **details, **interval}
-        return Row(subject, name, float(tail_mean(values, size)), about_row)
+        known = {**about, "n": n, **ideal(name), **details}
+        return settings.row(subject, name, values, lambda x: tail_mean(x, size), known, "triples")
 
     yield row("ss", better, n, {"ties": int((p[:, 0, 0] == p[:, 1, 0]).sum())})
     yield row("strength", ranked, k, {**tail, **by})

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.draws import by_bootstrap, by_wilson, drawn, of_share
 from wordbias.measures.registry import ideal
 from wordbias.models.causal_model import CausalModel, Float, Likelihoods
 from wordbias.models.sentence_pairs import SentencePair
 from wordbias.results import Row
-from wordbias.statistics import ends, is_constant, resampled_means, wilson
+from wordbias.statistics import resampled_means
 from wordbias.stereotypes.entry import Found, Record, StereotypeTest
 from wordbias.stereotypes.scores import ALL, Settings, preferred
 
@@ -36,24 +37,23 @@ def share_row(
     ties: int,
     seed: int = 0,
     *,
+    unit: str,
     units: NDArray[Any] | None = None,
 ) -> Row:
     """Return the share of items, of which each is 1, 0 or a tie, with its interval.
 
-    It is Wilson's, or `share_interval` if items share units, ``(n,)``. The samples are a bootstrap
-    over items or units, for changes of them; one item has none.
+    It is Wilson's, or that of `wordbias.draws.of_share` if items share units, ``(n,)``. The draws
+    are a bootstrap over items or units, for changes of them; one item has none.
     """
     share, n = float(values.mean()), len(values)
     details = {**about, "n": n, "ties": ties, **ideal(measure)}
     if units is None:
-        known = wilson(share, n)._asdict()
-        return Row(subject, measure, share, {**details, **known}, _drawn(values, seed))
+        details |= by_wilson(share, n, unit)
+        return Row(subject, measure, share, details, drawn(_means(values, seed), unit))
     sums = unit_sums(np.stack([values, np.ones(n)], axis=1), units)
     right, total = resampled_means(sums, np.random.default_rng(seed)).T
-    drawn = right / total
-    return Row(
-        subject, measure, share, {**details, **share_interval(share, drawn, len(sums))}, drawn
-    )
+    details |= of_share(share, right / total, len(sums), unit)
+    return Row(subject, measure, share, details, drawn(right / total, unit))
 
 
 def unit_sums(values: Float, units: NDArray[Any]) -> Float:
@@ -64,23 +64,17 @@ def unit_sums(values: Float, units: NDArray[Any]) -> Float:
     return sums
 
 
-def share_interval(share: float, drawn: Float, units: int) -> dict[str, float]:
-    """Return the interval of a share of items in units: variants of one template, say.
-
-    It is that of the bootstrap over units; where all units have the same share, which no draw can
-    change, Wilson's of so many units.
-    """
-    return wilson(share, units)._asdict() if is_constant(drawn) else ends(drawn)
-
-
-def mean_row(subject: str, measure: str, values: Float, about: Mapping[str, Any], seed: int) -> Row:
+def mean_row(
+    subject: str, measure: str, values: Float, about: Mapping[str, Any], seed: int, *, unit: str
+) -> Row:
     """Return a mean over items, with a bootstrap interval over them; one item has none."""
-    drawn = _drawn(values, seed)
+    samples = _means(values, seed)
     details = {**about, "n": len(values), **ideal(measure), "seed": seed}
-    return Row(subject, measure, float(values.mean()), {**details, **ends(drawn)}, drawn)
+    details |= by_bootstrap(samples, unit)
+    return Row(subject, measure, float(values.mean()), details, drawn(samples, unit))
 
 
-def _drawn(values: Float, seed: int) -> Float | None:
+def _means(values: Float, seed: int) -> Float | None:
     """Return means of bootstrap samples; None of one value, whose spread is unknown."""
     if len(values) < 2:
         return None
@@ -122,9 +116,10 @@ def preference_rows(
             about["as_published"] = settings.as_published
             ties = int((first == second).sum())
             better = preferred(first, second, settings.ties)
-            rows.append(share_row(subject, share, better, about, ties, settings.seed))
+            rows.append(share_row(subject, share, better, about, ties, settings.seed, unit="pairs"))
             for measure, of in means.items():
-                rows.append(mean_row(subject, measure, of(first - second), about, settings.seed))
+                gaps = of(first - second)
+                rows.append(mean_row(subject, measure, gaps, about, settings.seed, unit="pairs"))
     return rows
 
 

@@ -10,8 +10,6 @@ from typing import Any
 from wordbias.errors import WordbiasError
 from wordbias.models.hooks import Intervention, applied
 from wordbias.models.model_like import ModelLike, evaluating, name_of
-from wordbias.results import Row
-from wordbias.statistics import paired_interval
 from wordbias.stereotypes.entry import Found
 from wordbias.stereotypes.next_sentence import NextSentence
 from wordbias.stereotypes.scores import Settings
@@ -118,12 +116,3 @@ class Scorer:
         return Found.joined(
             [scores[kind](head, data, subject, settings) for kind, head in self.heads.items()]
         )
-
-
-def change_of(was: Row, now: Row) -> dict[str, float]:
-    """Return the change of a value, and its interval if both rows have draws of the same items."""
-    if was.value is None or now.value is None:
-        return {}
-    ends = paired_interval(was.samples, now.samples)
-    interval = {} if ends is None else {"change_low": ends.low, "change_high": ends.high}
-    return {"change": now.value - was.value, **interval}

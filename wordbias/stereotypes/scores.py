@@ -13,7 +13,7 @@ are swapped. Strength S and Distance D are the means of the most extreme tenth.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import ceil, floor
 from typing import Any, Literal
@@ -21,9 +21,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.draws import by_bootstrap, drawn
 from wordbias.errors import WordbiasError
 from wordbias.results import Row, number
-from wordbias.statistics import SAMPLES, bootstrap, percentile_interval
+from wordbias.statistics import SAMPLES, bootstrap
 
 Float = NDArray[np.float64]
 Rounding = Literal["nearest", "down", "up"]
@@ -70,14 +71,23 @@ class Settings:
         """Return the settings of the bootstrap and the average, for the details of rows."""
         return {"seed": self.seed, "as_published": self.as_published}
 
-    def interval(self, values: Float, statistic: Callable[[Float], Float]) -> dict[str, Any]:
-        """Return the 95 % interval of a statistic along the last axis, for the details of a row.
+    def row(
+        self,
+        subject: str,
+        measure: str,
+        values: Float,
+        statistic: Callable[[Float], Float],
+        about: Mapping[str, Any],
+        unit: str,
+    ) -> Row:
+        """Return the row of a statistic along the last axis, with its interval over items.
 
-        The same triples are drawn for every model and measure, so that values can be compared.
+        The same items are drawn for every model and measure, so that values can be compared.
         """
         rng = np.random.default_rng(self.seed)
-        drawn = bootstrap(lambda rows: statistic(values[rows]), len(values), rng, self.samples)
-        return {**percentile_interval(drawn)._asdict(), **self.seeded()}
+        samples = bootstrap(lambda rows: statistic(values[rows]), len(values), rng, self.samples)
+        details = {**about, **by_bootstrap(samples, unit), **self.seeded()}
+        return Row(subject, measure, float(statistic(values)), details, drawn(samples, unit))
 
 
 # Scores of triples and clusters

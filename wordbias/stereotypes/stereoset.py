@@ -36,13 +36,14 @@ from typing import Any
 
 import numpy as np
 
+from wordbias.draws import by_bootstrap, drawn
 from wordbias.errors import WordbiasError
 from wordbias.formats.source import has_lone_surrogate
 from wordbias.measures.registry import ideal
 from wordbias.models.causal_model import CausalModel, Likelihoods, Tokens
 from wordbias.rendering import Table, how_many
 from wordbias.results import Row
-from wordbias.statistics import percentile_interval, resamples
+from wordbias.statistics import resamples
 from wordbias.stereotypes.entry import Found, Record, StereotypeTest
 from wordbias.stereotypes.gsss import LABELS
 from wordbias.stereotypes.masked_model import Masked, MaskedModel
@@ -328,13 +329,13 @@ def _cat(
 
     rng = np.random.default_rng(settings.seed)
     blocks = resamples(len(scores), rng, settings.samples)
-    drawn = np.array([measured(rows) for block in blocks for rows in block])
+    samples = np.array([measured(rows) for block in blocks for rows in block])
     about = {**about, "average": "triples" if terms is None else "terms", **settings.seeded()}
     for i, (name, value) in enumerate(
         zip(("ss", "lms", "icat"), measured(slice(None)), strict=True)
     ):
-        interval = percentile_interval(drawn[:, i])._asdict()
-        yield Row(subject, name, value, {**about, **ideal(name), **interval}, drawn[:, i])
+        details = {**about, **ideal(name), **by_bootstrap(samples[:, i], "triples")}
+        yield Row(subject, name, value, details, drawn(samples[:, i], "triples"))
 
 
 # Scores of blanks by a masked-language head

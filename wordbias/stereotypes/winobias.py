@@ -20,6 +20,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.draws import by_bootstrap, drawn
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
 from wordbias.outcomes.confusion import Confusion, Values
@@ -28,7 +29,7 @@ from wordbias.outcomes.fairness import fairness_rows
 from wordbias.outcomes.inputs import shares_for
 from wordbias.outcomes.metrics import Settings
 from wordbias.results import Row
-from wordbias.statistics import percentile_interval, resampled_means
+from wordbias.statistics import resampled_means
 from wordbias.text_files import read_bounded
 
 Span = tuple[int, int]
@@ -458,8 +459,7 @@ def f1_rows(
     rows: list[Row] = []
     for name, among in by_type(sentences[:half]).items():
         rng = np.random.default_rng(seed)
-        about = {"setting": name, "n": int(among.sum()), "unit": "percent", "seed": seed}
-        about |= {"resampled": PAIRS} if draws else {}
+        about = {"setting": name, "n": int(among.sum()), "scale": "percent", "seed": seed}
         rows += _f1_rows(subject, pairs[among], about, draws, rng)
     return rows
 
@@ -470,18 +470,21 @@ def _f1_rows(
     """Return the rows of pairs of sentences, shape ``(n, 2, 3, 4)``."""
     found = 100 * conll_f1(pairs.sum(axis=0))
     columns = [found[0], found[1], found[0] - found[1]]
-    ends: list[dict[str, float]] = [{}, {}, {}]
+    samples: list[Any] = [None, None, None]
     if draws:
         means = resampled_means(pairs.reshape(len(pairs), -1), rng, draws)
-        drawn = 100 * conll_f1(means.reshape(-1, 2, 3, 4))
-        samples = [drawn[:, 0], drawn[:, 1], drawn[:, 0] - drawn[:, 1]]
-        ends = [percentile_interval(one)._asdict() for one in samples]
+        f1 = 100 * conll_f1(means.reshape(-1, 2, 3, 4))
+        samples = [f1[:, 0], f1[:, 1], f1[:, 0] - f1[:, 1]]
     sides = {"neutral": None, **ideal(F1)}
     difference = {"set": f"{PRO} − {ANTI}", **ideal(DIFFERENCE)}
+    named = (
+        (F1, {"set": PRO, **about, **sides}),
+        (F1, {"set": ANTI, **about, **sides}),
+        (DIFFERENCE, {**difference, **about}),
+    )
     return [
-        Row(subject, F1, float(columns[0]), {"set": PRO, **about, **sides, **ends[0]}),
-        Row(subject, F1, float(columns[1]), {"set": ANTI, **about, **sides, **ends[1]}),
-        Row(subject, DIFFERENCE, float(columns[2]), {**difference, **about, **ends[2]}),
+        Row(subject, measure, float(f1), {**of, **by_bootstrap(x, PAIRS)}, drawn(x, PAIRS))
+        for (measure, of), f1, x in zip(named, columns, samples, strict=True)
     ]
 
 
@@ -535,7 +538,7 @@ def classification_rows(
     return [
         Row(subject, UNDECIDED, float(undecided), about),
         *fairness_rows(
-            confusion, subject, settings, shares=known, shares_from=shares_from, resampled=PAIRS
+            confusion, subject, settings, shares=known, shares_from=shares_from, unit=PAIRS
         ),
     ]
 

@@ -105,10 +105,14 @@ def winobias_question_rows(
             for side, of in zip((PRO, ANTI), values[:, chosen], strict=True):
                 of_side = {**about, "subset": side, "chance": 0.5}
                 ties = int((of == 0.5).sum())
-                rows.append(share_row(subject, "coreference-accuracy", of, of_side, ties, seed))
+                rows.append(
+                    share_row(
+                        subject, "coreference-accuracy", of, of_side, ties, seed, unit="sentences"
+                    )
+                )
             gap = values[0, chosen] - values[1, chosen]
             of_both = {**about, "subset": f"{PRO} − {ANTI}"}
-            rows.append(mean_row(subject, "coreference-gap", gap, of_both, seed))
+            rows.append(mean_row(subject, "coreference-gap", gap, of_both, seed, unit="pairs"))
     return rows
 
 

@@ -21,13 +21,12 @@ from typing import Any
 import numpy as np
 
 from wordbias.columns import read
+from wordbias.draws import by_bootstrap, drawn
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
 from wordbias.models.causal_model import CausalModel, Float, Likelihoods
 from wordbias.results import Row
 from wordbias.statistics import (
-    ends,
-    percentile_interval,
     resampled_means,
     resampled_spearman,
     spearman,
@@ -173,13 +172,13 @@ def winogender_rows(
         for subset, chosen in subsets.items():
             if chosen.any():
                 about = {"task": TASK, "subset": subset, "score": name, "chance": 0.5}
-                about["resampled"] = OCCUPATIONS
                 ties = int((values[chosen] == 0.5).sum())
                 of = subject, "coreference-accuracy", values[chosen]
-                rows.append(share_row(*of, about, ties, seed, units=occupations[chosen]))
+                rows.append(
+                    share_row(*of, about, ties, seed, unit=OCCUPATIONS, units=occupations[chosen])
+                )
         if subsets[GOTCHA].any() and subsets[NOT_GOTCHA].any():
             about = {"task": TASK, "subset": f"{NOT_GOTCHA} − {GOTCHA}", "score": name}
-            about["resampled"] = OCCUPATIONS
             rows.append(_gap(data, values, subsets, subject, about, seed))
         if data.shares:
             rows.append(_correlation(data, scores, subject, {"task": TASK, "score": name}, seed))
@@ -203,11 +202,12 @@ def _gap(
             difference: Float = of[..., 0] / of[..., 1] - of[..., 2] / of[..., 3]
         return difference
 
-    drawn = gap(resampled_means(sums, np.random.default_rng(seed)))
+    samples = gap(resampled_means(sums, np.random.default_rng(seed)))
     n = int((subsets[NOT_GOTCHA] | subsets[GOTCHA]).sum())
     details = {**about, "n": n, "occupations": len(sums), **ideal("coreference-gap"), "seed": seed}
-    interval = percentile_interval(drawn)._asdict()
-    return Row(subject, "coreference-gap", float(gap(sums.sum(0))), {**details, **interval}, drawn)
+    details |= by_bootstrap(samples, OCCUPATIONS)
+    draws = drawn(samples, OCCUPATIONS)
+    return Row(subject, "coreference-gap", float(gap(sums.sum(0))), details, draws)
 
 
 def _correlation(
@@ -220,13 +220,12 @@ def _correlation(
     y = np.array([data.shares[name] for name in names])
     value = spearman(x, y)
     details = {**about, "subset": "occupations", "n": len(names), "seed": seed}
-    details["resampled"] = OCCUPATIONS
     if np.isnan(value):
         reason = "undefined: fewer than two occupations with different shares and leans"
         return Row(subject, "coreference-correlation", None, {**details, "reason": reason})
-    drawn = resampled_spearman(x, y, np.random.default_rng(seed))
-    known = {**ideal("coreference-correlation"), **ends(drawn)}
-    return Row(subject, "coreference-correlation", value, {**details, **known}, drawn)
+    samples = resampled_spearman(x, y, np.random.default_rng(seed))
+    details |= {**ideal("coreference-correlation"), **by_bootstrap(samples, OCCUPATIONS)}
+    return Row(subject, "coreference-correlation", value, details, drawn(samples, OCCUPATIONS))
 
 
 def occupation_leans(data: Winogender, scores: Float) -> dict[str, float]:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from wordbias.draws import by_bootstrap, drawn
 from wordbias.embedding import Embedding
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
-from wordbias.statistics import ends
 from wordbias.word_tasks.analogy import Accuracy, Method, analogies
 from wordbias.word_tasks.sets import AnalogySet, SimilaritySet
 from wordbias.word_tasks.similarity import Oov, Similarity, Space, similarity
@@ -52,8 +52,9 @@ def quality(
         if isinstance(one, SimilaritySet):
             result = similarity(space, one, np.random.default_rng(seed), oov)
             details = _details("similarity", one.name, result, result.missing, oov)
-            details |= ends(result.samples)
-            rows.append(Row(subject, "similarity", result.value, details, result.samples))
+            details |= by_bootstrap(result.samples, "pairs")
+            draws = drawn(result.samples, "pairs")
+            rows.append(Row(subject, "similarity", result.value, details, draws))
             continue
         questions = one.standardised() if standardise else one
         answered = analogies(space, questions, oov, method)
@@ -62,8 +63,10 @@ def quality(
             accuracy = answered.accuracy(numbers)
             samples = accuracy.resampled(np.random.default_rng(seed))
             details = _details("analogy", part, accuracy, answered.missing, oov)
-            details |= {"setting": setting, "among": len(embedding), **ends(samples)}
-            rows.append(Row(subject, "analogy", accuracy.value, details, samples))
+            details |= {"setting": setting, "among": len(embedding)}
+            details |= by_bootstrap(samples, "questions")
+            draws = drawn(samples, "questions")
+            rows.append(Row(subject, "analogy", accuracy.value, details, draws))
     return rows
 
 

@@ -102,11 +102,13 @@ class Predicted:
         if old is not None:
             found.append((KEPT, old[0] / losses[0], None))
         return [
-            Estimate(float(values[0]), values[1:]).row(
+            Estimate(float(values[0]), values[1:], "sentences").row(
                 subject,
                 name,
                 dict(details),
-                before=None if earlier is None else Estimate(float(earlier[0]), earlier[1:]),
+                before=None
+                if earlier is None
+                else Estimate(float(earlier[0]), earlier[1:], "sentences"),
             )
             for name, values, earlier in found
         ]

@@ -15,6 +15,7 @@ from wordbias.contextual.audit.projections import Fitted
 from wordbias.contextual.audit.texts import Reader
 from wordbias.contextual.labelled_pairs import LabelledPairs
 from wordbias.contextual.nli_fairness import Viability, fairness_rows, snli_row
+from wordbias.draws import with_change
 from wordbias.errors import WordbiasError
 from wordbias.models.causal_model import CausalModel
 from wordbias.models.hooks import Intervention, applied
@@ -22,7 +23,7 @@ from wordbias.nli.hugging_face import Classifier
 from wordbias.nli.test_sets import Pair, build
 from wordbias.results import Row
 from wordbias.stereotypes.entry import Found
-from wordbias.stereotypes.scorer import Scorer, change_of
+from wordbias.stereotypes.scorer import Scorer
 from wordbias.stereotypes.scores import Settings
 from wordbias.stereotypes.text_sets import TextSet
 
@@ -128,10 +129,8 @@ def _staged(
         if all(row.value == known[_key(row)].value for row in after):
             notes.append(f"{label}: no value of the head changes")
         for row in after:
-            change = change_of(known[_key(row)], row)
-            rows.append(
-                replace(row, details={**audit, **stage_details(label), **row.details, **change})
-            )
+            about = {**audit, **stage_details(label), **row.details}
+            rows.append(with_change(known[_key(row)], replace(row, details=about)))
     return rows, notes
 
 

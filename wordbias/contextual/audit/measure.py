@@ -17,6 +17,7 @@ from wordbias.contextual.audit import expected
 from wordbias.contextual.audit.expected import Predicted, pronoun_leans
 from wordbias.contextual.audit.projections import Fitted, Unprojected, fit
 from wordbias.contextual.audit.texts import Reader, TextVectors
+from wordbias.draws import with_change
 from wordbias.errors import WordbiasError
 from wordbias.measures.held_out_probes import BEST, PROBES, HeldOut, read_groups
 from wordbias.models.causal_model import CausalModel
@@ -332,11 +333,9 @@ class Measuring:
             key = (row.details["layer"], row.details["set"])
             details = {k: v for k, v in row.details.items() if k not in _OF_WORDS}
             about = {**stage.about, "about": "gender", **details}
+            made = stage.ceats[key] = Row(self.subject, row.measure, row.value, about)
             old = None if before is None else before.ceats.get(key)
-            if old is not None and old.value is not None and row.value is not None:
-                about["change"] = row.value - old.value
-            stage.ceats[key] = row
-            rows.append(Row(self.subject, row.measure, row.value, about))
+            rows.append(made if old is None else with_change(old, made))
         return rows
 
     def pronouns(self, stage: Stage, before: Stage | None) -> list[Row]:

@@ -16,17 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.contextual.table7 import BASE, SENT_DEBIAS
-from wordbias.measures.associations import with_holm
+from wordbias.draws import by_bootstrap, seed_keys, spread_keys, with_holm
 from wordbias.measures.registry import MEASURES
 from wordbias.rendering import Table, how_many
 from wordbias.results import Row, number
 from wordbias.statistics import (
     Array,
-    ends,
     p_of_null,
-    percentile_interval,
     resamples,
-    seed_differences,
 )
 from wordbias.stereotypes.scores import Settings, extremes, tail_mean
 
@@ -37,6 +34,8 @@ _ENTRIES = {
     "distance": MEASURES["distance"],
     "fairness": MEASURES["nli-fairness"],
 }
+UNITS = {"strength": "triples", "distance": "triples", "fairness": "occupations"}
+"""What the intervals of each measure draw again."""
 _Rows = NDArray[np.intp]
 
 
@@ -127,7 +126,7 @@ def comparison_rows(
         draws. Of several heads all are means over the heads, and the changes have the interval
         over heads by Student's t, `heads_low` and `heads_high`, the exact sign-flip `p`, corrected
         for the number of settings `p_holm`, and `excluded`. With redraws the changes against the
-        base have their number `lists` and the middle 95 % of the changes that these make,
+        base have their number `lists_draws` and the middle 95 % of the changes that these make,
         `lists_low` and `lists_high`, whose items are not drawn again.
     """
     rows: list[Row] = []
@@ -213,8 +212,7 @@ def _with_lists(
         if row.details.get("against") == BASE:
             name = row.details["setting"]
             drawn = np.mean([[value(one) for one in head[name]] for head in lists], axis=0)
-            about = {LISTS: len(drawn), **ends(drawn - base, LISTS)}
-            row = replace(row, details={**row.details, **about})
+            row = replace(row, details={**row.details, **spread_keys(LISTS, drawn - base)})
         made.append(row)
     return made
 
@@ -238,13 +236,12 @@ def _change(
 ) -> Row:
     """Return the difference of a setting from another arm, of the heads' values ``(H,)``."""
     d = own[0] - other[0]
-    interval = percentile_interval((own[1] - other[1]).mean(0))
     details = {**about, "neutral": 0, "better": _ENTRIES[measure].better, "setting_value": value}
-    details |= interval._asdict()
-    if len(d) > 1:
-        of_heads = seed_differences(d)
-        details |= {"heads_low": of_heads.pop("low"), "heads_high": of_heads.pop("high")}
-        details |= of_heads
+    details |= by_bootstrap((own[1] - other[1]).mean(0), UNITS[measure])
+    over_heads = seed_keys(d)
+    for end in ("low", "high") if over_heads else ():
+        details[f"heads_{end}"] = over_heads.pop(end)
+    details |= {key: over_heads[key] for key in over_heads if key not in ("interval", "unit")}
     return Row(subject, f"{measure}-change", float(d.mean()), details)
 
 
@@ -254,7 +251,7 @@ def _null(measure: str, subject: str, draws: Array, value: float, about: Mapping
     details = {
         **about,
         "draws": len(draws),
-        **ends(draws),
+        **by_bootstrap(draws, "removals"),
         "setting_value": value,
         "reached": int((sign * draws >= sign * value).sum()),
         "p": p_of_null(sign * draws, sign * value),
@@ -279,7 +276,7 @@ def comparison_tables(rows: Sequence[Row]) -> list[Table]:
         tables.append(_items_table(entry.symbol, names, by, nulls))
         if any("p" in row.details for row in changes):
             tables.append(_heads_table(entry.symbol, names, by))
-    drawn = [row for row in rows if LISTS in row.details]
+    drawn = [row for row in rows if "lists_draws" in row.details]
     return [*tables, *([_lists_table(drawn)] if drawn else [])]
 
 
@@ -291,8 +288,9 @@ def _lists_table(rows: Sequence[Row]) -> Table:
         line = [f"{symbol}, {row.details['setting']}", f"{row.value:.3f}"]
         line += [_range(row, "low", "high"), _range(row, "lists_low", "lists_high")]
         cells.append(line)
+    redraws = how_many(rows[0].details["lists_draws"], "redraw")
     return Table(
-        f"Change from the base, and over {how_many(rows[0].details[LISTS], 'redraw')} of the pairs",
+        f"Change from the base, and over {redraws} of the pairs",
         ["", "− base", "95 % over items", "95 % over pairs"],
         cells,
         "over pairs: the pairs of sentences that the settings are fitted to, drawn again, as many, "

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wordbias.devices import blas_threads, ordered_map
+from wordbias.draws import by_normal
 from wordbias.errors import WordbiasError
 from wordbias.progress import counted
 from wordbias.statistics import Interval, normal_interval, percentile_interval, upper_tail
@@ -162,9 +163,8 @@ class Association:
     def _interval(self) -> dict[str, Any]:
         if self.sentence_se is None:
             return {"low": None, "high": None, "sentence_se": None, "interval_reason": self.reason}
-        low, high = normal_interval(self.combined.effect, self.sentence_se)
-        about = "95 %, bootstrap over distinct sentences"
-        return {"low": low, "high": high, "sentence_se": self.sentence_se, "interval": about}
+        ends = by_normal(self.combined.effect, self.sentence_se, "distinct sentences")
+        return {**ends, "sentence_se": self.sentence_se}
 
 
 class UndefinedError(WordbiasError):

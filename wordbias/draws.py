@@ -1,0 +1,348 @@
+"""What draws of a value say: its interval, its chance level, and its change.
+
+Every key of a row about draws is made here: which draws a value has, `Row.draws`, is said by the
+kind; what was drawn again, by the unit. Draws of two units are never paired.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from wordbias.results import Draws, Row
+from wordbias.statistics import (
+    Interval,
+    detectable_effect,
+    excluded_effect,
+    holm,
+    is_constant,
+    mean_interval,
+    normal_interval,
+    p_of_null,
+    percentile_interval,
+    sign_flip_p,
+    wilson,
+)
+
+Array = NDArray[np.float64]
+SAMPLE, CHANCE, LISTS, UNSEEN = "sample", "chance", "lists", "unseen"
+"""Kinds of draws: of the items that were measured; along axes that mean nothing; with other word
+lists; and along the words that these leave out."""
+NULLS = ("null", "null_as_far", "null_covariance")
+"""Kinds of random removals; see `wordbias.methods.effect.beside_random`."""
+BOOTSTRAP, WILSON, STUDENT, NORMAL, FISHER = (
+    *("bootstrap", "Wilson", "Student's t", "normal", "Fisher's z"),
+)
+"""Kinds of intervals."""
+ENDS = ("low", "high")
+"""Keys of an interval."""
+
+
+# Intervals
+
+
+def interval_keys(ends: Interval | None, kind: str, unit: str) -> dict[str, Any]:
+    """Return an interval for the details of a row, with its kind and its unit; empty without one.
+
+    Parameters
+    ----------
+    kind
+        `BOOTSTRAP`, `WILSON`, `STUDENT`, `NORMAL` or `FISHER`.
+    unit
+        What is drawn again or counts as independent: words, premises, pairs, persons, seeds.
+    """
+    return {} if ends is None else {**ends._asdict(), "interval": kind, "unit": unit}
+
+
+def by_bootstrap(samples: Array | None, unit: str) -> dict[str, Any]:
+    """Return the middle 95 % of bootstrap values; empty without two defined values."""
+    return interval_keys(middle(samples), BOOTSTRAP, unit)
+
+
+def by_wilson(share: float, n: int, unit: str) -> dict[str, Any]:
+    """Return Wilson's interval of a share of `n`."""
+    return interval_keys(wilson(share, n), WILSON, unit)
+
+
+def by_student(values: ArrayLike, unit: str) -> dict[str, Any]:
+    """Return the interval of the mean of a few independent values; empty for fewer than two."""
+    return interval_keys(mean_interval(values), STUDENT, unit)
+
+
+def by_normal(
+    estimate: float, error: float, unit: str, within: tuple[float, float] | None = None
+) -> dict[str, Any]:
+    """Return the interval of a normal estimate, cut to the range that its values can have."""
+    low, high = normal_interval(estimate, error)
+    if within is not None:
+        low, high = max(within[0], low), min(within[1], high)
+    return interval_keys(Interval(low, high), NORMAL, unit)
+
+
+def of_share(share: float, samples: Array, n: int, unit: str) -> dict[str, Any]:
+    """Return the interval of a share of items that lie in `n` units: variants of a template, say.
+
+    It is that of the bootstrap over units; where all units have the same share, which no draw can
+    change, Wilson's of so many units.
+    """
+    constant = is_constant(samples)
+    return by_wilson(share, n, unit) if constant else by_bootstrap(samples, unit)
+
+
+def drawn(values: Array | None, unit: str, items: str = "", kind: str = SAMPLE) -> dict[str, Draws]:
+    """Return draws for `Row.draws`; empty without any."""
+    return {} if values is None else {kind: Draws(values, unit, items)}
+
+
+def items_of(*parts: Any) -> str:
+    """Return a hash of the items that are drawn from: arrays, sequences of texts, and the seed."""
+    digest = hashlib.blake2b(digest_size=12)
+    for part in parts:
+        if isinstance(part, np.ndarray):
+            digest.update(np.ascontiguousarray(part).data)
+        else:
+            digest.update(repr(part).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def middle(samples: Array | None) -> Interval | None:
+    """Return the middle 95 % of the defined draws; None of fewer than two."""
+    known = np.zeros(0) if samples is None else samples[np.isfinite(samples)]
+    return percentile_interval(known) if len(known) > 1 else None
+
+
+# Other draws of one value
+
+
+def spread_keys(kind: str, values: Array) -> dict[str, Any]:
+    """Return the number of defined draws of a kind, and their middle 95 %; empty without any.
+
+    The keys begin with the kind: `lists_draws`, `lists_low`, `lists_high`.
+    """
+    known = values[np.isfinite(values)]
+    ends = middle(known)
+    keys = {} if ends is None else {f"{kind}_low": ends.low, f"{kind}_high": ends.high}
+    return {f"{kind}_draws": len(known), **keys} if len(known) else {}
+
+
+def chance_keys(
+    value: float | None, draws: ArrayLike, better: str, *, judged: bool = True
+) -> dict[str, Any]:
+    """Return the chance level of a value, and whether the value is beyond it; empty without draws.
+
+    Parameters
+    ----------
+    draws
+        Values where there is nothing to find, nan where undefined. The keys are their mean
+        `chance`, their range `chance_low` and `chance_high`, and their number `chance_draws`.
+    better
+        Where lower is better, only a value above the range is beyond chance; else also one below.
+    judged
+        Add `beyond_chance`.
+    """
+    all_draws = np.asarray(draws, np.float64)
+    known = all_draws[np.isfinite(all_draws)]
+    if not len(known):
+        return {}
+    low, high = float(known.min()), float(known.max())
+    keys: dict[str, Any] = {
+        "chance": float(known.mean()),
+        "chance_low": low,
+        "chance_high": high,
+        "chance_draws": len(known),
+    }
+    if judged and value is not None:
+        keys["beyond_chance"] = bool(value > high or (value < low and better != "lower"))
+    return keys
+
+
+def null_keys(kind: str, change: float, draws: Array) -> dict[str, Any]:
+    """Return what random removals change, beside the change by one that was fitted.
+
+    Returns
+    -------
+    dict
+        The mean of the random changes, under the kind's name; their middle 95 %, `_low` and
+        `_high`, and number, `_draws`; how many are smaller in size, `_less`; and the two-sided p,
+        `_p`: (1 + those that are not smaller) / (1 + draws).
+    """
+    sizes, size = np.abs(draws), abs(change)
+    return {
+        kind: float(draws.mean()),
+        **spread_keys(kind, draws),
+        f"{kind}_less": int((sizes < size).sum()),
+        f"{kind}_p": p_of_null(sizes, size),
+    }
+
+
+# Changes
+
+
+def change_keys(before: Row, after: Row, *, independent: bool = False) -> dict[str, Any]:
+    """Return what changed between two rows of one measure: the value, and its paired intervals.
+
+    Parameters
+    ----------
+    independent
+        Where the draws are not paired, take the interval of two independent values, from their
+        intervals (Zou and Donner 2008), which is wider where the two go together.
+
+    Returns
+    -------
+    dict
+        `change`, after less before; empty where either is undefined. `change_low` and `change_high`
+        are the middle 95 % of the differences of draws that both rows have of the same unit, for
+        word lists `change_lists_low` and `change_lists_high`: draw by draw the same words, pairs
+        or persons. Draws that are undefined in one of them are left out.
+    """
+    if before.value is None or after.value is None:
+        return {}
+    keys: dict[str, Any] = {"change": after.value - before.value}
+    for kind, name in ((SAMPLE, ""), (LISTS, LISTS)):
+        ends = middle(paired(before.draws.get(kind), after.draws.get(kind)))
+        keys |= {} if ends is None else change_ends(ends, name)
+    if independent and "change_low" not in keys and (ends := _independent(before, after)):
+        keys |= change_ends(ends)
+    return keys
+
+
+def _independent(before: Row, after: Row) -> Interval | None:
+    """Return the interval of the difference of two independent values; None without intervals."""
+    found = [x for row in (before, after) for x in (row.value, *map(row.details.get, ENDS))]
+    known = [float(x) for x in found if x is not None]
+    if len(known) < len(found):
+        return None
+    a, a_low, a_high, b, b_low, b_high = known
+    below, above = math.hypot(b - b_low, a_high - a), math.hypot(b_high - b, a - a_low)
+    return Interval(b - a - below, b - a + above)
+
+
+def change_ends(ends: Interval, kind: str = "") -> dict[str, float]:
+    """Return the interval of a change for the details of a row; of a kind of draws, by its name."""
+    prefix = f"change_{kind}" if kind else "change"
+    return {f"{prefix}_low": ends.low, f"{prefix}_high": ends.high}
+
+
+def paired(before: Draws | None, after: Draws | None) -> Array | None:
+    """Return differences draw by draw, shape ``(b,)``; None unless both draw the same items."""
+    if before is None or after is None or before.values.shape != after.values.shape:
+        return None
+    same = before.unit == after.unit and before.items == after.items
+    return after.values - before.values if same else None
+
+
+def with_change(before: Row, after: Row, **more: Any) -> Row:
+    """Return the row after with its change; see `change_keys`."""
+    return replace(after, details={**after.details, **more, **change_keys(before, after)})
+
+
+def seed_keys(differences: ArrayLike) -> dict[str, Any]:
+    """Return what differences between two arms say that were run under the same seeds.
+
+    Parameters
+    ----------
+    differences
+        One for each seed, shape ``(n,)``.
+
+    Returns
+    -------
+    dict
+        Of two or more: the 95 % interval of the mean by Student's t, `low` and `high`; `sd`, the
+        standard deviation; `p` of the exact sign-flip test; `excluded`, see
+        `wordbias.statistics.excluded_effect`; and `detectable`, see
+        `wordbias.statistics.detectable_effect`. Of one: nothing.
+    """
+    d = np.asarray(differences, np.float64)
+    if len(d) < 2:
+        return {}
+    sd = float(d.std(ddof=1))
+    return {
+        **by_student(d, "seeds"),
+        "sd": sd,
+        "p": sign_flip_p(d),
+        "excluded": excluded_effect(d),
+        "detectable": detectable_effect(sd, len(d)),
+    }
+
+
+def with_holm(
+    rows: Sequence[Row], together: Callable[[Row], str] = lambda row: row.subject
+) -> list[Row]:
+    """Add ``p_holm`` to the rows with a ``p``, and the number of ``tests`` it is corrected for.
+
+    Parameters
+    ----------
+    together
+        Tests for which this is equal are corrected together; by default those of one subject.
+    """
+    tested: dict[str, list[int]] = {}
+    for i, row in enumerate(rows):
+        if row.details.get("p") is not None:
+            tested.setdefault(together(row), []).append(i)
+    done = list(rows)
+    for places in tested.values():
+        corrected = holm([rows[i].details["p"] for i in places]).tolist()
+        for i, p in zip(places, corrected, strict=True):
+            details = {**rows[i].details, "p_holm": p, "tests": len(places)}
+            done[i] = replace(rows[i], details=details)
+    return done
+
+
+# Draws in a file
+
+
+def stored_draws(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return the draws of rows for JSON, in single precision, from which `with_draws` has them."""
+    return [
+        {
+            "row": i,
+            "kind": kind,
+            "unit": one.unit,
+            "items": one.items,
+            "values": base64.b64encode(one.values.astype("<f4").tobytes()).decode(),
+        }
+        for i, row in enumerate(rows)
+        for kind, one in row.draws.items()
+    ]
+
+
+def with_draws(rows: Sequence[Row], found: Any) -> list[Row]:
+    """Return rows with the draws that `stored_draws` wrote; what is damaged is left out."""
+    made = list(rows)
+    for one in found if isinstance(found, list) else ():
+        with suppress(TypeError, ValueError, KeyError, IndexError):
+            values = np.frombuffer(base64.b64decode(one["values"]), "<f4").astype(np.float64)
+            draws = Draws(values, str(one["unit"]), str(one["items"]))
+            row = made[one["row"]]
+            made[one["row"]] = replace(row, draws={**row.draws, str(one["kind"]): draws})
+    return made
+
+
+def to_arrays(rows: Sequence[Row]) -> tuple[list[dict[str, Any]], dict[str, Array]]:
+    """Return rows for JSON and the arrays of their draws, from which `from_arrays` makes them."""
+    arrays: dict[str, Array] = {}
+    found = []
+    for i, row in enumerate(rows):
+        arrays |= {f"row {i} {kind}": one.values for kind, one in row.draws.items()}
+        about = {kind: [one.unit, one.items] for kind, one in row.draws.items()}
+        found.append({"row": row.to_dict(), "draws": about})
+    return found, arrays
+
+
+def from_arrays(found: Sequence[Mapping[str, Any]], arrays: Mapping[str, Array]) -> list[Row]:
+    """Return the rows of which `to_arrays` made dictionaries and arrays."""
+    rows = []
+    for i, one in enumerate(found):
+        draws = {
+            kind: Draws(arrays[f"row {i} {kind}"], *about) for kind, about in one["draws"].items()
+        }
+        rows.append(Row.from_dict(one["row"], draws))
+    return rows
