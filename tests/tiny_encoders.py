@@ -30,6 +30,12 @@ FAMILIES = (
     "gte",
     "xlm-roberta-xl",
 )
+NORMS = {"modernbert": "attn_norm", "xlm-roberta-xl": "attention.self_attn_layer_norm"}
+"""The norm before the attention of a layer, in families that have one there."""
+ROTARY = ("modernbert", "nomic_bert", "gte")
+"""Families that turn queries and keys by their positions, and have no table of them."""
+COUNTED_FROM_TWO = ("roberta", "camembert", "mpnet", "xlm-roberta-xl")
+"""Families whose table of positions has two rows that no token reads."""
 _DISTILBERT = {
     "dim": 16,
     "n_layers": LAYERS,
