@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from swept_models import ALIKE, models_of, naive, swept
 from test_folding import bound, subspace_for
-from test_sweep_forward import ALIKE, models_of, naive, swept
 from tiny_encoders import build
 
 from wordbias.errors import WordbiasError
