@@ -26,10 +26,21 @@ FAMILIES = (
     "mpnet",
     "albert",
     "modernbert",
+    "eurobert",
     "nomic_bert",
     "gte",
     "xlm-roberta-xl",
 )
+NORMS = {
+    "modernbert": "attn_norm",
+    "eurobert": "input_layernorm",
+    "xlm-roberta-xl": "attention.self_attn_layer_norm",
+}
+"""The norm before the attention of a layer, in families that have one there."""
+ROTARY = ("modernbert", "eurobert", "nomic_bert", "gte")
+"""Families that turn queries and keys by their positions, and have no table of them."""
+COUNTED_FROM_TWO = ("roberta", "camembert", "mpnet", "xlm-roberta-xl")
+"""Families whose table of positions has two rows that no token reads."""
 _DISTILBERT = {
     "dim": 16,
     "n_layers": LAYERS,
@@ -57,6 +68,7 @@ _OWN: dict[str, dict[str, Any]] = {
         "pad_token_id": 0,
         "classifier_pooling": "cls",
     },
+    "eurobert": {"classifier_pooling": "bos", "pad_token_id": 0},
 }
 
 

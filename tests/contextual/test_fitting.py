@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_encoders import LAYERS, build, make_tokenizer
+from tiny_encoders import LAYERS, NORMS, build, make_tokenizer
 
 from wordbias.contextual import sent_debias
 from wordbias.contextual.fitting import (
@@ -70,10 +70,6 @@ def assert_same(found: Subspace, differences: Any, k: int) -> None:
     np.testing.assert_allclose(found.weights, shares, atol=1e-4)
     cosines = np.abs(np.einsum("kd,kd->k", found.basis, basis))
     np.testing.assert_allclose(cosines, 1, atol=1e-4)
-
-
-NORMS = {"modernbert": "attn_norm", "xlm-roberta-xl": "attention.self_attn_layer_norm"}
-"""The norm before the attention of a layer, where there is one."""
 
 
 def test_sites_are_fitted_to_what_the_plain_model_computes(family: str, small: Any) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from encoder_folders import POSITIONS, TEXTS
 from safetensors.numpy import load_file, save_file
-from tiny_encoders import FAMILIES
+from tiny_encoders import COUNTED_FROM_TWO, FAMILIES, ROTARY
 
 from wordbias import WordbiasError, errors
 from wordbias.models.encoder import PRECISIONS, Encoder
@@ -23,13 +23,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 Find = Callable[[str], Path]
-LIMITS = {
-    "roberta": POSITIONS - 2,
-    "camembert": POSITIONS - 2,
-    "mpnet": POSITIONS - 2,
-    "xlm-roberta-xl": POSITIONS - 2,
-    **dict.fromkeys(("deberta-v2", "modernbert", "nomic_bert", "gte")),
-}
+LIMITS = dict.fromkeys(COUNTED_FROM_TWO, POSITIONS - 2) | dict.fromkeys(("deberta-v2", *ROTARY))
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tiny_encoders import FAMILIES, LAYERS, build
+from tiny_encoders import FAMILIES, LAYERS, NORMS, ROTARY, build
 
 from wordbias.models.families import FAMILIES as TABLE
 from wordbias.models.families import PARTS, family_of, head_of, layer_count
@@ -78,10 +78,6 @@ def test_layers_are_the_hidden_states(classifier: Any, inputs: dict[str, Any]) -
         assert torch.equal(seen[site], states[site.layer]), site
 
 
-NORMED = ("modernbert", "xlm-roberta-xl")
-"""Families that norm the tokens before their attention."""
-
-
 def test_query_key_and_value_are_linear_maps_of_the_layer_below(
     family: str, classifier: Any, inputs: dict[str, Any]
 ) -> None:
@@ -95,7 +91,7 @@ def test_query_key_and_value_are_linear_maps_of_the_layer_below(
             classifier(**inputs)
         handle.remove()
         x = entered[place.call or 0]
-        assert torch.equal(x, seen[below]) == (family not in NORMED)
+        assert torch.equal(x, seen[below]) == (family not in NORMS)
         again = place.module(x)[..., place.values]
         assert torch.allclose(again, seen[site], atol=1e-6)
         assert seen[site].shape[-1] == 16
@@ -116,7 +112,8 @@ def test_names_of_query_key_and_value_are_not_swapped(family: str, inputs: dict[
         maps = {part: locate(model, Site(part, 2)) for part in PARTS}
         with torch.no_grad():
             for parameter in maps[constant].module.parameters():
-                if parameter.ndim == 2 or family in TURNING:
+                # one that is turned by its position is constant only where it is 0
+                if parameter.ndim == 2 or family in ROTARY:
                     parameter[maps[constant].values] = 0
             before = model(**inputs).logits
             for part, place in maps.items():
@@ -125,10 +122,6 @@ def test_names_of_query_key_and_value_are_not_swapped(family: str, inputs: dict[
                 same = torch.allclose(before, model(**inputs).logits, 0, 1e-4)
                 rows.div_(3)
                 assert same == (part in idle or part == constant), (constant, part)
-
-
-TURNING = ("modernbert", "nomic_bert", "gte")
-"""Families that turn queries and keys by their positions: a constant key is 0 there alone."""
 
 
 def test_a_head_is_found_by_a_base_class() -> None:

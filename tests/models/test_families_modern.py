@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
+from swept_models import ALIKE, models_of, naive, swept
 from test_folding import bound, subspace_for
-from test_sweep_forward import ALIKE, models_of, naive, swept
 from tiny_encoders import build
 
 from wordbias.errors import WordbiasError
@@ -15,6 +16,7 @@ from wordbias.models.families import PARTS, logits_of, text_head_of
 from wordbias.models.folding import fold, reasons_against
 from wordbias.models.hooks import Intervention, applied, recording
 from wordbias.models.sites import Site, locate, sites
+from wordbias.subspace import Subspace
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -112,10 +114,13 @@ def test_a_hook_on_the_joined_map_by_hand(inputs: dict[str, Any]) -> None:
     assert not torch.allclose(found, run(model, inputs).hidden_states[1], 0, 1e-3)
 
 
-@pytest.mark.parametrize("pooling", ["cls", "mean"])
-def test_a_head_that_reads_a_mean(pooling: str, inputs: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("family", "pooling"),
+    [("modernbert", "cls"), ("modernbert", "mean"), ("eurobert", "bos"), ("eurobert", "mean")],
+)
+def test_a_head_that_reads_a_mean(family: str, pooling: str, inputs: dict[str, Any]) -> None:
     """Its sentence vector is a site like any other; its CLS token is read with the others."""
-    model = build("modernbert", classifier_pooling=pooling).double()
+    model = build(family, classifier_pooling=pooling).double()
     wanted = [step("value@2"), step("sentence", 1)]
     with applied(model, wanted):
         expected = run(model, inputs).logits
@@ -129,17 +134,49 @@ def test_a_head_that_reads_a_mean(pooling: str, inputs: dict[str, Any]) -> None:
     torch.testing.assert_close(found, expected, rtol=0, atol=bound(expected))
     (reason,) = reasons_against(model, [Site("cls", 3)])
     first = plain.hidden_states[-1][:, 0]
-    if pooling == "cls":
+    if pooling != "mean":
         assert reason == ""
         torch.testing.assert_close(logits_of(model, first), plain.logits, rtol=0, atol=1e-12)
         return
-    assert (
-        reason == "the head of this ModernBertForSequenceClassification reads a mean of the tokens"
-    )
+    assert reason == f"the head of this {type(model).__name__} reads a mean of the tokens"
     with pytest.raises(WordbiasError, match=r"reads a mean of the tokens .*'mean' in its config"):
         text_head_of(model)
     with applied(model, [step("cls@3")]):
         assert not torch.allclose(run(model, inputs).logits, plain.logits, 0, 1e-6)
+
+
+def test_a_head_that_takes_the_mean_of_logits_has_no_sentence(inputs: dict[str, Any]) -> None:
+    model = build("eurobert", classifier_pooling="late").double()
+    with pytest.raises(WordbiasError, match=r"'late' in its config\): there is no vector of the"):
+        locate(model, Site("sentence"))
+    with pytest.raises(WordbiasError, match=r"give a model that pools 'bos'"):
+        text_head_of(model)
+    steps = [step(f"{part}@2") for part in PARTS]
+    with applied(model, steps):
+        expected = run(model, inputs).logits
+    found = run(fold(model, steps).model, inputs).logits
+    torch.testing.assert_close(found, expected, rtol=0, atol=bound(expected))
+
+
+def test_keys_of_eurobert_that_several_heads_share(inputs: dict[str, Any]) -> None:
+    """As in its models of 610 million parameters and more."""
+    model = build("eurobert", num_key_value_heads=2).double()
+    places = [locate(model, Site(part, 2)) for part in PARTS]
+    assert [(place.width, place.heads) for place in places] == [(16, 4), (8, 2), (8, 2)]
+    basis = np.linalg.qr(np.random.default_rng(0).normal(size=(8, 2)))[0].T
+    removed = Subspace(basis, np.ones(2))
+    steps = [Intervention(Site(part, 2), removed, True) for part in ("key", "value")]
+    with applied(model, steps), recording(model, [Site("value", 2)]) as seen:
+        expected = run(model, inputs).logits
+    value = seen[Site("value", 2)]
+    torch.testing.assert_close(
+        value @ torch.tensor(basis).T,
+        torch.zeros(*value.shape[:-1], 2).double(),
+        rtol=0,
+        atol=1e-12,
+    )
+    found = run(fold(model, steps).model, inputs).logits
+    torch.testing.assert_close(found, expected, rtol=0, atol=bound(expected))
 
 
 def test_without_a_head_modernbert_has_no_sentence(inputs: dict[str, Any]) -> None:

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from swept_models import ALIKE, models_of, naive, swept
 from test_folding import bound, subspace_for
-from test_sweep_forward import ALIKE, models_of, naive, swept
 from tiny_decoders import WITH_SITES
 from tiny_encoders import FAMILIES as BUILT
 

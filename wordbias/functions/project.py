@@ -181,8 +181,8 @@ def project(
     Notes
     -----
     Models can be BERT, RoBERTa, XLM-RoBERTa (also XL), CamemBERT, ELECTRA, DistilBERT, DeBERTa-v2
-    and v3, MPNet, ALBERT, ModernBERT, NomicBERT or GTE, with their head if they have one; or the
-    decoders GPT-2, GPT-NeoX, Llama, Mistral, Qwen, Gemma and Phi.
+    and v3, MPNet, ALBERT, ModernBERT, EuroBERT, NomicBERT or GTE, with their head if they have one;
+    or the decoders GPT-2, GPT-NeoX, Llama, Mistral, Qwen, Gemma and Phi.
 
     With ``texts``, or ``methods`` and ``pairs``, each removal is fitted on what those before it
     left (concept scrubbing, Belrose et al. 2023), because a later layer may compute the label anew

@@ -42,9 +42,12 @@ class Head:
         classifier of texts.
     dropout
         The dropout between `sentence` and `final`; empty if there is none.
-    reads_first
-        Function that says whether the head of a model reads position 0 alone, by its config; None
-        if it always does.
+    pooling
+        The `classifier_pooling` of a config whose head reads position 0 alone; empty if it always
+        does.
+    late
+        The `classifier_pooling` of a config whose head reads every token and takes the mean of the
+        logits, so that there is no vector of the sentence; empty if there is none.
     """
 
     final: str
@@ -52,7 +55,8 @@ class Head:
     only_reader: bool = True
     sentence: SentenceVector | None = None
     dropout: str = ""
-    reads_first: Callable[[Any], bool] | None = None
+    pooling: str = ""
+    late: str = ""
 
 
 @dataclass(frozen=True)
@@ -159,6 +163,11 @@ def _dense(model: Any, x: Tensor) -> Tensor:
 
 def _modern(model: Any, x: Tensor) -> Tensor:
     found: Tensor = model.head(x)
+    return found
+
+
+def _activated(model: Any, x: Tensor) -> Tensor:
+    found: Tensor = model.activation(model.dense(x))
     return found
 
 
@@ -334,11 +343,22 @@ FAMILIES: dict[str, Family] = {
                 "head.dense",
                 sentence=_modern,
                 dropout="drop",
-                reads_first=lambda model: model.config.classifier_pooling == "cls",
+                pooling="cls",
             ),
         },
         last="final_norm",
         whole="it has rotary position embeddings, and attends within a window in some layers",
+    ),
+    "eurobert": Family(  # Boizard et al. (2025)
+        "layers",
+        ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+        {
+            "SequenceClassification": Head(
+                "classifier", "dense", sentence=_activated, pooling="bos", late="late"
+            ),
+        },
+        last="norm",
+        whole="it has rotary position embeddings",
     ),
     "nomic_bert": _rotary("nomic_bert"),
     "gte": _rotary("gte"),
@@ -428,7 +448,7 @@ def head_of(model: Any) -> Head | None:
 
 def reads_first(model: Any, head: Head) -> bool:
     """Return whether a head reads position 0 of the last layer alone."""
-    return head.reads_first is None or head.reads_first(model)
+    return not head.pooling or bool(model.config.classifier_pooling == head.pooling)
 
 
 def fused(family: Family) -> bool:
@@ -525,7 +545,8 @@ def text_head_of(model: Any) -> tuple[Head, SentenceVector]:
         raise WordbiasError(
             f"{type(model).__name__}: its head reads a mean of the tokens (classifier_pooling "
             f"{model.config.classifier_pooling!r} in its config), and here the first token alone "
-            "has to be read; give a model that pools 'cls', or measure settings one by one"
+            f"has to be read; give a model that pools {head.pooling!r}, or measure settings one by "
+            "one"
         )
     if head is None or head.sentence is None:
         every = [item for family in FAMILIES.values() for item in family.heads.items()]

@@ -340,6 +340,13 @@ def locate_all(model: Any, wanted: Iterable[Site]) -> list[Place]:
 
 def _sentence(model: Any, site: Site) -> Place:
     head, family = head_of(model), family_of(model)
+    if head is not None and head.late and model.config.classifier_pooling == head.late:
+        raise WordbiasError(
+            f"site sentence: the head of this {type(model).__name__} reads every token and takes "
+            f"the mean of their logits (classifier_pooling {head.late!r} in its config): there is "
+            "no vector of the sentence; it has tokens@L and attention@L for the layers 1 to "
+            f"{layer_count(model)}"
+        )
     if head is not None:
         final = model.get_submodule(head.final)
         return Place(site, final, final.in_features, entering=True)
