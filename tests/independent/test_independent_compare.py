@@ -95,10 +95,7 @@ def test_the_bootstrap_over_embeddings(shared_data: Path, method: Any) -> None:
         n = int(there.sum())
         rng = np.random.default_rng(SEED)
         times = np.concatenate(
-            [
-                rng.multinomial(n, np.full(n, 1 / n), AT_A_TIME)
-                for _ in range(0, DRAWS, AT_A_TIME)
-            ]
+            [rng.multinomial(n, np.full(n, 1 / n), AT_A_TIME) for _ in range(0, DRAWS, AT_A_TIME)]
         )
         places = np.repeat(np.tile(np.arange(n), DRAWS), times.ravel()).reshape(DRAWS, n)
         a, b = x[there][places], y[there][places]

@@ -181,7 +181,9 @@ def expected(vectors: dict[str, Matrix], neutral: list[str], centre: bool) -> li
         after = _axes(removed, names, centre, drawn, axis)
         unseen = _axes(vectors, others, centre)
         y = np.array([removed[word] for word in neutral])
-        moved = np.linalg.norm(y.astype(float) - x, axis=1) / np.linalg.norm(x.astype(float), axis=1)
+        moved = np.linalg.norm(y.astype(float) - x, axis=1) / np.linalg.norm(
+            x.astype(float), axis=1
+        )
         kept = [
             len(one & two) / NEIGHBOURS for one, two in zip(near, _nearest(y, queries), strict=True)
         ]
