@@ -109,6 +109,17 @@ def test_what_is_the_same_has_no_difference(seed: int) -> None:
             assert row.details["p"] == 1
 
 
+@pytest.mark.parametrize("heads", [2, 8, 20])
+def test_a_removal_that_predicts_the_same_for_every_head_reaches_the_setting(heads: int) -> None:
+    """Means over heads are added in two orders, which must not decide whether they are equal."""
+    for seed in range(6):
+        same = [head(seed * heads + i) for i in range(heads)]
+        nulls = [{name: [one[name]] * 3 for name in NAMES} for one in same]
+        for row in rows(same, nulls, tuple(range(heads))):
+            if row.measure.startswith("null-"):
+                assert (row.details["reached"], row.details["p"]) == (3, 1)
+
+
 def test_a_difference_that_all_items_share_is_certain() -> None:
     """S of items that are all lower by .5 is lower by .5 in every bootstrap sample."""
     base = items(3)

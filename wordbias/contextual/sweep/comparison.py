@@ -21,6 +21,7 @@ from wordbias.measures.registry import MEASURES
 from wordbias.rendering import Table, how_many
 from wordbias.results import Row, number
 from wordbias.statistics import (
+    TIE,
     Array,
     p_of_null,
     resamples,
@@ -248,13 +249,14 @@ def _change(
 def _null(measure: str, subject: str, draws: Array, value: float, about: Mapping[str, Any]) -> Row:
     """Return the null of a setting: the mean of its draws, and how many reach the setting."""
     sign = 1 if _ENTRIES[measure].better == "higher" else -1
+    least = sign * value - TIE  # means over heads that are equal differ by rounding
     details = {
         **about,
         "draws": len(draws),
         **by_bootstrap(draws, "removals"),
         "setting_value": value,
-        "reached": int((sign * draws >= sign * value).sum()),
-        "p": p_of_null(sign * draws, sign * value),
+        "reached": int((sign * draws >= least).sum()),
+        "p": p_of_null(sign * draws, least),
         **_ENTRIES[measure].ideal,
     }
     return Row(subject, f"null-{measure}", float(draws.mean()), details)
