@@ -204,7 +204,7 @@ def snli_row(
     The interval is Wilson's.
     """
     low, high = wilson(accuracy, n)
-    about = {"setting": setting, "n": n, "neutral": 1, "better": "higher", "low": low, "high": high}
+    about = {"setting": setting, "n": n, **ideal("snli-accuracy"), "low": low, "high": high}
     if viability is not None and viability.base is not None:
         base, drop, relative = viability.base, viability.drop, viability.relative
         viable = is_viable(accuracy, base, drop, relative=relative)
