@@ -429,9 +429,7 @@ def f1_rows(
     sentences: Sequence[Sentence],
     clusters: Sequence[Clusters],
     subject: str,
-    *,
-    draws: int,
-    seed: int = 0,
+    settings: Settings,
 ) -> list[Row]:
     """Measure CoNLL F1 in percent, of `pro` and `anti` sentences, and its difference.
 
@@ -441,8 +439,8 @@ def f1_rows(
         Sentences, all `pro` ones first, and the `anti` ones in the same order.
     clusters
         Clusters that a system found in each sentence.
-    draws
-        Number of bootstrap samples of pairs of sentences; 0 for no intervals.
+    settings
+        Their draws are bootstrap samples of pairs of sentences.
 
     Returns
     -------
@@ -457,10 +455,10 @@ def f1_rows(
     pairs = np.stack([tallies[:half], tallies[half:]], axis=1)
     rows: list[Row] = []
     for name, among in by_type(sentences[:half]).items():
-        rng = np.random.default_rng(seed)
-        about = {"setting": name, "n": int(among.sum()), "unit": "percent", "seed": seed}
-        about |= {"resampled": PAIRS} if draws else {}
-        rows += _f1_rows(subject, pairs[among], about, draws, rng)
+        rng = np.random.default_rng(settings.seed)
+        about = {"setting": name, "n": int(among.sum()), "unit": "percent", "seed": settings.seed}
+        about |= {"resampled": PAIRS} if settings.draws else {}
+        rows += _f1_rows(subject, pairs[among], about, settings.draws, rng)
     return rows
 
 
