@@ -4,7 +4,7 @@ Every command is a function of this package with the same name and options. Impo
 loads nothing heavy: each name is imported on first use (PEP 562).
 """
 
-import importlib
+from wordbias.first_use import on_first_use
 
 TYPE_CHECKING = False  # as typing has it, which takes time to load
 
@@ -145,33 +145,29 @@ __all__ = [
 ]
 
 _HOME = {
-    "Adapter": "wordbias.models.adapters",
-    "Attribute": "wordbias.wordlists",
-    "Embedding": "wordbias.embedding",
-    "Moments": "wordbias.moments",
-    "Query": "wordbias.wordlists",
-    "Report": "wordbias.reports",
-    "Representations": "wordbias.models.representations",
-    "Row": "wordbias.results",
-    "Subspace": "wordbias.subspace",
-    "WordbiasError": "wordbias.errors",
+    "Adapter": "models.adapters",
+    "Attribute": "wordlists",
+    "Embedding": "embedding",
+    "Moments": "moments",
+    "Query": "wordlists",
+    "Report": "reports",
+    "Representations": "models.representations",
+    "Row": "results",
+    "Subspace": "subspace",
+    "WordbiasError": "errors",
     **dict.fromkeys(
         ("Anonymise", "ExtraScrub", "Oversample", "Scrub", "Subsample", "Swap"),
-        "wordbias.outcomes.settings",
+        "outcomes.settings",
     ),
-    "config": "wordbias.configuration",
+    "config": "configuration",
 }
 for _name in (name for name in __all__ if name not in {*_HOME, "__version__"}):
     # a function lies in a module of its name, an estimator among the estimators
-    _HOME[_name] = f"wordbias.functions.{_name}" if _name.islower() else "wordbias.estimators"
+    _HOME[_name] = f"functions.{_name}" if _name.islower() else "estimators"
 
 
 def __getattr__(name: str) -> "Any":
-    if name not in _HOME:
-        raise AttributeError(f"module 'wordbias' has no attribute {name!r}")
-    found = getattr(importlib.import_module(_HOME[name]), name)
-    globals()[name] = found
-    return found
+    return on_first_use(__name__, _HOME, name)
 
 
 def __dir__() -> list[str]:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,11 +10,12 @@ from hypothesis.extra.numpy import arrays
 
 from wordbias.contextual.nli_fairness import (
     PARITIES,
+    Parity,
     Viability,
     by_occupation,
-    fairness,
     fairness_rows,
     has_parity,
+    is_neutral,
     is_viable,
     occupation_records,
     snli_row,
@@ -21,6 +24,7 @@ from wordbias.errors import WordbiasError
 from wordbias.nli.test_sets import TestSet, build
 
 N, E, C = np.eye(3)
+SET = build("parity")
 
 
 @st.composite
@@ -28,7 +32,16 @@ def predictions(draw: st.DrawFn) -> np.ndarray:
     """(N, E, C) of occupations × two words × templates, of few values so that some agree."""
     shape = (draw(st.integers(1, 6)), 2, draw(st.integers(1, 4)), 3)
     raw = draw(arrays(np.float64, shape, elements=st.sampled_from([0.1, 0.5, 2.0, 3.0])))
-    return raw / raw.sum(-1, keepdims=True)
+    return (raw / raw.sum(-1, keepdims=True)).astype(np.float32).astype(float)
+
+
+def fairness(p: np.ndarray, kind: Parity = "mean") -> tuple[float, float, float]:
+    """Return accuracy, parity and η of the rows about predictions of this shape."""
+    occupations, _, templates, _ = p.shape
+    test = replace(SET, premises=SET.premises[:occupations], templates=SET.templates[:templates])
+    rows = fairness_rows(test, p.reshape(-1, 3).astype(np.float32), "m", parity=kind)
+    accuracy, *parities, eta = (float(row.value or 0) for row in rows)
+    return accuracy, parities[PARITIES.index(kind)], eta
 
 
 @given(predictions())
@@ -41,11 +54,10 @@ def test_fairness_is_counted_by_hand(p: np.ndarray) -> None:
         mean += man.mean(0).argmax() == woman.mean(0).argmax()
     n = len(p)
     for kind, agree in zip(PARITIES, (mean, strict), strict=True):
-        found = fairness(p, kind)
-        assert found.accuracy == pytest.approx(neutral / (n * 2 * p.shape[2]))
-        assert found.parity == pytest.approx(agree / n)
-        assert found.parity * n == pytest.approx(round(found.parity * n))
-        assert found.eta == found.accuracy * found.parity
+        accuracy, parity, eta = fairness(p, kind)
+        assert accuracy == pytest.approx(neutral / (n * 2 * p.shape[2]))
+        assert parity == pytest.approx(agree / n)
+        assert eta == pytest.approx(accuracy * parity)
 
 
 @given(predictions())
@@ -57,7 +69,7 @@ def test_who_is_called_first_does_not_matter(p: np.ndarray) -> None:
 @given(predictions())
 def test_without_gender_there_is_parity(p: np.ndarray) -> None:
     blind = np.repeat(p[:, :1], 2, axis=1)
-    assert all(fairness(blind, kind).parity == 1 for kind in PARITIES)
+    assert all(fairness(blind, kind)[1] == 1 for kind in PARITIES)
 
 
 def test_the_two_kinds_of_parity_differ() -> None:
@@ -65,7 +77,7 @@ def test_the_two_kinds_of_parity_differ() -> None:
     p = np.array([[[N, N, E], [N, N, N]]])
     assert has_parity(p, "mean")[0] == 1
     assert has_parity(p, "strict")[0] == 0
-    assert fairness(p) == (5 / 6, 1.0, 5 / 6)
+    assert fairness(p) == pytest.approx((5 / 6, 1.0, 5 / 6))
 
 
 def test_a_fair_model_and_a_prejudiced_one() -> None:
@@ -95,7 +107,7 @@ def test_what_is_viable(accuracy: float, base: float, relative: bool, viable: bo
 
 @pytest.fixture(scope="module")
 def parity() -> TestSet:
-    return build("parity")
+    return SET
 
 
 def test_the_set_of_the_paper(parity: TestSet) -> None:
@@ -114,11 +126,6 @@ def test_rows_are_of_the_set_and_have_intervals(parity: TestSet) -> None:
         ("nli-parity", "strict"),
         ("nli-fairness", "strict"),
     ]
-    expected = fairness(by_occupation(parity, raw), "strict")
-    values = {(row.measure, row.details.get("parity")): row.value for row in rows}
-    assert values["nli-accuracy", None] == pytest.approx(expected.accuracy)
-    assert values["nli-parity", "strict"] == expected.parity
-    assert values["nli-fairness", "strict"] == pytest.approx(expected.eta)
     for row in rows:
         assert row.details["low"] <= row.value <= row.details["high"]
         assert (row.details["neutral"], row.details["better"]) == (1, "higher")
@@ -149,9 +156,9 @@ def test_the_arrangement_of_pairs_is_the_order_of_the_set(parity: TestSet) -> No
     assert {(one["neutral"], one["man"], one["parity strict"]) for one in records.values()} == {
         (1.0, "neutral", 1)
     }
-    found = fairness(by_occupation(parity, p))
-    assert found.parity == pytest.approx(163 / 164)
-    assert found.accuracy == pytest.approx(1 - 33 / 10824)
+    accuracy, mean, *_ = (row.value for row in fairness_rows(parity, p, "m"))
+    assert mean == pytest.approx(163 / 164)
+    assert accuracy == pytest.approx(1 - 33 / 10824)
 
 
 def test_shapes_that_do_not_fit(parity: TestSet) -> None:
@@ -160,9 +167,9 @@ def test_shapes_that_do_not_fit(parity: TestSet) -> None:
     with pytest.raises(WordbiasError, match="dev: parity compares two words, the set has 6"):
         by_occupation(build("dev"), np.zeros((5, 3), np.float32))
     with pytest.raises(WordbiasError, match=r"got \(4, 3, 1, 3\)"):
-        fairness(np.zeros((4, 3, 1, 3)))
+        is_neutral(np.zeros((4, 3, 1, 3)))
     with pytest.raises(WordbiasError, match="parity 'odd': expected one of mean, strict"):
-        fairness(np.zeros((4, 2, 1, 3)), "odd")  # type: ignore[arg-type]
+        has_parity(np.zeros((4, 2, 1, 3)), "odd")  # type: ignore[arg-type]
 
 
 def test_viability_is_given_only_beside_a_base_model() -> None:

@@ -153,6 +153,8 @@ def test_metrics_undefined_in_all_runs_are_named_below_and_not_drawn() -> None:
 def test_the_vectors_of_baselines_stand_beside_those_of_strategies() -> None:
     (vectors,) = titled(tables_of(runs(LONG, 3)), "Gender in the vectors")
     assert [cells[0] for cells in vectors.cells] == ["pretrained", "untrained", *LONG]
+    of_compression = ["compression", "compression as published", "within classes"]
+    assert vectors.columns == ["encoder", *of_compression, "probe accuracy", "CEAT"]
     assert "Knowing only the class gives a compression of 1.250." in vectors.note
     assert re.fullmatch(r"\d\.\d{3} ± \d\.\d{3}", column(vectors, "compression")["untrained"])
 

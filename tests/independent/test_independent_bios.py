@@ -43,7 +43,7 @@ KEYS = {
     "random change": "null",
     "correction": "correction",
 }
-TESTED = ("p", "pairs", "difference", "difference_low", "difference_high", "excluded")
+TESTED = ("p", "pairs", "change", "change_low", "change_high", "excluded")
 """Keys of a row: the one place where the test knows how they are spelled. Those of tests stand
 twice, with `null_` before them for the random change."""
 RANDOM = {"": "none", "null_": "random-{}"}
@@ -122,11 +122,11 @@ def _expected(d: Array) -> dict[str, Any]:
     known = d[np.isfinite(d)]
     n, found = len(known), {"pairs": int(np.isfinite(d).sum()), "p": None}
     if n:
-        found["difference"] = known.mean()
+        found["change"] = known.mean()
     if n > 1:
         half = stats.sem(known) * stats.t.ppf([0.975, 0.95], n - 1)
-        found["difference_low"] = known.mean() - half[0]
-        found["difference_high"] = known.mean() + half[0]
+        found["change_low"] = known.mean() - half[0]
+        found["change_high"] = known.mean() + half[0]
         found["excluded"] = abs(known.mean()) + half[1]
     if n >= 6:
         found["p"] = _sign_flips(known)

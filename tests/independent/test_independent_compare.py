@@ -25,7 +25,7 @@ EXACT = 1e-9  # float64 over sums of at most 16 values
 SEED, DRAWS, AT_A_TIME = 5, 40_000, 1000
 KEYS = {
     "pair": ("x", "y"),
-    "left out": ("left_out_low", "left_out_high"),
+    "left out": ("without_low", "without_high"),
     "driver": ("driver", "without_driver"),
     "Fisher": ("low", "high"),
     "bootstrap": ("bootstrap_low", "bootstrap_high"),

@@ -35,7 +35,7 @@ KEYS = {
     "of a model": "seed",
     "over models": "seeds",
     "set": ("set", "setting"),
-    "spread": "spread",
+    "spread": "sd",
     "other arm": "original",
     "interval": ("low", "high"),
     "p": "p",

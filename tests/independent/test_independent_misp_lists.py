@@ -30,9 +30,9 @@ SINGLE = 16 * 2.0**-24
 KEYS = {
     "draws": "lists",
     "value": ("lists_low", "lists_high"),
-    "change": ("lists_change_low", "lists_change_high"),
-    "left out": ("left_out_before", "left_out_change"),
-    "left out change": ("left_out_change_low", "left_out_change_high"),
+    "change": ("change_lists_low", "change_lists_high"),
+    "left out": ("unseen_before", "unseen_change"),
+    "left out change": ("unseen_low", "unseen_high"),
 }
 """Keys of a row: the one place where the test knows how they are spelled."""
 Found = dict[tuple[str, str, str], float]

@@ -44,7 +44,7 @@ KEYS = {
     "over heads": ("heads_low", "heads_high"),
     "p": "p",
     "Holm": "p_holm",
-    "spread": "spread",
+    "spread": "sd",
     "excluded": "excluded",
     "reached": "reached",
     "draws": "draws",

@@ -270,7 +270,7 @@ def _by_key(rows: list[Row]) -> dict[tuple[str, ...], Row]:
 
 def _f1(sentences: list[Sentence], system: System, **options: Any) -> dict[tuple[str, ...], Row]:
     clusters = [system(one) for one in sentences]
-    return _by_key(f1_rows(sentences, clusters, "x", **{"draws": 200, **options}))
+    return _by_key(f1_rows(sentences, clusters, "x", Settings(**{"draws": 200, **options})))
 
 
 def test_a_perfect_system_and_a_silent_one(sentences: list[Sentence]) -> None:

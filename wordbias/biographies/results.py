@@ -48,6 +48,11 @@ class Metric(NamedTuple):
         name = column_title(self.measure)
         return f"{name[0].upper()}{name[1:]}{_PARTS[self.set]}"
 
+    @property
+    def head(self) -> str:
+        """Head of a column beside that of the measure over all classes."""
+        return _PARTS[self.set].strip() or column_title(self.measure)
+
 
 COMPRESSED = Metric(COMPRESSION, ALL)
 COMPRESSED_WITHIN = Metric(COMPRESSION, WITHIN)

@@ -29,32 +29,24 @@ DROP = 0.05
 _NEUTRAL = 0
 
 
-class Fairness(NamedTuple):
-    """Fairness of an NLI model to occupations and gender; all in [0, 1], 1 is best.
-
-    Attributes
-    ----------
-    accuracy
-        Share of pairs that are predicted neutral.
-    parity
-        Share of occupations for which the prediction does not depend on gender.
-    eta
-        Their product η, eq. (4).
-    """
-
-    accuracy: float
-    parity: float
-    eta: float
-
-
-def fairness(probabilities: Float, parity: Parity = "mean") -> Fairness:
-    """Measure accuracy, parity and η.
+def is_neutral(probabilities: Float) -> Float:
+    """Return for each occupation the share of its pairs predicted neutral, shape ``(o,)``.
 
     Parameters
     ----------
     probabilities
         (N, E, C), shape ``(o, 2, t, 3)``: occupations × man, woman (or two other groups) ×
         templates.
+    """
+    found: Float = (_checked(probabilities).argmax(-1) == _NEUTRAL).mean((1, 2))
+    return found
+
+
+def has_parity(probabilities: Float, parity: Parity = "mean") -> Float:
+    """Return 1 for each occupation whose prediction is the same for both genders, else 0.
+
+    Parameters
+    ----------
     parity
         "mean", the default: the likeliest label of the mean over templates is the same for both.
         "strict": it is the same with every single template. The paper says only that "the NLI
@@ -62,19 +54,6 @@ def fairness(probabilities: Float, parity: Parity = "mean") -> Fairness:
         is a whole number, which fits both. The mean is a property of the occupation, as in the
         paper, and one odd template does not decide.
     """
-    accuracy = float(is_neutral(probabilities).mean())
-    agrees = float(has_parity(probabilities, parity).mean())
-    return Fairness(accuracy, agrees, accuracy * agrees)
-
-
-def is_neutral(probabilities: Float) -> Float:
-    """Return for each occupation the share of its pairs predicted neutral, shape ``(o,)``."""
-    found: Float = (_checked(probabilities).argmax(-1) == _NEUTRAL).mean((1, 2))
-    return found
-
-
-def has_parity(probabilities: Float, parity: Parity = "mean") -> Float:
-    """Return 1 for each occupation whose prediction is the same for both genders, else 0."""
     p = _checked(probabilities)
     if parity not in PARITIES:
         raise WordbiasError(f"parity {parity!r}: expected one of {', '.join(PARITIES)}")
@@ -84,7 +63,7 @@ def has_parity(probabilities: Float, parity: Parity = "mean") -> Float:
 
 
 def by_occupation(test: TestSet, probabilities: NDArray[np.float32]) -> Float:
-    """Arrange the probabilities of the pairs of a set, shape ``(n, 3)``, as `fairness` takes them.
+    """Arrange probabilities of the pairs of a set, shape ``(n, 3)``, as `is_neutral` takes them.
 
     Raises
     ------
@@ -205,7 +184,7 @@ def snli_row(
 
     The interval is Wilson's.
     """
-    about: dict[str, Any] = {"setting": setting, "n": n, "neutral": 1, "better": "higher"}
+    about = {"setting": setting, "n": n, **ideal("snli-accuracy")}
     about |= by_wilson(accuracy, n, "pairs")
     if viability is not None and viability.base is not None:
         base, drop, relative = viability.base, viability.drop, viability.relative

@@ -41,7 +41,6 @@ _PAPER = "as Orgad et al. 2022"
 _STAGES = {BEFORE: "before", AFTER: "after"}
 _WIDTH = 100
 _FEW = 6
-_HEADS = ("compression", "as published", "class known", "probe accuracy", "CEAT")
 _SHORT = (ACCURATE, *(metric for metric in GAPS if metric in (*REPRESENTATIVE, GAPS[1])))
 
 
@@ -100,11 +99,11 @@ def _vectors_table(found: Summary) -> Table:
         for name in subjects
     ]
     shown = [found.cell(metric, name, REPRESENTATION) for metric in OF_VECTORS for name in subjects]
-    about = "class known: compression within classes, of equally many women and men each. "
+    about = "Within classes: compression of equally many women and men of each class. "
     known = spread(runs.every(KNOWING_CLASS, REPRESENTATION, subjects)).mean
     if known is not None:
         about += f"Knowing only the class gives a compression of {known:.3f}. "
-    columns = ["encoder", *_HEADS]
+    columns = ["encoder", *(metric.head for metric in OF_VECTORS)]
     return Table("Gender in the vectors", columns, cells, about + _note_of(found, shown))
 
 

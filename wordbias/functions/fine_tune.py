@@ -13,6 +13,7 @@ from wordbias.contextual.labelled_pairs import TASKS, load_labelled
 from wordbias.errors import need
 from wordbias.functions.inputs import Written
 from wordbias.functions.nli_models import read_named
+from wordbias.measures.registry import ideal
 from wordbias.models.model_like import ModelLike
 from wordbias.nli.pairs import PairsLike
 from wordbias.nli.recipes import is_half
@@ -147,8 +148,7 @@ def fine_tune(
             "n": len(judged),
             "round": tuned.round,
             "rounds": tuned.rounds.rounds,
-            "neutral": 1,
-            "better": "higher",
+            **ideal("dev-accuracy"),
             "low": low,
             "high": high,
         },

@@ -29,7 +29,7 @@ from wordbias.functions.nli_models import (
     predict_with_own,
 )
 from wordbias.functions.tables import p_value
-from wordbias.measures.registry import column_title
+from wordbias.measures.registry import column_title, symbol
 from wordbias.models.model_like import ModelLike
 from wordbias.nli.files import Model
 from wordbias.nli.mab import BIAS, MEANS, PARTITIONS, Settings, mab_rows, word_rows
@@ -317,7 +317,7 @@ def _marked_table(rows: Sequence[Row]) -> Table:
     first, second = initials(groups)
     return Table(
         "Mean probabilities of neutral, entailment and contradiction, by group",
-        ["", *probability_columns(groups), "d", "E", "p"],
+        ["", *probability_columns(groups), *map(symbol, BIAS[:2]), "p"],
         cells,
         f"{first}: {groups[0]}, {second}: {groups[1]}. The right answer is 1, 0, 0. "
         f"d = ‖{first} − {second}‖; E = mean distance of {first} and {second} from the right "

@@ -22,6 +22,7 @@ from wordbias.contextual.nli_fairness import (
 )
 from wordbias.formats.files import replacing
 from wordbias.functions.nli_models import File, NLIModel, Predicted, read_named
+from wordbias.measures.registry import column_title
 from wordbias.nli.hugging_face import Classifier
 from wordbias.nli.pairs import Pairs, PairsLike, load_pairs, pairs_name
 from wordbias.nli.scoring import accuracy
@@ -140,31 +141,31 @@ def _about(snli: PairsLike | None, labelled: Labelled | None) -> dict[str, dict[
 
 def _table(rows: Sequence[Row], parity: str) -> Table:
     """Return the table with one line a setting."""
-    cells = []
-    for setting in dict.fromkeys(row.details["setting"] for row in rows):
-        found = {_key(row): row for row in rows if row.details["setting"] == setting}
-        line = [setting or "unmodified"]
-        line += [_with_interval(found[key]) for key in found if key != _SNLI]
-        if snli := found.get(_SNLI):
-            viable = snli.details.get("viable")
-            verdict = "" if viable is None else ", viable" if viable else ", not viable"
-            line.append(f"{number(snli.value)}{verdict}")
-        cells.append(line)
-    heads = ["accuracy", "parity, mean", "parity, strict", "fairness η"]
+    lines: dict[str, dict[str, str]] = {}
+    for row in rows:
+        line = lines.setdefault(row.details["setting"], {})
+        line[_head(row)] = _with_verdict(row) if row.measure == _SNLI else _with_interval(row)
     has_snli = any(row.measure == _SNLI for row in rows)
     viability = f" Viable: loses at most {100 * DROP:g} points on SNLI." if has_snli else ""
     return Table(
         rows[0].subject,
-        ["", *heads, *(["SNLI"] if has_snli else [])],
-        cells,
+        ["", *next(iter(lines.values()))],
+        [[setting or "unmodified", *line.values()] for setting, line in lines.items()],
         f"1 is best. η = accuracy · parity ({parity}). 95 % intervals: bootstrap over "
         f"occupations.{viability}",
     )
 
 
-def _key(row: Row) -> str:
-    """Return the key of a row; both kinds of parity are one measure."""
-    return f"{row.measure} {row.details['parity']}" if row.measure == "nli-parity" else row.measure
+def _head(row: Row) -> str:
+    """Return the head of a row's column; both kinds of parity are one measure."""
+    title = column_title(row.measure)
+    return f"{title}, {row.details['parity']}" if row.measure == "nli-parity" else title
+
+
+def _with_verdict(row: Row) -> str:
+    viable = row.details.get("viable")
+    verdict = "" if viable is None else ", viable" if viable else ", not viable"
+    return f"{number(row.value)}{verdict}"
 
 
 def _with_interval(row: Row) -> str:

@@ -1,4 +1,7 @@
-"""Probing: how easily a label is read off vectors, by MDL online codes or probing accuracy."""
+"""Probing: how easily a label is read off vectors, by MDL online codes or probing accuracy.
+
+The length of the file is that of the documentation of `probe`.
+"""
 
 from __future__ import annotations
 

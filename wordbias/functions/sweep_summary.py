@@ -23,7 +23,7 @@ from wordbias.contextual.table7 import (
     weighting,
 )
 from wordbias.errors import WordbiasError
-from wordbias.measures.registry import ideal
+from wordbias.measures.registry import ideal, symbol
 from wordbias.rendering import Table
 from wordbias.reports import Report
 from wordbias.results import Row, number
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LEVELS = {"SENT": "sentence", "L12": "layer 12", "L11": "layer 11", "attn": "+ attention"}
+_OF_TABLE_7 = (
+    "strength", "distance", "nli-parity", "nli-accuracy", "nli-fairness", "snli-accuracy"
+)  # fmt: skip
 _PUBLISHED_MODELS = 76
 _PUBLISHED_BASE = (0.3069, 0.7052, 0.8889)
 _UNINFORMATIVE = 0.7
@@ -134,7 +137,7 @@ def _table7(entries: Sequence[Entry], drop: float, relative: bool) -> Table:
     limit = f"{drop:.0%} of the base's accuracy" if relative else f"{100 * drop:g} points"
     return Table(
         "All settings (Dawkins et al. 2024, Table 7)",
-        ["model", "S", "D", "parity", "accuracy", "η", "SNLI", "viable"],
+        ["model", *map(symbol, _OF_TABLE_7), "viable"],
         cells,
         "Layers are counted from the end: L12 is the last. Digits are n11 c11 n12 c12 np, without "
         "those of unchanged layers. Lower is better for S and D, higher for the others; "

@@ -185,7 +185,7 @@ def _rows(
     """Score the clusters of a system: coreference, and the professions as classes."""
     given = "the sentences" if shares is None else "the shares given"
     return [
-        *f1_rows(read, found.clusters, found.path, draws=settings.draws, seed=settings.seed),
+        *f1_rows(read, found.clusters, found.path, settings),
         *classification_rows(
             read,
             found.clusters,

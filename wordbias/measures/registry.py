@@ -286,6 +286,12 @@ def column_title(measure: str) -> str:
     return known.column if known and known.column else short_title(measure)
 
 
+def symbol(measure: str) -> str:
+    """Return the letter of the papers, or the title in the tables of the command."""
+    known = MEASURES.get(measure)
+    return known.symbol if known and known.symbol else column_title(measure)
+
+
 def in_words(measure: str) -> str:
     """Return a measure's name in a sentence."""
     known = MEASURES.get(measure)

@@ -256,11 +256,12 @@ class Task:
     @property
     def better(self) -> str:
         """Better values of the metric, ``lower`` or ``higher``."""
-        return "lower" if self.metric in _ABSOLUTE else str(ideal(self.metric)["better"])
+        return str(_ideal(self.metric)["better"])
 
 
-_ABSOLUTE = ("weat", _LEAN)
-"""Metrics that are absolute values, so that lower is better."""
+def _ideal(metric: str) -> dict[str, Any]:
+    """Return the neutral value and the better way of a metric; WEAT and lean are without sign."""
+    return ideal(metric) | ({"better": "lower"} if metric in ("weat", _LEAN) else {})
 
 
 def make_task(
@@ -353,12 +354,7 @@ def measure(task: Task, half: Half, after: Embedding) -> Row:
 
 def _lean(panel: Panel, half: Half) -> Row:
     """Measure how far occupations lie along the axis before, from the mean of neutral words."""
-    about: dict[str, Any] = {
-        "set": "occupations",
-        "setting": _MEAN,
-        "neutral": 0.0,
-        "better": "lower",
-    }
+    about = {"set": "occupations", "setting": _MEAN, **_ideal(_LEAN)}
     direction = panel.original_direction
     if direction.subspace is None or len(half.occupations) < 2:
         reason = direction.reason or "undefined: fewer than two occupations on this half"
@@ -373,7 +369,7 @@ def _lean(panel: Panel, half: Half) -> Row:
 def _weat(panel: Panel, query: Query | None) -> Row:
     """Measure the size of the effect of an association test, whichever way it goes."""
     assert query is not None  # the task has one where it is the metric
-    about: dict[str, Any] = {"set": query.name, "setting": "|d|", "neutral": 0.0, "better": "lower"}
+    about = {"set": query.name, "setting": "|d|", **_ideal("weat")}
     try:
         found = query.find(panel.embedding)
     except WordbiasError as error:

@@ -4,8 +4,9 @@
 imported when they are first used.
 """
 
-import importlib
 from typing import TYPE_CHECKING, Any
+
+from wordbias.first_use import on_first_use
 
 if TYPE_CHECKING:
     from wordbias.models.adapters import Adapter as Adapter
@@ -58,10 +59,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import the module of a public name on first use."""
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    return on_first_use(__name__, _HOME, name)
 
 
 def __dir__() -> list[str]:

@@ -1,6 +1,8 @@
 """Loading of models: a folder without a network, a name on the hub from the cache first.
 
 No code that comes with a model is run. Errors are one line with a remedy, raised early.
+
+The file is long because of these checks, of what each library says too late or not at all.
 """
 
 from __future__ import annotations

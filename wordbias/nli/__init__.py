@@ -6,6 +6,8 @@ does not.
 
 from typing import TYPE_CHECKING, Any
 
+from wordbias.first_use import on_first_use
+
 if TYPE_CHECKING:
     from wordbias.nli.model import DecomposableAttention as DecomposableAttention
 
@@ -13,9 +15,4 @@ __all__ = ["DecomposableAttention"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import torch and the model on first use."""
-    if name == "DecomposableAttention":
-        from wordbias.nli.model import DecomposableAttention
-
-        return DecomposableAttention
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return on_first_use(__name__, {"DecomposableAttention": "model"}, name)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
+from wordbias.measures.registry import ideal
 from wordbias.nli.files import AS_GIVEN, Model
 from wordbias.nli.lexicon import NULL, UNKNOWN, Encoded, Lexicon, Table
 from wordbias.nli.pairs import LABELS, Pairs
@@ -253,7 +254,7 @@ def accuracy_rows(job: Job, data: Data) -> list[Row]:
             job.output.name.removesuffix(SUFFIX),
             "snli-accuracy",
             value,
-            {"set": name, **about, "n": len(data.pairs[name]), "better": "higher"},
+            {"set": name, **about, "n": len(data.pairs[name]), **ideal("snli-accuracy")},
         )
         for name, value in found.items()
     ]

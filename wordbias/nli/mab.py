@@ -73,7 +73,7 @@ def mab_rows(
         Name of the system that made the predictions.
     settings
         Settings of the permutation test and the intervals. `low` and `high` draw the premises
-        again, with the words fixed. With redraws of the lists there are `lists_draws`, their number, and
+        again, with the words fixed. With redraws of the lists, `lists_draws` is their number, and
         `lists_low` and `lists_high`, the middle 95 % of their values.
 
     Returns

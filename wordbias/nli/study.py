@@ -363,7 +363,7 @@ def _model_rows(plan: Plan, embedding: Embedding, job: Job) -> list[Row]:
         for name, pairs in (("dev", plan.data["dev"]), ("test", plan.test)):
             if pairs is not None:
                 right = accuracy(model, embedding, pairs)
-                details = {"set": name, "n": len(pairs), "neutral": 1 / 3, "better": "higher"}
+                details = {"set": name, "n": len(pairs), **ideal("snli-accuracy")}
                 yield Row(embedding.name, "snli-accuracy", right, details)
         for test, reason in marked_sets_for(plan, embedding):
             if reason:

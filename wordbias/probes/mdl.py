@@ -10,6 +10,9 @@ instead of 1. Bits are the default; the published figure is given beside them.
 
 A probe soon learns how frequent the classes are, whatever the vectors say. What the shares of the
 classes alone compress is therefore the neutral value (`share_compression`): 1 if they are equal.
+
+The file is long because the order of the examples, the blocks, the code in both units and its rows
+are read together: each change of one of them changes the number.
 """
 
 from __future__ import annotations

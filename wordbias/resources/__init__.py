@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from wordbias.first_use import on_first_use
 from wordbias.resources.catalogue import Resource, catalogue, choose
 from wordbias.resources.storage import available, folder, located
 
@@ -19,12 +20,9 @@ __all__ = [
     "folder",
     "located",
 ]
+# downloading needs numpy, and shell completion works without
+_HOME = dict.fromkeys(("FetchOptions", "Fetched", "fetch"), "fetching")
 
 
 def __getattr__(name: str) -> Any:
-    """Import the downloading, which needs numpy, on first use: shell completion works without."""
-    if name in ("FetchOptions", "Fetched", "fetch"):
-        from wordbias.resources import fetching
-
-        return getattr(fetching, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return on_first_use(__name__, _HOME, name)

@@ -430,9 +430,7 @@ def f1_rows(
     sentences: Sequence[Sentence],
     clusters: Sequence[Clusters],
     subject: str,
-    *,
-    draws: int,
-    seed: int = 0,
+    settings: Settings,
 ) -> list[Row]:
     """Measure CoNLL F1 in percent, of `pro` and `anti` sentences, and its difference.
 
@@ -442,8 +440,8 @@ def f1_rows(
         Sentences, all `pro` ones first, and the `anti` ones in the same order.
     clusters
         Clusters that a system found in each sentence.
-    draws
-        Number of bootstrap samples of pairs of sentences; 0 for no intervals.
+    settings
+        Their draws are bootstrap samples of pairs of sentences.
 
     Returns
     -------
@@ -458,9 +456,9 @@ def f1_rows(
     pairs = np.stack([tallies[:half], tallies[half:]], axis=1)
     rows: list[Row] = []
     for name, among in by_type(sentences[:half]).items():
-        rng = np.random.default_rng(seed)
-        about = {"setting": name, "n": int(among.sum()), "scale": "percent", "seed": seed}
-        rows += _f1_rows(subject, pairs[among], about, draws, rng)
+        rng = np.random.default_rng(settings.seed)
+        about = {"setting": name, "n": int(among.sum()), "scale": "percent", "seed": settings.seed}
+        rows += _f1_rows(subject, pairs[among], about, settings.draws, rng)
     return rows
 
 
