@@ -37,7 +37,7 @@ KEYS = {
     "stage": "stage",
     "view": "view",
     "set": "set",
-    "summary": "over",
+    "summary": "unit",
     "sd": "sd",
     "number of seeds": "n",
     "random change": "null",

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable
-from math import hypot
 from pathlib import Path
 from typing import Any
 
@@ -280,19 +279,17 @@ def test_the_choice_on_one_half_and_the_interval_on_the_other(
     assert made.vectors == pytest.approx(np.array(list(afters[best].values())), abs=SINGLE)
 
 
-def test_without_paired_draws_the_interval_is_that_of_two_values() -> None:
-    """Clustering: each end is √ of the sum of both squared distances (Zou and Donner 2008)."""
+def test_the_interval_of_a_clustering_is_paired_by_word() -> None:
+    """The words that lean most in the original are the same before and after."""
     by = "clustering-accuracy"
     report = wb.choose(None, "mhd:dims=4 hard", by=by, keep=0.01, seed=SEED).report
-    rows = [row for row in report.to_dict()["rows"] if row["measure"] == by and KEYS["half"] in row]
-    befores = {row[KEYS["half"]]: row for row in rows if row[KEYS["stage"]] == "before"}
-    others = [row for row in rows if row[KEYS["stage"]] != "before"]
-    assert len(others) == 3
-    for row in others:
-        old = befores[row[KEYS["half"]]]
-        (a, b), ((c, d), (e, f)) = (
-            (old["value"], row["value"]),
-            [[one[key] for key in KEYS["interval"]] for one in (old, row)],
-        )
-        ends = b - a - hypot(b - e, d - a), b - a + hypot(f - b, a - c)
-        assert [row[key] for key in KEYS["change"]] == pytest.approx([b - a, *ends], abs=DOUBLE)
+    before, after = (
+        next(r for r in report[by] if (r.details[KEYS["half"]], r.details[KEYS["stage"]]) == place)
+        for place in ((REPORT, "before"), (REPORT, "after"))
+    )
+    draws = [row.draws["sample"] for row in (before, after)]
+    assert draws[0].items == draws[1].items
+    ends = np.percentile(draws[1].values - draws[0].values, [2.5, 97.5])
+    assert [after.details[key] for key in KEYS["change"][1:]] == pytest.approx(ends, abs=DOUBLE)
+    alone = np.percentile(draws[1].values, [2.5, 97.5])
+    assert [after.details[key] for key in KEYS["interval"]] == pytest.approx(alone, abs=DOUBLE)

@@ -28,7 +28,7 @@ DOUBLE = 1e-9
 # Vectors after the removal are float32: 2^-24 of each value, and of each product that is removed.
 SINGLE = 16 * 2.0**-24
 KEYS = {
-    "draws": "lists",
+    "draws": "lists_draws",
     "value": ("lists_low", "lists_high"),
     "change": ("change_lists_low", "change_lists_high"),
     "left out": ("unseen_before", "unseen_change"),

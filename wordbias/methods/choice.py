@@ -478,11 +478,11 @@ def compare(task: Task, half: Half, after: Embedding, label: str) -> list[Row]:
     shares = shares_kept(before, after_)
     moved = displacement(task.part.take(half.vocabulary), part.take(half.vocabulary))
     subject, about = task.embedding.name, {"half": half.name}
-    first = Row(subject, task.metric, old.value, {"stage": "before", **about, **old.details})
+    first = replace(old, subject=subject, details={"stage": "before", **about, **old.details})
     details = {"stage": "after", "debiased": label, **about, **new.details}
     details |= {"kept": min(shares.values()), "costs": shares, "moved": float(moved.mean())}
     details |= change_keys(old, new, independent=True)
-    second = Row(subject, task.metric, new.value, details)
+    second = replace(new, subject=subject, details=details)
     others = [replace(row, details={**row.details, "debiased": label, **about}) for row in costs]
     return [first, second, *others]
 
