@@ -22,7 +22,7 @@ from wordbias.functions.adapters import (
 )
 from wordbias.functions.encode import notes_on_modules
 from wordbias.functions.inputs import path_of
-from wordbias.functions.tables import p_value
+from wordbias.cells import p_value
 from wordbias.models.encoder import Encoder
 from wordbias.models.model_like import ModelLike
 from wordbias.models.representations import (

@@ -28,7 +28,7 @@ from wordbias.functions.nli_models import (
     predict_with_hugging_face,
     predict_with_own,
 )
-from wordbias.functions.tables import p_value
+from wordbias.cells import p_value
 from wordbias.measures.registry import column_title
 from wordbias.models.model_like import ModelLike
 from wordbias.nli.files import Model

@@ -18,7 +18,7 @@ from wordbias.functions.lists import templates_of
 from wordbias.functions.mab_eval import ALL, groups_of, probability_columns
 from wordbias.functions.nli_models import read_named
 from wordbias.functions.quality import Places, places_of, quality_tables
-from wordbias.functions.tables import measures_tables, p_value
+from wordbias.functions.tables import measures_tables
 from wordbias.measures.registry import MEASURES, STANDARD, names_families
 from wordbias.measures.sembias import SemBias
 from wordbias.nli.arms import different, is_one

@@ -17,7 +17,7 @@ from wordbias.functions.inputs import (
     path_of,
     reading,
 )
-from wordbias.functions.tables import p_value
+from wordbias.cells import p_value
 from wordbias.measures.associations import (
     AT_ONCE,
     check_measures,
