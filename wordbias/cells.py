@@ -21,6 +21,11 @@ def value(row: Row) -> str:
     return number(row.value, _DIGITS)
 
 
+def share(row: Row) -> str:
+    """Write a share or probability in five characters."""
+    return "–" if row.value is None else _end(row.value)
+
+
 def rounded(digits: int) -> Cell:
     """Return a cell of values with other digits, as a paper's own tables have."""
     return lambda row: number(row.value, digits)
@@ -54,12 +59,12 @@ def interval_of(kind: str, digits: int = _DIGITS) -> Cell:
 
 
 def mean_of(kind: str) -> Cell:
-    """Return a cell of means of a kind, such as of random removals."""
-    return lambda row: number(row.details.get(kind), _DIGITS)
+    """Return a cell of means of a kind, such as of random removals; nothing where there is none."""
+    return lambda row: number(row.details[kind], _DIGITS) if kind in row.details else ""
 
 
 def change(row: Row) -> str:
-    """Write a change and its interval; a dash where there is none."""
+    """Write a change and its interval; nothing where none was taken."""
     return _joined(mean_of("change")(row), ends(row, "change"))
 
 

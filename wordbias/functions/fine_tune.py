@@ -6,6 +6,7 @@ import os
 from functools import partial
 from pathlib import Path
 
+from wordbias import cells
 from wordbias.arguments import check_choice, check_number, path_named
 from wordbias.calls import public
 from wordbias.configuration import current_config, uses
@@ -16,6 +17,7 @@ from wordbias.functions.nli_models import read_named
 from wordbias.models.model_like import ModelLike
 from wordbias.nli.pairs import PairsLike
 from wordbias.nli.recipes import is_half
+from wordbias.pivot import column, pivot
 from wordbias.progress import set_quiet
 from wordbias.rendering import Table
 from wordbias.reports import Report
@@ -188,14 +190,16 @@ def tells() -> bool:
 
 
 def _table(row: Row, chance: float) -> Table:
-    about = row.details
-    interval = f"{about['low']:.3f} … {about['high']:.3f}"
-    best = f"{about['round']} of {about['rounds']}"
-    cells = [[row.subject, number(row.value), interval, number(chance), best]]
-    return Table(
+    return pivot(
         "Accuracy on dev, of the best weights",
-        ["model", "accuracy", "95 %", "commonest label", "best evaluation"],
-        cells,
+        [row],
+        {"model": "subject"},
+        [
+            column("accuracy", cells.value),
+            column("95 %", cells.interval),
+            column("commonest label", lambda _: number(chance, 3)),
+            column("best evaluation", lambda row: "{round} of {rounds}".format(**row.details)),
+        ],
         "Higher is better; compare it with the share of the commonest label, the accuracy of "
         "always predicting that one. Evaluations on dev: see --every.",
     )

@@ -8,6 +8,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias import cells
 from wordbias.arguments import check_choice
 from wordbias.calls import public, refuse_given
 from wordbias.columns import TableLike
@@ -28,16 +29,16 @@ from wordbias.functions.nli_models import (
     predict_with_hugging_face,
     predict_with_own,
 )
-from wordbias.cells import p_value
 from wordbias.measures.registry import column_title
 from wordbias.models.model_like import ModelLike
 from wordbias.nli.files import Model
 from wordbias.nli.mab import BIAS, MEANS, PARTITIONS, Settings, mab_rows, word_rows
 from wordbias.nli.pairs import PairsLike
 from wordbias.nli.test_sets import SETS, TestSet, build, marked_sets
+from wordbias.pivot import Column, column, pivot
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
-from wordbias.results import Row, number
+from wordbias.results import Row
 from wordbias.wordlists import GroupsLike, Templates, other_than_gender
 
 ALL = "all"
@@ -307,18 +308,13 @@ def _marked_report(
 
 def _marked_table(rows: Sequence[Row]) -> Table:
     """Tabulate one line a kind of word, with the columns of Dawkins (2021), Tables 1, 2 and 4."""
-    cells, groups = [], groups_of(rows)
-    for setting, own in _by_setting(rows).items():
-        found = {(row.measure, row.details.get("group")): row for row in own}
-        means = [_share(found[measure, group].value) for group in groups for measure in MEANS]
-        bias = [found[measure, None] for measure in BIAS]
-        values = [number(row.value, 3) for row in bias[:2]]
-        cells.append([setting, *means, *values, p_value(bias[0].details.get("p"))])
+    groups = groups_of(rows)
     first, second = initials(groups)
-    return Table(
+    return pivot(
         "Mean probabilities of neutral, entailment and contradiction, by group",
-        ["", *probability_columns(groups), "d", "E", "p"],
-        cells,
+        rows,
+        {"": "setting"},
+        [*marked_columns(groups), column("p", cells.p, measure=BIAS[0])],
         f"{first}: {groups[0]}, {second}: {groups[1]}. The right answer is 1, 0, 0. "
         f"d = ‖{first} − {second}‖; E = mean distance of {first} and {second} from the right "
         f"answer{_about_p(rows)}.",
@@ -331,9 +327,16 @@ def groups_of(rows: Sequence[Row]) -> tuple[str, str]:
     return first, second
 
 
-def probability_columns(groups: tuple[str, str]) -> list[str]:
-    """Return the names of six columns: N, E and C of either group."""
-    return [f"{side} {label}" for side in initials(groups) for label in "NEC"]
+def marked_columns(groups: tuple[str, str]) -> list[Column]:
+    """Return eight columns: the mean N, E and C of either group, d and E."""
+    return [
+        *(
+            column(f"{side} {label}", cells.share, measure=measure, group=group)
+            for side, group in zip(initials(groups), groups, strict=True)
+            for label, measure in zip("NEC", MEANS, strict=True)
+        ),
+        *(column(head, cells.value, measure=one) for head, one in zip("dE", BIAS[:2], strict=True)),
+    ]
 
 
 def initials(groups: tuple[str, str]) -> tuple[str, str]:
@@ -345,21 +348,16 @@ def initials(groups: tuple[str, str]) -> tuple[str, str]:
 def _bias_table(rows: Sequence[Row]) -> Table:
     """Tabulate one line a measure of bias, with its intervals."""
     redraws = max((row.details.get("lists", 0) for row in rows), default=0)
-    cells = [
-        [
-            f"{row.details['setting']}, {column_title(row.measure)}",
-            number(row.value),
-            f"{number(row.details['low'])} … {number(row.details['high'])}",
-            *([_over_lists(row)] if redraws else []),
-            f"{row.details['n']:,}",
-        ]
-        for row in rows
-        if row.measure in BIAS
-    ]
-    return Table(
+    return pivot(
         "Marked attribute bias: 0 is none, lower is better",
-        ["", "value", "95 %", *(["over lists"] if redraws else []), "pairs"],
-        cells,
+        [row for row in rows if row.measure in BIAS],
+        {"": lambda row: f"{row.details['setting']}, {column_title(row.measure)}"},
+        [
+            column("value", cells.value),
+            column("95 %", cells.interval),
+            column("over lists", cells.interval_of("lists")),
+            column("pairs", cells.n),
+        ],
         ("95 %: a bootstrap" if redraws else "The intervals are a bootstrap")
         + " over premises; the words and the model are fixed. "
         + (_OVER_LISTS.format(how_many(redraws, "redraw")) if redraws else "")
@@ -369,37 +367,28 @@ def _bias_table(rows: Sequence[Row]) -> Table:
     )
 
 
-def _over_lists(row: Row) -> str:
-    ends = (number(row.details.get(f"lists_{end}")) for end in ("low", "high"))
-    return " … ".join(ends) if "lists" in row.details else "–"
-
-
 def _words_tables(rows: Sequence[Row]) -> list[Table]:
     """Tabulate one line a word, in one table a kind of word."""
-    tables = []
-    columns = ["", "group", "N", "E", "C", "error", "per pair"]
-    for setting, own in _by_setting(rows).items():
-        lines: dict[tuple[str, str], dict[str, float | None]] = {}
-        for row in own:
-            key = (row.details["word"], row.details["group"])
-            lines.setdefault(key, {})[row.measure] = row.value
-        ordered = sorted(lines.items(), key=lambda line: -(line[1]["mab-entailment"] or 0))
-        measures = (*MEANS, *BIAS[1:])
-        cells = [[*key, *(_share(found[one]) for one in measures)] for key, found in ordered]
-        tables.append(Table(f"Words: {setting}, the most entailed first", columns, cells))
-    return tables
+    heads = zip(("N", "E", "C", "error", "per pair"), (*MEANS, *BIAS[1:]), strict=True)
+    columns = [column(head, cells.share, measure=measure) for head, measure in heads]
+    entailed = {
+        (row.details["setting"], row.details["word"]): row.value or 0
+        for row in rows
+        if row.measure == "mab-entailment"
+    }
 
+    def order(row: Row) -> float:
+        return -entailed[row.details["setting"], row.details["word"]]
 
-def _by_setting(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
-    for row in rows:
-        found.setdefault(row.details["setting"], []).append(row)
-    return found
-
-
-def _share(value: float | None) -> str:
-    """Format a number of at most √2 in five characters, so that tables fit."""
-    return "–" if value is None else f"{value:.3f}"
+    return [
+        pivot(
+            f"Words: {setting}, the most entailed first",
+            sorted((row for row in rows if row.details["setting"] == setting), key=order),
+            {"": "word", "group": "group"},
+            columns,
+        )
+        for setting in dict.fromkeys(row.details["setting"] for row in rows)
+    ]
 
 
 def _about_p(rows: Sequence[Row]) -> str:

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias import cells
 from wordbias.contextual.labelled_pairs import LabelledPairs, load_inferences
 from wordbias.contextual.nli_fairness import (
     DROP,
+    MEASURES,
+    PARITIES,
     Parity,
     Viability,
     fairness_rows,
@@ -26,9 +29,10 @@ from wordbias.nli.hugging_face import Classifier
 from wordbias.nli.pairs import Pairs, PairsLike, load_pairs, pairs_name
 from wordbias.nli.scoring import accuracy
 from wordbias.nli.test_sets import Pair
+from wordbias.pivot import column, pivot
 from wordbias.rendering import Table, as_csv
 from wordbias.reports import Report
-from wordbias.results import Row, number
+from wordbias.results import Row
 
 if TYPE_CHECKING:
     from wordbias.models.adapters import Adapter
@@ -140,32 +144,28 @@ def _about(snli: PairsLike | None, labelled: Labelled | None) -> dict[str, dict[
 
 def _table(rows: Sequence[Row], parity: str) -> Table:
     """Return the table with one line a setting."""
-    cells = []
-    for setting in dict.fromkeys(row.details["setting"] for row in rows):
-        found = {_key(row): row for row in rows if row.details["setting"] == setting}
-        line = [setting or "unmodified"]
-        line += [_with_interval(found[key]) for key in found if key != _SNLI]
-        if snli := found.get(_SNLI):
-            viable = snli.details.get("viable")
-            verdict = "" if viable is None else ", viable" if viable else ", not viable"
-            line.append(f"{number(snli.value)}{verdict}")
-        cells.append(line)
-    heads = ["accuracy", "parity, mean", "parity, strict", "fairness η"]
+    correct, agrees, fair = MEASURES
+    columns = [
+        column("accuracy", cells.with_interval, measure=correct),
+        *(
+            column(f"parity, {one}", cells.with_interval, measure=agrees, parity=one)
+            for one in PARITIES
+        ),
+        column("fairness η", cells.with_interval, measure=fair),
+        column("SNLI", _viable, measure=_SNLI),
+    ]
     has_snli = any(row.measure == _SNLI for row in rows)
     viability = f" Viable: loses at most {100 * DROP:g} points on SNLI." if has_snli else ""
-    return Table(
+    return pivot(
         rows[0].subject,
-        ["", *heads, *(["SNLI"] if has_snli else [])],
-        cells,
+        rows,
+        {"": lambda row: row.details["setting"] or "unmodified"},
+        columns,
         f"1 is best. η = accuracy · parity ({parity}). 95 % intervals: bootstrap over "
         f"occupations.{viability}",
     )
 
 
-def _key(row: Row) -> str:
-    """Return the key of a row; both kinds of parity are one measure."""
-    return f"{row.measure} {row.details['parity']}" if row.measure == "nli-parity" else row.measure
-
-
-def _with_interval(row: Row) -> str:
-    return f"{number(row.value, 3)} {row.details['low']:.2f}…{row.details['high']:.2f}"
+def _viable(row: Row) -> str:
+    viable = row.details.get("viable")
+    return cells.value(row) + ("" if viable is None else ", viable" if viable else ", not viable")

@@ -7,19 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from wordbias.cells import (
-    chance,
-    detail,
-    ends,
-    has,
-    ideal,
-    interval_of,
-    mean_of,
-    p_of,
-    value,
-    with_half_width,
-    with_interval,
-)
+from wordbias import cells
 from wordbias.measures.chance import DRAWS, Values, key_of, with_chance
 from wordbias.measures.known import Place, place, place_less_chance
 from wordbias.measures.registry import BY_KEY, FAMILY_OF, column_title, short_title, staged_title
@@ -107,13 +95,13 @@ def summary_table(study: Study, attribute: Attribute) -> Table:
     note = "after: along the directions fitted before"
     if study.chance:
         note += "; by chance: mean and range along axes that do not mean the attribute"
-    columns = [*_STAGES, column("by chance", chance, stage="before")]
+    columns = [*_STAGES, column("by chance", cells.chance, stage="before")]
     return pivot("Before and after", rows, {"": title}, columns, note)
 
 
 _STAGES = (
-    column("before", value, stage="before"),
-    column("after", value, stage="after", reference=("before", None)),
+    column("before", cells.value, stage="before"),
+    column("after", cells.value, stage="after", reference=("before", None)),
 )
 
 
@@ -123,9 +111,9 @@ def effect_table(measured: Effect, attribute: Attribute | None, levels: Values) 
     firsts = [row for row in rows if row.details.get("stage") == "before"]
     columns = [
         *_STAGES,
-        column("refitted", value, stage="after", reference="self"),
-        column("chance", chance, stage="before"),
-        column("ideal", ideal),
+        column("refitted", cells.value, stage="after", reference="self"),
+        column("chance", cells.chance, stage="before"),
+        column("ideal", cells.ideal),
     ]
     note = "after: along the directions fitted before; refitted: along those of the result"
     notes = "; ".join([note, *length_notes(rows), *chance_notes(firsts)])
@@ -144,7 +132,7 @@ def _refitted(attribute: Attribute | None, row: Row) -> str:
 
 def null_table(rows: Sequence[Row], attribute: Attribute) -> Table:
     """Make a line for each row of `with_null`: its change, and those of random removals."""
-    rows = [row for row in rows if has(row, "null")]
+    rows = [row for row in rows if cells.has(row, "null")]
     notes = dict(_NULLS.values())
     for about in (row.details for row in rows):
         for name, (head, what) in _NULLS.items():
@@ -152,9 +140,9 @@ def null_table(rows: Sequence[Row], attribute: Attribute) -> Table:
                 notes[head] = f"{what} ({number(about[f'{name}_directions'], 2)} on average)"
             elif f"{name}_reason" in about:
                 notes[head] = f"there are none: {about[f'{name}_reason']}"
-    columns = [column("change", mean_of("change"))]
+    columns = [column("change", cells.mean_of("change"))]
     for name, (head, _) in _NULLS.items():
-        columns += [column(head, mean_of(name)), column("p", p_of(name))]
+        columns += [column(head, cells.mean_of(name)), column("p", cells.p_of(name))]
     draws = max((row.details["null_draws"] for row in rows), default=0)
     return pivot(
         f"Change, beside that of {how_many(draws, 'random removal')} of each kind",
@@ -169,13 +157,13 @@ def null_table(rows: Sequence[Row], attribute: Attribute) -> Table:
 
 def effect_lists_tables(study: Study, attribute: Attribute) -> list[Table]:
     """Make a line for each measure: its intervals over word lists, and along the names left out."""
-    rows = [row for row in with_lists(study.measured.rows, study.lists) if has(row, "lists")]
-    changed = [row for row in rows if has(row, "lists_change")]
+    rows = [row for row in with_lists(study.measured.rows, study.lists) if cells.has(row, "lists")]
+    changed = [row for row in rows if cells.has(row, "lists_change")]
     starts = {row.measure: row for row in rows if row.details["stage"] == "before"}
-    unseen = [row for row in changed if has(row, "left_out_change")]
+    unseen = [row for row in changed if cells.has(row, "left_out_change")]
 
     def start(row: Row) -> str:
-        return ends(starts[row.measure], "lists") if row.measure in starts else ""
+        return cells.ends(starts[row.measure], "lists") if row.measure in starts else ""
 
     drawn = how_many(max((row.details["lists"] for row in changed), default=0), "redraw")
     tables = [
@@ -185,9 +173,9 @@ def effect_lists_tables(study: Study, attribute: Attribute) -> list[Table]:
             {"": partial(_refitted, attribute)},
             [
                 column("before", start),
-                column("after", interval_of("lists")),
-                column("change", mean_of("lists_change")),
-                column("95 %", interval_of("lists_change")),
+                column("after", cells.interval_of("lists")),
+                column("change", cells.mean_of("lists_change")),
+                column("95 %", cells.interval_of("lists_change")),
             ],
             f"{_REDRAWN}; MISP is fitted to each redraw, and bias measured along it before and "
             f"after. {_COVERS}",
@@ -200,9 +188,9 @@ def effect_lists_tables(study: Study, attribute: Attribute) -> list[Table]:
                 unseen,
                 {"": partial(_staged, attribute)},
                 [
-                    column("before", mean_of("left_out_before")),
-                    column("change", mean_of("left_out_change")),
-                    column("95 %", interval_of("left_out_change")),
+                    column("before", cells.mean_of("left_out_before")),
+                    column("change", cells.mean_of("left_out_change")),
+                    column("95 %", cells.interval_of("left_out_change")),
                 ],
                 "means over the redraws, and the middle 95 % of the changes. Fewer names give "
                 "larger weights, so compare the change with the value before",
@@ -224,13 +212,13 @@ def measures_tables(rows: list[Row]) -> list[Table]:
     several = len(subjects) > 1
     levels: dict[tuple[str, str], set[str]] = {}
     for row in rows:
-        if has(row, "chance"):
+        if cells.has(row, "chance"):
             levels.setdefault(key_of(row), set()).add(_level(row))
     of_each = several and any(len(found) > 1 for found in levels.values())
     columns = []
     for subject in subjects:
         part = subject if several else ""
-        cell = with_half_width if several else with_interval
+        cell = cells.with_half_width if several else cells.with_interval
         columns.append(column(subject, cell, part=part, subject=subject))
         if of_each:
             columns.append(column("chance", _level, part=part, subject=subject))
@@ -239,12 +227,12 @@ def measures_tables(rows: list[Row]) -> list[Table]:
     columns += [column("above", lambda row: _placed(place(row)))] if known else []
     title = "Bias, with the 95 % interval over words" + " (± half its width)" * several
     notes = "; ".join([*length_notes(rows), *chance_notes(rows), *known])
-    return [pivot(title, rows, {"": _label}, [*columns, column("ideal", ideal)], notes)]
+    return [pivot(title, rows, {"": _label}, [*columns, column("ideal", cells.ideal)], notes)]
 
 
 def _level(row: Row) -> str:
     """Write the chance level; nothing for vectors of other lengths, with which it has changed."""
-    return "" if "length_ratio" in row.details else chance(row)
+    return "" if "length_ratio" in row.details else cells.chance(row)
 
 
 def length_notes(rows: Sequence[Row]) -> list[str]:
@@ -264,7 +252,7 @@ def length_notes(rows: Sequence[Row]) -> list[str]:
 
 def lists_tables(rows: Sequence[Row]) -> list[Table]:
     """Make a line for each value with an interval over word lists; no table if there is none."""
-    known = [row for row in rows if has(row, "lists")]
+    known = [row for row in rows if cells.has(row, "lists")]
     if not known:
         return []
     several = len({row.subject for row in rows}) > 1
@@ -276,10 +264,10 @@ def lists_tables(rows: Sequence[Row]) -> list[Table]:
             known,
             {"": lambda row: f"{_label(row)}, {row.subject}" if several else _label(row)},
             [
-                column("value", value),
-                column("95 %", interval_of("lists")),
-                column(f"less {first}", detail("lists_change")),
-                column("95 %", lambda row: ends(row, "lists_change")),
+                column("value", cells.value),
+                column("95 %", cells.interval_of("lists")),
+                column(f"less {first}", cells.detail("lists_change")),
+                column("95 %", lambda row: cells.ends(row, "lists_change")),
             ],
             f"{_REDRAWN}; the axis is one of the pairs. {_COVERS}; a method fitted to these lists "
             "has less bias along them than along others",
@@ -294,7 +282,7 @@ def _label(row: Row) -> str:
 
 def chance_notes(rows: Sequence[Row]) -> list[str]:
     """Explain the chance levels, and name the values beyond them."""
-    known = [row for row in rows if has(row, "chance")]
+    known = [row for row in rows if cells.has(row, "chance")]
     if not known:
         return []
     several = len({row.subject for row in rows}) > 1
@@ -357,11 +345,11 @@ def _words_table(rows: Sequence[Row], attribute: Attribute) -> Table:
     )
     first = next(row for row in words if row.measure == "lean")
     columns = [
-        column("lean", value, measure="lean"),
-        column("95 %", interval_of("lists"), measure="lean"),
-        column("leans to", detail("towards"), measure="lean"),
-        column(f"cos, {axis_name(attribute)}", value, measure="direct-bias"),
-        column("MIDB", value, measure="midb"),
+        column("lean", cells.value, measure="lean"),
+        column("95 %", cells.interval_of("lists"), measure="lean"),
+        column("leans to", cells.detail("towards"), measure="lean"),
+        column(f"cos, {axis_name(attribute)}", cells.value, measure="direct-bias"),
+        column("MIDB", cells.value, measure="midb"),
     ]
     note = "" if first.value is None else ". ".join(_about_lean(first, told))
     return pivot(f"Words of {first.subject}", words, {"": "word"}, columns, note)

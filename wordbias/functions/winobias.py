@@ -7,16 +7,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from wordbias import cells
 from wordbias.calls import path_of, public
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import check_writable, compressing, refuse_same, replacing
 from wordbias.functions.fairness import NO_INTERVAL, accuracy_table, sums_table
 from wordbias.outcomes.inputs import load_shares
 from wordbias.outcomes.metrics import Settings
+from wordbias.pivot import column, pivot
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
 from wordbias.resources import located
-from wordbias.results import Row, number
+from wordbias.results import Row
 from wordbias.statistics import SAMPLES
 from wordbias.stereotypes.winobias import (
     ANTI,
@@ -230,23 +232,17 @@ def _tables(rows: Sequence[Row]) -> list[Table]:
 
 
 def _f1_table(rows: Sequence[Row]) -> Table:
-    cells = []
-    for name in dict.fromkeys(row.details["setting"] for row in rows if row.measure == F1):
-        of = {
-            (row.measure, row.details["set"]): row
-            for row in rows
-            if row.details.get("setting") == name
-        }
-        pro, anti = of[F1, PRO], of[F1, ANTI]
-        (difference,) = (row for (measure, _), row in of.items() if measure == DIFFERENCE)
-        low, high = (difference.details.get(end) for end in ("low", "high"))
-        between = "–" if low is None else f"{number(low, 2)} … {number(high, 2)}"
-        values = [number(row.value, 2) for row in (pro, anti, difference)]
-        cells.append([name, *values, between, f"{pro.details['n']:,}"])
-    return Table(
+    return pivot(
         "CoNLL F1, percent",
-        ["", "pro", "anti", "pro − anti", "95 %", "pairs"],
-        cells,
+        [row for row in rows if row.measure in (F1, DIFFERENCE)],
+        {"": "setting"},
+        [
+            column("pro", cells.rounded(2), measure=F1, set=PRO),
+            column("anti", cells.rounded(2), measure=F1, set=ANTI),
+            column("pro − anti", cells.rounded(2), measure=DIFFERENCE),
+            column("95 %", cells.interval_of("", 2), measure=DIFFERENCE),
+            column("pairs", cells.n, measure=F1, set=PRO),
+        ],
         "Mean of MUC, B³ and CEAFφ4; pro − anti is 0 for a system that ignores stereotypes.",
     )
 

@@ -18,15 +18,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias import cells
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
 from wordbias.models.causal_model import CausalModel, Likelihoods
+from wordbias.pivot import column, pivot
 from wordbias.rendering import Table
-from wordbias.results import Row, number
+from wordbias.results import Row
 from wordbias.stereotypes.entry import Found, Record, StereotypeTest
 from wordbias.stereotypes.masked_model import Masked, MaskedModel
 from wordbias.stereotypes.pairs import preference_records, preference_rows, score_pairs
-from wordbias.stereotypes.scores import ALL, Float, Settings, interval_cell, preferred
+from wordbias.stereotypes.scores import ALL, Float, Settings, preferred
 from wordbias.text_files import Source, read_text
 from wordbias.text_pairs import STEREOTYPES, read_pairs
 
@@ -200,12 +202,14 @@ def _whole(model: CausalModel, data: CrowsPairs, subject: str, settings: Setting
 
 
 def _table(rows: Sequence[Row], _: bool) -> Table:
-    return Table(
+    return pivot(
         rows[0].subject,
-        ["pairs", "n", "stereotyping one likelier", "95 %"],
+        rows,
+        {"pairs": "subset"},
         [
-            [row.details["subset"], str(row.details["n"]), number(row.value), interval_cell(row)]
-            for row in rows
+            column("n", cells.n),
+            column("stereotyping one likelier", cells.value),
+            column("95 %", cells.interval),
         ],
         "No preference is .5; the intervals are a bootstrap over pairs.",
     )

@@ -15,11 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias import cells
 from wordbias.contextual.table7 import BASE, SENT_DEBIAS
 from wordbias.measures.associations import with_holm
 from wordbias.measures.registry import MEASURES
+from wordbias.pivot import column, pivot
 from wordbias.rendering import Table, how_many
-from wordbias.results import Row, number
+from wordbias.results import Row
 from wordbias.statistics import (
     Array,
     ends,
@@ -269,93 +271,80 @@ def _null(measure: str, subject: str, draws: Array, value: float, about: Mapping
 def comparison_tables(rows: Sequence[Row]) -> list[Table]:
     """Return a table of each measure, and of several heads one with the intervals over heads."""
     tables = []
-    for measure, entry in _ENTRIES.items():
+    for measure, known in _ENTRIES.items():
         changes = [row for row in rows if row.measure == f"{measure}-change"]
+        nulls = [row for row in rows if row.measure == f"null-{measure}"]
         if not changes:
             continue
-        nulls = {row.details["setting"]: row for row in rows if row.measure == f"null-{measure}"}
-        by = {(row.details["setting"], row.details["against"]): row for row in changes}
-        names = list(dict.fromkeys(row.details["setting"] for row in changes))
-        tables.append(_items_table(entry.symbol, names, by, nulls))
+        tables.append(_items_table(known.symbol, changes, nulls))
         if any("p" in row.details for row in changes):
-            tables.append(_heads_table(entry.symbol, names, by))
-    drawn = [row for row in rows if LISTS in row.details]
+            tables.append(_heads_table(known.symbol, changes))
+    drawn = [row for row in rows if cells.has(row, LISTS)]
     return [*tables, *([_lists_table(drawn)] if drawn else [])]
 
 
 def _lists_table(rows: Sequence[Row]) -> Table:
     """Make a line for each change against the base, with both its intervals."""
-    cells = []
-    for row in rows:
+
+    def name(row: Row) -> str:
         symbol = _ENTRIES[row.measure.removesuffix("-change")].symbol
-        line = [f"{symbol}, {row.details['setting']}", f"{row.value:.3f}"]
-        line += [_range(row, "low", "high"), _range(row, "lists_low", "lists_high")]
-        cells.append(line)
-    return Table(
+        return f"{symbol}, {row.details['setting']}"
+
+    return pivot(
         f"Change from the base, and over {how_many(rows[0].details[LISTS], 'redraw')} of the pairs",
-        ["", "− base", "95 % over items", "95 % over pairs"],
-        cells,
+        rows,
+        {"": name},
+        [
+            column("− base", cells.value),
+            column("95 % over items", cells.interval),
+            column("95 % over pairs", cells.interval_of(LISTS)),
+        ],
         "over pairs: the pairs of sentences that the settings are fitted to, drawn again, as many, "
         "with replacement; the items stay. It covers which pairs of this kind were listed, not "
         "other kinds of pairs.",
     )
 
 
-def _items_table(
-    symbol: str,
-    names: Sequence[str],
-    by: Mapping[tuple[str, str], Row],
-    nulls: Mapping[str, Row],
-) -> Table:
-    columns = ["setting", symbol, "− base", "95 %"]
+def _items_table(symbol: str, changes: Sequence[Row], nulls: Sequence[Row]) -> Table:
     title, note = f"{symbol} of the best settings, against the base", "95 %: bootstrap over items."
+    columns = [
+        column(symbol, cells.detail("setting_value"), against=BASE),
+        column("− base", cells.value, against=BASE),
+        column("95 %", cells.interval, against=BASE),
+    ]
     if nulls:
         title += " and against random directions"
-        columns += ["null", "95 % of draws", "− null", "95 %", "reach"]
-        draws = next(iter(nulls.values())).details["draws"]
+        null = nulls[0].measure
+        columns += [
+            column("null", cells.value, measure=null),
+            column("95 % of draws", cells.interval, measure=null),
+            column("− null", cells.value, against=NULL),
+            column("95 %", cells.interval, against=NULL),
+            column("reach", cells.detail("reached"), measure=null),
+        ]
         note = (
-            f"null: mean of {draws} removals along random directions, as many and with the same "
-            "weights; reach: how many of these are at least as good as the setting. 95 %: "
-            "bootstrap over items, and over these draws."
+            f"null: mean of {nulls[0].details['draws']} removals along random directions, as many "
+            "and with the same weights; reach: how many of these are at least as good as the "
+            "setting. 95 %: bootstrap over items, and over these draws."
         )
-    cells = []
-    for name in names:
-        change = by[name, BASE]
-        line = [name, f"{change.details['setting_value']:.3f}", f"{change.value:.3f}"]
-        line.append(_range(change, "low", "high"))
-        if nulls:
-            null, other = nulls[name], by[name, NULL]
-            line += [f"{null.value:.3f}", _range(null, "low", "high"), f"{other.value:.3f}"]
-            line += [_range(other, "low", "high"), str(null.details["reached"])]
-        cells.append(line)
-    return Table(title, columns, cells, note)
+    return pivot(title, [*changes, *nulls], {"setting": "setting"}, columns, note)
 
 
-def _heads_table(symbol: str, names: Sequence[str], by: Mapping[tuple[str, str], Row]) -> Table:
-    others = [NULL] * any(against == NULL for _, against in by)
-    columns = ["setting"]
-    for against in (BASE, *others):
-        columns += [f"− {against.lower()}", "95 % over heads", "p", "Holm"]
-    cells = []
-    for name in names:
-        line = [name]
-        for against in (BASE, *others):
-            row = by[name, against]
-            line += [f"{row.value:.3f}", _range(row, "heads_low", "heads_high")]
-            line += [number(row.details[key], 3) for key in ("p", "p_holm")]
-        cells.append(line)
-    n = len(next(iter(by.values())).details["heads"])
-    return Table(
+def _heads_table(symbol: str, changes: Sequence[Row]) -> Table:
+    columns = []
+    for against in (BASE, NULL):
+        columns += [
+            column(f"− {against.lower()}", cells.value, against=against),
+            column("95 % over heads", cells.interval_of("heads"), against=against),
+            column("p", cells.p, against=against),
+            column("Holm", cells.p_holm, against=against),
+        ]
+    n = len(changes[0].details["heads"])
+    return pivot(
         f"{symbol} of the best settings, paired over {n} heads",
+        changes,
+        {"setting": "setting"},
         columns,
-        cells,
         "95 %: Student's t. p: exact sign-flip test, with so many heads at least "
         f"{2 ** (1 - n):.2g}; Holm: corrected for the number of settings.",
     )
-
-
-def _range(row: Row, low: str, high: str) -> str:
-    """Write an interval; a dash where there is none, as of a single draw."""
-    if low not in row.details:
-        return "–"
-    return f"{row.details[low]:.3f} … {row.details[high]:.3f}"
