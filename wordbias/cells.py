@@ -8,12 +8,44 @@ Only this module knows under which keys a row has them. A kind is what an interv
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from wordbias.pivot import Cell, entry
 from wordbias.results import Row, number
 
+Cell = Callable[[Row], str]
+"""Function that writes one thing about a row."""
 _DIGITS = 3
+
+
+def entry(row: Row, key: str) -> Any:
+    """Return what a row has under a key; None if it has none."""
+    return getattr(row, key) if key in ("subject", "measure") else row.details.get(key)
+
+
+def has(row: Row, kind: str) -> bool:
+    """Return whether a row has a chance level, redraws of lists, or another kind of draws."""
+    return kind in row.details
+
+
+def ends_of(row: Row, kind: str = "") -> tuple[float, float] | None:
+    """Return the ends of an interval of a kind, if the row has one."""
+    low, high = (row.details.get(f"{kind}_{end}" if kind else end) for end in ("low", "high"))
+    return None if low is None or high is None else (low, high)
+
+
+def ends(row: Row, kind: str = "", digits: int = _DIGITS) -> str:
+    """Write the ends of an interval; nothing where there is none."""
+    found = ends_of(row, kind)
+    return "" if found is None else " to ".join(_end(end, digits) for end in found)
+
+
+def _end(found: float, digits: int = _DIGITS) -> str:
+    return f"{found:z.{digits}f}"
+
+
+def _joined(text: str, interval: str) -> str:
+    return f"{text} ({interval})" if interval else text
 
 
 def value(row: Row) -> str:
@@ -48,13 +80,8 @@ def with_spread(row: Row) -> str:
     return value(row) if spread is None else f"{value(row)} ±{_end(spread)}"
 
 
-def interval(row: Row) -> str:
-    """Write the interval of a value; a dash for one that has none."""
-    return ends(row) or "–"
-
-
-def interval_of(kind: str, digits: int = _DIGITS) -> Cell:
-    """Return a cell of intervals of a kind, such as the middle 95 % of draws."""
+def interval_of(kind: str = "", digits: int = _DIGITS) -> Cell:
+    """Return a cell of intervals of a kind; a dash for a row that has none."""
     return lambda row: ends(row, kind, digits) or "–"
 
 
@@ -68,9 +95,9 @@ def change(row: Row) -> str:
     return _joined(mean_of("change")(row), ends(row, "change"))
 
 
-def p(row: Row) -> str:
-    """Write p."""
-    return p_value(row.details.get("p"))
+def p_of(kind: str = "") -> Cell:
+    """Return a cell of p of a kind."""
+    return lambda row: p_value(row.details.get(f"{kind}_p" if kind else "p"))
 
 
 def p_holm(row: Row) -> str:
@@ -78,9 +105,9 @@ def p_holm(row: Row) -> str:
     return p_value(row.details.get("p_holm"))
 
 
-def p_of(kind: str) -> Cell:
-    """Return a cell of p of a kind."""
-    return lambda row: p_value(row.details.get(f"{kind}_p"))
+def p_value(found: float | None) -> str:
+    """Write a p-value, a small one by its order of magnitude; an undefined one as a dash."""
+    return "–" if found is None else f"{found:.1e}" if 0 < found < 0.001 else f"{found:.4f}"
 
 
 def chance(row: Row) -> str:
@@ -89,30 +116,15 @@ def chance(row: Row) -> str:
     return "" if mean is None else _joined(_end(mean), ends(row, "chance"))
 
 
-def has(row: Row, kind: str) -> bool:
-    """Return whether a row has a chance level, redraws of lists, or another kind of draws."""
-    return kind in row.details
-
-
-def neutral(row: Row) -> str:
-    """Write the value without bias; nothing where there is none."""
-    return detail("neutral")(row)
-
-
 def ideal(row: Row) -> str:
     """Write the neutral value, to which nearer is better, or the better direction."""
     found = row.details.get("neutral")
     return str(row.details.get("better") or "") if found is None else f"{found:g}"
 
 
-def n(row: Row) -> str:
-    """Write of how many words or items a value is."""
-    return detail("n")(row)
-
-
-def detail(key: str, digits: int = _DIGITS) -> Cell:
+def detail(key: str) -> Cell:
     """Return a cell of what a row has under a key; nothing where it has none."""
-    return lambda row: written(entry(row, key), digits)
+    return lambda row: written(entry(row, key))
 
 
 def percent(key: str) -> Cell:
@@ -120,35 +132,15 @@ def percent(key: str) -> Cell:
     return lambda row: "" if entry(row, key) is None else f"{entry(row, key):.0%}"
 
 
-def written(found: Any, digits: int = _DIGITS) -> str:
+def written(found: Any) -> str:
     """Write a detail: a number, yes, or a text."""
     if found is None or isinstance(found, bool):
         return "yes" if found else ""
     if isinstance(found, float):
-        return number(found, digits)
+        return number(found, _DIGITS)
     return f"{found:,}" if isinstance(found, int) else str(found)
 
 
-def p_value(found: float | None) -> str:
-    """Write a p-value, a small one by its order of magnitude; an undefined one as a dash."""
-    return "–" if found is None else f"{found:.1e}" if 0 < found < 0.001 else f"{found:.4f}"
-
-
-def ends(row: Row, kind: str = "", digits: int = _DIGITS) -> str:
-    """Write the ends of an interval; nothing where there is none."""
-    found = ends_of(row, kind)
-    return "" if found is None else " to ".join(_end(end, digits) for end in found)
-
-
-def ends_of(row: Row, kind: str = "") -> tuple[float, float] | None:
-    """Return the ends of an interval of a kind, if the row has one."""
-    low, high = (row.details.get(f"{kind}_{end}" if kind else end) for end in ("low", "high"))
-    return None if low is None or high is None else (low, high)
-
-
-def _joined(text: str, interval: str) -> str:
-    return f"{text} ({interval})" if interval else text
-
-
-def _end(found: float, digits: int = _DIGITS) -> str:
-    return f"{found:z.{digits}f}"
+interval, p, n, neutral = interval_of(), p_of(), detail("n"), detail("neutral")
+OF_HEAD: dict[str, Cell] = {"95 %": interval, "p": p, "Holm": p_holm, "n": n, "ideal": ideal}
+"""Heads of columns that say by themselves what stands below."""

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from wordbias.cells import OF_HEAD, Cell, entry, value
 from wordbias.rendering import Table
 from wordbias.results import Row
-
-Cell = Callable[[Row], str]
-"""Function that writes one thing about a row, as those of `wordbias.cells`."""
-_NOTHING = ("", "–")
 
 
 class Column(NamedTuple):
@@ -37,25 +34,28 @@ class Column(NamedTuple):
     def takes(self, row: Row) -> bool:
         """Return whether a row stands in the column."""
         return all(
-            entry(row, key) in value if isinstance(value, tuple) else entry(row, key) == value
-            for key, value in self.where.items()
+            entry(row, key) in one if isinstance(one, tuple) else entry(row, key) == one
+            for key, one in self.where.items()
         )
 
 
-def column(head: str, cell: Cell, /, *, part: str = "", **where: Any) -> Column:
-    """Return a column of the rows that have these values."""
-    return Column(head, cell, where, part)
+def values(*heads: str | tuple[str, Cell], part: str = "", **where: Any) -> list[Column]:
+    """Return the columns of the rows that have these values.
 
-
-def entry(row: Row, key: str) -> Any:
-    """Return what a row has under a key; None if it has none."""
-    return getattr(row, key) if key in ("subject", "measure") else row.details.get(key)
+    Parameters
+    ----------
+    heads
+        Heads, each with its cell; without one the values of the rows stand below it, or what
+        `wordbias.cells.OF_HEAD` says.
+    """
+    pairs = ((one, OF_HEAD.get(one, value)) if isinstance(one, str) else one for one in heads)
+    return [Column(head, cell, where, part) for head, cell in pairs]
 
 
 def pivot(
     title: str,
     rows: Sequence[Row],
-    by: Mapping[str, str | Cell],
+    by: str | Cell | Mapping[str, str | Cell],
     columns: Sequence[Column],
     note: str = "",
 ) -> Table:
@@ -68,27 +68,27 @@ def pivot(
     Parameters
     ----------
     by
-        What identifies a line, by the heads of the first columns: a key of the rows, or a function.
+        What identifies a line, a key of the rows or a function: one without a head, or several by
+        their heads.
     """
+    named = by if isinstance(by, Mapping) else {"": by}
+    some_where = any(one.where for one in columns)
     lines: dict[tuple[Any, ...], list[Row]] = {}
     before: Counter[tuple[Any, ...]] = Counter()
-    some_where = any(one.where for one in columns)
     for row in rows:
         places = tuple(i for i, one in enumerate(columns) if one.where and one.takes(row))
-        if some_where and not places:
-            continue
-        names = tuple(_name(row, key) for key in by.values())
-        lines.setdefault((names, before[names, places]), []).append(row)
-        before[names, places] += 1
+        if places or not some_where:
+            line = (*(_name(row, key) for key in named.values()), places)
+            lines.setdefault((*line[:-1], before[line]), []).append(row)
+            before[line] += 1
     cells = [
-        [*names, *(_cell(one, found) for one in columns)] for (names, _), found in lines.items()
+        [*names, *(_cell(one, found) for one in columns)] for (*names, _), found in lines.items()
     ]
     shown = [row for found in lines.values() for row in found]
-    undefined = any(row.value is None for row in shown)
-    empty = _NOTHING[: 1 if undefined else 2]
-    kept = [i for i in range(len(by) + len(columns)) if any(line[i] not in empty for line in cells)]
-    heads = [*by, *(one.head for one in columns)]
-    parts = [*("" for _ in by), *(one.part for one in columns)]
+    empty = ("",) if any(row.value is None for row in shown) else ("", "–")
+    heads = [*named, *(one.head for one in columns)]
+    parts = [*("" for _ in named), *(one.part for one in columns)]
+    kept = [i for i in range(len(heads)) if any(line[i] not in empty for line in cells)]
     heads, parts, *cells = ([line[i] for i in kept] for line in (heads, parts, *cells))
     return Table(title, heads, cells, with_reasons(note, shown), parts=parts)
 
@@ -97,17 +97,13 @@ def with_reasons(note: str, rows: Sequence[Row]) -> str:
     """Add the reasons of undefined values to a note, each once, but those that it has."""
     reasons = dict.fromkeys(str(row.details["reason"]) for row in rows if "reason" in row.details)
     added = [why for why in reasons if why.removeprefix("undefined: ").split("; ")[0] not in note]
-    if not added:
-        return note
     if note.endswith("."):
         return " ".join([note, *(f"–: {why.rstrip('.')}." for why in added)])
     return "; ".join(filter(None, [note, *added]))
 
 
 def _name(row: Row, key: str | Cell) -> str:
-    if callable(key):
-        return key(row)
-    found = entry(row, key)
+    found = key(row) if callable(key) else entry(row, key)
     return "" if found is None else str(found)
 
 

@@ -31,7 +31,7 @@ from wordbias.models.sentence_transformers import is_sentence_transformer
 from wordbias.models.sites import EMBEDDING, written
 from wordbias.models.targets import HEADS, Target, load_target
 from wordbias.pages.model_card import card_header, model_card
-from wordbias.pivot import column, pivot
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
 from wordbias.resources.models import hub_name
@@ -154,19 +154,17 @@ def _with_module(
 
 def _effect_table(rows: Sequence[Row]) -> Table:
     """Return a table of the measures of a sentence model's output, before and after."""
-    return pivot(
-        "Vectors that the model outputs",
-        rows,
-        {"": lambda row: short_title(row.measure)},
-        [
-            column("before", cells.value, stage="before"),
-            column("after", cells.value, stage="after"),
-            column("95 %", cells.interval, stage="after"),
-            column("neutral", cells.neutral),
-        ],
+    columns = values("before", stage="before") + values("after", "95 %", stage="after")
+    note = (
         "Occupations between sentences about she and he; similarities and nearest sentences that "
-        "unrelated sentences kept.",
+        "unrelated sentences kept."
     )
+    columns += values(("neutral", cells.neutral))
+    return pivot("Vectors that the model outputs", rows, _titled, columns, note)
+
+
+def _titled(row: Row) -> str:
+    return short_title(row.measure)
 
 
 def _card(

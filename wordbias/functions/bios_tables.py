@@ -33,7 +33,7 @@ from wordbias.biographies.summary import (
     conclusions,
     too_few,
 )
-from wordbias.pivot import column, pivot
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
 from wordbias.results import Row
 from wordbias.statistics import EXACT_PAIRS
@@ -105,7 +105,7 @@ def _vectors_table(found: Summary) -> Table:
         for name in subjects
         for head, metric in zip(_HEADS, OF_VECTORS, strict=True)
     ]
-    columns = [column(head, _drawn, measure=head) for head in _HEADS]
+    columns = [one for head in _HEADS for one in values((head, _drawn), measure=head)]
     note = about + _note_of(found, shown)
     return pivot("Gender in the vectors", rows, {"encoder": "subject"}, columns, note)
 
@@ -177,8 +177,8 @@ def _starred(row: Row) -> str:
 def _by_subject(title: str, rows: Sequence[Row], cell: Callable[[Row], str], note: str) -> Table:
     """Return a table of a line for each measure, and a column for each subject."""
     names = dict.fromkeys(row.subject for row in rows)
-    columns = [column(name, cell, part=name, subject=name) for name in names]
-    return pivot(title, rows, {"": "measure"}, columns, note.strip())
+    columns = [one for name in names for one in values((name, cell), part=name, subject=name)]
+    return pivot(title, rows, "measure", columns, note.strip())
 
 
 def _stage_tables(found: Summary, stage: str, *, frozen: bool) -> list[Table]:
@@ -256,11 +256,11 @@ def _over_all(found: Summary, x: Metric) -> Table:
     ]
     columns = []
     for stage in stages:
-        columns += [
-            column(f"R² {_STAGES[stage]}", lambda row: _squared(row).rstrip("−"), stage=stage),
-            column(f"r {_STAGES[stage]}", cells.rounded(2), stage=stage),
-            column(f"p {_STAGES[stage]}", cells.p, stage=stage),
-        ]
+        r2 = ("R²", lambda row: _squared(row).rstrip("−"))
+        heads = (r2, ("r", cells.rounded(2)), ("p", cells.p))
+        columns += values(
+            *((f"{head} {_STAGES[stage]}", cell) for head, cell in heads), stage=stage
+        )
     undefined = _reasons((one.y, one.reason) for one in made.values() if one.reason)
     counts = sorted({one.n for one in made.values() if one.r is not None})
     ends = " to ".join(str(n) for n in dict.fromkeys(counts[:1] + counts[-1:]))
@@ -269,7 +269,7 @@ def _over_all(found: Summary, x: Metric) -> Table:
     return pivot(
         f"{x.title} and extrinsic bias over all runs ({_PAPER}, Table 2)",
         rows,
-        {"": "measure"},
+        "measure",
         columns,
         f"{n}{warning}small. {undefined}".strip(),
     )

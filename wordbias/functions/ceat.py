@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from wordbias import cells
 from wordbias.calls import note, public, typed_setting
+from wordbias.cells import Cell
 from wordbias.configuration import current_config, uses
 from wordbias.errors import Interrupted, UsageError, WordbiasError
 from wordbias.formats.files import check_writable, refuse_same
@@ -34,7 +35,7 @@ from wordbias.models.representations import (
 )
 from wordbias.models.template import check_template
 from wordbias.models.texts import TextsLike
-from wordbias.pivot import Cell, column, pivot
+from wordbias.pivot import pivot, values
 from wordbias.probes.ceat.association import DRAWS, Variance
 from wordbias.probes.ceat.measure import Settings, check_words, swapped
 from wordbias.probes.ceat.measure import ceat as measured
@@ -403,19 +404,12 @@ def _effects_table(subject: str, rows: Sequence[Row], queries: Sequence[Query]) 
     def sentences(row: Row) -> str:
         return f"{sum(row.details['sentences'].values()):,}" if row.details.get("n") else "–"
 
-    return pivot(
-        f"CEAT of {subject}{_one_layer(rows)}: combined effect sizes",
-        rows,
-        {**_places(rows), "X/Y × A/B": lambda row: words[row.details["set"]]},
-        [
-            column("effect", cells.value),
-            column("95 %, sentences", cells.interval),
-            column("", lambda row: _size(row.value)),
-            column("words", counts),
-            column("sentences", sentences),
-        ],
-        _reasons(rows),
-    )
+    by = {**_places(rows), "X/Y × A/B": lambda row: words[row.details["set"]]}
+    size = ("", lambda row: _size(row.value))
+    columns = values("effect", ("95 %, sentences", cells.interval), size)
+    columns += values(("words", counts), ("sentences", sentences))
+    title = f"CEAT of {subject}{_one_layer(rows)}: combined effect sizes"
+    return pivot(title, rows, by, columns, _reasons(rows))
 
 
 def _places(rows: Sequence[Row]) -> dict[str, str | Cell]:
@@ -466,22 +460,15 @@ def _draws_table(rows: Sequence[Row]) -> Table:
     def tiny(key: str, row: Row) -> str:
         return cells.p_value(row.details[key]) if row.details[key] else "< 1e-300"
 
-    return pivot(
-        f"The draws{_one_layer(rows)}, and p of the random-effects model",
-        measured,
-        _places(measured),
-        [
-            column("draws", cells.detail("draws")),
-            column("mean", cells.detail("draws_mean")),
-            column("sd", cells.detail("draws_sd")),
-            column("middle 95 %", cells.interval_of("draws")),
-            column("above 0", lambda row: f"{100 * row.details['draws_above_0']:.1f} %"),
-            column("se", cells.detail("random_effects_se")),
-            column("p, one-sided", partial(tiny, "p")),
-            column("two-sided", partial(tiny, "p_two_sided")),
-        ],
-        _P_SHRINKS,
+    above = ("above 0", lambda row: f"{100 * row.details['draws_above_0']:.1f} %")
+    columns = values(("draws", cells.detail("draws")), ("mean", cells.detail("draws_mean")))
+    columns += values(("sd", cells.detail("draws_sd")), ("middle 95 %", cells.interval_of("draws")))
+    columns += values(above, ("se", cells.detail("random_effects_se")))
+    columns += values(
+        ("p, one-sided", partial(tiny, "p")), ("two-sided", partial(tiny, "p_two_sided"))
     )
+    title = f"The draws{_one_layer(rows)}, and p of the random-effects model"
+    return pivot(title, measured, _places(measured), columns, _P_SHRINKS)
 
 
 def _words_lines(rows: Sequence[Row]) -> list[str]:

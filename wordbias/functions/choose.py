@@ -38,7 +38,7 @@ from wordbias.methods.fitted import Chain
 from wordbias.methods.methods import fit_methods, parse_columns
 from wordbias.methods.settings import METHODS
 from wordbias.methods.trade_off import badness
-from wordbias.pivot import column, pivot
+from wordbias.pivot import pivot, values
 from wordbias.progress import progress
 from wordbias.rendering import Table, how_many
 from wordbias.resources import located
@@ -293,18 +293,11 @@ def _tried_table(choice: Choice) -> Table:
     shares = f"{' and '.join(costs)}: share kept" if costs else ""
     before = cells.value(task.before[CHOOSE].row)
     notes = [f"before: {before}", "change: with its 95 % interval", shares, *reasons]
-    return pivot(
-        "Tried on one half of the words",
-        rows,
-        {"": "subject"},
-        [
-            column(short_title(task.metric), cells.value),
-            column("change", cells.change),
-            *(column(name, partial(_share, name)) for name in costs),
-            column(_CHOSEN, cells.detail(_CHOSEN)),
-        ],
-        "; ".join(filter(None, [*notes, *length_notes(rows)])),
-    )
+    columns = values(short_title(task.metric), ("change", cells.change))
+    columns += values(*((name, partial(_share, name)) for name in costs))
+    columns += values((_CHOSEN, cells.detail(_CHOSEN)))
+    note = "; ".join(filter(None, [*notes, *length_notes(rows)]))
+    return pivot("Tried on one half of the words", rows, "subject", columns, note)
 
 
 def _order(task: Task, one: Tried) -> float:
@@ -315,17 +308,10 @@ def _order(task: Task, one: Tried) -> float:
 def _reported_table(task: Task, reported: Sequence[Row]) -> Table:
     """Make a line for the metric, and one for each cost."""
     caution = MEASURES[task.metric].caution
-    return pivot(
-        "On the other half of the words",
-        reported,
-        {"": _titled},
-        [
-            column("before", cells.with_interval, stage="before"),
-            column("after", cells.with_interval, stage="after"),
-            column("change", cells.change, stage="after"),
-        ],
-        f"A value near neutral does not mean {caution}" if caution else "",
-    )
+    note = f"A value near neutral does not mean {caution}" if caution else ""
+    columns = values(("before", cells.with_interval), stage="before")
+    columns += values(("after", cells.with_interval), ("change", cells.change), stage="after")
+    return pivot("On the other half of the words", reported, _titled, columns, note)
 
 
 def _titled(row: Row) -> str:

@@ -41,7 +41,7 @@ from wordbias.measures.panel import make_panels
 from wordbias.measures.registry import BY_KEY
 from wordbias.pages.compare_plots import SYMBOLS, save_comparison
 from wordbias.pages.plots import check_plot
-from wordbias.pivot import column, pivot
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
 from wordbias.results import Row, number
@@ -390,35 +390,28 @@ def _intervals_table(rows: Sequence[Row], heads: Mapping[str, str], pairs: int) 
     (other,) = (one for one in METHODS if one != method)
     symbol = SYMBOLS[method]
     largest = f" The {len(rows)} largest of {pairs} pairs." if len(rows) < pairs else ""
-    return pivot(
-        f"{symbol} with 95 % intervals, and {SYMBOLS[other]}",
-        rows,
-        {"": partial(_pair, heads)},
-        [
-            column(symbol, cells.value),
-            column("Fisher", cells.interval),
-            column("bootstrap", cells.interval_of("bootstrap")),
-            column(SYMBOLS[other], cells.detail(other)),
-        ],
+    title = f"{symbol} with 95 % intervals, and {SYMBOLS[other]}"
+    columns = values(symbol, ("Fisher", cells.interval))
+    columns += values(("bootstrap", cells.interval_of("bootstrap")))
+    columns += values((SYMBOLS[other], cells.detail(other)))
+    note = (
         "Fisher assumes normal values; the bootstrap draws embeddings again, and is too narrow for "
-        f"few. Neither is corrected for the number of pairs.{largest}",
+        f"few. Neither is corrected for the number of pairs.{largest}"
     )
+    return pivot(title, rows, partial(_pair, heads), columns, note)
 
 
 def _left_out_table(rows: Sequence[Row], heads: Mapping[str, str]) -> Table:
     """Tabulate the range of each correlation with one embedding left out, and which moves it."""
     symbol = SYMBOLS[str(rows[0].details["method"])]
-    return pivot(
-        f"{symbol} with one embedding left out",
-        rows,
-        {"": partial(_pair, heads)},
-        [
-            column(symbol, cells.value),
-            column("range", cells.interval_of("left_out")),
-            column("changes most without", cells.detail("driver")),
-            column("then", cells.detail("without_driver")),
-        ],
-    )
+    columns = values(symbol, ("range", cells.interval_of("left_out")), *WITHOUT)
+    return pivot(f"{symbol} with one embedding left out", rows, partial(_pair, heads), columns)
+
+
+WITHOUT = (
+    ("changes most without", cells.detail("driver")),
+    ("then", cells.detail("without_driver")),
+)
 
 
 def _pair(heads: Mapping[str, str], row: Row) -> str:

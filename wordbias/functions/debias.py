@@ -35,7 +35,7 @@ from wordbias.methods.null import refuse_no_projection
 from wordbias.methods.settings import METHODS
 from wordbias.methods.storage import Origin, save_chain
 from wordbias.methods.words import listed_words
-from wordbias.pivot import column, pivot
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table
 from wordbias.reports import Report
 from wordbias.resources import located
@@ -416,9 +416,9 @@ def _found_table(title: str, keys: Sequence[str], rows: Sequence[Row]) -> Table:
     alike = {
         key for key in keys if len(rows) > 1 and all(r.details[key] == first[key] for r in rows)
     }
-    columns = [column(_label(key), cells.detail(key)) for key in keys if key not in alike]
+    shown = ((_label(key), cells.detail(key)) for key in keys if key not in alike)
     note = ", ".join(f"{_label(key)} {cells.written(first[key])}" for key in keys if key in alike)
-    return pivot(title, rows, {"": "measure"}, [column("value", cells.value), *columns], note)
+    return pivot(title, rows, "measure", values("value", *shown), note)
 
 
 def _label(key: str) -> str:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from wordbias import cells
 from wordbias.calls import note
+from wordbias.cells import Cell
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.adapters import (
     AdapterLike,
@@ -35,7 +36,7 @@ from wordbias.models.model_like import ModelLike
 from wordbias.models.representations import Layers, Representations, provenance, which_layers
 from wordbias.models.template import check_template
 from wordbias.models.texts import Choice, TextsLike, kept_values, load_texts
-from wordbias.pivot import column, pivot
+from wordbias.pivot import pivot, values
 from wordbias.probes.mdl import ACCURACY, COMPRESSION, CONTROL
 from wordbias.rendering import Table
 from wordbias.resources import located
@@ -205,42 +206,32 @@ def best_probes(
 
 def best_table(rows: Sequence[Row]) -> Table:
     """Return a line for each kind of probe and input."""
-    return pivot(
-        "The best of several probes, on held-out groups",
-        rows,
-        {
-            "vectors": "subject",
-            "layer": "layer",
-            "probe": lambda row: short_title(row.measure),
-        },
-        [
-            column("balanced accuracy", cells.value),
-            column("95 %", cells.interval),
-            column("chance", cells.interval_of("chance")),
-            column("p", cells.p),
-            column("left", cells.percent("left")),
-        ],
+    by: dict[str, str | Cell] = {"vectors": "subject", "layer": "layer"}
+    by["probe"] = lambda row: short_title(row.measure)
+    columns = values("balanced accuracy", "95 %", ("chance", cells.interval_of("chance")), "p")
+    columns += values(("left", cells.percent("left")))
+    note = (
         "95 %: over groups. Chance: permuted labels, of which 5 % give any probe more than the "
-        "upper end. Left: of what the probe read beyond chance before.",
+        "upper end. Left: of what the probe read beyond chance before."
     )
+    return pivot("The best of several probes, on held-out groups", rows, by, columns, note)
 
 
 def comparison_table(rows: Sequence[Row], before: Labelled, after: Sequence[After]) -> Table:
     """Return a line for each layer: the value before, and after each setting."""
     found = _by_layer(rows)
-    names = {before.name: "before"}
-    names |= {one.labelled.name: f"after {one.removal.setting}" for one in after}
+    heads = {before.name: "before"}
+    heads |= {one.labelled.name: f"after {one.removal.setting}" for one in after}
 
     def changed(row: Row) -> str:
         return "unchanged" if row.details.get(UNCHANGED) else cells.value(row)
 
+    columns = []
+    for name, head in heads.items():
+        columns += values((head, changed), subject=name)
     title = "Compression" if _measure(rows) == COMPRESSION else "Probing accuracy"
-    return pivot(
-        f"{title} before and after",
-        [found[name, layer][0] for layer in before.layers for name in names],
-        {"layer": "layer"},
-        [column(head, changed, subject=name) for name, head in names.items()],
-    )
+    shown = [found[name, layer][0] for layer in before.layers for name in heads]
+    return pivot(f"{title} before and after", shown, {"layer": "layer"}, columns)
 
 
 def answers(

@@ -45,7 +45,7 @@ from wordbias.models.sentence_folder import (
 from wordbias.models.sentence_transformers import is_sentence_transformer
 from wordbias.models.texts import Choice, Texts, TextsLike, load_texts
 from wordbias.pages.model_card import card_header, model_card
-from wordbias.pivot import column, pivot
+from wordbias.pivot import pivot, values
 from wordbias.probes.held_out import choose_rows, held_out_rows
 from wordbias.probes.sentence_tasks import STS, TextPairsLike, load_text_pairs
 from wordbias.rendering import Table, how_many
@@ -283,21 +283,11 @@ def _task_tables(rows: Sequence[Row]) -> list[Table]:
     if rows[0].measure != STS:
         what = f"{about['n']:,} texts, whose partners are among {about['texts']:,}"
     measure = "the inner product" if about["similarity"] == "dot" else "the cosine"
-    columns = [
-        column("before", cells.value, stage="before"),
-        column("after", cells.value, stage="after"),
-        column("95 %", cells.interval, stage="after"),
-        column("change", lambda row: cells.ends(row, "change"), stage="after"),
-    ]
-    return [
-        pivot(
-            "What the model's own task lost",
-            rows,
-            {"own task": lambda row: short_title(row.measure)},
-            columns,
-            f"{about['set']}: {what}; compared by {measure}. Change: 95 % interval.",
-        )
-    ]
+    note = f"{about['set']}: {what}; compared by {measure}. Change: 95 % interval."
+    by = {"own task": lambda row: short_title(row.measure)}
+    changed = ("change", lambda row: cells.ends(row, "change"))
+    columns = values("before", stage="before") + values("after", "95 %", changed, stage="after")
+    return [pivot("What the model's own task lost", rows, by, columns, note)]
 
 
 def _closing(vectors: SentenceVectors, output: str | None, save_transform: str | None) -> list[str]:

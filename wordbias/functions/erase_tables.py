@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from functools import partial
 
 from wordbias import cells
+from wordbias.cells import Cell
 from wordbias.measures.held_out_probes import BEST, NOT_CODED, PROBES
 from wordbias.measures.registry import column_title
-from wordbias.pivot import Cell, column, pivot
+from wordbias.pivot import pivot, values
 from wordbias.probes.held_out import COSINE, FOLDS, LINEAR, MLP, RECALL, TASK, TRAINING
 from wordbias.probes.mdl import COMPRESSION
 from wordbias.rendering import Table
@@ -171,13 +172,9 @@ def held_out_tables(rows: Sequence[Row]) -> list[Table]:
     concepts = list(dict.fromkeys(row.details["concept"] for row in rows if row.measure == MLP))
     read = [row for row in later if row.measure in _READ and _is_read(row)]
     read.sort(key=lambda row: (concepts.index(row.details["concept"]), _READ.index(row.measure)))
-    columns = [
-        column("before", partial(_before, rows)),
-        column("after", cells.value),
-        column("95 %", cells.interval),
-        column("balanced", cells.detail("balanced")),
-        column("chance", cells.neutral),
-    ]
+    before = ("before", partial(_before, rows))
+    columns = values(before, "after", "95 %", ("balanced", cells.detail("balanced")))
+    columns += values(("chance", cells.neutral))
     note = (
         "Accuracy: chance is the share of the most frequent label. Balanced: the mean over the "
         "classes, after. The best probe and the two ridge probes are tuned, trained and tested on "
@@ -188,12 +185,7 @@ def held_out_tables(rows: Sequence[Row]) -> list[Table]:
     by: dict[str, str | Cell] = {"label": "concept", "read by": _probe}
     tables = [pivot("Read from held-out rows", read, by, columns, note)]
     trained = [row for row in rows if row.measure == TRAINING]
-    columns = [
-        column("right", cells.value),
-        column("95 %", cells.interval),
-        column("backwards", _backwards),
-        column("chance", cells.neutral),
-    ]
+    columns = values("right", "95 %", ("backwards", _backwards), ("chance", cells.neutral))
     note = (
         f"A logistic regression, cross-validated in {FOLDS} parts. Backwards: the share of its "
         "opposite answers that is right, of two classes. Far from chance on either side, the rows "
@@ -203,14 +195,13 @@ def held_out_tables(rows: Sequence[Row]) -> list[Table]:
     tables.append(pivot("Read from the training rows", trained, by, columns, note))
     kept = [row for row in later if row.measure == TASK]
     kept += [_found(rows, measure, "after") for measure in (RECALL, COSINE)]
-    columns = [
-        column("before", partial(_before, rows)),
-        column("after", cells.value),
-        column("95 %", cells.interval),
-        column("chance", lambda row: cells.neutral(row) if row.measure == TASK else ""),
-    ]
+    columns = values(before, "after", "95 %", ("chance", _majority))
     by = {"": lambda row: row.details.get("column", "all"), "kept": _probe}
     return [*tables, pivot("Cost on held-out rows", kept, by, columns)]
+
+
+def _majority(row: Row) -> str:
+    return cells.neutral(row) if row.measure == TASK else ""
 
 
 def _is_read(row: Row) -> bool:

@@ -38,7 +38,7 @@ from wordbias.outcomes.inputs import (
     shares_of,
 )
 from wordbias.outcomes.metrics import Settings
-from wordbias.pivot import column, pivot
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
 from wordbias.results import Row
@@ -281,15 +281,8 @@ def sums_table(found: Mapping[tuple[str, str], Row], groups: Sequence[str]) -> T
     """
     measures, parts = (*GAPS, *DIVERGENCES), (SUM, CORRELATION)
     rows = [found[one, part] for one in measures for part in parts if (one, part) in found]
-    columns = [
-        column("S", cells.value, set=SUM),
-        column("95 %", cells.interval, set=SUM),
-        column("alike", cells.detail("alike"), set=SUM),
-        column("p", cells.p, set=SUM),
-        column("P", cells.value, set=CORRELATION),
-        column("95 %", cells.interval, set=CORRELATION),
-        column("p", cells.p, set=CORRELATION),
-    ]
+    columns = values("S", "95 %", ("alike", cells.detail("alike")), "p", set=SUM)
+    columns += values("P", "95 %", "p", set=CORRELATION)
     undefined: dict[tuple[str, Any], list[str]] = {}
     for (_, part), row in found.items():
         if row.value is None and part in (SUM, CORRELATION):
@@ -301,8 +294,7 @@ def sums_table(found: Mapping[tuple[str, str], Row], groups: Sequence[str]) -> T
         for (sign, reason), named in undefined.items()
     ]
     about = f"S: sum of absolute gaps. P: Pearson's r with the share of {groups[0]}. 0 is fair."
-    by = {"": _titled}
-    return pivot("Gaps and distances", rows, by, columns, " ".join([about, *reasons]))
+    return pivot("Gaps and distances", rows, _titled, columns, " ".join([about, *reasons]))
 
 
 def _titled(row: Row) -> str:
@@ -312,29 +304,23 @@ def _titled(row: Row) -> str:
 def accuracy_table(found: Mapping[tuple[str, str], Row], groups: Sequence[str]) -> Table:
     """Return the table of accuracies, over all and by group."""
     rows = [found[ACCURACY, part] for part in (ALL, *groups)]
-    columns = [column("value", cells.value), column("95 %", cells.interval), column("n", cells.n)]
-    return pivot("Accuracy", rows, {"": "set"}, columns)
+    return pivot("Accuracy", rows, "set", values("value", "95 %", "n"))
 
 
 def _classes_table(found: Mapping[tuple[str, str], Row], confusion: Confusion) -> Table:
     measures = (*GAPS, *DIVERGENCES[1:])
+    rows = [found[one, name] for name in confusion.classes for one in measures]
+    columns = []
+    for group in confusion.groups:
+        columns += values((group, partial(_size, group)), measure=GAPS[0])
+    for one in measures:
+        columns += values(column_title(one).removesuffix(" gap"), measure=one)
+    note = "Gaps of each class, with the number of examples in each group; – is undefined."
+    return pivot("Classes", rows, {"class": "set"}, columns, note)
 
-    def size(group: str, row: Row) -> str:
-        return f"{row.details['n'][group]:,}"
 
-    return pivot(
-        "Classes",
-        [found[one, name] for name in confusion.classes for one in measures],
-        {"class": "set"},
-        [
-            *(column(one, partial(size, one), measure=GAPS[0]) for one in confusion.groups),
-            *(
-                column(column_title(one).removesuffix(" gap"), cells.value, measure=one)
-                for one in measures
-            ),
-        ],
-        "Gaps of each class, with the number of examples in each group; – is undefined.",
-    )
+def _size(group: str, row: Row) -> str:
+    return f"{row.details['n'][group]:,}"
 
 
 def _closing(confusion: Confusion, settings: Settings, source: str) -> list[str]:

@@ -6,7 +6,6 @@ import os
 from functools import partial
 from pathlib import Path
 
-from wordbias import cells
 from wordbias.arguments import check_choice, check_number, path_named
 from wordbias.calls import public
 from wordbias.configuration import current_config, uses
@@ -17,7 +16,7 @@ from wordbias.functions.nli_models import read_named
 from wordbias.models.model_like import ModelLike
 from wordbias.nli.pairs import PairsLike
 from wordbias.nli.recipes import is_half
-from wordbias.pivot import column, pivot
+from wordbias.pivot import pivot, values
 from wordbias.progress import set_quiet
 from wordbias.rendering import Table
 from wordbias.reports import Report
@@ -190,16 +189,12 @@ def tells() -> bool:
 
 
 def _table(row: Row, chance: float) -> Table:
-    return pivot(
-        "Accuracy on dev, of the best weights",
-        [row],
-        {"model": "subject"},
-        [
-            column("accuracy", cells.value),
-            column("95 %", cells.interval),
-            column("commonest label", lambda _: number(chance, 3)),
-            column("best evaluation", lambda row: "{round} of {rounds}".format(**row.details)),
-        ],
+    common = ("commonest label", lambda _: number(chance, 3))
+    best = ("best evaluation", lambda row: "{round} of {rounds}".format(**row.details))
+    columns = values("accuracy", "95 %", common, best)
+    note = (
         "Higher is better; compare it with the share of the commonest label, the accuracy of "
-        "always predicting that one. Evaluations on dev: see --every.",
+        "always predicting that one. Evaluations on dev: see --every."
     )
+    title = "Accuracy on dev, of the best weights"
+    return pivot(title, [row], {"model": "subject"}, columns, note)

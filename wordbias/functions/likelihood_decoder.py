@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from wordbias import cells
+from wordbias.cells import Cell
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import replacing
 from wordbias.measures.registry import column_title
@@ -17,7 +18,7 @@ from wordbias.models.hooks import Intervention, applied, sha256_of
 from wordbias.models.likelihood_resume import resuming
 from wordbias.models.perplexity import perplexity_rows
 from wordbias.models.sentence_pairs import SentencePair
-from wordbias.pivot import Cell, column, pivot
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, as_csv, how_many
 from wordbias.reports import Report
 from wordbias.results import Row, number
@@ -229,11 +230,9 @@ def _tables(rows: Sequence[Row]) -> list[Table]:
 
 def _task_table(task: str, rows: Sequence[Row]) -> Table:
     test = _TESTS[task]
-    measures = dict.fromkeys(row.measure for row in rows)
-    columns = [
-        column("n", cells.n),
-        *(column(column_title(one), cells.with_interval, measure=one) for one in measures),
-    ]
+    columns = values("n")
+    for one in dict.fromkeys(row.measure for row in rows):
+        columns += values((column_title(one), cells.with_interval), measure=one)
     title = f"{test.title}, {test.part}" if test.part else task
     by: dict[str, str | Cell] = {"part": _part, "score": "score", "answers": "answers"}
     return pivot(title, rows, by, columns, f"{test.note} In brackets: 95 % intervals.")
@@ -259,26 +258,22 @@ def _change_tables(before: Sequence[Row], after: Mapping[str, Sequence[Row]]) ->
         task = str(row.details.get("task", "a text"))
         return _TESTS[task].title if task in _TESTS else task
 
-    by: dict[str, str | Cell] = {
-        "data": data,
-        "part": lambda row: ", ".join(filter(None, [_part(row), row.details.get("answers")])),
-        "score": "score",
-        "measure": lambda row: column_title(row.measure),
-    }
-    return [
-        pivot(
-            f"Before and after {name}",
-            [*before, *rows],
-            by,
-            [
-                column("before", cells.value, stage=None),
-                column("after", cells.value, stage=name),
-                column("change, 95 %", cells.change, stage=name),
-            ],
-            "The intervals are a paired bootstrap over the same items.",
-        )
-        for name, rows in after.items()
-    ]
+    def part(row: Row) -> str:
+        return ", ".join(filter(None, [_part(row), row.details.get("answers")]))
+
+    by: dict[str, str | Cell] = {"data": data, "part": part, "score": "score"}
+    note = "The intervals are a paired bootstrap over the same items."
+    by["measure"] = _titled
+    tables = []
+    for name, rows in after.items():
+        columns = values("before", stage=None)
+        columns += values("after", ("change, 95 %", cells.change), stage=name)
+        tables.append(pivot(f"Before and after {name}", [*before, *rows], by, columns, note))
+    return tables
+
+
+def _titled(row: Row) -> str:
+    return column_title(row.measure)
 
 
 def _change(row: Row) -> str:
@@ -352,10 +347,5 @@ def _perplexity_table(rows: Sequence[Row]) -> Table:
     )
     if about.get("low") is None:
         read = f"One window of at most {about['length']:,} tokens: no interval."
-    return pivot(
-        "Perplexity",
-        rows,
-        {"": "measure"},
-        [column("tokens", cells.n), column("value", cells.with_interval)],
-        f"{read} Lower is better.",
-    )
+    columns = values(("tokens", cells.n), ("value", cells.with_interval))
+    return pivot("Perplexity", rows, "measure", columns, f"{read} Lower is better.")

@@ -35,7 +35,7 @@ from wordbias.nli.files import Model
 from wordbias.nli.mab import BIAS, MEANS, PARTITIONS, Settings, mab_rows, word_rows
 from wordbias.nli.pairs import PairsLike
 from wordbias.nli.test_sets import SETS, TestSet, build, marked_sets
-from wordbias.pivot import Column, column, pivot
+from wordbias.pivot import Column, pivot, values
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
 from wordbias.results import Row
@@ -310,15 +310,14 @@ def _marked_table(rows: Sequence[Row]) -> Table:
     """Tabulate one line a kind of word, with the columns of Dawkins (2021), Tables 1, 2 and 4."""
     groups = groups_of(rows)
     first, second = initials(groups)
-    return pivot(
-        "Mean probabilities of neutral, entailment and contradiction, by group",
-        rows,
-        {"": "setting"},
-        [*marked_columns(groups), column("p", cells.p, measure=BIAS[0])],
+    title = "Mean probabilities of neutral, entailment and contradiction, by group"
+    note = (
         f"{first}: {groups[0]}, {second}: {groups[1]}. The right answer is 1, 0, 0. "
         f"d = ‖{first} − {second}‖; E = mean distance of {first} and {second} from the right "
-        f"answer{_about_p(rows)}.",
+        f"answer{_about_p(rows)}."
     )
+    columns = marked_columns(groups) + values("p", measure=BIAS[0])
+    return pivot(title, rows, "setting", columns, note)
 
 
 def groups_of(rows: Sequence[Row]) -> tuple[str, str]:
@@ -329,14 +328,11 @@ def groups_of(rows: Sequence[Row]) -> tuple[str, str]:
 
 def marked_columns(groups: tuple[str, str]) -> list[Column]:
     """Return eight columns: the mean N, E and C of either group, d and E."""
-    return [
-        *(
-            column(f"{side} {label}", cells.share, measure=measure, group=group)
-            for side, group in zip(initials(groups), groups, strict=True)
-            for label, measure in zip("NEC", MEANS, strict=True)
-        ),
-        *(column(head, cells.value, measure=one) for head, one in zip("dE", BIAS[:2], strict=True)),
-    ]
+    columns = []
+    for side, group in zip(initials(groups), groups, strict=True):
+        for label, measure in zip("NEC", MEANS, strict=True):
+            columns += values((f"{side} {label}", cells.share), measure=measure, group=group)
+    return columns + values("d", measure=BIAS[0]) + values("E", measure=BIAS[1])
 
 
 def initials(groups: tuple[str, str]) -> tuple[str, str]:
@@ -348,47 +344,40 @@ def initials(groups: tuple[str, str]) -> tuple[str, str]:
 def _bias_table(rows: Sequence[Row]) -> Table:
     """Tabulate one line a measure of bias, with its intervals."""
     redraws = max((row.details.get("lists", 0) for row in rows), default=0)
-    return pivot(
-        "Marked attribute bias: 0 is none, lower is better",
-        [row for row in rows if row.measure in BIAS],
-        {"": lambda row: f"{row.details['setting']}, {column_title(row.measure)}"},
-        [
-            column("value", cells.value),
-            column("95 %", cells.interval),
-            column("over lists", cells.interval_of("lists")),
-            column("pairs", cells.n),
-        ],
+    columns = values(
+        "value", "95 %", ("over lists", cells.interval_of("lists")), ("pairs", cells.n)
+    )
+    note = (
         ("95 %: a bootstrap" if redraws else "The intervals are a bootstrap")
         + " over premises; the words and the model are fixed. "
         + (_OVER_LISTS.format(how_many(redraws, "redraw")) if redraws else "")
         + ("Neither covers" if redraws else "They do not cover")
         + " the training seed: the same training under another seed gives other values, "
-        "which mab-study shows.",
+        "which mab-study shows."
     )
+
+    def name(row: Row) -> str:
+        return f"{row.details['setting']}, {column_title(row.measure)}"
+
+    bias = [row for row in rows if row.measure in BIAS]
+    return pivot("Marked attribute bias: 0 is none, lower is better", bias, name, columns, note)
 
 
 def _words_tables(rows: Sequence[Row]) -> list[Table]:
     """Tabulate one line a word, in one table a kind of word."""
-    heads = zip(("N", "E", "C", "error", "per pair"), (*MEANS, *BIAS[1:]), strict=True)
-    columns = [column(head, cells.share, measure=measure) for head, measure in heads]
-    entailed = {
-        (row.details["setting"], row.details["word"]): row.value or 0
-        for row in rows
-        if row.measure == "mab-entailment"
-    }
-
-    def order(row: Row) -> float:
-        return -entailed[row.details["setting"], row.details["word"]]
-
-    return [
-        pivot(
-            f"Words: {setting}, the most entailed first",
-            sorted((row for row in rows if row.details["setting"] == setting), key=order),
-            {"": "word", "group": "group"},
-            columns,
-        )
-        for setting in dict.fromkeys(row.details["setting"] for row in rows)
-    ]
+    columns = []
+    for head, measure in zip(
+        ("N", "E", "C", "error", "per pair"), (*MEANS, *BIAS[1:]), strict=True
+    ):
+        columns += values((head, cells.share), measure=measure)
+    tables = []
+    for setting in dict.fromkeys(row.details["setting"] for row in rows):
+        own = [row for row in rows if row.details["setting"] == setting]
+        first = {r.details["word"]: -(r.value or 0) for r in own if r.measure == "mab-entailment"}
+        own.sort(key=lambda row: first[row.details["word"]])
+        title = f"Words: {setting}, the most entailed first"
+        tables.append(pivot(title, own, {"": "word", "group": "group"}, columns))
+    return tables
 
 
 def _about_p(rows: Sequence[Row]) -> str:

@@ -29,7 +29,7 @@ from wordbias.nli.hugging_face import Classifier
 from wordbias.nli.pairs import Pairs, PairsLike, load_pairs, pairs_name
 from wordbias.nli.scoring import accuracy
 from wordbias.nli.test_sets import Pair
-from wordbias.pivot import column, pivot
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, as_csv
 from wordbias.reports import Report
 from wordbias.results import Row
@@ -145,25 +145,21 @@ def _about(snli: PairsLike | None, labelled: Labelled | None) -> dict[str, dict[
 def _table(rows: Sequence[Row], parity: str) -> Table:
     """Return the table with one line a setting."""
     correct, agrees, fair = MEASURES
-    columns = [
-        column("accuracy", cells.with_interval, measure=correct),
-        *(
-            column(f"parity, {one}", cells.with_interval, measure=agrees, parity=one)
-            for one in PARITIES
-        ),
-        column("fairness η", cells.with_interval, measure=fair),
-        column("SNLI", _viable, measure=_SNLI),
-    ]
-    has_snli = any(row.measure == _SNLI for row in rows)
-    viability = f" Viable: loses at most {100 * DROP:g} points on SNLI." if has_snli else ""
-    return pivot(
-        rows[0].subject,
-        rows,
-        {"": lambda row: row.details["setting"] or "unmodified"},
-        columns,
-        f"1 is best. η = accuracy · parity ({parity}). 95 % intervals: bootstrap over "
-        f"occupations.{viability}",
+    columns = values(("accuracy", cells.with_interval), measure=correct)
+    for one in PARITIES:
+        columns += values((f"parity, {one}", cells.with_interval), measure=agrees, parity=one)
+    columns += values(("fairness η", cells.with_interval), measure=fair)
+    columns += values(("SNLI", _viable), measure=_SNLI)
+    note = (
+        f"1 is best. η = accuracy · parity ({parity}). 95 % intervals: bootstrap over occupations."
     )
+    if any(row.measure == _SNLI for row in rows):
+        note += f" Viable: loses at most {100 * DROP:g} points on SNLI."
+    return pivot(rows[0].subject, rows, _setting, columns, note)
+
+
+def _setting(row: Row) -> str:
+    return row.details["setting"] or "unmodified"
 
 
 def _viable(row: Row) -> str:

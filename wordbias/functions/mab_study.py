@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 from wordbias import cells
 from wordbias.arguments import check_choice, seeds_of
 from wordbias.calls import note, path_of, public
+from wordbias.cells import Cell
 from wordbias.configuration import READS_VECTORS, STARTS_PROCESSES, current_config, uses
 from wordbias.errors import UsageError, need
 from wordbias.formats.files import check_output_folder, check_writable, refuse_same, replacing
 from wordbias.functions.arms import ArmsLike, open_arms
+from wordbias.functions.compare import WITHOUT
 from wordbias.functions.inputs import names_of, reading
 from wordbias.functions.lists import templates_of
 from wordbias.functions.mab_eval import ALL, groups_of, marked_columns
@@ -42,7 +44,7 @@ from wordbias.nli.study_means import (
     settings,
 )
 from wordbias.nli.test_sets import GENDERS, MARKED
-from wordbias.pivot import Cell, column, pivot
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
 from wordbias.resources import located
@@ -424,66 +426,54 @@ def _outcome_tables(rows: Sequence[Row]) -> list[Table]:
         return "" if against is None else cell(against)  # of the random removals themselves
 
     lower = "below .05 after Holm" + (f", and so it is beside {null}" if null else "")
-    return [
-        pivot(
-            f"Outcome: E of the {setting}, {number(before, 3)} with {first}",
-            [change for change, _, _ in read],
-            {"": "subject"},
-            [
-                column("E change", cells.value),
-                column("95 %", cells.interval),
-                column("Holm", cells.p_holm),
-                column("to random", partial(beside, cells.value)),
-                column("Holm", partial(beside, cells.p_holm)),
-                column("reading", lambda row: of_arm[row.subject][1]),
-            ],
-            f"Differences of models of the same seed, {how_many(about['n'], 'seed')}; Holm over "
-            f"{how_many(len(read), 'arm')}. lower: p is {lower}. not shown: an effect of this "
-            f"share of {first}'s E, up or down, is excluded (two one-sided t tests at .05); the "
-            f"paper's is {100 * PUBLISHED_EFFECT:g} %.",
-        )
-    ]
+    columns = values("E change", "95 %", "Holm")
+    columns += values(
+        ("to random", partial(beside, cells.value)), ("Holm", partial(beside, cells.p_holm))
+    )
+    columns += values(("reading", lambda row: of_arm[row.subject][1]))
+    title = f"Outcome: E of the {setting}, {number(before, 3)} with {first}"
+    note = (
+        f"Differences of models of the same seed, {how_many(about['n'], 'seed')}; Holm over "
+        f"{how_many(len(read), 'arm')}. lower: p is {lower}. not shown: an effect of this "
+        f"share of {first}'s E, up or down, is excluded (two one-sided t tests at .05); the "
+        f"paper's is {100 * PUBLISHED_EFFECT:g} %."
+    )
+    return [pivot(title, [change for change, _, _ in read], "subject", columns, note)]
 
 
 def _errors_table(rows: Sequence[Row]) -> Table:
     """Tabulate one line an embedding: accuracy, and E and d of the gendered nouns, with spread."""
     averaged = [row for row in rows if "seeds" in row.details]
     name, setting = settings(averaged)[0]
-    marked = {"set": name, "setting": setting}
-    return pivot(
-        f"Accuracy, and marked attribute bias of the {setting} (± spread over seeds)",
-        averaged,
-        {"": "subject"},
-        [
-            column("dev", cells.with_spread, measure="snli-accuracy", set="dev"),
-            column("test", cells.with_spread, measure="snli-accuracy", set="test"),
-            column("E", cells.with_spread, measure="mab-error", **marked),
-            column("d", cells.with_spread, measure="mab-distance", **marked),
-        ],
+    columns = []
+    for one in ("dev", "test"):
+        columns += values((one, cells.with_spread), measure="snli-accuracy", set=one)
+    for head, measure in {"E": "mab-error", "d": "mab-distance"}.items():
+        columns += values((head, cells.with_spread), measure=measure, set=name, setting=setting)
+    title = f"Accuracy, and marked attribute bias of the {setting} (± spread over seeds)"
+    note = (
         "Accuracy on dev and test: higher is better. E: distance of the mean probabilities from "
         "neutral, which is always right; d: distance between those of both groups. Both are 0 "
-        "without bias, and lower is better.",
+        "without bias, and lower is better."
     )
+    return pivot(title, averaged, "subject", columns, note)
 
 
 def _marked_tables(rows: Sequence[Row]) -> list[Table]:
     """Make Tables 1, 2 and 4: mean (N, E, C) of both groups, d and E, averaged over seeds."""
     averaged = [row for row in rows if "seeds" in row.details]
     groups = groups_of(averaged)
-    titles = _TITLES if groups == GENDERS else {}
-    return [
-        pivot(
-            titles.get(key, f"{' and '.join(groups).capitalize()}: {key[1]}"),
-            [
-                row
-                for row in averaged
-                if (row.details.get("set"), row.details.get("setting")) == key
-            ],
-            {"": "subject"},
-            marked_columns(groups),
-        )
-        for key in settings(averaged)
-    ]
+    tables = []
+    for name, setting in settings(averaged):
+        title = f"{' and '.join(groups).capitalize()}: {setting}"
+        title = _TITLES.get((name, setting), title) if groups == GENDERS else title
+        own = [
+            r
+            for r in averaged
+            if (r.details.get("set"), r.details.get("setting")) == (name, setting)
+        ]
+        tables.append(pivot(title, own, "subject", marked_columns(groups)))
+    return tables
 
 
 def _difference_tables(rows: Sequence[Row]) -> list[Table]:
@@ -502,25 +492,20 @@ def _difference_tables(rows: Sequence[Row]) -> list[Table]:
         corrected = how_many(len(tested) - main or main, "test")
         corrected += f", the outcome for {main}" if 0 < main < len(tested) else ""
         symbol = MEASURES[measure].symbol
-        tables.append(
-            pivot(
-                f"Difference to {first} in {symbol}, models of the same seed in pairs",
-                tested,
-                {"": lambda row: f"{row.details['setting']}, {row.subject}"},
-                [
-                    column(symbol, cells.value),
-                    column("95 %", cells.interval),
-                    column("p", cells.p),
-                    column("Holm", cells.p_holm),
-                    column("excluded", cells.detail("excluded")),
-                    column("seeds", cells.n),
-                ],
-                "Below 0: less bias. 95 %: Student's t over seeds. p: exact sign-flip test; Holm: "
-                f"corrected for {corrected}. excluded: a difference this large or larger, up or "
-                "down, is excluded (two one-sided t tests at .05).",
-            )
+        title = f"Difference to {first} in {symbol}, models of the same seed in pairs"
+        excluded = ("excluded", cells.detail("excluded"))
+        columns = values(symbol, "95 %", "p", "Holm", excluded, ("seeds", cells.n))
+        note = (
+            "Below 0: less bias. 95 %: Student's t over seeds. p: exact sign-flip test; Holm: "
+            f"corrected for {corrected}. excluded: a difference this large or larger, up or "
+            "down, is excluded (two one-sided t tests at .05)."
         )
+        tables.append(pivot(title, tested, _arm, columns, note))
     return tables
+
+
+def _arm(row: Row) -> str:
+    return f"{row.details['setting']}, {row.subject}"
 
 
 def _trusted(rows: Sequence[Row]) -> list[str]:
@@ -548,22 +533,13 @@ def _about_seeds(rows: Sequence[Row], embeddings: int, seeds: int) -> list[str]:
 
 def _correlation_table(rows: Sequence[Row], signed: bool) -> Table:
     """Tabulate the correlation of each measure with E, and how far it can be trusted."""
-    return pivot(
-        "Table 5: correlation with E, as above",
-        rows,
-        {"": "x"},
-        [
-            column("Pearson r", cells.value),
-            column("95 %", cells.interval),
-            column("ρ", cells.detail("spearman")),
-            column("changes most without", cells.detail("driver")),
-            column("then", cells.detail("without_driver")),
-            column("embeddings", cells.n),
-            column("p", cells.p),
-        ],
+    columns = values("Pearson r", "95 %", ("ρ", cells.detail("spearman")), *WITHOUT)
+    columns += values(("embeddings", cells.n), "p")
+    note = (
         "p and the interval (Fisher) assume normal values, and are not corrected for the number of "
-        "measures." + " |…|: the distance from the neutral value." * (not signed),
+        "measures." + " |…|: the distance from the neutral value." * (not signed)
     )
+    return pivot("Table 5: correlation with E, as above", rows, "x", columns, note)
 
 
 def _find(

@@ -28,7 +28,7 @@ from wordbias.functions.inputs import (
 from wordbias.functions.nli_models import read_named
 from wordbias.nli.pairs import PairsLike, load_pairs, pairs_name
 from wordbias.nli.recipes import Recipe, is_half, recipe_named
-from wordbias.pivot import column, pivot
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table
 from wordbias.reports import Report
 from wordbias.results import Row
@@ -230,12 +230,8 @@ def _heading(name: str, recipe: Recipe, data: Data, jobs: Sequence[Job]) -> list
 
 def _table(rows: Sequence[Row]) -> Table:
     """Tabulate the accuracies, one line a model."""
-    columns = [
-        column("seed", cells.detail("seed"), set="dev"),
-        column("best epoch", cells.detail("epoch"), set="dev"),
-    ]
-    columns += [
-        column(name, cells.value, set=name)
-        for name in dict.fromkeys(row.details["set"] for row in rows)
-    ]
+    heads = (("seed", cells.detail("seed")), ("best epoch", cells.detail("epoch")))
+    columns = values(*heads, set="dev")
+    for name in dict.fromkeys(row.details["set"] for row in rows):
+        columns += values(name, set=name)
     return pivot("Accuracy of the best epoch", rows, {"model": "subject"}, columns)

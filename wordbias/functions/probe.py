@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from wordbias import cells
 from wordbias.arguments import seeds_of
 from wordbias.calls import note, public, typed_setting
+from wordbias.cells import Cell
 from wordbias.columns import Column
 from wordbias.configuration import READS_VECTORS, STARTS_PROCESSES, current_config, uses
 from wordbias.errors import UsageError
@@ -29,7 +30,7 @@ from wordbias.labelled import CellsLike, Labelled
 from wordbias.models.model_like import ModelLike
 from wordbias.models.representations import Layers
 from wordbias.models.texts import TextsLike
-from wordbias.pivot import Cell, column, pivot
+from wordbias.pivot import pivot, values
 from wordbias.probes.accuracy import accuracy_rows, probe_accuracy
 from wordbias.probes.mdl import (
     ACCURACY,
@@ -445,28 +446,22 @@ _ACCURACY_CLOSING = (
 
 def _code_table(rows: Sequence[Row]) -> Table:
     """Return a table of compression in bits, as published, and its parts, a line for each layer."""
-    columns = [
-        column("compression", cells.with_spread, measure=COMPRESSION, set=TASK),
-        column("published", cells.value, measure=PUBLISHED, set=TASK),
-        column("kbit", _kilo, measure=CODELENGTH, set=TASK),
-        column("uniform", _kilo, measure=UNIFORM, set=TASK),
-        column("accuracy", cells.value, measure=ACCURACY, set=TASK),
-        column("control", cells.with_spread, measure=COMPRESSION, set=CONTROL),
-        column("selectivity", cells.value, measure=SELECTIVITY),
-    ]
+    columns = values(("compression", cells.with_spread), measure=COMPRESSION, set=TASK)
+    columns += values("published", measure=PUBLISHED, set=TASK)
+    columns += values(("kbit", _kilo), measure=CODELENGTH, set=TASK)
+    columns += values(("uniform", _kilo), measure=UNIFORM, set=TASK)
+    columns += values("accuracy", measure=ACCURACY, set=TASK)
+    columns += values(("control", cells.with_spread), measure=COMPRESSION, set=CONTROL)
+    columns += values("selectivity", measure=SELECTIVITY)
     return pivot("MDL online code", rows, _BY, columns, _about_seeds(rows))
 
 
 def _accuracy_table(rows: Sequence[Row]) -> Table:
     """Return a table of accuracy, beside the majority and a control, a line for each layer."""
-    task = {"measure": ACCURACY, "set": TASK}
-    columns = [
-        column("accuracy", cells.with_spread, **task),
-        column("95 %", cells.interval, **task),
-        column("majority", cells.neutral, **task),
-        column("control", cells.with_spread, measure=ACCURACY, set=CONTROL),
-        column("selectivity", cells.value, measure=SELECTIVITY),
-    ]
+    heads = (("accuracy", cells.with_spread), "95 %", ("majority", cells.neutral))
+    columns = values(*heads, measure=ACCURACY, set=TASK)
+    columns += values(("control", cells.with_spread), measure=ACCURACY, set=CONTROL)
+    columns += values("selectivity", measure=SELECTIVITY)
     return pivot("Probing accuracy", rows, _BY, columns, _about_seeds(rows))
 
 

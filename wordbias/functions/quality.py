@@ -19,7 +19,7 @@ from wordbias.functions.inputs import (
     reading,
     unused,
 )
-from wordbias.pivot import column, pivot
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
 from wordbias.resources import located
@@ -35,7 +35,6 @@ _NO_SETS = (
 )
 Places = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 """A folder of test sets, a file, the name of what was fetched, or several of these."""
-_BESIDE = 2
 """Number of embeddings in a table."""
 _NAME = 24
 """Maximum length of a name in the head of a column."""
@@ -146,10 +145,8 @@ def quality_tables(rows: Sequence[Row]) -> list[Table]:
     """Make a line for each set, two columns for each embedding."""
     columns = []
     for subject in dict.fromkeys(row.subject for row in rows):
-        columns += [
-            column(_short(subject), cells.with_interval, part=subject, subject=subject),
-            column("coverage", _coverage, part=subject, subject=subject),
-        ]
+        heads = ((_short(subject), cells.with_interval), ("coverage", _coverage))
+        columns += values(*heads, part=subject, subject=subject)
     return [pivot("Quality", rows, {"set": "set"}, columns, _note(rows))]
 
 

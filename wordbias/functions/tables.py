@@ -13,7 +13,7 @@ from wordbias.measures.known import Place, place, place_less_chance
 from wordbias.measures.registry import BY_KEY, FAMILY_OF, column_title, short_title, staged_title
 from wordbias.methods.diagnosis import removed_shares
 from wordbias.methods.effect import Effect, Study, with_lists
-from wordbias.pivot import column, pivot
+from wordbias.pivot import Column, pivot, values
 from wordbias.rendering import Table, how_many
 from wordbias.results import Row, number
 from wordbias.wordlists import Attribute
@@ -95,29 +95,23 @@ def summary_table(study: Study, attribute: Attribute) -> Table:
     note = "after: along the directions fitted before"
     if study.chance:
         note += "; by chance: mean and range along axes that do not mean the attribute"
-    columns = [*_STAGES, column("by chance", cells.chance, stage="before")]
-    return pivot("Before and after", rows, {"": title}, columns, note)
+    columns = _STAGES + values(("by chance", cells.chance), stage="before")
+    return pivot("Before and after", rows, title, columns, note)
 
 
-_STAGES = (
-    column("before", cells.value, stage="before"),
-    column("after", cells.value, stage="after", reference=("before", None)),
-)
+_STAGES = values("before", stage="before")
+_STAGES += values("after", stage="after", reference=("before", None))
 
 
 def effect_table(measured: Effect, attribute: Attribute | None, levels: Values) -> Table:
     """Make a line for each measure: before; after, along the same and along refitted directions."""
     rows = [row for row in with_chance(measured.rows, levels) if "word" not in row.details]
     firsts = [row for row in rows if row.details.get("stage") == "before"]
-    columns = [
-        *_STAGES,
-        column("refitted", cells.value, stage="after", reference="self"),
-        column("chance", cells.chance, stage="before"),
-        column("ideal", cells.ideal),
-    ]
+    columns = _STAGES + values("refitted", stage="after", reference="self")
+    columns += values(("chance", cells.chance), stage="before") + values("ideal")
     note = "after: along the directions fitted before; refitted: along those of the result"
     notes = "; ".join([note, *length_notes(rows), *chance_notes(firsts)])
-    return pivot("Bias and change", rows, {"": partial(_staged, attribute)}, columns, notes)
+    return pivot("Bias and change", rows, partial(_staged, attribute), columns, notes)
 
 
 def _staged(attribute: Attribute | None, row: Row) -> str:
@@ -140,19 +134,17 @@ def null_table(rows: Sequence[Row], attribute: Attribute) -> Table:
                 notes[head] = f"{what} ({number(about[f'{name}_directions'], 2)} on average)"
             elif f"{name}_reason" in about:
                 notes[head] = f"there are none: {about[f'{name}_reason']}"
-    columns = [column("change", cells.mean_of("change"))]
+    columns = values(("change", cells.mean_of("change")))
     for name, (head, _) in _NULLS.items():
-        columns += [column(head, cells.mean_of(name)), column("p", cells.p_of(name))]
+        columns += values((head, cells.mean_of(name)), ("p", cells.p_of(name)))
     draws = max((row.details["null_draws"] for row in rows), default=0)
-    return pivot(
-        f"Change, beside that of {how_many(draws, 'random removal')} of each kind",
-        rows,
-        {"": partial(_refitted, attribute)},
-        columns,
+    title = f"Change, beside that of {how_many(draws, 'random removal')} of each kind"
+    note = (
         "; ".join(f"{head}: {what}" for head, what in notes.items())
         + ". Each with its mean, and p: the share that changes as much or more, the fitted one "
-        "among them",
+        "among them"
     )
+    return pivot(title, rows, partial(_refitted, attribute), columns, note)
 
 
 def effect_lists_tables(study: Study, attribute: Attribute) -> list[Table]:
@@ -166,37 +158,28 @@ def effect_lists_tables(study: Study, attribute: Attribute) -> list[Table]:
         return cells.ends(starts[row.measure], "lists") if row.measure in starts else ""
 
     drawn = how_many(max((row.details["lists"] for row in changed), default=0), "redraw")
-    tables = [
-        pivot(
-            f"Fitted to other word lists: middle 95 % of {drawn}",
-            changed,
-            {"": partial(_refitted, attribute)},
-            [
-                column("before", start),
-                column("after", cells.interval_of("lists")),
-                column("change", cells.mean_of("lists_change")),
-                column("95 %", cells.interval_of("lists_change")),
-            ],
-            f"{_REDRAWN}; MISP is fitted to each redraw, and bias measured along it before and "
-            f"after. {_COVERS}",
-        )
-    ]
+    title = f"Fitted to other word lists: middle 95 % of {drawn}"
+    columns = values(("before", start), ("after", cells.interval_of("lists")))
+    columns += _changed("lists_change")
+    note = (
+        f"{_REDRAWN}; MISP is fitted to each redraw, and bias measured along it before and "
+        f"after. {_COVERS}"
+    )
+    tables = [pivot(title, changed, partial(_refitted, attribute), columns, note)]
     if unseen:
-        tables.append(
-            pivot(
-                "Along the names that a redraw left out, to which nothing was fitted",
-                unseen,
-                {"": partial(_staged, attribute)},
-                [
-                    column("before", cells.mean_of("left_out_before")),
-                    column("change", cells.mean_of("left_out_change")),
-                    column("95 %", cells.interval_of("left_out_change")),
-                ],
-                "means over the redraws, and the middle 95 % of the changes. Fewer names give "
-                "larger weights, so compare the change with the value before",
-            )
+        title = "Along the names that a redraw left out, to which nothing was fitted"
+        columns = values(("before", cells.mean_of("left_out_before")))
+        columns += _changed("left_out_change")
+        note = (
+            "means over the redraws, and the middle 95 % of the changes. Fewer names give larger "
+            "weights, so compare the change with the value before"
         )
+        tables.append(pivot(title, unseen, partial(_staged, attribute), columns, note))
     return tables
+
+
+def _changed(kind: str, head: str = "change") -> list[Column]:
+    return values((head, cells.mean_of(kind)), ("95 %", lambda row: cells.ends(row, kind)))
 
 
 _REDRAWN = "names and pairs of the attribute drawn again, as many, with replacement"
@@ -217,17 +200,15 @@ def measures_tables(rows: list[Row]) -> list[Table]:
     of_each = several and any(len(found) > 1 for found in levels.values())
     columns = []
     for subject in subjects:
-        part = subject if several else ""
-        cell = cells.with_half_width if several else cells.with_interval
-        columns.append(column(subject, cell, part=part, subject=subject))
-        if of_each:
-            columns.append(column("chance", _level, part=part, subject=subject))
+        bias = (subject, cells.with_half_width if several else cells.with_interval)
+        heads = [bias, ("chance", _level)] if of_each else [bias]
+        columns += values(*heads, part=subject if several else "", subject=subject)
     known = [] if several else known_notes(rows)
-    columns += [] if of_each else [column("chance", _level)]
-    columns += [column("above", lambda row: _placed(place(row)))] if known else []
+    columns += [] if of_each else values(("chance", _level))
+    columns += values(("above", lambda row: _placed(place(row)))) if known else []
     title = "Bias, with the 95 % interval over words" + " (± half its width)" * several
     notes = "; ".join([*length_notes(rows), *chance_notes(rows), *known])
-    return [pivot(title, rows, {"": _label}, [*columns, column("ideal", cells.ideal)], notes)]
+    return [pivot(title, rows, _label, columns + values("ideal"), notes)]
 
 
 def _level(row: Row) -> str:
@@ -258,21 +239,17 @@ def lists_tables(rows: Sequence[Row]) -> list[Table]:
     several = len({row.subject for row in rows}) > 1
     first = next((row.details["lists_from"] for row in known if "lists_from" in row.details), "")
     redraws = how_many(max(row.details["lists"] for row in known), "redraw")
-    return [
-        pivot(
-            f"95 % interval over word lists, {redraws}",
-            known,
-            {"": lambda row: f"{_label(row)}, {row.subject}" if several else _label(row)},
-            [
-                column("value", cells.value),
-                column("95 %", cells.interval_of("lists")),
-                column(f"less {first}", cells.detail("lists_change")),
-                column("95 %", lambda row: cells.ends(row, "lists_change")),
-            ],
-            f"{_REDRAWN}; the axis is one of the pairs. {_COVERS}; a method fitted to these lists "
-            "has less bias along them than along others",
-        )
-    ]
+    columns = values("value", ("95 %", cells.interval_of("lists")))
+    columns += _changed("lists_change", f"less {first}")
+    note = (
+        f"{_REDRAWN}; the axis is one of the pairs. {_COVERS}; a method fitted to these lists has "
+        "less bias along them than along others"
+    )
+
+    def name(row: Row) -> str:
+        return f"{_label(row)}, {row.subject}" if several else _label(row)
+
+    return [pivot(f"95 % interval over word lists, {redraws}", known, name, columns, note)]
 
 
 def _label(row: Row) -> str:
@@ -344,15 +321,12 @@ def _words_table(rows: Sequence[Row], attribute: Attribute) -> Table:
         (r for r in rows if "word" in r.details), key=lambda r: -leans[r.details["word"]]
     )
     first = next(row for row in words if row.measure == "lean")
-    columns = [
-        column("lean", cells.value, measure="lean"),
-        column("95 %", cells.interval_of("lists"), measure="lean"),
-        column("leans to", cells.detail("towards"), measure="lean"),
-        column(f"cos, {axis_name(attribute)}", cells.value, measure="direct-bias"),
-        column("MIDB", cells.value, measure="midb"),
-    ]
+    heads = ("lean", ("95 %", cells.interval_of("lists")), ("leans to", cells.detail("towards")))
+    columns = values(*heads, measure="lean")
+    columns += values(f"cos, {axis_name(attribute)}", measure="direct-bias")
+    columns += values("MIDB", measure="midb")
     note = "" if first.value is None else ". ".join(_about_lean(first, told))
-    return pivot(f"Words of {first.subject}", words, {"": "word"}, columns, note)
+    return pivot(f"Words of {first.subject}", words, "word", columns, note)
 
 
 def _about_lean(row: Row, told: Row | None) -> list[str]:

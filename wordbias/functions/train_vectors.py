@@ -33,7 +33,7 @@ from wordbias.formats.source import Source, as_bytes
 from wordbias.formats.writing import check_rows
 from wordbias.glove.cooccurrence import Cooccurrences, count, counting_about
 from wordbias.glove.corpus import Corpus
-from wordbias.pivot import column, pivot
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
 from wordbias.resources import located
@@ -536,13 +536,8 @@ def _table(rows: Sequence[Row]) -> Table:
     """Tabulate some epochs, the last among them."""
     step = -(-len(rows) // _SHOWN)
     shown = [row for row in rows if int(row.details["epoch"]) % step == len(rows) % step]
-    return pivot(
-        "Mean of J_G",
-        shown,
-        {"epoch": "epoch"},
-        [
-            column("loss", cells.value),
-            column("w_g apart", cells.detail("distance")),
-            column("v_g·w_a squared", cells.detail("orthogonality")),
-        ],
+    terms = (
+        ("w_g apart", cells.detail("distance")),
+        ("v_g·w_a squared", cells.detail("orthogonality")),
     )
+    return pivot("Mean of J_G", shown, {"epoch": "epoch"}, values("loss", *terms))

@@ -7,6 +7,7 @@ from functools import partial
 
 from wordbias import cells
 from wordbias.calls import public
+from wordbias.cells import Cell
 from wordbias.configuration import READS_VECTORS, uses
 from wordbias.embedding import Embedding
 from wordbias.errors import UsageError, WordbiasError
@@ -27,7 +28,7 @@ from wordbias.measures.associations import (
 )
 from wordbias.measures.registry import meaning
 from wordbias.measures.weat import PARTITIONS, READING, Settings
-from wordbias.pivot import Cell, column, pivot
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
 from wordbias.results import Row
@@ -227,22 +228,12 @@ def _associations_table(
         The rows compare groups, which the lines then name.
     """
     targets = {query.name: "/".join(query.names[:2]) for query in queries}
-    about = partial(_about, targets, by_group)
-    by: dict[str, str | Cell] = {
-        "groups" if by_group else "query": lambda row: about(row)[0],
-        "measure": "measure",
-        "words": lambda row: about(row)[1],
-    }
-    if len({row.measure for row in rows}) == 1:
-        del by["measure"]
-    columns = [
-        column("value", cells.value),
-        column("95 %", cells.interval),
-        column("p", cells.p),
-        column("p Holm", cells.p_holm),
-        column("", lambda row: _MARK if "reading" in row.details else ""),
-        column("n", _sizes),
-    ]
+    named, words = (partial(_about, targets, by_group, part) for part in range(2))
+    several = len({row.measure for row in rows}) > 1
+    by: dict[str, str | Cell] = {"groups" if by_group else "query": named}
+    by |= {**({"measure": "measure"} if several else {}), "words": words}
+    mark = ("", lambda row: _MARK if "reading" in row.details else "")
+    columns = values("value", "95 %", "p", ("p Holm", cells.p_holm), mark, ("n", _sizes))
     note = f"{'; '.join(_notes(rows, settings, by_group))}."
     return pivot(f"Associations in {subject}", rows, by, columns, note)
 
@@ -286,12 +277,12 @@ def _missing(rows: Sequence[Row], by_group: bool) -> list[str]:
     return [f"{name} ({', '.join(dict.fromkeys(words))})" for name, words in lists.items()]
 
 
-def _about(targets: Mapping[str, str], by_group: bool, row: Row) -> tuple[str, str]:
-    """Return query or groups, and words of a line."""
+def _about(targets: Mapping[str, str], by_group: bool, part: int, row: Row) -> str:
+    """Return query or groups, the first part of a line's names, or the words, the second."""
     name, words = row.details["set"], row.details.get("words", "")
     if not by_group:
-        return name, words or targets[name]
-    return (words, "") if row.measure in AT_ONCE and words else (name, words)
+        return (name, words or targets[name])[part]
+    return ((words, "") if row.measure in AT_ONCE and words else (name, words))[part]
 
 
 def _sizes(row: Row) -> str:

@@ -14,7 +14,7 @@ from wordbias.formats.files import check_writable, compressing, refuse_same, rep
 from wordbias.functions.fairness import NO_INTERVAL, accuracy_table, sums_table
 from wordbias.outcomes.inputs import load_shares
 from wordbias.outcomes.metrics import Settings
-from wordbias.pivot import column, pivot
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
 from wordbias.resources import located
@@ -232,19 +232,14 @@ def _tables(rows: Sequence[Row]) -> list[Table]:
 
 
 def _f1_table(rows: Sequence[Row]) -> Table:
-    return pivot(
-        "CoNLL F1, percent",
-        [row for row in rows if row.measure in (F1, DIFFERENCE)],
-        {"": "setting"},
-        [
-            column("pro", cells.rounded(2), measure=F1, set=PRO),
-            column("anti", cells.rounded(2), measure=F1, set=ANTI),
-            column("pro − anti", cells.rounded(2), measure=DIFFERENCE),
-            column("95 %", cells.interval_of("", 2), measure=DIFFERENCE),
-            column("pairs", cells.n, measure=F1, set=PRO),
-        ],
-        "Mean of MUC, B³ and CEAFφ4; pro − anti is 0 for a system that ignores stereotypes.",
-    )
+    percent, pairs = cells.rounded(2), ("pairs", cells.n)
+    columns = values(("pro", percent), measure=F1, set=PRO)
+    columns += values(("anti", percent), measure=F1, set=ANTI)
+    difference = (("pro − anti", percent), ("95 %", cells.interval_of("", 2)))
+    columns += values(*difference, measure=DIFFERENCE) + values(pairs, measure=F1, set=PRO)
+    note = "Mean of MUC, B³ and CEAFφ4; pro − anti is 0 for a system that ignores stereotypes."
+    scores = [row for row in rows if row.measure in (F1, DIFFERENCE)]
+    return pivot("CoNLL F1, percent", scores, "setting", columns, note)
 
 
 def _closing(rows: Sequence[Row], as_published: bool) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from wordbias import cells
 from wordbias.measures.registry import ideal
 from wordbias.models.families import PARTS
 from wordbias.models.sites import Site
-from wordbias.pivot import column, pivot
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table
 from wordbias.results import Row, number
 
@@ -69,7 +69,6 @@ def adapter_rows(adapter: Adapter, subject: str) -> list[Row]:
 
 def adapter_tables(rows: Sequence[Row], subject: str) -> list[Table]:
     """Return a table with one line a site: shares of variance, stability of the first component."""
-    first: dict[str, Any] = {"measure": "explained-variance", "component": 1}
     others: dict[str, list[str]] = {}
     for row in rows:
         if row.measure == "explained-variance" and row.details["component"] > 1:
@@ -81,23 +80,16 @@ def adapter_tables(rows: Sequence[Row], subject: str) -> list[Table]:
         ends = (number(row.details[end], 3) for end in ("lowest", "highest"))
         return f"{' to '.join(ends)} in {row.details['heads']} heads"
 
-    return [
-        pivot(
-            f"Subspaces of {subject}, fitted to differences of paired sentences",
-            rows,
-            {"site": "site"},
-            [
-                column("pairs", cells.n, **first),
-                column("1st", cells.value, **first),
-                column("others", rest, **first),
-                column("steady", cells.value, measure="direction-stability"),
-                column("95 %", cells.interval, measure="direction-stability"),
-            ],
-            "1st, others: share of the differences' variance that a component has, at query, key "
-            "and value the median over the heads and their range. steady: cosine of the first "
-            "component with that of pairs drawn again; 1 is best.",
-        )
-    ]
+    title = f"Subspaces of {subject}, fitted to differences of paired sentences"
+    heads = (("pairs", cells.n), "1st", ("others", rest))
+    columns = values(*heads, measure="explained-variance", component=1)
+    columns += values("steady", "95 %", measure="direction-stability")
+    note = (
+        "1st, others: share of the differences' variance that a component has, at query, key "
+        "and value the median over the heads and their range. steady: cosine of the first "
+        "component with that of pairs drawn again; 1 is best."
+    )
+    return [pivot(title, rows, {"site": "site"}, columns, note)]
 
 
 def scrubbing_rows(adapter: Adapter, subject: str) -> list[Row]:

@@ -18,11 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias import cells
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
 from wordbias.models.causal_model import CausalModel, Likelihoods
-from wordbias.pivot import column, pivot
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table
 from wordbias.results import Row
 from wordbias.stereotypes.entry import Found, Record, StereotypeTest
@@ -202,17 +201,9 @@ def _whole(model: CausalModel, data: CrowsPairs, subject: str, settings: Setting
 
 
 def _table(rows: Sequence[Row], _: bool) -> Table:
-    return pivot(
-        rows[0].subject,
-        rows,
-        {"pairs": "subset"},
-        [
-            column("n", cells.n),
-            column("stereotyping one likelier", cells.value),
-            column("95 %", cells.interval),
-        ],
-        "No preference is .5; the intervals are a bootstrap over pairs.",
-    )
+    note = "No preference is .5; the intervals are a bootstrap over pairs."
+    columns = values("n", "stereotyping one likelier", "95 %")
+    return pivot(rows[0].subject, rows, {"pairs": "subset"}, columns, note)
 
 
 TEST = StereotypeTest(

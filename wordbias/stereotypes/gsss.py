@@ -24,7 +24,7 @@ from wordbias import cells
 from wordbias.columns import read
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import column_title, ideal
-from wordbias.pivot import column, pivot
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
 from wordbias.results import Row
 from wordbias.stereotypes.entry import Found, Record, StereotypeTest
@@ -517,24 +517,19 @@ def _table(rows: Sequence[Row], _: bool) -> Table:
         subset = _SUBSETS.get(row.details["subset"])
         return column_title(row.measure) + (f", {subset}" if subset else "")
 
-    columns = [
-        column("n", lambda row: cells.detail("extremes")(row) or cells.n(row)),
-        column("no bias", cells.ideal),
-    ]
+    size = ("n", lambda row: cells.detail("extremes")(row) or cells.n(row))
+    columns = values(size, ("no bias", cells.ideal))
     for version in dict.fromkeys(row.details["version"] for row in rows):
-        columns += [column(version, cells.value, version=version)]
-        columns += [column("95 %", cells.interval, version=version)]
+        columns += values(version, "95 %", version=version)
     s = next(row.details for row in rows if row.measure == "strength")
     by = "of largest |s|" if s["by"] == "absolute" else "of largest s"
-    return pivot(
-        rows[0].subject,
-        sorted(rows, key=lambda row: _MEASURES.index(row.measure)),
-        {"": name},
-        columns,
+    note = (
         f"S and D are means of the {s['share']:.0%} of triples {by} and of largest d. A mean of "
         "the most extreme is above 0 by chance, and so is its interval: compare S with S of the "
-        "opposite, which has the labels exchanged. The intervals are a bootstrap over triples.",
+        "opposite, which has the labels exchanged. The intervals are a bootstrap over triples."
     )
+    rows = sorted(rows, key=lambda row: _MEASURES.index(row.measure))
+    return pivot(rows[0].subject, rows, name, columns, note)
 
 
 def _measured(model: NextSentence, data: Gsss, subject: str, settings: Settings) -> Found:
@@ -544,9 +539,9 @@ def _measured(model: NextSentence, data: Gsss, subject: str, settings: Settings)
     pairs = [pair for g in versions.values() for triple in g.triples for pair in triple.pairs()]
     p = model.probabilities(pairs).reshape(len(versions), -1, len(LABELS), 2)
     found = Found(notes=_notes(data, repaired))
-    for (version, gsss), values in zip(versions.items(), p, strict=True):
-        found.rows.extend(gsss_rows(gsss, values, subject, version, settings))
-        found.records.extend(triple_records(gsss, values, version))
+    for (version, gsss), of in zip(versions.items(), p, strict=True):
+        found.rows.extend(gsss_rows(gsss, of, subject, version, settings))
+        found.records.extend(triple_records(gsss, of, version))
     if repaired is not None:
         rules: dict[str, list[str]] = {}
         for change in repaired.changes:

@@ -41,7 +41,7 @@ from wordbias.errors import WordbiasError
 from wordbias.formats.source import has_lone_surrogate
 from wordbias.measures.registry import ideal
 from wordbias.models.causal_model import CausalModel, Likelihoods, Tokens
-from wordbias.pivot import column, pivot
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
 from wordbias.results import Row
 from wordbias.statistics import percentile_interval, resamples
@@ -577,19 +577,12 @@ def _described(data: StereoSet) -> str:
 
 def _table(rows: Sequence[Row], as_published: bool) -> Table:
     """Return one line a part and type of bias."""
-    return pivot(
-        rows[0].subject,
-        rows,
-        {"task": "task", "about": "subset"},
-        [
-            column("n", cells.n),
-            column("ss (.5 is none)", cells.with_interval, measure="ss"),
-            column("lms (1 is best)", cells.with_interval, measure="lms"),
-            column("icat (1 is best)", cells.with_interval, measure="icat"),
-        ],
-        f"Means over {'terms' if as_published else 'triples'}; 95 % intervals: bootstrap over "
-        "triples.",
-    )
+    columns = values("n")
+    for measure, best in {"ss": ".5 is none", "lms": "1 is best", "icat": "1 is best"}.items():
+        columns += values((f"{measure} ({best})", cells.with_interval), measure=measure)
+    average = "terms" if as_published else "triples"
+    note = f"Means over {average}; 95 % intervals: bootstrap over triples."
+    return pivot(rows[0].subject, rows, {"task": "task", "about": "subset"}, columns, note)
 
 
 TEST = StereotypeTest(

@@ -19,7 +19,7 @@ from wordbias import cells
 from wordbias.contextual.table7 import BASE, SENT_DEBIAS
 from wordbias.measures.associations import with_holm
 from wordbias.measures.registry import MEASURES
-from wordbias.pivot import column, pivot
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
 from wordbias.results import Row
 from wordbias.statistics import (
@@ -290,38 +290,25 @@ def _lists_table(rows: Sequence[Row]) -> Table:
         symbol = _ENTRIES[row.measure.removesuffix("-change")].symbol
         return f"{symbol}, {row.details['setting']}"
 
-    return pivot(
-        f"Change from the base, and over {how_many(rows[0].details[LISTS], 'redraw')} of the pairs",
-        rows,
-        {"": name},
-        [
-            column("− base", cells.value),
-            column("95 % over items", cells.interval),
-            column("95 % over pairs", cells.interval_of(LISTS)),
-        ],
+    title = f"over {how_many(rows[0].details[LISTS], 'redraw')} of the pairs"
+    columns = values("− base", ("95 % over items", cells.interval))
+    columns += values(("95 % over pairs", cells.interval_of(LISTS)))
+    note = (
         "over pairs: the pairs of sentences that the settings are fitted to, drawn again, as many, "
         "with replacement; the items stay. It covers which pairs of this kind were listed, not "
-        "other kinds of pairs.",
+        "other kinds of pairs."
     )
+    return pivot(f"Change from the base, and {title}", rows, name, columns, note)
 
 
 def _items_table(symbol: str, changes: Sequence[Row], nulls: Sequence[Row]) -> Table:
     title, note = f"{symbol} of the best settings, against the base", "95 %: bootstrap over items."
-    columns = [
-        column(symbol, cells.detail("setting_value"), against=BASE),
-        column("− base", cells.value, against=BASE),
-        column("95 %", cells.interval, against=BASE),
-    ]
+    columns = values((symbol, cells.detail("setting_value")), "− base", "95 %", against=BASE)
     if nulls:
         title += " and against random directions"
-        null = nulls[0].measure
-        columns += [
-            column("null", cells.value, measure=null),
-            column("95 % of draws", cells.interval, measure=null),
-            column("− null", cells.value, against=NULL),
-            column("95 %", cells.interval, against=NULL),
-            column("reach", cells.detail("reached"), measure=null),
-        ]
+        columns += values("null", ("95 % of draws", cells.interval), measure=nulls[0].measure)
+        columns += values("− null", "95 %", against=NULL)
+        columns += values(("reach", cells.detail("reached")), measure=nulls[0].measure)
         note = (
             f"null: mean of {nulls[0].details['draws']} removals along random directions, as many "
             "and with the same weights; reach: how many of these are at least as good as the "
@@ -333,18 +320,17 @@ def _items_table(symbol: str, changes: Sequence[Row], nulls: Sequence[Row]) -> T
 def _heads_table(symbol: str, changes: Sequence[Row]) -> Table:
     columns = []
     for against in (BASE, NULL):
-        columns += [
-            column(f"− {against.lower()}", cells.value, against=against),
-            column("95 % over heads", cells.interval_of("heads"), against=against),
-            column("p", cells.p, against=against),
-            column("Holm", cells.p_holm, against=against),
-        ]
+        heads = (
+            f"− {against.lower()}",
+            ("95 % over heads", cells.interval_of("heads")),
+            "p",
+            "Holm",
+        )
+        columns += values(*heads, against=against)
     n = len(changes[0].details["heads"])
-    return pivot(
-        f"{symbol} of the best settings, paired over {n} heads",
-        changes,
-        {"setting": "setting"},
-        columns,
+    title = f"{symbol} of the best settings, paired over {n} heads"
+    note = (
         "95 %: Student's t. p: exact sign-flip test, with so many heads at least "
-        f"{2 ** (1 - n):.2g}; Holm: corrected for the number of settings.",
+        f"{2 ** (1 - n):.2g}; Holm: corrected for the number of settings."
     )
+    return pivot(title, changes, {"setting": "setting"}, columns, note)
