@@ -87,7 +87,12 @@ def interval_of(kind: str = "", digits: int = _DIGITS) -> Cell:
 
 def mean_of(kind: str) -> Cell:
     """Return a cell of means of a kind, such as of random removals; nothing where there is none."""
-    return lambda row: number(row.details[kind], _DIGITS) if kind in row.details else ""
+
+    def mean(row: Row) -> str:
+        absent = row.value is not None and kind not in row.details
+        return "" if absent else number(row.details.get(kind), _DIGITS)
+
+    return mean
 
 
 def change(row: Row) -> str:

@@ -147,7 +147,7 @@ def quality_tables(rows: Sequence[Row]) -> list[Table]:
     for subject in dict.fromkeys(row.subject for row in rows):
         heads = ((_short(subject), cells.with_interval), ("coverage", _coverage))
         columns += values(*heads, part=subject, subject=subject)
-    return [pivot("Quality", rows, {"set": "set"}, columns, _note(rows))]
+    return [pivot("Quality", rows, {"set": "set"}, columns, _note(rows))] if rows else []
 
 
 def _note(rows: Sequence[Row]) -> str:

@@ -201,14 +201,14 @@ def measures_tables(rows: list[Row]) -> list[Table]:
     columns = []
     for subject in subjects:
         bias = (subject, cells.with_half_width if several else cells.with_interval)
-        heads = [bias, ("chance", _level)] if of_each else [bias]
+        heads = [bias, ("chance", lambda row: cells.ends(row, "chance"))] if of_each else [bias]
         columns += values(*heads, part=subject if several else "", subject=subject)
     known = [] if several else known_notes(rows)
     columns += [] if of_each else values(("chance", _level))
     columns += values(("above", lambda row: _placed(place(row)))) if known else []
     title = "Bias, with the 95 % interval over words" + " (± half its width)" * several
-    notes = "; ".join([*length_notes(rows), *chance_notes(rows), *known])
-    return [pivot(title, rows, _label, columns + values("ideal"), notes)]
+    notes = "; ".join([*length_notes(rows), *chance_notes(rows, of_each), *known])
+    return [pivot(title, rows, _label, columns + values("ideal"), notes)] if rows else []
 
 
 def _level(row: Row) -> str:
@@ -257,7 +257,7 @@ def _label(row: Row) -> str:
     return f"{title} ({variant})" if variant else title
 
 
-def chance_notes(rows: Sequence[Row]) -> list[str]:
+def chance_notes(rows: Sequence[Row], of_each: bool = False) -> list[str]:
     """Explain the chance levels, and name the values beyond them."""
     known = [row for row in rows if cells.has(row, "chance")]
     if not known:
@@ -273,7 +273,7 @@ def chance_notes(rows: Sequence[Row]) -> list[str]:
     fewer = [f"{family.key} {family.draws}" for family in families if family.draws]
     drawn = f"{DRAWS} axes" + (f" ({', '.join(fewer)})" if fewer else "")
     return [
-        f"chance: mean and range along {drawn} unrelated to the attribute; "
+        f"chance: {'' if of_each else 'mean and '}range along {drawn} unrelated to the attribute; "
         f"beyond that range: {what}"
     ]
 
@@ -321,12 +321,16 @@ def _words_table(rows: Sequence[Row], attribute: Attribute) -> Table:
         (r for r in rows if "word" in r.details), key=lambda r: -leans[r.details["word"]]
     )
     first = next(row for row in words if row.measure == "lean")
-    heads = ("lean", ("95 %", cells.interval_of("lists")), ("leans to", cells.detail("towards")))
+    heads = ("lean", ("95 %", cells.interval_of("lists")), ("leans to", _towards))
     columns = values(*heads, measure="lean")
     columns += values(f"cos, {axis_name(attribute)}", measure="direct-bias")
     columns += values("MIDB", measure="midb")
     note = "" if first.value is None else ". ".join(_about_lean(first, told))
     return pivot(f"Words of {first.subject}", words, "word", columns, note)
+
+
+def _towards(row: Row) -> str:
+    return cells.detail("towards")(row) or " "  # a blank that says something: not told
 
 
 def _about_lean(row: Row, told: Row | None) -> list[str]:
