@@ -58,6 +58,11 @@ def share(row: Row) -> str:
     return "–" if row.value is None else _end(row.value)
 
 
+def count(row: Row) -> str:
+    """Write a value that is a number of things."""
+    return f"{row.value:,.0f}"
+
+
 def rounded(digits: int) -> Cell:
     """Return a cell of values with other digits, as a paper's own tables have."""
     return lambda row: number(row.value, digits)
@@ -127,9 +132,9 @@ def ideal(row: Row) -> str:
     return str(row.details.get("better") or "") if found is None else f"{found:g}"
 
 
-def detail(key: str) -> Cell:
+def detail(key: str, digits: int = _DIGITS) -> Cell:
     """Return a cell of what a row has under a key; nothing where it has none."""
-    return lambda row: written(entry(row, key))
+    return lambda row: written(entry(row, key), digits)
 
 
 def percent(key: str) -> Cell:
@@ -137,12 +142,12 @@ def percent(key: str) -> Cell:
     return lambda row: "" if entry(row, key) is None else f"{entry(row, key):.0%}"
 
 
-def written(found: Any) -> str:
+def written(found: Any, digits: int = _DIGITS) -> str:
     """Write a detail: a number, yes, or a text."""
     if found is None or isinstance(found, bool):
         return "yes" if found else ""
     if isinstance(found, float):
-        return number(found, _DIGITS)
+        return number(found, digits)
     return f"{found:,}" if isinstance(found, int) else str(found)
 
 

@@ -272,7 +272,7 @@ def _written(tests: Sequence[TestSet], write: File, *, named: bool) -> Report:
             check_writable(file)
         for test, file in zip(tests, files, strict=True):
             test.write(file)
-    rows, cells = [], []
+    rows = []
     for test, file in zip(tests, files, strict=True):
         premises, words = len(test.premises) * len(test.templates), len(test.hypotheses)
         details = {
@@ -283,8 +283,9 @@ def _written(tests: Sequence[TestSet], write: File, *, named: bool) -> Report:
             "file": str(file),
         }
         rows.append(Row(test.name, "pairs", len(test), details))
-        cells.append([test.name, f"{premises:,}", str(words), f"{len(test):,}", str(file)])
-    table = Table("Test sets written", ["", "premises", "words", "pairs", "file"], cells)
+    columns = [(key, cells.detail(key)) for key in ("premises", "words")]
+    heads = (*columns, ("pairs", cells.count), ("file", cells.detail("file")))
+    table = pivot("Test sets written", rows, "set", values(*heads))
     return Report(rows=rows, tables=[table])
 
 

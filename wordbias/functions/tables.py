@@ -11,7 +11,6 @@ from wordbias import cells
 from wordbias.measures.chance import DRAWS, Values, key_of, with_chance
 from wordbias.measures.known import Place, place, place_less_chance
 from wordbias.measures.registry import BY_KEY, FAMILY_OF, column_title, short_title, staged_title
-from wordbias.methods.diagnosis import removed_shares
 from wordbias.methods.effect import Effect, Study, with_lists
 from wordbias.pivot import Column, pivot, values
 from wordbias.rendering import Table, how_many
@@ -28,32 +27,17 @@ _NULLS = {
 
 def components_table(study: Study, attribute: Attribute) -> Table:
     """Make a line for each component."""
-    found, shares = study.diagnosis.components, removed_shares(study.projection)
-    columns = [
-        "",
-        "weight a",
-        "removed",
-        "cos(g, Δ)",
-        f"cos(g, {axis_name(attribute)})",
-        "sign stability",
-    ]
-    cells = [
-        [
-            f"g{i + 1}",
-            number(float(weight)),
-            number(float(removed)),
-            f"{found.cos_difference[i]:.3f}",
-            "–" if found.cos_direction is None else f"{found.cos_direction[i]:.3f}",
-            f"{found.stability[i]:.3f}",
-        ]
-        for i, (weight, removed) in enumerate(zip(found.weights, shares, strict=True))
-    ]
-    kind = "centred" if study.diagnosis.centre else "not centred"
+    found = study.diagnosis.components
     first, second = attribute.groups
-    return Table(
-        f"Components ({kind})",
+    columns = values("weight a", ("removed", cells.detail("removed")))
+    columns += values(("cos(g, Δ)", cells.detail("cos_difference")))
+    columns += values((f"cos(g, {axis_name(attribute)})", cells.detail("cos_direction")))
+    columns += values(("sign stability", cells.detail("sign_stability")))
+    return pivot(
+        f"Components ({'centred' if study.diagnosis.centre else 'not centred'})",
+        [row for row in study.rows if row.measure == "explained-variance"],
+        lambda row: f"g{row.details['component']}",
         columns,
-        cells,
         f"Δ = mean {first} − mean {second}; {found.share:.1%} of ‖Δ‖² lies inside their span"
         f"{_by_chance(study)}. They explain {found.weights.sum():.1%} of the variance.",
     )
