@@ -262,7 +262,7 @@ def test_results_in_a_file_come_into_the_card(
     assert done.code == 0, done.err
     text = card_of(hub, "me/leace").text
     assert "| linear-probe gender | 0.900 | 0.510 | 0.500 |" in text
-    assert "| linear-probe age | 0.9000 | 0.5100 | 0.5000 |" in text
+    assert "| linear-probe age | 0.900 | 0.510 | 0.500 |" in text
 
 
 # repositories
