@@ -8,7 +8,7 @@ import re
 import shutil
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from types import SimpleNamespace
 from typing import Any
@@ -26,6 +26,9 @@ class Table:
         Title, heads of the columns, rows of cells, and a note below.
     narrow
         Function from the width of a terminal to the tables shown there instead.
+    parts
+        Part of each column: a terminal that is too narrow for all parts has several tables, with
+        the columns of no part, ``""``, in each; empty for a table that is never split.
     """
 
     title: str
@@ -33,6 +36,7 @@ class Table:
     cells: Sequence[Sequence[str]]
     note: str = ""
     narrow: Callable[[int], Sequence[Table]] | None = field(default=None, repr=False)
+    parts: Sequence[str] = ()
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """Show the table in IPython on a terminal."""
@@ -47,6 +51,9 @@ def as_text(table: Table, width: int) -> str:
     """Return a table for a terminal of a width."""
     if table.narrow is not None:
         return "\n\n".join(as_text(part, width) for part in table.narrow(width))
+    pieces = _pieces(table, width)
+    if len(pieces) > 1:
+        return "\n\n".join(as_text(piece, width) for piece in pieces)
     table = _drawable(table)
     columns = [list(column) for column in zip(table.columns, *table.cells, strict=True)]
     numeric = [all(cell[:1] in "-–.0123456789" for cell in column[1:]) for column in columns]
@@ -171,6 +178,41 @@ def _drawable(table: Table) -> Table:
 
     columns, cells = map(shown, table.columns), [tuple(map(shown, row)) for row in table.cells]
     return Table(shown(table.title), tuple(columns), cells, printable(table.note))
+
+
+_NAMES = 24
+"""Characters that the names of lines have at least, before a table is split."""
+
+
+def _pieces(table: Table, width: int) -> list[Table]:
+    """Return tables with as many parts of the columns as fit, the note below the last one."""
+    columns = list(zip(table.columns, *table.cells, strict=True))
+    least = [
+        2 + max(*map(len, cells), *map(len, _parts(head)))
+        for head, *cells in ([column[0], "", *column[1:]] for column in columns)
+    ]
+    whole = [i for i, part in enumerate(table.parts) if not part]
+    left = width - sum(least[i] if i else min(least[i], 2 + _NAMES) for i in whole)
+    pieces: list[set[int]] = []
+    free = 0
+    for part in dict.fromkeys(filter(None, table.parts)):
+        own = [i for i, name in enumerate(table.parts) if name == part]
+        wide = sum(least[i] for i in own)
+        if wide > free or not pieces:
+            pieces.append({*whole})
+            free = left
+        pieces[-1].update(own)
+        free -= wide
+    return [
+        replace(
+            table,
+            columns=[table.columns[i] for i in sorted(piece)],
+            cells=[[line[i] for i in sorted(piece)] for line in table.cells],
+            note=table.note if piece is pieces[-1] else "",
+            parts=(),
+        )
+        for piece in pieces
+    ]
 
 
 _JOINTS = (" ", "/", ",", ";", "_")

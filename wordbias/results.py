@@ -117,7 +117,7 @@ def number(value: float | None, digits: int = 4) -> str:
     """Return a number as text for people; None as a dash."""
     if value is None:
         return "–"
-    text = f"{value:.{digits}f}"
+    text = f"{value:z.{digits}f}"
     if value and float(text) == 0:
         return f"{value:.1e}"
     return text

@@ -353,7 +353,7 @@ def _sides(out: str) -> dict[str, str]:
     lines = out.partition("Words of")[2].splitlines()[1:]
     start = lines[0].index("leans to")
     end = start + len("leans to")
-    words = [line for line in lines[1:] if re.match(r"  \w+ +-?\.\d{3} ", line)]
+    words = [line for line in lines[1:] if re.match(r"  \w+ +-?\d\.\d{3} ", line)]
     return {line.split()[0]: line[start:end].strip() for line in words}
 
 

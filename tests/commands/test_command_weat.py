@@ -59,7 +59,7 @@ def test_without_arguments_it_runs_the_ten_queries_on_the_sample(cli: Run) -> No
     assert "Associations in sample" in done.out
     for query in load_queries():
         assert f"  {query.name}  " in done.out
-    assert "1.2814" in done.out
+    assert "1.281" in done.out
     assert "one-sided" in done.out
     assert "ddof 1" in done.out
 

@@ -97,7 +97,7 @@ def test_the_card_of_a_method_fitted_on_words_has_the_bias_before_and_after(hub:
     line = next(one for one in text.split("\n") if one.startswith("| midb |"))
     cells = [cell.strip() for cell in line.split("|")[2:4]]
     assert [float(cell.split(" ")[0]) for cell in cells] == pytest.approx(
-        [rows["before"], rows["after"]], abs=1e-4
+        [rows["before"], rows["after"]], abs=5e-4
     )
 
 
@@ -162,7 +162,7 @@ def test_an_adapter_names_its_model_if_the_hub_has_it(hub: Hub, adapter: wb.Adap
     card = card_of(hub, "me/a")
     assert card.data.base_model == "they/bert"
     assert card.data.get("license") is None  # it has none of the model's weights
-    assert "| stereotype-score | 61.0000 | 52.0000 | 50.0000 |" in card.text
+    assert "| stereotype-score | 61.000 | 52.000 | 50.000 |" in card.text
 
 
 def test_a_folder_of_a_model_names_its_model_and_its_licence(hub: Hub, tmp_path: Path) -> None:
@@ -261,8 +261,8 @@ def test_results_in_a_file_come_into_the_card(
     done = cli("push", method_file, "me/leace", "--report", tmp_path / "effect.json")
     assert done.code == 0, done.err
     text = card_of(hub, "me/leace").text
-    assert "| linear-probe gender | 0.9000 | 0.5100 | 0.5000 |" in text
-    assert "| linear-probe age | 0.9000 | 0.5100 | 0.5000 |" in text
+    assert "| linear-probe gender | 0.900 | 0.510 | 0.500 |" in text
+    assert "| linear-probe age | 0.900 | 0.510 | 0.500 |" in text
 
 
 # repositories

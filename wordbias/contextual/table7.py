@@ -379,13 +379,19 @@ def correlation(entries: Sequence[Entry], seed: int = 0) -> Correlation:
     return Correlation(float(found.statistic), float(found.pvalue), len(x), *interval)
 
 
-def summary_rows(entries: Sequence[Entry], subject: str, seed: int = 0) -> list[Row]:
-    """Return Table 6, the counts and the correlation as rows."""
+def weighting_rows(entries: Sequence[Entry], subject: str) -> list[Row]:
+    """Return Table 6 as rows."""
     rows = []
     for one in weighting(entries):
         about = {"level": one.level, "n": one.pairs, "sd": one.sd, "improved": one.improved}
         about |= {"hard": one.hard, "soft": one.soft, "neutral": 0, "better": "higher"}
         rows.append(Row(subject, "snli-increase", one.increase, about))
+    return rows
+
+
+def summary_rows(entries: Sequence[Entry], subject: str, seed: int = 0) -> list[Row]:
+    """Return Table 6, the counts and the correlation as rows."""
+    rows = weighting_rows(entries, subject)
     found = attention(entries)
     if found.pairs:
         about = {"n": found.pairs, "improved": found.improved, "neutral": 0.5, "better": "higher"}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from wordbias import cells
 from wordbias.arguments import check_choice
 from wordbias.contextual.embedding_site import embedding_effect, sentence_vectors
 from wordbias.errors import UsageError, WordbiasError
@@ -30,10 +31,11 @@ from wordbias.models.sentence_transformers import is_sentence_transformer
 from wordbias.models.sites import EMBEDDING, written
 from wordbias.models.targets import HEADS, Target, load_target
 from wordbias.pages.model_card import card_header, model_card
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
 from wordbias.resources.models import hub_name
-from wordbias.results import Row, number
+from wordbias.results import Row
 
 
 def apply_to_model(
@@ -152,23 +154,17 @@ def _with_module(
 
 def _effect_table(rows: Sequence[Row]) -> Table:
     """Return a table of the measures of a sentence model's output, before and after."""
-    cells = []
-    for row in rows:
-        if row.details["stage"] == "before":
-            continue
-        old = [one for one in rows if one.measure == row.measure and one is not row]
-        ends = [number(row.details.get(end), 3) for end in ("low", "high")]
-        value = number(old[0].value, 3) if old else ""
-        neutral = number(row.details.get("neutral"), 3)
-        title = short_title(row.measure)
-        cells.append([title, value, number(row.value, 3), " … ".join(ends), neutral])
-    return Table(
-        "Vectors that the model outputs",
-        ["", "before", "after", "95 %", "neutral"],
-        cells,
+    columns = values("before", stage="before") + values("after", "95 %", stage="after")
+    note = (
         "Occupations between sentences about she and he; similarities and nearest sentences that "
-        "unrelated sentences kept.",
+        "unrelated sentences kept."
     )
+    columns += values(("neutral", cells.neutral))
+    return pivot("Vectors that the model outputs", rows, _titled, columns, note)
+
+
+def _titled(row: Row) -> str:
+    return short_title(row.measure)
 
 
 def _card(

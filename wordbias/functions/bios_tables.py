@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 
+from wordbias import cells
 from wordbias.biographies.data import Biographies
 from wordbias.biographies.results import (
     ACCURATE,
@@ -26,20 +27,19 @@ from wordbias.biographies.summary import (
     LEVEL,
     NAME,
     OF_VECTORS,
-    Association,
     Cell,
     PairedTest,
     Summary,
     conclusions,
     too_few,
 )
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
-from wordbias.results import number
+from wordbias.results import Row
 from wordbias.statistics import EXACT_PAIRS
 
 _PAPER = "as Orgad et al. 2022"
 _STAGES = {BEFORE: "before", AFTER: "after"}
-_WIDTH = 100
 _FEW = 6
 _SHORT = (ACCURATE, *(metric for metric in GAPS if metric in (*REPRESENTATIVE, GAPS[1])))
 
@@ -94,17 +94,20 @@ def _vectors_table(found: Summary) -> Table:
     """Return a line for each encoder: how much of the gender is in its vectors."""
     runs = found.runs
     subjects = [*runs.baselines, *runs.strategies]
-    cells = [
-        [name, *(_drawn(found.cell(metric, name, REPRESENTATION)) for metric in OF_VECTORS)]
-        for name in subjects
-    ]
     shown = [found.cell(metric, name, REPRESENTATION) for metric in OF_VECTORS for name in subjects]
     about = "Within classes: compression of equally many women and men of each class. "
     known = spread(runs.every(KNOWING_CLASS, REPRESENTATION, subjects)).mean
     if known is not None:
         about += f"Knowing only the class gives a compression of {known:.3f}. "
-    columns = ["encoder", *(metric.head for metric in OF_VECTORS)]
-    return Table("Gender in the vectors", columns, cells, about + _note_of(found, shown))
+    rows = [
+        _row(metric.head, name, found.cell(metric, name, REPRESENTATION))
+        for name in subjects
+        for metric in OF_VECTORS
+    ]
+    heads = [metric.head for metric in OF_VECTORS]
+    columns = [one for head in heads for one in values((head, _drawn), measure=head)]
+    note = about + _note_of(found, shown)
+    return pivot("Gender in the vectors", rows, {"encoder": "subject"}, columns, note)
 
 
 def _representative_tables(found: Summary) -> list[Table]:
@@ -152,35 +155,30 @@ def _tables_of_differences(
     found: Summary, title: str, test_of: Callable[[Cell], PairedTest | None], note: str
 ) -> list[Table]:
     """Return tables of one kind of tests, by strategy."""
-    made = [
-        (line, {name: test_of(found.cell(metric, name, stage)) for name in found.runs.strategies})
-        for metric, stage, line in _representative_lines(found)
-    ]
-    kept = [(line, tests) for line, tests in made if any(map(_has_interval, tests.values()))]
-    if not kept:
+    rows = []
+    tests = []
+    for metric, stage, line in _representative_lines(found):
+        for name in found.runs.strategies:
+            test = test_of(found.cell(metric, name, stage))
+            if test is not None and test.interval is not None:
+                low, high = test.interval
+                about = {"low": low, "high": high, "star": test.is_significant}
+                rows.append(Row(name, line, test.difference, about))
+            tests += [] if test is None else [test]
+    if not rows:
         return []
-    names = [
-        name
-        for name in found.runs.strategies
-        if any(_has_interval(tests[name]) for _, tests in kept)
-    ]
-    columns = [(name, [_difference(tests[name]) for _, tests in kept]) for name in names]
-    tests = [test for _, by_name in kept for test in by_name.values() if test is not None]
-    stars = _stars_note(tests, found.is_corrected)
-    return _in_parts(title, ["", *(line for line, _ in kept)], columns, f"{note} {stars}".strip())
+    return [_by_subject(title, rows, _starred, f"{note} {_stars_note(tests, found.is_corrected)}")]
 
 
-def _has_interval(test: PairedTest | None) -> bool:
-    return test is not None and test.interval is not None
+def _starred(row: Row) -> str:
+    return cells.with_interval(row) + ("*" if row.details["star"] else "")
 
 
-def _difference(test: PairedTest | None) -> str:
-    """Write a difference and its interval."""
-    if test is None or test.interval is None or test.difference is None:
-        return "–"
-    star = "*" if test.is_significant else ""
-    low, high = test.interval
-    return f"{test.difference:.3f} ({low:.3f} … {high:.3f}){star}"
+def _by_subject(title: str, rows: Sequence[Row], cell: Callable[[Row], str], note: str) -> Table:
+    """Return a table of a line for each measure, and a column for each subject."""
+    names = dict.fromkeys(row.subject for row in rows)
+    columns = [one for name in names for one in values((name, cell), part=name, subject=name)]
+    return pivot(title, rows, "measure", columns, note.strip())
 
 
 def _stage_tables(found: Summary, stage: str, *, frozen: bool) -> list[Table]:
@@ -229,13 +227,14 @@ def _association_tables(found: Summary) -> list[Table]:
     if not defined:
         return made
     within = [
-        (f"{name}, {_STAGES[stage]}", [_squared(found, y, stage, name) for y in defined])
+        Row(f"{name}, {_STAGES[stage]}", y.title, found.association(COMPRESSED, y, stage, name).r)
         for name in found.runs.studied()
         for stage in _stages_of(found)
+        for y in defined
     ]
     title = "R² of compression and each metric within each strategy, over seeds"
     note = f"− where r < 0; – where undefined. {how_many(len(found.runs.seeds), 'seed')}."
-    return made + _in_parts(title, ["", *(y.title for y in defined)], within, note)
+    return [*made, _by_subject(title, within, _squared, note)]
 
 
 def _defined(found: Summary, x: Metric) -> list[Metric]:
@@ -250,20 +249,28 @@ def _defined(found: Summary, x: Metric) -> list[Metric]:
 def _over_all(found: Summary, x: Metric) -> Table:
     stages = _stages_of(found)
     made = {(y, stage): found.association(x, y, stage) for y in GAPS for stage in stages}
-    heads = [f"{head} {_STAGES[stage]}" for stage in stages for head in ("R²", "r", "p")]
-    cells = [
-        [y.title, *(cell for stage in stages for cell in _cells(made[y, stage]))]
+    rows = [
+        Row("", y.title, made[y, stage].r, {"stage": stage, "p": made[y, stage].p})
         for y in _defined(found, x)
+        for stage in stages
     ]
+    columns = []
+    for stage in stages:
+        r2 = ("R²", lambda row: _squared(row).rstrip("−"))
+        heads = (r2, ("r", cells.rounded(2)), ("p", cells.p))
+        columns += values(
+            *((f"{head} {_STAGES[stage]}", cell) for head, cell in heads), stage=stage
+        )
     undefined = _reasons((one.y, one.reason) for one in made.values() if one.reason)
     counts = sorted({one.n for one in made.values() if one.r is not None})
     ends = " to ".join(str(n) for n in dict.fromkeys(counts[:1] + counts[-1:]))
     n = f"n = {ends} runs. " * bool(counts)
     warning = "Runs of one strategy are similar, but p takes them as independent: it is too "
-    return Table(
+    return pivot(
         f"{x.title} and extrinsic bias over all runs ({_PAPER}, Table 2)",
-        ["", *heads],
-        cells,
+        rows,
+        "measure",
+        columns,
         f"{n}{warning}small. {undefined}".strip(),
     )
 
@@ -273,18 +280,9 @@ def _stages_of(found: Summary) -> list[str]:
     return [stage for stage in (BEFORE, AFTER) if found.runs.has(stage)]
 
 
-def _cells(one: Association) -> list[str]:
-    if one.r is None or one.p is None:
-        return ["–", "–", "–"]
-    p = f"{one.p:.1e}" if 0 < one.p < 0.001 else f"{one.p:.3f}"
-    return [number(one.r2, 3), number(one.r, 2), p]
-
-
-def _squared(found: Summary, y: Metric, stage: str, strategy: str) -> str:
-    one = found.association(COMPRESSED, y, stage, strategy)
-    if one.r is None:
-        return "–"
-    return f"{one.r**2:.3f}{'−' if one.r < 0 else ''}"
+def _squared(row: Row) -> str:
+    """Write R², and the sign of a negative r."""
+    return "–" if row.value is None else f"{row.value**2:.3f}{'−' if row.value < 0 else ''}"
 
 
 def _by_strategy(
@@ -293,7 +291,7 @@ def _by_strategy(
     lines: Sequence[tuple[Metric, str, str]],
     columns: Sequence[tuple[str, str, str]] = (),
 ) -> list[Table]:
-    """Return tables of metrics by strategy that fit the width.
+    """Return a table of metrics by strategy.
 
     Metrics of which nothing is defined are left out, and named below.
     """
@@ -302,45 +300,25 @@ def _by_strategy(
         (label, [found.cell(metric, name, stage, view) for _, name, view in columns])
         for metric, stage, label in lines
     ]
-    kept = [(label, cells) for label, cells in made if any(cell.spread.n for cell in cells)]
-    texts = [
-        (head, [_drawn(cells[i]) for _, cells in kept]) for i, (head, _, _) in enumerate(columns)
+    rows = [
+        _row(label, head, cell)
+        for label, of in made
+        if any(cell.spread.n for cell in of)
+        for (head, _, _), cell in zip(columns, of, strict=True)
     ]
-    note = _note_of(found, [cell for _, cells in made for cell in cells])
-    return _in_parts(title, ["", *(label for label, _ in kept)], texts, note)
+    note = _note_of(found, [cell for _, of in made for cell in of])
+    return [_by_subject(title, rows, _drawn, note)]
 
 
-def _in_parts(
-    title: str, first: Sequence[str], columns: Sequence[tuple[str, list[str]]], note: str
-) -> list[Table]:
-    """Return tables with as many of the columns as fit, each beginning with the first one."""
-    most = _WIDTH - 2 - max(map(len, first))
-    chunks: list[list[tuple[str, list[str]]]] = []
-    left = 0
-    for name, cells in columns:
-        width = 2 + max(map(len, (name, *cells)))
-        if width > left or not chunks:
-            chunks.append([])
-            left = most
-        chunks[-1].append((name, cells))
-        left -= width
-    made = []
-    for i, chunk in enumerate(chunks, 1):
-        part = f", part {i} of {len(chunks)}" if len(chunks) > 1 else ""
-        lines = zip(first[1:], *(cells for _, cells in chunk), strict=True)
-        heads = [first[0], *(name for name, _ in chunk)]
-        last = note if i == len(chunks) else ""
-        made.append(Table(title + part, heads, list(map(list, lines)), last))
-    return made
-
-
-def _drawn(cell: Cell) -> str:
-    """Write mean ± standard deviation, with a star where a strategy differs from none."""
+def _row(line: str, name: str, cell: Cell) -> Row:
     mean, sd, _ = cell.spread
-    if mean is None:
-        return "–"
-    star = "*" if cell.test is not None and cell.test.is_significant else ""
-    return number(mean, 3) + (f" ± {sd:.3f}" if sd is not None else "") + star
+    star = cell.test is not None and cell.test.is_significant
+    return Row(name, line, mean, {"sd": sd, "star": star})
+
+
+def _drawn(row: Row) -> str:
+    """Write mean ± standard deviation, with a star where a strategy differs from none."""
+    return cells.with_spread(row) + ("*" if row.details["star"] else "")
 
 
 def _note_of(found: Summary, cells: Sequence[Cell]) -> str:

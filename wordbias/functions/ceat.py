@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from wordbias import cells
 from wordbias.calls import note, public, typed_setting
+from wordbias.cells import Cell
 from wordbias.configuration import current_config, uses
 from wordbias.errors import Interrupted, UsageError, WordbiasError
 from wordbias.formats.files import check_writable, refuse_same
@@ -22,7 +25,6 @@ from wordbias.functions.adapters import (
 )
 from wordbias.functions.encode import notes_on_modules
 from wordbias.functions.inputs import path_of
-from wordbias.functions.tables import p_value
 from wordbias.models.encoder import Encoder
 from wordbias.models.model_like import ModelLike
 from wordbias.models.representations import (
@@ -33,6 +35,7 @@ from wordbias.models.representations import (
 )
 from wordbias.models.template import check_template
 from wordbias.models.texts import TextsLike
+from wordbias.pivot import pivot, values
 from wordbias.probes.ceat.association import DRAWS, Variance
 from wordbias.probes.ceat.measure import Settings, check_words, swapped
 from wordbias.probes.ceat.measure import ceat as measured
@@ -50,7 +53,7 @@ from wordbias.probes.inputs import is_representations
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
 from wordbias.resources import located
-from wordbias.results import Row, number
+from wordbias.results import Row
 from wordbias.wordlists.queries import Query, QueryLike, as_queries
 
 """A file; numbers or names of queries; queries with their words."""
@@ -393,24 +396,25 @@ def _effects_table(subject: str, rows: Sequence[Row], queries: Sequence[Query]) 
     for query in queries:
         x, y, a, b = query.names
         words[query.name] = f"{x}/{y} × {a}/{b}"
-    heads = ["X/Y × A/B", "effect", "95 %, sentences", "", "words", "sentences"]
-    cells = [_effect_cells(row, words[row.details["set"]]) for row in rows]
+
+    def counts(row: Row) -> str:
+        sizes = [str(n) for n in row.details.get("n", {}).values()]
+        return f"{'+'.join(sizes[:2])} × {'+'.join(sizes[2:])}" if sizes else "–"
+
+    def sentences(row: Row) -> str:
+        return f"{sum(row.details['sentences'].values()):,}" if row.details.get("n") else "–"
+
+    by = {**_places(rows), "X/Y × A/B": lambda row: words[row.details["set"]]}
+    size = ("", lambda row: _size(row.value))
+    columns = values("effect", ("95 %, sentences", cells.interval), size)
+    columns += values(("words", counts), ("sentences", sentences))
     title = f"CEAT of {subject}{_one_layer(rows)}: combined effect sizes"
-    return _with_query_and_layer(rows, Table(title, heads, cells, _reasons(rows)))
+    return pivot(title, rows, by, columns, _reasons(rows))
 
 
-def _effect_cells(row: Row, words: str) -> list[str]:
-    about: dict[str, Any] = dict(row.details)
-    low, high = about.get("low"), about.get("high")
-    sizes = [str(n) for n in about.get("n", {}).values()]
-    return [
-        words,
-        number(row.value, 3),
-        "–" if low is None else f"{number(low, 3)} … {number(high, 3)}",
-        _size(row.value),
-        f"{'+'.join(sizes[:2])} × {'+'.join(sizes[2:])}" if sizes else "–",
-        f"{sum(about['sentences'].values()):,}" if sizes else "–",
-    ]
+def _places(rows: Sequence[Row]) -> dict[str, str | Cell]:
+    """Return what identifies a line: the query, and the layer where there are several."""
+    return {"query": "set", **({} if _one_layer(rows) else {"layer": "layer"})}
 
 
 def _size(effect: float | None) -> str:
@@ -449,37 +453,22 @@ def _reason(row: Row) -> str:
     return f"no interval: {why.removeprefix('undefined: ')}" if why else ""
 
 
-def _with_query_and_layer(rows: Sequence[Row], table: Table) -> Table:
-    """Add columns for the queries, and for the layer where there are several."""
-    columns, places = ["query"], [[row.details["set"]] for row in rows]
-    if not _one_layer(rows):
-        columns.append("layer")
-        places = [
-            [*place, str(row.details["layer"])] for place, row in zip(places, rows, strict=True)
-        ]
-    cells = [[*place, *line] for place, line in zip(places, table.cells, strict=True)]
-    return replace(table, columns=[*columns, *table.columns], cells=cells)
-
-
 def _draws_table(rows: Sequence[Row]) -> Table:
     """Return a table of the spread of the draws, and of p, by query and layer."""
     measured = [row for row in rows if row.value is not None]
-    heads = ["draws", "mean", "sd", "middle 95 %", "above 0", "se", "p, one-sided", "two-sided"]
-    cells = [_draw_cells(row.details) for row in measured]
+
+    def tiny(key: str, row: Row) -> str:
+        return cells.p_value(row.details[key]) if row.details[key] else "< 1e-300"
+
+    above = ("above 0", lambda row: f"{100 * row.details['draws_above_0']:.1f} %")
+    columns = values(("draws", cells.detail("draws")), ("mean", cells.detail("draws_mean")))
+    columns += values(("sd", cells.detail("draws_sd")), ("middle 95 %", cells.interval_of("draws")))
+    columns += values(above, ("se", cells.detail("random_effects_se")))
+    columns += values(
+        ("p, one-sided", partial(tiny, "p")), ("two-sided", partial(tiny, "p_two_sided"))
+    )
     title = f"The draws{_one_layer(rows)}, and p of the random-effects model"
-    return _with_query_and_layer(measured, Table(title, heads, cells, _P_SHRINKS))
-
-
-def _draw_cells(about: Mapping[str, Any]) -> list[str]:
-    return [
-        f"{about['draws']:,}",
-        number(about["draws_mean"], 3),
-        number(about["draws_sd"], 3),
-        f"{number(about['draws_low'], 2)} … {number(about['draws_high'], 2)}",
-        f"{100 * about['draws_above_0']:.1f} %",
-        number(about["random_effects_se"], 4),
-        *(p_value(p) if p else "< 1e-300" for p in (about["p"], about["p_two_sided"])),
-    ]
+    return pivot(title, measured, _places(measured), columns, _P_SHRINKS)
 
 
 def _words_lines(rows: Sequence[Row]) -> list[str]:

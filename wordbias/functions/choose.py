@@ -6,8 +6,10 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
+from wordbias import cells
 from wordbias.calls import note, public
 from wordbias.configuration import READS_VECTORS, current_config, uses
 from wordbias.embedding import Embedding, EmbeddingLike
@@ -36,15 +38,18 @@ from wordbias.methods.fitted import Chain
 from wordbias.methods.methods import fit_methods, parse_columns
 from wordbias.methods.settings import METHODS
 from wordbias.methods.trade_off import badness
+from wordbias.pivot import pivot, values
 from wordbias.progress import progress
 from wordbias.rendering import Table, how_many
 from wordbias.resources import located
-from wordbias.results import Row, number
+from wordbias.results import Row
 from wordbias.settings import ChainsLike, Configured
 from wordbias.vocabulary import choose_vocabulary
 from wordbias.word_tasks import AnalogySet, SimilaritySet, find_sets
 from wordbias.wordlists import Attribute, GroupsLike
 from wordbias.workers import Workers
+
+_CHOSEN = "chosen"
 
 
 @public
@@ -269,35 +274,30 @@ def _heading(choice: Choice, reported: Sequence[Row]) -> list[str]:
     return [
         f"{choice.best.candidate}: of {how_many(len(choice.tried), 'method')} tried on one "
         f"half of the words it improves {title} most, of those that keep {keep}.",
-        f"On the other half: {title} {number(before.value)} → {number(after.value)}, change "
-        f"{_change(after)}{verdict}; it keeps {shares}{missed}.",
+        f"On the other half: {title} {cells.value(before)} → {cells.value(after)}, change "
+        f"{cells.change(after)}{verdict}; it keeps {shares}{missed}.",
     ]
 
 
 def _tried_table(choice: Choice) -> Table:
     """Make a line for each candidate, the best value first."""
     task, tried = choice.task, choice.tried
-    ordered = sorted(tried, key=lambda one: _order(task, one))
-    costs = list(dict.fromkeys(name for one in tried for name in one.row.details.get("costs", ())))
-    cells = [
-        [
-            one.candidate,
-            number(one.row.value),
-            _change(one.row),
-            *(_share(one.row.details.get("costs", {}).get(name)) for name in costs),
-            "yes" if one is choice.best else "",
-        ]
-        for one in ordered
+    rows = [
+        replace(
+            one.row, subject=one.candidate, details={**one.row.details, _CHOSEN: one is choice.best}
+        )
+        for one in sorted(tried, key=lambda one: _order(task, one))
     ]
-    before = number(task.before[CHOOSE].value)
-    reasons = [
-        f"{one.candidate}: {reason}" for one in ordered if (reason := one.row.details.get("reason"))
-    ]
-    reasons += length_notes([replace(one.row, subject=one.candidate) for one in ordered])
-    columns = ["", short_title(task.metric), "change", *costs, "chosen"]
+    costs = list(dict.fromkeys(name for row in rows for name in row.details.get("costs", ())))
+    reasons = [f"{row.subject}: {row.details['reason']}" for row in rows if "reason" in row.details]
     shares = f"{' and '.join(costs)}: share kept" if costs else ""
+    before = cells.value(task.before[CHOOSE])
     notes = [f"before: {before}", "change: with its 95 % interval", shares, *reasons]
-    return Table("Tried on one half of the words", columns, cells, "; ".join(filter(None, notes)))
+    columns = values(short_title(task.metric), ("change", cells.change))
+    columns += values(*((name, partial(_share, name)) for name in costs))
+    columns += values((_CHOSEN, cells.detail(_CHOSEN)))
+    note = "; ".join(filter(None, [*notes, *length_notes(rows)]))
+    return pivot("Tried on one half of the words", rows, "subject", columns, note)
 
 
 def _order(task: Task, one: Tried) -> float:
@@ -307,32 +307,18 @@ def _order(task: Task, one: Tried) -> float:
 
 def _reported_table(task: Task, reported: Sequence[Row]) -> Table:
     """Make a line for the metric, and one for each cost."""
-    before, after, *costs = reported
-    by_stage = {(row.measure, row.details.get("set"), row.details["stage"]): row for row in costs}
-    cells = [[short_title(task.metric), _value(before), _value(after), _change(after)]]
-    for (measure, name, stage), row in by_stage.items():
-        if stage == "after":
-            old = by_stage.get((measure, name, "before"))
-            title = short_title(measure) + (f" ({name})" if name else "")
-            cells.append([title, _value(old), _value(row), ""])
     caution = MEASURES[task.metric].caution
     note = f"A value near neutral does not mean {caution}" if caution else ""
-    return Table("On the other half of the words", ["", "before", "after", "change"], cells, note)
+    columns = values(("before", cells.with_interval), stage="before")
+    columns += values(("after", cells.with_interval), ("change", cells.change), stage="after")
+    return pivot("On the other half of the words", reported, _titled, columns, note)
 
 
-def _value(row: Row | None) -> str:
-    return "" if row is None else f"{number(row.value)}{_ends(row, 'low', 'high')}"
+def _titled(row: Row) -> str:
+    name = row.details.get("set")
+    return short_title(row.measure) + (f" ({name})" if name else "")
 
 
-def _change(row: Row) -> str:
-    change = row.details.get("change")
-    return "–" if change is None else f"{number(change)}{_ends(row, 'change_low', 'change_high')}"
-
-
-def _ends(row: Row, *keys: str) -> str:
-    low, high = (row.details.get(key) for key in keys)
-    return "" if low is None or high is None else f" ({number(low)} to {number(high)})"
-
-
-def _share(value: float | None) -> str:
-    return "–" if value is None else f"{value:.1%}"
+def _share(name: str, row: Row) -> str:
+    kept = row.details.get("costs", {}).get(name)
+    return "–" if kept is None else f"{kept:.1%}"

@@ -11,6 +11,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, cast
 
+from wordbias import cells
 from wordbias.calls import note, public
 from wordbias.comparison import (
     Comparison,
@@ -40,6 +41,7 @@ from wordbias.measures.panel import make_panels
 from wordbias.measures.registry import BY_KEY
 from wordbias.pages.compare_plots import SYMBOLS, save_comparison
 from wordbias.pages.plots import check_plot
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
 from wordbias.results import Row, number
@@ -294,7 +296,7 @@ def _about_pair(
     what = "Chosen pair" if len(axes) == 2 else " with ".join([f"Largest |{symbol}|", *axes])
     pairs = how_many(len(rows if len(axes) == 2 else among), "pair")
     p = "p < 0.001" if pair.p is not None and pair.p < 0.001 else f"p = {number(pair.p, 3)}"
-    interval = f", 95 % {_range(row, '')}" if "low" in row.details else ""
+    interval = f", 95 % {cells.ends(row)}" if cells.ends(row) else ""
     shown = f" Drawn: {drawn}." if drawn else ""
     return (
         f"{what}: {pair.x} – {pair.y}, {symbol} = {number(pair.r, 3)}{interval}, n = {pair.n}, "
@@ -387,51 +389,30 @@ def _intervals_table(rows: Sequence[Row], heads: Mapping[str, str], pairs: int) 
     method = str(rows[0].details["method"])
     (other,) = (one for one in METHODS if one != method)
     symbol = SYMBOLS[method]
-    cells = [
-        [
-            _pair(row, heads),
-            number(row.value, 3),
-            _range(row, ""),
-            _range(row, "bootstrap_"),
-            number(row.details[other], 3),
-        ]
-        for row in rows
-    ]
     largest = f" The {len(rows)} largest of {pairs} pairs." if len(rows) < pairs else ""
-    return Table(
-        f"{symbol} with 95 % intervals, and {SYMBOLS[other]}",
-        ["", symbol, "Fisher", "bootstrap", SYMBOLS[other]],
-        cells,
+    title = f"{symbol} with 95 % intervals, and {SYMBOLS[other]}"
+    columns = values(symbol, ("Fisher", cells.interval))
+    columns += values(("bootstrap", cells.interval_of("bootstrap")))
+    columns += values((SYMBOLS[other], cells.detail(other)))
+    note = (
         "Fisher assumes normal values; the bootstrap draws embeddings again, and is too narrow for "
-        f"few. Neither is corrected for the number of pairs.{largest}",
+        f"few. Neither is corrected for the number of pairs.{largest}"
     )
+    return pivot(title, rows, partial(_pair, heads), columns, note)
 
 
 def _left_out_table(rows: Sequence[Row], heads: Mapping[str, str]) -> Table:
     """Tabulate the range of each correlation with one embedding left out, and which moves it."""
     symbol = SYMBOLS[str(rows[0].details["method"])]
-    cells = [
-        [
-            _pair(row, heads),
-            number(row.value, 3),
-            _range(row, "without_"),
-            row.details["driver"],
-            number(row.details["without_driver"], 3),
-        ]
-        for row in rows
-    ]
-    return Table(
-        f"{symbol} with one embedding left out",
-        ["", symbol, "range", "changes most without", "then"],
-        cells,
-    )
+    columns = values(symbol, ("range", cells.interval_of("without")), *WITHOUT)
+    return pivot(f"{symbol} with one embedding left out", rows, partial(_pair, heads), columns)
 
 
-def _pair(row: Row, heads: Mapping[str, str]) -> str:
+WITHOUT = (
+    ("changes most without", cells.detail("driver")),
+    ("then", cells.detail("without_driver")),
+)
+
+
+def _pair(heads: Mapping[str, str], row: Row) -> str:
     return f"{heads[row.details['x']]} – {heads[row.details['y']]}"
-
-
-def _range(row: Row, which: str) -> str:
-    """Return the two ends of a range, or a dash if there is none."""
-    low, high = (row.details.get(f"{which}{end}") for end in ("low", "high"))
-    return "–" if low is None else f"{number(low, 3)} … {number(high, 3)}"

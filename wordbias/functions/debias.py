@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
+from wordbias import cells
 from wordbias.calls import current, public
 from wordbias.configuration import READS_VECTORS, current_config, uses
 from wordbias.embedding import Embedding, EmbeddingLike
@@ -35,10 +35,11 @@ from wordbias.methods.null import refuse_no_projection
 from wordbias.methods.settings import METHODS
 from wordbias.methods.storage import Origin, save_chain
 from wordbias.methods.words import listed_words
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table
 from wordbias.reports import Report
 from wordbias.resources import located
-from wordbias.results import Row, number
+from wordbias.results import Row
 from wordbias.settings import Configured, MethodsLike, read_chain
 from wordbias.vocabulary import choose_vocabulary, neutral_vocabulary
 from wordbias.wordlists import (
@@ -415,21 +416,9 @@ def _found_table(title: str, keys: Sequence[str], rows: Sequence[Row]) -> Table:
     alike = {
         key for key in keys if len(rows) > 1 and all(r.details[key] == first[key] for r in rows)
     }
-    shown = [key for key in keys if key not in alike]
-    cells = [
-        [row.measure, number(row.value), *(_cell(row.details[key]) for key in shown)]
-        for row in rows
-    ]
-    note = ", ".join(f"{_label(key)} {_cell(first[key])}" for key in keys if key in alike)
-    return Table(title, ["", "value", *map(_label, shown)], cells, note)
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else ""
-    return number(value) if isinstance(value, float) else str(value)
+    shown = ((_label(key), cells.detail(key)) for key in keys if key not in alike)
+    note = ", ".join(f"{_label(key)} {cells.written(first[key])}" for key in keys if key in alike)
+    return pivot(title, rows, "measure", values("value", *shown), note)
 
 
 def _label(key: str) -> str:
@@ -439,7 +428,7 @@ def _label(key: str) -> str:
 def _title(fitted: Fitted) -> str:
     default = defaults_of(fitted.name)
     settings = ", ".join(
-        f"{key} {'no' if value is False else _cell(value)}"
+        f"{key} {'no' if value is False else cells.written(value)}"
         for key, value in fitted.settings.items()
         if value is not None and (value is not False or default.get(key))
     )

@@ -13,7 +13,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias import cells
 from wordbias.calls import note
+from wordbias.cells import Cell
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.adapters import (
     AdapterLike,
@@ -34,6 +36,7 @@ from wordbias.models.model_like import ModelLike
 from wordbias.models.representations import Layers, Representations, provenance, which_layers
 from wordbias.models.template import check_template
 from wordbias.models.texts import Choice, TextsLike, kept_values, load_texts
+from wordbias.pivot import pivot, values
 from wordbias.probes.mdl import ACCURACY, COMPRESSION, CONTROL
 from wordbias.rendering import Table
 from wordbias.resources import located
@@ -203,59 +206,32 @@ def best_probes(
 
 def best_table(rows: Sequence[Row]) -> Table:
     """Return a line for each kind of probe and input."""
-    cells = [
-        [
-            row.subject,
-            str(row.details["layer"]),
-            short_title(row.measure),
-            *(number(one, 3) for one in (row.value, row.details["low"], row.details["high"])),
-            " … ".join(number(row.details[end], 3) for end in ("chance_low", "chance_high")),
-            number(row.details["p"], 2),
-            f"{row.details['left']:.0%}" if "left" in row.details else "",
-        ]
-        for row in rows
-    ]
-    columns = [
-        "vectors",
-        "layer",
-        "probe",
-        "balanced accuracy",
-        "low",
-        "high",
-        "chance",
-        "p",
-        "left",
-    ]
-    return Table(
-        "The best of several probes, on held-out groups",
-        columns,
-        cells,
-        "Low and high: 95 % over groups. Chance: permuted labels, of which 5 % give any probe more "
-        "than the upper end. Left: of what the probe read beyond chance before.",
+    by: dict[str, str | Cell] = {"vectors": "subject", "layer": "layer"}
+    by["probe"] = lambda row: short_title(row.measure)
+    columns = values("balanced accuracy", "95 %", ("chance", cells.interval_of("chance")), "p")
+    columns += values(("left", cells.percent("left")))
+    note = (
+        "95 %: over groups. Chance: permuted labels, of which 5 % give any probe more than the "
+        "upper end. Left: of what the probe read beyond chance before."
     )
+    return pivot("The best of several probes, on held-out groups", rows, by, columns, note)
 
 
 def comparison_table(rows: Sequence[Row], before: Labelled, after: Sequence[After]) -> Table:
     """Return a line for each layer: the value before, and after each setting."""
     found = _by_layer(rows)
-    names = [before.name, *(one.labelled.name for one in after)]
-    measure = _measure(rows)
-    cells = []
-    for layer in before.layers:
-        line = [found[name, layer][0] for name in names]
-        cells.append(
-            [
-                str(layer),
-                number(line[0].value, 3),
-                *(
-                    "unchanged" if row.details.get(UNCHANGED) else number(row.value, 3)
-                    for row in line[1:]
-                ),
-            ]
-        )
-    title = "Compression" if measure == COMPRESSION else "Probing accuracy"
-    heads = ["layer", "before", *(f"after {one.removal.setting}" for one in after)]
-    return Table(f"{title} before and after", heads, cells)
+    heads = {before.name: "before"}
+    heads |= {one.labelled.name: f"after {one.removal.setting}" for one in after}
+
+    def changed(row: Row) -> str:
+        return "unchanged" if row.details.get(UNCHANGED) else cells.value(row)
+
+    columns = []
+    for name, head in heads.items():
+        columns += values((head, changed), subject=name)
+    title = "Compression" if _measure(rows) == COMPRESSION else "Probing accuracy"
+    shown = [found[name, layer][0] for layer in before.layers for name in heads]
+    return pivot(f"{title} before and after", shown, {"layer": "layer"}, columns)
 
 
 def answers(

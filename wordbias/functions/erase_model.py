@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias import cells
 from wordbias.calls import path_of
 from wordbias.errors import UsageError, WordbiasError, on_a_line
 from wordbias.formats import is_static_model
@@ -44,13 +45,14 @@ from wordbias.models.sentence_folder import (
 from wordbias.models.sentence_transformers import is_sentence_transformer
 from wordbias.models.texts import Choice, Texts, TextsLike, load_texts
 from wordbias.pages.model_card import card_header, model_card
+from wordbias.pivot import pivot, values
 from wordbias.probes.held_out import choose_rows, held_out_rows
 from wordbias.probes.sentence_tasks import STS, TextPairsLike, load_text_pairs
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
 from wordbias.resources import located
 from wordbias.resources.models import hub_name
-from wordbias.results import Row, number
+from wordbias.results import Row
 from wordbias.splits import Folds
 
 if TYPE_CHECKING:
@@ -276,25 +278,16 @@ def _task_tables(rows: Sequence[Row]) -> list[Table]:
     """Return a table of the model's own task before and after."""
     if not rows:
         return []
-    cells = []
-    for old, new in zip(rows[::2], rows[1::2], strict=True):
-        values = [number(one.value, 3) for one in (old, new)]
-        change = [_range(new, "change_low", "change_high")] if "change" in new.details else [""]
-        cells.append([short_title(new.measure), *values, _range(new, "low", "high"), *change])
     about = rows[0].details
     what = f"{about['n']:,} rated pairs"
     if rows[0].measure != STS:
         what = f"{about['n']:,} texts, whose partners are among {about['texts']:,}"
     measure = "the inner product" if about["similarity"] == "dot" else "the cosine"
     note = f"{about['set']}: {what}; compared by {measure}. Change: 95 % interval."
-    columns = ["own task", "before", "after", "95 %", "change"]
-    return [Table("What the model's own task lost", columns, cells, note)]
-
-
-def _range(row: Row, low: str, high: str) -> str:
-    if low not in row.details:
-        return ""
-    return f"{number(row.details[low], 3)} … {number(row.details[high], 3)}"
+    by = {"own task": lambda row: short_title(row.measure)}
+    changed = ("change", lambda row: cells.ends(row, "change"))
+    columns = values("before", stage="before") + values("after", "95 %", changed, stage="after")
+    return [pivot("What the model's own task lost", rows, by, columns, note)]
 
 
 def _closing(vectors: SentenceVectors, output: str | None, save_transform: str | None) -> list[str]:

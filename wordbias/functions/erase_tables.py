@@ -6,9 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
+from wordbias import cells
+from wordbias.cells import Cell
 from wordbias.measures.held_out_probes import BEST, NOT_CODED, PROBES
 from wordbias.measures.registry import column_title
+from wordbias.pivot import pivot, values
 from wordbias.probes.held_out import COSINE, FOLDS, LINEAR, MLP, RECALL, TASK, TRAINING
 from wordbias.probes.mdl import COMPRESSION
 from wordbias.rendering import Table
@@ -53,11 +57,11 @@ def verdicts(rows: Sequence[Row]) -> list[str]:
         for line in (_left(rows, concept), *_verdict(rows, concept))
         if line
     ]
-    for column in dict.fromkeys(row.details["column"] for row in rows if row.measure == TASK):
-        before, after = (_found(rows, TASK, stage, column) for stage in ("before", "after"))
+    for task in dict.fromkeys(row.details["column"] for row in rows if row.measure == TASK):
+        before, after = (_found(rows, TASK, stage, task) for stage in ("before", "after"))
         if before.value is not None and after.value is not None:
             lines.append(
-                f"{column}, a task: a linear probe was right for {_share(before.value)} before "
+                f"{task}, a task: a linear probe was right for {_share(before.value)} before "
                 f"and for {_share(after.value)} after; always guessing the most frequent one is "
                 f"right for {_share(after.details['neutral'])}."
             )
@@ -164,72 +168,63 @@ def _alike(row: Row, probe: str) -> str:
 
 def held_out_tables(rows: Sequence[Row]) -> list[Table]:
     """Return the tables of `wordbias.probes.held_out.held_out_rows`."""
-    columns = ["label", "read by", "before", "after", "95 %", "balanced", "chance"]
-    concepts = dict.fromkeys(row.details["concept"] for row in rows if row.measure == MLP)
-    cells = [
-        _cells(rows, measure, concept, stage)
-        for concept in concepts
-        for measure in _READ
-        for stage in ("after", "cross-fit")
-        if stage == "after" or _found(rows, measure, stage, concept).details.get("n")
-    ]
-    chance = (
+    later = [row for row in rows if row.details["stage"] != "before"]
+    concepts = list(dict.fromkeys(row.details["concept"] for row in rows if row.measure == MLP))
+    read = [row for row in later if row.measure in _READ and _is_read(row)]
+    read.sort(key=lambda row: (concepts.index(row.details["concept"]), _READ.index(row.measure)))
+    before = ("before", partial(_before, rows))
+    columns = values(before, "after", "95 %", ("balanced", cells.detail("balanced")))
+    columns += values(("chance", cells.neutral))
+    note = (
         "Accuracy: chance is the share of the most frequent label. Balanced: the mean over the "
         "classes, after. The best probe and the two ridge probes are tuned, trained and tested on "
         "held-out rows, and their accuracy is balanced; the others are trained on the training "
         "rows, to which the method was fitted. Compression by an online code in bits: chance is "
         "what the shares of the classes alone give, 1 if they are equal."
     )
-    undefined = (row for row in rows if row.measure in _READ and row.value is None)
-    for reason in dict.fromkeys(row.details["reason"] for row in undefined):
-        chance += f" –: {reason}."
-    tables = [Table("Read from held-out rows", columns, cells, chance)]
-    trained = [
-        [str(row.details["concept"]), _STAGES[row.details["stage"]], number(row.value, 3),
-         _ends(row), _backwards(row), number(row.details.get("neutral"), 3)]
-        for row in rows
-        if row.measure == TRAINING
-    ]  # fmt: skip
-    columns = ["label", "rows of", "right", "95 %", "backwards", "chance"]
+    by: dict[str, str | Cell] = {"label": "concept", "read by": _probe}
+    tables = [pivot("Read from held-out rows", read, by, columns, note)]
+    trained = [row for row in rows if row.measure == TRAINING]
+    columns = values("right", "95 %", ("backwards", _backwards), ("chance", cells.neutral))
     note = (
         f"A logistic regression, cross-validated in {FOLDS} parts. Backwards: the share of its "
         "opposite answers that is right, of two classes. Far from chance on either side, the rows "
         "tell the label."
     )
-    tables.append(Table("Read from the training rows", columns, trained, note))
-    kept = [
-        [str(row.details["column"]), f"linear probe{_STAGE_OF[row.details['stage']]}",
-         *_both(rows, TASK, row.details["column"], row.details["stage"])]
-        for row in rows
-        if row.measure == TASK and row.details["stage"] != "before"
-    ]  # fmt: skip
-    for measure in (RECALL, COSINE):
-        row = _found(rows, measure, "after")
-        kept.append(
-            ["all", column_title(measure), number(1, 3), number(row.value, 3), _ends(row), ""]
-        )
-    columns = ["", "kept", "before", "after", "95 %", "chance"]
-    return [*tables, Table("Cost on held-out rows", columns, kept)]
+    by = {"label": "concept", "rows of": lambda row: _STAGES[row.details["stage"]]}
+    tables.append(pivot("Read from the training rows", trained, by, columns, note))
+    kept = [row for row in later if row.measure == TASK]
+    kept += [_found(rows, measure, "after") for measure in (RECALL, COSINE)]
+    columns = values(before, "after", "95 %", ("chance", _majority))
+    by = {"": lambda row: row.details.get("column", "all"), "kept": _probe}
+    return [*tables, pivot("Cost on held-out rows", kept, by, columns)]
+
+
+def _majority(row: Row) -> str:
+    return cells.neutral(row) if row.measure == TASK else ""
+
+
+def _is_read(row: Row) -> bool:
+    return row.details["stage"] == "after" or bool(row.details.get("n"))
+
+
+def _probe(row: Row) -> str:
+    title = "linear probe" if row.measure == TASK else column_title(row.measure)
+    return title + _STAGE_OF[row.details["stage"]]
+
+
+def _before(rows: Sequence[Row], row: Row) -> str:
+    """Write the value before; each row is its own nearest one, with a cosine of 1."""
+    if row.measure in (RECALL, COSINE):
+        return number(1, 3)
+    about = row.details.get("concept", row.details.get("column"))
+    return cells.value(_found(rows, row.measure, "before", about))
 
 
 def _backwards(row: Row) -> str:
     if row.value is None or row.details["classes"] != 2:
         return ""
     return number(1 - row.value, 3)
-
-
-def _cells(rows: Sequence[Row], measure: str, concept: str, stage: str) -> list[str]:
-    before, after, ends, chance = _both(rows, measure, concept, stage)
-    balanced = _found(rows, measure, stage, concept).details.get("balanced")
-    return [concept, column_title(measure) + _STAGE_OF[stage], before, after, ends,
-            "" if balanced is None else number(balanced, 3), chance]  # fmt: skip
-
-
-def _both(rows: Sequence[Row], measure: str, of: str, stage: str) -> list[str]:
-    before, after = (_found(rows, measure, one, of) for one in ("before", stage))
-    neutral = after.details.get("neutral")
-    return [number(before.value, 3), number(after.value, 3), _ends(after),
-            "" if neutral is None else number(neutral, 3)]  # fmt: skip
 
 
 def _found(rows: Sequence[Row], measure: str, stage: str, of: str | None = None) -> Row:
@@ -239,12 +234,6 @@ def _found(rows: Sequence[Row], measure: str, stage: str, of: str | None = None)
         if (row.measure, row.details["stage"], about) == (measure, stage, of):
             return row
     return Row("", measure, None, {"stage": stage})
-
-
-def _ends(row: Row) -> str:
-    if "low" not in row.details:
-        return ""
-    return f"{number(row.details['low'], 3)} … {number(row.details['high'], 3)}"
 
 
 def _share(value: float) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from typing import Any, cast
 
 from numpy.typing import ArrayLike
 
+from wordbias import cells
 from wordbias.calls import is_given, path_of, public
 from wordbias.columns import Columns, TableLike, is_table
 from wordbias.configuration import current_config, uses
@@ -36,9 +38,10 @@ from wordbias.outcomes.inputs import (
     shares_of,
 )
 from wordbias.outcomes.metrics import Settings
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
-from wordbias.results import Row, number
+from wordbias.results import Row
 from wordbias.statistics import SAMPLES
 
 NO_INTERVAL = "95 %: none where resampling itself changes the value."
@@ -276,23 +279,10 @@ def sums_table(found: Mapping[tuple[str, str], Row], groups: Sequence[str]) -> T
     found
         Rows of `fairness_rows`, by measure and set.
     """
-    cells = []
-    for name in (*GAPS, *DIVERGENCES):
-        total, r = found[name, SUM], found.get((name, CORRELATION))
-        cells.append(
-            [
-                column_title(name),
-                number(total.value),
-                _ends(total, 4),
-                number(total.details.get("alike")),
-                number(total.details.get("p"), 3),
-                *(
-                    ["", "", ""]
-                    if r is None
-                    else [number(r.value, 3), _ends(r, 3), number(r.details.get("p"), 3)]
-                ),
-            ]
-        )
+    measures, parts = (*GAPS, *DIVERGENCES), (SUM, CORRELATION)
+    rows = [found[one, part] for one in measures for part in parts if (one, part) in found]
+    columns = values("S", "95 %", ("alike", cells.detail("alike")), "p", set=SUM)
+    columns += values("P", "95 %", "p", set=CORRELATION)
     undefined: dict[tuple[str, Any], list[str]] = {}
     for (_, part), row in found.items():
         if row.value is None and part in (SUM, CORRELATION):
@@ -304,38 +294,33 @@ def sums_table(found: Mapping[tuple[str, str], Row], groups: Sequence[str]) -> T
         for (sign, reason), named in undefined.items()
     ]
     about = f"S: sum of absolute gaps. P: Pearson's r with the share of {groups[0]}. 0 is fair."
-    columns = ["", "S", "95 %", "alike", "p", "P", "95 %", "p"]
-    return Table("Gaps and distances", columns, cells, " ".join([about, *reasons]))
+    return pivot("Gaps and distances", rows, _titled, columns, " ".join([about, *reasons]))
+
+
+def _titled(row: Row) -> str:
+    return column_title(row.measure)
 
 
 def accuracy_table(found: Mapping[tuple[str, str], Row], groups: Sequence[str]) -> Table:
     """Return the table of accuracies, over all and by group."""
-    cells = []
-    for part in (ALL, *groups):
-        row = found[ACCURACY, part]
-        cells.append([part, number(row.value), _ends(row, 4), f"{row.details['n']:,}"])
-    return Table("Accuracy", ["", "value", "95 %", "n"], cells)
+    rows = [found[ACCURACY, part] for part in (ALL, *groups)]
+    return pivot("Accuracy", rows, "set", values("value", "95 %", "n"))
 
 
 def _classes_table(found: Mapping[tuple[str, str], Row], confusion: Confusion) -> Table:
-    cells = []
-    for name in confusion.classes:
-        n = found["tpr-gap", name].details["n"]
-        sizes = [f"{n[group]:,}" for group in confusion.groups]
-        values = [number(found[one, name].value, 3) for one in (*GAPS, *DIVERGENCES[1:])]
-        cells.append([name, *sizes, *values])
-    heads = [column_title(gap).removesuffix(" gap") for gap in GAPS]
-    return Table(
-        "Classes",
-        ["class", *confusion.groups, *heads, *DIVERGENCES[1:]],
-        cells,
-        "Gaps of each class, with the number of examples in each group; – is undefined.",
-    )
+    measures = (*GAPS, *DIVERGENCES[1:])
+    rows = [found[one, name] for name in confusion.classes for one in measures]
+    columns = []
+    for group in confusion.groups:
+        columns += values((group, partial(_size, group)), measure=GAPS[0])
+    for one in measures:
+        columns += values(column_title(one).removesuffix(" gap"), measure=one)
+    note = "Gaps of each class, with the number of examples in each group; – is undefined."
+    return pivot("Classes", rows, {"class": "set"}, columns, note)
 
 
-def _ends(row: Row, digits: int) -> str:
-    low, high = row.details.get("low"), row.details.get("high")
-    return "–" if low is None else f"{number(low, digits)} … {number(high, digits)}"
+def _size(group: str, row: Row) -> str:
+    return f"{row.details['n'][group]:,}"
 
 
 def _closing(confusion: Confusion, settings: Settings, source: str) -> list[str]:

@@ -17,6 +17,7 @@ from wordbias.measures.registry import ideal
 from wordbias.models.model_like import ModelLike
 from wordbias.nli.pairs import PairsLike
 from wordbias.nli.recipes import is_half
+from wordbias.pivot import pivot, values
 from wordbias.progress import set_quiet
 from wordbias.rendering import Table
 from wordbias.reports import Report
@@ -188,14 +189,12 @@ def tells() -> bool:
 
 
 def _table(row: Row, chance: float) -> Table:
-    about = row.details
-    interval = f"{about['low']:.3f} … {about['high']:.3f}"
-    best = f"{about['round']} of {about['rounds']}"
-    cells = [[row.subject, number(row.value), interval, number(chance), best]]
-    return Table(
-        "Accuracy on dev, of the best weights",
-        ["model", "accuracy", "95 %", "commonest label", "best evaluation"],
-        cells,
+    common = ("commonest label", lambda _: number(chance, 3))
+    best = ("best evaluation", lambda row: "{round} of {rounds}".format(**row.details))
+    columns = values("accuracy", "95 %", common, best)
+    note = (
         "Higher is better; compare it with the share of the commonest label, the accuracy of "
-        "always predicting that one. Evaluations on dev: see --every.",
+        "always predicting that one. Evaluations on dev: see --every."
     )
+    title = "Accuracy on dev, of the best weights"
+    return pivot(title, [row], {"model": "subject"}, columns, note)

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from wordbias import cells
+from wordbias.cells import Cell
 from wordbias.draws import with_change
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import replacing
@@ -17,12 +19,13 @@ from wordbias.models.hooks import Intervention, applied, sha256_of
 from wordbias.models.likelihood_resume import resuming
 from wordbias.models.perplexity import perplexity_rows
 from wordbias.models.sentence_pairs import SentencePair
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, as_csv, how_many
 from wordbias.reports import Report
 from wordbias.results import Row, number
 from wordbias.stereotypes.entry import Found, Record, StereotypeTest
 from wordbias.stereotypes.pairs import OWN
-from wordbias.stereotypes.scores import Settings, value_cell
+from wordbias.stereotypes.scores import Settings
 from wordbias.stereotypes.text_sets import TESTS, TextSet, entry_of, facts
 from wordbias.text_files import Source
 
@@ -225,29 +228,23 @@ def _tables(rows: Sequence[Row]) -> list[Table]:
 
 
 def _task_table(task: str, rows: Sequence[Row]) -> Table:
-    lines: dict[tuple[str, ...], dict[str, Row]] = {}
-    for row in rows:
-        lines.setdefault(_line(row.details), {})[row.measure] = row
-    measures = list(dict.fromkeys(row.measure for row in rows))
-    keys = ["part", "score", *(["answers"] if "answers" in rows[0].details else [])]
-    cells = [
-        [*line, str(next(iter(of.values())).details["n"]), *map(value_cell, map(of.get, measures))]
-        for line, of in lines.items()
-    ]
     test = _TESTS[task]
+    columns = values("n")
+    for one in dict.fromkeys(row.measure for row in rows):
+        columns += values((column_title(one), cells.with_interval), measure=one)
     title = f"{test.title}, {test.part}" if test.part else task
-    heads = [*keys, "n", *(column_title(one) for one in measures)]
-    return Table(title, heads, cells, f"{test.note} In brackets: 95 % intervals.")
+    by: dict[str, str | Cell] = {"part": _part, "score": "score", "answers": "answers"}
+    return pivot(title, rows, by, columns, f"{test.note} In brackets: 95 % intervals.")
 
 
-def _line(details: Mapping[str, object]) -> tuple[str, ...]:
+def _part(row: Row) -> str:
+    about = row.details
     parts = [
-        str(details["subset"]),
-        _CONDITIONS.get(str(details.get("condition", "")), ""),
-        "" if details.get("setting") in (None, "all") else str(details["setting"]),
+        str(about.get("subset", "")),
+        _CONDITIONS.get(str(about.get("condition", "")), ""),
+        "" if about.get("setting") in (None, "all") else str(about["setting"]),
     ]
-    part = ", ".join(one for one in parts if one)
-    return part, str(details["score"]), *([str(details["answers"])] if "answers" in details else [])
+    return ", ".join(one for one in parts if one)
 
 
 # Before and after
@@ -255,29 +252,27 @@ def _line(details: Mapping[str, object]) -> tuple[str, ...]:
 
 def _change_tables(before: Sequence[Row], after: Mapping[str, Sequence[Row]]) -> list[Table]:
     """Return a table for each setting: each value before and after it, and its change."""
-    return [
-        Table(
-            f"Before and after {name}",
-            ["data", "part", "score", "measure", "before", "after", "change, 95 %"],
-            [_change_cells(was, now) for was, now in zip(before, rows, strict=True)],
-            "The intervals are a paired bootstrap over the same items.",
-        )
-        for name, rows in after.items()
-    ]
+
+    def data(row: Row) -> str:
+        task = str(row.details.get("task", "a text"))
+        return _TESTS[task].title if task in _TESTS else task
+
+    def part(row: Row) -> str:
+        return ", ".join(filter(None, [_part(row), row.details.get("answers")]))
+
+    by: dict[str, str | Cell] = {"data": data, "part": part, "score": "score"}
+    note = "The intervals are a paired bootstrap over the same items."
+    by["measure"] = _titled
+    tables = []
+    for name, rows in after.items():
+        columns = values("before", stage=None)
+        columns += values("after", ("change, 95 %", cells.change), stage=name)
+        tables.append(pivot(f"Before and after {name}", [*before, *rows], by, columns, note))
+    return tables
 
 
-def _change_cells(was: Row, now: Row) -> list[str]:
-    task = str(was.details.get("task", "a text"))
-    part, score, *answers = _line(was.details) if "subset" in was.details else ("", "")
-    return [
-        _TESTS[task].title if task in _TESTS else task,
-        ", ".join([part, *answers]),
-        score,
-        column_title(was.measure),
-        number(was.value, 3),
-        number(now.value, 3),
-        _change(now),
-    ]
+def _titled(row: Row) -> str:
+    return column_title(row.measure)
 
 
 def _change(row: Row) -> str:
@@ -351,9 +346,5 @@ def _perplexity_table(rows: Sequence[Row]) -> Table:
     )
     if about.get("low") is None:
         read = f"One window of at most {about['length']:,} tokens: no interval."
-    return Table(
-        "Perplexity",
-        ["", "tokens", "value"],
-        [[row.measure, f"{about['n']:,}", value_cell(row)] for row in rows],
-        f"{read} Lower is better.",
-    )
+    columns = values(("tokens", cells.n), ("value", cells.with_interval))
+    return pivot("Perplexity", rows, "measure", columns, f"{read} Lower is better.")

@@ -8,6 +8,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias import cells
 from wordbias.arguments import check_choice
 from wordbias.calls import public, refuse_given
 from wordbias.columns import TableLike
@@ -28,16 +29,16 @@ from wordbias.functions.nli_models import (
     predict_with_hugging_face,
     predict_with_own,
 )
-from wordbias.functions.tables import p_value
-from wordbias.measures.registry import column_title, symbol
+from wordbias.measures.registry import column_title
 from wordbias.models.model_like import ModelLike
 from wordbias.nli.files import Model
 from wordbias.nli.mab import BIAS, MEANS, PARTITIONS, Settings, mab_rows, word_rows
 from wordbias.nli.pairs import PairsLike
 from wordbias.nli.test_sets import SETS, TestSet, build, marked_sets
+from wordbias.pivot import Column, pivot, values
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
-from wordbias.results import Row, number
+from wordbias.results import Row
 from wordbias.wordlists import GroupsLike, Templates, other_than_gender
 
 ALL = "all"
@@ -271,7 +272,7 @@ def _written(tests: Sequence[TestSet], write: File, *, named: bool) -> Report:
             check_writable(file)
         for test, file in zip(tests, files, strict=True):
             test.write(file)
-    rows, cells = [], []
+    rows = []
     for test, file in zip(tests, files, strict=True):
         premises, words = len(test.premises) * len(test.templates), len(test.hypotheses)
         details = {
@@ -282,8 +283,9 @@ def _written(tests: Sequence[TestSet], write: File, *, named: bool) -> Report:
             "file": str(file),
         }
         rows.append(Row(test.name, "pairs", len(test), details))
-        cells.append([test.name, f"{premises:,}", str(words), f"{len(test):,}", str(file)])
-    table = Table("Test sets written", ["", "premises", "words", "pairs", "file"], cells)
+    columns = [(key, cells.detail(key)) for key in ("premises", "words")]
+    heads = (*columns, ("pairs", cells.count), ("file", cells.detail("file")))
+    table = pivot("Test sets written", rows, "set", values(*heads))
     return Report(rows=rows, tables=[table])
 
 
@@ -307,22 +309,16 @@ def _marked_report(
 
 def _marked_table(rows: Sequence[Row]) -> Table:
     """Tabulate one line a kind of word, with the columns of Dawkins (2021), Tables 1, 2 and 4."""
-    cells, groups = [], groups_of(rows)
-    for setting, own in _by_setting(rows).items():
-        found = {(row.measure, row.details.get("group")): row for row in own}
-        means = [_share(found[measure, group].value) for group in groups for measure in MEANS]
-        bias = [found[measure, None] for measure in BIAS]
-        values = [number(row.value, 3) for row in bias[:2]]
-        cells.append([setting, *means, *values, p_value(bias[0].details.get("p"))])
+    groups = groups_of(rows)
     first, second = initials(groups)
-    return Table(
-        "Mean probabilities of neutral, entailment and contradiction, by group",
-        ["", *probability_columns(groups), *map(symbol, BIAS[:2]), "p"],
-        cells,
+    title = "Mean probabilities of neutral, entailment and contradiction, by group"
+    note = (
         f"{first}: {groups[0]}, {second}: {groups[1]}. The right answer is 1, 0, 0. "
         f"d = ‖{first} − {second}‖; E = mean distance of {first} and {second} from the right "
-        f"answer{_about_p(rows)}.",
+        f"answer{_about_p(rows)}."
     )
+    columns = marked_columns(groups) + values("p", measure=BIAS[0])
+    return pivot(title, rows, "setting", columns, note)
 
 
 def groups_of(rows: Sequence[Row]) -> tuple[str, str]:
@@ -331,9 +327,13 @@ def groups_of(rows: Sequence[Row]) -> tuple[str, str]:
     return first, second
 
 
-def probability_columns(groups: tuple[str, str]) -> list[str]:
-    """Return the names of six columns: N, E and C of either group."""
-    return [f"{side} {label}" for side in initials(groups) for label in "NEC"]
+def marked_columns(groups: tuple[str, str]) -> list[Column]:
+    """Return eight columns: the mean N, E and C of either group, d and E."""
+    columns = []
+    for side, group in zip(initials(groups), groups, strict=True):
+        for label, measure in zip("NEC", MEANS, strict=True):
+            columns += values((f"{side} {label}", cells.share), measure=measure, group=group)
+    return columns + values("d", measure=BIAS[0]) + values("E", measure=BIAS[1])
 
 
 def initials(groups: tuple[str, str]) -> tuple[str, str]:
@@ -345,61 +345,40 @@ def initials(groups: tuple[str, str]) -> tuple[str, str]:
 def _bias_table(rows: Sequence[Row]) -> Table:
     """Tabulate one line a measure of bias, with its intervals."""
     redraws = max((row.details.get("lists_draws", 0) for row in rows), default=0)
-    cells = [
-        [
-            f"{row.details['setting']}, {column_title(row.measure)}",
-            number(row.value),
-            f"{number(row.details['low'])} … {number(row.details['high'])}",
-            *([_over_lists(row)] if redraws else []),
-            f"{row.details['n']:,}",
-        ]
-        for row in rows
-        if row.measure in BIAS
-    ]
-    return Table(
-        "Marked attribute bias: 0 is none, lower is better",
-        ["", "value", "95 %", *(["over lists"] if redraws else []), "pairs"],
-        cells,
+    columns = values(
+        "value", "95 %", ("over lists", cells.interval_of("lists")), ("pairs", cells.n)
+    )
+    note = (
         ("95 %: a bootstrap" if redraws else "The intervals are a bootstrap")
         + " over premises; the words and the model are fixed. "
         + (_OVER_LISTS.format(how_many(redraws, "redraw")) if redraws else "")
         + ("Neither covers" if redraws else "They do not cover")
         + " the training seed: the same training under another seed gives other values, "
-        "which mab-study shows.",
+        "which mab-study shows."
     )
 
+    def name(row: Row) -> str:
+        return f"{row.details['setting']}, {column_title(row.measure)}"
 
-def _over_lists(row: Row) -> str:
-    ends = (number(row.details.get(f"lists_{end}")) for end in ("low", "high"))
-    return " … ".join(ends) if "lists_draws" in row.details else "–"
+    bias = [row for row in rows if row.measure in BIAS]
+    return pivot("Marked attribute bias: 0 is none, lower is better", bias, name, columns, note)
 
 
 def _words_tables(rows: Sequence[Row]) -> list[Table]:
     """Tabulate one line a word, in one table a kind of word."""
+    columns = []
+    for head, measure in zip(
+        ("N", "E", "C", "error", "per pair"), (*MEANS, *BIAS[1:]), strict=True
+    ):
+        columns += values((head, cells.share), measure=measure)
     tables = []
-    columns = ["", "group", "N", "E", "C", "error", "per pair"]
-    for setting, own in _by_setting(rows).items():
-        lines: dict[tuple[str, str], dict[str, float | None]] = {}
-        for row in own:
-            key = (row.details["word"], row.details["group"])
-            lines.setdefault(key, {})[row.measure] = row.value
-        ordered = sorted(lines.items(), key=lambda line: -(line[1]["mab-entailment"] or 0))
-        measures = (*MEANS, *BIAS[1:])
-        cells = [[*key, *(_share(found[one]) for one in measures)] for key, found in ordered]
-        tables.append(Table(f"Words: {setting}, the most entailed first", columns, cells))
+    for setting in dict.fromkeys(row.details["setting"] for row in rows):
+        own = [row for row in rows if row.details["setting"] == setting]
+        first = {r.details["word"]: -(r.value or 0) for r in own if r.measure == "mab-entailment"}
+        own.sort(key=lambda row: first[row.details["word"]])
+        title = f"Words: {setting}, the most entailed first"
+        tables.append(pivot(title, own, {"": "word", "group": "group"}, columns))
     return tables
-
-
-def _by_setting(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
-    for row in rows:
-        found.setdefault(row.details["setting"], []).append(row)
-    return found
-
-
-def _share(value: float | None) -> str:
-    """Format a number of at most √2 in five characters, so that tables fit."""
-    return "–" if value is None else f"{value:.3f}"
 
 
 def _about_p(rows: Sequence[Row]) -> str:

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias import cells
 from wordbias.contextual.labelled_pairs import LabelledPairs, load_inferences
 from wordbias.contextual.nli_fairness import (
     DROP,
+    MEASURES,
+    PARITIES,
     Parity,
     Viability,
     fairness_rows,
@@ -22,14 +25,14 @@ from wordbias.contextual.nli_fairness import (
 )
 from wordbias.formats.files import replacing
 from wordbias.functions.nli_models import File, NLIModel, Predicted, read_named
-from wordbias.measures.registry import column_title
 from wordbias.nli.hugging_face import Classifier
 from wordbias.nli.pairs import Pairs, PairsLike, load_pairs, pairs_name
 from wordbias.nli.scoring import accuracy
 from wordbias.nli.test_sets import Pair
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, as_csv
 from wordbias.reports import Report
-from wordbias.results import Row, number
+from wordbias.results import Row
 
 if TYPE_CHECKING:
     from wordbias.models.adapters import Adapter
@@ -141,32 +144,24 @@ def _about(snli: PairsLike | None, labelled: Labelled | None) -> dict[str, dict[
 
 def _table(rows: Sequence[Row], parity: str) -> Table:
     """Return the table with one line a setting."""
-    lines: dict[str, dict[str, str]] = {}
-    for row in rows:
-        line = lines.setdefault(row.details["setting"], {})
-        line[_head(row)] = _with_verdict(row) if row.measure == _SNLI else _with_interval(row)
-    has_snli = any(row.measure == _SNLI for row in rows)
-    viability = f" Viable: loses at most {100 * DROP:g} points on SNLI." if has_snli else ""
-    return Table(
-        rows[0].subject,
-        ["", *next(iter(lines.values()))],
-        [[setting or "unmodified", *line.values()] for setting, line in lines.items()],
-        f"1 is best. η = accuracy · parity ({parity}). 95 % intervals: bootstrap over "
-        f"occupations.{viability}",
+    correct, agrees, fair = MEASURES
+    columns = values(("accuracy", cells.with_interval), measure=correct)
+    for one in PARITIES:
+        columns += values((f"parity, {one}", cells.with_interval), measure=agrees, parity=one)
+    columns += values(("fairness η", cells.with_interval), measure=fair)
+    columns += values(("SNLI", _viable), measure=_SNLI)
+    note = (
+        f"1 is best. η = accuracy · parity ({parity}). 95 % intervals: bootstrap over occupations."
     )
+    if any(row.measure == _SNLI for row in rows):
+        note += f" Viable: loses at most {100 * DROP:g} points on SNLI."
+    return pivot(rows[0].subject, rows, _setting, columns, note)
 
 
-def _head(row: Row) -> str:
-    """Return the head of a row's column; both kinds of parity are one measure."""
-    title = column_title(row.measure)
-    return f"{title}, {row.details['parity']}" if row.measure == "nli-parity" else title
+def _setting(row: Row) -> str:
+    return row.details["setting"] or "unmodified"
 
 
-def _with_verdict(row: Row) -> str:
+def _viable(row: Row) -> str:
     viable = row.details.get("viable")
-    verdict = "" if viable is None else ", viable" if viable else ", not viable"
-    return f"{number(row.value)}{verdict}"
-
-
-def _with_interval(row: Row) -> str:
-    return f"{number(row.value, 3)} {row.details['low']:.2f}…{row.details['high']:.2f}"
+    return cells.value(row) + ("" if viable is None else ", viable" if viable else ", not viable")

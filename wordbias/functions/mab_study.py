@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wordbias import cells
 from wordbias.arguments import check_choice, seeds_of
 from wordbias.calls import note, path_of, public
+from wordbias.cells import Cell
 from wordbias.configuration import READS_VECTORS, STARTS_PROCESSES, current_config, uses
 from wordbias.errors import UsageError, need
 from wordbias.formats.files import check_output_folder, check_writable, refuse_same, replacing
 from wordbias.functions.arms import ArmsLike, open_arms
+from wordbias.functions.compare import WITHOUT
 from wordbias.functions.inputs import names_of, reading
 from wordbias.functions.lists import templates_of
-from wordbias.functions.mab_eval import ALL, groups_of, probability_columns
+from wordbias.functions.mab_eval import ALL, groups_of, marked_columns
 from wordbias.functions.nli_models import read_named
 from wordbias.functions.quality import Places, places_of, quality_tables
-from wordbias.functions.tables import measures_tables, p_value
+from wordbias.functions.tables import measures_tables
 from wordbias.measures.registry import MEASURES, STANDARD, names_families
 from wordbias.measures.sembias import SemBias
 from wordbias.nli.arms import different, is_one
@@ -30,7 +34,6 @@ from wordbias.nli.differences import (
     about_power,
     readings,
 )
-from wordbias.nli.mab import BIAS, MEANS
 from wordbias.nli.pairs import PairsLike, load_pairs
 from wordbias.nli.recipes import is_half, recipe_named
 from wordbias.nli.study_means import (
@@ -41,6 +44,7 @@ from wordbias.nli.study_means import (
     settings,
 )
 from wordbias.nli.test_sets import GENDERS, MARKED
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
 from wordbias.resources import located
@@ -415,86 +419,61 @@ def _outcome_tables(rows: Sequence[Row]) -> list[Table]:
     before = 0.0 if error is None else error.value or 0.0
     read = readings(found, before)
     null = next((str(one.against.details["original"]) for one in read if one.against), "")
-    columns = ["", "E change", "95 %", "Holm", *(["to random", "Holm"] if null else []), "reading"]
-    cells = []
-    for change, against, said in read:
-        low, high = (number(change.details[end], 3) for end in ("low", "high"))
-        beside = ["", ""]  # of the random removals themselves
-        if against is not None:
-            beside = [number(against.value, 3), p_value(against.details["p_holm"])]
-        cells.append(
-            [
-                change.subject,
-                number(change.value, 3),
-                f"{low} … {high}",
-                p_value(change.details["p_holm"]),
-                *(beside if null else []),
-                said,
-            ]
-        )
+    of_arm = {change.subject: (against, said) for change, against, said in read}
+
+    def beside(cell: Cell, row: Row) -> str:
+        against = of_arm[row.subject][0]
+        return "" if against is None else cell(against)  # of the random removals themselves
+
     lower = "below .05 after Holm" + (f", and so it is beside {null}" if null else "")
-    return [
-        Table(
-            f"Outcome: E of the {setting}, {number(before, 3)} with {first}",
-            columns,
-            cells,
-            f"Differences of models of the same seed, {how_many(about['n'], 'seed')}; Holm over "
-            f"{how_many(len(read), 'arm')}. lower: p is {lower}. not shown: an effect of this "
-            f"share of {first}'s E, up or down, is excluded (two one-sided t tests at .05); the "
-            f"paper's is {100 * PUBLISHED_EFFECT:g} %.",
-        )
-    ]
+    columns = values("E change", "95 %", "Holm")
+    columns += values(
+        ("to random", partial(beside, cells.value)), ("Holm", partial(beside, cells.p_holm))
+    )
+    columns += values(("reading", lambda row: of_arm[row.subject][1]))
+    title = f"Outcome: E of the {setting}, {number(before, 3)} with {first}"
+    note = (
+        f"Differences of models of the same seed, {how_many(about['n'], 'seed')}; Holm over "
+        f"{how_many(len(read), 'arm')}. lower: p is {lower}. not shown: an effect of this "
+        f"share of {first}'s E, up or down, is excluded (two one-sided t tests at .05); the "
+        f"paper's is {100 * PUBLISHED_EFFECT:g} %."
+    )
+    return [pivot(title, [change for change, _, _ in read], "subject", columns, note)]
 
 
 def _errors_table(rows: Sequence[Row]) -> Table:
     """Tabulate one line an embedding: accuracy, and E and d of the gendered nouns, with spread."""
     averaged = [row for row in rows if "seeds" in row.details]
-    subjects = list(dict.fromkeys(row.subject for row in averaged))
-    first = settings(averaged)[0]
-    columns = {
-        "dev": ("snli-accuracy", "dev", None),
-        "test": ("snli-accuracy", "test", None),
-        "E": ("mab-error", *first),
-        "d": ("mab-distance", *first),
-    }
-    shown = {name: what for name, what in columns.items() if _find(averaged, *what)}
-    cells = []
-    for subject in subjects:
-        own = [row for row in averaged if row.subject == subject]
-        cells.append([subject, *(_with_spread(_find(own, *what)) for what in shown.values())])
-    return Table(
-        f"Accuracy, and marked attribute bias of the {first[1]} (± spread over seeds)",
-        ["", *shown],
-        cells,
+    name, setting = settings(averaged)[0]
+    columns = []
+    for one in ("dev", "test"):
+        columns += values((one, cells.with_spread), measure="snli-accuracy", set=one)
+    for head, measure in {"E": "mab-error", "d": "mab-distance"}.items():
+        columns += values((head, cells.with_spread), measure=measure, set=name, setting=setting)
+    title = f"Accuracy, and marked attribute bias of the {setting} (± spread over seeds)"
+    note = (
         "Accuracy on dev and test: higher is better. E: distance of the mean probabilities from "
         "neutral, which is always right; d: distance between those of both groups. Both are 0 "
-        "without bias, and lower is better.",
+        "without bias, and lower is better."
     )
+    return pivot(title, averaged, "subject", columns, note)
 
 
 def _marked_tables(rows: Sequence[Row]) -> list[Table]:
     """Make Tables 1, 2 and 4: mean (N, E, C) of both groups, d and E, averaged over seeds."""
     averaged = [row for row in rows if "seeds" in row.details]
-    subjects = list(dict.fromkeys(row.subject for row in averaged))
     groups = groups_of(averaged)
-    titles = _TITLES if groups == GENDERS else {}
-    return [
-        Table(
-            titles.get(key, f"{' and '.join(groups).capitalize()}: {key[1]}"),
-            ["", *probability_columns(groups), "d", "E"],
-            [[subject, *_marked_cells(averaged, subject, groups, *key)] for subject in subjects],
-        )
-        for key in settings(averaged)
-    ]
-
-
-def _marked_cells(
-    rows: Sequence[Row], subject: str, groups: Sequence[str], name: str, setting: str
-) -> list[str]:
-    own = [row for row in rows if row.subject == subject]
-    means = [_find(own, measure, name, setting, group) for group in groups for measure in MEANS]
-    bias = [_find(own, measure, name, setting) for measure in BIAS[:2]]
-    return ["" if row is None else number(row.value, 3) for row in (*means, *bias)]
+    tables = []
+    for name, setting in settings(averaged):
+        title = f"{' and '.join(groups).capitalize()}: {setting}"
+        title = _TITLES.get((name, setting), title) if groups == GENDERS else title
+        own = [
+            r
+            for r in averaged
+            if (r.details.get("set"), r.details.get("setting")) == (name, setting)
+        ]
+        tables.append(pivot(title, own, "subject", marked_columns(groups)))
+    return tables
 
 
 def _difference_tables(rows: Sequence[Row]) -> list[Table]:
@@ -513,29 +492,20 @@ def _difference_tables(rows: Sequence[Row]) -> list[Table]:
         corrected = how_many(len(tested) - main or main, "test")
         corrected += f", the outcome for {main}" if 0 < main < len(tested) else ""
         symbol = MEASURES[measure].symbol
-        cells = [
-            [
-                f"{row.details['setting']}, {row.subject}",
-                number(row.value, 3),
-                f"{number(row.details['low'], 3)} … {number(row.details['high'], 3)}",
-                p_value(row.details["p"]),
-                p_value(row.details["p_holm"]),
-                number(row.details["excluded"], 3),
-                str(row.details["n"]),
-            ]
-            for row in tested
-        ]
-        tables.append(
-            Table(
-                f"Difference to {first} in {symbol}, models of the same seed in pairs",
-                ["", symbol, "95 %", "p", "Holm", "excluded", "seeds"],
-                cells,
-                "Below 0: less bias. 95 %: Student's t over seeds. p: exact sign-flip test; Holm: "
-                f"corrected for {corrected}. excluded: a difference this large or larger, up or "
-                "down, is excluded (two one-sided t tests at .05).",
-            )
+        title = f"Difference to {first} in {symbol}, models of the same seed in pairs"
+        excluded = ("excluded", cells.detail("excluded"))
+        columns = values(symbol, "95 %", "p", "Holm", excluded, ("seeds", cells.n))
+        note = (
+            "Below 0: less bias. 95 %: Student's t over seeds. p: exact sign-flip test; Holm: "
+            f"corrected for {corrected}. excluded: a difference this large or larger, up or "
+            "down, is excluded (two one-sided t tests at .05)."
         )
+        tables.append(pivot(title, tested, _arm, columns, note))
     return tables
+
+
+def _arm(row: Row) -> str:
+    return f"{row.details['setting']}, {row.subject}"
 
 
 def _trusted(rows: Sequence[Row]) -> list[str]:
@@ -563,29 +533,13 @@ def _about_seeds(rows: Sequence[Row], embeddings: int, seeds: int) -> list[str]:
 
 def _correlation_table(rows: Sequence[Row], signed: bool) -> Table:
     """Tabulate the correlation of each measure with E, and how far it can be trusted."""
-    cells = []
-    for row in rows:
-        about = row.details
-        low, high = (number(about.get(end), 3) for end in ("low", "high"))
-        cells.append(
-            [
-                str(about["x"]),
-                number(row.value, 3),
-                f"{low} … {high}" if "low" in about else "–",
-                number(about.get("spearman"), 3),
-                str(about.get("driver", "–")),
-                number(about.get("without_driver"), 3),
-                str(about["n"]),
-                "–" if about["p"] is None else f"{about['p']:.3f}",
-            ]
-        )
-    return Table(
-        "Table 5: correlation with E, as above",
-        ["", "Pearson r", "95 %", "ρ", "changes most without", "then", "embeddings", "p"],
-        cells,
+    columns = values("Pearson r", "95 %", ("ρ", cells.detail("spearman")), *WITHOUT)
+    columns += values(("embeddings", cells.n), "p")
+    note = (
         "p and the interval (Fisher) assume normal values, and are not corrected for the number of "
-        "measures." + " |…|: the distance from the neutral value." * (not signed),
+        "measures." + " |…|: the distance from the neutral value." * (not signed)
     )
+    return pivot("Table 5: correlation with E, as above", rows, "x", columns, note)
 
 
 def _find(
@@ -599,10 +553,3 @@ def _find(
         if row.measure == measure and all(row.details.get(k) == v for k, v in wanted.items())
     )
     return next(found, None)
-
-
-def _with_spread(row: Row | None) -> str:
-    if row is None:
-        return ""
-    spread = row.details.get("sd")
-    return number(row.value) + ("" if spread is None else f" ±{spread:.4f}")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wordbias import cells
 from wordbias.arguments import seeds_of
 from wordbias.calls import public
 from wordbias.configuration import READS_VECTORS, STARTS_PROCESSES, current_config, uses
@@ -27,9 +28,10 @@ from wordbias.functions.inputs import (
 from wordbias.functions.nli_models import read_named
 from wordbias.nli.pairs import PairsLike, load_pairs, pairs_name
 from wordbias.nli.recipes import Recipe, is_half, recipe_named
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table
 from wordbias.reports import Report
-from wordbias.results import Row, number
+from wordbias.results import Row
 from wordbias.workers import Workers
 
 if TYPE_CHECKING:
@@ -228,11 +230,8 @@ def _heading(name: str, recipe: Recipe, data: Data, jobs: Sequence[Job]) -> list
 
 def _table(rows: Sequence[Row]) -> Table:
     """Tabulate the accuracies, one line a model."""
-    found = {(row.subject, row.details["set"]): row for row in rows}
-    sets = list(dict.fromkeys(row.details["set"] for row in rows))
-    cells = []
-    for subject in dict.fromkeys(row.subject for row in rows):
-        about = found[subject, "dev"].details
-        values = [number(found[subject, name].value) for name in sets]
-        cells.append([subject, str(about["seed"]), str(about["epoch"]), *values])
-    return Table("Accuracy of the best epoch", ["model", "seed", "best epoch", *sets], cells)
+    heads = (("seed", cells.detail("seed")), ("best epoch", cells.detail("epoch")))
+    columns = values(*heads, set="dev")
+    for name in dict.fromkeys(row.details["set"] for row in rows):
+        columns += values(name, set=name)
+    return pivot("Accuracy of the best epoch", rows, {"model": "subject"}, columns)

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias import cells
 from wordbias.arguments import seeds_of
 from wordbias.calls import note, public, typed_setting
+from wordbias.cells import Cell
 from wordbias.columns import Column
 from wordbias.configuration import READS_VECTORS, STARTS_PROCESSES, current_config, uses
 from wordbias.errors import UsageError
@@ -31,6 +33,7 @@ from wordbias.labelled import CellsLike, Labelled
 from wordbias.models.model_like import ModelLike
 from wordbias.models.representations import Layers
 from wordbias.models.texts import TextsLike
+from wordbias.pivot import pivot, values
 from wordbias.probes.accuracy import accuracy_rows, probe_accuracy
 from wordbias.probes.mdl import (
     ACCURACY,
@@ -442,80 +445,40 @@ _ACCURACY_CLOSING = (
     "labels, which a probe can only memorise; selectivity = accuracy − that on the control (Hewitt "
     "and Liang 2019)."
 )
-_Line = tuple[str, str]
-_Found = dict[tuple[str, str | None], Row]
 
 
 def _code_table(rows: Sequence[Row]) -> Table:
     """Return a table of compression in bits, as published, and its parts, a line for each layer."""
-    columns = ["compression", "published", "kbit", "uniform", "accuracy", "control", "selectivity"]
-    cells = [_code_cells(line, found) for line, found in _lines(rows).items()]
-    return _table("MDL online code", columns, cells, rows)
-
-
-def _code_cells(line: _Line, found: _Found) -> list[str]:
-    control = found.get((COMPRESSION, CONTROL))
-    return [
-        *line,
-        _with_sd(found[COMPRESSION, TASK]),
-        number(found[PUBLISHED, TASK].value, 3),
-        *(number((found[measure, TASK].value or 0) / 1000, 3) for measure in (CODELENGTH, UNIFORM)),
-        _share(found[ACCURACY, TASK]),
-        "" if control is None else _with_sd(control),
-        "" if control is None else _share(found[SELECTIVITY, None]),
-    ]
+    columns = values(("compression", cells.with_spread), measure=COMPRESSION, set=TASK)
+    columns += values("published", measure=PUBLISHED, set=TASK)
+    columns += values(("kbit", _kilo), measure=CODELENGTH, set=TASK)
+    columns += values(("uniform", _kilo), measure=UNIFORM, set=TASK)
+    columns += values("accuracy", measure=ACCURACY, set=TASK)
+    columns += values(("control", cells.with_spread), measure=COMPRESSION, set=CONTROL)
+    columns += values("selectivity", measure=SELECTIVITY)
+    return pivot("MDL online code", rows, _BY, columns, _about_seeds(rows))
 
 
 def _accuracy_table(rows: Sequence[Row]) -> Table:
     """Return a table of accuracy, beside the majority and a control, a line for each layer."""
-    columns = ["accuracy", "95 %", "majority", "control", "selectivity"]
-    cells = [_accuracy_cells(line, found) for line, found in _lines(rows).items()]
-    return _table("Probing accuracy", columns, cells, rows)
+    heads = (("accuracy", cells.with_spread), "95 %", ("majority", cells.neutral))
+    columns = values(*heads, measure=ACCURACY, set=TASK)
+    columns += values(("control", cells.with_spread), measure=ACCURACY, set=CONTROL)
+    columns += values("selectivity", measure=SELECTIVITY)
+    return pivot("Probing accuracy", rows, _BY, columns, _about_seeds(rows))
 
 
-def _accuracy_cells(line: _Line, found: _Found) -> list[str]:
-    row, control = found[ACCURACY, TASK], found.get((ACCURACY, CONTROL))
-    return [
-        *line,
-        _with_sd(row),
-        f"{number(row.details['low'], 3)} … {number(row.details['high'], 3)}",
-        number(row.details["neutral"], 3),
-        "" if control is None else _with_sd(control),
-        "" if control is None else _share(found[SELECTIVITY, None]),
-    ]
+_BY: Mapping[str, str | Cell] = {"vectors": "subject", "layer": "layer"}
 
 
-def _lines(rows: Sequence[Row]) -> dict[_Line, _Found]:
-    """Group rows by input and layer."""
-    found: dict[_Line, _Found] = {}
-    for row in rows:
-        layer = row.details.get("layer")
-        line = (row.subject, "" if layer is None else str(layer))
-        found.setdefault(line, {})[row.measure, row.details.get("set")] = row
-    return found
+def _kilo(row: Row) -> str:
+    return number((row.value or 0) / 1000, 3)
 
 
-def _table(title: str, columns: list[str], cells: list[list[str]], rows: Sequence[Row]) -> Table:
-    """Return a table without empty columns, with a note on the seeds."""
-    columns = ["vectors", "layer", *columns]
-    kept = [i for i in range(len(columns)) if any(line[i] for line in cells)]
+def _about_seeds(rows: Sequence[Row]) -> str:
     seeds = rows[0].details["seeds"]
     about = f"Mean ± standard deviation over {len(seeds)} seeds."
-    return Table(
-        title,
-        [columns[i] for i in kept],
-        [[line[i] for i in kept] for line in cells],
-        f"Seed {seeds[0]}." if len(seeds) == 1 else about,
-    )
-
-
-def _with_sd(row: Row) -> str:
-    sd = row.details["sd"]
-    return number(row.value, 3) + ("" if sd is None else f" ± {number(sd, 3)}")
-
-
-def _share(row: Row) -> str:
-    return f"{row.value or 0:z.3f}"
+    return f"Seed {seeds[0]}." if len(seeds) == 1 else about
 
 
 def _code_closing(rows: Sequence[Row], external: bool, last: bool) -> list[str]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from wordbias import cells
 from wordbias.calls import note, public
 from wordbias.embedding import Embedding
 from wordbias.errors import UsageError, WordbiasError
@@ -28,7 +29,8 @@ from wordbias.model_folder import CARD, MODULES, others_text, own_files
 from wordbias.models.adapters import Adapter, read_adapter
 from wordbias.models.folding import NOTE
 from wordbias.pages.document import read_documents
-from wordbias.pages.lines import make_lines
+from wordbias.pages.lines import make_lines, variant
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, as_markdown
 from wordbias.reports import Report
 from wordbias.resources.hub import (
@@ -40,7 +42,7 @@ from wordbias.resources.hub import (
     publish,
 )
 from wordbias.resources.models import model_on_hub
-from wordbias.results import LIMITS, NO_PROOF, Row, number
+from wordbias.results import LIMITS, NO_PROOF, Row
 from wordbias.rows import Found, given
 
 if TYPE_CHECKING:
@@ -270,36 +272,28 @@ def _filled(line: str, place: Address, file: str) -> str:
     return line.replace("ADDRESS", place.to(below)).replace("REPO", place.repo)
 
 
-def before_and_after(rows: Sequence[Found]) -> Table | None:
+def before_and_after(found: Sequence[Found]) -> Table | None:
     """Show each measure that has a value before and one after; None if there is none."""
-    lines = [line for line in make_lines(rows) if line.first is not None and line.last is not None]
+    lines = [line for line in make_lines(found) if line.first is not None and line.last is not None]
     several = len({line.subject for line in lines}) > 1
-    cells = [
-        [
-            " ".join(
-                [
-                    *([line.subject] if several else []),
-                    line.measure,
-                    *(str(line.any[key]) for key in _TOLD_APART if given(line.any, key)),
-                    line.variant,
-                ]
-            ).strip(),
-            _value(line.first),
-            _value(line.last),
-            number(line.any.get("neutral")),
-        ]
+
+    def name(row: Row) -> str:
+        about = row.to_dict()
+        told = (str(about[key]) for key in _TOLD_APART if given(about, key))
+        whose = [row.subject] if several else []
+        return " ".join([*whose, row.measure, *told, variant(about)]).strip()
+
+    rows = [
+        Row.from_dict({**found, "stage": stage})
         for line in lines
+        for stage, found in (("before", line.first), ("after", line.last))
+        if found is not None
     ]
-    note = "An interval holds 95 % of bootstrap samples. Neutral is the value without bias."
-    title = "Measured by wordbias"
-    return Table(title, ["measure", "before", "after", "neutral"], cells, note) if cells else None
-
-
-def _value(row: Found | None) -> str:
-    if row is None:
-        return ""
-    ends = "" if row.get("low") is None else f" [{number(row['low'])}, {number(row['high'])}]"
-    return number(row["value"]) + ends
+    columns = values(("before", cells.with_interval), stage="before")
+    columns += values(("after", cells.with_interval), stage="after")
+    columns += values(("neutral", cells.neutral))
+    note = "In brackets: 95 % of bootstrap samples. Neutral is the value without bias."
+    return pivot("Measured by wordbias", rows, {"measure": name}, columns, note) if rows else None
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from wordbias import word_tasks
+from wordbias import cells, word_tasks
 from wordbias.calls import public
 from wordbias.configuration import READS_VECTORS, uses
 from wordbias.errors import WordbiasError
@@ -19,10 +19,11 @@ from wordbias.functions.inputs import (
     reading,
     unused,
 )
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
 from wordbias.resources import located
-from wordbias.results import Row, number
+from wordbias.results import Row
 from wordbias.word_tasks.analogy import Method
 from wordbias.word_tasks.similarity import Oov
 
@@ -34,7 +35,6 @@ _NO_SETS = (
 )
 Places = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 """A folder of test sets, a file, the name of what was fetched, or several of these."""
-_BESIDE = 2
 """Number of embeddings in a table."""
 _NAME = 24
 """Maximum length of a name in the head of a column."""
@@ -142,20 +142,12 @@ def _source(name: str, subject: Subject) -> str:
 
 
 def quality_tables(rows: Sequence[Row]) -> list[Table]:
-    """Make a line for each set, two columns for each embedding, two embeddings per table."""
-    subjects = list(dict.fromkeys(row.subject for row in rows))
-    parts = [subjects[i : i + _BESIDE] for i in range(0, len(subjects), _BESIDE)]
-    return [_table(rows, part) for part in parts]
-
-
-def _table(rows: Sequence[Row], subjects: Sequence[str]) -> Table:
-    by_key = {(row.details["set"], row.subject): row for row in rows}
-    cells = []
-    for name in dict.fromkeys(row.details["set"] for row in rows):
-        of_set = [by_key[name, subject] for subject in subjects]
-        cells.append([name, *(cell for row in of_set for cell in (_score(row), _coverage(row)))])
-    heads = [head for subject in subjects for head in (_short(subject), "coverage")]
-    return Table("Quality", ["set", *heads], cells, _note(rows))
+    """Make a line for each set, two columns for each embedding."""
+    columns = []
+    for subject in dict.fromkeys(row.subject for row in rows):
+        heads = ((_short(subject), cells.with_interval), ("coverage", _coverage))
+        columns += values(*heads, part=subject, subject=subject)
+    return [pivot("Quality", rows, {"set": "set"}, columns, _note(rows))] if rows else []
 
 
 def _note(rows: Sequence[Row]) -> str:
@@ -175,13 +167,6 @@ def _note(rows: Sequence[Row]) -> str:
             *(f"{', '.join(sets)} {reason}." for reason, sets in reasons.items()),
         ]
     )
-
-
-def _score(row: Row) -> str:
-    if "low" not in row.details:
-        return number(row.value)
-    low, high = (number(row.details[key], 2) for key in ("low", "high"))
-    return f"{number(row.value)} ({low} to {high})"
 
 
 def _coverage(row: Row) -> str:

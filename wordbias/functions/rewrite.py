@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from wordbias import cells
 from wordbias.calls import path_of, public
 from wordbias.configuration import current_config, uses
 from wordbias.errors import UsageError, WordbiasError, need
@@ -48,6 +49,7 @@ from wordbias.outcomes.settings import (
     TextSettings,
 )
 from wordbias.outcomes.swap import Swapper
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, as_paragraph, how_many
 from wordbias.reports import Report
 from wordbias.results import Row, number
@@ -261,18 +263,20 @@ def rewrite(
     nothing = [] if path is None else ["Nothing written; -o FILE writes the result."]
     spans = any(isinstance(one, Anonymise) and one.spans for one in chosen)
     moved = ["columns of spans are kept; they refer to the original text"] if spans else []
+    counts = [row for tally in tallies for row in _tally_rows(tally, subject)]
+    sizes = [*_cell_rows(balanced, subject)] if balanced else []
     report = Report(
         inputs={subject: {"path": path or "memory", "rows": read, "text": file.text}},
         rows=[
             Row(subject, "rows-read", read, {"n": read}),
             Row(subject, "rows-written", written, {"n": written}),
-            *(row for tally in tallies for row in _tally_rows(tally, subject)),
-            *(_cell_rows(balanced, subject) if balanced else ()),
+            *counts,
+            *sizes,
             *(row for value, one in extra.items() for row in _round_rows(one, value, subject)),
         ],
         tables=[
-            _tally_table(f"{subject}: {how_many(read, 'row')} read", tallies),
-            *([_balance_table(balanced)] if balanced else []),
+            _tally_table(f"{subject}: {how_many(read, 'row')} read", counts),
+            *([_balance_table(balanced, sizes)] if balanced else []),
             *(_words_table(tally) for tally in tallies if tally.words),
             *(_rounds_table(one, value) for value, one in extra.items()),
         ],
@@ -468,29 +472,20 @@ def _round_rows(found: Found, value: str, subject: str) -> Iterator[Row]:
         yield Row(subject, "balanced-accuracy", one.accuracy, about)
 
 
-def _tally_table(title: str, tallies: Iterable[Tally]) -> Table:
-    cells = [
-        [
-            tally.method,
-            f"{tally.rows:,}",
-            f"{tally.changed:,}",
-            f"{tally.words.total():,}" if tally.method in _CHANGING_WORDS else "–",
-            f"{tally.added:,}" if tally.added or tally.method in _BALANCING else "–",
-        ]
-        for tally in tallies
-    ]
-    return Table(title, ["", "rows", "changed", "words", "rows added"], cells)
+def _tally_table(title: str, rows: Sequence[Row]) -> Table:
+    columns = values(("rows", cells.n), ("changed", cells.count), measure="rows-changed")
+    columns += values(("words", cells.count), measure="words-changed")
+    columns += values(("rows added", cells.count), measure="rows-added")
+    return pivot(title, rows, "method", columns)
 
 
-def _balance_table(balanced: Balanced) -> Table:
-    heads = [f"{group} {when}" for group in balanced.groups for when in ("before", "after")]
-    cells = [
-        [label, *(f"{count:,}" for pair in zip(*rows, strict=True) for count in pair)]
-        for label, *rows in zip(
-            balanced.classes, balanced.before.tolist(), balanced.after.tolist(), strict=True
-        )
-    ]
-    return Table(f"Rows, {balanced.how}d".replace("eed", "ed"), ["class", *heads], cells)
+def _balance_table(balanced: Balanced, rows: Sequence[Row]) -> Table:
+    columns = []
+    for group in balanced.groups:
+        before = (f"{group} before", cells.detail("before"))
+        columns += values(before, (f"{group} after", cells.count), group=group)
+    title = f"Rows, {balanced.how}d".replace("eed", "ed")
+    return pivot(title, rows, {"class": "class"}, columns)
 
 
 def _words_table(tally: Tally) -> Table:

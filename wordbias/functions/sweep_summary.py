@@ -5,25 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from wordbias import cells
 from wordbias.contextual.nli_fairness import DROP, is_viable
 from wordbias.contextual.table7 import (
     ALL,
     BASE,
     Best,
     Entry,
-    Weighting,
     attention,
     best_by_level,
     differences,
     load_table,
     misprints,
     summary_rows,
-    weighting,
+    weighting_rows,
 )
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal, symbol
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table
 from wordbias.reports import Report
 from wordbias.results import Row, number
@@ -31,7 +32,13 @@ from wordbias.results import Row, number
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LEVELS = {"SENT": "sentence", "L12": "layer 12", "L11": "layer 11", "attn": "+ attention"}
+_LEVELS = {
+    ALL: "all",
+    "SENT": "sentence",
+    "L12": "layer 12",
+    "L11": "layer 11",
+    "attn": "+ attention",
+}
 _OF_TABLE_7 = (
     "strength", "distance", "nli-parity", "nli-accuracy", "nli-fairness", "snli-accuracy"
 )  # fmt: skip
@@ -109,9 +116,9 @@ def summarise(
     tables, rows, lines = [_table7(entries, drop, relative)], list[Row](), list[str]()
     if any(one.level == BASE for one in entries):
         best = best_by_level(entries, drop, relative=relative)
-        tables.append(_best_table(best))
         rows = _best_rows(best, subject)
-    tables.append(_weighting_table(weighting(entries)))
+        tables.append(_best_table(rows))
+    tables.append(_weighting_table(weighting_rows(entries, subject)))
     found = attention(entries)
     if found.pairs:
         lines.append(
@@ -145,70 +152,46 @@ def _table7(entries: Sequence[Entry], drop: float, relative: bool) -> Table:
     )
 
 
-def _best_table(found: Sequence[Best]) -> Table:
+def _best_table(rows: Sequence[Row]) -> Table:
     """Return Table 5, one line a level."""
 
-    def cell(value: float, one: Entry) -> str:
-        return f"{number(value)} ({','.join(map(str, one.numbers))})"
+    def best(row: Row) -> str:
+        digits = row.details.get("setting", "").rpartition("-")[2]
+        return f"{number(row.value)} ({','.join(digits)})" if digits else "–"
 
-    cells = []
-    for best in found:
-        line = [
-            _LEVELS[best.level],
-            cell(best.strength.strength, best.strength),
-            cell(best.distance.distance, best.distance),
-        ]
-        viable = best.fairness
-        cells.append(
-            [*line, "–", "–"]
-            if viable is None
-            else [*line, cell(viable.fairness, viable), number(viable.snli)]
-        )
-    return Table(
-        "The best of each level (Table 5)",
-        ["", "lowest S", "lowest D", "highest η that is viable", "its SNLI"],
-        cells,
-    )
+    columns = values(("lowest S", best), measure="best-strength")
+    columns += values(("lowest D", best), measure="best-distance")
+    snli = ("its SNLI", lambda row: number(row.details.get("snli")))
+    columns += values(("highest η that is viable", best), snli, measure="best-fairness")
+    title = "The best of each level (Table 5)"
+    return pivot(title, rows, lambda row: _LEVELS[row.details["level"]], columns)
 
 
 def _best_rows(found: Sequence[Best], subject: str) -> list[Row]:
     """Return Table 5 as rows."""
     rows = []
     for best in found:
-        for name, one in (("strength", best.strength), ("distance", best.distance)):
-            about = {"level": best.level, "setting": one.name, "snli": one.snli, "n": 1}
-            about |= ideal(name)
+        for name in ("strength", "distance", "fairness"):
+            one, about = getattr(best, name), dict[str, Any](level=best.level)
+            if one is None:
+                rows.append(
+                    Row(subject, f"best-{name}", None, {**about, "reason": "no model is viable"})
+                )
+                continue
+            about |= {"setting": one.name, "snli": one.snli, "n": 1}
+            about |= ideal("nli-fairness" if name == "fairness" else name)
             rows.append(Row(subject, f"best-{name}", getattr(one, name), about))
-        if best.fairness is None:
-            about = {"level": best.level, "reason": "no model is viable"}
-            rows.append(Row(subject, "best-fairness", None, about))
-            continue
-        one = best.fairness
-        about = {"level": best.level, "setting": one.name, "snli": one.snli, "n": 1}
-        about |= ideal("nli-fairness")
-        rows.append(Row(subject, "best-fairness", one.fairness, about))
     return rows
 
 
-def _weighting_table(found: Sequence[Weighting]) -> Table:
+def _weighting_table(rows: Sequence[Row]) -> Table:
     """Return Table 6, one line a level: SNLI accuracy without and with a soft projection."""
-    cells = [
-        [
-            "all" if one.level == ALL else _LEVELS[one.level],
-            str(one.pairs),
-            number(one.hard),
-            number(one.soft),
-            number(one.increase),
-            "–" if one.sd is None else number(one.sd),
-            f"{one.improved} of {one.pairs}",
-        ]
-        for one in found
-    ]
-    return Table(
-        "SNLI accuracy without and with the weight n_p at the sentence (Table 6)",
-        ["", "pairs", "np = 0", "np = 1", "increase", "sd", "improved"],
-        cells,
-    )
+    columns = values(("pairs", cells.n), ("np = 0", cells.detail("hard", 4)))
+    columns += values(("np = 1", cells.detail("soft", 4)), ("increase", cells.rounded(4)))
+    columns += values(("sd", cells.detail("sd", 4)))
+    columns += values(("improved", lambda row: "{improved} of {n}".format(**row.details)))
+    title = "SNLI accuracy without and with the weight n_p at the sentence (Table 6)"
+    return pivot(title, rows, lambda row: _LEVELS[row.details["level"]], columns)
 
 
 def _correlation_line(rho: Row) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from wordbias import cells
 from wordbias.arguments import check_choice, check_number
 from wordbias.calls import is_given, path_of, public
 from wordbias.configuration import current_config, uses
@@ -32,10 +33,11 @@ from wordbias.formats.source import Source, as_bytes
 from wordbias.formats.writing import check_rows
 from wordbias.glove.cooccurrence import Cooccurrences, count, counting_about
 from wordbias.glove.corpus import Corpus
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
 from wordbias.resources import located
-from wordbias.results import Row, number
+from wordbias.results import Row
 from wordbias.text_files import parse_size, read_text
 from wordbias.vocabulary import GN_GLOVE
 from wordbias.wordlists import Attribute, GroupsLike
@@ -534,14 +536,8 @@ def _table(rows: Sequence[Row]) -> Table:
     """Tabulate some epochs, the last among them."""
     step = -(-len(rows) // _SHOWN)
     shown = [row for row in rows if int(row.details["epoch"]) % step == len(rows) % step]
-    terms = {"distance": "w_g apart", "orthogonality": "v_g·w_a squared"}
-    known = [key for key in terms if key in rows[-1].details]
-    cells = [
-        [
-            str(row.details["epoch"]),
-            number(row.value),
-            *(number(row.details[key]) for key in known),
-        ]
-        for row in shown
-    ]
-    return Table("Mean of J_G", ["epoch", "loss", *(terms[key] for key in known)], cells)
+    terms = (
+        ("w_g apart", cells.detail("distance")),
+        ("v_g·w_a squared", cells.detail("orthogonality")),
+    )
+    return pivot("Mean of J_G", shown, {"epoch": "epoch"}, values("loss", *terms))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from functools import partial
 
+from wordbias import cells
 from wordbias.calls import public
+from wordbias.cells import Cell
 from wordbias.configuration import READS_VECTORS, uses
 from wordbias.draws import with_holm
 from wordbias.embedding import Embedding
@@ -18,7 +20,6 @@ from wordbias.functions.inputs import (
     path_of,
     reading,
 )
-from wordbias.functions.tables import p_value
 from wordbias.measures.associations import (
     AT_ONCE,
     check_measures,
@@ -27,9 +28,10 @@ from wordbias.measures.associations import (
 )
 from wordbias.measures.registry import meaning
 from wordbias.measures.weat import PARTITIONS, READING, Settings
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
-from wordbias.results import Row, number
+from wordbias.results import Row
 from wordbias.wordlists import (
     Attribute,
     GroupsLike,
@@ -225,21 +227,15 @@ def _associations_table(
     by_group
         The rows compare groups, which the lines then name.
     """
-    corrected = any("p_holm" in row.details for row in rows)
     targets = {query.name: "/".join(query.names[:2]) for query in queries}
-    columns = ["groups" if by_group else "query", "measure", "words", "value", "95 %", "p"]
-    columns += [*["p Holm"] * corrected, "", "n"]
-    cells = [[*_about(row, targets, by_group), *_numbers(row, corrected)] for row in rows]
-    one = len({row.measure for row in rows}) == 1
-    empty = {i for i, column in enumerate(zip(*cells, strict=True)) if not any(column)}
-    shown = [i for i in range(len(columns)) if i not in empty and not (one and i == 1)]
-    notes = "; ".join(_notes(rows, settings, by_group))
-    return Table(
-        f"Associations in {subject}",
-        [columns[i] for i in shown],
-        [[line[i] for i in shown] for line in cells],
-        f"{notes}.",
-    )
+    named, words = (partial(_about, targets, by_group, part) for part in range(2))
+    several = len({row.measure for row in rows}) > 1
+    by: dict[str, str | Cell] = {"groups" if by_group else "query": named}
+    by |= {**({"measure": "measure"} if several else {}), "words": words}
+    mark = ("", lambda row: _MARK if "reading" in row.details else "")
+    columns = values("value", "95 %", "p", ("p Holm", cells.p_holm), mark, ("n", _sizes))
+    note = f"{'; '.join(_notes(rows, settings, by_group))}."
+    return pivot(f"Associations in {subject}", rows, by, columns, note)
 
 
 def _notes(rows: Sequence[Row], settings: Settings, by_group: bool) -> list[str]:
@@ -281,27 +277,17 @@ def _missing(rows: Sequence[Row], by_group: bool) -> list[str]:
     return [f"{name} ({', '.join(dict.fromkeys(words))})" for name, words in lists.items()]
 
 
-def _about(row: Row, targets: Mapping[str, str], by_group: bool) -> list[str]:
-    """Return query or groups, measure and words of a line."""
+def _about(targets: Mapping[str, str], by_group: bool, part: int, row: Row) -> str:
+    """Return query or groups, the first part of a line's names, or the words, the second."""
     name, words = row.details["set"], row.details.get("words", "")
     if not by_group:
-        return [name, row.measure, words or targets[name]]
-    at_once = row.measure in AT_ONCE and words
-    return [words if at_once else name, row.measure, "" if at_once else words]
+        return (name, words or targets[name])[part]
+    return ((words, "") if row.measure in AT_ONCE and words else (name, words))[part]
 
 
-def _numbers(row: Row, corrected: bool) -> list[str]:
-    about: dict[str, Any] = dict(row.details)
-    low, high = about.get("low"), about.get("high")
-    n = list(about.get("n", {}).values())
+def _sizes(row: Row) -> str:
+    n = list(row.details.get("n", {}).values())
     compared = str(sum(n[:-2])) if len(n) > 4 else "+".join(map(str, n[:-2]))
-    if "pairs" in about:
-        compared = how_many(about["pairs"], "pair")
-    return [
-        number(row.value),
-        "–" if low is None else f"{number(low, 2)} … {number(high, 2)}",
-        p_value(about.get("p")),
-        *[p_value(about.get("p_holm"))] * corrected,
-        _MARK if "reading" in about else "",
-        f"{compared} × {'+'.join(map(str, n[-2:]))}" if n else "–",
-    ]
+    if "pairs" in row.details:
+        compared = how_many(row.details["pairs"], "pair")
+    return f"{compared} × {'+'.join(map(str, n[-2:]))}" if n else "–"

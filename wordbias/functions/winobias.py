@@ -7,16 +7,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from wordbias import cells
 from wordbias.calls import path_of, public
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import check_writable, compressing, refuse_same, replacing
 from wordbias.functions.fairness import NO_INTERVAL, accuracy_table, sums_table
 from wordbias.outcomes.inputs import load_shares
 from wordbias.outcomes.metrics import Settings
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
 from wordbias.resources import located
-from wordbias.results import Row, number
+from wordbias.results import Row
 from wordbias.statistics import SAMPLES
 from wordbias.stereotypes.winobias import (
     ANTI,
@@ -230,25 +232,14 @@ def _tables(rows: Sequence[Row]) -> list[Table]:
 
 
 def _f1_table(rows: Sequence[Row]) -> Table:
-    cells = []
-    for name in dict.fromkeys(row.details["setting"] for row in rows if row.measure == F1):
-        of = {
-            (row.measure, row.details["set"]): row
-            for row in rows
-            if row.details.get("setting") == name
-        }
-        pro, anti = of[F1, PRO], of[F1, ANTI]
-        (difference,) = (row for (measure, _), row in of.items() if measure == DIFFERENCE)
-        low, high = (difference.details.get(end) for end in ("low", "high"))
-        between = "–" if low is None else f"{number(low, 2)} … {number(high, 2)}"
-        values = [number(row.value, 2) for row in (pro, anti, difference)]
-        cells.append([name, *values, between, f"{pro.details['n']:,}"])
-    return Table(
-        "CoNLL F1, percent",
-        ["", "pro", "anti", "pro − anti", "95 %", "pairs"],
-        cells,
-        "Mean of MUC, B³ and CEAFφ4; pro − anti is 0 for a system that ignores stereotypes.",
-    )
+    percent, pairs = cells.rounded(2), ("pairs", cells.n)
+    columns = values(("pro", percent), measure=F1, set=PRO)
+    columns += values(("anti", percent), measure=F1, set=ANTI)
+    difference = (("pro − anti", percent), ("95 %", cells.interval_of("", 2)))
+    columns += values(*difference, measure=DIFFERENCE) + values(pairs, measure=F1, set=PRO)
+    note = "Mean of MUC, B³ and CEAFφ4; pro − anti is 0 for a system that ignores stereotypes."
+    scores = [row for row in rows if row.measure in (F1, DIFFERENCE)]
+    return pivot("CoNLL F1, percent", scores, "setting", columns, note)
 
 
 def _closing(rows: Sequence[Row], as_published: bool) -> list[str]:

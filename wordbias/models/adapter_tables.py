@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wordbias import cells
 from wordbias.measures.registry import ideal
 from wordbias.models.families import PARTS
 from wordbias.models.sites import Site
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table
 from wordbias.results import Row, number
 
@@ -67,17 +69,27 @@ def adapter_rows(adapter: Adapter, subject: str) -> list[Row]:
 
 def adapter_tables(rows: Sequence[Row], subject: str) -> list[Table]:
     """Return a table with one line a site: shares of variance, stability of the first component."""
-    places = list(dict.fromkeys(row.details["site"] for row in rows))
-    return [
-        Table(
-            f"Subspaces of {subject}, fitted to differences of paired sentences",
-            ["site", "pairs", "1st", "others", "steady", "95 %"],
-            [_line([row for row in rows if row.details["site"] == site]) for site in places],
-            "1st, others: share of the differences' variance that a component has, at query, key "
-            "and value the median over the heads and their range. steady: cosine of the first "
-            "component with that of pairs drawn again; 1 is best.",
-        )
-    ]
+    others: dict[str, list[str]] = {}
+    for row in rows:
+        if row.measure == "explained-variance" and row.details["component"] > 1:
+            others.setdefault(row.details["site"], []).append(cells.value(row))
+
+    def rest(row: Row) -> str:
+        if "heads" not in row.details:
+            return ", ".join(others.get(row.details["site"], ["–"]))
+        ends = (number(row.details[end], 3) for end in ("lowest", "highest"))
+        return f"{' to '.join(ends)} in {row.details['heads']} heads"
+
+    title = f"Subspaces of {subject}, fitted to differences of paired sentences"
+    heads = (("pairs", cells.n), "1st", ("others", rest))
+    columns = values(*heads, measure="explained-variance", component=1)
+    columns += values("steady", "95 %", measure="direction-stability")
+    note = (
+        "1st, others: share of the differences' variance that a component has, at query, key "
+        "and value the median over the heads and their range. steady: cosine of the first "
+        "component with that of pairs drawn again; 1 is best."
+    )
+    return [pivot(title, rows, {"site": "site"}, columns, note)]
 
 
 def scrubbing_rows(adapter: Adapter, subject: str) -> list[Row]:
@@ -125,25 +137,4 @@ def scrubbing_tables(adapter: Adapter, subject: str) -> list[Table]:
             cells,
             f"Before → after. Before: {before}; after: {after}.",
         )
-    ]
-
-
-def _line(rows: Sequence[Row]) -> list[str]:
-    shares = [row for row in rows if row.measure == "explained-variance"]
-    steady = [row for row in rows if row.measure == "direction-stability"]
-    first = shares[0].details
-    others = ", ".join(number(row.value, 3) for row in shares[1:])
-    if "heads" in first:
-        ends = f"{number(first['lowest'], 3)} … {number(first['highest'], 3)}"
-        others = f"{ends} in {first['heads']} heads"
-    certain = ["–", "–"]
-    if steady:
-        low, high = (number(steady[0].details[end], 2) for end in ("low", "high"))
-        certain = [number(steady[0].value, 3), f"{low} … {high}"]
-    return [
-        first["site"],
-        str(first["n"]),
-        number(shares[0].value, 3),
-        others or "–",
-        *certain,
     ]

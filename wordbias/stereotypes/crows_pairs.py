@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
 from wordbias.models.causal_model import CausalModel, Likelihoods
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table
-from wordbias.results import Row, number
+from wordbias.results import Row
 from wordbias.stereotypes.entry import Found, Record, StereotypeTest
 from wordbias.stereotypes.masked_model import Masked, MaskedModel
 from wordbias.stereotypes.pairs import preference_records, preference_rows, score_pairs
-from wordbias.stereotypes.scores import ALL, Float, Settings, interval_cell, preferred
+from wordbias.stereotypes.scores import ALL, Float, Settings, preferred
 from wordbias.text_files import Source, read_text
 from wordbias.text_pairs import STEREOTYPES, read_pairs
 
@@ -199,15 +200,9 @@ def _whole(model: CausalModel, data: CrowsPairs, subject: str, settings: Setting
 
 
 def _table(rows: Sequence[Row], _: bool) -> Table:
-    return Table(
-        rows[0].subject,
-        ["pairs", "n", "stereotyping one likelier", "95 %"],
-        [
-            [row.details["subset"], str(row.details["n"]), number(row.value), interval_cell(row)]
-            for row in rows
-        ],
-        "No preference is .5; the intervals are a bootstrap over pairs.",
-    )
+    note = "No preference is .5; the intervals are a bootstrap over pairs."
+    columns = values("n", "stereotyping one likelier", "95 %")
+    return pivot(rows[0].subject, rows, {"pairs": "subset"}, columns, note)
 
 
 TEST = StereotypeTest(

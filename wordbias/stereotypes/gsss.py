@@ -20,11 +20,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wordbias import cells
 from wordbias.columns import read
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import column_title, ideal
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
-from wordbias.results import Row, number
+from wordbias.results import Row
 from wordbias.stereotypes.entry import Found, Record, StereotypeTest
 from wordbias.stereotypes.next_sentence import NextSentence, Sentences
 from wordbias.stereotypes.scores import (
@@ -33,7 +35,6 @@ from wordbias.stereotypes.scores import (
     Settings,
     distances,
     extremes,
-    interval_cell,
     preferred,
     strengths,
     tail_mean,
@@ -156,9 +157,9 @@ def _triple(name: str, rows: Sequence[tuple[int, dict[str, str]]], path: str) ->
             raise WordbiasError(
                 f"{where}: is no triple: it has {count} rows with the label {label}, expected one"
             )
-    for column in ("gender", "context"):
-        if len(found := dict.fromkeys(repr(row[column]) for _, row in rows)) > 1:
-            raise WordbiasError(f"{where}: is no triple: its {column} is {' and '.join(found)}")
+    for name in ("gender", "context"):
+        if len(found := dict.fromkeys(repr(row[name]) for _, row in rows)) > 1:
+            raise WordbiasError(f"{where}: is no triple: its {name} is {' and '.join(found)}")
     by_label = {row["label"]: row for _, row in rows}
     first, second, third = (_item(by_label[label]) for label in LABELS)
     return Triple(name, rows[0][1]["gender"], (first, second, third))
@@ -510,28 +511,24 @@ _SUBSETS = {"M": "about men", "F": "about women"}
 
 def _table(rows: Sequence[Row], _: bool) -> Table:
     """Return one line a measure and subset, the published swaps beside the repaired ones."""
-    versions = list(dict.fromkeys(row.details["version"] for row in rows))
-    found = {(row.measure, row.details["subset"], row.details["version"]): row for row in rows}
-    subsets = list(dict.fromkeys(row.details["subset"] for row in rows))
-    cells = []
-    for measure in (one for one in _MEASURES if any(row.measure == one for row in rows)):
-        for subset in subsets:
-            of = [found[measure, subset, version] for version in versions]
-            about = of[0].details
-            label = column_title(measure) + (f", {_SUBSETS[subset]}" if subset in _SUBSETS else "")
-            neutral = number(about["neutral"], 1).removesuffix(".0")
-            values = [cell for row in of for cell in (number(row.value), interval_cell(row))]
-            cells.append([label, str(about.get("extremes", about["n"])), neutral, *values])
+
+    def name(row: Row) -> str:
+        subset = _SUBSETS.get(row.details["subset"])
+        return column_title(row.measure) + (f", {subset}" if subset else "")
+
+    size = ("n", lambda row: cells.detail("extremes")(row) or cells.n(row))
+    columns = values(size, ("no bias", cells.ideal))
+    for version in dict.fromkeys(row.details["version"] for row in rows):
+        columns += values(version, "95 %", version=version)
     s = next(row.details for row in rows if row.measure == "strength")
     by = "of largest |s|" if s["by"] == "absolute" else "of largest s"
-    return Table(
-        rows[0].subject,
-        ["", "n", "no bias", *(head for version in versions for head in (version, "95 %"))],
-        cells,
+    note = (
         f"S and D are means of the {s['share']:.0%} of triples {by} and of largest d. A mean of "
         "the most extreme is above 0 by chance, and so is its interval: compare S with S of the "
-        "opposite, which has the labels exchanged. The intervals are a bootstrap over triples.",
+        "opposite, which has the labels exchanged. The intervals are a bootstrap over triples."
     )
+    rows = sorted(rows, key=lambda row: _MEASURES.index(row.measure))
+    return pivot(rows[0].subject, rows, name, columns, note)
 
 
 def _measured(model: NextSentence, data: Gsss, subject: str, settings: Settings) -> Found:
@@ -541,9 +538,9 @@ def _measured(model: NextSentence, data: Gsss, subject: str, settings: Settings)
     pairs = [pair for g in versions.values() for triple in g.triples for pair in triple.pairs()]
     p = model.probabilities(pairs).reshape(len(versions), -1, len(LABELS), 2)
     found = Found(notes=_notes(data, repaired))
-    for (version, gsss), values in zip(versions.items(), p, strict=True):
-        found.rows.extend(gsss_rows(gsss, values, subject, version, settings))
-        found.records.extend(triple_records(gsss, values, version))
+    for (version, gsss), of in zip(versions.items(), p, strict=True):
+        found.rows.extend(gsss_rows(gsss, of, subject, version, settings))
+        found.records.extend(triple_records(gsss, of, version))
     if repaired is not None:
         rules: dict[str, list[str]] = {}
         for change in repaired.changes:

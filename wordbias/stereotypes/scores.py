@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from wordbias.draws import by_bootstrap, drawn
 from wordbias.errors import WordbiasError
-from wordbias.results import Row, number
+from wordbias.results import Row
 from wordbias.statistics import SAMPLES, bootstrap
 
 Float = NDArray[np.float64]
@@ -207,18 +207,3 @@ def _checked(p: Float) -> Float:
     if not (np.isfinite(p).all() and (p >= 0).all() and (p <= 1).all()):
         raise WordbiasError("expected probabilities: numbers from 0 to 1")
     return p
-
-
-def value_cell(row: Row | None) -> str:
-    """Return a value to three digits, with its interval to two."""
-    if row is None:
-        return ""
-    if "low" not in row.details:
-        return number(row.value, 3)
-    return f"{number(row.value, 3)} [{row.details['low']:.2f}, {row.details['high']:.2f}]"
-
-
-def interval_cell(row: Row) -> str:
-    """Return the interval of a row to three digits."""
-    low, high = (round(row.details[end], 3) + 0.0 for end in ("low", "high"))  # no minus zero
-    return f"{low:.3f} … {high:.3f}"

@@ -36,11 +36,13 @@ from typing import Any
 
 import numpy as np
 
+from wordbias import cells
 from wordbias.draws import by_bootstrap, drawn
 from wordbias.errors import WordbiasError
 from wordbias.formats.source import has_lone_surrogate
 from wordbias.measures.registry import ideal
 from wordbias.models.causal_model import CausalModel, Likelihoods, Tokens
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
 from wordbias.results import Row
 from wordbias.statistics import resamples
@@ -56,7 +58,6 @@ from wordbias.stereotypes.scores import (
     icat,
     language_score,
     stereotype_score,
-    value_cell,
 )
 from wordbias.text_files import Source, read_text
 
@@ -577,18 +578,12 @@ def _described(data: StereoSet) -> str:
 
 def _table(rows: Sequence[Row], as_published: bool) -> Table:
     """Return one line a part and type of bias."""
-    found = {(row.details["task"], row.details["subset"], row.measure): row for row in rows}
-    cells = []
-    for key in dict.fromkeys((row.details["task"], row.details["subset"]) for row in rows):
-        of = [found[*key, measure] for measure in ("ss", "lms", "icat")]
-        cells.append([*key, str(of[0].details["n"]), *map(value_cell, of)])
+    columns = values("n")
+    for measure, best in {"ss": ".5 is none", "lms": "1 is best", "icat": "1 is best"}.items():
+        columns += values((f"{measure} ({best})", cells.with_interval), measure=measure)
     average = "terms" if as_published else "triples"
-    return Table(
-        rows[0].subject,
-        ["task", "about", "n", "ss (.5 is none)", "lms (1 is best)", "icat (1 is best)"],
-        cells,
-        f"Means over {average}; 95 % intervals: bootstrap over triples.",
-    )
+    note = f"Means over {average}; 95 % intervals: bootstrap over triples."
+    return pivot(rows[0].subject, rows, {"task": "task", "about": "subset"}, columns, note)
 
 
 TEST = StereotypeTest(

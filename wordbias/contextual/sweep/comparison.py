@@ -15,11 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias import cells
 from wordbias.contextual.table7 import BASE, SENT_DEBIAS
 from wordbias.draws import by_bootstrap, seed_keys, spread_keys, with_holm
 from wordbias.measures.registry import MEASURES
+from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
-from wordbias.results import Row, number
+from wordbias.results import Row
 from wordbias.statistics import (
     TIE,
     Array,
@@ -268,94 +270,66 @@ def _null(measure: str, subject: str, draws: Array, value: float, about: Mapping
 def comparison_tables(rows: Sequence[Row]) -> list[Table]:
     """Return a table of each measure, and of several heads one with the intervals over heads."""
     tables = []
-    for measure, entry in _ENTRIES.items():
+    for measure, known in _ENTRIES.items():
         changes = [row for row in rows if row.measure == f"{measure}-change"]
+        nulls = [row for row in rows if row.measure == f"null-{measure}"]
         if not changes:
             continue
-        nulls = {row.details["setting"]: row for row in rows if row.measure == f"null-{measure}"}
-        by = {(row.details["setting"], row.details["against"]): row for row in changes}
-        names = list(dict.fromkeys(row.details["setting"] for row in changes))
-        tables.append(_items_table(entry.symbol, names, by, nulls))
+        tables.append(_items_table(known.symbol, changes, nulls))
         if any("p" in row.details for row in changes):
-            tables.append(_heads_table(entry.symbol, names, by))
-    drawn = [row for row in rows if "lists_draws" in row.details]
+            tables.append(_heads_table(known.symbol, changes))
+    drawn = [row for row in rows if cells.has(row, LISTS)]
     return [*tables, *([_lists_table(drawn)] if drawn else [])]
 
 
 def _lists_table(rows: Sequence[Row]) -> Table:
     """Make a line for each change against the base, with both its intervals."""
-    cells = []
-    for row in rows:
+
+    def name(row: Row) -> str:
         symbol = _ENTRIES[row.measure.removesuffix("-change")].symbol
-        line = [f"{symbol}, {row.details['setting']}", f"{row.value:.3f}"]
-        line += [_range(row, "low", "high"), _range(row, "lists_low", "lists_high")]
-        cells.append(line)
-    redraws = how_many(rows[0].details["lists_draws"], "redraw")
-    return Table(
-        f"Change from the base, and over {redraws} of the pairs",
-        ["", "− base", "95 % over items", "95 % over pairs"],
-        cells,
+        return f"{symbol}, {row.details['setting']}"
+
+    title = f"over {how_many(rows[0].details['lists_draws'], 'redraw')} of the pairs"
+    columns = values("− base", ("95 % over items", cells.interval))
+    columns += values(("95 % over pairs", cells.interval_of(LISTS)))
+    note = (
         "over pairs: the pairs of sentences that the settings are fitted to, drawn again, as many, "
         "with replacement; the items stay. It covers which pairs of this kind were listed, not "
-        "other kinds of pairs.",
+        "other kinds of pairs."
     )
+    return pivot(f"Change from the base, and {title}", rows, name, columns, note)
 
 
-def _items_table(
-    symbol: str,
-    names: Sequence[str],
-    by: Mapping[tuple[str, str], Row],
-    nulls: Mapping[str, Row],
-) -> Table:
-    columns = ["setting", symbol, "− base", "95 %"]
+def _items_table(symbol: str, changes: Sequence[Row], nulls: Sequence[Row]) -> Table:
     title, note = f"{symbol} of the best settings, against the base", "95 %: bootstrap over items."
+    columns = values((symbol, cells.detail("setting_value")), "− base", "95 %", against=BASE)
     if nulls:
         title += " and against random directions"
-        columns += ["null", "95 % of draws", "− null", "95 %", "reach"]
-        draws = next(iter(nulls.values())).details["draws"]
+        columns += values("null", ("95 % of draws", cells.interval), measure=nulls[0].measure)
+        columns += values("− null", "95 %", against=NULL)
+        columns += values(("reach", cells.detail("reached")), measure=nulls[0].measure)
         note = (
-            f"null: mean of {draws} removals along random directions, as many and with the same "
-            "weights; reach: how many of these are at least as good as the setting. 95 %: "
-            "bootstrap over items, and over these draws."
+            f"null: mean of {nulls[0].details['draws']} removals along random directions, as many "
+            "and with the same weights; reach: how many of these are at least as good as the "
+            "setting. 95 %: bootstrap over items, and over these draws."
         )
-    cells = []
-    for name in names:
-        change = by[name, BASE]
-        line = [name, f"{change.details['setting_value']:.3f}", f"{change.value:.3f}"]
-        line.append(_range(change, "low", "high"))
-        if nulls:
-            null, other = nulls[name], by[name, NULL]
-            line += [f"{null.value:.3f}", _range(null, "low", "high"), f"{other.value:.3f}"]
-            line += [_range(other, "low", "high"), str(null.details["reached"])]
-        cells.append(line)
-    return Table(title, columns, cells, note)
+    return pivot(title, [*changes, *nulls], {"setting": "setting"}, columns, note)
 
 
-def _heads_table(symbol: str, names: Sequence[str], by: Mapping[tuple[str, str], Row]) -> Table:
-    others = [NULL] * any(against == NULL for _, against in by)
-    columns = ["setting"]
-    for against in (BASE, *others):
-        columns += [f"− {against.lower()}", "95 % over heads", "p", "Holm"]
-    cells = []
-    for name in names:
-        line = [name]
-        for against in (BASE, *others):
-            row = by[name, against]
-            line += [f"{row.value:.3f}", _range(row, "heads_low", "heads_high")]
-            line += [number(row.details[key], 3) for key in ("p", "p_holm")]
-        cells.append(line)
-    n = len(next(iter(by.values())).details["heads"])
-    return Table(
-        f"{symbol} of the best settings, paired over {n} heads",
-        columns,
-        cells,
+def _heads_table(symbol: str, changes: Sequence[Row]) -> Table:
+    columns = []
+    for against in (BASE, NULL):
+        heads = (
+            f"− {against.lower()}",
+            ("95 % over heads", cells.interval_of("heads")),
+            "p",
+            "Holm",
+        )
+        columns += values(*heads, against=against)
+    n = len(changes[0].details["heads"])
+    title = f"{symbol} of the best settings, paired over {n} heads"
+    note = (
         "95 %: Student's t. p: exact sign-flip test, with so many heads at least "
-        f"{2 ** (1 - n):.2g}; Holm: corrected for the number of settings.",
+        f"{2 ** (1 - n):.2g}; Holm: corrected for the number of settings."
     )
-
-
-def _range(row: Row, low: str, high: str) -> str:
-    """Write an interval; a dash where there is none, as of a single draw."""
-    if low not in row.details:
-        return "–"
-    return f"{row.details[low]:.3f} … {row.details[high]:.3f}"
+    return pivot(title, changes, {"setting": "setting"}, columns, note)

@@ -1,0 +1,111 @@
+"""Tables of values, made from rows: lines by what identifies them, a column for each value."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from wordbias.cells import OF_HEAD, Cell, entry, value
+from wordbias.rendering import Table
+from wordbias.results import Row
+
+
+class Column(NamedTuple):
+    """A column of a table of values.
+
+    Attributes
+    ----------
+    head, cell
+        Head of the column, and the function that writes its cells.
+    where
+        Keys and values of the rows that stand in it, a tuple for one of several values; without
+        any, the first of a line's rows of which the cell says something.
+    part
+        Columns of one part stay beside each other if a table is too wide; those of no part stand
+        in each piece.
+    """
+
+    head: str
+    cell: Cell
+    where: Mapping[str, Any]
+    part: str = ""
+
+    def takes(self, row: Row) -> bool:
+        """Return whether a row stands in the column."""
+        return all(
+            entry(row, key) in one if isinstance(one, tuple) else entry(row, key) == one
+            for key, one in self.where.items()
+        )
+
+
+def values(*heads: str | tuple[str, Cell], part: str = "", **where: Any) -> list[Column]:
+    """Return the columns of the rows that have these values.
+
+    Parameters
+    ----------
+    heads
+        Heads, each with its cell; without one the values of the rows stand below it, or what
+        `wordbias.cells.OF_HEAD` says.
+    """
+    pairs = ((one, OF_HEAD.get(one, value)) if isinstance(one, str) else one for one in heads)
+    return [Column(head, cell, where, part) for head, cell in pairs]
+
+
+def pivot(
+    title: str,
+    rows: Sequence[Row],
+    by: str | Cell | Mapping[str, str | Cell],
+    columns: Sequence[Column],
+    note: str = "",
+) -> Table:
+    """Return a table of rows.
+
+    Columns in which nothing stands are left out. Reasons of undefined values are noted, if the
+    note does not have them yet. A second row with the same names and columns begins a line of its
+    own; a row that stands in no column is not shown.
+
+    Parameters
+    ----------
+    by
+        What identifies a line, a key of the rows or a function: one without a head, or several by
+        their heads.
+    """
+    named = by if isinstance(by, Mapping) else {"": by}
+    some_where = any(one.where for one in columns)
+    lines: dict[tuple[Any, ...], list[Row]] = {}
+    before: Counter[tuple[Any, ...]] = Counter()
+    for row in rows:
+        places = tuple(i for i, one in enumerate(columns) if one.where and one.takes(row))
+        if places or not some_where:
+            line = (*(_name(row, key) for key in named.values()), places)
+            lines.setdefault((*line[:-1], before[line]), []).append(row)
+            before[line] += 1
+    cells = [
+        [*names, *(_cell(one, found) for one in columns)] for (*names, _), found in lines.items()
+    ]
+    shown = [row for found in lines.values() for row in found]
+    empty = ("",) if any(row.value is None for row in shown) else ("", "–")
+    heads = [*named, *(one.head for one in columns)]
+    parts = [*("" for _ in named), *(one.part for one in columns)]
+    kept = [i for i in range(len(heads)) if any(line[i] not in empty for line in cells)]
+    heads, parts, *cells = ([line[i] for i in kept] for line in (heads, parts, *cells))
+    return Table(title, heads, cells, with_reasons(note, shown), parts=parts)
+
+
+def with_reasons(note: str, rows: Sequence[Row]) -> str:
+    """Add the reasons of undefined values to a note, each once, but those that it has."""
+    reasons = dict.fromkeys(str(row.details["reason"]) for row in rows if "reason" in row.details)
+    added = [why for why in reasons if why.removeprefix("undefined: ").split("; ")[0] not in note]
+    if note.endswith("."):
+        return " ".join([note, *(f"–: {why.rstrip('.')}." for why in added)])
+    return "; ".join(filter(None, [note, *added]))
+
+
+def _name(row: Row, key: str | Cell) -> str:
+    found = key(row) if callable(key) else entry(row, key)
+    return "" if found is None else str(found)
+
+
+def _cell(one: Column, rows: Sequence[Row]) -> str:
+    return next(filter(None, (one.cell(row) for row in rows if one.takes(row))), "")
