@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from wordbias import training
 from wordbias.errors import WordbiasError
-from wordbias.training import TrainingState, difference, train
+from wordbias.training import TrainingState, train
 
 STEPS, WIDTH = 5, 3
 Optimizer = Callable[[nn.Module], torch.optim.Optimizer]
@@ -477,35 +477,3 @@ def test_a_failed_write_leaves_the_old_checkpoint(
     with pytest.raises(WordbiasError, match="No space left"):
         _train(_column(0.5, 0.6), checkpoint=path)
     assert path.read_bytes() == content
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["", "a", "b"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("xyz"), inner),
-    max_leaves=6,
-)
-
-
-def _plain(value: Any) -> Any:
-    """Leave out what is None in a dictionary: it says no more than a missing key."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items() if item is not None}
-    return [_plain(item) for item in value] if isinstance(value, list) else value
-
-
-@settings(max_examples=300, deadline=None)
-@given(JSON, JSON)
-def test_a_difference_is_found_where_there_is_one(one: Any, other: Any) -> None:
-    assert difference(one, one) is None
-    assert (difference(one, other) is None) == (_plain(one) == _plain(other))
-
-
-def test_a_difference_is_named() -> None:
-    one = {"model": [{"recipe": {"rate": 0.1}}, {"recipe": {"rate": 0.2}}]}
-    other = {"model": [{"recipe": {"rate": 0.1}}, {"recipe": {"rate": 0.3}}]}
-    assert difference(one, other) == "model.2.recipe.rate is 0.2, not 0.3"
-    assert difference(one, {"model": []}) == "model has 2 entries, not 0"
-    assert difference({"seed": 1}, other) == "model is another"
-    hashes = {"data": "0123456789" * 5}, {"data": "f" * 64}
-    assert difference(*hashes) == "data is '012345678901…', not 'ffffffffffff…'"
-    assert difference({"a": (1, 2)}, {"a": [1, 2]}) is None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -324,25 +324,3 @@ def with_draws(rows: Sequence[Row], found: Any) -> list[Row]:
             row = made[one["row"]]
             made[one["row"]] = replace(row, draws={**row.draws, str(one["kind"]): draws})
     return made
-
-
-def to_arrays(rows: Sequence[Row]) -> tuple[list[dict[str, Any]], dict[str, Array]]:
-    """Return rows for JSON and the arrays of their draws, from which `from_arrays` makes them."""
-    arrays: dict[str, Array] = {}
-    found = []
-    for i, row in enumerate(rows):
-        arrays |= {f"row {i} {kind}": one.values for kind, one in row.draws.items()}
-        about = {kind: [one.unit, one.items] for kind, one in row.draws.items()}
-        found.append({"row": row.to_dict(), "draws": about})
-    return found, arrays
-
-
-def from_arrays(found: Sequence[Mapping[str, Any]], arrays: Mapping[str, Array]) -> list[Row]:
-    """Return the rows of which `to_arrays` made dictionaries and arrays."""
-    rows = []
-    for i, one in enumerate(found):
-        draws = {
-            kind: Draws(arrays[f"row {i} {kind}"], *about) for kind, about in one["draws"].items()
-        }
-        rows.append(Row.from_dict(one["row"], draws))
-    return rows

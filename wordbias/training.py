@@ -7,7 +7,6 @@ evaluated separately. A checkpoint holds tensors as safetensors and settings as 
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -22,9 +21,9 @@ from wordbias.errors import WordbiasError
 from wordbias.formats.files import check_writable
 from wordbias.formats.stored import CHECKPOINT, read_header, reading, write
 from wordbias.progress import Bar, progress
+from wordbias.store import difference, refuse_other
 
 State = dict[str, Tensor]
-_HASH = re.compile(r"'[0-9a-f]{40,}'")
 _JUDGED = ("score", "epoch", "waited")
 _EARLIER = "earlier-"
 _PER_MODEL = ("loss", "dev", "best")
@@ -428,7 +427,7 @@ def write_checkpoint(
 
 @contextmanager
 def read_checkpoint(
-    path: Path, about: Mapping[str, Any], what: str = "training"
+    path: Path, about: Mapping[str, Any]
 ) -> Iterator[tuple[dict[str, State], dict[str, Any]]]:
     """Read the parts and `known` of a checkpoint, for a block that resumes from them.
 
@@ -438,8 +437,6 @@ def read_checkpoint(
         The file.
     about
         Settings and data; a file with others is refused.
-    what
-        Kind of work that was interrupted, for messages.
 
     Raises
     ------
@@ -447,13 +444,11 @@ def read_checkpoint(
         If the file is no checkpoint, is about another, or does not fit into the block.
     """
     with reading(path, CHECKPOINT, "pt") as (tensors, known):
-        different = difference(known["about"], about)
-        if different is None:
+        there = known["about"]
+        if difference(there, about) is None:
             yield _parts(tensors), known
             return
-    raise WordbiasError(
-        f"{path}: is of another {what}: its {different}; remove it, or name another output"
-    )
+    refuse_other(path, there, about, "training")
 
 
 def checkpoint_about(path: Path) -> Any:
@@ -462,32 +457,6 @@ def checkpoint_about(path: Path) -> Any:
         return read_header(path, CHECKPOINT)["about"]
     except (KeyError, TypeError, WordbiasError):
         return None
-
-
-def difference(known: Any, wanted: Any, name: str = "") -> str | None:
-    """Say where two settings differ, as JSON holds them: ``rate is 0.1, not 0.2``."""
-    known, wanted = (json.loads(json.dumps(value)) for value in (known, wanted))
-    if isinstance(known, list) and isinstance(wanted, list) and len(known) == len(wanted):
-        known, wanted = (dict(enumerate(value, 1)) for value in (known, wanted))
-    if isinstance(known, list) and isinstance(wanted, list):
-        entries = "entry" if len(known) == 1 else "entries"
-        return f"{name} has {len(known)} {entries}, not {len(wanted)}"
-    if known == wanted:
-        return None
-    if not (isinstance(known, dict) and isinstance(wanted, dict)):
-        plain = not isinstance(known, dict | list) and not isinstance(wanted, dict | list)
-        return f"{name} is {_short(known)}, not {_short(wanted)}" if plain else f"{name} is another"
-    keys = dict.fromkeys([*wanted, *known])
-    found = (
-        difference(known.get(key), wanted.get(key), f"{name}.{key}".lstrip(".")) for key in keys
-    )
-    return next((one for one in found if one is not None), None)
-
-
-def _short(value: Any) -> str:
-    """Show a value, of a hash its beginning."""
-    text = repr(value)
-    return f"{text[:13]}…'" if _HASH.fullmatch(text) else text
 
 
 def optimizer_state(optimizer: torch.optim.Optimizer) -> State:

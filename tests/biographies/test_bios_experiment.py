@@ -14,7 +14,7 @@ from small_bios import encoder_folder, small_bios
 
 from wordbias import __version__
 from wordbias.biographies.data import sample, split
-from wordbias.biographies.plan import Job, Recipe
+from wordbias.biographies.plan import Recipe
 from wordbias.biographies.strategies import prepare
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.probes.ceat.sentences import find_sentences
@@ -34,7 +34,7 @@ from wordbias.biographies.encoding import (  # noqa: E402
     EncodingSettings,
     LiveEncoder,
 )
-from wordbias.biographies.experiment import ResultFile, run  # noqa: E402
+from wordbias.biographies.experiment import run  # noqa: E402
 from wordbias.biographies.plan import (  # noqa: E402
     Plan,
 )
@@ -155,7 +155,7 @@ def test_resume_after_an_interruption_between_jobs(
         stop_at(patch, experiment, "run_job", 4)
         with pytest.raises(Interrupted) as stopped:
             run(plan)
-    assert str(stopped.value) == f"the same call resumes: {plan.results} has 3 of 10 jobs"
+    assert str(stopped.value) == "the same call resumes from results.jsonl: 3 of 10 jobs are done"
     assert len(lines_of(plan)) == 3
     assert as_json(run(plan)) == as_json(whole)
     assert len({(line["strategy"], line["seed"]) for line in lines_of(plan)}) == 10
@@ -351,29 +351,12 @@ def test_a_folder_of_another_model_is_refused(plan: Plan, tmp_path: Path) -> Non
         run(replace(plan, model=other))
 
 
-@pytest.mark.parametrize("line", [b"{}", b"nonsense", b'{"strategy": "none", "seed": "x"}', b"[]"])
-def test_a_damaged_line_is_refused(plan: Plan, line: bytes) -> None:
+def test_a_file_of_something_else_is_refused(plan: Plan) -> None:
     plan.folder.mkdir()
-    plan.results.write_bytes(line + b"\n")
-    with pytest.raises(WordbiasError, match=r"results\.jsonl: line 1: is no line of results"):
+    plan.results.write_bytes(b"nonsense\n")
+    with pytest.raises(WordbiasError, match=r"results\.jsonl: holds no results .*; name another"):
         run(plan)
-    assert plan.results.read_bytes() == line + b"\n"
-
-
-def test_file_of_results(tmp_path: Path) -> None:
-    path = tmp_path / "results.jsonl"
-    lines = ResultFile.open(path, {"a": (1, 2)})
-    row = Row("none", "accuracy", None, {"set": "all", "reason": "…"})
-    lines.add(Job("none", 3), [row], seconds=1.5)
-    assert ResultFile.open(path, {"a": [1, 2]}).rows == {Job("none", 3): [row]}
-    with pytest.raises(WordbiasError, match="is no file of results; name another folder"):
-        ResultFile.open(path.parent, {})
-    known = json.loads(path.read_text())
-    assert (known["strategy"], known["seed"], known["seconds"]) == ("none", 3, 1.5)
-    assert str(Job("none", 3)) == "none, seed 3"
-    (tmp_path / "no").mkdir()
-    with pytest.raises(WordbiasError, match="could not be written: Is a directory"):
-        ResultFile(tmp_path / "no", {}).add(Job("none", 3), [row])
+    assert plan.results.read_bytes() == b"nonsense\n"
 
 
 def test_bad_input_is_refused(plan: Plan, tmp_path: Path) -> None:

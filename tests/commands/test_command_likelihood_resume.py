@@ -19,6 +19,7 @@ import wordbias as wb  # noqa: E402
 from wordbias.errors import Interrupted, WordbiasError  # noqa: E402
 from wordbias.models import likelihood_resume as resume  # noqa: E402
 from wordbias.models.causal_model import CausalModel  # noqa: E402
+from wordbias.store import Store  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 METHODS = ("_score_batch", "_continue")
@@ -97,7 +98,7 @@ def test_what_is_kept_is_of_one_model_and_precision(
     batches()
     for model, given in (("other", {}), ("decoder", {"precision": "bfloat16"})):
         with (
-            pytest.raises(WordbiasError, match=r"scores\.csv\.part: is of another measurement"),
+            pytest.raises(WordbiasError, match=r"\.part: line 1: is of another measurement"),
             wb.config(**given),  # type: ignore[arg-type]
         ):
             measure(data, model, scores)
@@ -115,13 +116,13 @@ def test_without_an_output_the_message_names_it(
 
 
 def test_what_is_no_number_is_not_kept(tmp_path: Path) -> None:
-    kept = resume.Kept(tmp_path / "a.part", {})
-    keys = kept.keys("model", [1, 2])
-    assert kept.get(keys) is None
-    kept.add(keys, np.array([np.nan, 1.5]))
-    kept.save()
-    again = resume.Kept(tmp_path / "a.part", {})
-    assert again.keys("model", [1, 2]) == keys
-    assert again.get(keys) is None
-    assert again.get(keys[1:]) == [1.5]
-    assert again.get(again.keys("model", [2])) is None  # another call: other batches
+    kept = resume.Kept(Store(tmp_path / "a.part", {}, ("batch",)))
+    keys = kept.keys("model", [1, 2, 3])
+    assert kept.get(keys[:2]) is None
+    kept.add(keys[:2], np.array([np.nan, 1.5]))
+    kept.add(keys[2:], np.array([0.1]))
+    again = resume.Kept(Store(tmp_path / "a.part", {}, ("batch",)))
+    assert again.keys("model", [1, 2, 3]) == keys
+    assert again.get(keys[:2]) is None
+    assert again.get(keys[2:]) == [0.1]
+    assert again.get(again.keys("model", [3])) is None  # another call: other batches

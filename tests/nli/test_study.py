@@ -179,7 +179,7 @@ def test_rows_of_another_version_are_made_again(
         return [Row("a", "b", 1.0, {})]
 
     cached_rows(path, {"seed": 0}, make)
-    monkeypatch.setattr("wordbias.nli.study.__version__", "0.0.9")
+    monkeypatch.setattr("wordbias.store.__version__", "0.0.9")
     cached_rows(path, {"seed": 0}, make)
     cached_rows(path, {"seed": 0}, make)
     assert len(made) == 2

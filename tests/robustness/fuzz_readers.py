@@ -159,10 +159,10 @@ def header(path: Path) -> tuple[dict[str, Any], bytes]:
     return json.loads(data[8:end]), data[end:]
 
 
-def lines_of_study(path: Path) -> Any:
-    from wordbias.biographies.experiment import ResultFile
+def store(path: Path) -> Any:
+    from wordbias.store import Store
 
-    return ResultFile.open(path, {"rate": 0.1})
+    return Store(path, {"rate": 0.1}, ("strategy", "seed")).entries
 
 
 def cached(path: Path) -> Any:
@@ -184,9 +184,8 @@ def cached(path: Path) -> Any:
 
 def unfinished(path: Path) -> Any:
     from wordbias.models.representations import stored_provenance
-    from wordbias.models.resume import noted
 
-    return stored_provenance(path) if path.suffix == ".unfinished" else noted(path, 1000)
+    return stored_provenance(path)
 
 
 def document(path: Path) -> Any:
@@ -268,7 +267,6 @@ READERS = [
     Reader("NLI model", "m.safetensors", seeds.nli_model, nli_model),
     Reader("entry of the cache", "entry.safetensors", seeds.entry, cached),
     Reader("unfinished vectors", "x.unfinished", seeds.representations, unfinished),
-    Reader("how far vectors are", "x.unfinished.json", b'{"done": 3}', unfinished),
     Reader("checkpoint", "m.checkpoint", seeds.checkpoint, resumed),
     Reader("settings of an adapter", "s.json", settings_of(seeds.adapter), with_settings(adapter)),
     Reader(
@@ -390,7 +388,7 @@ READERS = [
     Reader("comparison", "r.json", seeds.ROWS, lambda path: comparison([path])),
     Reader("biographies", "b.tsv", seeds.BIOS, biographies, "bios/bios_surgeon_nurse.tsv.gz"),
     Reader("biographies, pickled", "b.pkl", seeds.pickled, biographies),
-    Reader("results of a study", "results.jsonl", seeds.LINES + b"\n", lines_of_study),
+    Reader("results of a study", "results.jsonl", seeds.store, store),
     Reader("results of a job", "rows.json", b'{"about": {"a": 1}, "rows": []}', kept_rows),
     Reader("encoder's config", "config.json", seeds.encoder, classifier, slow=True),
     Reader("encoder's weights", "model.safetensors", seeds.encoder, classifier, slow=True),

@@ -118,6 +118,16 @@ def nli_model(path: Path) -> None:
     Model(weights, 4, 3, True, about={"embedding": "e", "conventions": {"lower": True}}).save(path)
 
 
+def store(path: Path) -> None:
+    from wordbias.results import Row
+    from wordbias.store import Store
+
+    kept = Store(path, {"rate": 0.1}, ("strategy", "seed"))
+    for seed in range(3):
+        rows = [Row("none", "accuracy", 0.5, {"n": 3}, np.zeros(2))]
+        kept.put("none", seed, rows=rows, arrays={"x": np.ones((2, 3), np.float32)}, seconds=1.5)
+
+
 def checkpoint(path: Path) -> None:
     torch = pytest.importorskip("torch")
     from wordbias.training import write_checkpoint
@@ -328,15 +338,6 @@ ROWS_JSONL = b"""{"subject": "a", "measure": "midb", "value": 0.5, "n": 3}
 ROWS_CSV = b"subject,measure,value,n\na,midb,0.5,3\nb,midb,NA,\n"
 ROWS_TABLE = b"embedding,WEAT,midb\nglove,1.5,0.2\nplain,-0.1,0.1\n"
 WORD_LABELS = "she\tfemale\nhe\tmale\nnaïve\tnone\n".encode()
-LINES = json.dumps(
-    {
-        "wordbias": "1",
-        "strategy": "none",
-        "seed": 0,
-        "about": {"rate": 0.1},
-        "rows": [{"subject": "none", "measure": "accuracy", "value": 0.5}],
-    }
-).encode()
 PAGE = (
     b'<!doctype html><html><head></head><body><script type="application/json" id="wordbias-data">['
     + ROWS

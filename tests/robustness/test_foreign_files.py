@@ -15,9 +15,10 @@ import resource_server
 from wordbias.errors import WordbiasError, without_secrets
 from wordbias.formats import cache, files, load, save, tensors
 from wordbias.formats.files import replacing
-from wordbias.formats.rows import open_rows, rewrite_rows
+from wordbias.formats.rows import open_rows
 from wordbias.resources import storage
 from wordbias.resources.catalogue import Resource
+from wordbias.rewriting import rewrite_rows
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owners here")
 

@@ -1,5 +1,7 @@
 """A long command that is killed at three stages ends, called again, as if it had not been.
 
+Two of them at once do not write one output: the second is refused in one line.
+
 A stage is a number of files that have been written: the process kills itself (SIGKILL) as soon as
 the file of that number has its name. Nothing is left to time, on any machine.
 """
@@ -7,6 +9,7 @@ the file of that number has its name. Nothing is left to time, on any machine.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 import sys
@@ -14,14 +17,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import encoder_folders
 import numpy as np
+import planted_encoder
 import pytest
+import small_likelihood
 import sweep_files
+import tiny_decoders
 import tiny_encoders
 from forks import Forked
 
 from wordbias import Attribute, Embedding
 from wordbias.biographies.synthetic import synthetic
+from wordbias.formats.files import locked
 from wordbias.methods.words import listed_words
 from wordbias.pages.stages import PARTS
 
@@ -35,7 +43,7 @@ counter = os.open({counter!r}, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
 def written(event, arguments, seen=[], os=os, signal=signal, counter=counter):
     if len(seen) == {wanted}:
         signal.raise_signal(signal.SIGKILL)
-    appended = event == "open" and arguments[1] == "ab"
+    appended = event == "open" and arguments[1] in ("a", "ab")
     if event == "os.rename" or appended:
         name = os.fspath(arguments[0 if appended else 1])
         if isinstance(name, str) and name.startswith({folders}):
@@ -50,8 +58,18 @@ sys.addaudithook(written)
 class Study:
     """A command that is run with its output in one folder, again and again."""
 
-    def __init__(self, tmp_path: Path, call: Sequence[object], before: str = "") -> None:
-        self.folder, self.call, self.before = tmp_path / "output", call, before
+    def __init__(
+        self,
+        tmp_path: Path,
+        call: Sequence[object],
+        output: str,
+        before: str = "",
+        is_timed: bool = False,
+    ) -> None:
+        """Prepare it; ``before`` is run ahead of it. What it says may hold times."""
+        self.folder, self.before, self.is_timed = tmp_path / "output", before, is_timed
+        self.call = (*call, "--threads", 1, "-q", "-o", self.folder / output)
+        self.output = self.folder / output
         self.counter = tmp_path / "written"
         self.cache = tmp_path / "cache"
 
@@ -64,6 +82,12 @@ class Study:
         assert code in (0, -signal.SIGKILL), error
         return code, out
 
+    def refused(self) -> str:
+        """Run the command, and return why it was refused."""
+        code, out, error = Forked(*self.call, before=self.before).ended()
+        assert (code, out) == (1, "")
+        return error
+
     def clear(self) -> None:
         for folder in (self.folder, self.cache):
             shutil.rmtree(folder, ignore_errors=True)
@@ -73,7 +97,7 @@ class Study:
         return {
             path.relative_to(self.folder).as_posix(): content(path)
             for path in sorted(self.folder.rglob("*"))
-            if path.is_file() and not path.name.endswith(".part")
+            if path.is_file() and not path.match(".*.part")
         }
 
 
@@ -85,14 +109,18 @@ def content(path: Path) -> Any:
     return [{key: line[key] for key in sorted(line.keys() - TIMES)} for line in lines]
 
 
-TIMES = {"seconds", "time", "seconds_per_epoch"}
+TIMES = {"seconds", "time", "seconds_per_epoch", "input", "output"}
 
 
-def check(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kill a study after its first file, one in the middle, and the last but one."""
+def check(study: Study, monkeypatch: pytest.MonkeyPatch, lock: str) -> None:
+    """Kill a study after its first file, one in the middle, and the last but one.
+
+    `lock` is the file that a process locks while it writes the output.
+    """
     monkeypatch.setenv("WORDBIAS_CACHE", str(study.cache))
     code, said = study.run()
     assert code == 0
+    assert not list(study.cache.glob("audits/*"))
     whole, count = study.files(), len(study.counter.read_bytes().splitlines())
     assert count >= 4, "there is no middle"
     for wanted in (1, count // 2, count - 1):
@@ -101,18 +129,30 @@ def check(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
         assert code == -signal.SIGKILL
         assert len(study.counter.read_bytes().splitlines()) == wanted
         code, again = study.run()
-        assert (code, again) == (0, said), wanted
+        assert code == 0, wanted
+        assert again == said or study.is_timed, wanted
         found = study.files()
         assert found.keys() == whole.keys(), wanted
         assert [name for name in found if found[name] != whole[name]] == [], wanted
+        assert not list(study.cache.glob("audits/*"))
+    study.clear()
+    study.folder.mkdir()
+    locks = study.folder / lock
+    locks.parent.mkdir(exist_ok=True)
+    with locked(locks):
+        error = study.refused()
+        assert re.fullmatch(r"wordbias: .*: another process is writing it; wait .*\n", error)
 
 
 def test_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("transformers")
     call = sweep_files.arguments(sweep_files.write(tmp_path))
-    options = ("--threads", 1, "-q", "--format", "jsonl", "-o", tmp_path / "output" / "t.csv")
-    often = "import wordbias.contextual.sweep.run as k; k.SECONDS = 0\n"
-    check(Study(tmp_path, (*call, *options), often), monkeypatch)
+    small = """
+from wordbias.models.token_batches import TokenisedPairs
+TokenisedPairs.of.__func__.__kwdefaults__["budget"] = 60
+"""
+    study = Study(tmp_path, (*call, "--format", "jsonl"), "t.csv", small)
+    check(study, monkeypatch, "t.csv")
 
 
 def test_bios(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,9 +163,8 @@ def test_bios(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     call = ("bios", "--model", tmp_path / "bert", "--strategies", "none,subsample")
     small = ("--limit", 300, "--max-length", 20, "--draws", 20, "--seed", "0", "--no-baselines")
     quick = ("--epochs", 2, "--retrain-epochs", 2, "--batch-size", 32, "--every", 3)
-    quick += ("--device", "cpu")
-    options = ("--threads", 1, "-q", "--format", "jsonl", "-o", tmp_path / "output")
-    check(Study(tmp_path, (*call, *small, *quick, *options)), monkeypatch)
+    quick += ("--device", "cpu", "--format", "jsonl")
+    check(Study(tmp_path, (*call, *small, *quick), ""), monkeypatch, "results.jsonl")
 
 
 def test_mab_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,8 +187,7 @@ study.marked_sets = lambda _: ("explicit",)
 few = list(Templates.load().premises())[:5]
 Templates.premises = lambda _, few=few: tuple(few)
 """
-    output = ("--threads", 1, "-q", "-o", tmp_path / "output")
-    check(Study(tmp_path, (*call, *pairs, *options, *output), few), monkeypatch)
+    check(Study(tmp_path, (*call, *pairs, *options), "", few), monkeypatch, "study")
 
 
 def test_audit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,5 +197,52 @@ def test_audit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = ("midb", "direct-bias", "occupations", "weat")
     skip = ",".join(part for part in PARTS if part not in kept)
     call = ("audit", tmp_path / "small.safetensors", "--methods", "misp hard", "--skip", skip)
-    options = ("--no-chance", "--jobs", 1, "-q", "-o", tmp_path / "output" / "page.json")
-    check(Study(tmp_path, (*call, *options)), monkeypatch)
+    study = Study(tmp_path, (*call, "--no-chance", "--jobs", 1), "page.json")
+    check(study, monkeypatch, "page.json")
+
+
+def test_audit_of_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("transformers")
+    model = planted_encoder.write_folder(tmp_path / "planted")
+    call = ("audit", model, "--methods", "hard", "--skip", "probe,untrained,seat,ceat")
+    often = """
+import wordbias.contextual.audit.texts as texts
+import wordbias.models.resume as resume
+from wordbias.wordlists import model_sentences
+model_sentences.NAMES = 40
+resume.SAVE_SECONDS = 0
+"""
+    study = Study(tmp_path, (*call, "--device", "cpu"), "page.json", often)
+    check(study, monkeypatch, "page.json")
+
+
+def test_likelihood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("transformers")
+    tiny_decoders.save_decoder(tmp_path / "decoder")
+    small_likelihood.crows_pairs(tmp_path / "crows.csv")
+    small_likelihood.bbq(tmp_path / "bbq.jsonl")
+    data = ("--data", tmp_path / "crows.csv", "--data", tmp_path / "bbq.jsonl")
+    call = ("likelihood", tmp_path / "decoder", *data, "--format", "jsonl", "--device", "cpu")
+    small = "import wordbias.models.causal_model as causal; causal.BUDGET = 40\n"
+    check(Study(tmp_path, call, "scores.csv", small), monkeypatch, "scores.csv")
+
+
+def test_encode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("transformers")
+    folder = encoder_folders.make_encoder("bert", tmp_path / "bert")
+    (tmp_path / "texts.txt").write_text("\n".join(f"A nurse spoke {i}" for i in range(12)))
+    call = ("encode", folder, tmp_path / "texts.txt", "--batch-tokens", 1, "--device", "cpu")
+    often = "import wordbias.models.resume as resume; resume.SAVE_SECONDS = 0\n"
+    study = Study(tmp_path, call, "x.safetensors", often, is_timed=True)
+    check(study, monkeypatch, "x.safetensors.unfinished")
+
+
+def test_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "shards").mkdir()
+    vectors = np.random.default_rng(0).normal(size=(5, 60, 8))
+    for i, some in enumerate(vectors):
+        np.save(tmp_path / "shards" / f"{i}.npy", some)
+    labels = [["F", "M"][i % 2] for i in range(300)]
+    (tmp_path / "labels.txt").write_text("\n".join(labels) + "\n")
+    call = ("erase", tmp_path / "shards", "--labels", tmp_path / "labels.txt")
+    check(Study(tmp_path, (*call, "--format", "json"), ""), monkeypatch, "../output")

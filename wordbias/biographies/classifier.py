@@ -26,7 +26,8 @@ from wordbias.models.encoding import EncodingJob, pooled_tokens
 from wordbias.models.model_like import need_transformers, silent
 from wordbias.models.tokenising import padded
 from wordbias.rendering import as_json
-from wordbias.training import Stack, difference, write_checkpoint
+from wordbias.store import difference
+from wordbias.training import Stack, write_checkpoint
 
 HEAD = "head.safetensors"
 

@@ -8,14 +8,11 @@ experiment resumes.
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,8 +27,8 @@ from wordbias.biographies.plan import RANDOM_INIT, Job, Plan
 from wordbias.biographies.results import AFTER, BASELINES, BEFORE, REPRESENTATION, UNTRAINED
 from wordbias.biographies.strategies import NONE, ORIGINAL, OWN, Prepared, prepare
 from wordbias.devices import native_threads
-from wordbias.errors import Interrupted, WordbiasError
-from wordbias.formats.files import check_output_folder, locked, output_folder, replacing
+from wordbias.errors import WordbiasError
+from wordbias.formats.files import check_output_folder, output_folder
 from wordbias.measures.registry import ideal
 from wordbias.models.representations import Representations
 from wordbias.outcomes.balance import copies
@@ -57,10 +54,9 @@ from wordbias.probes.mdl import (
     to_published,
 )
 from wordbias.progress import progress
-from wordbias.rendering import as_json
 from wordbias.results import Row
 from wordbias.statistics import majority_share
-from wordbias.training import difference
+from wordbias.store import Store, resumable
 from wordbias.wordlists.queries import Query
 from wordbias.workers import Workers
 
@@ -85,26 +81,25 @@ def run(plan: Plan, workers: Workers | None = None) -> list[Row]:
     check_output_folder(plan.folder)
     check_jobs(plan)
     plan = replace(plan, model_sha256=sha256_of(plan.encoding.load(plan.model)))
-    with output_folder(plan.folder), locked(plan.results):
-        file = ResultFile.open(plan.results, plan.about())
-        jobs = plan.jobs()
-        left = [job for job in jobs if job not in file.rows]
-        try:
-            if not workers.in_process:
-                for job in left:
-                    encode_ahead(plan, job)
-            lost = "the same call resumes with what is left"
-            with progress("experiment", len(left), "job") as bar:
-                for i, (rows, facts) in workers.unordered(_timed, left, shared=(plan,), lost=lost):
-                    file.add(left[i], rows, **facts)
-                    plan.checkpoint(left[i]).unlink(missing_ok=True)
-                    bar.update(1)
-        except KeyboardInterrupt:
-            done = sum(job in file.rows for job in jobs)
-            raise Interrupted(
-                f"the same call resumes: {plan.results} has {done} of {len(jobs)} jobs"
-            ) from None
-    return [row for job in jobs for row in file.rows[job]]
+    jobs = plan.jobs()
+
+    def done() -> str:
+        return f"{sum(store.get(*job) is not None for job in jobs)} of {len(jobs)} jobs are done"
+
+    path, remedy = plan.results, "name another folder"
+    with output_folder(plan.folder), resumable(path, path, keep=True, done=done):
+        store = Store(path, plan.about(), Job._fields, what="study", remedy=remedy, draws=False)
+        left = [job for job in jobs if store.get(*job) is None]
+        if not workers.in_process:
+            for job in left:
+                encode_ahead(plan, job)
+        lost = "the same call resumes with what is left"
+        with progress("experiment", len(left), "job") as bar:
+            for i, (rows, facts) in workers.unordered(_timed, left, shared=(plan,), lost=lost):
+                store.put(*left[i], rows=rows, **facts)
+                plan.checkpoint(left[i]).unlink(missing_ok=True)
+                bar.update(1)
+    return [row for job in jobs for row in store.entries[job].rows]
 
 
 def _timed(plan: Plan, job: Job) -> tuple[list[Row], dict[str, Any]]:
@@ -113,98 +108,6 @@ def _timed(plan: Plan, job: Job) -> tuple[list[Row], dict[str, Any]]:
     start = time.perf_counter()
     rows, facts = run_job(plan, job)
     return rows, {"seconds": round(time.perf_counter() - start, 1), **facts}
-
-
-@dataclass(frozen=True)
-class ResultFile:
-    """File of the rows of finished jobs, one line a job.
-
-    Attributes
-    ----------
-    path
-        The file; it need not exist yet.
-    about
-        All that every job depends on beside its strategy and seed.
-    rows
-        Rows by job.
-    """
-
-    path: Path
-    about: Mapping[str, Any]
-    rows: dict[Job, list[Row]] = field(default_factory=dict)
-
-    @classmethod
-    def open(cls, path: Path, about: Mapping[str, Any]) -> ResultFile:
-        """Read a file; a last line that is cut off is removed from it.
-
-        Raises
-        ------
-        WordbiasError
-            With the number of the line, if one is damaged or of another study.
-        """
-        found = cls(path, json.loads(json.dumps(about)))
-        if not path.exists():
-            return found
-        if not path.is_file():
-            raise WordbiasError(f"{path}: is no file of results; name another folder")
-        data = path.read_bytes()
-        whole = data[: data.rfind(b"\n") + 1]
-        for number, line in enumerate(whole.splitlines(), 1):
-            found._take(line, f"{path}: line {number}")
-        if whole != data:
-            with replacing(path) as file:
-                file.write(whole)
-        return found
-
-    def add(self, job: Job, rows: list[Row], **facts: Any) -> None:
-        """Append the line of a job, and flush it to the disk.
-
-        Raises
-        ------
-        WordbiasError
-            If it cannot be written.
-        """
-        line = {
-            "strategy": job.strategy,
-            "seed": job.seed,
-            "about": self.about,
-            **facts,
-            "rows": [row.to_dict() for row in rows],
-        }
-        try:
-            with self.path.open("ab") as file:
-                file.write(as_json(line).encode() + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise WordbiasError(
-                f"{self.path}: could not be written: {error.strerror or error}; mend that, and the "
-                "same call resumes"
-            ) from None
-        self.rows[job] = rows
-
-    def _take(self, line: bytes, where: str) -> None:
-        try:
-            known = json.loads(line)
-            job = Job(str(known["strategy"]), int(known["seed"]))
-            rows = [Row.from_dict(row) for row in known["rows"]]
-            about = known["about"]
-        except (
-            ValueError,
-            KeyError,
-            TypeError,
-            AttributeError,
-            OverflowError,
-            RecursionError,
-        ) as error:
-            raise WordbiasError(
-                f"{where}: is no line of results ({error}); remove it, and its job is done again"
-            ) from None
-        if (different := difference(about, self.about)) is not None:
-            raise WordbiasError(
-                f"{where}: is of another study: its {different}; name another folder"
-            )
-        self.rows[job] = rows
 
 
 # One job: train, probe, measure, retrain, measure again

@@ -26,7 +26,6 @@ Framework = Literal["numpy", "pt", "mapped"]
 ADAPTER = "wordbias adapter 1"
 ADAPTER_OF_LABELS = "wordbias adapter 2"
 """Adapter with removals that were fitted to labels, which earlier versions do not know."""
-AUDIT = "audit"
 CHECKPOINT = "training"
 NLI_MODEL = "nli"
 REPRESENTATIONS = "representations"
@@ -36,7 +35,6 @@ TRANSFORM = "transform"
 _KINDS = {
     ADAPTER: ("an ", "adapter", "make one with: wordbias project MODEL -o ADAPTER"),
     ADAPTER_OF_LABELS: ("an ", "adapter", "make one with: wordbias project MODEL -o ADAPTER"),
-    AUDIT: ("a ", "result of an audit", "remove it"),
     CHECKPOINT: ("a ", "checkpoint", "remove it, or name another output"),
     NLI_MODEL: ("an ", "NLI model", "train one with: wordbias nli-train"),
     REPRESENTATIONS: ("", "representations", "write such a file with: wordbias encode"),

@@ -18,14 +18,11 @@ from wordbias.calls import note, typed_setting
 from wordbias.embedding import is_words_and_vectors
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.rows import (
-    Rewritten,
     Rows,
-    check_rewritable,
     is_polars,
     is_rows,
     is_table,
     open_rows,
-    rewrite_rows,
 )
 from wordbias.formats.source import sha256_of
 from wordbias.functions.inputs import Written, path_of
@@ -37,6 +34,7 @@ from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
 from wordbias.resources.hub import METHOD_FILE, fetched
 from wordbias.results import Row
+from wordbias.rewriting import Rewritten, check_rewritable, rewrite_rows
 
 Made = Representations | NDArray[Any] | Written
 _HEAD = 1000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import cast
 
 from wordbias.arguments import path_named
@@ -13,6 +14,7 @@ from wordbias.data import nli_sample_path
 from wordbias.devices import threads
 from wordbias.embedding import Embedding
 from wordbias.errors import UsageError, WordbiasError
+from wordbias.formats.files import locked
 from wordbias.functions.audit_model import audit_model, model_among, refuse_options_of_models
 from wordbias.functions.inputs import (
     EmbeddingsLike,
@@ -260,32 +262,35 @@ def audit(
         note(f"{' and '.join(slow)} may take minutes; --skip={','.join(slow)} leaves {them} out")
     many = max(map(len, opened)) > MANY_WORDS
     compared = [Compared(panel, columns) for panel in panels]
-    found = measure_stages(
-        compared,
-        plan,
-        workers=Workers(how.jobs or (threads() if many else 1)),
-        digest=audit_digest(compared, plan) if how.cache else None,
-    )
-    refuse_undefined([row for row in found.rows if row.measure != "column"])
-    facts = input_facts(subjects)
-    for column, subject in zip(columns[len(chains) :], files_after, strict=True):
-        facts[f"after: {column.label}"] = subject.info.to_dict()
-    page = Page(
-        arguments={
-            name: one for name, one in current().arguments.items() if name not in ("output", "jobs")
-        },
-        inputs=facts,
-        rows=[*with_known_values(found.rows, panels), *trade_off_rows(found.rows)],
-        seed=seed,
-        notes=[
-            *([_COMPARED] if several and methods is None else []),
-            *notes_on_language(attribute),
-            *notes,
-            *found.notes,
-        ],
-    )
-    if output is not None:
-        page.write(output, to)
+    with nullcontext() if output is None else locked(output):
+        found = measure_stages(
+            compared,
+            plan,
+            workers=Workers(how.jobs or (threads() if many else 1)),
+            digest=audit_digest(compared, plan) if how.cache else None,
+        )
+        refuse_undefined([row for row in found.rows if row.measure != "column"])
+        facts = input_facts(subjects)
+        for column, subject in zip(columns[len(chains) :], files_after, strict=True):
+            facts[f"after: {column.label}"] = subject.info.to_dict()
+        page = Page(
+            arguments={
+                name: one
+                for name, one in current().arguments.items()
+                if name not in ("output", "jobs")
+            },
+            inputs=facts,
+            rows=[*with_known_values(found.rows, panels), *trade_off_rows(found.rows)],
+            seed=seed,
+            notes=[
+                *([_COMPARED] if several and methods is None else []),
+                *notes_on_language(attribute),
+                *notes,
+                *found.notes,
+            ],
+        )
+        if output is not None:
+            page.write(output, to)
     return page
 
 

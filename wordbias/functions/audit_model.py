@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from wordbias.calls import current, note
 from wordbias.embedding import is_words_and_vectors
-from wordbias.errors import Interrupted, WordbiasError
+from wordbias.errors import WordbiasError
 from wordbias.formats import is_static_model
 from wordbias.formats.files import check_new
 from wordbias.formats.static_models import refuse_loaded_static
@@ -33,6 +32,7 @@ from wordbias.resources.models import (
     model_folder,
 )
 from wordbias.results import Row
+from wordbias.store import resumable
 
 if TYPE_CHECKING:
     from wordbias.contextual.audit.measure import Audited, Measuring
@@ -183,28 +183,28 @@ def audit_model(
     untrained = None
     if named is not None and not {"probe", "untrained"} & set(skip):
         untrained = partial(Encoder.load, named, device=device, random_init=seed)
-    with _resuming(stored):
+    with resumable(output, *([] if stored is None else [Path(stored)])):
         found = measuring.run(distinct, untrained=untrained, path=stored)
-    rows, notes = _with_heads(model, decoder, reader, found, data, pairs, measuring, device)
-    page = Page(
-        arguments={
-            key: one for key, one in current().arguments.items() if key not in ("output", "jobs")
-        },
-        inputs={
-            subject: {
-                "path": encoder.name,
-                "weights_sha256": weights,
-                **reader.described(),
-            }
-        },
-        rows=rows,
-        seed=seed,
-        notes=list(dict.fromkeys([*told, *notes])),
-    )
-    if output is not None:
-        page.write(output, to)
-    if stored is not None:
-        Path(stored).unlink(missing_ok=True)
+        rows, notes = _with_heads(model, decoder, reader, found, data, pairs, measuring, device)
+        page = Page(
+            arguments={
+                key: one
+                for key, one in current().arguments.items()
+                if key not in ("output", "jobs")
+            },
+            inputs={
+                subject: {
+                    "path": encoder.name,
+                    "weights_sha256": weights,
+                    **reader.described(),
+                }
+            },
+            rows=rows,
+            seed=seed,
+            notes=list(dict.fromkeys([*told, *notes])),
+        )
+        if output is not None:
+            page.write(output, to)
     if export is not None:
         chosen = _chosen(page, found.projections, distinct)
         note(_exported(decoder or encoder, reader, model, chosen, export, page))
@@ -230,17 +230,6 @@ def _with_head(
     except WordbiasError as error:
         return encoder, None, [f"likelihoods are not measured: {error}"]
     return replace(encoder, model=base_of(decoder.model)), decoder, []
-
-
-@contextmanager
-def _resuming(stored: str | None) -> Iterator[None]:
-    """Say how an interrupted call resumes, if its vectors are stored."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        if stored is None:
-            raise
-        raise Interrupted("the same call resumes from the vectors that are encoded") from None
 
 
 def _exported(

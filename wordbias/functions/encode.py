@@ -11,7 +11,7 @@ from pathlib import Path
 
 from wordbias.calls import note, public
 from wordbias.configuration import current_config, uses
-from wordbias.errors import Interrupted, UsageError
+from wordbias.errors import UsageError
 from wordbias.formats.files import check_writable, refuse_same
 from wordbias.formats.rows.writing import check_rows, is_row_suffix
 from wordbias.functions.adapters import (
@@ -232,10 +232,7 @@ def encode(
             if output is not None:
                 found.save(output)
         else:
-            try:
-                done = encode_to(output, job, given.columns, about, batch_tokens=batch_tokens)
-            except KeyboardInterrupt:
-                raise Interrupted("the same command resumes where it stopped") from None
+            done = encode_to(output, job, given.columns, about, batch_tokens=batch_tokens)
             encoded, before, seconds = done.encoded, done.before, done.seconds
             found = load_representations(output)
     row = Row(

@@ -19,11 +19,8 @@ from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import check_writable, refuse_same
 from wordbias.formats.rows import (
     MapByRow,
-    Rewritten,
     Rows,
-    check_rewritable,
     open_rows,
-    rewrite_rows,
 )
 from wordbias.functions.apply_rows import fingerprint_of, in_memory
 from wordbias.functions.erase_fit import Parts
@@ -48,6 +45,7 @@ from wordbias.probes.sentence_tasks import TextPairsLike
 from wordbias.rendering import how_many
 from wordbias.reports import Report
 from wordbias.resources.hub import fetched
+from wordbias.rewriting import Rewritten, check_rewritable, rewrite_rows
 from wordbias.settings import Settings, only_method
 from wordbias.splits import Folds
 

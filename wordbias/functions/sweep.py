@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from wordbias.arguments import check_choice, check_number, path_named, seeds_of
@@ -25,8 +24,8 @@ from wordbias.contextual.table7 import (
     mean_rows,
     records,
 )
-from wordbias.errors import Interrupted, UsageError, WordbiasError, need
-from wordbias.formats.files import check_writable, locked, refuse_same, replacing
+from wordbias.errors import UsageError, WordbiasError, need
+from wordbias.formats.files import check_writable, refuse_same, replacing
 from wordbias.functions.inputs import path_of
 from wordbias.functions.nli_models import read_named
 from wordbias.functions.sweep_summary import summarise
@@ -40,6 +39,7 @@ from wordbias.resources import located
 from wordbias.stereotypes.gsss import Gsss, load_gsss
 from wordbias.stereotypes.scores import SHARE, Rounding, Settings, extremes
 from wordbias.stereotypes.text_sets import TextSetLike, load_text_set
+from wordbias.store import resumable
 from wordbias.wordlists import GroupsLike, Templates
 from wordbias.workers import Workers
 
@@ -223,10 +223,10 @@ def sweep(
     read |= {"--pairs": pairs, "--sent-debias": sent_debias, "--groups": groups}
     _check_files(target, figure, read)
     named = [name_of_head for name in _MODELS for name_of_head in _with_seeds(name, order)]
-    checkpoints = {name: Path(f"{target}.{name}.part") for name in named if target}
-    drawn = [drawn_file(file, kind) for kind in (NULL, LISTS) for file in checkpoints.values()]
-    temporary = [*checkpoints.values(), *drawn]
-    with _locked(target, temporary):
+    stores = {name: Path(f"{target}.{name}.part") for name in named if target}
+    drawn = [drawn_file(file, kind) for kind in (NULL, LISTS) for file in stores.values()]
+    temporary = [*stores.values(), *drawn]
+    with resumable(target, *temporary):
         need("torch", extra="contextual", purpose="A sweep")
         from wordbias.contextual.sweep import run
         from wordbias.contextual.sweep import sweep as study
@@ -269,7 +269,7 @@ def sweep(
                 groups=groups,
                 limit=limit,
                 sequential=sequential_fit,
-                file=checkpoints.get(name),
+                file=stores.get(name),
                 keep=len(order) < 2,
                 draws=seed_lists or 0,
             )
@@ -297,8 +297,6 @@ def sweep(
         notes += [ONE_SIDED] * one_sided
         notes += [_FLATTERED] * bool(compared and best is None)
         _write(entries, target, figure, drop, relative)
-        for checkpoint in temporary:
-            checkpoint.unlink(missing_ok=True)
     return Report(
         inputs=inputs,
         rows=[*rows, *summary.rows, *compared],
@@ -323,29 +321,8 @@ def _check_files(output: str | None, plot: str | None, read: Mapping[str, object
     )
 
 
-@contextmanager
-def _locked(output: str | None, checkpoints: Sequence[Path]) -> Iterator[None]:
-    """Lock the output, and name the checkpoints in the message of an interruption.
-
-    Raises
-    ------
-    WordbiasError
-        If another process has locked the same output.
-    """
-    with nullcontext() if output is None else locked(output):
-        try:
-            yield
-        except Interrupted:
-            raise
-        except KeyboardInterrupt:
-            written = [path.name for path in checkpoints if path.exists()]
-            if not written:
-                raise
-            raise Interrupted(f"the same call resumes from {' and '.join(written)}") from None
-
-
 def _with_seeds(name: str, seeds: Sequence[int]) -> list[str]:
-    """Return the names of the heads of a model in the report and in checkpoints."""
+    """Return the names of the heads of a model in the report and in stores."""
     return [f"{name}.{seed}" for seed in seeds] or [name]
 
 

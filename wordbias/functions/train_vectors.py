@@ -38,6 +38,7 @@ from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
 from wordbias.resources import located
 from wordbias.results import Row
+from wordbias.store import difference
 from wordbias.text_files import parse_size, read_text
 from wordbias.vocabulary import GN_GLOVE
 from wordbias.wordlists import Attribute, GroupsLike
@@ -437,8 +438,6 @@ def _counted(
     Those of another corpus or other options are refused where they were to be kept, or where a
     training resumes from them; what a call left that failed is counted anew.
     """
-    from wordbias.training import difference
-
     about = counting_about(corpus, window=window, min_count=min_count, max_vocab=max_vocab)
     if not kept and folder.exists():
         left = Cooccurrences.load(folder)

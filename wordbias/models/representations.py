@@ -26,6 +26,7 @@ from wordbias.formats.tensors import header_of
 from wordbias.models.encoding import EncodingJob
 from wordbias.models.model_like import interventions_in
 from wordbias.rendering import as_paragraph, how_many
+from wordbias.store import REMEDY, refuse_other
 
 if TYPE_CHECKING:
     from wordbias.reports import Report
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 Layers = int | Sequence[int] | str | None
 """Numbers of layers, ``all``, ``last``, or None for the default."""
 _COLUMN = "column."
-_REMEDY = "remove it, or name another output"
 
 
 def which_layers(layers: Layers, known: Sequence[int], default: str = "all") -> tuple[int, ...]:
@@ -301,7 +301,7 @@ def stored_provenance(path: Path) -> dict[str, Any]:
         return dict(read_header(path, REPRESENTATIONS)["about"])
     except (WordbiasError, ValueError, KeyError, TypeError):
         raise WordbiasError(
-            f"{path}: is there already and holds no representations; {_REMEDY}"
+            f"{path}: is there already and holds no representations; {REMEDY}"
         ) from None
 
 
@@ -313,18 +313,8 @@ def check_same(path: Path, wanted: Representations) -> None:
     WordbiasError
         Naming the difference.
     """
-    known = stored_provenance(path)
+    refuse_other(path, stored_provenance(path), dict(wanted.about), "run")
     head = header(wanted)
     with path.open("rb") as file:
         if file.read(len(head)) != head:
-            raise WordbiasError(
-                f"{path}: is of another run: {_difference(known, wanted.about)}; {_REMEDY}"
-            )
-
-
-def _difference(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    there, here = (json.loads(json.dumps(dict(value))) for value in (known, wanted))
-    for key in dict.fromkeys([*here, *there]):
-        if there.get(key) != here.get(key):
-            return f"its {key} is {there.get(key)!r}, not {here.get(key)!r}"
-    return "its columns are others"
+            raise WordbiasError(f"{path}: is of another run: its columns are others; {REMEDY}")

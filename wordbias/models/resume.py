@@ -8,7 +8,6 @@ the size of the file.
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -21,9 +20,10 @@ import numpy as np
 
 from wordbias.columns import Column
 from wordbias.errors import WordbiasError
-from wordbias.formats.files import check_writable, locked, rename, replacing, sync_file
+from wordbias.formats.files import check_writable, rename, replacing, sync_file
 from wordbias.models.encoding import BATCH_TOKENS, EncodingJob
 from wordbias.models.representations import Representations, check_same, header, stored_provenance
+from wordbias.store import Store, resumable
 
 Vectors = np.memmap[Any, np.dtype[np.float32]]
 SAVE_SECONDS = 5.0
@@ -73,13 +73,14 @@ def encode_to(
         _unfinished(target), Representations(zeros, job.settings.layers or (), columns, about)
     )
     before = count = len(job.order)
-    with _explaining(target), locked(part.path):
+    with _explaining(target), resumable(part.path, part.path, keep=True):
         if target.exists():
             check_same(target, part.wanted)
         else:
             before = part.begin()
             _encode_rest(part, job, before, batch_tokens)
             part.finish(target)
+        part.note.unlink(missing_ok=True)
     return Written(count - before, before, time.perf_counter() - start)
 
 
@@ -164,7 +165,10 @@ class Partial:
         """
         if self.path.exists():
             check_same(self.path, self.wanted)
-            return noted(self.note, self.wanted.vectors.shape[-2])
+            noted = self._noted().get()
+            done = 0 if noted is None else noted.facts.get("done")
+            rows = self.wanted.vectors.shape[-2]
+            return done if isinstance(done, int) and 0 <= done <= rows else 0
         self.note.unlink(missing_ok=True)
         head = header(self.wanted)
         with replacing(self.path) as file:
@@ -182,39 +186,22 @@ class Partial:
     def save(self, vectors: Vectors, done: int) -> None:
         """Write the vectors to the disk, then the number of encoded texts."""
         vectors.flush()
-        with replacing(self.note) as file:
-            file.write(json.dumps({"done": done}).encode())
+        self._noted().put(done=done)
+
+    def _noted(self) -> Store:
+        """Open the note, which the file's header says all else about."""
+        return Store(self.note, {}, refuse=False)
 
     def finish(self, target: Path) -> None:
         """Give the finished file its name."""
         with self.path.open("r+b") as file:
             sync_file(file)
         rename(self.path, target)
-        self.note.unlink(missing_ok=True)
 
     def remove(self) -> None:
         """Remove the file and its note."""
         self.note.unlink(missing_ok=True)
         self.path.unlink(missing_ok=True)
-
-
-def noted(note: Path, rows: int) -> int:
-    """Return the number of encoded texts from a note, at most `rows`.
-
-    Raises
-    ------
-    WordbiasError
-        If the note is damaged.
-    """
-    try:
-        done = int(json.loads(note.read_bytes())["done"])
-        if 0 <= done <= rows:
-            return done
-        raise ValueError
-    except FileNotFoundError:  # stopped before the first note was written
-        return 0
-    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        raise WordbiasError(f"{note}: is damaged; remove it") from None
 
 
 def _reserve(file: IO[bytes], size: int) -> None:

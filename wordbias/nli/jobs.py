@@ -20,7 +20,7 @@ from wordbias.nli.pairs import LABELS, Pairs
 from wordbias.nli.recipes import Recipe
 from wordbias.nli.scoring import probabilities
 from wordbias.results import Row
-from wordbias.training import difference
+from wordbias.store import difference
 
 SUFFIX = ".safetensors"
 ARITHMETIC = 2

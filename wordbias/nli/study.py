@@ -7,7 +7,6 @@ call computes only what is missing.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,12 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from wordbias import __version__
 from wordbias.calls import note
 from wordbias.draws import SAMPLE, by_bootstrap
 from wordbias.embedding import Embedding
-from wordbias.errors import Interrupted, WordbiasError
-from wordbias.formats.files import locked, output_folder, replacing
+from wordbias.errors import WordbiasError
+from wordbias.formats.files import output_folder
 from wordbias.measures.evaluate import check_families, evaluate_each
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.registry import STANDARD, ideal
@@ -45,7 +43,7 @@ from wordbias.nli.test_sets import (
 from wordbias.nli.train import train_all
 from wordbias.rendering import how_many
 from wordbias.results import Row
-from wordbias.training import difference
+from wordbias.store import Store, about_in, difference, resumable
 from wordbias.word_tasks import AnalogySet, SimilaritySet, quality
 from wordbias.wordlists import Attribute, Templates
 from wordbias.workers import Workers
@@ -217,7 +215,7 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
     ]
     # if it is stopped, all arms have as many seeds
     left = [
-        replace(job, wanted=read_rows(*_rows_file(plan, job)) is None)
+        replace(job, wanted=_rows_in(*_rows_file(plan, job)).get() is None)
         for job in sorted(jobs, key=lambda job: job.seed)
     ]
     trained = [job for job in left if job.wanted and job.is_done()]
@@ -230,26 +228,20 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
     def score(job: Job) -> None:
         _model_rows(plan, known[job.about["embedding"]["name"]], job)
 
-    with output_folder(plan.folder), locked(plan.folder / "study"):
-        try:
-            for job in trained:
-                score(job)
-            train_all(
-                left,
-                data.encoded["train"],
-                data.encoded["dev"],
-                plan.recipe,
-                device=device,
-                half=plan.half,
-                kept=plan.average_epochs,
-                workers=workers,
-                finished=score,
-            )
-            return study_rows(plan, jobs, workers)
-        except Interrupted:  # of the training
-            raise
-        except KeyboardInterrupt:
-            raise Interrupted("the same call resumes: models and rows are kept") from None
+    study = plan.folder / "study"
+    with output_folder(plan.folder), resumable(study, plan.folder, keep=True):
+        train_all(
+            left,
+            data.encoded["train"],
+            data.encoded["dev"],
+            plan.recipe,
+            device=device,
+            half=plan.half,
+            kept=plan.average_epochs,
+            workers=workers,
+            finished=score,
+        )
+        return study_rows(plan, jobs, workers)
 
 
 def trained_anew(plan: Plan, jobs: Sequence[Job]) -> list[str]:
@@ -258,8 +250,8 @@ def trained_anew(plan: Plan, jobs: Sequence[Job]) -> list[str]:
     for job in jobs:
         path, about = _rows_file(plan, job)
         if path.exists():
-            known, key = cached_about(path), _key(about)
-            said = difference(dict(known), key) if known else None
+            known, key = about_in(path), _rows_in(path, about).about
+            said = difference(known, key) if known else None
             if said and _without_values(known) == _without_values(key):
                 more = " (--trust-rows takes rows of vectors with other values)"
                 said = "" if plan.trust_rows else said + more  # trusted rows are damaged
@@ -401,9 +393,9 @@ def _rows_file(plan: Plan, job: Job) -> tuple[Path, dict[str, Any]]:
     if plan.average_epochs:
         about["average_epochs"] = plan.average_epochs
     if plan.trust_rows:
-        known = cached_about(path)
-        if _without_values(known) == _without_values(_key(about)) and read_rows(path, known):
-            return path, dict(known)
+        known, wanted = about_in(path), _rows_in(path, about).about
+        if _without_values(known) == _without_values(wanted) and _rows_in(path, known).get():
+            return path, known
     return path, about
 
 
@@ -484,13 +476,11 @@ def _undefined_rows(test: TestSet, subject: str, reason: str) -> Iterator[Row]:
 
 def _measured(plan: Plan, panels: Sequence[Panel], workers: Workers | None) -> list[list[Row]]:
     """Measure bias in the vectors of embeddings, those together that are not cached."""
-    files = [_measures_file(plan, panel) for panel in panels]
-    found = [read_rows(path, about) for path, about in files]
-    left = [i for i, rows in enumerate(found) if rows is None]
+    stores = [_rows_in(*_measures_file(plan, panel)) for panel in panels]
+    left = [i for i, store in enumerate(stores) if store.get() is None]
     for place, rows in evaluate_each([panels[i] for i in left], plan.families, workers=workers):
-        found[left[place]] = rows
-        write_rows(*files[left[place]], rows)
-    return [rows for rows in found if rows is not None]
+        stores[left[place]].put(rows=rows)
+    return [list(store.entries[()].rows) for store in stores]
 
 
 def _measures_file(plan: Plan, panel: Panel) -> tuple[Path, dict[str, Any]]:
@@ -508,7 +498,7 @@ def _measures_file(plan: Plan, panel: Panel) -> tuple[Path, dict[str, Any]]:
     if len(plan.originals_of(panel.embedding)) > 1:
         name += f".against-{panel.original.name}"
     path = plan.folder / f"{name}.{_file_prefix(plan)}measures.json"
-    before = cached_about(path).get("centred")
+    before = about_in(path).get("centred")
     if before is not None and before is not plan.centre:  # along the other subspace
         said = ("without --centre", "with --centre or --as-published")
         raise WordbiasError(
@@ -573,43 +563,13 @@ def _hash_of(value: object) -> str:
 
 
 def cached_rows(path: Path, about: Mapping[str, Any], make: Callable[[], list[Row]]) -> list[Row]:
-    """Return the rows of a file if its key is `about`, or make and write them."""
-    rows = read_rows(path, about)
-    if rows is not None:
-        return rows
-    rows = make()
-    write_rows(path, about, rows)
-    return rows
+    """Return the rows of a file if they are of these settings, or make and write them."""
+    store = _rows_in(path, about)
+    if store.get() is None:
+        store.put(rows=make())
+    return list(store.entries[()].rows)
 
 
-def write_rows(path: Path, about: Mapping[str, Any], rows: Sequence[Row]) -> None:
-    """Write rows with their key."""
-    text = json.dumps({"about": _key(about), "rows": [row.to_dict() for row in rows]})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as file:
-        file.write(text.encode())
-
-
-def cached_about(path: Path) -> Mapping[str, Any]:
-    """Return the key of a file of rows; an empty one if there is no such file."""
-    try:
-        about: Mapping[str, Any] = dict(json.loads(path.read_text(encoding="utf-8"))["about"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return {}
-    return about
-
-
-def read_rows(path: Path, about: Mapping[str, Any]) -> list[Row] | None:
-    """Return the rows of a file, or None if there is none with this key, or it is damaged."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if found["about"] != _key(about):
-            return None
-        return [Row.from_dict(row) for row in found["rows"]]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return None
-
-
-def _key(about: Mapping[str, Any]) -> Any:
-    """Return a key as JSON holds it, with the version: another may have corrected a measure."""
-    return json.loads(json.dumps({**about, "wordbias": __version__}))
+def _rows_in(path: Path, about: Mapping[str, Any]) -> Store:
+    """Open the file of the rows of one model or embedding."""
+    return Store(path, about, refuse=False, draws=False)

@@ -24,7 +24,8 @@ from wordbias.nli.lexicon import Encoded, Ints
 from wordbias.nli.model import SPARE, DecomposableAttention, Rows, Side
 from wordbias.nli.recipes import Recipe
 from wordbias.progress import Bar, progress
-from wordbias.training import TrainingState, checkpoint_about, difference, train
+from wordbias.store import difference
+from wordbias.training import TrainingState, checkpoint_about, train
 from wordbias.workers import Workers
 
 _DEV_BATCH = 512

@@ -8,6 +8,8 @@ the reason, and the others go on.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -21,7 +23,7 @@ from wordbias import __version__
 from wordbias.calls import note
 from wordbias.devices import blas_threads
 from wordbias.draws import with_change
-from wordbias.errors import Interrupted, WordbiasError
+from wordbias.errors import WordbiasError
 from wordbias.measures.chance import Values, with_chance
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import BY_KEY
@@ -37,11 +39,12 @@ from wordbias.pages.audit_parts import (
 )
 from wordbias.pages.lines import identity
 from wordbias.pages.stages import BEFORE, Compared, Plan, Stage, labelled, stage_of
-from wordbias.pages.unfinished import Result, Results, digest_of, results_of
+from wordbias.pages.unfinished import digest_of, results_of
 from wordbias.pages.words import MAP
 from wordbias.progress import progress
 from wordbias.rendering import how_many
 from wordbias.results import Row
+from wordbias.store import Entry, Store
 from wordbias.wordlists import Attribute, resolve
 from wordbias.workers import Workers
 
@@ -78,7 +81,8 @@ class Work:
 
     compared: Sequence[Compared]
     plan: Plan
-    results: Results
+    folder: Path
+    """Folder of the fitted methods."""
     held: dict[tuple[int, int | None], Stage] = field(default_factory=dict, repr=False)
     """The stage that was measured last: jobs of one column come one after the other."""
 
@@ -90,7 +94,8 @@ class Work:
 
     def chain_of(self, job: Job) -> Path:
         """Return the file of the fitted methods of a job's column."""
-        return self.results.path(*self.names(job)[:2], _FIT, "chain")
+        names = "\0".join(self.names(job)[:2]).encode("utf-8", "surrogateescape")
+        return self.folder / f"{hashlib.sha256(names).hexdigest()[:32]}.safetensors"
 
     def stage(self, job: Job) -> Stage:
         """Return the stage of a job, made on first use."""
@@ -137,17 +142,17 @@ def measure_stages(
         replace(one, before=replace(one.before, sembias=plan.sembias, isolated=plan.isolated))
         for one in compared
     ]
-    with results_of(digest) as results:
-        work = Work(compared, plan, results)
+    with results_of(digest) as (store, folder):
+        work = Work(compared, plan, folder)
         first = _jobs_before(work)
         fits = [job for job in first if job.part == _FIT]
         later = _jobs_after(work)
-        _run_all(work, [first, later], workers)
-        of_jobs = {job: results.get(*work.names(job)) or Result() for job in (*first, *later)}
+        _run_all(work, store, [first, later], workers)
+        of_jobs = {job: store.get(*work.names(job)) or Entry() for job in (*first, *later)}
         warnings = [
             f"{name}, {label}: {warning}"
             for job in fits
-            if not of_jobs[job].reason
+            if not _reason(of_jobs[job])
             for name, label, _ in [work.names(job)]
             for part in load_chain(work.chain_of(job))[0].parts
             for warning in part.warnings
@@ -255,29 +260,37 @@ def _size(job: Job) -> int:
     return -_SHARES.get(job.part, 1)
 
 
-def _run_all(work: Work, phases: Sequence[Sequence[Job]], workers: Workers) -> None:
+def _run_all(work: Work, store: Store, phases: Sequence[Sequence[Job]], workers: Workers) -> None:
     """Run the jobs that are not done, one phase after the other."""
     every = [job for jobs in phases for job in jobs]
-    left = [job for job in every if work.results.get(*work.names(job)) is None]
+    left = [job for job in every if not _is_done(work, store, job)]
     if len(left) < len(every):
         done = f"{len(every) - len(left)} of {how_many(len(every), 'part')}"
         note(f"resumes an interrupted audit: {done} are measured", reported=True)
     with progress("audit", sum(-_size(job) for job in left), "step") as bar:
         for jobs in phases:
-            todo = [job for job in jobs if job in left and not _has_failed(work, job)]
+            todo = [job for job in jobs if job in left and not _has_failed(work, store, job)]
             at_work = dict.fromkeys(todo)
             _show(bar, work, at_work, workers)
-            found = workers.unordered(run_job, todo, shared=(work,), lost="the same call resumes")
-            try:
-                for i, _ in found:
-                    del at_work[todo[i]]
-                    _show(bar, work, at_work, workers)
-                    bar.update(-_size(todo[i]))
-            except KeyboardInterrupt:
-                if not work.results.is_kept:
-                    raise
-                raise Interrupted("the same call resumes: what is measured is kept") from None
-    _tell_longest(work, left)
+            lost = "the same call resumes"
+            for i, found in workers.unordered(run_job, todo, shared=(work,), lost=lost):
+                store.put(*work.names(todo[i]), rows=found.rows, arrays=found.arrays, **found.facts)
+                del at_work[todo[i]]
+                _show(bar, work, at_work, workers)
+                bar.update(-_size(todo[i]))
+    _tell_longest(work, store, left)
+
+
+def _is_done(work: Work, store: Store, job: Job) -> bool:
+    """Return whether a job has a result, and of a fit also what was fitted."""
+    found = store.get(*work.names(job))
+    if found is None or job.part != _FIT or _reason(found):
+        return found is not None
+    try:
+        load_chain(work.chain_of(job))
+    except WordbiasError:
+        return False
+    return True
 
 
 def _show(bar: Any, work: Work, at_work: dict[Job, None], workers: Workers) -> None:
@@ -286,20 +299,20 @@ def _show(bar: Any, work: Work, at_work: dict[Job, None], workers: Workers) -> N
     bar.set_postfix_str("; ".join(f"{part} {label}" for _, label, part in names))
 
 
-def _has_failed(work: Work, job: Job) -> bool:
+def _has_failed(work: Work, store: Store, job: Job) -> bool:
     """Return whether the methods of a job's column could not be fitted."""
     fit = job._replace(part=_FIT)
-    found = None if job.part == _FIT else work.results.get(*work.names(fit))
-    return found is not None and bool(found.reason)
+    found = None if job.part == _FIT else store.get(*work.names(fit))
+    return found is not None and bool(_reason(found))
 
 
-def _tell_longest(work: Work, jobs: Sequence[Job]) -> None:
+def _tell_longest(work: Work, store: Store, jobs: Sequence[Job]) -> None:
     """Say which parts took longest, if it was long."""
     seconds: dict[str, float] = {}
     for job in jobs:
-        if (found := work.results.get(*work.names(job))) is not None:
+        if (found := store.get(*work.names(job))) is not None:
             part = job.part.removeprefix(_CHANCE)
-            seconds[part] = seconds.get(part, 0.0) + found.seconds
+            seconds[part] = seconds.get(part, 0.0) + found.facts["seconds"]
     total = sum(seconds.values())
     if total < _LONG:
         return
@@ -308,26 +321,39 @@ def _tell_longest(work: Work, jobs: Sequence[Job]) -> None:
     note(f"longest parts: {parts}, of {total:.0f} s of the processor", reported=True)
 
 
-def run_job(work: Work, job: Job) -> None:
-    """Run one job, and keep its result."""
-    start = time.process_time()
+def run_job(work: Work, job: Job) -> Entry:
+    """Return the result of a job: its rows, values by chance, seconds, and why there are none."""
+    start, reason = time.process_time(), ""
+    rows: Sequence[Row] = ()
+    levels: Values = {}
     with blas_threads(1):  # so that no bit depends on the number of processes
         try:
-            found = _measured(work, job)
+            rows, levels = _measured(work, job)
         except WordbiasError as error:
-            found = Result(reason=str(error))
+            reason = str(error)
     seconds = time.process_time() - start
-    replace(found, seconds=seconds).save(work.results.path(*work.names(job)))
+    arrays = {json.dumps(key): np.asarray(values) for key, values in levels.items()}
+    return Entry(rows, arrays, {"reason": reason, "seconds": seconds})
 
 
-def _measured(work: Work, job: Job) -> Result:
+def _measured(work: Work, job: Job) -> tuple[Sequence[Row], Values]:
     if job.part == _FIT:
         _fit(work, job)
-        return Result()
+        return (), {}
     stage, plan = work.stage(job), work.plan
     if job.part.startswith(_CHANCE):
-        return Result(levels=measure_chance(stage, plan, job.part.removeprefix(_CHANCE)))
-    return Result(*measure_part(stage, plan, job.part))
+        return (), measure_chance(stage, plan, job.part.removeprefix(_CHANCE))
+    return measure_part(stage, plan, job.part)
+
+
+def _levels(found: Entry) -> Values:
+    """Return the values by chance in a result."""
+    return {(key[0], key[1]): x for name, x in found.arrays.items() for key in [json.loads(name)]}
+
+
+def _reason(found: Entry) -> str:
+    """Return why a job has no result, if it has none."""
+    return str(found.facts.get("reason", ""))
 
 
 def _fit(work: Work, job: Job) -> None:
@@ -353,13 +379,13 @@ def _fit(work: Work, job: Job) -> None:
 # Rows of all jobs
 
 
-def _rows_of(work: Work, subject: int, of_jobs: dict[Job, Result]) -> list[Row]:
+def _rows_of(work: Work, subject: int, of_jobs: dict[Job, Entry]) -> list[Row]:
     """Return the rows of one embedding, part by part and stage by stage, with chance levels."""
     one = work.compared[subject]
     failed = {
-        j: result.reason
+        j: reason
         for j in range(len(one.columns))
-        if (result := of_jobs.get(Job(subject, j, _FIT))) is not None and result.reason
+        if (reason := _reason(of_jobs.get(Job(subject, j, _FIT), Entry())))
     }
     about = [{"stage": BEFORE} if one.columns else {}, *(c.details() for c in one.columns)]
     rows = [
@@ -372,12 +398,12 @@ def _rows_of(work: Work, subject: int, of_jobs: dict[Job, Result]) -> list[Row]:
             row
             for j in stages
             for row in labelled(
-                of_jobs.get(Job(subject, j, part), Result()).rows, about[0 if j is None else j + 1]
+                of_jobs.get(Job(subject, j, part), Entry()).rows, about[0 if j is None else j + 1]
             )
         ]
         levels: Values = {}
         for name in (part, _CHANCE + part):
-            levels = {**levels, **of_jobs.get(Job(subject, None, name), Result()).levels}
+            levels = {**levels, **_levels(of_jobs.get(Job(subject, None, name), Entry()))}
         rows += with_chance(found, levels)
     return rows
 
@@ -407,13 +433,13 @@ def _missing_words(one: Compared, plan: Plan) -> list[str]:
     return [f"{one.name}: it lacks words of --words: {', '.join(missing)}"] if missing else []
 
 
-def _reasons(work: Work, of_jobs: dict[Job, Result]) -> list[str]:
+def _reasons(work: Work, of_jobs: dict[Job, Entry]) -> list[str]:
     """Say what was not measured, once for all stages of an embedding if the reason is the same."""
     found: dict[tuple[str, str, str], list[str]] = {}
     for job, result in of_jobs.items():
         name, label, part = work.names(job)
-        if result.reason:
-            found.setdefault((name, part.removeprefix(_CHANCE), result.reason), []).append(label)
+        if reason := _reason(result):
+            found.setdefault((name, part.removeprefix(_CHANCE), reason), []).append(label)
     notes = []
     for (name, part, reason), labels in found.items():
         stages = list(dict.fromkeys(labels))

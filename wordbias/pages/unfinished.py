@@ -1,101 +1,25 @@
-"""Results of an audit's jobs on disk, from which an interrupted audit resumes."""
+"""Results of an audit's jobs in the cache, from which an interrupted audit resumes."""
 
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wordbias.draws import from_arrays, to_arrays
-from wordbias.errors import WordbiasError
+from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats import cache
 from wordbias.formats.files import ABANDONED, locked
-from wordbias.formats.stored import AUDIT, reading, write
-from wordbias.measures.chance import Key
-from wordbias.results import Row
+from wordbias.store import Store
 
-
-@dataclass(frozen=True)
-class Result:
-    """Result of one job of an audit.
-
-    Attributes
-    ----------
-    rows
-        Rows with their bootstrap values.
-    levels
-        Values by chance, by measure.
-    reason
-        Reason why there are none.
-    seconds
-        Time of the processor that it took.
-    """
-
-    rows: Sequence[Row] = ()
-    levels: Mapping[Key, NDArray[np.float64]] = field(default_factory=dict)
-    reason: str = ""
-    seconds: float = 0.0
-
-    def save(self, path: Path) -> None:
-        """Write the result; the file takes its name when it is complete."""
-        rows, arrays = to_arrays(self.rows)
-        arrays |= {f"level {i}": values for i, values in enumerate(self.levels.values())}
-        header = {
-            "rows": rows,
-            "levels": list(self.levels),
-            "reason": self.reason,
-            "seconds": self.seconds,
-        }
-        write(path, AUDIT, arrays, header)
-
-    @classmethod
-    def load(cls, path: Path) -> Result:
-        """Read what `save` wrote.
-
-        Raises
-        ------
-        WordbiasError
-            If there is no such file, or it is damaged.
-        """
-        with reading(path, AUDIT) as (arrays, known):
-            rows = from_arrays(known["rows"], arrays)
-            levels = {
-                (measure, variant): arrays[f"level {i}"]
-                for i, (measure, variant) in enumerate(known["levels"])
-            }
-            return cls(rows, levels, known["reason"], known["seconds"])
-
-
-@dataclass(frozen=True)
-class Results:
-    """Results of the jobs of an audit, in a folder."""
-
-    folder: Path
-    is_kept: bool = False
-    """True if the folder is there after an interruption."""
-
-    def path(self, *names: str) -> Path:
-        """Return the file of a job with these names."""
-        text = hashlib.sha256("\0".join(names).encode("utf-8", "surrogateescape"))
-        return self.folder / f"{text.hexdigest()[:32]}.safetensors"
-
-    def get(self, *names: str) -> Result | None:
-        """Return the result of a job; None if it is not done, or its file is damaged."""
-        path = self.path(*names)
-        try:
-            return Result.load(path) if path.exists() else None
-        except WordbiasError:
-            return None
+KEYS = ("embedding", "stage", "part")
+"""Names of a job in the store: the embedding, the label of the column, the part."""
 
 
 def digest_of(*known: Any) -> str:
@@ -122,10 +46,10 @@ def _add(found: Any, value: Any) -> None:
 
 
 @contextmanager
-def results_of(digest: str | None) -> Iterator[Results]:
-    """Open the results of an audit: those that an interrupted one left, or none yet.
+def results_of(digest: str | None) -> Iterator[tuple[Store, Path]]:
+    """Open the results of an audit's jobs, and the folder of what they fit, removed at the end.
 
-    They are removed at the end of the block unless that is an interruption or an error.
+    After an interruption or an error they stay, and the next call with the digest gets them.
 
     Parameters
     ----------
@@ -135,14 +59,18 @@ def results_of(digest: str | None) -> Iterator[Results]:
     """
     with ExitStack() as stack:
         folder = None if digest is None else _locked_folder(stack, digest)
-        if folder is None:
-            yield Results(Path(stack.enter_context(TemporaryDirectory(prefix="wordbias-"))))
-            return
-        yield Results(folder, is_kept=True)
-        done = folder.with_name(f"{folder.name}.{os.getpid()}.done")
-        with suppress(OSError):  # at once: half of the results would not do for the next call
-            folder.rename(done)
-        shutil.rmtree(done, ignore_errors=True)
+        is_kept = folder is not None
+        folder = folder or Path(stack.enter_context(TemporaryDirectory(prefix="wordbias-")))
+        path = folder / "results.jsonl"
+        try:
+            yield Store(path, {}, KEYS, what="audit"), folder
+        except KeyboardInterrupt:
+            if not is_kept:
+                raise
+            raise Interrupted("the same call resumes: what is measured is kept") from None
+        path.unlink(missing_ok=True)  # first: results of fits would not do without what was fitted
+        if is_kept:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _locked_folder(stack: ExitStack, digest: str) -> Path | None:
@@ -169,6 +97,7 @@ def remove_abandoned(audits: Path, age: float = 7 * ABANDONED) -> None:
     """
     for folder in audits.iterdir() if audits.is_dir() else ():
         with suppress(OSError, WordbiasError):
-            if folder.is_dir() and time.time() - folder.stat().st_mtime > age:
+            times = [one.stat().st_mtime for one in (folder, *folder.iterdir())]
+            if time.time() - max(times) > age:
                 with locked(folder):
                     shutil.rmtree(folder)

@@ -61,7 +61,7 @@ class Items(NamedTuple):
 
 
 def drawn_file(file: Path, kind: str) -> Path:
-    """Return the checkpoint of random removals, or of redraws, beside that of all settings."""
+    """Return the store of random removals, or of redraws, beside that of all settings."""
     return file.with_name(f"{file.name.removesuffix('.part')}.{kind}.part")
 
 

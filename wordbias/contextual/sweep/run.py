@@ -1,10 +1,9 @@
-"""Logits of every model of a plan for all pairs, in one process or several, with a checkpoint."""
+"""Logits of every model of a plan for all pairs, in one process or several, with a store."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,23 +15,20 @@ from numpy.typing import NDArray
 
 from wordbias.contextual.sweep.forward import Forward, Plan
 from wordbias.devices import native_threads
-from wordbias.errors import Interrupted, WordbiasError
+from wordbias.errors import WordbiasError
 from wordbias.models.adapters import Fingerprint
 from wordbias.models.model_like import ModelLike
 from wordbias.models.token_batches import Places, TokenisedPairs
 from wordbias.nli.hugging_face import Classifier
 from wordbias.progress import progress
 from wordbias.stereotypes.next_sentence import NextSentence
-from wordbias.training import read_checkpoint, write_checkpoint
+from wordbias.store import Store
 from wordbias.workers import Workers
 
 Float32 = NDArray[np.float32]
 Model = NextSentence | Classifier
-SECONDS = 30
-"""Time between two writes of the checkpoint."""
 BATCHES_TOGETHER = 4
 """Number of batches that a worker process gets at a time."""
-_PART = "sweep"
 _Part = tuple[int, Places, dict[str, NDArray[np.int64]]]
 """A batch for a worker: its index, the indices of its pairs, and the model's inputs."""
 _Done = tuple[int, Places, Float32]
@@ -84,102 +80,31 @@ def outputs(
     source, model
         The loaded model, and its source for other processes; one without a name runs here.
     file
-        Checkpoint: written from time to time, and resumed from if it exists. The caller removes it
-        when the result is stored.
+        Store of the batches that are computed. The caller removes it when the result is stored.
 
     Raises
     ------
     WordbiasError
-        If the checkpoint is of another sweep, or the logits are not finite.
+        If the store is of another sweep, or the logits are not finite.
     """
     by_name = isinstance(source.model, (str, os.PathLike))
     workers = workers if workers and by_name else Workers()  # a loaded model runs here
     shape = (len(pairs.tokens), len(plan.names), model.model.config.num_labels)
-    done = PartialOutputs(
-        shape, len(pairs.batches), file, {} if file is None else _identity(model, plan, pairs)
-    )
-    left = done.left
-    try:
-        with progress(
-            f"sweep, {source.head}", sum(len(pairs.batches[i]) for i in left), "pair"
-        ) as bar:
-            for batch, places, logits in _computed(source, model, plan, pairs, left, workers):
-                done.add(batch, places, logits)
-                bar.update(len(places))
-    except KeyboardInterrupt:
-        raise Interrupted(
-            "start it again with an output file, and the next interruption loses nothing"
-            if file is None
-            else f"the same call resumes from {file.name}"
-        ) from None
-    finally:  # also if a worker died
-        done.save()
-    if not np.isfinite(done.logits).all():
+    about = {} if file is None else _identity(model, plan, pairs)
+    store = Store(file, about, ("batch",), what="sweep")
+    batches = range(len(pairs.batches))
+    left = [batch for batch in batches if store.get(batch) is None]
+    with progress(f"sweep, {source.head}", sum(len(pairs.batches[i]) for i in left), "pair") as bar:
+        for batch, places, computed in _computed(source, model, plan, pairs, left, workers):
+            store.put(batch, arrays={"places": places, "logits": computed})
+            bar.update(len(places))
+    logits = np.zeros(shape, np.float32)
+    for batch in batches:
+        arrays = store.entries[batch,].arrays
+        logits[arrays["places"]] = arrays["logits"]
+    if not np.isfinite(logits).all():
         raise WordbiasError(f"{model.name}: predicts what is no number; its weights are damaged")
-    return done.logits[pairs.places]
-
-
-class PartialOutputs:
-    """Logits of the batches that were computed, and their checkpoint.
-
-    Parameters
-    ----------
-    shape
-        Shape of the logits: distinct pairs, models, labels.
-    batches
-        Number of batches.
-    file
-        Checkpoint; None for none.
-    about
-        Identity of the sweep, which must be that of the checkpoint.
-
-    Raises
-    ------
-    WordbiasError
-        If the file is the checkpoint of another sweep, or none.
-    """
-
-    done: NDArray[np.bool_]
-    file: Path | None
-    about: dict[str, Any]
-    saved: float
-
-    def __init__(
-        self,
-        shape: tuple[int, int, int],
-        batches: int,
-        file: Path | None = None,
-        about: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.logits: Float32 = np.zeros(shape, np.float32)
-        self.done = np.zeros(batches, bool)
-        self.file, self.about = file, dict(about or {})
-        self.saved = time.monotonic()
-        if file is not None and file.exists():
-            with read_checkpoint(file, self.about, _PART) as (parts, _):
-                self.logits[:] = parts[_PART]["logits"].numpy()
-                self.done[:] = parts[_PART]["done"].numpy()
-
-    @property
-    def left(self) -> list[int]:
-        """Indices of the batches that are not computed yet."""
-        found: list[int] = np.flatnonzero(~self.done).tolist()
-        return found
-
-    def add(self, batch: int, places: Places, logits: Float32) -> None:
-        """Store the logits of a batch, shape ``(B, models, labels)``; save from time to time."""
-        self.logits[places] = logits
-        self.done[batch] = True
-        if time.monotonic() - self.saved > SECONDS:
-            self.save()
-
-    def save(self) -> None:
-        """Write the checkpoint."""
-        if self.file is not None:
-            tensors = {"logits": self.logits, "done": self.done}
-            parts = {_PART: {name: torch.from_numpy(x) for name, x in tensors.items()}}
-            write_checkpoint(self.file, parts, {"about": self.about})
-        self.saved = time.monotonic()
+    return logits[pairs.places]
 
 
 def _identity(model: Model, plan: Plan, pairs: TokenisedPairs) -> dict[str, Any]:

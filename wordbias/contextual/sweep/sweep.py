@@ -214,7 +214,7 @@ def sweep(
     data: Data,
     workers: Workers | None = None,
 ) -> Swept:
-    """Measure every setting on both models, whose checkpoints are not removed.
+    """Measure every setting on both models, whose stores are not removed.
 
     Returns
     -------
@@ -326,7 +326,7 @@ def drawn_items(
     names
         Names of the settings.
     kind
-        ``null`` or ``lists``, in the names of the checkpoints.
+        ``null`` or ``lists``, in the names of the stores.
     of_next_sentence, of_inference
         All settings of the first draw, then those of the next, for each of the models.
 

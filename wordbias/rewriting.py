@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -14,11 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wordbias.errors import Interrupted, WordbiasError
+from wordbias.errors import WordbiasError
 from wordbias.formats.files import (
     check_writable,
     compressing,
-    locked,
     output_folder,
     refuse_inside,
     refuse_same,
@@ -31,6 +29,7 @@ from wordbias.formats.source import sha256_of
 from wordbias.formats.tables import kind_of
 from wordbias.progress import progress
 from wordbias.rendering import how_many
+from wordbias.store import Store, resumable
 from wordbias.text_files import OPENERS
 from wordbias.workers import Workers
 
@@ -139,32 +138,31 @@ def rewrite_rows(
         with _progress(rows) as written:
             n, _ = _rewrite_one(transform, (rows.path, rows.array, target, 0), written)
         return Rewritten((target,), n, 0, time.perf_counter() - begin)
-    with locked(target), output_folder(target) as folder:
-        names = [Path(one.path).name for one in rows.shards]
-        by_row = isinstance(transform, MapByRow)  # else rows need not be counted
-        firsts = np.cumsum([0, *(one.n if by_row else 0 for one in rows.shards)]).tolist()
+    names = [Path(one.path).name for one in rows.shards]
+    by_row = isinstance(transform, MapByRow)  # else rows need not be counted
+    firsts = np.cumsum([0, *(one.n if by_row else 0 for one in rows.shards)]).tolist()
+    todo: list[Item] = []
+    total = fresh = 0
 
-        def missing() -> list[Item]:
-            kept = _kept(folder, names, fingerprint)
-            return [
-                (one.path, rows.array, str(folder / name), first)
-                for name, one, first in zip(names, rows.shards, firsts[:-1], strict=True)
-                if not _is_done(kept.get(name), one.path, folder / name)
-            ]
+    def done() -> str:
+        return f"{len(names) - len(todo) + fresh} of {how_many(len(names), 'shard')} are there"
 
-        todo, total, fresh = missing(), 0, 0
-        try:
-            with _progress(rows) as written:
-                for item, (n, read) in _in_processes(transform, todo, jobs, written):
-                    total += n
-                    _keep(folder, item, read)
-                    fresh += 1
-        except KeyboardInterrupt:
-            done = len(names) - len(todo) + fresh
-            raise Interrupted(
-                f"{done} of {how_many(len(names), 'shard')} are in {target}; the same call resumes"
-            ) from None
-    files = tuple(str(folder / name) for name in names)
+    with (
+        resumable(target, Path(target), keep=True, done=done),
+        output_folder(target) as folder,
+    ):
+        store = _shards_in(folder, names, fingerprint)
+        todo += [
+            (one.path, rows.array, str(folder / name), first)
+            for name, one, first in zip(names, rows.shards, firsts[:-1], strict=True)
+            if not _is_done(store, one.path, folder / name)
+        ]
+        with _progress(rows) as written:
+            for item, (n, read) in _in_processes(transform, todo, jobs, written):
+                total += n
+                store.put(Path(item[2]).name, **read, output=_stamp(item[2]))
+                fresh += 1
+    files = tuple(str(Path(target) / name) for name in names)
     return Rewritten(files, total, len(names) - len(todo), time.perf_counter() - begin)
 
 
@@ -234,7 +232,7 @@ def _progress(rows: Rows) -> Iterator[Callable[[int], None]]:
 # What an earlier call wrote
 
 
-def _kept(folder: Path, names: list[str], fingerprint: str) -> dict[str, Mapping[str, Any]]:
+def _shards_in(folder: Path, names: Sequence[str], fingerprint: str) -> Store:
     """Return what is known of the shards in a folder, and mark a new folder as one of ours.
 
     The folder is locked: what a killed call left unfinished in it, no other call is writing.
@@ -243,35 +241,16 @@ def _kept(folder: Path, names: list[str], fingerprint: str) -> dict[str, Mapping
     for name in [_DONE, *(names if record.exists() else ())]:
         remove_abandoned(folder, name, age=0)
     there = sorted(one.name for one in folder.iterdir() if one.name != _DONE)
-    if not record.exists():
-        if there:
-            raise WordbiasError(
-                f"{folder}: holds other files, such as {there[0]}; name a new folder"
-            )
-        with replacing(record) as file:
-            file.write(_as_line({"method": fingerprint}))
-        return {}
-    try:
-        data = record.read_bytes()
-        whole = data[: data.rfind(b"\n") + 1]  # a full disk may have cut off the last line
-        head, *lines = map(json.loads, whole.splitlines())
-        method, kept = head["method"], {line["shard"]: line for line in lines}
-    except (OSError, ValueError, KeyError, TypeError):
+    strange = [name for name in there if name not in names] if record.exists() else there
+    if strange:
         raise WordbiasError(
-            f"{record}: does not say which shards are written; remove {folder}, or name another"
-        ) from None
-    if method != fingerprint:
-        raise WordbiasError(
-            f"{folder}: holds shards that another method wrote, or of another array; name a new "
+            f"{folder}: holds other files than these shards, such as {strange[0]}; name a new "
             "folder"
         )
-    if strange := [name for name in there if name not in names]:
-        raise WordbiasError(
-            f"{folder}: holds {strange[0]}, which is not one of the shards; name a new folder"
-        )
-    if len(whole) < len(data):
-        os.truncate(record, len(whole))
-    return kept
+    about, remedy = {"method": fingerprint}, "name a new folder"
+    store = Store(record, about, ("shard",), what="method or array", remedy=remedy)
+    record.touch()
+    return store
 
 
 def _stamp(path: str | Path) -> list[int]:
@@ -286,24 +265,12 @@ def _input(path: str) -> list[Any]:
     return [os.path.realpath(path), found.st_size, found.st_mtime_ns, found.st_ctime_ns]
 
 
-def _is_done(kept: Mapping[str, Any] | None, path: str, target: Path) -> bool:
+def _is_done(store: Store, path: str, target: Path) -> bool:
     """Return whether a shard is written, and neither it nor its input has changed since."""
+    found = store.get(target.name)
+    known = {} if found is None else found.facts
     return (
-        kept is not None
-        and target.exists()
-        and kept.get("output") == _stamp(target)
-        and (kept.get("input") == _input(path) or kept.get("sha256") == sha256_of(path))
+        target.exists()
+        and known.get("output") == _stamp(target)
+        and (known.get("input") == _input(path) or known.get("sha256") == sha256_of(path))
     )
-
-
-def _keep(folder: Path, item: Item, read: Mapping[str, Any]) -> None:
-    target = item[2]
-    line = {"shard": Path(target).name, **read, "output": _stamp(target)}
-    with (folder / _DONE).open("ab") as file:
-        file.write(_as_line(line))
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _as_line(about: Mapping[str, Any]) -> bytes:
-    return json.dumps(about).encode() + b"\n"
