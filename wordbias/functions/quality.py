@@ -24,6 +24,7 @@ from wordbias.reports import Report
 from wordbias.resources import located
 from wordbias.results import Row, number
 from wordbias.word_tasks.analogy import Method
+from wordbias.word_tasks.quality import Measured, measured, with_change
 from wordbias.word_tasks.similarity import Oov
 
 _NO_SETS = (
@@ -80,7 +81,9 @@ def quality(
     -------
     Report
         A row for each set and embedding, with the share of its pairs or questions all of whose
-        words are known (``coverage``).
+        words are known (``coverage``). Rows of later embeddings have their change from the first,
+        ``change``, with its interval by the paired bootstrap: over the pairs or questions that both
+        know, whose number is ``change_n`` where it differs from ``n``.
 
     Raises
     ------
@@ -109,6 +112,7 @@ def quality(
         raise WordbiasError("--only: expected names of sets, separated by commas, found none")
     tested = word_tasks.find_sets(*map(located, places_of(benchmarks)), only=names)
     rows: list[Row] = []
+    first: list[Measured] = []
     inputs: dict[str, dict[str, object]] = {}
     heading = []
     for source in sources:
@@ -117,7 +121,7 @@ def quality(
         name = unused(subject.info.path if name in inputs else name, inputs)
         inputs[name] = subject.info.to_dict()
         heading.append(_source(name, subject))
-        rows += word_tasks.quality(
+        found = measured(
             subject.embedding,
             tested,
             oov=oov,
@@ -126,6 +130,11 @@ def quality(
             seed=seed,
             name=name,
         )
+        if first:
+            rows += [with_change(*pair, seed) for pair in zip(first, found, strict=True)]
+        else:
+            first = found
+            rows += [one.row for one in found]
     return Report(inputs=inputs, rows=rows, tables=quality_tables(rows), heading=heading, seed=seed)
 
 
@@ -145,7 +154,36 @@ def quality_tables(rows: Sequence[Row]) -> list[Table]:
     """Make a line for each set, two columns for each embedding, two embeddings per table."""
     subjects = list(dict.fromkeys(row.subject for row in rows))
     parts = [subjects[i : i + _BESIDE] for i in range(0, len(subjects), _BESIDE)]
-    return [_table(rows, part) for part in parts]
+    return [*(_table(rows, part) for part in parts), *_changes_tables(rows)]
+
+
+def _changes_tables(rows: Sequence[Row]) -> list[Table]:
+    """Make a line for each change from the first embedding; no table if there is none."""
+    changed = [row for row in rows if "change" in row.details]
+    if not changed:
+        return []
+    cells = [
+        [row.subject, row.details["set"], _change(row), f"{_items_of_change(row):,}"]
+        for row in changed
+    ]
+    note = (
+        "over the pairs or questions that count in both embeddings, n; in brackets the 95 % "
+        "interval by the paired bootstrap. Higher is better"
+    )
+    title = f"Change from {rows[0].subject}"
+    return [Table(title, ["", "set", "change", "n"], cells, note)]
+
+
+def _change(row: Row) -> str:
+    about = row.details
+    change = number(about["change"])
+    if "change_low" not in about:
+        return change
+    return f"{change} ({number(about['change_low'], 2)} to {number(about['change_high'], 2)})"
+
+
+def _items_of_change(row: Row) -> int:
+    return int(row.details.get("change_n", row.details["n"]))
 
 
 def _table(rows: Sequence[Row], subjects: Sequence[str]) -> Table:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wordbias.embedding import Embedding
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
-from wordbias.statistics import ends
+from wordbias.statistics import (
+    ends,
+    paired_interval,
+    resampled_means,
+    resampled_spearman,
+    spearman,
+)
 from wordbias.word_tasks.analogy import Accuracy, Method, analogies
 from wordbias.word_tasks.sets import AnalogySet, SimilaritySet
 from wordbias.word_tasks.similarity import Oov, Similarity, Space, similarity
@@ -45,26 +53,95 @@ def quality(
     name
         Name in the rows, by default that of the embedding.
     """
+    found = measured(
+        embedding, sets, oov=oov, method=method, standardise=standardise, seed=seed, name=name
+    )
+    return [one.row for one in found]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A row, and what it is made of.
+
+    Attributes
+    ----------
+    row
+        Row of one set, or of one part of it.
+    items
+        Cosine of each pair, or whether each question is answered right; nan for those that do not
+        count. Shape ``(n,)``.
+    scores
+        People's scores of pairs, shape ``(n,)``; none for questions.
+    """
+
+    row: Row
+    items: NDArray[np.float64]
+    scores: NDArray[np.float64] | None = None
+
+
+def measured(
+    embedding: Embedding,
+    sets: Sequence[SimilaritySet | AnalogySet],
+    *,
+    oov: Oov = "skip",
+    method: Method = "add",
+    standardise: bool = False,
+    seed: int = 0,
+    name: str | None = None,
+) -> list[Measured]:
+    """Measure as `quality` does, and return the items of each row with it."""
     space = Space.of(embedding)
     subject = name or embedding.name
-    rows: list[Row] = []
+    found: list[Measured] = []
     for one in sets:
         if isinstance(one, SimilaritySet):
             result = similarity(space, one, np.random.default_rng(seed), oov)
             details = _details("similarity", one.name, result, result.missing, oov)
             details |= ends(result.samples)
-            rows.append(Row(subject, "similarity", result.value, details, result.samples))
+            row = Row(subject, "similarity", result.value, details, result.samples)
+            found.append(Measured(row, result.cosines, np.array(one.scores, np.float64)))
             continue
         questions = one.standardised() if standardise else one
         answered = analogies(space, questions, oov, method)
         setting = f"{method}, standardised" if standardise else method
+        right = np.where(answered.counted, answered.right, np.nan)
         for part, numbers in questions.parts.items():
             accuracy = answered.accuracy(numbers)
             samples = accuracy.resampled(np.random.default_rng(seed))
             details = _details("analogy", part, accuracy, answered.missing, oov)
             details |= {"setting": setting, "among": len(embedding), **ends(samples)}
-            rows.append(Row(subject, "analogy", accuracy.value, details, samples))
-    return rows
+            row = Row(subject, "analogy", accuracy.value, details, samples)
+            found.append(Measured(row, right[numbers]))
+    return found
+
+
+def with_change(first: Measured, other: Measured, seed: int = 0) -> Row:
+    """Return the row of `other` with its change from `first`, over the items that count in both.
+
+    The details are `change`, with `change_low` and `change_high` by the paired bootstrap: both
+    values are taken of the same items drawn again; `change_n` is their number where it is not `n`.
+    """
+    both = ~np.isnan(first.items) & ~np.isnan(other.items)
+    before, after = (_statistic(one, both, seed) for one in (first, other))
+    if np.isnan(after[0] - before[0]):
+        return other.row
+    about: dict[str, Any] = {"change": float(after[0] - before[0])}
+    if (interval := paired_interval(before[1:], after[1:])) is not None:
+        about |= {"change_low": interval.low, "change_high": interval.high}
+    if (n := int(both.sum())) != other.row.details["n"]:
+        about["change_n"] = n
+    return replace(other.row, details={**other.row.details, **about})
+
+
+def _statistic(one: Measured, rows: NDArray[np.bool_], seed: int) -> NDArray[np.float64]:
+    """Return the value over some items, followed by those of the items drawn again."""
+    items, rng = one.items[rows], np.random.default_rng(seed)
+    if one.scores is not None:
+        scores = one.scores[rows]
+        return np.append(spearman(items, scores), resampled_spearman(items, scores, rng))
+    if not len(items):
+        return np.array([np.nan])
+    return np.append(items.mean(), resampled_means(items[:, None], rng)[:, 0])
 
 
 def _details(
