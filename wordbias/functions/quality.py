@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 
 from wordbias import word_tasks
 from wordbias.calls import public
@@ -151,10 +152,15 @@ def _source(name: str, subject: Subject) -> str:
 
 
 def quality_tables(rows: Sequence[Row]) -> list[Table]:
-    """Make a line for each set, two columns for each embedding, two embeddings per table."""
+    """Make a line for each set, two columns for each embedding; two embeddings on a terminal."""
     subjects = list(dict.fromkeys(row.subject for row in rows))
     parts = [subjects[i : i + _BESIDE] for i in range(0, len(subjects), _BESIDE)]
-    return [*(_table(rows, part) for part in parts), *_changes_tables(rows)]
+
+    def narrow(_: int) -> list[Table]:
+        return [_table(rows, part) for part in parts]
+
+    first = narrow(0) if len(parts) < 2 else [replace(_table(rows, subjects), narrow=narrow)]
+    return [*first, *_changes_tables(rows)]
 
 
 def _changes_tables(rows: Sequence[Row]) -> list[Table]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -210,12 +211,19 @@ def _middle(row: Row, name: str) -> str:
 
 
 def measures_tables(rows: list[Row]) -> list[Table]:
-    """Make a line for each measure and setting, a column for each embedding, three per table."""
+    """Make a line for each measure and setting, a column for each embedding; three on a terminal.
+
+    The list is empty without rows.
+    """
     subjects = list(dict.fromkeys(row.subject for row in rows))
-    return [
-        _measures_table([row for row in rows if row.subject in subjects[start : start + 3]])
-        for start in range(0, len(subjects), 3)
-    ]
+    parts = [subjects[start : start + 3] for start in range(0, len(subjects), 3)]
+
+    def narrow(_: int) -> list[Table]:
+        return [_measures_table([row for row in rows if row.subject in part]) for part in parts]
+
+    if len(parts) < 2:
+        return narrow(0)
+    return [replace(_measures_table(rows), narrow=narrow)]
 
 
 def _measures_table(rows: list[Row]) -> Table:
