@@ -17,6 +17,9 @@ from typing import Any
 
 from wordbias.errors import printable
 
+FIGURES = (".png", ".pdf", ".svg")
+"""Suffixes of figures."""
+
 
 @dataclass(frozen=True)
 class Table:

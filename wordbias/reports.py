@@ -17,6 +17,7 @@ from wordbias.calls import current, in_python
 from wordbias.errors import WordbiasError, need, on_a_line, printable
 from wordbias.formats.files import replacing
 from wordbias.rendering import (
+    FIGURES,
     Table,
     as_csv,
     as_html,
@@ -52,6 +53,8 @@ _SUFFIXES = {
     ".html": "html",
     ".htm": "html",
 }
+_MANY = 4
+"""Number of subjects from which on a title has their number."""
 SCHEMA = 3
 """Version of the keys of a report.
 
@@ -220,14 +223,16 @@ class Report:
         return frame[list(dict.fromkeys([*first, *chance, *frame]))]
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the values with their intervals, chance and the neutral value.
+        """Draw what the report is about; ``report.plot().figure`` is the figure.
 
-        A report of `probe` has a figure of its own: bits along the data, and compression.
+        By default these are the values with their intervals, chance and the neutral value. Reports
+        of `probe`, `compare`, `sweep`, `bios`, `mab_study` and of an audit of several methods have
+        a figure of their own.
 
         Parameters
         ----------
         ax
-            Axes of matplotlib to draw on; by default new ones.
+            Axes of matplotlib to draw on; by default a new figure with a title.
 
         Raises
         ------
@@ -236,11 +241,16 @@ class Report:
         """
         if ax is not None and not hasattr(ax, "plot"):
             raise WordbiasError(f"ax=: expected matplotlib axes, got {ax!r}")
-        if self.picture is not None:
-            return self.picture(self, ax)
         from wordbias.pages.forest_plot import forest_plot
 
-        return forest_plot(self, ax)
+        return (self.picture or forest_plot)(self, ax)
+
+    @property
+    def title(self) -> str:
+        """The command and what it measured, for a figure."""
+        subjects = list(dict.fromkeys(row.subject for row in self.rows))
+        few = ", ".join(subjects) if len(subjects) < _MANY else how_many(len(subjects), "subject")
+        return printable(on_a_line(": ".join(filter(None, [self.command, few]))))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the report in the format of the suffix.
@@ -249,7 +259,8 @@ class Report:
         ----------
         path
             ``.json``, ``.jsonl`` and ``.csv`` for machines, ``.md``, ``.tex`` and ``.txt`` for
-            people, ``.html`` for a page with figures.
+            people, ``.html`` for a page with figures; ``.png``, ``.pdf`` and ``.svg`` for the
+            figure that `plot` draws.
 
         Raises
         ------
@@ -258,8 +269,15 @@ class Report:
         """
         target = named_file(path)
         suffix = os.path.splitext(target)[1].lower()
+        if suffix in FIGURES:
+            from wordbias.pages.plots import check_plot, write_figure
+
+            check_plot(target)
+            write_figure(target, self.plot().figure)
+            return
         if suffix not in _SUFFIXES:
-            raise WordbiasError(f"{target}: expected a name that ends in {', '.join(_SUFFIXES)}")
+            known = ", ".join([*_SUFFIXES, *FIGURES])
+            raise WordbiasError(f"{target}: expected a name that ends in {known}")
         self.write(target, _SUFFIXES[suffix])
 
     def write(self, path: str | os.PathLike[str], to: str) -> None:

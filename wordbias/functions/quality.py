@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from wordbias import word_tasks
 from wordbias.calls import public
@@ -155,12 +156,14 @@ def quality_tables(rows: Sequence[Row]) -> list[Table]:
     """Make a line for each set, two columns for each embedding; two embeddings on a terminal."""
     subjects = list(dict.fromkeys(row.subject for row in rows))
     parts = [subjects[i : i + _BESIDE] for i in range(0, len(subjects), _BESIDE)]
+    whole = _parts(rows, parts)
+    if len(parts) > 1:
+        whole = [replace(_table(rows, subjects), narrow=partial(_parts, rows, parts))]
+    return [*whole, *_changes_tables(rows)]
 
-    def narrow(_: int) -> list[Table]:
-        return [_table(rows, part) for part in parts]
 
-    first = narrow(0) if len(parts) < 2 else [replace(_table(rows, subjects), narrow=narrow)]
-    return [*first, *_changes_tables(rows)]
+def _parts(rows: Sequence[Row], parts: Sequence[Sequence[str]], width: int = 0) -> list[Table]:
+    return [_table(rows, part) for part in parts]
 
 
 def _changes_tables(rows: Sequence[Row]) -> list[Table]:

@@ -24,12 +24,13 @@ from wordbias.contextual.table7 import (
 )
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
+from wordbias.pages.sweep_plots import plot_strength_fairness
 from wordbias.rendering import Table
 from wordbias.reports import Report
 from wordbias.results import Row, number
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    pass
 
 _LEVELS = {"SENT": "sentence", "L12": "layer 12", "L11": "layer 11", "attn": "+ attention"}
 _PUBLISHED_MODELS = 76
@@ -72,16 +73,8 @@ def report_of_table(path: str) -> Report:
         heading=[f"The sweep in {path}."],
         closing=found.closing,
         notes=found.notes,
-        picture=partial(_picture, entries),
+        picture=partial(plot_strength_fairness, entries),
     )
-
-
-def _picture(entries: Sequence[Entry], report: Report, ax: Axes | None) -> Axes:
-    """Draw fairness against strength, as the sweep's figure."""
-    from wordbias.pages.plots import new_figure
-    from wordbias.pages.sweep_plots import SIZE, draw_strength_fairness
-
-    return draw_strength_fairness(new_figure(SIZE).subplots() if ax is None else ax, entries)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -217,13 +218,16 @@ def measures_tables(rows: list[Row]) -> list[Table]:
     """
     subjects = list(dict.fromkeys(row.subject for row in rows))
     parts = [subjects[start : start + 3] for start in range(0, len(subjects), 3)]
-
-    def narrow(_: int) -> list[Table]:
-        return [_measures_table([row for row in rows if row.subject in part]) for part in parts]
-
     if len(parts) < 2:
-        return narrow(0)
-    return [replace(_measures_table(rows), narrow=narrow)]
+        return _measures_parts(rows, parts)
+    return [replace(_measures_table(rows), narrow=partial(_measures_parts, rows, parts))]
+
+
+def _measures_parts(
+    rows: Sequence[Row], parts: Sequence[Sequence[str]], width: int = 0
+) -> list[Table]:
+    """Make a table for each part of the embeddings."""
+    return [_measures_table([row for row in rows if row.subject in part]) for part in parts]
 
 
 def _measures_table(rows: list[Row]) -> Table:

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from wordbias.errors import WordbiasError, need
 from wordbias.formats.files import check_writable, replacing
 from wordbias.progress import in_notebook
+from wordbias.rendering import FIGURES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 INK = "#222222"
-SUFFIXES = (".png", ".pdf", ".svg")
+_TITLE = 0.3  # inches
 STYLE: dict[str, Any] = {
     "font.size": 9,
     "axes.titlesize": 10,
@@ -44,8 +45,10 @@ def load_matplotlib(part: str = "") -> Any:
     return need(module, extra="plot", purpose="A figure")
 
 
-def new_figure(size: tuple[float, float]) -> Any:
+def new_figure(size: tuple[float, float], title: str) -> Any:
     """Make a figure: by pyplot, which shows it, in a notebook or where pyplot is in use.
+
+    The title is above what has the size.
 
     Make it outside of `rc_context`: the first figure of a notebook switches on a setting that
     shows all figures, and the context would switch it off again.
@@ -54,20 +57,66 @@ def new_figure(size: tuple[float, float]) -> Any:
         make = load_matplotlib("pyplot").figure
     else:
         make = load_matplotlib("figure").Figure
-    return make(figsize=size, layout="constrained")
+    figure = make(figsize=(size[0], size[1] + _TITLE), layout="constrained")
+    figure.suptitle(title, x=0.01, ha="left", size=10, weight="bold", parse_math=False)
+    return figure
 
 
-def save_figure(path: str | Path, size: tuple[float, float], draw: Callable[[Any], object]) -> None:
-    """Draw on a new figure and write it, whole or not at all.
+def draw_panels(
+    ax: Axes | None,
+    size: tuple[float, float],
+    title: str,
+    draw: Callable[[list[Axes]], object],
+    lines: int = 1,
+    columns: int = 1,
+    widths: Sequence[float] | None = None,
+) -> Axes:
+    """Draw on a grid of panels of a new figure, or of insets of axes; return the last panel drawn.
 
     Parameters
     ----------
-    path
-        A .png, .pdf or .svg.
+    ax
+        Axes to draw on; by default a new figure.
     size
-        Width and height in inches.
+        Width and height of a new figure in inches.
+    title
+        Title of a new figure.
     draw
-        Called with the figure.
+        Called with all panels, line after line; those without anything on them are removed.
+    lines, columns, widths
+        Grid of the panels, and relative widths of its columns.
+    """
+    figure: Any = new_figure(size, title) if ax is None else None
+    with load_matplotlib().rc_context(STYLE):
+        if ax is None:
+            grid = figure.subplots(lines, columns, squeeze=False, width_ratios=widths)
+            panels = list(grid.flat)
+        else:
+            panels = _insets(ax, lines, columns)
+        draw(panels)
+        for unused in [one for one in panels if not one.has_data()]:
+            panels.remove(unused)
+            unused.remove()
+    return ax or panels[-1]
+
+
+def _insets(ax: Axes, lines: int, columns: int) -> list[Axes]:
+    """Divide axes into a grid of panels, with space for titles and names of axes."""
+    if lines * columns == 1:
+        return [ax]
+    ax.set_axis_off()
+    width, height = 1 / columns, 1 / lines
+    return [
+        ax.inset_axes(
+            (j * width + 0.15 * width, 1 - (i + 0.8) * height, 0.8 * width, 0.65 * height)
+        )
+        for i in range(lines)
+        for j in range(columns)
+    ]
+
+
+def write_figure(path: str | Path, figure: Any) -> None:
+    """Write a figure, whole or not at all, and close it where pyplot would show it.
 
     Raises
     ------
@@ -78,16 +127,16 @@ def save_figure(path: str | Path, size: tuple[float, float], draw: Callable[[Any
     kind = Path(path).suffix[1:].lower()
     with load_matplotlib().rc_context(STYLE), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a character that no font here can draw
-        figure = load_matplotlib("figure").Figure(figsize=size, layout="constrained")
-        draw(figure)
         with replacing(path) as file:
             figure.savefig(file, format=kind, metadata={"Date": None} if kind == "svg" else {})
+    if "matplotlib.pyplot" in sys.modules:
+        load_matplotlib("pyplot").close(figure)
 
 
 def check_plot(path: str | Path) -> None:
     """Refuse a figure that cannot be drawn: wrong suffix, missing folder, no matplotlib."""
-    if Path(path).suffix.lower() not in SUFFIXES:
-        raise WordbiasError(f"{path}: cannot be drawn; name a file in {', '.join(SUFFIXES)}")
+    if Path(path).suffix.lower() not in FIGURES:
+        raise WordbiasError(f"{path}: cannot be drawn; name a file in {', '.join(FIGURES)}")
     check_writable(path)
     load_matplotlib()
 
