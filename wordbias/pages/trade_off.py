@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import FAMILY_OF
 from wordbias.methods.trade_off import BIAS_LEFT, UNCHANGED
 from wordbias.pages.lines import is_number
+from wordbias.pages.names import name_offsets, shown_names
 from wordbias.pages.plots import (
     INK,
     draw_panels,
     label_points,
-    name_offsets,
 )
 from wordbias.pages.section import Figure, Grid, Markup, Section, element
 from wordbias.pages.svg import (
@@ -199,25 +198,6 @@ def _names(points: Sequence[Point], places: Sequence[tuple[float, float]]) -> li
         looks = "name halo side" if points[i].efficient else "name halo"
         parts.append(label(float(x), float(y), points[i].name, class_=looks))
     return parts
-
-
-def shown_names(boxes: NDArray[np.float64], efficient: Sequence[bool]) -> list[int]:
-    """Choose names that do not overlap, those of efficient points first.
-
-    Parameters
-    ----------
-    boxes
-        Box of each name, shape ``(n, [x0, y0, x1, y1])``.
-    efficient
-        Whether each point is efficient.
-    """
-    chosen: list[int] = []
-    for i in sorted(range(len(boxes)), key=lambda i: not efficient[i]):
-        low = np.maximum(boxes[i, :2], boxes[chosen, :2])
-        high = np.minimum(boxes[i, 2:], boxes[chosen, 2:])
-        if not (high > low).all(axis=1).any():
-            chosen.append(i)
-    return sorted(chosen)
 
 
 # The same as a table
