@@ -126,7 +126,7 @@ OFFERED = {
     "Embedding": "dim from_gensim index info most_similar name renamed report rows"
     " sample save subset take to_gensim vectors with_report with_vectors words",
     "Report": "arguments closing command config heading inputs notes page picture plot render rows"
-    " save seed tables to_dict to_frame write",
+    " save seed tables title to_dict to_frame write",
     "Row": "details measure samples subject to_dict value",
     "Subspace": "basis coordinates dims from_direction from_groups from_means from_pairs from_sets"
     " like remove save weights with_weights",

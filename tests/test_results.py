@@ -6,8 +6,11 @@ import csv
 import io
 import json
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from importlib.metadata import version
 from typing import Any
 
 import pytest
@@ -188,6 +191,87 @@ def test_latex_needs_no_characters_that_pdflatex_refuses(character: str) -> None
     assert character not in out
 
 
+def test_latex_has_booktabs_and_a_label_of_its_own_for_each_table() -> None:
+    tables = [Table(title, ["", "x"], [["[a]", "1"]], "a note: 5 %") for title in ("Words, a", "B")]
+    out = Report("measure", {}, {}, [], [*tables, tables[0]]).render("latex")
+    assert out.startswith("% needs \\usepackage{booktabs}\n")
+    labels = ["tab:measure-words", "tab:measure-b", "tab:measure-words--2"]
+    assert re.findall(r"\\label{(.*)}", out) == labels
+    assert [out.count(rf"\{rule}") for rule in ("toprule", "midrule", "bottomrule")] == [3, 3, 3]
+    assert "\n{}[a] & 1 \\\\" in out  # not an option of the line break above
+    assert out.count("a note: 5 \\%\\par}") == 3
+    assert "hline" not in out
+
+
+@pytest.mark.parametrize("to", ["md", "latex", "html"])
+def test_readers_get_names_of_files_and_machines_their_paths(to: str) -> None:
+    one, two = "/home/me/my_texts & so/a/glove.txt", "/home/me/my_texts & so/b/glove.txt"
+    inputs = {"glove": {"path": one}, two: {"path": two}, "c": {"path": r"C:\Users\me\c.txt"}}
+    arguments = {"output": "/home/me/my_out.csv", "words": ["/c/en/dog"], "sets": "x=/home/me/sets"}
+    rows = [Row(two, "midb", 0.5, {"word": "/c/en/dog"})]
+    tables = [Table(f"Of {one}", ["/c/en/dog", "x"], [[two, "1"]])]
+    heading = [f"glove: {one}", r"c: C:\Users\me\c.txt", "written to /home/me/my_out.csv"]
+    report = Report("x", arguments, inputs, rows, tables, heading, ["of /home/me/sets"])
+    shown = report.page() if to == "html" else report.render(to)
+    assert not re.search("/home|/me|Users", shown)
+    assert {"a/glove.txt", "b/glove.txt", "/c/en/dog"} <= set(re.split(r"[\s|&<>\\\"]", shown))
+    assert one in report.render("json")
+    assert one in report.render("table")
+
+
+def test_a_frame_begins_with_what_matters() -> None:
+    pandas = pytest.importorskip("pandas")
+    about = {"set": "a", "chance_low": 0.0, "chance": 0.1, "n": {"f": 1}, "low": 0.2, "high": 0.6}
+    frame = Report("x", {}, {}, [Row("s", "m", 0.5, about), Row("s", "o", None)]).to_frame()
+    assert isinstance(frame, pandas.DataFrame)
+    assert list(frame) == [
+        *("subject", "measure", "value", "low", "high", "chance_low", "chance", "set", "n_f")
+    ]
+    assert list(Report("x", {}, {}, []).to_frame()) == []
+
+
+def test_a_wide_frame_has_a_line_for_each_subject() -> None:
+    pytest.importorskip("pandas")
+    rows = [Row(name, m, i + j / 2) for i, name in enumerate("ba") for j, m in enumerate("yx")]
+    frame = Report("x", {}, {}, rows).to_frame(wide=True)
+    assert (frame.index.name, list(frame.index)) == ("subject", ["b", "a"])
+    assert (frame.columns.name, list(frame)) == ("measure", ["y", "x"])
+    assert frame.to_numpy().tolist() == [[0, 0.5], [1, 1.5]]
+    of_stages = [replace(row, details={"stage": one}) for row in rows for one in ("c", "d")]
+    frame = Report("x", {}, {}, of_stages).to_frame(wide=True)
+    assert list(frame.index) == [("b", "c"), ("b", "d"), ("a", "c"), ("a", "d")]
+    frame = Report("x", {}, {}, [*rows, Row("a", "x", None)]).to_frame(wide=True)
+    assert list(frame.index) == [("b", 1), ("a", 1), ("a", 2)]
+    assert frame.isna().to_numpy().tolist() == [[False, False], [False, False], [True, True]]
+
+
+def test_a_wide_frame_of_words_has_a_line_for_each_word() -> None:
+    pytest.importorskip("pandas")
+    rows = [
+        Row(name, "lean", i + j, {"word": word})
+        for i, name in enumerate(("one", "two"))
+        for j, word in enumerate(("nurse", "doctor"))
+    ]
+    frame = Report("x", {}, {}, [Row("one", "midb", 3.0), *rows]).to_frame(wide=True)
+    assert (frame.index.name, list(frame.index)) == ("word", ["nurse", "doctor"])
+    assert (frame.columns.name, frame.loc["doctor"].tolist()) == ("subject", [1.0, 2.0])
+    both = [*rows[:2], *(replace(row, measure="midb") for row in rows[:2])]
+    frame = Report("x", {}, {}, both).to_frame(wide=True)
+    assert (frame.columns.name, list(frame)) == ("measure", ["lean", "midb"])
+    frame = Report("x", {}, {}, [*rows, *both[2:]]).to_frame(wide=True)
+    assert list(frame) == [("lean", "one"), ("lean", "two"), ("midb", "one")]
+
+
+def test_versions_are_of_what_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("gensim", "ot", "spacy"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "scipy", sys)
+    found = versions()
+    assert {"python", "numpy", "scipy"} <= set(found)
+    assert not {"gensim", "POT", "spacy"} & set(found)
+    assert found["scipy"] == version("scipy")
+
+
 def test_an_unknown_format_is_refused() -> None:
     with pytest.raises(WordbiasError, match="'xml': expected one of table, json, jsonl"):
         _report().render("xml")
@@ -253,10 +337,12 @@ def test_control_characters_are_replaced_for_readers(to: str, bad: str) -> None:
     assert json.loads(report.render("json"))["rows"][0]["subject"] == text  # machines are told all
 
 
-@pytest.mark.parametrize("draw", [as_text, as_markdown, as_latex])
-def test_a_cell_of_two_lines_stays_on_its_own(draw: Callable[[Table, int], str]) -> None:
+@pytest.mark.parametrize(
+    "draw", [partial(as_text, width=100), as_markdown, partial(as_latex, label="tab:x")]
+)
+def test_a_cell_of_two_lines_stays_on_its_own(draw: Callable[[Table], str]) -> None:
     def drawn(name: str, title: str) -> str:
-        return draw(Table(title, ["a", name], [[name, "1"], ["x", "2"]]), 100)
+        return draw(Table(title, ["a", name], [[name, "1"], ["x", "2"]]))
 
     assert drawn("nurse\nmidwife\tdoula", "two\nlines") == drawn("nurse midwife doula", "two lines")
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import measure_title
 from wordbias.pages.document import read_documents
-from wordbias.pages.plots import save_figure
+from wordbias.pages.plots import draw_panels, write_figure
 from wordbias.rows import Found
 
 if TYPE_CHECKING:
@@ -119,14 +119,13 @@ def save_panels(output: str, panels: list[tuple[str, list[str]]]) -> None:
     beside = min(len(read), _COLUMNS)
     lines = -(-len(read) // beside)
 
-    def draw(figure: Any) -> None:
-        places = list(figure.subplots(lines, beside, squeeze=False).flat)
+    def draw(places: list[Axes]) -> None:
         for axes, (title, rows) in zip(places, read, strict=False):
             draw_panel(axes, title, rows)
-        for unused in places[len(read) :]:
-            unused.remove()
 
-    save_figure(output, (_PANEL[0] * beside, _PANEL[1] * lines), draw)
+    size = _PANEL[0] * beside, _PANEL[1] * lines
+    axes = draw_panels(None, size, "Measures by layer", draw, lines, beside)
+    write_figure(output, axes.figure)
 
 
 def main() -> None:

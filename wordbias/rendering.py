@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import shutil
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
+from pathlib import Path, PureWindowsPath
 from types import SimpleNamespace
 from typing import Any
 
 from wordbias.errors import printable
+
+FIGURES = (".png", ".pdf", ".svg")
+"""Suffixes of figures."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +78,8 @@ def as_text(table: Table, width: int) -> str:
     return "\n".join(lines)
 
 
-def as_markdown(table: Table, width: int) -> str:
-    """Return a table in Markdown; the width does not matter."""
+def as_markdown(table: Table) -> str:
+    """Return a table in Markdown."""
     table = _drawable(table)
 
     def line(cells: Sequence[str]) -> str:
@@ -111,18 +116,31 @@ def as_html(table: Table) -> str:
     return "\n".join([*lines, *([as_paragraph(table.note)] if table.note else [])])
 
 
-def as_latex(table: Table, width: int) -> str:
-    """Return a table in LaTeX; the width does not matter."""
+def as_latex(table: Table, label: str) -> str:
+    r"""Return a table in LaTeX with booktabs, its note below it; a label is of ``\ref``."""
     table = _drawable(table)
 
     def line(cells: Sequence[str]) -> str:
-        return " & ".join(map(_tex, cells)) + r" \\"
+        text = " & ".join(map(_tex, cells)) + r" \\"
+        return f"{{}}{text}" if text.startswith(("[", "*")) else text  # no option of the line above
 
-    columns = "l" + "r" * (len(table.columns) - 1)
-    lines = [r"\begin{table}", rf"\caption{{{_tex(table.title)}}}"]
-    lines += [rf"\begin{{tabular}}{{{columns}}}", r"\hline", line(table.columns), r"\hline"]
-    lines += [*map(line, table.cells), r"\hline", r"\end{tabular}"]
-    return "\n".join([*lines, *([f"% {table.note}"] if table.note else []), r"\end{table}"])
+    lines = [r"\begin{table}", r"\centering", rf"\caption{{{_tex(table.title)}}}"]
+    lines += [rf"\label{{{label}}}", rf"\begin{{tabular}}{{l{'r' * (len(table.columns) - 1)}}}"]
+    lines += [r"\toprule", line(table.columns), r"\midrule", *map(line, table.cells)]
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    note = [rf"\par\smallskip{{\footnotesize {_tex(table.note)}\par}}"] if table.note else []
+    return "\n".join([*lines, *note, r"\end{table}"])
+
+
+def latex_labels(titles: Sequence[str], command: str) -> list[str]:
+    """Return a label for each table: the command and the first words of its title."""
+    labels: list[str] = []
+    for title in titles:
+        words = re.findall("[a-z0-9]+", re.split("[,:(]", title.lower())[0])[:5]
+        label = "-".join([f"tab:{command}" if command else "tab", *words])
+        copies = sum(re.sub(r"--\d+$", "", one) == label for one in labels)
+        labels.append(f"{label}--{copies + 1}" if copies else label)
+    return labels
 
 
 def as_json(value: Any, indent: int | None = None) -> str:
@@ -160,6 +178,53 @@ def paragraph(lines: Sequence[str], width: int) -> list[str]:
     return ["\n".join(_wrap(line, width) for line in lines)] if lines else []
 
 
+def without_folders(*found: object) -> Callable[[str], str]:
+    """Return a function that writes the absolute paths among some values as names of files.
+
+    Two files of one name keep the folders that tell them apart; a file of this package begins with
+    ``wordbias/``.
+    """
+    paths = {
+        part
+        for text in _texts(found)
+        for part in (text, *re.split("[=,;@]", text))
+        if os.path.isabs(part) or PureWindowsPath(part).is_absolute()
+    }
+    parts = {path: [one for one in re.split(r"[/\\]", path) if one] for path in paths}
+    own = Path(__file__).parent
+    names = {
+        path: "/".join(of[-(len(Path(path).relative_to(own).parts) + 1) :])
+        if Path(path).is_relative_to(own)
+        else "/".join(of[-_depth(of, parts.values()) :])
+        for path, of in parts.items()
+        if of
+    }
+    if not names:
+        return str
+    longest = sorted(names, key=len, reverse=True)
+    pattern = re.compile("|".join(map(re.escape, longest)))
+    return lambda text: pattern.sub(lambda match: names[match[0]], text)
+
+
+def _depth(parts: Sequence[str], others: Iterable[Sequence[str]]) -> int:
+    """Return how many of the last parts of a path no other path ends in."""
+    known = [one for one in others if one != parts]
+    depths = range(1, len(parts))
+    return next((n for n in depths if all(one[-n:] != parts[-n:] for one in known)), len(parts))
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield the texts in nested values; `words` are words, also where they begin as a path does."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from () if key == "words" else _texts(part)
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _texts(part)
+
+
 def how_many(count: int, one: str, several: str = "") -> str:
     """Return ``1 row`` or ``2,000 rows``; other plurals than in -s are given as `several`."""
     return f"{count:,} {one if count == 1 else several or one + 's'}"
@@ -176,8 +241,13 @@ def _drawable(table: Table) -> Table:
     def shown(text: str) -> str:
         return printable(text).replace("\n", " ").replace("\t", " ")
 
-    columns, cells = map(shown, table.columns), [tuple(map(shown, row)) for row in table.cells]
-    return Table(shown(table.title), tuple(columns), cells, printable(table.note))
+    return with_texts(replace(table, note=printable(table.note)), shown)
+
+
+def with_texts(table: Table, change: Callable[[str], str]) -> Table:
+    """Return a table with all of its texts changed."""
+    cells = [tuple(map(change, row)) for row in table.cells]
+    return Table(change(table.title), tuple(map(change, table.columns)), cells, change(table.note))
 
 
 _NAMES = 24
@@ -280,9 +350,18 @@ _TEX = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "′": "$'$",
+    "η": r"$\eta$",
     "θ": r"$\theta$",
+    "ρ": r"$\rho$",
     "Δ": r"$\Delta$",
+    "ᵢ": r"$_i$",
     "−": r"$-$",
+    "±": r"$\pm$",
+    "≥": r"$\geq$",
+    "→": r"$\to$",
+    "√": r"$\surd$",
+    "⟨": r"$\langle$",
+    "⟩": r"$\rangle$",
     "‖": r"$\Vert$",
     "²": r"$^2$",
     "–": "--",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from wordbias import __version__
@@ -15,6 +18,7 @@ from wordbias.draws import stored_draws
 from wordbias.errors import WordbiasError, need, on_a_line, printable
 from wordbias.formats.files import replacing
 from wordbias.rendering import (
+    FIGURES,
     Table,
     as_csv,
     as_html,
@@ -24,11 +28,15 @@ from wordbias.rendering import (
     as_paragraph,
     as_text,
     how_many,
+    latex_labels,
     markdown_text,
     paragraph,
     terminal_width,
+    with_texts,
+    without_folders,
 )
 from wordbias.results import LIMITS, Row, flat
+from wordbias.rows import spread
 
 if TYPE_CHECKING:
     import pandas
@@ -46,6 +54,8 @@ _SUFFIXES = {
     ".html": "html",
     ".htm": "html",
 }
+_MANY = 4
+"""Number of subjects from which on a title has their number."""
 SCHEMA = 4
 """Version of the keys of a report.
 
@@ -180,10 +190,19 @@ class Report:
         notes = "".join(f"\nnote: {line}" for line in self._further())
         printer.text(f"{self}{notes}".strip("\n") or repr(self))
 
-    def to_frame(self) -> pandas.DataFrame:
+    def to_frame(self, *, wide: bool = False) -> pandas.DataFrame:
         """Return a pandas frame with one line for each value and flat columns.
 
-        A mapping within a row gives a column for each of its keys: ``n_female``, ``n_male``.
+        First come the subject, the measure, the value, the ends of its interval and chance. A
+        mapping within a row gives a column for each of its keys: ``n_female``, ``n_male``.
+
+        Parameters
+        ----------
+        wide
+            Return only values: a line for each subject, a column for each measure. If the report
+            has rows about single words, these: a line for each word, a column for each measure, for
+            each subject, or for each pair of them. What else tells values apart, such as the stage
+            or the set, is a level of the index.
 
         Raises
         ------
@@ -191,18 +210,32 @@ class Report:
             If pandas is not installed.
         """
         frames = need("pandas", extra="pandas", purpose="A frame")
-        frame: pandas.DataFrame = frames.DataFrame([flat(row.to_dict()) for row in self.rows])
-        return frame
+        rows = [flat(row.to_dict()) for row in self.rows]
+        frame: pandas.DataFrame
+        if wide:
+            lines, names, heads, levels = spread(rows)
+            index = frames.MultiIndex.from_tuples(list(lines), names=names)
+            columns = frames.MultiIndex.from_tuples(heads, names=levels)
+            cells = [[line.get(head) for head in heads] for line in lines.values()]
+            frame = frames.DataFrame(cells, index, columns, dtype=float)
+            frame.index, frame.columns = map(_one_level, (index, columns))
+            return frame
+        frame = frames.DataFrame(rows)
+        first = [name for name in _FIRST if name in frame]
+        chance = [name for name in frame if name.startswith("chance")]
+        return frame[list(dict.fromkeys([*first, *chance, *frame]))]
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the values with their intervals, chance and the neutral value.
+        """Draw what the report is about; ``report.plot().figure`` is the figure.
 
-        A report of `probe` has a figure of its own: bits along the data, and compression.
+        By default these are the values with their intervals, chance and the neutral value. Reports
+        of `probe`, `compare`, `sweep`, `bios`, `mab_study` and of an audit of several methods have
+        a figure of their own.
 
         Parameters
         ----------
         ax
-            Axes of matplotlib to draw on; by default new ones.
+            Axes of matplotlib to draw on; by default a new figure with a title.
 
         Raises
         ------
@@ -211,11 +244,16 @@ class Report:
         """
         if ax is not None and not hasattr(ax, "plot"):
             raise WordbiasError(f"ax=: expected matplotlib axes, got {ax!r}")
-        if self.picture is not None:
-            return self.picture(self, ax)
         from wordbias.pages.forest_plot import forest_plot
 
-        return forest_plot(self, ax)
+        return (self.picture or forest_plot)(self, ax)
+
+    @property
+    def title(self) -> str:
+        """The command and what it measured, for a figure."""
+        subjects = list(dict.fromkeys(row.subject for row in self.rows))
+        few = ", ".join(subjects) if len(subjects) < _MANY else how_many(len(subjects), "subject")
+        return printable(on_a_line(": ".join(filter(None, [self.command, few]))))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the report in the format of the suffix.
@@ -224,7 +262,8 @@ class Report:
         ----------
         path
             ``.json``, ``.jsonl`` and ``.csv`` for machines, ``.md``, ``.tex`` and ``.txt`` for
-            people, ``.html`` for a page with figures.
+            people, ``.html`` for a page with figures; ``.png``, ``.pdf`` and ``.svg`` for the
+            figure that `plot` draws.
 
         Raises
         ------
@@ -233,8 +272,15 @@ class Report:
         """
         target = named_file(path)
         suffix = os.path.splitext(target)[1].lower()
+        if suffix in FIGURES:
+            from wordbias.pages.plots import check_plot, write_figure
+
+            check_plot(target)
+            write_figure(target, self.plot().figure)
+            return
         if suffix not in _SUFFIXES:
-            raise WordbiasError(f"{target}: expected a name that ends in {', '.join(_SUFFIXES)}")
+            known = ", ".join([*_SUFFIXES, *FIGURES])
+            raise WordbiasError(f"{target}: expected a name that ends in {known}")
         self.write(target, _SUFFIXES[suffix])
 
     def write(self, path: str | os.PathLike[str], to: str) -> None:
@@ -266,16 +312,23 @@ class Report:
             return as_csv([row.to_dict() for row in self.rows], formulas=to == "csv")
         if to not in FORMATS:
             raise WordbiasError(f"format {to!r}: expected one of {', '.join(FORMATS)}")
-        draw = {"table": as_text, "md": as_markdown, "latex": as_latex}[to]
         width = terminal_width() if width is None else accepted("width", "int", width, {})
         heading, closing = list(map(printable, self.heading)), list(map(printable, self.closing))
-        parts = [draw(table, width) for table in self.tables]
         if to == "table":  # the notes go to stderr
+            parts = [as_text(table, width) for table in self.tables]
             parts = [*paragraph(heading, width), *parts, *paragraph(closing, width)]
+            return "\n\n".join(parts) + "\n"
+        named = without_folders(self.inputs, self.arguments, self.config)
+        heading, closing = list(map(named, heading)), list(map(named, closing))
+        closing += [f"Note: {named(printable(line))}" for line in self._further()]
+        tables = [with_texts(table, named) for table in self.tables]
+        if to == "md":
+            parts = [*map(markdown_text, heading), *map(as_markdown, tables)]
+            parts += map(markdown_text, closing)
         else:
-            closing += [f"Note: {printable(line)}" for line in self._further()]
-            shown = markdown_text if to == "md" else "% {}".format
-            parts = [*map(shown, heading), *parts, *map(shown, closing)]
+            labels = latex_labels([table.title for table in tables], self.command)
+            parts = ["% needs \\usepackage{booktabs}", *map("% {}".format, heading)]
+            parts += [*map(as_latex, tables, labels), *map("% {}".format, closing)]
         return "\n\n".join(parts) + "\n"
 
 
@@ -289,8 +342,38 @@ def _with_reasons(row: Row, spelled: Callable[[str], str]) -> Row:
     return replace(row, details={**row.details, **reasons}) if reasons else row
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of Python and numpy."""
-    import numpy
+_FIRST = ("subject", "measure", "value", "low", "high")
 
-    return {"python": platform.python_version(), "numpy": numpy.__version__}
+
+def _one_level(index: pandas.MultiIndex) -> pandas.Index:
+    """Return an index of one level as a plain one."""
+    return index.get_level_values(0) if index.nlevels == 1 else index
+
+
+_LIBRARIES = {
+    "numpy": "numpy",
+    "scipy": "scipy",
+    "sklearn": "scikit-learn",
+    "ot": "POT",
+    "gensim": "gensim",
+    "torch": "torch",
+    "transformers": "transformers",
+    "tokenizers": "tokenizers",
+    "sentence_transformers": "sentence-transformers",
+    "spacy": "spacy",
+    "ray": "ray",
+    "pyarrow": "pyarrow",
+    "pandas": "pandas",
+    "polars": "polars",
+}
+"""Packages that compute or read, by the name that they are imported as."""
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of the libraries that this process has imported."""
+    found = {"python": platform.python_version()}
+    for module, package in _LIBRARIES.items():
+        if module in sys.modules:
+            with contextlib.suppress(PackageNotFoundError):
+                found[package] = version(package)
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +17,11 @@ from wordbias.text_files import read_text
 _UNDEFINED = frozenset({"", "na", "n/a", "nan", "null", "none", "-", "–", "—"})
 _DETAIL = ("word", "component", "layer")
 _ROW = {"subject", "measure", "value"}
+IDENTITY = (
+    *("subject", "measure", "stage", "reference", "set", "setting", "group", "words"),
+    *("original", "view", "word", "component", "layer", "seed", "x", "y"),
+)
+"""Keys that tell the values of a report apart."""
 Found = Mapping[str, Any]
 RENAMED = {
     "spread": "sd",
@@ -217,3 +223,41 @@ def _number(text: str, where: str) -> float | None:
 def given(row: Found, key: str) -> bool:
     """Return whether a row has a value for a key; in CSV a missing value is an empty cell."""
     return row.get(key) not in (None, "")
+
+
+Place = tuple[Any, ...]
+
+
+def spread(
+    rows: Sequence[Found],
+) -> tuple[dict[Place, dict[Place, Any]], list[str], list[Place], list[str]]:
+    """Spread rows over a table: a line for each subject or word, a column for each measure.
+
+    Returns
+    -------
+    tuple
+        Values by line and column, the keys that name a line, the columns, and the keys that name a
+        column. A value that only its order tells from another one is in a line of its own, whose
+        last name is its number.
+    """
+    of_words = any(given(row, "word") for row in rows)
+    rows = [row for row in rows if given(row, "word") or not of_words]
+    varying = [key for key in IDENTITY if len({str(row.get(key, "")) for row in rows}) > 1]
+    if of_words:
+        both = [key for key in varying if key in ("measure", "subject")]
+        heads = both[::-1] or ["measure"]
+        names = ["word", *(key for key in varying if key not in (*heads, "word"))]
+    else:
+        heads = ["measure"]
+        names = ["subject", *(key for key in varying if key not in ("subject", "measure"))]
+    places = [tuple(tuple(row.get(key) for key in keys) for keys in (names, heads)) for row in rows]
+    copies, seen = [], Counter[tuple[Place, ...]]()
+    for place in places:
+        seen[place] += 1
+        copies.append(seen[place])
+    lines: dict[Place, dict[Place, Any]] = {}
+    for row, (line, head), copy in zip(rows, places, copies, strict=True):
+        named = (*line, copy) if max(copies) > 1 else line
+        lines.setdefault(named, {})[head] = row["value"]
+    names += ["copy"] if max(copies, default=1) > 1 else []
+    return lines, names, list(dict.fromkeys(head for _, head in places)), heads

@@ -194,6 +194,18 @@ def test_recoverability_of_the_sample(rows: Run) -> None:
     assert all(row["value"] > 0.95 for row in got)  # Table 6: 1.000 of GloVe
 
 
+def test_several_embeddings_are_one_table_for_a_paper_and_more_on_a_terminal(
+    cli: Run, saved: Callable[..., Path]
+) -> None:
+    files = [saved(f"{name}.txt") for name in ("one", "two", "three", "four")]
+    options = ("--only", "direct-bias", "--no-chance")
+    shown = {to: cli("measure", *files, *options, "--format", to).out for to in ("latex", "table")}
+    assert shown["latex"].count("\\begin{tabular}{lrrrrr}") == 1
+    assert " & one & two & three & four & ideal" in shown["latex"]
+    assert str(files[0].parent) not in shown["latex"]
+    assert shown["table"].count("\nBias, with the 95 % interval over words") == 2
+
+
 def test_embeddings_of_several_formats_share_one_vocabulary(
     found: Run, saved: Callable[..., Path], few: Embedding, questions: Path
 ) -> None:

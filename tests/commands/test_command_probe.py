@@ -407,7 +407,6 @@ def test_files_without_vectors_are_refused(refused: Refused, tmp_path: Path) -> 
         (("--accuracy", "--fractions", "published"), "--fractions is for --mdl"),
         (("--device", "cuda"), "--device=cuda is for --probe=mlp; a linear probe"),
         (("--accuracy", "--dev", "a=b"), "--dev is for --mdl"),
-        (("--accuracy", "--plot", "a.png"), "--plot is for --mdl"),
         (("--layers", "1"), "--layers and --array are for arrays"),
         (("--layers", "one"), "expected all, last, or numbers such as 0,3,6"),
         (("--fractions", "a,b"), "expected published, voita, or percentages"),

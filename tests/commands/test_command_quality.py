@@ -132,6 +132,22 @@ def test_more_than_two_take_several_tables(cli: Run, sets: Path, other: Path) ->
     assert max(map(len, tables.splitlines())) <= 100
 
 
+def test_later_embeddings_are_compared_with_the_first(
+    cli: Run, found: Callable[..., Any], sets: Path, other: Path
+) -> None:
+    third = other.with_name("third.txt")
+    third.write_bytes(other.read_bytes())
+    rows = found(other, third)["rows"]
+    later = [row for row in rows if row["subject"] == "third" and row["value"] is not None]
+    assert [row for row in rows if "change" in row] == later
+    assert {row[key] for row in later for key in ("change", "change_low", "change_high")} == {0}
+    done = cli("quality", other, third, "--benchmarks", sets)
+    _, _, table = done.out.partition("Change from other\n")
+    assert [line.split()[:3] for line in table.splitlines()[1 : len(later) + 1]] == [
+        ["third", row["set"], "0.0000"] for row in later
+    ]
+
+
 def test_embeddings_of_one_name_go_by_their_path(
     found: Callable[..., Any], other: Path, tmp_path: Path
 ) -> None:

@@ -220,4 +220,4 @@ def test_the_table_of_a_sweep_is_printed_and_written_where_that_is_asked_for(
     done = cli("report", table, table)
     assert (done.code, "is summarised alone" in done.err) == (2, True)
     pytest.importorskip("matplotlib")
-    assert wb.report(table).plot().get_title() == "Filled: viable on SNLI"
+    assert wb.report(table).plot().get_title(loc="left") == "Filled: viable on SNLI"

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import small_winobias
 import tiny_encoders
@@ -103,6 +104,20 @@ def test_shares_beside_the_sentences_are_found(
     assert "has no share of" in refused(
         "winobias", folder, "--clusters", found, "--shares", other, "--draws", 5
     )
+
+
+def test_scores_are_drawn_and_sentences_are_not(
+    cli: Run, folder: Path, found: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("matplotlib")
+    figure = tmp_path / "figure.svg"
+    done = cli("winobias", folder, "--plot", figure)
+    assert (done.code, done.out) == (2, "")
+    assert "--plot: without a system there are no scores; give --clusters too" in done.err
+    with np.errstate(all="warn"):
+        done = cli("winobias", folder, "--clusters", found, "--draws", 5, "--plot", figure)
+    assert (done.code, done.err) == (0, "")
+    assert "winobias: " in figure.read_text(encoding="utf-8")
 
 
 def test_as_published(cli: Run, folder: Path, found: Path) -> None:

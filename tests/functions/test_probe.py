@@ -137,7 +137,8 @@ def test_the_sample(cli: Callable[..., Any]) -> None:
 
 def test_the_picture_is_that_of_the_codes(reps: Representations, tmp_path: Path) -> None:
     figures = pytest.importorskip("matplotlib.figure")
-    report = probe(reps, "gender", plot=tmp_path / "a.svg", **QUICK)
+    report = probe(reps, "gender", **QUICK)
+    report.save(tmp_path / "a.svg")
     assert (tmp_path / "a.svg").stat().st_size > 1000
     axes = report.plot()
     assert axes.get_title(loc="left") == "Compression along the layers"

@@ -185,9 +185,12 @@ class _Visible(HTMLParser):
 
 
 def visible(page: str) -> list[str]:
-    """Return the visible text of a page, one piece a line."""
+    """Return the visible text of a page, one piece a line, but for versions of libraries.
+
+    Which libraries a process has imported depends on what it did before.
+    """
     parser = _Visible()
-    parser.feed(page)
+    parser.feed(re.sub("<dt>version of [^<]*</dt><dd>[^<]*</dd>", "", page))
     return parser.parts
 
 

@@ -133,7 +133,7 @@ def test_on_axes_that_are_given() -> None:
 
 
 def test_what_has_no_value_is_not_drawn() -> None:
-    rows = [_row("e", "a", None), _row("e", "b", 1.0, word="nurse")]
+    rows = [_row("e", "a", None), _row("e", "b", 1.0, length_ratio=2.0)]
     with pytest.raises(WordbiasError, match="no value to draw"):
         _plot(*rows)
     assert _points(_plot(*rows, _row("e", "c", 0.0))) == [0.0]

@@ -15,7 +15,7 @@ from headless import Browser
 
 from wordbias.measures.registry import LISTED
 from wordbias.pages import entailment, words
-from wordbias.pages.document import DATA, Document, read_documents
+from wordbias.pages.document import DATA, Document, for_others, read_documents
 from wordbias.pages.markdown import render_markdown
 from wordbias.pages.page import page_title, render_page
 from wordbias.results import LIMITS
@@ -126,7 +126,8 @@ def test_the_rows_are_inside_as_json() -> None:
     page = render_page([document(EVIL, "</script>")])
     (text,) = re.findall(rf'<script type="application/json" id="{DATA}">(.*?)</script>', page)
     assert "<" not in text
-    assert json.loads(text) == [document(EVIL, "</script>").to_dict()]
+    (inside,) = for_others([document(EVIL, "</script>")])
+    assert json.loads(text) == [inside.to_dict()]
 
 
 def test_every_picture_has_a_title_and_every_table_has_heads(plain_page: str) -> None:

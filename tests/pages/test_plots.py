@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wordbias import WordbiasError
+from wordbias import Report, WordbiasError
 from wordbias.comparison import Comparison, correlations
 from wordbias.pages import plots
-from wordbias.pages.compare_plots import draw_matrix, draw_scatter, save_comparison, short
+from wordbias.pages.compare_plots import draw_matrix, draw_scatter, plot_comparison, short
 
 Figure = pytest.importorskip("matplotlib.figure").Figure
 
@@ -52,7 +53,8 @@ def _png_size(data: bytes) -> tuple[int, int]:
 
 def _save(path: Path, table: Comparison) -> bytes:
     found = correlations(table)
-    save_comparison(path, table, found, found.strongest())
+    picture = partial(plot_comparison, table, found, found.strongest())
+    Report("compare", {}, picture=picture).save(path)
     return path.read_bytes()
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wordbias import WordbiasError
+from wordbias import Report, WordbiasError
 from wordbias.nli.differences import paired_differences
-from wordbias.pages.study_plots import draw_differences, paired_panels, save_study
+from wordbias.pages.study_plots import draw_differences, paired_panels, plot_study
 from wordbias.results import Row
 
 pytest.importorskip("matplotlib")
@@ -37,6 +37,10 @@ def study(seeds: int) -> list[Row]:
     rng = np.random.default_rng(seeds)
     rows = model_rows({name: rng.random(seeds).tolist() for name in NAMES})
     return [*rows, *paired_differences(rows, "glove.null")]
+
+
+def save_study(path: Path, rows: list[Row]) -> None:
+    Report("mab-study", {}, rows=rows, picture=plot_study).save(path)
 
 
 def test_each_point_is_the_difference_of_two_models_of_one_seed() -> None:

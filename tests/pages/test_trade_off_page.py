@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from wordbias.errors import WordbiasError
 from wordbias.functions.report import Page
+from wordbias.pages.names import shown_names
 from wordbias.pages.section import Section
 from wordbias.pages.svg import CHARACTER
 from wordbias.pages.trade_off import (
@@ -22,7 +23,6 @@ from wordbias.pages.trade_off import (
     joined,
     plot_trade_off,
     points_of,
-    shown_names,
     trade_off_picture,
 )
 from wordbias.pages.views import sections

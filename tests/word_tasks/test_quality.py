@@ -24,6 +24,7 @@ from wordbias.word_tasks import (
     read_set,
     similarity,
 )
+from wordbias.word_tasks.quality import measured, with_change
 from wordbias.word_tasks.similarity import UNKNOWN
 
 SMALL = Embedding(
@@ -235,3 +236,53 @@ def test_every_question_of_the_sample(shared_data: Path) -> None:
         ("google-total", 12563),
     ]
     assert [row.value for row in rows] == pytest.approx([0.6558, 0.6888, 0.6761], abs=5e-5)
+
+
+PEOPLE = ("man", "woman", "king", "queen", "boy", "girl", "rome", "oslo")
+RATED = SimilaritySet(
+    "rated",
+    tuple((a, b) for i, a in enumerate(PEOPLE) for b in PEOPLE[:i]),
+    tuple(float((i * 7) % 11) for i in range(28)),
+)
+
+
+def _embedding(seed: int, words: tuple[str, ...] = PEOPLE) -> Embedding:
+    return Embedding(list(words), np.random.default_rng(seed).normal(size=(len(words), 4)))
+
+
+def test_a_change_is_the_difference_with_its_own_interval() -> None:
+    first, other = (measured(_embedding(seed), [RATED], seed=3)[0] for seed in (1, 2))
+    row = with_change(first, other, 3)
+    assert row.details["change"] == pytest.approx(other.row.value - first.row.value, abs=1e-12)
+    pairs = other.row.samples - first.row.samples
+    expected = np.percentile(pairs, [2.5, 97.5])
+    assert [row.details["change_low"], row.details["change_high"]] == pytest.approx(expected)
+    assert "change_n" not in row.details
+    same = with_change(first, first, 3).details
+    assert (same["change"], same["change_low"], same["change_high"]) == (0, 0, 0)
+
+
+def test_a_change_is_over_the_pairs_that_both_know() -> None:
+    first = measured(_embedding(1, PEOPLE[1:]), [RATED])[0]
+    other = measured(_embedding(2, PEOPLE[:-1]), [RATED])[0]
+    kept = [i for i, pair in enumerate(RATED.pairs) if not {"man", "oslo"} & {*pair}]
+    common = SimilaritySet(
+        "rated", tuple(RATED.pairs[i] for i in kept), tuple(RATED.scores[i] for i in kept)
+    )
+    expected = with_change(
+        measured(_embedding(1, PEOPLE[1:]), [common])[0],
+        measured(_embedding(2, PEOPLE[:-1]), [common])[0],
+    )
+    found = with_change(first, other).details
+    assert found["change_n"] == len(kept) == expected.details["n"] < other.row.details["n"]
+    assert [found[key] for key in ("change", "change_low", "change_high")] == [
+        expected.details[key] for key in ("change", "change_low", "change_high")
+    ]
+
+
+def test_no_common_question_has_no_change() -> None:
+    small = AnalogySet("own", (("man", "woman", "king", "queen"),), ("",))
+    first = measured(_embedding(1), [small])[0]
+    other = measured(_embedding(2, PEOPLE[4:]), [small])[0]
+    assert with_change(first, other) == other.row
+    assert "change" not in other.row.details

@@ -15,6 +15,7 @@ command: click.Command = shell(
     option("output", "-o", "--output", required=True),
     option("setting", metavar="NAME"),
     option("head", type=click.Choice(list(HEADS))),
+    plot=False,
     examples="""
         wordbias debias hard,misp glove.50k.txt --save-transform fitted.safetensors
         wordbias apply fitted.safetensors glove.txt -o debiased.txt

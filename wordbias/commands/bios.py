@@ -15,7 +15,6 @@ command: click.Command = shell(
     option("strategies", type=NAMES),
     option("seed", type=SEEDS),
     option("output", "-o", "--output", metavar="FOLDER", required=True),
-    option("plot", metavar="FILE"),
     option("epochs", type=COUNT),
     option("batch_size", type=COUNT),
     option("lr", type=FiniteRange(0, min_open=True)),

@@ -11,6 +11,7 @@ from wordbias.functions.cache import cache
 command: click.Command = shell(
     cache,
     option("max_size", type=SIZE, metavar="SIZE"),
+    plot=False,
     examples="""
         wordbias cache
         wordbias cache --max-size 5GB

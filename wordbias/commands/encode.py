@@ -31,6 +31,7 @@ command: click.Command = shell(
     option("setting", metavar="NAME"),
     option("batch_tokens", type=COUNT),
     *COMPUTING,
+    plot=False,
     examples="""
         wordbias encode roberta-base bios.tsv.gz -o bios.safetensors
         wordbias encode ./minilm bios.tsv.gz --where split=test --pooling mean -o test.safetensors

@@ -27,6 +27,7 @@ command: click.Command = shell(
     option("mirror", metavar="URL"),
     option("source", "--from", metavar="FOLDER"),
     option("timeout", type=FiniteRange(0, min_open=True)),
+    plot=False,
     examples="""
         wordbias fetch
         wordbias fetch sembias men glove-wiki-gigaword-100

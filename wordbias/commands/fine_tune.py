@@ -24,6 +24,7 @@ command: click.Command = shell(
     option("weight_decay", type=FiniteRange(0)),
     option("every", type=COUNT),
     tells=tells,
+    plot=False,
     examples="""
         wordbias fine-tune bert-base-uncased --task nli --train snli_train.jsonl
           --dev snli_dev.jsonl -o bert-nli

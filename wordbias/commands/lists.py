@@ -10,6 +10,7 @@ from wordbias.functions.lists import lists
 command: click.Command = shell(
     lists,
     argument("measures", many=True, metavar="[MEASURE]..."),
+    plot=False,
     examples="""
         wordbias lists
         wordbias lists --lists word_lists/ --format json

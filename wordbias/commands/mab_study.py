@@ -12,7 +12,6 @@ from wordbias.nli.recipes import RECIPES
 command: click.Command = shell(
     mab_study,
     argument("embeddings", many=True, required=True),
-    option("plot", metavar="FILE"),
     option("seed", type=SEEDS),
     option("recipe", type=click.Choice(list(RECIPES))),
     option("epochs", type=COUNT),

@@ -27,6 +27,7 @@ Recipes:
   fast       up to 30 epochs of Adam, rate .001, dropout .2, batches of 128, early stopping
              after 4 without improvement
 """,
+    plot=False,
     examples="""
         wordbias nli-train --train snli_train.jsonl --dev snli_dev.jsonl --recipe fast -o m.st
         wordbias nli-train glove.txt hard.txt misp.txt --seed 0,1,2 --train train.tsv.gz

@@ -43,7 +43,6 @@ command: click.Command = shell(
     option("epochs", type=COUNT),
     option("batch_size", type=COUNT),
     option("lr", type=FiniteRange(0, 1, min_open=True)),
-    option("plot", metavar="FILE"),
     examples="""
         wordbias probe
         wordbias probe bios.st --labels gender --plot compression.png

@@ -13,6 +13,7 @@ command: click.Command = shell(
     argument("repo", required=True),
     option("revision", metavar="BRANCH"),
     option("report", metavar="FILE"),
+    plot=False,
     examples="""
         wordbias push gender.safetensors me/gender-leace
         wordbias push clean.parquet datasets/me/clean --private

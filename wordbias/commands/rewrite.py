@@ -23,6 +23,7 @@ command: click.Command = shell(
 
 Settings follow the name of their method: scrub:mask=*:first-names. wordbias rewrite --help scrub
 shows those of scrub. Put a value with a comma between quotation marks that the shell keeps.""",
+    plot=False,
     examples="""
         wordbias rewrite "scrub:names-column='first,last'" bios.tsv.gz -o scrubbed.tsv.gz
         wordbias rewrite oversample:labels=profession:sensitive=gender bios.tsv -o over.tsv

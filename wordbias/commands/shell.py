@@ -10,6 +10,7 @@ options of every command, and the printing of its report, are below.
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -26,7 +27,8 @@ from wordbias.commands.words import GROUPS, OUTPUT, WORDS
 from wordbias.configuration import BACKENDS, EVERYWHERE, PRECISIONS, config
 from wordbias.docstrings import docstring_of
 from wordbias.errors import UsageError, WordbiasError, printable, shortened
-from wordbias.rendering import paragraph, terminal_width
+from wordbias.formats.files import refuse_same
+from wordbias.rendering import FIGURES, paragraph, terminal_width
 from wordbias.reports import FORMATS, Report
 from wordbias.settings import Known, Takes, method_help
 
@@ -176,6 +178,7 @@ def shell(
     methods: Known | None = None,
     python_only: Collection[str] = (),
     takes: Takes | None = None,
+    plot: bool = True,
 ) -> click.Command:
     """Make a command of a public function.
 
@@ -205,6 +208,8 @@ def shell(
         Methods whose settings ``--help METHOD`` shows, and which of them if not all.
     python_only
         Parameters that are no options: the shell leaves them at their defaults.
+    plot
+        The command measures: --plot writes the figure of its report.
 
     Raises
     ------
@@ -232,7 +237,11 @@ def shell(
         for name, one in {name: parameters[name] for name in (*first, *parameters)}.items()
         if name not in arguments
     ]
-    own = [*([format_option()] if shown is None else []), *extra]
+    own = [
+        *([format_option()] if shown is None else []),
+        *extra,
+        *([plot_option()] if plot else []),
+    ]
     common = [one for one in common_options() if one.name not in parameters]
     used = [*getattr(function, "uses", ()), *EVERYWHERE]
     params += [*own, *common]
@@ -283,8 +292,11 @@ def _run(
     )
     settings = _settings(function, common, given, typed_names)
     quiet = settings.get("progress") is False
-    format = {name: given.pop(name) for name in own}.get("to")
-    to = None if format is None else str(format)
+    own_values = {name: given.pop(name) for name in own}
+    to = None if own_values.get("to") is None else str(own_values["to"])
+    figure = own_values.get("plot")
+    if figure is not None:
+        _check_figure(str(figure), given, spelled)
     try:
         with (
             config(**settings),  # type: ignore[arg-type]  # click has checked them
@@ -295,13 +307,18 @@ def _run(
         raise click.UsageError(str(error), ctx) from None
     if tells is not None and not tells():
         return
-    if shown is not None:
+    if shown is not None and figure is None:  # what was made may have no report
         shown(made, to or "", quiet)
         return
     report = made.report if isinstance(made, Made) else made
     if not isinstance(report, Report):
         raise TypeError(f"{function.__name__} returned {type(made).__name__}, which has no report")
-    show(report, to or "", quiet=quiet or not notes)
+    if shown is None:
+        show(report, to or "", quiet=quiet or not notes)
+    else:
+        shown(made, to or "", quiet)
+    if figure is not None:
+        _draw(report, str(figure), to, quiet=quiet)
 
 
 def _called(function: Callable[P, object], given: dict[str, object]) -> object:
@@ -431,6 +448,40 @@ def _settings(
     if typed_values.pop("quiet", False):
         typed_values["progress"] = False
     return typed_values
+
+
+def plot_option() -> click.Option:
+    """Return --plot."""
+    return click.Option(
+        ["--plot"],
+        metavar="FILE",
+        help=f"Draw what was measured: {', '.join(FIGURES[:-1])} or {FIGURES[-1]}.",
+    )
+
+
+def _check_figure(path: str, given: Mapping[str, object], spelled: Mapping[str, str]) -> None:
+    """Refuse a figure that cannot be drawn or written over another file, before the work."""
+    from wordbias.pages.plots import check_plot  # of numpy, which --help does without
+
+    check_plot(path)
+    others: dict[str, str | None] = {}
+    for name, value in given.items():
+        for one in value if isinstance(value, tuple) else (value,):
+            if isinstance(one, str) and os.path.splitext(one)[1].lower() in FIGURES:
+                others[spelled.get(name, name)] = one
+    refuse_same({"--plot": path}, others)
+
+
+def _draw(report: Report, path: str, to: str | None, *, quiet: bool) -> None:
+    """Write the figure of a report whose values are printed, and say so below a table."""
+    try:
+        report.save(path)
+    except WordbiasError as error:
+        raise WordbiasError(f"--plot: {error}; the values are complete") from None
+    if to == "table":
+        click.echo(f"\nDrawn: {path}.")
+    else:
+        note(f"drawn: {path}", quiet)
 
 
 def format_option() -> click.Option:

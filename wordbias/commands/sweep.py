@@ -25,7 +25,6 @@ command: click.Command = shell(
     option("model_seeds", type=SEEDS),
     option("lists", metavar="FOLDER"),
     option("output", "-o", "--output", metavar="CSV"),
-    option("plot", metavar="FILE"),
     python_only=("next_label", "rounding", "parity", "relative"),
     examples="""
         wordbias sweep bert-nsp --stereoset gsss/dev.csv --nli bert-nli --snli snli_test.jsonl

@@ -29,6 +29,7 @@ command: click.Command = shell(
     option("counts", metavar="FOLDER"),
     option("memory", metavar="SIZE"),
     option("batch_size", type=COUNT),
+    plot=False,
     examples="""
         wordbias train-vectors wikipedia.txt.gz -o glove.txt --counts counts
         wordbias train-vectors wikipedia.txt.gz -o gn_glove.txt --counts counts

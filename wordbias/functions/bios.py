@@ -24,6 +24,7 @@ from wordbias.functions.bios_tables import closing, heading, tables, women_by_cl
 from wordbias.models.model_like import ModelLike, in_folder
 from wordbias.nli.recipes import is_half
 from wordbias.outcomes.inputs import load_shares, shares_for
+from wordbias.pages.bios_plots import plot_compression_fairness
 from wordbias.probes.ceat.association import DRAWS
 from wordbias.probes.ceat.sentences import find_sentences, read_sentences
 from wordbias.rendering import how_many
@@ -45,7 +46,6 @@ def bios(
     seed: int | Sequence[int] = (0, 1, 2),
     head_only: bool = False,
     output: str | os.PathLike[str] | None = None,
-    plot: str | os.PathLike[str] | None = None,
     epochs: int | None = None,
     batch_size: int | None = None,
     lr: float | None = None,
@@ -105,8 +105,6 @@ def bios(
         Freeze the encoder and train only its last layer, which is quick.
     output : path, optional
         Folder of results; an interrupted call resumes from it.
-    plot : path, optional
-        Draw gaps against compression: .png, .pdf or .svg.
     epochs : int, optional
         Number of epochs.  [default: 10; 300 with ``head_only``]
     batch_size : int, optional
@@ -209,7 +207,7 @@ def bios(
     order = seeds_of(seed)
     chosen = with_random_changes(strategies) if random_changes else tuple(strategies)
     numbers = {"--max-length": (max_length, 3), "--draws": (draws, 2)}
-    _check_early(numbers, output, plot, keep_models, data=data, sentences=sentences, shares=shares)
+    _check_early(numbers, output, keep_models, data=data, sentences=sentences, shares=shares)
     columns = {
         "text": text_column,
         "label": labels,
@@ -265,11 +263,6 @@ def bios(
             dropped = how_many(people.dropped, "row")
             note(f"{people.path}: {dropped} dropped, the first: {people.problem}")
         rows = run(plan, Workers(how.jobs, how.backend))
-    figure = path_of(plot)
-    if figure is not None:
-        from wordbias.pages.bios_plots import save_compression_fairness
-
-        save_compression_fairness(figure, rows)
     called = path_of(model) or type(model[0] if isinstance(model, tuple) else model).__name__
     facts = {
         "path": people.path,
@@ -285,15 +278,15 @@ def bios(
         rows=[*rows, *summary.rows()],
         tables=tables(summary, frozen=head_only),
         heading=heading(people, called),
-        closing=[*closing(summary), *([] if figure is None else [f"Drawn: {figure}."])],
+        closing=closing(summary),
         seed=order[0],
+        picture=plot_compression_fairness,
     )
 
 
 def _check_early(
     numbers: Mapping[str, tuple[int, int]],
     output: str | os.PathLike[str] | None,
-    plot: str | os.PathLike[str] | None,
     keep_models: bool,
     **read: object,
 ) -> None:
@@ -301,13 +294,8 @@ def _check_early(
     for option, (given, least) in numbers.items():
         if given < least:
             raise UsageError(f"{option}: expected {least} or more, got {given}")
-    figure = path_of(plot)
-    if figure is not None:
-        from wordbias.pages.plots import check_plot
-
-        check_plot(figure)
     files = {f"--{name}": path_of(file) for name, file in read.items()}
-    refuse_same({"--plot": figure, "-o": path_of(output)}, files)
+    refuse_same({"-o": path_of(output)}, files)
     if output is not None:
         check_output_folder(output)
     elif keep_models:

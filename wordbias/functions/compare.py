@@ -25,7 +25,6 @@ from wordbias.configuration import READS_VECTORS, STARTS_PROCESSES, current_conf
 from wordbias.correlation import METHODS, Correlation
 from wordbias.embedding import EmbeddingLike
 from wordbias.errors import UsageError, WordbiasError
-from wordbias.formats.files import refuse_same
 from wordbias.functions.inputs import (
     ReadOptions,
     distinctly_named,
@@ -39,8 +38,7 @@ from wordbias.measures.evaluate import evaluate_panels
 from wordbias.measures.known import with_known_values
 from wordbias.measures.panel import make_panels
 from wordbias.measures.registry import BY_KEY
-from wordbias.pages.compare_plots import SYMBOLS, save_comparison
-from wordbias.pages.plots import check_plot
+from wordbias.pages.compare_plots import SYMBOLS, plot_comparison
 from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
@@ -63,7 +61,6 @@ def compare(
     *rows: str | os.PathLike[str] | Report | EmbeddingLike,
     correlation: str = "pearson",
     only: str | Sequence[str] = (),
-    plot: str | os.PathLike[str] | None = None,
     x: str | None = None,
     y: str | None = None,
     measure: bool = False,
@@ -89,8 +86,6 @@ def compare(
         Correlation coefficient.
     only : str or sequence of str
         Measures to compare, separated by commas.  [default: all, MIDB on unit length]
-    plot : path, optional
-        Draw the matrix and the scatter of one pair: .png, .pdf or .svg.
     x : str, optional
         Measure on the x axis of the scatter.  [default: from the pair with the largest |r|]
     y : str, optional
@@ -137,12 +132,6 @@ def compare(
     for option, value in for_measuring.items():
         if value is not None and not measure:
             raise UsageError(f"{option} is for --measure, which is not given")
-    drawn = None if plot is None else os.fspath(plot)
-    if drawn is not None:
-        check_plot(drawn)
-        read = {option: path_of(value) for option, value in for_measuring.items()}
-        read |= {f"an input, {path}": path for path in map(path_of, rows)}
-        refuse_same({"--plot": drawn}, read)
     measured: Sequence[Row] = []
     if measure:
         read_options, workers = reading(), Workers(how.jobs, how.backend)
@@ -165,8 +154,6 @@ def compare(
     pair = found.strongest(*axes)
     if axes and (pair.y if x is None else pair.x) != axes[0]:
         pair = pair._replace(x=pair.y, y=pair.x)
-    if drawn is not None:
-        save_comparison(drawn, table, found, pair)
     related = [
         correlation_row(
             one, (table.column(one.x), table.column(one.y)), table.subjects, correlation, seed
@@ -181,9 +168,10 @@ def compare(
             f"{correlation.capitalize()} correlation between "
             f"{how_many(len(table.measures), 'measure')} over {len(table.subjects)} embeddings."
         ],
-        closing=[_about_pair(pair, related, axes, drawn)],
+        closing=[_about_pair(pair, related, axes)],
         seed=seed,
         notes=notes,
+        picture=partial(plot_comparison, table, found, pair),
     )
 
 
@@ -285,9 +273,7 @@ def _names(given: str, table: Comparison) -> list[str]:
     return [name.strip() for name in names if name.strip()]
 
 
-def _about_pair(
-    pair: Correlation, rows: Sequence[Row], axes: Sequence[str], drawn: str | None
-) -> str:
+def _about_pair(pair: Correlation, rows: Sequence[Row], axes: Sequence[str]) -> str:
     """Describe the pair of both axes, or the largest correlation, with the one axis if given."""
     names = {pair.x, pair.y}
     row = next(row for row in rows if {row.details["x"], row.details["y"]} == names)
@@ -297,10 +283,9 @@ def _about_pair(
     pairs = how_many(len(rows if len(axes) == 2 else among), "pair")
     p = "p < 0.001" if pair.p is not None and pair.p < 0.001 else f"p = {number(pair.p, 3)}"
     interval = f", 95 % {cells.ends(row)}" if cells.ends(row) else ""
-    shown = f" Drawn: {drawn}." if drawn else ""
     return (
         f"{what}: {pair.x} – {pair.y}, {symbol} = {number(pair.r, 3)}{interval}, n = {pair.n}, "
-        f"{p}, not corrected for {pairs}.{shown}"
+        f"{p}, not corrected for {pairs}."
     )
 
 

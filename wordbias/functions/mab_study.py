@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wordbias import cells
 from wordbias.arguments import check_choice, seeds_of
-from wordbias.calls import note, path_of, public
+from wordbias.calls import is_given, note, public
 from wordbias.cells import Cell
 from wordbias.configuration import READS_VECTORS, STARTS_PROCESSES, current_config, uses
 from wordbias.errors import UsageError, need
-from wordbias.formats.files import check_output_folder, check_writable, refuse_same, replacing
+from wordbias.formats.files import check_output_folder, check_writable, replacing
 from wordbias.functions.arms import ArmsLike, open_arms
 from wordbias.functions.compare import WITHOUT
 from wordbias.functions.inputs import names_of, reading
@@ -44,6 +44,7 @@ from wordbias.nli.study_means import (
     settings,
 )
 from wordbias.nli.test_sets import GENDERS, MARKED
+from wordbias.pages.study_plots import paired_panels, plot_study
 from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
@@ -76,7 +77,6 @@ def mab_study(
     dev: PairsLike,
     test: PairsLike | None = None,
     output: str | os.PathLike[str],
-    plot: str | os.PathLike[str] | None = None,
     seed: int | Sequence[int] = (0, 1, 2, 3, 4, 5),
     recipe: str = "fast",
     epochs: int | None = None,
@@ -126,8 +126,6 @@ def mab_study(
         NLI pairs on which the best epoch is tested.
     output : path
         Folder of models, rows and study.json, from which the same call resumes.
-    plot : path, optional
-        Draw each arm's differences to the first, a point a seed: .png, .pdf or .svg.
     seed : int or sequence of int
         Random seeds; of each embedding one model is trained for each.
     recipe : str
@@ -254,8 +252,8 @@ def mab_study(
     ... )  # doctest: +SKIP
     """
     how = current_config()
-    folder, figure = Path(output), path_of(plot)
-    _check_outputs(folder, figure, {"--train": train, "--dev": dev, "--test": test}, seed)
+    folder = Path(output)
+    _check_outputs(folder, seed)
     check_choice("--set", set, CHOICES)
     half, templates = is_half(how.precision), None if lists is None else templates_of(lists)
     chosen, seed = recipe_named(recipe, epochs=epochs), list(dict.fromkeys(seeds_of(seed)))
@@ -315,7 +313,6 @@ def mab_study(
     related = correlations_with_error(rows, signed=as_published)
     correlated = any(row.value is not None for row in related)
     closing = [f"Kept in {folder}: models, rows, {_STORED}."]
-    closing += [f"Drawn: {figure}."] * (figure is not None)
     if not correlated:
         closing.insert(0, "Correlations with E (Table 5) need at least 3 embeddings.")
     about = _trusted(rows)
@@ -341,36 +338,20 @@ def mab_study(
         heading=[_heading(plan), *_about_seeds(rows, len(plan.arms), len(plan.seeds))],
         closing=[*(f"{line}." for line in missing), *about, *closing],
         notes=["Few embeddings and seeds: read correlations as descriptions, not as tests."],
+        picture=plot_study if paired_panels(rows) else None,
     )
     with replacing(folder / _STORED) as file:
         file.write(report.render("json").encode())
-    if figure is not None:
-        _draw(figure, report.rows)
     return report
 
 
-def _check_outputs(
-    folder: Path, figure: str | None, read: Mapping[str, object], seeds: int | Sequence[int]
-) -> None:
+def _check_outputs(folder: Path, seeds: int | Sequence[int]) -> None:
     """Refuse outputs that could not be written after hours of training."""
     check_output_folder(folder)
     if folder.is_dir():
         check_writable(folder / _STORED)
-    if figure is None:
-        return
-    from wordbias.pages.plots import check_plot
-
-    check_plot(figure)
-    if len({*seeds_of(seeds)}) < 2:
+    if is_given("plot") and len({*seeds_of(seeds)}) < 2:
         raise UsageError("--plot: a difference needs two seeds or more; give them with --seed")
-    files = {option: path_of(given) for option, given in read.items()}
-    refuse_same({"--plot": figure, "-o": os.fspath(folder)}, files)
-
-
-def _draw(figure: str, rows: Sequence[Row]) -> None:
-    from wordbias.pages.study_plots import save_study
-
-    save_study(figure, rows)
 
 
 def _check_draws(option: str, draws: int, seeds: Sequence[int]) -> None:

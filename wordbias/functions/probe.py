@@ -33,6 +33,7 @@ from wordbias.labelled import CellsLike, Labelled
 from wordbias.models.model_like import ModelLike
 from wordbias.models.representations import Layers
 from wordbias.models.texts import TextsLike
+from wordbias.pages.probe_plots import plot_codes
 from wordbias.pivot import pivot, values
 from wordbias.probes.accuracy import accuracy_rows, probe_accuracy
 from wordbias.probes.mdl import (
@@ -54,8 +55,6 @@ from wordbias.results import Row, number
 from wordbias.workers import Workers
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from wordbias.functions.adapters import AdapterLike
     from wordbias.functions.encoded_texts import After
 
@@ -92,7 +91,6 @@ def probe(
     lr: float = 1e-3,
     scale: bool = True,
     as_published: bool = False,
-    plot: str | os.PathLike[str] | None = None,
 ) -> Report:
     """Measure how easily a label, such as gender, is read off ``vectors``: compression.
 
@@ -171,8 +169,6 @@ def probe(
         1. Without it compression depends on the length of vectors.
     as_published : bool
         Use the last weights, not the best, and vectors as they are, as the released code does.
-    plot : path, optional
-        With ``mdl``: draw the code length over the data: .png, .pdf or .svg.
 
     Returns
     -------
@@ -220,7 +216,6 @@ def probe(
         "fractions": fractions,
         "unit": unit,
         "dev": dev,
-        "plot": plot,
         "jobs": typed_setting("jobs"),
     }
     _refuse_unused(mdl, of_codes, split)
@@ -239,11 +234,6 @@ def probe(
         raise UsageError(
             f"--device={device} is for --probe=mlp; a linear probe is trained on the cpu"
         )
-    if plot is not None:
-        from wordbias.pages.plots import check_plot
-
-        plot = os.fspath(plot)
-        check_plot(plot)
     recipe = Recipe(probe, epochs, batch_size, lr, last=as_published)
     scale = scale and not as_published
     order = seeds_of(seed)
@@ -316,19 +306,15 @@ def probe(
         rows += found.with_unchanged(of_first, measured(found.labelled, inputs[0]))
     said, beside, judged = _compared(rows, inputs[0], after, labels, unit, order[0])
     inputs += [found.labelled for found in after]
-    if plot is not None:
-        from wordbias.pages.probe_plots import save_codes
-
-        save_codes(plot, rows)
     closing = _code_closing(rows, dev is not None, as_published) if mdl else [_ACCURACY_CLOSING]
     return Report(
         inputs={one.name: one.info for one in inputs},
         rows=[*rows, *judged],
         tables=[*beside, _code_table(rows) if mdl else _accuracy_table(rows)],
         heading=_heading(inputs, probe, scale),
-        closing=[*said, *closing, *([] if plot is None else [f"Drawn: {plot}."])],
+        closing=[*said, *closing],
         seed=order[0],
-        picture=_picture if mdl else None,
+        picture=plot_codes if mdl else None,
     )
 
 
@@ -424,13 +410,6 @@ def _compared(
     judged = best_probes(before, after, _codes(before.units(groups)), seed)
     tables = [comparison_table(rows, before, after), *([best_table(judged)] if judged else [])]
     return answers([*rows, *judged], before, after, path_of(labels)), tables, judged
-
-
-def _picture(report: Report, ax: Axes | None) -> Axes:
-    """Draw the codes of a report."""
-    from wordbias.pages.probe_plots import plot_codes
-
-    return plot_codes(report.rows, ax)
 
 
 # tables

@@ -262,7 +262,7 @@ class Card:
             "```sh\n" + "\n".join(self.loading(place)) + "\n```",
         ]
         if table := before_and_after(rows):
-            parts += ["## Bias before and after", as_markdown(table, 100)]
+            parts += ["## Bias before and after", as_markdown(table)]
         parts += ["## Limits", *self.limits]
         return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 

@@ -25,6 +25,7 @@ from wordbias.reports import Report
 from wordbias.resources import located
 from wordbias.results import Row
 from wordbias.word_tasks.analogy import Method
+from wordbias.word_tasks.quality import Measured, measured, with_change
 from wordbias.word_tasks.similarity import Oov
 
 _NO_SETS = (
@@ -80,7 +81,9 @@ def quality(
     -------
     Report
         A row for each set and embedding, with the share of its pairs or questions all of whose
-        words are known (``coverage``).
+        words are known (``coverage``). Rows of later embeddings have their change from the first,
+        ``change``, with its interval by the paired bootstrap: over the pairs or questions that both
+        know, whose number is ``change_n`` where it differs from ``n``.
 
     Raises
     ------
@@ -109,6 +112,7 @@ def quality(
         raise WordbiasError("--only: expected names of sets, separated by commas, found none")
     tested = word_tasks.find_sets(*map(located, places_of(benchmarks)), only=names)
     rows: list[Row] = []
+    first: list[Measured] = []
     inputs: dict[str, dict[str, object]] = {}
     heading = []
     for source in sources:
@@ -117,7 +121,7 @@ def quality(
         name = unused(subject.info.path if name in inputs else name, inputs)
         inputs[name] = subject.info.to_dict()
         heading.append(_source(name, subject))
-        rows += word_tasks.quality(
+        found = measured(
             subject.embedding,
             tested,
             oov=oov,
@@ -126,6 +130,11 @@ def quality(
             seed=seed,
             name=name,
         )
+        if first:
+            rows += [with_change(*pair, seed) for pair in zip(first, found, strict=True)]
+        else:
+            first = found
+            rows += [one.row for one in found]
     return Report(inputs=inputs, rows=rows, tables=quality_tables(rows), heading=heading, seed=seed)
 
 
@@ -142,12 +151,31 @@ def _source(name: str, subject: Subject) -> str:
 
 
 def quality_tables(rows: Sequence[Row]) -> list[Table]:
-    """Make a line for each set, two columns for each embedding."""
+    """Make a line for each set, two columns for each embedding; and one for each change."""
     columns = []
     for subject in dict.fromkeys(row.subject for row in rows):
         heads = ((_short(subject), cells.with_interval), ("coverage", _coverage))
         columns += values(*heads, part=subject, subject=subject)
-    return [pivot("Quality", rows, {"set": "set"}, columns, _note(rows))] if rows else []
+    whole = [pivot("Quality", rows, {"set": "set"}, columns, _note(rows))] if rows else []
+    return [*whole, *_changes_tables(rows)]
+
+
+def _changes_tables(rows: Sequence[Row]) -> list[Table]:
+    """Make a line for each change from the first embedding; no table if there is none."""
+    changed = [row for row in rows if cells.has(row, "change")]
+    if not changed:
+        return []
+    note = (
+        "over the pairs or questions that count in both embeddings, n; in brackets the 95 % "
+        "interval by the paired bootstrap. Higher is better"
+    )
+    columns = values(("change", cells.change), ("n", _items_of_change))
+    title = f"Change from {rows[0].subject}"
+    return [pivot(title, changed, {"": "subject", "set": "set"}, columns, note)]
+
+
+def _items_of_change(row: Row) -> str:
+    return f"{row.details.get('change_n', row.details['n']):,}"
 
 
 def _note(rows: Sequence[Row]) -> str:

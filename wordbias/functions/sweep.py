@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from wordbias.arguments import check_choice, check_number, path_named, seeds_of
@@ -16,7 +17,6 @@ from wordbias.contextual.sent_debias import LIMIT, TextLike
 from wordbias.contextual.sweep.comparison import LISTS, NULL, comparison_tables, drawn_file
 from wordbias.contextual.table7 import (
     SENT_DEBIAS,
-    Entry,
     best_by_level,
     best_names,
     load_table,
@@ -33,6 +33,7 @@ from wordbias.models.model_like import ModelLike, name_of
 from wordbias.models.sentence_pairs import SentencePairsLike
 from wordbias.nli.pairs import PairsLike, pairs_name
 from wordbias.nli.test_sets import build
+from wordbias.pages.sweep_plots import plot_strength_fairness
 from wordbias.rendering import as_csv, how_many
 from wordbias.reports import Report
 from wordbias.resources import located
@@ -83,7 +84,6 @@ def sweep(
     lists: str | os.PathLike[str] | None = None,
     as_published: bool = False,
     output: str | os.PathLike[str] | None = None,
-    plot: str | os.PathLike[str] | None = None,
     seed: int = 0,
 ) -> Report:
     """Measure bias and fairness under all 74 projections of Dawkins et al. (2024), their Table 7.
@@ -165,8 +165,6 @@ def sweep(
         Choose "a" or "an" by the first letter only, as the published sets do: a SUV.
     output : path, optional
         File for Table 7, from which the same call resumes; partial results are stored beside it.
-    plot : path, optional
-        Draw η against S: .png, .pdf or .svg.
     seed : int
         Seed of everything random.
 
@@ -218,10 +216,10 @@ def sweep(
     check_number("--limit", limit, 2)
     check_number("--top", top, 0, 1, above=True)
     check_number("--drop", drop, 0, 1)
-    target, figure = path_of(output), path_of(plot)
+    target = path_of(output)
     read: dict[str, object] = {"--stereoset": stereoset, "--snli": snli, "--best": best}
     read |= {"--pairs": pairs, "--sent-debias": sent_debias, "--groups": groups}
-    _check_files(target, figure, read)
+    _check_files(target, read)
     named = [name_of_head for name in _MODELS for name_of_head in _with_seeds(name, order)]
     stores = {name: Path(f"{target}.{name}.part") for name in named if target}
     drawn = [drawn_file(file, kind) for kind in (NULL, LISTS) for file in stores.values()]
@@ -296,29 +294,26 @@ def sweep(
             notes.append("without SENT-Debias: it needs a text, --sent-debias TEXT")
         notes += [ONE_SIDED] * one_sided
         notes += [_FLATTERED] * bool(compared and best is None)
-        _write(entries, target, figure, drop, relative)
+        if target is not None:
+            with replacing(target) as file:
+                file.write(as_csv(records(entries)).encode())
     return Report(
         inputs=inputs,
         rows=[*rows, *summary.rows, *compared],
         tables=[*summary.tables, *comparison_tables(compared)],
         heading=[heading],
-        closing=[*summary.closing, *(f"Written: {path}." for path in (target, figure) if path)],
+        closing=[*summary.closing, *([f"Written: {target}."] if target else [])],
         seed=seed,
         notes=notes,
+        picture=partial(plot_strength_fairness, entries, drop=drop, relative=relative),
     )
 
 
-def _check_files(output: str | None, plot: str | None, read: Mapping[str, object]) -> None:
-    """Refuse files that cannot be written, or that are also read."""
-    if plot is not None:
-        from wordbias.pages.plots import check_plot
-
-        check_plot(plot)
+def _check_files(output: str | None, read: Mapping[str, object]) -> None:
+    """Refuse a file that cannot be written, or that is also read."""
     if output is not None:
         check_writable(output)
-    refuse_same(
-        {"-o": output, "--plot": plot}, {name: path_of(given) for name, given in read.items()}
-    )
+    refuse_same({"-o": output}, {name: path_of(given) for name, given in read.items()})
 
 
 def _with_seeds(name: str, seeds: Sequence[int]) -> list[str]:
@@ -372,16 +367,3 @@ def _gsss(source: TextSetLike) -> Gsss:
     if not isinstance(found, Gsss):
         raise WordbiasError("--stereoset: expected enhanced StereoSet, with swapped sentences")
     return found
-
-
-def _write(
-    entries: Sequence[Entry], output: str | None, plot: str | None, drop: float, relative: bool
-) -> None:
-    """Draw the figure, and write the table."""
-    if plot is not None:
-        from wordbias.pages.sweep_plots import save_strength_fairness
-
-        save_strength_fairness(plot, entries, drop, relative=relative)
-    if output is not None:
-        with replacing(output) as file:
-            file.write(as_csv(records(entries)).encode())

@@ -24,13 +24,14 @@ from wordbias.contextual.table7 import (
 )
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal, symbol
+from wordbias.pages.sweep_plots import plot_strength_fairness
 from wordbias.pivot import pivot, values
 from wordbias.rendering import Table
 from wordbias.reports import Report
 from wordbias.results import Row, number
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    pass
 
 _LEVELS = {
     ALL: "all",
@@ -82,16 +83,8 @@ def report_of_table(path: str) -> Report:
         heading=[f"The sweep in {path}."],
         closing=found.closing,
         notes=found.notes,
-        picture=partial(_picture, entries),
+        picture=partial(plot_strength_fairness, entries),
     )
-
-
-def _picture(entries: Sequence[Entry], report: Report, ax: Axes | None) -> Axes:
-    """Draw fairness against strength, as the sweep's figure."""
-    from wordbias.pages.plots import new_figure
-    from wordbias.pages.sweep_plots import SIZE, draw_strength_fairness
-
-    return draw_strength_fairness(new_figure(SIZE).subplots() if ax is None else ax, entries)
 
 
 @dataclass(frozen=True)

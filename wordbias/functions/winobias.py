@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from wordbias import cells
-from wordbias.calls import path_of, public
-from wordbias.errors import WordbiasError
+from wordbias.calls import is_given, path_of, public
+from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import check_writable, compressing, refuse_same, replacing
 from wordbias.functions.fairness import NO_INTERVAL, accuracy_table, sums_table
 from wordbias.outcomes.inputs import load_shares
@@ -126,6 +126,8 @@ def winobias(
     >>> report.inputs["sentences"]["sentences"]
     2
     """
+    if is_given("plot") and clusters is None:
+        raise UsageError("--plot: without a system there are no scores; give --clusters too")
     if shares is not None and clusters is None:
         raise WordbiasError("--shares: is for the scores of a system; give --clusters too")
     outputs = {"--sentences": path_of(sentences), "--masked": path_of(masked)}

@@ -740,7 +740,8 @@ class Call(NamedTuple):
         """The file for another command; a command takes the sample without one."""
         if not self.path:
             return " EMBEDDING"
-        return "" if Path(self.path) == sample_path() else f" {shlex.quote(self.path)}"
+        sample = sample_path().parts[-3:]  # a page has no more of its path
+        return "" if Path(self.path).parts[-3:] == sample else f" {shlex.quote(self.path)}"
 
     def options(self) -> str:
         """Return the file, and the option that repeats the groups."""

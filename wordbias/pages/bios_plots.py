@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,14 +18,12 @@ from wordbias.biographies.results import (
 )
 from wordbias.biographies.summary import Association, Summary
 from wordbias.errors import WordbiasError
-from wordbias.pages.plots import (
-    INK,
-    save_figure,
-)
-from wordbias.results import Row
+from wordbias.pages.plots import INK, draw_panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from wordbias.reports import Report
 
 _COLOURS = (
     "#1b6ca8",
@@ -48,44 +44,39 @@ _COLUMNS = 3
 _FAINT = "#9a9a9a"
 
 
-def save_compression_fairness(path: str | Path, rows: Sequence[Row]) -> None:
-    """Draw small multiples in the manner of Figure 3 (Orgad et al. 2022), and write them.
+def plot_compression_fairness(report: Report, ax: Axes | None = None) -> Axes:
+    """Draw small multiples in the manner of Figure 3 (Orgad et al. 2022).
 
     Each metric has a panel, unless it is undefined in all runs. Retraining the last layer does not
     change the vectors, so that the two marks of a run, empty before and filled after, have the same
     horizontal position.
 
-    Parameters
-    ----------
-    path
-        A .png, .pdf or .svg, written whole or not at all.
-    rows
-        Rows of all runs of the experiment.
-
     Raises
     ------
     WordbiasError
-        If no run has both a compression and a gap, or the file cannot be drawn.
+        If no run has both a compression and a gap.
     """
-    found = Summary.of(rows)
+    found = Summary.of(report.rows)
     shown = [metric for metric in _SHOWN if _has_points(found.runs, metric)]
     if not shown:
-        raise WordbiasError(f"{path}: no run has both a compression and a gap; nothing to draw")
+        raise WordbiasError("no run has both a compression and a gap; nothing to draw")
     lines, beside = -(-len(shown) // _COLUMNS), min(len(shown), _COLUMNS)
 
-    def draw(figure: Any) -> None:
-        panels = list(figure.subplots(lines, beside, squeeze=False).flat)
+    def draw(panels: list[Axes]) -> None:
         for axes, metric in zip(panels, shown, strict=False):
             draw_compression_fairness(axes, found, metric)
-        for unused in panels[len(shown) :]:
-            unused.remove()
         handles, labels = panels[0].get_legend_handles_labels()
+        about: dict[str, Any] = {"frameon": False, "fontsize": 8}
+        if ax is not None:
+            panels[0].legend(handles, labels, **about)
+            return
+        figure: Any = panels[0].figure
         columns = min(len(labels), 2 * beside)
-        place = "outside lower center"
-        figure.legend(handles, labels, loc=place, ncols=columns, frameon=False, fontsize=8)
+        figure.legend(handles, labels, loc="outside lower center", ncols=columns, **about)
         figure.get_layout_engine().set(wspace=0.06, hspace=0.06)
 
-    save_figure(path, (max(_PANEL[0] * beside, 4.6), _PANEL[1] * lines + 0.5), draw)
+    size = max(_PANEL[0] * beside, 4.6), _PANEL[1] * lines + 0.5
+    return draw_panels(ax, size, report.title, draw, lines, beside)
 
 
 def draw_compression_fairness(axes: Axes, found: Summary, metric: Metric) -> Axes:

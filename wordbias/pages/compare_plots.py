@@ -2,48 +2,55 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wordbias.comparison import Comparison, Correlations
 from wordbias.correlation import Correlation
-from wordbias.pages.plots import INK, label_points, save_figure
+from wordbias.pages.plots import INK, draw_panels, label_points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from wordbias.reports import Report
 
 SYMBOLS = {"pearson": "r", "spearman": "ρ"}
 _DARK = 0.55  # |r| above which a cell needs white text
 _CELL = 0.42  # inches
 
 
-def save_comparison(
-    path: str | Path, table: Comparison, found: Correlations, pair: Correlation
-) -> None:
-    """Draw the matrix beside the scatter of one pair and write both as one figure.
+def plot_comparison(
+    table: Comparison,
+    found: Correlations,
+    pair: Correlation,
+    report: Report,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the matrix beside the scatter of one pair.
 
     Parameters
     ----------
-    path
-        A .png, .pdf or .svg, written whole or not at all.
     table, found
         Values of the measures, and their correlations.
     pair
         Measures of the scatter.
+    report
+        Report whose title a new figure has.
+    ax
+        Axes to draw on; by default a new figure.
     """
     side = max(2.4, _CELL * (len(found.measures) - 1))
     longest = max(map(len, found.measures))
     width = max(3.8, side * 0.9)
 
-    def draw(figure: Any) -> None:
-        left, right = figure.subplots(1, 2, width_ratios=[side, width])
+    def draw(panels: list[Axes]) -> None:
+        left, right = panels
         draw_matrix(left, found)
         draw_scatter(right, table, pair, SYMBOLS[found.method])
 
     size = (side + width + 0.07 * longest + 0.8, side + 0.05 * longest + 0.5)
-    save_figure(path, size, draw)
+    return draw_panels(ax, size, report.title, draw, 1, 2, widths=(side, width))
 
 
 def draw_matrix(axes: Axes, found: Correlations) -> Axes:

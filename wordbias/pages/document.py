@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,8 @@ from typing import Any
 from wordbias.errors import WordbiasError, printable
 from wordbias.formats.source import is_web_page
 from wordbias.pages.lines import interval, is_number
-from wordbias.rows import Found, given, read_source, renamed
+from wordbias.rendering import without_folders
+from wordbias.rows import IDENTITY, Found, given, read_source, renamed
 from wordbias.text_files import opened
 
 DATA = "wordbias-data"
@@ -204,6 +205,32 @@ def paths_of(documents: Iterable[Document]) -> dict[str, str]:
     }
 
 
+def for_others(documents: Sequence[Document]) -> list[Document]:
+    """Return documents with names of files in place of absolute paths, for a page that is sent."""
+    about = [one.about for one in documents]
+    named = without_folders([[a.get(key) for key in _WITH_PATHS] for a in about])
+    if named is str:
+        return list(documents)
+    return [Document.of(_with_texts(one.to_dict(), named)) for one in documents]
+
+
+_WITH_PATHS = ("inputs", "arguments", "config")
+
+
+def _with_texts(value: Any, named: Callable[[str], str]) -> Any:
+    """Return nested values with their texts changed, but for words."""
+    if isinstance(value, str):
+        return named(value)
+    if isinstance(value, (list, tuple)):
+        return [_with_texts(part, named) for part in value]
+    if not isinstance(value, Mapping):
+        return value
+    return {
+        named(key): part if key == "word" else _with_texts(part, named)
+        for key, part in value.items()
+    }
+
+
 def settings_of(documents: Iterable[Document]) -> dict[str, dict[str, Any]]:
     """Return the arguments of the call that measured each input, by the name of the input."""
     return {
@@ -243,12 +270,6 @@ def _typed_detail(key: str, value: Any) -> Any:
     return value
 
 
-_IDENTITY = (
-    *("subject", "measure", "stage", "reference", "set", "setting", "original", "view"),
-    *("word", "component", "layer", "seed", "x", "y"),
-)
-
-
 def with_distinct_subjects(found: Sequence[tuple[str, Document]]) -> list[Document]:
     """Return documents; a subject whose values differ between files gets the file's name.
 
@@ -260,7 +281,7 @@ def with_distinct_subjects(found: Sequence[tuple[str, Document]]) -> list[Docume
     values: dict[tuple[str, ...], dict[Any, set[str]]] = {}  # files by row and value
     for path, document in found:
         for row in document.rows:
-            values.setdefault(tuple(str(row.get(name)) for name in _IDENTITY), {}).setdefault(
+            values.setdefault(tuple(str(row.get(name)) for name in IDENTITY), {}).setdefault(
                 row["value"], set()
             ).add(path)
     several = {key[0] for key, files in values.items() if _differ(files)}

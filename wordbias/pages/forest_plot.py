@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wordbias.errors import WordbiasError
+from wordbias.measures.lean import TOLD
 from wordbias.pages.lines import interval, is_number, make_lines
 from wordbias.pages.plots import (
     INK,
@@ -59,8 +60,7 @@ def forest_plot(report: Report, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     report
-        Report to draw. Left out are rows without a value, rows of single words, and values that
-        grow with the length of the vectors where this was changed.
+        Report to draw; see `drawn_rows`.
     ax
         Axes to draw on; by default those of a new figure. Panels are inset into them.
 
@@ -70,14 +70,7 @@ def forest_plot(report: Report, ax: Axes | None = None) -> Axes:
         If there is nothing to draw, or matplotlib is not installed.
     """
     matplotlib = load_matplotlib()
-    rows = [row.to_dict() for row in report.rows]
-    rows = [
-        row
-        for row in rows
-        if is_number(row["value"]) and not given(row, "word") and not given(row, "length_ratio")
-    ]
-    if not rows:
-        raise WordbiasError("no value to draw in this report")
+    rows = drawn_rows([row.to_dict() for row in report.rows])
     marks = _marks(rows)
     lines = _lines_of(marks)
     marks = [mark for mark in marks if mark.line in lines[:_MOST_LINES]]
@@ -85,7 +78,7 @@ def forest_plot(report: Report, ax: Axes | None = None) -> Axes:
     panels = _panels(marks)
     heights = [sum(_height(line, series) for line in _lines_of(panel)) for panel in panels]
     size = (_FIGURE, 0.5 + sum(heights) + _AXIS * len(heights))
-    figure: Any = new_figure(size) if ax is None else None
+    figure: Any = new_figure(size, report.title) if ax is None else None
     with matplotlib.rc_context(STYLE):
         axes: Axes = figure.subplots() if ax is None else ax
         shown = list(_insets(axes, heights)) if len(panels) > 1 else [axes]
@@ -97,6 +90,29 @@ def forest_plot(report: Report, ax: Axes | None = None) -> Axes:
     return axes
 
 
+def drawn_rows(rows: Sequence[Found]) -> list[Found]:
+    """Return the rows that a forest plot shows.
+
+    Left out are rows without a value, values that grow with the length of the vectors where this
+    was changed, and rows of single words, unless the report is about words.
+
+    Raises
+    ------
+    WordbiasError
+        If no row is left.
+    """
+    known = [row for row in rows if is_number(row["value"]) and not given(row, "length_ratio")]
+    whole = [row for row in known if not given(row, "word")]
+    if any(row["measure"] != TOLD for row in whole):
+        return whole
+    if not known:
+        raise WordbiasError(
+            "no value to draw in this report; its notes and --format json say why values are "
+            "undefined"
+        )
+    return [row for row in known if given(row, "word")] or known
+
+
 def _marks(rows: Sequence[Found]) -> list[_Mark]:
     """Put each value on a line, named by its measure, if there are several, and its setting."""
     several = len({row["measure"] for row in rows}) > 1
@@ -105,6 +121,7 @@ def _marks(rows: Sequence[Found]) -> list[_Mark]:
     found = []
     for line in make_lines(rows):
         parts = [f"{key} {line.any[key]}" for key in ("component", "layer") if given(line.any, key)]
+        parts += [str(line.any["word"])] if given(line.any, "word") else []
         variant = ", ".join(filter(None, [line.variant, *parts]))
         name = f"{line.measure} ({variant})" if several and variant else variant or line.measure
         again = placed[line.subject, name] = placed.get((line.subject, name), 0) + 1
@@ -212,7 +229,7 @@ def _colour(series: Sequence[str], name: str) -> str:
 
 
 def _legend(axes: Axes, marks: Sequence[_Mark], series: Sequence[str], *, outside: bool) -> None:
-    """Explain the marks in a legend above the axes, where no value is."""
+    """Explain the marks in a legend where no value is."""
     lines = load_matplotlib("lines")
     patches = load_matplotlib("patches")
     has_interval = any(interval(mark.row) for mark in marks)
@@ -240,6 +257,6 @@ def _legend(axes: Axes, marks: Sequence[_Mark], series: Sequence[str], *, outsid
     columns = max(1, min(len(handles), int(width * _CHARACTERS / (longest + 8))))
     about: dict[str, Any] = {"ncols": columns, "frameon": False, "handlelength": 1.6}
     if outside:
-        figure.legend(handles=handles, loc="outside upper left", **about)
+        figure.legend(handles=handles, loc="outside lower left", **about)
     else:
         axes.legend(handles=handles, loc="lower right", bbox_to_anchor=(1, 1), **about)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from wordbias.pages.answers import answer_parts
-from wordbias.pages.document import Document, notes_of, paths_of, rows_of, settings_of
+from wordbias.pages.document import Document, for_others, notes_of, paths_of, rows_of, settings_of
 from wordbias.pages.page import page_title
 from wordbias.pages.section import Section, answer_table
 from wordbias.pages.views import sections
@@ -18,6 +18,7 @@ from wordbias.results import LIMITS
 
 def render_markdown(documents: Sequence[Document]) -> str:
     """Write documents as one Markdown document with the tables of the page."""
+    documents = for_others(documents)
     rows = rows_of(documents)
     notes = [note for one in documents for note in notes_of(one)]
     found = answer_parts(rows, paths_of(documents), settings_of(documents))

@@ -72,7 +72,7 @@ def model_card(
         "## How it was made",
         "\n".join(f"- {line}" for line in fitted),
         "## Before and after",
-        *(as_markdown(table, 0) for table in tables),
+        *map(as_markdown, tables),
         "## Limits",
         "\n".join(f"- {line}" for line in (*limits, NO_PROOF)),
         "## Original",

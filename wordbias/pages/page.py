@@ -12,7 +12,15 @@ from typing import Any
 
 from wordbias import __version__
 from wordbias.pages.answers import answer_parts
-from wordbias.pages.document import DATA, Document, notes_of, paths_of, rows_of, settings_of
+from wordbias.pages.document import (
+    DATA,
+    Document,
+    for_others,
+    notes_of,
+    paths_of,
+    rows_of,
+    settings_of,
+)
 from wordbias.pages.encoder_answers import is_of_model
 from wordbias.pages.section import (
     Answer,
@@ -39,6 +47,7 @@ def render_page(documents: Sequence[Document]) -> str:
     Text of users is escaped. The page holds its own data, from which `read_documents` gets the
     documents back; it loads nothing, and its security policy forbids loading.
     """
+    documents = for_others(documents)
     rows = rows_of(documents)
     found = sections(rows)
     body = [

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wordbias.pages.plots import (
-    STYLE,
-    load_matplotlib,
-    new_figure,
-    save_figure,
-)
+from wordbias.pages.plots import draw_panels, load_matplotlib
 from wordbias.probes.mdl import CODELENGTH, COMPRESSION, CONTROL, TASK
 from wordbias.results import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from wordbias.reports import Report
 
 _COLOURS = ("#1b6ca8", "#c8553d", "#3d8b5f", "#8457a3", "#9a7b1f", "#5b6770")
 _FAINT = "#8a8a8a"
@@ -29,71 +25,43 @@ _TICKS = 14  # layers from which on every other one is named
 _SLACK = 0.06  # of the range of an axis, above and below it
 
 
-def save_codes(path: str | Path, rows: Sequence[Row]) -> None:
+def plot_codes(report: Report, ax: Axes | None = None) -> Axes:
     """Draw the cost of online codes along the data, and their compression along the layers.
 
     Parameters
     ----------
-    path
-        A .png, .pdf or .svg, written whole or not at all.
-    rows
-        Rows from `wordbias.probes.mdl.code_rows`, about one input or several.
-    """
-    save_figure(path, _size(rows), lambda figure: _draw(figure, rows))
-
-
-def plot_codes(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
-    """Draw the figure that `save_codes` writes.
-
-    Parameters
-    ----------
-    rows
-        See `save_codes`.
+    report
+        Report with rows from `wordbias.probes.mdl.code_rows`, about one input or several.
     ax
         Axes to draw one panel on: the compression along the layers, or of inputs without layers the
         bits along the data. By default all panels, on a new figure; the last is returned.
     """
-    figure = new_figure(_size(rows)) if ax is None else None
-    with load_matplotlib().rc_context(STYLE):
-        if ax is None:
-            return _draw(figure, rows)
-        names, _ = _split_layered(rows)
-        layered = [row for row in rows if row.subject in names]
-        return draw_compression(ax, layered) if layered else draw_inputs(ax, rows)
+    rows = [row for row in report.rows if "block_ends" in row.details or row.measure == COMPRESSION]
+    layered, flat = _split_layered(rows)
+
+    def draw(panels: list[Axes]) -> None:
+        of_layers = [row for row in rows if row.subject in layered]
+        if ax is not None:
+            draw_compression(ax, of_layers) if layered else draw_inputs(ax, rows)
+            return
+        free = iter(panels)
+        if flat:
+            draw_inputs(next(free), flat)
+        for name in layered:
+            draw_layers(next(free), _rows_of(rows, name))
+        if layered:
+            draw_compression(next(free), of_layers)
+
+    count = 1 if ax is not None else len(layered) + bool(layered) + bool(flat)
+    lines, beside = -(-count // _COLUMNS), min(count, _COLUMNS)
+    size = _PANEL[0] * beside, _PANEL[1] * lines
+    return draw_panels(ax, size, report.title, draw, lines, beside)
 
 
 def _split_layered(rows: Sequence[Row]) -> tuple[list[str], list[Row]]:
     """Return the inputs that have a panel of their own, and the rows of all others."""
     layered = [name for name in _subjects(rows) if len(_layers(_rows_of(rows, name))) > 1]
     return layered, [row for row in rows if row.subject not in layered]
-
-
-def _grid(rows: Sequence[Row]) -> tuple[int, int]:
-    """Return how many lines and columns of panels there are."""
-    layered, flat = _split_layered(rows)
-    count = len(layered) + bool(layered) + bool(flat)
-    return -(-count // _COLUMNS), min(count, _COLUMNS)
-
-
-def _size(rows: Sequence[Row]) -> tuple[float, float]:
-    lines, beside = _grid(rows)
-    return _PANEL[0] * beside, _PANEL[1] * lines
-
-
-def _draw(figure: Any, rows: Sequence[Row]) -> Axes:
-    """Draw all panels; return the last."""
-    layered, flat = _split_layered(rows)
-    panels = iter(figure.subplots(*_grid(rows), squeeze=False).flat)
-    last: Axes
-    if flat:
-        last = draw_inputs(next(panels), flat)
-    for name in layered:
-        draw_layers(next(panels), _rows_of(rows, name))
-    if layered:
-        last = draw_compression(next(panels), [row for row in rows if row.subject in layered])
-    for unused in panels:
-        unused.remove()
-    return last
 
 
 def draw_inputs(axes: Axes, rows: Sequence[Row]) -> Axes:

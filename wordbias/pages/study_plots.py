@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import MEASURES
 from wordbias.nli.differences import CHANGES, PUBLISHED_EFFECT
-from wordbias.pages.plots import INK, save_figure
+from wordbias.pages.plots import INK, draw_panels
 from wordbias.results import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from wordbias.reports import Report
 
 _POINT, _ZERO, _STRIPE = "#1b6ca8", "#9a9a9a", "#f3f3f3"
 _LINE, _PANEL, _HEAD = 0.3, 2.9, 0.7  # inches: an arm, the width of a panel, title and axis
@@ -29,36 +30,30 @@ class Arm(NamedTuple):
     first: float  # mean of the first embedding over these seeds
 
 
-def save_study(path: str | Path, rows: Sequence[Row]) -> None:
-    """Draw the differences of every set, E beside d, and write them as one figure.
-
-    Parameters
-    ----------
-    path
-        A .png, .pdf or .svg, written whole or not at all.
-    rows
-        Rows of a study: those of single models, with their `seed`, and the paired differences.
+def plot_study(report: Report, ax: Axes | None = None) -> Axes:
+    """Draw the differences of every set, E beside d.
 
     Raises
     ------
     WordbiasError
-        If no arm has two seeds in common with the first, or the file cannot be drawn.
+        If no arm has two seeds in common with the first.
     """
-    panels = paired_panels(rows)
+    panels = paired_panels(report.rows)
     if not panels:
         raise WordbiasError(
-            f"{path}: nothing to draw: a difference needs two embeddings and two seeds of each"
+            "nothing to draw: a difference needs two embeddings and two seeds of each"
         )
     measures = list(dict.fromkeys(measure for measure, _ in panels))
     settings = list(dict.fromkeys(setting for _, setting in panels))
     names = list(dict.fromkeys(arm.name for arms in panels.values() for arm in arms))
+    places = [(measure, setting) for setting in settings for measure in measures]
 
-    def draw(figure: Any) -> None:
-        grid = figure.subplots(len(settings), len(measures), squeeze=False, sharey=True)
-        for line, setting in zip(grid, settings, strict=True):
-            for axes, measure in zip(line, measures, strict=True):
-                draw_differences(axes, panels.get((measure, setting), []), names)
-                axes.set_title(f"{MEASURES[measure].symbol}, {setting}", fontsize=9, color=INK)
+    def draw(axes: list[Axes]) -> None:
+        for i, (one, (measure, setting)) in enumerate(zip(axes, places, strict=True)):
+            draw_differences(one, panels.get((measure, setting), []), names)
+            one.set_title(f"{MEASURES[measure].symbol}, {setting}", fontsize=9, color=INK)
+            if i % len(measures):
+                one.set_yticklabels([])
         change = next(iter(panels.values()))[0].change
         legend = (
             f"difference from {change.details['original']}, a point a seed; mean, 95 % interval; "
@@ -69,10 +64,15 @@ def save_study(path: str | Path, rows: Sequence[Row]) -> None:
                 f"\ndashed: {100 * PUBLISHED_EFFECT:g} % of {change.details['original']}'s E, "
                 "as much as MISP lowers E in Dawkins (2021)"
             )
-        figure.supxlabel(legend, fontsize=8, color=INK)
+        if ax is None:
+            figure: Any = axes[0].figure
+            figure.supxlabel(legend, fontsize=8, color=INK)
+        else:
+            axes[-1].set_xlabel(legend, fontsize=8, color=INK)
 
     width = _CHARACTER * max(map(len, names)) + _PANEL * len(measures) + 0.3
-    save_figure(path, (width, (_LINE * len(names) + _HEAD) * len(settings)), draw)
+    size = width, (_LINE * len(names) + _HEAD) * len(settings)
+    return draw_panels(ax, size, report.title, draw, len(settings), len(measures))
 
 
 def paired_panels(rows: Sequence[Row]) -> dict[tuple[str, str], list[Arm]]:

@@ -3,50 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wordbias.contextual.nli_fairness import DROP, is_viable
 from wordbias.contextual.table7 import BASE, Entry
-from wordbias.pages.plots import (
-    INK,
-    save_figure,
-)
+from wordbias.pages.plots import INK, draw_panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from wordbias.reports import Report
+
 _COLOURS = {"SENT": "#5b8cc0", "L12": "#5aa469", "L11": "#d98c3f", "attn": "#b5527a"}
 _MARKERS = {"Base": "o", "Sent-debias": "s"}
-SIZE = (5.2, 3.8)
-"""Width and height of the figure in inches."""
+_SIZE = (5.2, 3.8)  # inches
 
 
-def save_strength_fairness(
-    path: str | Path, entries: Sequence[Entry], drop: float = DROP, *, relative: bool = False
-) -> None:
-    """Draw a mark for each model of a sweep, and write the figure.
+def plot_strength_fairness(
+    entries: Sequence[Entry],
+    report: Report,
+    ax: Axes | None = None,
+    *,
+    drop: float = DROP,
+    relative: bool = False,
+) -> Axes:
+    """Draw a mark for each model; for the parameters see `draw_strength_fairness`."""
 
-    Parameters
-    ----------
-    path
-        A .png, .pdf or .svg, written whole or not at all.
-    entries
-        Models; filled marks are viable, empty ones lose more on SNLI than ``drop``.
-    drop, relative
-        Loss on SNLI that a viable model may have, absolute or relative.
-    """
-    save_figure(
-        path,
-        SIZE,
-        lambda figure: draw_strength_fairness(figure.subplots(), entries, drop, relative=relative),
-    )
+    def draw(panels: list[Axes]) -> None:
+        draw_strength_fairness(panels[0], entries, drop, relative=relative)
+
+    return draw_panels(ax, _SIZE, report.title, draw)
 
 
 def draw_strength_fairness(
     axes: Axes, entries: Sequence[Entry], drop: float = DROP, *, relative: bool = False
 ) -> Axes:
-    """Draw a mark for each model; for the parameters see `save_strength_fairness`."""
+    """Draw a mark for each model of a sweep.
+
+    Parameters
+    ----------
+    entries
+        Models; filled marks are viable, empty ones lose more on SNLI than ``drop``.
+    drop, relative
+        Loss on SNLI that a viable model may have, absolute or relative.
+    """
     base = next((one.snli for one in entries if one.level == BASE), None)
     for level in dict.fromkeys(one.level for one in entries):
         color, marker = _COLOURS.get(level, INK), _MARKERS.get(level, "o")

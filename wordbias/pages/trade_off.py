@@ -7,19 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import FAMILY_OF
 from wordbias.methods.trade_off import BIAS_LEFT, UNCHANGED
 from wordbias.pages.lines import is_number
+from wordbias.pages.names import name_offsets, shown_names
 from wordbias.pages.plots import (
     INK,
-    STYLE,
+    draw_panels,
     label_points,
-    load_matplotlib,
-    name_offsets,
-    new_figure,
 )
 from wordbias.pages.section import Figure, Grid, Markup, Section, element
 from wordbias.pages.svg import (
@@ -203,25 +200,6 @@ def _names(points: Sequence[Point], places: Sequence[tuple[float, float]]) -> li
     return parts
 
 
-def shown_names(boxes: NDArray[np.float64], efficient: Sequence[bool]) -> list[int]:
-    """Choose names that do not overlap, those of efficient points first.
-
-    Parameters
-    ----------
-    boxes
-        Box of each name, shape ``(n, [x0, y0, x1, y1])``.
-    efficient
-        Whether each point is efficient.
-    """
-    chosen: list[int] = []
-    for i in sorted(range(len(boxes)), key=lambda i: not efficient[i]):
-        low = np.maximum(boxes[i, :2], boxes[chosen, :2])
-        high = np.minimum(boxes[i, 2:], boxes[chosen, 2:])
-        if not (high > low).all(axis=1).any():
-            chosen.append(i)
-    return sorted(chosen)
-
-
 # The same as a table
 
 
@@ -289,10 +267,9 @@ def plot_trade_off(report: Report, ax: Axes | None = None) -> Axes:
         raise WordbiasError(
             "no method with a value of bias left and of quality kept in this report"
         )
-    matplotlib = load_matplotlib()
-    figure: Any = new_figure((5.4, 4.0)) if ax is None else None
-    with matplotlib.rc_context(STYLE):
-        axes: Axes = figure.subplots() if ax is None else ax
+
+    def draw(panels: list[Axes]) -> None:
+        axes = panels[0]
         axes.set(xlabel=X_NAME, ylabel=Y_NAME)
         axes.margins(0.08)
         places: dict[tuple[float, float], str] = {}
@@ -305,7 +282,8 @@ def plot_trade_off(report: Report, ax: Axes | None = None) -> Axes:
                 places[one.kept, one.left] = own if known in (None, own) else f"{known}, {own}"
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
         label_points(axes, np.array(list(places)), list(places.values()))
-    return axes
+
+    return draw_panels(ax, (5.4, 4.0), report.title, draw)
 
 
 def _draw_points(axes: Axes, points: Sequence[Point], colour: str) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from wordbias.draws import by_bootstrap, drawn
+from wordbias.draws import by_bootstrap, change_keys, drawn
 from wordbias.embedding import Embedding
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
+from wordbias.statistics import resampled_means, resampled_spearman, spearman
 from wordbias.word_tasks.analogy import Accuracy, Method, analogies
 from wordbias.word_tasks.sets import AnalogySet, SimilaritySet
 from wordbias.word_tasks.similarity import Oov, Similarity, Space, similarity
@@ -45,29 +48,95 @@ def quality(
     name
         Name in the rows, by default that of the embedding.
     """
+    found = measured(
+        embedding, sets, oov=oov, method=method, standardise=standardise, seed=seed, name=name
+    )
+    return [one.row for one in found]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A row, and what it is made of.
+
+    Attributes
+    ----------
+    row
+        Row of one set, or of one part of it.
+    items
+        Cosine of each pair, or whether each question is answered right; nan for those that do not
+        count. Shape ``(n,)``.
+    scores
+        People's scores of pairs, shape ``(n,)``; none for questions.
+    """
+
+    row: Row
+    items: NDArray[np.float64]
+    scores: NDArray[np.float64] | None = None
+
+
+def measured(
+    embedding: Embedding,
+    sets: Sequence[SimilaritySet | AnalogySet],
+    *,
+    oov: Oov = "skip",
+    method: Method = "add",
+    standardise: bool = False,
+    seed: int = 0,
+    name: str | None = None,
+) -> list[Measured]:
+    """Measure as `quality` does, and return the items of each row with it."""
     space = Space.of(embedding)
     subject = name or embedding.name
-    rows: list[Row] = []
+    found: list[Measured] = []
     for one in sets:
         if isinstance(one, SimilaritySet):
             result = similarity(space, one, np.random.default_rng(seed), oov)
             details = _details("similarity", one.name, result, result.missing, oov)
             details |= by_bootstrap(result.samples, "pairs")
             draws = drawn(result.samples, "pairs")
-            rows.append(Row(subject, "similarity", result.value, details, draws))
+            row = Row(subject, "similarity", result.value, details, draws)
+            found.append(Measured(row, result.cosines, np.array(one.scores, np.float64)))
             continue
         questions = one.standardised() if standardise else one
         answered = analogies(space, questions, oov, method)
         setting = f"{method}, standardised" if standardise else method
+        right = np.where(answered.counted, answered.right, np.nan)
         for part, numbers in questions.parts.items():
             accuracy = answered.accuracy(numbers)
             samples = accuracy.resampled(np.random.default_rng(seed))
             details = _details("analogy", part, accuracy, answered.missing, oov)
             details |= {"setting": setting, "among": len(embedding)}
             details |= by_bootstrap(samples, "questions")
-            draws = drawn(samples, "questions")
-            rows.append(Row(subject, "analogy", accuracy.value, details, draws))
-    return rows
+            row = Row(subject, "analogy", accuracy.value, details, drawn(samples, "questions"))
+            found.append(Measured(row, right[numbers]))
+    return found
+
+
+def with_change(first: Measured, other: Measured, seed: int = 0) -> Row:
+    """Return the row of `other` with its change from `first`, over the items that count in both.
+
+    The details are `change`, with `change_low` and `change_high` by the paired bootstrap: both
+    values are taken of the same items drawn again; `change_n` is their number where it is not `n`.
+    """
+    both = ~np.isnan(first.items) & ~np.isnan(other.items)
+    about = change_keys(*(_over(one, both, seed) for one in (first, other)))
+    if about and (n := int(both.sum())) != other.row.details["n"]:
+        about["change_n"] = n
+    return replace(other.row, details={**other.row.details, **about})
+
+
+def _over(one: Measured, rows: NDArray[np.bool_], seed: int) -> Row:
+    """Return the value over some items with its draws of these."""
+    items, rng = one.items[rows], np.random.default_rng(seed)
+    if one.scores is not None:
+        scores = one.scores[rows]
+        value, samples = spearman(items, scores), resampled_spearman(items, scores, rng)
+    elif len(items):
+        value, samples = float(items.mean()), resampled_means(items[:, None], rng)[:, 0]
+    else:
+        value, samples = np.nan, None
+    known = None if np.isnan(value) else value
+    return Row(one.row.subject, one.row.measure, known, {}, drawn(samples, "items"))
 
 
 def _details(

@@ -42,6 +42,8 @@ class Similarity:
         Words that the embedding does not have.
     samples
         ρ of pairs drawn again, nan where it is undefined, shape ``(b,)``.
+    cosines
+        Cosine of each pair of the set, nan where it does not count, shape ``(total,)``.
     """
 
     value: float | None
@@ -50,6 +52,7 @@ class Similarity:
     known: int
     missing: tuple[str, ...]
     samples: NDArray[np.float64] = field(repr=False, compare=False)
+    cosines: NDArray[np.float64] = field(repr=False, compare=False)
 
     @property
     def coverage(self) -> float:
@@ -84,6 +87,8 @@ def similarity(
     cosine = pair_cosines(space.take(rows[kept, 0]), space.take(rows[kept, 1]))
     scores = np.array(test_set.scores, np.float64)[kept]
     rho = spearman(cosine, scores)
+    cosines = np.full(len(rows), np.nan)
+    cosines[kept] = cosine
     return Similarity(
         None if np.isnan(rho) else rho,
         int(kept.sum()),
@@ -91,6 +96,7 @@ def similarity(
         int(known.sum()),
         tuple(word for word, row in found.items() if row == UNKNOWN),
         resampled_spearman(cosine, scores, rng),
+        cosines,
     )
 
 

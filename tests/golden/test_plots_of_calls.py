@@ -1,0 +1,121 @@
+"""Every command that measures draws what it measured, by --plot."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import stand_ins
+from calls import CALLS, COMMANDS, Call
+from test_golden import folder, provide, store
+
+from wordbias import errors
+
+__all__ = ["folder", "store"]
+
+NOTHING_TO_DRAW = (
+    *("apply", "cache", "convert", "encode", "fetch", "fine-tune", "lists", "nli-train", "push"),
+    *("rewrite", "train-vectors"),
+)
+"""Commands whose rows count what was done, and do not measure."""
+_NAMED = {call.name: call for call in CALLS}
+PLOTTED = {
+    "audit": _NAMED["audit-sample-md"],
+    "bios": _NAMED["bios-json"],
+    "ceat": _NAMED["ceat-published-table"],
+    "choose": _NAMED["choose-table"],
+    "compare": _NAMED["compare-table"],
+    "debias": _NAMED["debias-misp-table"],
+    "erase": Call("erase", "erase bios.parquet --labels gender", ("pyarrow",), trained=True),
+    "fairness": _NAMED["fairness-table"],
+    "likelihood": _NAMED["likelihood-encoder-table"],
+    "mab-eval": _NAMED["mab-eval-predictions-json"],
+    "mab-study": replace(
+        _NAMED["mab-study-json"], line=_NAMED["mab-study-json"].line.replace("seed 0", "seed 0,1")
+    ),
+    "measure": _NAMED["measure-table"],
+    "misp": _NAMED["misp-file-table"],
+    "probe": _NAMED["probe-sample-table"],
+    "project": _NAMED["project-table"],
+    "quality": _NAMED["quality-table"],
+    "report": _NAMED["report-md"],
+    "sweep": _NAMED["sweep-json"],
+    "weat": _NAMED["weat-table"],
+}
+OWN_TEST = ("winobias",)
+"""Commands with a test of --plot beside their data."""
+
+
+def test_every_command_that_measures_is_drawn() -> None:
+    assert sorted([*PLOTTED, *OWN_TEST, *NOTHING_TO_DRAW]) == sorted(COMMANDS)
+
+
+@pytest.mark.parametrize("command", NOTHING_TO_DRAW)
+def test_the_others_have_no_such_option(command: str, cli: Callable[..., Any]) -> None:
+    assert "--plot" not in cli(command, "--help").out
+
+
+@pytest.mark.parametrize("command", PLOTTED)
+def test_a_command_draws_what_it_measured(
+    command: str,
+    cli: Callable[..., Any],
+    store: Path,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    call = PLOTTED[command]
+    for package in ("matplotlib", *call.needs):
+        pytest.importorskip(package)
+    for name in call.inputs:
+        provide(name, store, folder)
+    if call.few_premises:
+        stand_ins.few_premises(monkeypatch)
+    with np.errstate(all="warn"):
+        done = cli(*call.words, "--plot", "figure.svg")
+    assert done.code == 0, done.err
+    drawn = (folder / "figure.svg").read_text(encoding="utf-8")
+    assert f">{command}: " in drawn or command == "report"
+    assert drawn.count("<path") > 5
+    said = done.out if "format json" not in call.line and ".md" not in call.line else done.err
+    assert "rawn: figure.svg" in said
+
+
+def test_what_cannot_be_drawn_is_refused_before_the_work(
+    cli: Callable[..., Any], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path, said in (
+        ("a.gif", "cannot be drawn; name a file in .png, .pdf, .svg"),
+        ("none/a.png", "does not exist"),
+    ):
+        done = cli("weat", "--plot", path)
+        assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+        assert said in done.err
+
+    class Missing:
+        @staticmethod
+        def import_module(name: str) -> None:
+            raise ModuleNotFoundError(name=name)
+
+    monkeypatch.setattr(errors, "importlib", Missing)
+    done = cli("weat", "--plot", "a.png")
+    assert (done.code, done.out) == (1, "")
+    assert 'A figure needs matplotlib; install it with: pip install "wordbias[plot]"' in done.err
+    assert not list(folder.iterdir())
+
+
+def test_with_nothing_to_draw_the_values_are_printed_first(
+    cli: Callable[..., Any], folder: Path
+) -> None:
+    pytest.importorskip("matplotlib")
+    row = {"subject": "a", "measure": "midb", "value": None, "reason": "undefined: no words"}
+    (folder / "rows.json").write_text(json.dumps([row]), encoding="utf-8")
+    done = cli("report", "rows.json", "-o", "page.md", "--plot", "a.svg")
+    assert (done.code, done.err.count("\n")) == (1, 1)
+    assert "--plot: no value to draw in this report; its notes and --format json say" in done.err
+    assert done.out.endswith("Written: page.md\n")
+    assert sorted(path.name for path in folder.iterdir()) == ["page.md", "rows.json"]
