@@ -205,6 +205,18 @@ def test_much_that_is_left_is_said() -> None:
         assert (best(one(rows)) is None) is (left > ALMOST_ALL_LEFT)
 
 
+def test_what_leaves_nearly_all_is_not_said_to_help_where_nothing_is_clear() -> None:
+    for left, text in (
+        (ALMOST_ALL_LEFT, "misp may help, which cannot be told from chance: 90% of what"),
+        (ALMOST_ALL_LEFT + 0.01, "misp is not shown to help: 91% of what"),
+        (1.0, "misp is not shown to help: 100% of what"),
+    ):
+        rows = [*BEFORE, *column("misp", change=(-0.1, 0.1), other=(-0.8, 0.1), left=left)]
+        assert helps(one(rows), "misp") is None
+        assert text in said(rows)
+        assert ("may help" in said(rows)) is (left <= ALMOST_ALL_LEFT)
+
+
 def test_only_measures_that_were_beyond_chance_count() -> None:
     rows = [read(0.93), stereotype(0.3), *column(other=(0.1, 0.5))]
     assert changes(one(rows), "hard") == {"best-probe": "better"}

@@ -33,6 +33,7 @@ LIMITS = {ORDER: 0.95, NEIGHBOURS: 0.9, PERPLEXITY_KEPT: 0.95}
 SIGNIFICANT = 0.05
 """Largest p of SEAT, corrected for the number of queries, that counts as a finding."""
 MAIN = (BEST, STEREOTYPE, EXPECTED)
+_MAY, _NOT_SHOWN = "may help", "is not shown to help"
 
 
 _INSIDE = ("L11-01110", "attn-01110")
@@ -408,10 +409,12 @@ def helps(one: ModelRows, label: str) -> bool | None:
 def verdict(one: ModelRows, label: str) -> str:
     """Return in few words whether a projection helps."""
     found, left = helps(one, label), one.get(LEFT, label)
+    how_much = degree(None if left is None else float(left["value"]))
     if found:
-        of = {"yes": "helps", "a little": "helps a little", "hardly": "hardly helps"}
-        return of[degree(None if left is None else float(left["value"]))]
-    return "may help" if found is None else "does not help"
+        return {"yes": "helps", "a little": "helps a little", "hardly": "hardly helps"}[how_much]
+    if found is None:
+        return _NOT_SHOWN if how_much == "hardly" else _MAY
+    return "does not help"
 
 
 def _verdict(one: ModelRows, label: str) -> list[str]:
@@ -419,8 +422,9 @@ def _verdict(one: ModelRows, label: str) -> list[str]:
     steps, costs, left = changes(one, label), exceeded(one, label), one.get(LEFT, label)
     if not steps:
         return [f"{label} cannot help: no main measure was beyond chance before."]
-    text = f"{label} {verdict(one, label)}"
-    if helps(one, label) is None:
+    found = verdict(one, label)
+    text = f"{label} {found}"
+    if found == _MAY:
         text += ", which cannot be told from chance"
     if costs:
         over = "; ".join(_cost(one, label, m, row) for m, row in costs.items())
