@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import FAMILY_OF
 from wordbias.methods.trade_off import BIAS_LEFT, UNCHANGED
-from wordbias.pages.lines import is_number
 from wordbias.pages.plots import (
     INK,
     STYLE,
@@ -37,6 +36,7 @@ from wordbias.pages.svg import (
 )
 from wordbias.rendering import Table
 from wordbias.rows import Found, given
+from wordbias.verdicts import is_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
