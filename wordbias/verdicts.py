@@ -248,7 +248,7 @@ class Reading(NamedTuple):
     @property
     def is_beyond(self) -> bool:
         """Whether the least value is beyond neutral and beyond all of random labels."""
-        low = None if "beyond_chance" in self.row else self.row.get("min", self.row.get("low"))
+        low = None if "beyond_chance" in self.row else self.row.get("low", self.row.get("min"))
         most = 0.0 if self.control is None else float(self.control["max"])
         return is_number(low) and low > max(float(self.row["neutral"]), most)
 

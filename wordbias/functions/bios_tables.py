@@ -23,7 +23,6 @@ from wordbias.biographies.results import (
 from wordbias.biographies.strategies import ORIGINAL, OWN
 from wordbias.biographies.summary import (
     INTRINSIC,
-    LEVEL,
     NAME,
     OF_VECTORS,
     Association,
@@ -36,6 +35,7 @@ from wordbias.biographies.summary import (
 from wordbias.rendering import Table, how_many
 from wordbias.results import number
 from wordbias.statistics import EXACT_PAIRS
+from wordbias.verdicts import LEVEL
 
 _PAPER = "as Orgad et al. 2022"
 _STAGES = {BEFORE: "before", AFTER: "after"}
