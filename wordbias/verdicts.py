@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeGuard
 
 from wordbias.measures.held_out_probes import BEST, PROBES
@@ -124,13 +123,6 @@ def badness(row: Found) -> tuple[float, float] | None:
     return (0.0 if low <= neutral <= high else near), far
 
 
-def how_much(left: float | None) -> str:
-    """Return how much helps what leaves a share of the bias."""
-    if left is None or left <= MUCH_LEFT:
-        return YES
-    return LITTLE if left <= ALMOST_ALL_LEFT else HARDLY
-
-
 def smallest_p(n: int, tests: int = 1) -> float:
     """Return the smallest p that the exact sign-flip test of `n` seeds has, after Holm."""
     return min(1.0, tests * 2.0 ** (1 - n))
@@ -139,53 +131,41 @@ def smallest_p(n: int, tests: int = 1) -> float:
 # Facts that rules are asked about
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """A value before and after; either is None where it was not measured."""
 
     before: Found | None
     after: Found | None
 
     @property
-    def values(self) -> tuple[float, float] | None:
-        """Both values."""
-        before, after = (None if row is None else row["value"] for row in (self.before, self.after))
-        return None if before is None or after is None else (float(before), float(after))
-
-    @property
-    def moved(self) -> float:
-        """Size of the change."""
-        before, after = self.values or (0.0, 0.0)
-        return abs(after - before)
+    def moved(self) -> float | None:
+        """Size of the change, if there are both values."""
+        old, new = (None if row is None else row["value"] for row in self)
+        return None if old is None or new is None else abs(float(new) - float(old))
 
     @property
     def is_small(self) -> bool:
         """Whether it is less than `SMALLEST_CHANGE` of the distance from chance, else neutral."""
         before = self.before or {}
         start = before.get("chance", before.get("neutral"))
-        return is_number(start) and self.moved < SMALLEST_CHANGE * abs(before["value"] - start)
+        gap = abs(before["value"] - start) if is_number(start) else 0.0
+        return (self.moved or 0.0) < SMALLEST_CHANGE * gap
 
     @property
-    def intervals(self) -> Sequence[tuple[float, float]]:
-        """The interval of the paired change, else those of both values; empty without."""
-        paired, both = (
-            interval(self.after, *CHANGE_ENDS),
-            [interval(self.before), interval(self.after)],
-        )
-        return [paired] if paired else [one for one in both if one is not None and None not in both]
+    def paired(self) -> tuple[float, float] | None:
+        """Interval of the paired change."""
+        return interval(self.after, *CHANGE_ENDS)
 
     @property
-    def ways(self) -> tuple[bool, bool]:
-        """Whether the value is certainly better, and whether it is certainly worse."""
-        if self.before is None or self.after is None:
-            return False, False
-        if len(self.intervals) == 1:
-            return paired_ways(self.before, *self.intervals[0])
-        old, new = badness(self.before), badness(self.after)
-        return (False, False) if not old or not new else (new[1] < old[0], new[0] > old[1])
+    def ways(self) -> tuple[bool, bool] | None:
+        """Whether the value is certainly better, and certainly worse; None without intervals."""
+        if self.before is not None and self.paired is not None:
+            return _ways(self.before, *self.paired)
+        old, new = (badness(row) if row and interval(row) else None for row in self)
+        return None if old is None or new is None else (new[1] < old[0], new[0] > old[1])
 
 
-def paired_ways(before: Found, low: float, high: float) -> tuple[bool, bool]:
+def _ways(before: Found, low: float, high: float) -> tuple[bool, bool]:
     """Return whether a paired change is certainly for the better, and certainly for the worse."""
     better = better_way(before)
     if better == "neutral":
@@ -286,6 +266,7 @@ class Rule(NamedTuple):
 
 
 YES, LITTLE, HARDLY, NO, CANNOT = "yes", "a little", "hardly", "no", "cannot tell"
+HELPFUL = (YES, LITTLE, HARDLY)
 PERHAPS, NOT_SHOWN, NOTHING, UNJUDGED = "perhaps", "not shown", "no bias to remove", "not judged"
 BETTER, WORSE, UNCLEAR, SLIGHT = "better", "worse", "no clear change", "hardly changed"
 SAME, CROSSED, RESCALED = "unchanged", "on the other side", "lengths changed"
@@ -336,16 +317,15 @@ RULES: Mapping[str, Sequence[Rule]] = {
         Rule(YES, lambda _: True, "otherwise", "by {some} that can tell"),
     ],
     CHANGES: [
-        Rule(UNKNOWN, lambda of: of.values is None, "a value is missing"),
+        Rule(UNKNOWN, lambda of: of.moved is None, "a value is missing"),
         Rule(RESCALED, lambda of: of.after.get("length_ratio") not in (None, ""),
              "it grows with the length of the vectors, and this was changed by more than what was "
              "projected out"),
         Rule(SAME, lambda of: of.moved < _ROUNDING, "both values are equal"),
         Rule(UNKNOWN, lambda of: not better_way(of.before), "neither way is better"),
-        Rule(UNCLEAR, lambda of: len(of.intervals) == 1
-             and of.intervals[0][0] <= 0 <= of.intervals[0][1],
+        Rule(UNCLEAR, lambda of: of.paired and of.paired[0] <= 0 <= of.paired[1],
              "the interval of the paired change contains 0"),
-        Rule(NO_INTERVAL, lambda of: not of.intervals,
+        Rule(NO_INTERVAL, lambda of: of.ways is None,
              "neither the change nor both values have an interval"),
         Rule(SLIGHT, lambda of: of.is_small and any(of.ways),
              f"it changed clearly, by less than {SMALLEST_CHANGE:.0%} of its distance from chance, "
@@ -354,7 +334,7 @@ RULES: Mapping[str, Sequence[Rule]] = {
              f"{_CLEARLY} lies wholly on the better side; of an accuracy of two classes: nearer "
              "to .5"),
         Rule(WORSE, lambda of: of.ways[1], f"{_CLEARLY} lies wholly on the worse side"),
-        Rule(CROSSED, lambda of: len(of.intervals) == 1,
+        Rule(CROSSED, lambda of: of.paired,
              "it moved to the other side of neutral, where it may be nearer or further"),
         Rule(UNCLEAR, lambda _: True, "the intervals of both values overlap"),
     ],
@@ -364,14 +344,13 @@ RULES: Mapping[str, Sequence[Rule]] = {
         Rule(CANNOT, lambda of: of.better and of.worse,
              "a measure that counts got better, and another got worse",
              "measures contradict each other: {better} got better, {worse} got worse"),
-        Rule(YES, lambda of: of.better and how_much(of.left) == YES,
-             f"one got better, and at most {MUCH_LEFT:.0%} of the bias is left, or it is not known "
-             "how much", "{raised}"),
-        Rule(LITTLE, lambda of: of.better and how_much(of.left) == LITTLE,
-             f"one got better, and at most {ALMOST_ALL_LEFT:.0%} is left", "{left}{but}{raised}"),
-        Rule(HARDLY, lambda of: of.better,
-             "one got better, and more is left: the tenth that is gone at most is less than the "
-             "value before is uncertain by", "{left}{but}{raised}"),
+        Rule(HARDLY, lambda of: of.better and (of.left or 0) > ALMOST_ALL_LEFT,
+             f"one got better, and more than {ALMOST_ALL_LEFT:.0%} of the bias is left: the tenth "
+             "that is gone at most is less than the value before is uncertain by",
+             "{left}{but}{raised}"),
+        Rule(LITTLE, lambda of: of.better and (of.left or 0) > MUCH_LEFT,
+             f"one got better, and more than {MUCH_LEFT:.0%} is left", "{left}{but}{raised}"),
+        Rule(YES, lambda of: of.better, "one got better", "{raised}"),
         Rule(NO, lambda of: of.worse or of.raised,
              "none got better, and one got worse, or found no bias before and finds bias now",
              "{got_worse}{raised}"),

@@ -12,14 +12,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from wordbias import verdicts
 from wordbias.data import sample_path
-from wordbias.measures.registry import FAMILY_OF, in_words, variant_of
+from wordbias.measures.registry import FAMILY_OF, variant_of
 from wordbias.methods.settings import METHODS
-from wordbias.methods.trade_off import NEIGHBOURS_TITLE, QUALITY, shares_kept
+from wordbias.methods.trade_off import NEIGHBOURS_TITLE, shares_kept
 from wordbias.pages.columns import (
+    KEPT,
     ColumnAnswer,
     best_of,
     capital,
+    cost_title,
     judge_columns,
     short,
     shown,
@@ -37,15 +40,9 @@ from wordbias.results import NO_PROOF, number
 from wordbias.rows import Found, given
 from wordbias.settings import read_chain, text_of
 from wordbias.verdicts import (
-    BIASED,
     CHANCE_ENDS,
-    LEVEL,
     LIMITS,
-    NO,
-    UNJUDGED,
-    YES,
-    Counted,
-    badness,
+    change,
     decide,
     differs,
     finds,
@@ -118,7 +115,7 @@ def is_it_biased(lines: Sequence[Line], rows: Sequence[Found]) -> Answer:
     judged = [(line, row) for line in lines if (row := line.first) and is_number(row["value"])]
     if not judged:
         return Answer("Is it biased?", "Cannot tell: no measure has a value here.")
-    order = (YES, NO, UNJUDGED)
+    order = (verdicts.YES, verdicts.NO, verdicts.UNJUDGED)
     judged.sort(key=lambda one: (order.index(finds(one[1])), -_clearness(one[1])))
     yes, no, others = (
         [_with_value(line, row) for line, row in judged if finds(row) == verdict]
@@ -126,13 +123,14 @@ def is_it_biased(lines: Sequence[Line], rows: Sequence[Found]) -> Answer:
     )
     n = len(yes) + len(no)
     p = p_of(judged[0][1]) if yes else None
-    rule = decide(BIASED, Counted(len(yes), len(no), p is not None and p * n <= LEVEL))
+    is_certain = p is not None and p * n <= verdicts.LEVEL
+    rule = decide(verdicts.BIASED, verdicts.Counted(len(yes), len(no), is_certain))
     text = rule.says.format(
         n=n,
         none="the only measure that can tell finds no" if n == 1 else f"none of {n} measures finds",
         some="the only measure" if n == 1 else f"{len(yes)} of {n} measures",
     )
-    text = f"{capital(rule.verdict)}{',' if rule.verdict == YES else ':'} {text}."
+    text = f"{capital(rule.verdict)}{',' if rule.verdict == verdicts.YES else ':'} {text}."
     parts = [
         ("Also by {}.", yes[1:]),
         ("No more than chance by {}.", no if yes else no[1:]),
@@ -182,10 +180,10 @@ def among_known(lines: Sequence[Line]) -> list[str]:
         for line in lines
         if (row := line.first)
         and is_number(row["value"])
-        and finds(row) != NO
+        and finds(row) != verdicts.NO
         and (known := known_values(row))
     ]
-    placed.sort(key=lambda one: finds(one[1]) != YES)
+    placed.sort(key=lambda one: finds(one[1]) != verdicts.YES)
     said = [_place(*one) for one in placed[:_KNOWN]]
     if not said:
         return []
@@ -269,7 +267,7 @@ def _does_it_help(
     below = ["; ".join(f"{', '.join(names)}: {why}" for why, names in reasons.items()) + "."]
     below = [*(below if reasons else []), *_clusters(columns, lines)]
     better = [line.first for one in columns if one.helps for line in one.effect.better]
-    if better and not any(row and finds(row) == YES for row in better):
+    if better and not any(row and finds(row) == verdicts.YES for row in better):
         below.append(
             "What got better was not compared with chance: it may have been no bias at all."
         )
@@ -318,16 +316,10 @@ def _cost(made: Sequence[ColumnAnswer], best: ColumnAnswer | None, rows: Sequenc
         if about == ("neighbours-preserved", of.name, False) and (ends := interval(row)):
             shares[NEIGHBOURS_TITLE] += f" ({ends[0]:.1%} to {ends[1]:.1%})"
     figure = f"{of.name} keeps of {', '.join(shares.values())}" if shares else ""
-    lacking = [named for what, named in _KEPT.items() if not any(what in one.kept for one in made)]
+    lacking = [cost_title(of) for of in KEPT if not any(of in one.kept for one in made)]
     sure = f"limits: {LIMITS[NEIGHBOURS_TITLE]:.0%} of neighbours, {_KEEP:.0%} of the others"
     sure = f"not measured: {', '.join(lacking)}" if lacking else sure
     return Answer("At what cost?", text or "Not measured.", figure, sure)
-
-
-_KEPT = {
-    NEIGHBOURS_TITLE: in_words("neighbours-preserved"),
-    **{in_words(one): in_words(one) for one in QUALITY},
-}
 
 
 def _clusters(columns: Sequence[ColumnAnswer], lines: Sequence[Line]) -> list[str]:
@@ -344,7 +336,7 @@ def _clusters(columns: Sequence[ColumnAnswer], lines: Sequence[Line]) -> list[st
     ]
     if line is None or not line.first or not still:
         return []
-    if finds(line.first) == NO:
+    if finds(line.first) == verdicts.NO:
         return [
             "Clustering can show nothing here: these vectors cluster as well along axes that have "
             "nothing to do with the groups."
@@ -358,7 +350,7 @@ def _clusters(columns: Sequence[ColumnAnswer], lines: Sequence[Line]) -> list[st
 def _next(columns: Sequence[ColumnAnswer], lines: Sequence[Line], call: Call) -> Answer:
     methods = [one for one in columns if _is_method(one)]
     best = best_of(methods)
-    found = [line for line in lines if line.first and finds(line.first) == YES]
+    found = [line for line in lines if line.first and finds(line.first) == verdicts.YES]
     found.sort(key=lambda line: (line.measure == _MIDB, -_clearness(line.first or {})))
     if not columns:
         text = f"See what methods change: wordbias audit{call.options()}"
@@ -443,25 +435,20 @@ def compared(lines: Sequence[Line]) -> list[Answer]:
     for line in lines:
         pairs.setdefault((line.measure, line.variant), {})[line.subject] = line
     nearer: dict[str, list[str]] = {subject: [] for subject in subjects}
-    unclear, within = [], []
+    unclear: list[str] = []
+    within: list[str] = []
+    of = {verdicts.WORSE: nearer[subjects[0]], verdicts.BETTER: nearer[subjects[1]]}
     for both in pairs.values():
         rows = [both[subject].first for subject in subjects if subject in both]
         known = [row for row in rows if row is not None and is_number(row["value"])]
         if len(known) < 2:
             continue
         line, (one, other) = next(iter(both.values())), known
-        text = f"{short(line)} ({shown(one)}, {shown(other)})"
-        ends, others = badness(one), badness(other)
-        if all(finds(row) == NO for row in known):
+        text, changed = f"{short(line)} ({shown(one)}, {shown(other)})", change(one, other)
+        if all(finds(row) == verdicts.NO for row in known):
             within.append(text)
-        elif ends is None or others is None:
-            continue
-        elif ends[1] < others[0]:
-            nearer[subjects[0]].append(text)
-        elif others[1] < ends[0]:
-            nearer[subjects[1]].append(text)
-        else:
-            unclear.append(text)
+        elif changed not in (verdicts.NO_INTERVAL, verdicts.UNKNOWN):
+            of.get(changed, unclear).append(text)
     said = [f"{name} is nearer to no bias by {', '.join(ms)}." for name, ms in nearer.items() if ms]
     said += [f"No clear difference by {', '.join(unclear)}."] if unclear else []
     said += [f"Within chance in both: {', '.join(within)}."] if within else []

@@ -5,35 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from wordbias import verdicts
 from wordbias.measures.held_out_probes import BEST, PROBES
 from wordbias.measures.registry import FAMILY_OF, MEASURES, in_words, short_title
-from wordbias.methods.trade_off import NEIGHBOURS_TITLE
+from wordbias.methods.trade_off import NEIGHBOURS_TITLE, QUALITY
 from wordbias.pages.lines import Line, is_refitted, minus
 from wordbias.results import number
 from wordbias.rows import Found, given
-from wordbias.verdicts import (
-    BETTER,
-    CANNOT,
-    HARDLY,
-    HELPS,
-    LIMITS,
-    LITTLE,
-    NO,
-    NOT_SHOWN,
-    NOTHING,
-    WORSE,
-    YES,
-    Effect,
-    change,
-    decide,
-    finds,
-    interval,
-    is_number,
-)
+from wordbias.verdicts import LIMITS, Effect, change, decide, finds, interval, is_number
 
 AFTER, FILE, LEFT, COLUMN = "after", "file", "bias-left", "column"
 NOT_MADE = "not made"
-_ORDER = (YES, LITTLE, HARDLY, NO, NOT_SHOWN, CANNOT, NOTHING, NOT_MADE)
+_OTHERS = (verdicts.NO, verdicts.NOT_SHOWN, verdicts.CANNOT, verdicts.NOTHING, NOT_MADE)
+_ORDER = (*verdicts.HELPFUL, *_OTHERS)
+KEPT = (NEIGHBOURS_TITLE, *map(in_words, QUALITY))
+"""Costs of a method for vectors."""
 _DIGITS = 3
 _BY_CONSTRUCTION = {
     "misp": ("midb",),
@@ -85,7 +71,7 @@ class ColumnAnswer:
     @property
     def helps(self) -> bool:
         """Whether it can be recommended: it helps, a little at least."""
-        return self.verdict in (YES, LITTLE)
+        return self.verdict in (verdicts.YES, verdicts.LITTLE)
 
 
 def judge_columns(
@@ -113,8 +99,8 @@ def _judge(
     failed = [row for row in own if row["measure"] == COLUMN and row["value"] is None]
     if failed:
         reason = str(failed[0].get("reason", ""))
-        return ColumnAnswer(name, CANNOT, "it could not be made", failed=reason)
-    judged = [line for line in lines if line.first and finds(line.first) != NO]
+        return ColumnAnswer(name, verdicts.CANNOT, "it could not be made", failed=reason)
+    judged = [line for line in lines if line.first and finds(line.first) != verdicts.NO]
     raised = [line for line in lines if line not in judged and _is_raised(line, name)]
     changed: dict[str, list[Line]] = {}
     within: dict[str, list[Line]] = {}
@@ -122,18 +108,19 @@ def _judge(
         if line not in raised:
             of = changed if line in judged else within
             of.setdefault(change(line.first, line.stages.get(name)), []).append(line)
-    improved, worse = changed.pop(BETTER, []), changed.pop(WORSE, [])
+    improved, worse = changed.pop(verdicts.BETTER, []), changed.pop(verdicts.WORSE, [])
     built_in = [line for line in improved if _by_construction(line, name)]
     better = [line for line in improved if line not in built_in]
     costly = [
-        f"{_cost_title(what)} kept {share:.1%}, below {LIMITS[what]:.0%}"
+        f"{cost_title(what)} kept {share:.1%}, below {LIMITS[what]:.0%}"
         for what, share in kept.items()
         if share < LIMITS[what]
     ]
     left = next((row for row in own if row["measure"] == LEFT and is_number(row["value"])), None)
     share = None if left is None else float(left["value"])
     effect = Effect(better, worse, built_in, raised, changed.keys(), costly, share)
-    rule, left_in_words = decide(HELPS, effect), "" if left is None else left_text(left, lines)
+    left_in_words = "" if left is None else left_text(left, lines)
+    rule = decide(verdicts.HELPS, effect)
     reason = rule.says.format(
         costly=", ".join(costly),
         better=named(better),
@@ -153,7 +140,9 @@ def _judge(
 def _is_raised(line: Line, stage: str) -> bool:
     """Return whether a value that was not beyond chance changed for the worse, to beyond it."""
     after = line.stages.get(stage)
-    return after is not None and finds(after) == YES and change(line.first, after) == WORSE
+    if after is None or finds(after) != verdicts.YES:
+        return False
+    return change(line.first, after) == verdicts.WORSE
 
 
 def _now_beyond(lines: Sequence[Line]) -> str:
@@ -177,9 +166,9 @@ def _methods(line: Line, column: str) -> list[str]:
     return [part.partition(":")[0].strip() for part in str(names).split(",") if part.strip()]
 
 
-def _cost_title(what: str) -> str:
-    measure = "neighbours-preserved" if what == NEIGHBOURS_TITLE else what
-    return in_words(measure) if measure in MEASURES else what
+def cost_title(what: str) -> str:
+    """Name a cost in a sentence."""
+    return in_words("neighbours-preserved" if what == NEIGHBOURS_TITLE else what)
 
 
 def left_text(row: Found, lines: Sequence[Line] = ()) -> str:
@@ -219,7 +208,7 @@ def verdicts_text(columns: Sequence[ColumnAnswer]) -> str:
     """Name the columns by their verdict."""
     by: dict[str, list[str]] = {}
     for one in columns:
-        but = ", but" * bool(one.verdict in (YES, LITTLE, HARDLY) and one.effect.raised)
+        but = ", but" * bool(one.verdict in verdicts.HELPFUL and one.effect.raised)
         by.setdefault((NOT_MADE if one.failed else one.verdict) + but, []).append(one.name)
     ordered = sorted(by, key=lambda verdict: _ORDER.index(verdict.partition(",")[0]))
     return " ".join(f"{capital(verdict)}: {', '.join(by[verdict])}." for verdict in ordered)

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from wordbias import verdicts
 from wordbias.measures.held_out_probes import BEST, NOT_CODED, PROBES
 from wordbias.measures.registry import in_words
 from wordbias.pages.columns import (
@@ -27,23 +28,7 @@ from wordbias.pages.section import Answer
 from wordbias.rendering import how_many
 from wordbias.results import NO_PROOF
 from wordbias.rows import Found
-from wordbias.verdicts import (
-    CANNOT,
-    FINDS,
-    HARDLY,
-    LIMITS,
-    LITTLE,
-    NO,
-    NOT_SHOWN,
-    NOTHING,
-    WORSE,
-    YES,
-    change,
-    decide,
-    finds,
-    interval,
-    is_number,
-)
+from wordbias.verdicts import LIMITS, change, decide, finds, interval, is_number
 
 BEFORE = "before"
 NAMES = "first names"
@@ -54,13 +39,13 @@ ORDER, NEIGHBOURS = "sentence-order-kept", "sentence-neighbours-kept"
 PERPLEXITY, PERPLEXITY_KEPT = "perplexity", "perplexity-kept"
 MAIN = (BEST, STEREOTYPE, EXPECTED)
 _HELP = {
-    YES: "helps",
-    LITTLE: "helps a little",
-    HARDLY: "hardly helps",
-    NO: "does not help",
-    NOT_SHOWN: "is not shown to help",
-    CANNOT: "cannot be said to help",
-    NOTHING: "cannot help",
+    verdicts.YES: "helps",
+    verdicts.LITTLE: "helps a little",
+    verdicts.HARDLY: "hardly helps",
+    verdicts.NO: "does not help",
+    verdicts.NOT_SHOWN: "is not shown to help",
+    verdicts.CANNOT: "cannot be said to help",
+    verdicts.NOTHING: "cannot help",
 }
 
 
@@ -222,7 +207,7 @@ def _brief(one: ModelRows, measure: str) -> tuple[str, str, str]:
 
 
 def _finds(row: Found | None) -> bool:
-    return row is not None and finds(row) == YES
+    return row is not None and finds(row) == verdicts.YES
 
 
 def _tests(one: ModelRows) -> tuple[str, str, str]:
@@ -248,7 +233,7 @@ def _help(one: ModelRows, columns: Sequence[ColumnAnswer]) -> tuple[str, str, st
     chosen = best_of(made) or next(iter(made), None)
     if chosen is None:
         return verdicts_text(columns), "", ""
-    counted = (line for line in one.main if finds(line.stages[BEFORE]) != NO)
+    counted = (line for line in one.main if finds(line.stages[BEFORE]) != verdicts.NO)
     line = next((line for line in counted if chosen.name in line.stages), None)
     if line is None:
         return verdicts_text(columns), "", ""
@@ -409,9 +394,9 @@ def _verdict(one: ModelRows, column: ColumnAnswer) -> str:
     label = column.name
     if column.failed:
         return f"{label}: not measured: {column.failed}."
-    helps = column.verdict in (YES, LITTLE, HARDLY)
+    helps = column.verdict in (verdicts.YES, verdicts.LITTLE, verdicts.HARDLY)
     text = f"{label} {_HELP[column.verdict]}{'' if helps else f', for {column.reason}'}"
-    counted = [line for line in one.main if finds(line.stages[BEFORE]) != NO]
+    counted = [line for line in one.main if finds(line.stages[BEFORE]) != verdicts.NO]
     moved = "; ".join(_step(line, label) for line in counted if label in line.stages)
     if more := ", ".join(filter(None, [column.left, moved])):
         text += f": {more}" if helps else f". {capital(more)}"
@@ -430,8 +415,8 @@ def _verdict(one: ModelRows, column: ColumnAnswer) -> str:
 def _step(line: Line, label: str) -> str:
     """Write how a main measure changed."""
     before, after = line.stages[BEFORE], line.stages[label]
-    where = decide(FINDS, after).says
-    still = "still " * (where == decide(FINDS, before).says)
+    where = decide(verdicts.FINDS, after).says
+    still = "still " * (where == decide(verdicts.FINDS, before).says)
     changed = f"{_value(before)} → {_value(after)} ({change(before, after)}, {still}{where})"
     return f"{in_words(line.measure)} {changed}"
 
@@ -444,7 +429,7 @@ def _contradictions(one: ModelRows, label: str) -> str:
         texts.append(f"compression, {_value(compression)}, is {NOT_CODED}")
     for name in one.sets(SEAT):
         before, after = one.get(SEAT, name=name), one.get(SEAT, label, name=name)
-        if before is not None and after is not None and change(before, after) == WORSE:
+        if before is not None and after is not None and change(before, after) == verdicts.WORSE:
             texts.append(
                 f"SEAT on {query_text(after)} is further from neutral ({_value(before)} → "
                 f"{_value(after)})"

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wordbias.pages.answers import column_answers
-from wordbias.pages.columns import ColumnAnswer, capital, named, step
+from wordbias.pages.columns import KEPT, ColumnAnswer, capital, named, step
 from wordbias.pages.lines import Line
 from wordbias.pages.section import Grid, Section
 from wordbias.pages.words import subjects
 from wordbias.rendering import Table
 from wordbias.rows import Found, given
 from wordbias.verdicts import BETTER, HELPS, LIMITS, RULES, WORSE
-
-_KEPT = ("neighbours", "similarity", "analogies")
 
 
 def claims_columns(row: Found) -> bool:
@@ -46,7 +44,7 @@ def method_sections(rows: Sequence[Found]) -> list[Section]:
 
 
 def _grid(subject: str, columns: Sequence[ColumnAnswer]) -> Grid:
-    kept = [what for what in _KEPT if any(what in one.kept for one in columns)]
+    kept = [what for what in KEPT if any(what in one.kept for one in columns)]
     left = any(one.effect.left is not None for one in columns)
     heads = [
         "method",

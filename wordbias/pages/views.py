@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from wordbias import verdicts
 from wordbias.measures.registry import FAMILY_OF, SECTIONS, Family, full_title, measure_title
 from wordbias.pages import components, encoder_views, entailment, words
 from wordbias.pages.encoder_answers import is_of_model
@@ -36,21 +37,7 @@ from wordbias.pages.trade_off import claims_trade_off, trade_off_sections
 from wordbias.rendering import Table, how_many
 from wordbias.results import number
 from wordbias.rows import Found, given
-from wordbias.verdicts import (
-    BETTER,
-    CHANGES,
-    CROSSED,
-    NO_INTERVAL,
-    RESCALED,
-    RULES,
-    SAME,
-    SLIGHT,
-    UNCLEAR,
-    UNKNOWN,
-    WORSE,
-    change,
-    is_number,
-)
+from wordbias.verdicts import RULES, change, is_number
 
 _ORDER = ["methods", "trade-off", "glance", "matrix", "occupations"]
 _ORDER += [family.key for family in SECTIONS if family.key not in _ORDER]
@@ -180,7 +167,7 @@ def glance_sections(rows: Sequence[Found]) -> list[Section]:
 
 def _meaning() -> str:
     """Explain the verdicts on changes."""
-    rules = [rule for rule in RULES[CHANGES] if rule.verdict != UNKNOWN]
+    rules = [rule for rule in RULES[verdicts.CHANGES] if rule.verdict != verdicts.UNKNOWN]
     meanings = "; ".join(f"“{rule.verdict}”: {rule.when}" for rule in rules)
     return (
         f"{meanings}. The first of these that holds is said. The intervals are at 95 %; that of a "
@@ -372,7 +359,7 @@ def line_grid(
 def _columns(lines: Sequence[Line], details: bool, named: Callable[[str], str]) -> list[Column]:
     several = len({line.subject for line in lines}) > 1
     later = [(line.first, row) for line in lines for row in line.later.values()]
-    compared = any(change(*both) != UNKNOWN for both in later)
+    compared = any(change(*both) != verdicts.UNKNOWN for both in later)
     found: list[Column] = [("embedding", lambda line: line.subject)] if several else []
     found.append(("measure", lambda line: _with_variant(named(line.measure), line.variant)))
     values: list[Column] = [
@@ -397,18 +384,17 @@ def _columns(lines: Sequence[Line], details: bool, named: Callable[[str], str]) 
     ]
 
 
-_ORDER_OF_CHANGES = (BETTER, WORSE, UNCLEAR, SLIGHT, SAME, CROSSED, RESCALED, NO_INTERVAL)
-
-
 def change_text(line: Line) -> str:
     """Name the stages by their change; of a single one, only the change."""
     found: dict[str, list[str]] = {}
     for stage, row in line.later.items():
         found.setdefault(change(line.first, row), []).append(stage)
     if len(line.later) < 2:
-        return next(iter(found), UNKNOWN)
-    told = [f"{name}: {', '.join(found[name])}" for name in _ORDER_OF_CHANGES if name in found]
-    return "; ".join(told) or UNKNOWN
+        return next(iter(found), verdicts.UNKNOWN)
+    order = dict.fromkeys([verdicts.BETTER, verdicts.WORSE, *found])
+    known = [name for name in order if name in found and name != verdicts.UNKNOWN]
+    told = [f"{name}: {', '.join(found[name])}" for name in known]
+    return "; ".join(told) or verdicts.UNKNOWN
 
 
 def _with_variant(name: str, variant: str) -> str:
