@@ -1,4 +1,4 @@
-"""The tables of docs/measures.md are what tools/measures_reference.py writes."""
+"""The tables of measures and of verdicts are what tools/measures_reference.py writes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from wordbias.measures.registry import MEASURES
+from wordbias.verdicts import RULES
 
 TOOL = Path(__file__).resolve().parent.parent / "tools" / "measures_reference.py"
 
@@ -51,6 +52,15 @@ def test_a_difference_is_found(tool: Any, tmp_path: Path, monkeypatch: pytest.Mo
     ).read_text(encoding="utf-8")
 
 
-def test_an_area_without_a_table_is_refused(tool: Any) -> None:
+def test_an_area_or_a_question_without_a_table_is_refused(tool: Any) -> None:
     with pytest.raises(SystemExit, match=r"no table, or no measure, of .*Encoders"):
         tool.written("# Measures\n")
+    with pytest.raises(SystemExit, match=r"no table, or no rules, of .*Did a value change"):
+        tool.written_rules("# Verdicts\n")
+
+
+def test_the_rules_of_verdicts_are_up_to_date(tool: Any) -> None:
+    text = tool.VERDICTS.read_text(encoding="utf-8")
+    assert text == tool.written_rules(text), "run python tools/measures_reference.py"
+    for rules in RULES.values():
+        assert all(f"| {rule.when} | {rule.verdict} |" in text for rule in rules)

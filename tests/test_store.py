@@ -13,11 +13,12 @@ from hypothesis import strategies as some
 
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.files import locked
-from wordbias.results import Row
+from wordbias.results import Draws, Row
 from wordbias.store import Store, about_in, difference, resumable
 
 ABOUT = {"model": {"weights": "0123456789" * 5}, "rate": 0.1}
-ROW = Row("a", "midb", 0.1 + 0.2, {"set": "café", "ends": [1, None]}, np.array([0.1, np.pi]))
+DRAWS = {"sample": Draws(np.array([0.1, np.pi]), "words", "abc")}
+ROW = Row("a", "midb", 0.1 + 0.2, {"set": "café", "ends": [1, None]}, DRAWS)
 
 
 def filled(path: Path, count: int = 3) -> Store:
@@ -32,7 +33,13 @@ def plain(store: Store) -> Any:
     return [
         (
             key,
-            [(row.to_dict(), [] if row.samples is None else [*row.samples]) for row in found.rows],
+            [
+                (
+                    row.to_dict(),
+                    {k: (x.values.tolist(), x.unit, x.items) for k, x in row.draws.items()},
+                )
+                for row in found.rows
+            ],
             {name: (x.dtype, x.tolist()) for name, x in found.arrays.items()},
             found.facts,
         )
@@ -48,8 +55,8 @@ def test_what_was_put_is_there_again(tmp_path: Path) -> None:
     found = again.get("p", 1)
     assert found is not None
     assert found.rows == [ROW]
-    assert found.rows[0].samples is not None
-    assert found.rows[0].samples.tolist() == [0.1, np.pi]
+    (draws,) = found.rows[0].draws.values()
+    assert (draws.values.tolist(), draws.unit, draws.items) == ([0.1, np.pi], "words", "abc")
     assert (found.arrays["x"].dtype, found.arrays["x"].shape) == (np.float32, (2, 2))
     assert found.facts == {"seconds": 1.5}
     assert again.get("p", 3) is None

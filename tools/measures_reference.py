@@ -1,11 +1,12 @@
-"""Write the tables of docs/measures.md from the table of measures, `wordbias/measures/measures.toml`.
+"""Write the tables of docs/measures.md and docs/verdicts.md from the measures and the rules.
 
 python tools/measures_reference.py            # write them
 python tools/measures_reference.py --check    # fail if they are not what would be written
 
-A table of each area stands between the lines ``<!-- table: AREA -->`` and ``<!-- end -->``; that of
-the area Answers holds the rules by which a report answers. The table of the reference values stands
-between ``<!-- reference values -->`` and ``<!-- end -->``.
+A table of each area, made of `wordbias/measures/measures.toml`, stands between the lines
+``<!-- table: AREA -->`` and ``<!-- end -->`` of docs/measures.md, and the reference values between
+``<!-- reference values -->`` and ``<!-- end -->``. docs/verdicts.md has a table of the rules of
+each question of `wordbias.verdicts`, and one of the limits of costs, between such lines.
 """
 
 from __future__ import annotations
@@ -22,14 +23,15 @@ from typing import Any
 from wordbias.data import reference_path
 from wordbias.measures.known import COVERED
 from wordbias.measures.registry import FAMILIES, Family, short_title, variant_of
-from wordbias.pages.answers import RULES
+from wordbias.verdicts import LIMITS, RULES
 
 OUTPUT = Path(__file__).resolve().parent.parent / "docs" / "measures.md"
+VERDICTS = OUTPUT.with_name("verdicts.md")
 HEAD = [
     "| measure | asks | range | neutral | better | a value near neutral does not mean |",
     "| --- | --- | --- | ---: | --- | --- |",
 ]
-ANSWERS = "Answers"
+COSTS = "Costs"
 BLOCK = re.compile(r"(<!-- table: (.+?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 KNOWN = re.compile(r"(<!-- reference values -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 SHOWN = (
@@ -48,11 +50,29 @@ SHOWN = (
 def written(text: str) -> str:
     """Return the document with its tables up to date."""
     areas = [found[2] for found in BLOCK.finditer(text)]
-    lacking = ({family.area for family in FAMILIES} | {ANSWERS}) ^ set(areas)
+    lacking = {family.area for family in FAMILIES} ^ set(areas)
     if lacking:
         raise SystemExit(f"{OUTPUT.name}: no table, or no measure, of {', '.join(sorted(lacking))}")
     text = BLOCK.sub(lambda found: f"{found[1]}{table(found[2])}{found[4]}", text)
     return KNOWN.sub(lambda found: f"{found[1]}{reference_table()}{found[3]}", text)
+
+
+def written_rules(text: str) -> str:
+    """Return the document of verdicts with its tables up to date."""
+    questions = [found[2] for found in BLOCK.finditer(text)]
+    if lacking := {*RULES, COSTS} ^ set(questions):
+        raise SystemExit(f"{VERDICTS.name}: no table, or no rules, of {', '.join(sorted(lacking))}")
+    return BLOCK.sub(lambda found: f"{found[1]}{_rules(found[2])}{found[4]}", text)
+
+
+def _rules(question: str) -> str:
+    if question == COSTS:
+        cells = [(what, f"{limit:g}") for what, limit in LIMITS.items()]
+        lines = ["| share kept of | at least |", "| --- | ---: |"]
+    else:
+        cells = [(rule.when, rule.verdict) for rule in RULES[question]]
+        lines = ["| the first that holds | verdict |", "| --- | --- |"]
+    return "\n".join([*lines, *(f"| {' | '.join(line)} |" for line in cells), ""])
 
 
 def reference_table() -> str:
@@ -79,9 +99,6 @@ def _value(row: dict[str, Any] | None) -> str:
 
 def table(area: str) -> str:
     """Return the table of an area, and below it how its families are computed."""
-    if area == ANSWERS:
-        lines = ["| question | when | answer |", "| --- | --- | --- |"]
-        return "\n".join([*lines, *(f"| {' | '.join(rule)} |" for rule in RULES), ""])
     chosen = [family for family in FAMILIES if family.area == area]
     lines = [*HEAD, *(line for family in chosen for line in _lines(family)), ""]
     lines += [f"- **{family.short}**: {family.description} {family.limits}" for family in chosen]
@@ -114,12 +131,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing")
     check = parser.parse_args().check
-    before = OUTPUT.read_text(encoding="utf-8")
-    after = written(before)
-    if not check:
-        OUTPUT.write_text(after, encoding="utf-8")
-    elif before != after:
-        sys.exit(f"{OUTPUT.name} is not up to date; run python tools/measures_reference.py")
+    for path, updated in ((OUTPUT, written), (VERDICTS, written_rules)):
+        before = path.read_text(encoding="utf-8")
+        after = updated(before)
+        if not check:
+            path.write_text(after, encoding="utf-8")
+        elif before != after:
+            sys.exit(f"{path.name} is not up to date; run python tools/measures_reference.py")
 
 
 if __name__ == "__main__":

@@ -60,6 +60,7 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/words",
         "docs/api",
         "docs/measures",
+        "docs/verdicts",
         "docs/gallery",
         "docs/hub",
         "docs/integrations",

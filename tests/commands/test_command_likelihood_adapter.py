@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ import small_winobias  # noqa: E402
 from tiny_decoders import build_decoder, byte_tokenizer, save_decoder  # noqa: E402
 
 import wordbias as wb  # noqa: E402
-from wordbias.functions.likelihood_decoder import direction, with_changes  # noqa: E402
+from wordbias.functions.likelihood_decoder import with_changes  # noqa: E402
 from wordbias.models.adapters import Adapter, Fingerprint  # noqa: E402
 from wordbias.models.sites import Site  # noqa: E402
 from wordbias.results import Row  # noqa: E402
@@ -138,6 +139,7 @@ def test_the_answer_says_what_changed_and_at_what_cost(data: Path, cli: Cli) -> 
     assert "Before and after tokens@1" in said
     assert "After tokens@1: CrowS-Pairs: stereotyping one likelier" in said
     assert "Cost of tokens@1:" in said
+    assert re.search(r"before, 0.5 without bias \((unchanged|better|worse|no clear change), ", said)
     assert "before (worse, +" in said or "before (no clear change" in said
     assert "paired bootstrap over the same items" in said
     done = cli(
@@ -184,24 +186,7 @@ def test_a_change_without_an_interval_is_not_judged(data: Path, cli: Cli, tmp_pa
     )  # fmt: skip
     said = " ".join(done.out.split())
     verdict = said.partition("After tokens@1: ")[2].partition(". Cost of")[0]
-    assert "no clear change" in verdict or "no interval" in verdict
-    assert "no bias" not in verdict
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "said"),
-    [
-        (0.2, 0.4, "nearer to no bias, 0.5"),
-        (0.4, 0.8, "farther from no bias, 0.5"),
-        (0.2, 0.8, "as far from no bias, 0.5, on the other side"),
-    ],
-)
-def test_the_direction_of_a_change_is_seen_from_the_neutral_value(
-    before: float, after: float, said: str
-) -> None:
-    about = {"neutral": 0.5, "better": "neutral"}
-    was, now = (Row("a", "pair-preference", value, about) for value in (before, after))
-    assert direction(was, now) == said
+    assert "unchanged" in verdict or "no interval to judge by" in verdict
 
 
 def test_bad_adapters_are_one_line(data: Path, cli: Cli, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from wordbias.contextual.fitting import Recipe, fit_adapter
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.ceat import ceat
 from wordbias.functions.encode import encode
+from wordbias.functions.encoded_texts import answers
 from wordbias.functions.probe import probe
 from wordbias.functions.project import project
 from wordbias.models.adapters import Adapter, Fingerprint
@@ -24,6 +26,7 @@ from wordbias.models.representations import Representations, load_representation
 from wordbias.models.sentence_pairs import sentence_pairs
 from wordbias.models.sites import PUBLISHED_SITES, Site, sites
 from wordbias.reports import Report
+from wordbias.results import Row
 from wordbias.subspace import Subspace
 
 torch = pytest.importorskip("torch")
@@ -405,7 +408,7 @@ def test_the_answer_is_yes_where_only_a_non_linear_probe_reads_it(
     )  # fmt: skip
     said = report.closing[0]
     assert said.startswith("Yes: the label is still readable after tokens@3: the best of several")
-    assert "of what the RBF ridge probe read is left" in said or "best probe read is left" in said
+    assert "probe read beyond chance is left" in said
     assert "at chance: nothing there, or too few examples for this many dimensions" in said
 
 
@@ -587,3 +590,21 @@ def test_auto_leaves_a_loaded_model_where_it_is(folder: Path) -> None:
     with wb.config(device="auto"):
         found = encode(pair, TEXTS[:2])
     np.testing.assert_array_equal(found.vectors, encode(pair, TEXTS[:2]).vectors)
+
+
+@pytest.mark.parametrize(("high", "said"), [(0.399, "Yes"), (0.4, "No")])
+def test_what_is_wrong_for_most_is_readable_by_the_opposite_answers(high: float, said: str) -> None:
+    def row(subject: str, low: float, high: float) -> Row:
+        about = {"layer": 3, "set": "task", "neutral": 0.6, "low": low, "high": high, "classes": 2}
+        return Row(subject, "probe-accuracy", (low + high) / 2, about)
+
+    removal = SimpleNamespace(setting="tokens@3", steps=[])
+    after = SimpleNamespace(removal=removal, labelled=named("after"), unchanged=())
+    rows = [row("before", 0.9, 0.95), row("after", 0.3, high)]
+    (text,) = answers(rows, named("before"), [after], None)  # type: ignore[arg-type, list-item]
+    assert text.startswith(f"{said}: ")
+    assert ("so that the opposite answers are right" in text) is (said == "Yes")
+
+
+def named(name: str) -> Any:
+    return SimpleNamespace(name=name, layers=(3,))

@@ -19,7 +19,7 @@ from wordbias.functions.report import report
 from wordbias.methods.words import listed_words
 from wordbias.pages.lines import make_lines
 from wordbias.pages.stages import PARTS
-from wordbias.pages.verdicts import IMPROVED, RESCALED, change
+from wordbias.verdicts import BETTER, RESCALED, change
 from wordbias.wordlists import Attribute
 
 Run = Callable[..., Any]
@@ -104,10 +104,14 @@ def test_vectors_that_only_got_shorter_are_not_called_improved(small: Embedding)
         assert after.value == pytest.approx(before.value, rel=1e-5)
         assert "length_ratio" not in after.details
     lines = {line.measure: line for line in make_lines([row.to_dict() for row in page])}
-    verdicts = {name: change(line, "scaled") for name, line in lines.items() if line.later}
+    verdicts = {
+        name: change(line.first, line.stages.get("scaled"))
+        for name, line in lines.items()
+        if line.later
+    }
     assert verdicts["midb-abs"] == verdicts["midb-rms"] == RESCALED
-    assert IMPROVED not in verdicts.values()
-    assert change(lines["midb-abs"], "hard") == RESCALED
+    assert BETTER not in verdicts.values()
+    assert change(lines["midb-abs"].first, lines["midb-abs"].stages["hard"]) == RESCALED
 
 
 def test_embeddings_of_one_name_get_different_names(small: Embedding) -> None:

@@ -17,7 +17,7 @@ from wordbias.errors import Interrupted
 from wordbias.functions.audit import audit
 from wordbias.functions.report import Page, report
 from wordbias.models.encoding import EncodingJob
-from wordbias.pages.encoder_answers import ModelRows, helps
+from wordbias.pages.encoder_answers import ModelRows
 from wordbias.wordlists import model_sentences
 
 torch = pytest.importorskip("torch")
@@ -87,7 +87,7 @@ def test_a_projection_removes_it_and_the_change_is_paired(page: Page) -> None:
         # of the direction that the pairs show, a code of 80 names reads no rest, but probes do
         assert after.details["beyond_chance"] is (measure in PROBED)
     rows = [row.to_dict() for row in page.rows]
-    assert helps(ModelRows("planted", rows), "hard") is True
+    assert {one.name: one.helps for one in ModelRows("planted", rows).judged()}["hard"]
     assert any("hard helps a little: " in line for line in page.heading)
 
 

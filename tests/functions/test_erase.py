@@ -240,6 +240,9 @@ def test_the_share_left_is_that_of_the_worst_probe_and_nothing_left_needs_all_at
         texts[name] = verdicts([*made, code])[0]
     assert texts["none"].endswith("(every class counts alike; permuted labels: 46 % to 54 %). No "
                                   "probe reads it beyond chance.")  # fmt: skip
+    below = gone | {"low": 0.3, "high": 0.399, "classes": 2, "beyond_chance": False}
+    made = [row for one in names for row in rows_of(one, **(below if one == "mlp-probe" else gone))]
+    assert verdicts(made)[0].endswith("No probe reads it beyond chance, but backwards.")
     for name, title in (("rbf-probe", "RBF ridge probe"), ("mlp-probe", "non-linear probe")):
         assert (
             f"75% of what the {title} read beyond chance is left. Compression, 0.99, is at"

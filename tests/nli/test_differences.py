@@ -16,10 +16,10 @@ from wordbias.nli.differences import (
     fewest_seeds,
     paired_differences,
     readings,
-    smallest_p,
 )
 from wordbias.results import Row
 from wordbias.statistics import sign_flip_p
+from wordbias.verdicts import smallest_p
 
 
 def _rows(

@@ -9,20 +9,12 @@ import pytest
 
 from wordbias.contextual.audit.projections import read_method
 from wordbias.pages.answers import answers
-from wordbias.pages.encoder_answers import (
-    LIMITS,
-    NAMES,
-    SIGNIFICANT,
-    ModelRows,
-    best,
-    changes,
-    helps,
-    model_answer_parts,
-)
+from wordbias.pages.columns import ColumnAnswer, best_of
+from wordbias.pages.encoder_answers import NAMES, ModelRows, model_answer_parts
 from wordbias.pages.section import answer_table
-from wordbias.pages.verdicts import ALMOST_ALL_LEFT, MUCH_LEFT
 from wordbias.pages.views import sections
 from wordbias.results import NO_PROOF
+from wordbias.verdicts import ALMOST_ALL_LEFT, LEVEL, LIMITS, MUCH_LEFT
 
 UNTRAINED = f"{NAMES}, untrained encoder"
 Rows = list[dict[str, Any]]
@@ -60,7 +52,8 @@ def seat(value: float, p: float, stage: str = "before", **details: Any) -> dict[
 
 
 def ceat(value: float, low: float, high: float, stage: str = "before") -> dict[str, Any]:
-    return row("ceat", value, stage, set="weat6", neutral=0.0, low=low, high=high)
+    about = {"set": "weat6", "neutral": 0.0, "better": "neutral", "low": low, "high": high}
+    return row("ceat", value, stage, **about)
 
 
 def column(
@@ -95,8 +88,18 @@ def said(rows: Sequence[dict[str, Any]]) -> str:
 BEFORE = [compression(2.9), read(0.93), stereotype(0.6)]
 
 
-def one(rows: Rows) -> ModelRows:
-    return ModelRows("m", rows)
+def judged(rows: Rows) -> list[ColumnAnswer]:
+    return ModelRows("m", rows).judged()
+
+
+def verdict(rows: Rows) -> str:
+    (one,) = judged(rows)
+    return one.verdict
+
+
+def best(rows: Rows) -> str | None:
+    found = best_of(judged(rows))
+    return None if found is None else found.name
 
 
 # Before
@@ -135,20 +138,20 @@ def test_occupations_lean_if_the_interval_and_chance_are_left() -> None:
 @pytest.mark.parametrize(
     ("p", "low", "text"),
     [
-        (SIGNIFICANT - 0.001, 0.1, "SEAT and CEAT show gender in"),
-        (SIGNIFICANT - 0.001, -0.1, "SEAT shows gender, CEAT does not, in"),
-        (SIGNIFICANT, 0.1, "SEAT does not show gender, CEAT does, in"),
-        (SIGNIFICANT, -0.1, "Neither SEAT nor CEAT shows gender in"),
+        (LEVEL - 0.001, 0.1, "SEAT and CEAT show gender in"),
+        (LEVEL - 0.001, -0.1, "SEAT shows gender, CEAT does not, in"),
+        (LEVEL, 0.1, "SEAT does not show gender, CEAT does, in"),
+        (LEVEL, -0.1, "Neither SEAT nor CEAT shows gender in"),
     ],
 )
 def test_each_association_test_says_what_it_shows(p: float, low: float, text: str) -> None:
     found = said([seat(1.2, p), ceat(0.5, low, 0.9)])
     ends = f"0.50 ({'−' * (low < 0)}0.10 to 0.90)"
     assert f"{text} x/y × a/b (SEAT 1.20, p = {p:.2g}; CEAT {ends})." in found
-    assert ("other words would give as much" in found) is ((p < SIGNIFICANT) != (low > 0))
+    assert ("other words would give as much" in found) is ((p < LEVEL) != (low > 0))
     alone = said([seat(1.2, p)])
     assert "CEAT" not in alone
-    assert ("SEAT shows gender in" in alone) is (p < SIGNIFICANT)
+    assert ("SEAT shows gender in" in alone) is (p < LEVEL)
 
 
 def test_association_tests_of_other_signs_contradict_each_other() -> None:
@@ -161,36 +164,44 @@ def test_association_tests_of_other_signs_contradict_each_other() -> None:
 
 def test_a_projection_helps_if_a_change_is_clear_and_nothing_is_worse() -> None:
     rows = [*BEFORE, *column()]
-    assert changes(one(rows), "hard") == {"best-probe": "better", "pronoun-stereotype": "better"}
-    assert helps(one(rows), "hard") is True
+    (found,) = judged(rows)
+    assert [line.measure for line in found.effect.better] == ["best-probe", "pronoun-stereotype"]
+    assert found.verdict == "yes"
     assert "hard helps: 10% of what the RBF ridge probe reads beyond chance is left" in said(rows)
 
 
-@pytest.mark.parametrize(("high", "verdict"), [(-0.001, True), (0.0, None), (0.2, None)])
-def test_the_interval_of_the_change_must_exclude_0(high: float, verdict: bool | None) -> None:
+@pytest.mark.parametrize(
+    ("high", "expected"), [(-0.001, "yes"), (0.0, "not shown"), (0.2, "not shown")]
+)
+def test_the_interval_of_the_change_must_exclude_0(high: float, expected: str) -> None:
     rows = [*BEFORE, *column(change=(-0.45, high), other=(-0.8, 0.1))]
-    assert helps(one(rows), "hard") is verdict
-    assert ("may help, which cannot be told from chance" in said(rows)) is (verdict is None)
+    assert verdict(rows) == expected
+    text = "hard is not shown to help, for no measure changed clearly for the better. 10% of"
+    assert (text in said(rows)) is (expected == "not shown")
 
 
-def test_what_makes_a_measure_worse_does_not_help() -> None:
-    for ends, verdict in (((0.1, 0.5), False), ((-0.1, 0.5), True)):
+def test_what_makes_a_measure_worse_is_named() -> None:
+    for ends, expected in (((0.1, 0.5), "cannot tell"), ((-0.1, 0.5), "yes")):
         rows = [*BEFORE, *column(change=ends)]
-        assert helps(one(rows), "hard") is verdict
-    away = [*BEFORE, *column()]
-    away[5] = stereotype(-0.9, "hard", change_low=-2.0, change_high=-1.0)
-    assert helps(one(away), "hard") is False
+        assert verdict(rows) == expected
+        text = (
+            "hard cannot be said to help, for measures contradict each other: correlation with the "
+            "share of women got better, accuracy of the best probe on unseen names got worse. 10%"
+        )
+        assert (text in said(rows)) is (expected == "cannot tell")
+    away = [*BEFORE, *column(change=(-0.1, 0.5))]
+    away[5] = stereotype(-0.9, "hard", change_low=-2.0, change_high=-1.3)
+    assert verdict(away) == "no"
     assert "(worse, still beyond chance)" in said(away)
 
 
-@pytest.mark.parametrize("name", list(LIMITS))
+@pytest.mark.parametrize("name", [name for name in LIMITS if name.endswith("-kept")])
 def test_no_cost_may_be_beyond_its_limit(name: str) -> None:
-    keys = ("order", "near", "perplexity")
-    key = dict(zip(LIMITS, keys, strict=True))[name]
-    for value, verdict in ((LIMITS[name], True), (LIMITS[name] - 0.001, False)):
-        rows = [*BEFORE, row("perplexity", 30.0), *column(**{key: value})]
-        assert helps(one(rows), "hard") is verdict
-        assert ("does not help, for it costs too much" in said(rows)) is not verdict
+    key = {"sentence-order-kept": "order", "sentence-neighbours-kept": "near"}
+    for value, expected in ((LIMITS[name], "yes"), (LIMITS[name] - 0.001, "no")):
+        rows = [*BEFORE, row("perplexity", 30.0), *column(**{key.get(name, "perplexity"): value})]
+        assert verdict(rows) == expected
+        assert ("does not help, for its cost is too high" in said(rows)) is (expected == "no")
 
 
 def test_much_that_is_left_is_said() -> None:
@@ -202,27 +213,26 @@ def test_much_that_is_left_is_said() -> None:
     ):
         rows = [*BEFORE, *column(left=left)]
         assert text in said(rows)
-        assert (best(one(rows)) is None) is (left > ALMOST_ALL_LEFT)
+        assert (best(rows) is None) is (left > ALMOST_ALL_LEFT)
 
 
-def test_what_leaves_nearly_all_is_not_said_to_help_where_nothing_is_clear() -> None:
-    for left, text in (
-        (ALMOST_ALL_LEFT, "misp may help, which cannot be told from chance: 90% of what"),
-        (ALMOST_ALL_LEFT + 0.01, "misp is not shown to help: 91% of what"),
-        (1.0, "misp is not shown to help: 100% of what"),
-    ):
-        rows = [*BEFORE, *column("misp", change=(-0.1, 0.1), other=(-0.8, 0.1), left=left)]
-        assert helps(one(rows), "misp") is None
-        assert text in said(rows)
-        assert ("may help" in said(rows)) is (left <= ALMOST_ALL_LEFT)
-
-
-def test_only_measures_that_were_beyond_chance_count() -> None:
+def test_what_found_no_bias_before_counts_only_where_it_finds_some_after() -> None:
     rows = [read(0.93), stereotype(0.3), *column(other=(0.1, 0.5))]
-    assert changes(one(rows), "hard") == {"best-probe": "better"}
+    (found,) = judged(rows)
+    assert [line.measure for line in found.effect.better] == ["best-probe"]
+    rows[4] = stereotype(0.7, "hard", change_low=0.1, change_high=0.5)
+    assert "at chance before, is now beyond it" in judged(rows)[0].reason
     nothing = [read(0.55), stereotype(0.3), *column(left=None)]
-    assert helps(one(nothing), "hard") is None
-    assert "hard cannot help: no main measure was beyond chance before" in said(nothing)
+    assert verdict(nothing) == "no bias to remove"
+    assert "hard cannot help, for no measure finds bias that it could remove" in said(nothing)
+
+
+def test_what_is_read_below_chance_is_not_said_to_be_at_chance() -> None:
+    for value, where in ((0.39, "below chance, so that the opposite answers are right"),
+                         (0.41, "at chance")):  # fmt: skip
+        rows = [*BEFORE, *column()]
+        rows[4] = read(value, "hard", change_low=-0.6, change_high=-0.5)
+        assert f"0.93 → {value} (better, {where})" in said(rows)
 
 
 def test_measures_that_contradict_the_verdict_are_named() -> None:
@@ -245,7 +255,7 @@ def test_a_label_that_another_probe_reads_is_not_gone_though_compression_is_at_c
     assert (
         "hard helps a little: 78% of what the RBF ridge probe reads beyond chance is left" in text
     )
-    assert "0.93 → 0.83 (still beyond chance)" in text
+    assert "0.93 → 0.83 (better, still beyond chance)" in text
 
 
 # Next
@@ -254,7 +264,7 @@ def test_a_label_that_another_probe_reads_is_not_gone_though_compression_is_at_c
 def test_the_best_is_the_one_that_helps_and_leaves_least() -> None:
     rows = [*BEFORE, *column("misp", left=0.6), *column("hard", left=0.2)]
     rows += column("leace", left=0.0, near=0.5)
-    assert best(one(rows)) == "hard"
+    assert best(rows) == "hard"
     assert "Write the model with hard" in said(rows)
     assert "wordbias audit m --methods=hard --export=DIR" in said(rows)
 
@@ -292,8 +302,8 @@ def expected(value: float, stage: str = "before", **details: Any) -> dict[str, A
 
 
 def gap(value: float) -> dict[str, Any]:
-    ends = {"low": value - 0.2, "high": value + 0.2, "neutral": 0.0, "people": -0.5}
-    return row("expected-pronoun-gap", value, **ends)
+    about = {"neutral": 0.0, "better": "neutral", "people": -0.5}
+    return row("expected-pronoun-gap", value, low=value - 0.2, high=value + 0.2, **about)
 
 
 def test_a_decoder_expects_a_pronoun_if_the_interval_and_chance_are_left() -> None:
@@ -329,20 +339,20 @@ def test_the_expected_pronoun_and_perplexity_decide_too() -> None:
     before = of_decoder([expected(0.6), row("perplexity", 30.0)])
     after = [expected(0.1, "hard", change_low=-0.8, change_high=-0.2)]
     after += [row("bias-left", 0.1, "hard")]
-    for kept, verdict in ((0.96, True), (0.94, False)):
+    for kept, helps in ((0.96, "yes"), (0.94, "no")):
         cost = [row("perplexity-kept", kept, "hard"), row("perplexity", 30 / kept, "hard")]
         rows = [*before, *of_decoder([*after, *cost])]
-        assert helps(one(rows), "hard") is verdict
+        assert verdict(rows) == helps
         assert f"he perplexity of sentences about no person goes 30.0 → {30 / kept:.1f}" in said(
             rows
         )
-        assert ("the limit is 1.05 times as much" in said(rows)) is not verdict
+        assert ("kept 94.0%, below 95%" in said(rows)) is (helps == "no")
 
 
 def test_a_column_that_could_not_be_made_says_why() -> None:
     failed = row("column", None, "SENT-0", reason="changes no output")
     assert "SENT-0: not measured: changes no output." in said([*BEFORE, failed])
-    assert one([*BEFORE, failed]).columns() == []
+    assert ModelRows("m", [*BEFORE, failed]).columns() == []
 
 
 def test_the_answers_of_a_report_is_these_answers() -> None:
@@ -372,7 +382,7 @@ def test_in_short_is_a_table_of_five_questions() -> None:
             "p = 0.01, corrected for their number",
         ],
         [
-            "hard helps.",
+            "Yes: hard.",
             "hard: accuracy of the best probe on unseen names 0.93 → 0.55",
             "20% of what the RBF ridge probe reads beyond chance is left",
         ],

@@ -98,7 +98,7 @@ def test_the_first_table_has_a_column_for_each_projection_and_says_which_help() 
     for probe in ("best probe", "linear ridge probe", "RBF ridge probe"):
         assert by_name[f"gender of unseen names, {probe}"][0] == "0.90 (0.10 to 0.90)"
     assert by_name["bias left, of that beyond chance"] == ["", "", *["20%"] * len(COLUMNS)]
-    assert by_name["does it help?"] == ["", "", *["helps"] * len(COLUMNS)]
+    assert by_name["does it help?"] == ["", "", *["yes"] * len(COLUMNS)]
 
 
 def test_the_picture_of_the_layers_has_every_mark_once() -> None:

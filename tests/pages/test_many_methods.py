@@ -17,8 +17,7 @@ from wordbias.pages.lines import known_text, make_lines, stages_of
 from wordbias.pages.markdown import render_markdown
 from wordbias.pages.page import render_page
 from wordbias.pages.svg import CHARACTER, WIDTH, legend, legend_height, mark
-from wordbias.pages.verdicts import change_text
-from wordbias.pages.views import sections
+from wordbias.pages.views import change_text, sections
 
 METHODS = ("misp:dims=8", "hard", "hard,misp", "inlp:rounds=10", "leace")
 KNOWN = {"GloVe": 0.25, "GoogleNews": 0.05}
@@ -68,7 +67,7 @@ def test_methods_stand_side_by_side_with_their_verdict() -> None:
     cells = {line[0]: line for line in first.grids[0].table.cells}
     assert list(cells) == [*METHODS, "ran"]
     assert cells["hard"][1] == "yes"
-    assert cells["misp:dims=8"][1].startswith("no: no measure changed clearly")
+    assert cells["misp:dims=8"][1].startswith("not shown: no measure changed clearly")
     assert cells["ran"][1] == "cannot tell: too few words"
     assert "direct bias (0.300 → 0.260)*" in cells["hard"][2]  # lowered by construction
 
@@ -141,7 +140,7 @@ def test_a_legend_never_leaves_the_picture(names: list[str]) -> None:
 def test_changes_are_named_by_method() -> None:
     (one,) = make_lines(row for row in rows() if row["measure"] == "gipe")
     assert change_text(one) == (
-        "improved: hard, hard,misp, inlp:rounds=10, leace; no clear change: misp:dims=8"
+        "better: hard, hard,misp, inlp:rounds=10, leace; no clear change: misp:dims=8"
     )
     (two,) = make_lines(row for row in rows(("inlp",)) if row["measure"] == "gipe")
     assert change_text(two) == "no clear change"

@@ -40,10 +40,10 @@ from wordbias.statistics import (
     mean_interval,
     sign_flip_p,
 )
+from wordbias.verdicts import LEVEL, Seeds, smallest_p
 
 FEWEST = 6
 """Smallest number of pairs whose p can be below .05: with n pairs it is at least 2/2ⁿ."""
-LEVEL = 0.05
 NAME = "sign-flip permutation test of the mean difference over paired seeds, two-sided"
 INTRINSIC = (COMPRESSED, COMPRESSED_WITHIN, CEAT)
 STAGES = (BEFORE, AFTER, RESTORED)
@@ -271,7 +271,7 @@ class PairedTest(NamedTuple):
     @property
     def is_significant(self) -> bool:
         """True if p is below .05."""
-        return self.p is not None and self.p < LEVEL
+        return Seeds(self.difference or 0.0, self.p).is_clear
 
 
 def paired_test(values: ArrayLike, base: ArrayLike) -> PairedTest:
@@ -301,8 +301,8 @@ def too_few(n: int) -> str:
     """Return why so few pairs are not tested."""
     if n == 0:
         return "no seed has both"
-    least = f"{min(1.0, 2 / 2**n):.3g}"
-    return f"the smallest p that {n} {'pair' if n == 1 else 'pairs'} of seeds can have is {least}"
+    pairs = "pair" if n == 1 else "pairs"
+    return f"the smallest p that {n} {pairs} of seeds can have is {smallest_p(n):.3g}"
 
 
 def with_holm(tests: Sequence[PairedTest]) -> list[PairedTest]:

@@ -289,10 +289,12 @@ def _chosen(page: Page, fitted: Sequence[Fitted], methods: Sequence[Configured])
     WordbiasError
         If the only one could not be fitted, or none of several helps.
     """
-    from wordbias.pages.encoder_answers import ModelRows, best
+    from wordbias.pages.columns import best_of
+    from wordbias.pages.encoder_answers import ModelRows
 
     rows = [row.to_dict() for row in page.rows]
-    label = methods[0].text if len(methods) == 1 else best(ModelRows(page.rows[0].subject, rows))
+    best = best_of(ModelRows(page.rows[0].subject, rows).judged())
+    label = methods[0].text if len(methods) == 1 else best and best.name
     for one in fitted:
         if one.method.text == label:
             return one

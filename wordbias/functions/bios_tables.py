@@ -24,7 +24,6 @@ from wordbias.biographies.results import (
 from wordbias.biographies.strategies import ORIGINAL, OWN
 from wordbias.biographies.summary import (
     INTRINSIC,
-    LEVEL,
     NAME,
     OF_VECTORS,
     Cell,
@@ -37,6 +36,7 @@ from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
 from wordbias.results import Row
 from wordbias.statistics import EXACT_PAIRS
+from wordbias.verdicts import LEVEL
 
 _PAPER = "as Orgad et al. 2022"
 _STAGES = {BEFORE: "before", AFTER: "after"}

@@ -29,7 +29,7 @@ from wordbias.functions.encode_static import encode_static, static_folder
 from wordbias.functions.inputs import ReadOptions, path_of
 from wordbias.functions.labelled_vectors import open_labelled
 from wordbias.labelled import CellsLike, Labelled
-from wordbias.measures.held_out_probes import BEST, NOT_CODED, read_groups
+from wordbias.measures.held_out_probes import BEST, NOT_CODED, left_text, read_groups
 from wordbias.measures.registry import short_title
 from wordbias.models.encoding import EncodingJob, Settings
 from wordbias.models.model_like import ModelLike
@@ -41,6 +41,7 @@ from wordbias.probes.mdl import ACCURACY, COMPRESSION, CONTROL
 from wordbias.rendering import Table
 from wordbias.resources import located
 from wordbias.results import Row, number
+from wordbias.verdicts import BACKWARDS, READS, UNREAD, Reading, decide
 
 UNCHANGED = "unchanged"
 """Key of the details of a row that is copied, as the vectors are as without the adapter."""
@@ -239,9 +240,8 @@ def answers(
 ) -> list[str]:
     """Say for each setting whether the label is still readable after it, and in which layers.
 
-    It counts as readable in the last layer if any of `best_probes` is beyond chance; in others, and
-    without them, if the value is beyond the neutral one and that of random labels: a compression
-    under every seed, an accuracy by the end of its interval.
+    It counts as readable by the rules of `wordbias.verdicts`: in the last layer by any of
+    `best_probes`, in others, and without them, by the value beside that of random labels.
     """
     what = "the label" if labels is None else Path(labels).stem
     found = _by_layer(rows)
@@ -256,13 +256,15 @@ def answers(
         shown = (
             f"{_words(now)} {number(now.value, 2)} in layer {last}, {number(was.value, 2)} before"
         )
+        if _reading(now, control) == BACKWARDS:
+            shown += ", so that the opposite answers are right"
         if control is not None:
             shown += f", {number(control.value, 2)} with random labels"
         probes = {row.measure: row for row in rows if row.subject == name and "p" in row.details}
         if probes:
             coded = last in readable
             readable = [layer for layer in readable if layer != last]
-            if any(row.details["beyond_chance"] for row in probes.values()):
+            if any(_readable(row) for row in probes.values()):
                 readable.append(last)
                 shown += "" if coded or _measure(rows) != COMPRESSION else f" ({NOT_CODED})"
             shown = f"{_probes_text(probes)}; {shown}"
@@ -296,10 +298,7 @@ def _probes_text(probes: Mapping[str, Row]) -> str:
         f"{number((best.value or 0) - best.details['change'], 2)} before (chance {low} to {high})"
     )
     left = {one: row.details["left"] for one, row in probes.items() if "left" in row.details}
-    if not left:
-        return text
-    worst = max(left, key=left.__getitem__)
-    return f"{text}, and {left[worst]:.0%} of what the {short_title(worst)} read is left"
+    return ", and ".join(filter(None, [text, left_text(left)]))
 
 
 def _placed(one: After) -> str:
@@ -332,12 +331,13 @@ def _by_layer(rows: Sequence[Row]) -> dict[tuple[str, int], tuple[Row, Row | Non
     return found
 
 
-def _readable(row: Row, control: Row | None) -> bool:
-    """Return whether a value is beyond the neutral one, and beyond that of random labels."""
-    about = row.details
-    low = float(about["min"] if row.measure == COMPRESSION else about["low"])
-    most = 0.0 if control is None else float(control.details["max"])
-    return low > max(float(about["neutral"]), most)
+def _reading(row: Row, control: Row | None = None) -> str:
+    beside = None if control is None else control.to_dict()
+    return decide(READS, Reading(row.to_dict(), beside)).verdict
+
+
+def _readable(row: Row, control: Row | None = None) -> bool:
+    return _reading(row, control) != UNREAD
 
 
 def _words(row: Row) -> str:

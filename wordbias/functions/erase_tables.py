@@ -10,13 +10,14 @@ from functools import partial
 
 from wordbias import cells
 from wordbias.cells import Cell
-from wordbias.measures.held_out_probes import BEST, NOT_CODED, PROBES
+from wordbias.measures.held_out_probes import BEST, NOT_CODED, PROBES, left_text
 from wordbias.measures.registry import column_title
 from wordbias.pivot import pivot, values
 from wordbias.probes.held_out import COSINE, FOLDS, LINEAR, MLP, RECALL, TASK, TRAINING
 from wordbias.probes.mdl import COMPRESSION
 from wordbias.rendering import Table
 from wordbias.results import Row, number
+from wordbias.verdicts import BACKWARDS, READ, READS, UNREAD, Reading, Rule, decide
 
 _NON_LINEAR = (
     "Linear erasure does not stop non-linear classifiers. The non-linear probe is one of them: a "
@@ -88,7 +89,7 @@ def _left(rows: Sequence[Row], concept: str) -> str:
         f"alike; permuted labels: {' to '.join(ends)})."
     )
     left: dict[str, float] = {}
-    is_read = False
+    read = set()
     for measure in (BEST, *PROBES, LINEAR, MLP):
         old, new = (_found(rows, measure, stage, concept).details for stage in ("before", "after"))
         if measure in (LINEAR, MLP):  # trained on more rows, such a probe may read more
@@ -96,15 +97,13 @@ def _left(rows: Sequence[Row], concept: str) -> str:
                 continue
             chance = new["balanced_neutral"]
             left[measure] = max(0.0, new["balanced"] - chance) / (old["balanced"] - chance)
-            is_read |= new["balanced_low"] > chance
         else:
             left |= {measure: new["left"]} if "left" in new else {}
-            is_read |= new["beyond_chance"]
-    if not is_read:
-        return f"{text} No probe reads it beyond chance."
-    if left:
-        worst = max(left, key=left.__getitem__)
-        text += f" {left[worst]:.0%} of what the {column_title(worst)} read beyond chance is left."
+        read.add(_read(_found(rows, measure, "after", concept)).verdict)
+    if read <= {UNREAD, BACKWARDS}:
+        but = ", but backwards" * (BACKWARDS in read)
+        return f"{text} No probe reads it beyond chance{but}."
+    text += f" {left_text(left)}." if left else ""
     code = _found(rows, COMPRESSION, "after", concept)
     if code.value is not None and code.value <= code.details["neutral"]:
         text += f" Compression, {code.value:.2f}, is {NOT_CODED}."
@@ -122,7 +121,7 @@ def _verdict(rows: Sequence[Row], concept: str) -> list[str]:
         f"right for {_share(after.details['neutral'])}."
     )
     text += _alike(after, "linear")
-    if mlp.details["low"] > mlp.details["neutral"]:
+    if _read(mlp).verdict == READ:
         text += f" A non-linear probe still reads it: it is right for {_share(mlp.value)}."
     else:
         text += f" A non-linear probe is right for {_share(mlp.value)}.{_alike(mlp, 'non-linear')}"
@@ -148,21 +147,18 @@ def _training(rows: Sequence[Row], concept: str) -> list[str]:
     return [text]
 
 
-def _alike(row: Row, probe: str) -> str:
-    """Say that a label is read backwards, or where only the balanced accuracy shows it.
+def _read(row: Row) -> Rule:
+    return decide(READS, Reading(row.to_dict()))
 
-    Of two classes, a probe that is wrong more often than right tells them by its opposite answers.
-    """
-    known = row.details
-    if known.get("classes") == 2 and 1 - known["high"] > known["neutral"]:
-        return f" Read backwards it is right for {_share(1 - (row.value or 0))}."
-    if known["low"] > known["neutral"] or "balanced" not in known:
-        return ""
-    if known["balanced_low"] <= known["balanced_neutral"]:
-        return ""
-    return (
-        f" With every class counted alike, the {probe} probe is right for "
-        f"{_share(known['balanced'])}, where chance is {_share(known['balanced_neutral'])}."
+
+def _alike(row: Row, probe: str) -> str:
+    """Say that a label is read backwards, or where only the balanced accuracy shows it."""
+    balanced, chance = (row.details.get(f"balanced{of}", 0.0) for of in ("", "_neutral"))
+    return _read(row).says.format(
+        opposite=_share(1 - (row.value or 0.0)),
+        probe=probe,
+        balanced=_share(balanced),
+        chance=_share(chance),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,6 +27,7 @@ from wordbias.stereotypes.pairs import OWN
 from wordbias.stereotypes.scores import Settings
 from wordbias.stereotypes.text_sets import TESTS, TextSet, entry_of, facts
 from wordbias.text_files import Source
+from wordbias.verdicts import CHANGE_ENDS, change, interval
 
 _CONDITIONS = {"ambig": "ambiguous", "disambig": "told"}
 _TESTS = {one.task or one.title: one for one in (*TESTS, OWN)}
@@ -280,8 +280,8 @@ def _change(row: Row) -> str:
     about = row.details
     if "change" not in about:
         return "–"
-    low, high = about.get("change_low"), about.get("change_high")
-    ends = "" if low is None or high is None else f" [{_signed(low)}, {_signed(high)}]"
+    found = interval(about, *CHANGE_ENDS)
+    ends = "" if found is None else f" [{', '.join(map(_signed, found))}]"
     return f"{_signed(about['change'])}{ends}"
 
 
@@ -309,33 +309,16 @@ def _said(setting: str, before: Sequence[Row], after: Sequence[Row]) -> list[str
 
 
 def _sentence(was: Row, now: Row) -> str:
-    """Say how a value changed: towards no bias or what is better, away from it, or not clearly."""
+    """Say how a value changed."""
     about = now.details
-    task = str(about.get("task", ""))
+    task, neutral = str(about.get("task", "")), about.get("neutral")
     condition = _CONDITIONS.get(str(about.get("condition", "")), "")
     what = " ".join(filter(None, [_TESTS[task].title if task else "", condition]))
     title = column_title(was.measure)
     values = f"{title} {number(now.value, 3)}, {number(was.value, 3)} before"
-    low, high = about.get("change_low"), about.get("change_high")
-    if was.value == now.value or (low is not None and high is not None and low <= 0 <= high):
-        verdict = f"no clear change, {_change(now)}"
-    elif low is None:
-        verdict = f"{_change(now)}, no interval"
-    else:
-        verdict = f"{direction(was, now)}, {_change(now)}"
-    return f"{what}: {values} ({verdict})" if what else f"{values} ({verdict})"
-
-
-def direction(was: Row, now: Row) -> str:
-    """Say which way a value went, by its neutral value, or by which way is better."""
-    a, b, neutral = was.value or 0.0, now.value or 0.0, now.details.get("neutral")
-    if neutral is not None:
-        far, was_far = abs(b - neutral), abs(a - neutral)
-        if math.isclose(far, was_far):
-            return f"as far from no bias, {number(neutral, 1)}, on the other side"
-        return f"{'nearer to' if far < was_far else 'farther from'} no bias, {number(neutral, 1)}"
-    better = (b > a) == (now.details.get("better") == "higher")
-    return "better" if better else "worse"
+    values += "" if neutral is None else f", {neutral:g} without bias"
+    said = f"{values} ({change(was.to_dict(), now.to_dict())}, {_change(now)})"
+    return f"{what}: {said}" if what else said
 
 
 def _perplexity_table(rows: Sequence[Row]) -> Table:

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from wordbias.devices import one_thread
 from wordbias.draws import by_normal, change_ends
 from wordbias.errors import WordbiasError
-from wordbias.measures.registry import ideal
+from wordbias.measures.registry import column_title, ideal
 from wordbias.results import Row
 from wordbias.statistics import Z95, normal_interval, p_of_null
 
@@ -157,6 +157,14 @@ class HeldOut:
             ends = normal_interval(left, error)
             details |= {"left_low": max(0.0, ends.low), "left_high": ends.high}
         return details
+
+
+def left_text(left: Mapping[str, float]) -> str:
+    """Say what share is left, by the probe that has most left; nothing without shares."""
+    if not left:
+        return ""
+    worst = max(left, key=left.__getitem__)
+    return f"{left[worst]:.0%} of what the {column_title(worst)} read beyond chance is left"
 
 
 def read_groups(

@@ -20,6 +20,7 @@ from wordbias.statistics import (
     pairs_needed,
     t_power,
 )
+from wordbias.verdicts import LEVEL, LOWER, NOT_SHOWN, SEEDS, Seeds, decide, smallest_p
 
 CHANGES = {"mab-error": "mab-error-change", "mab-distance": "mab-distance-change"}
 """Measures of marked attribute bias, and those of their paired differences."""
@@ -36,7 +37,6 @@ AGAINST_LISTS = {
 PUBLISHED_EFFECT = 0.26
 """Share of E by which MISP lowers it in Dawkins (2021, section 5): .149 to .1107."""
 SMALLER_EFFECTS = (0.15, 0.10)
-LEVEL = 0.05
 _ABOUT = ("attribute", "set", "setting", "better")
 
 
@@ -125,9 +125,10 @@ def readings(rows: Sequence[Row], error: float) -> list[Reading]:
     Returns
     -------
     list of Reading
-        Of each arm with a test. An arm lowers E if p is below .05 after Holm, for the first
-        embedding and for the random removals. Otherwise the smallest effect that the data exclude
-        is what can be said; with so few seeds that p cannot reach .05 it is nothing.
+        Of each arm with a test, by the rules of `wordbias.verdicts`: an arm lowers E if p is below
+        .05 after Holm, for the first embedding and for the random removals. Otherwise the smallest
+        effect that the data exclude is what can be said; with so few seeds that p cannot reach .05
+        it is nothing.
     """
     tested = [row for row in rows if row.details.get("outcome") and "p" in row.details]
     against = {row.subject: row for row in tested if row.measure == AGAINST_NULL["mab-error"]}
@@ -135,24 +136,20 @@ def readings(rows: Sequence[Row], error: float) -> list[Reading]:
     found = []
     for row in tested:
         if row.measure == CHANGES["mab-error"]:
-            other = against.get(row.subject)
-            if _lower(row):
-                beyond = other is None or _lower(other)
-                first = row.details["original"]
-                said = "lower" if beyond else f"lower than {first}, not shown to be below {null}"
-            elif row.details["p_holm"] < LEVEL:
-                said = "higher"
-            elif smallest_p(row.details["n"], row.details["tests"]) > LEVEL:
-                said = "too few seeds to tell"
-            else:
-                share = math.ceil(100 * row.details["excluded"] / error) if error else 100
-                said = f"not shown, {share} % or more excluded" if share < 100 else "not shown"
+            other, about = against.get(row.subject), row.details
+            beyond = other is None or decide(SEEDS, _seeds(other)).verdict == LOWER
+            rule, excluded = decide(SEEDS, _seeds(row)._replace(is_beyond=beyond)), ""
+            if rule.verdict == NOT_SHOWN and error:
+                share = math.ceil(100 * about["excluded"] / error)
+                excluded = f", {share} % or more excluded" * (share < 100)
+            said = rule.says.format(first=about["original"], null=null, excluded=excluded)
             found.append(Reading(row, other, said))
     return found
 
 
-def _lower(row: Row) -> bool:
-    return row.details["p_holm"] < LEVEL and (row.value or 0.0) < 0
+def _seeds(row: Row) -> Seeds:
+    least = smallest_p(row.details["n"], row.details["tests"])
+    return Seeds(row.value or 0.0, row.details["p_holm"], least)
 
 
 def _difference(
@@ -171,11 +168,6 @@ def _difference(
         reason = f"undefined: {subject} and {original} have no value under the same seed"
         return Row(subject, measure, None, {**details, "reason": reason})
     return Row(subject, measure, float(d.mean()), {**details, **seed_keys(d)})
-
-
-def smallest_p(n: int, tests: int = 1) -> float:
-    """Return the smallest p that the exact sign-flip test of `n` seeds has, after Holm."""
-    return min(1.0, tests * 2.0 ** (1 - n))
 
 
 def fewest_seeds(tests: int) -> int:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wordbias.pages.lines import FIRST, is_number, make_lines, minus, stages_of, value_text
+from wordbias.pages.lines import FIRST, make_lines, minus, stages_of, value_text
 from wordbias.pages.section import Figure, Grid, Markup, Section
 from wordbias.pages.svg import WIDTH, Scale, axis, bar, drawing, hovered, label, legend
 from wordbias.pages.words import subjects
 from wordbias.rendering import Table
 from wordbias.results import number
 from wordbias.rows import Found, given
+from wordbias.verdicts import is_number
 
 VARIANCE = "explained-variance"
 CONTRIBUTION = "midb-component"

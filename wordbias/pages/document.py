@@ -15,10 +15,10 @@ from typing import Any
 
 from wordbias.errors import WordbiasError, printable
 from wordbias.formats.source import is_web_page
-from wordbias.pages.lines import interval, is_number
 from wordbias.rendering import without_folders
 from wordbias.rows import IDENTITY, Found, given, read_source, renamed
 from wordbias.text_files import opened
+from wordbias.verdicts import interval, is_number
 
 DATA = "wordbias-data"
 """``id`` of the element of a page that holds its documents."""

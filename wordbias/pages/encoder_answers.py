@@ -11,14 +11,24 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from wordbias import verdicts
 from wordbias.measures.held_out_probes import BEST, NOT_CODED, PROBES
-from wordbias.measures.registry import in_words, short_title
-from wordbias.pages.lines import chance_range, interval, is_number, minus, value_text, with_change
+from wordbias.measures.registry import in_words
+from wordbias.pages.columns import (
+    COLUMN,
+    LEFT,
+    ColumnAnswer,
+    best_of,
+    capital,
+    judge_columns,
+    verdicts_text,
+)
+from wordbias.pages.lines import Line, chance_range, minus, value_text, with_change
 from wordbias.pages.section import Answer
-from wordbias.pages.verdicts import degree
 from wordbias.rendering import how_many
 from wordbias.results import NO_PROOF
 from wordbias.rows import Found
+from wordbias.verdicts import LIMITS, change, decide, finds, interval, is_number
 
 BEFORE = "before"
 NAMES = "first names"
@@ -27,13 +37,16 @@ EXPECTED, EXPECTED_GAP = "expected-pronoun-stereotype", "expected-pronoun-gap"
 SEAT, CEAT = "seat", "ceat"
 ORDER, NEIGHBOURS = "sentence-order-kept", "sentence-neighbours-kept"
 PERPLEXITY, PERPLEXITY_KEPT = "perplexity", "perplexity-kept"
-LEFT, COLUMN = "bias-left", "column"
-LIMITS = {ORDER: 0.95, NEIGHBOURS: 0.9, PERPLEXITY_KEPT: 0.95}
-"""Smallest value of each cost of a projection that helps."""
-SIGNIFICANT = 0.05
-"""Largest p of SEAT, corrected for the number of queries, that counts as a finding."""
 MAIN = (BEST, STEREOTYPE, EXPECTED)
-_MAY, _NOT_SHOWN = "may help", "is not shown to help"
+_HELP = {
+    verdicts.YES: "helps",
+    verdicts.LITTLE: "helps a little",
+    verdicts.HARDLY: "hardly helps",
+    verdicts.NO: "does not help",
+    verdicts.NOT_SHOWN: "is not shown to help",
+    verdicts.CANNOT: "cannot be said to help",
+    verdicts.NOTHING: "cannot help",
+}
 
 
 _INSIDE = ("L11-01110", "attn-01110")
@@ -122,6 +135,22 @@ class ModelRows:
         failed = {str(row.get("stage")) for row in self.rows if row["measure"] == COLUMN}
         return [stage for stage in self.stages if stage not in (BEFORE, *failed)]
 
+    @property
+    def main(self) -> list[Line]:
+        """The main measures, each with its stages."""
+        known = {m: {stage: self.get(m, stage) for stage in self.stages} for m in MAIN}
+        rows = {m: {stage: row for stage, row in by.items() if row} for m, by in known.items()}
+        return [Line(self.subject, m, "", by) for m, by in rows.items() if BEFORE in by]
+
+    def judged(self) -> list[ColumnAnswer]:
+        """Judge the projections."""
+        return judge_columns(self.rows, self.main, self._kept)
+
+    def _kept(self, stage: str) -> dict[str, float]:
+        """Return the share kept of each cost."""
+        rows = {measure: self.get(measure, stage) for measure in LIMITS}
+        return {measure: float(row["value"]) for measure, row in rows.items() if row is not None}
+
 
 def model_subjects(rows: Iterable[Found]) -> list[str]:
     """Return the models that rows are of."""
@@ -136,10 +165,7 @@ def model_answer_parts(rows: Sequence[Found]) -> list[Answer]:
         one = ModelRows(subject, rows)
         read = BEST if one.get(BEST) else COMPRESSION
         leans = EXPECTED if one.get(EXPECTED) else STEREOTYPE
-        texts, next_ = (
-            [text for label in one.columns() for text in _verdict(one, label)],
-            _next(one),
-        )
+        columns = one.judged()
         parts = [
             Answer("Is gender read off it?", *_brief(one, read), _readable(one)),
             Answer(
@@ -150,10 +176,10 @@ def model_answer_parts(rows: Sequence[Found]) -> list[Answer]:
             Answer("Do association tests show gender?", *_tests(one), _associations(one)),
             Answer(
                 "Does a projection help, and at what cost?",
-                *_help(one),
-                [*texts, *_failures(one)],
+                *_help(one, columns),
+                [_verdict(one, column) for column in columns],
             ),
-            Answer("What next?", *next_),
+            Answer("What next?", _next(one, columns)),
         ]
         prefix = f"{subject}: " if len(subjects) > 1 else ""
         found += [
@@ -173,16 +199,15 @@ def _brief(one: ModelRows, measure: str) -> tuple[str, str, str]:
     if row is None:
         return "", "", ""
     by_layer = COMPRESSION if measure == BEST else measure  # probes are tuned in the last layer
-    inside = any((at := one.get(by_layer, layer=n)) and at.get("beyond_chance") for n in one.layers)
+    inside = any((at := one.get(by_layer, layer=n)) and _finds(at) for n in one.layers)
     text = "Yes." if _finds(row) else "Inside, not in the last layer." if inside else "Not shown."
     chance = chance_range(row)
     sure = f"chance {chance}" if chance else ""
     return text, f"{in_words(measure)} {value_text(row, 2)}", sure
 
 
-def _finds(row: Found) -> bool:
-    """Return whether a value is beyond chance and, of a correlation, its interval leaves 0 out."""
-    return bool(row.get("beyond_chance")) and (row.get("neutral") != 0 or _is_clear(row))
+def _finds(row: Found | None) -> bool:
+    return row is not None and finds(row) == verdicts.YES
 
 
 def _tests(one: ModelRows) -> tuple[str, str, str]:
@@ -192,28 +217,29 @@ def _tests(one: ModelRows) -> tuple[str, str, str]:
     ps = {id(row): p for row in seats if is_number(p := row.get("p_holm"))}
     if not seats:
         return "", "", ""
-    shown = sum(p < SIGNIFICANT for p in ps.values())
-    text = f"SEAT shows it in {shown} of {how_many(len(seats), 'query', 'queries')}"
-    text += f", CEAT in {sum(map(_is_clear, ceats))} of {len(ceats)}." if ceats else "."
+    text = (
+        f"SEAT shows it in {sum(map(_finds, seats))} of {how_many(len(seats), 'query', 'queries')}"
+    )
+    text += f", CEAT in {sum(map(_finds, ceats))} of {len(ceats)}." if ceats else "."
     first = min(seats, key=lambda row: ps.get(id(row), 2))
     p = ps.get(id(first))
     sure = "" if p is None else f"p = {p:.2g}, corrected for their number"
     return text, f"{query_text(first)}: SEAT {value_text(first, 2)}", sure
 
 
-def _help(one: ModelRows) -> tuple[str, str, str]:
+def _help(one: ModelRows, columns: Sequence[ColumnAnswer]) -> tuple[str, str, str]:
     """Return what the projections do, and how the best, or else the first, changes a measure."""
-    said = [f"{label} {verdict(one, label)}" for label in one.columns()]
-    label = best(one) or next(iter(one.columns()), "")
-    measure = next(iter(changes(one, label)), "") if label else ""
-    before, after = one.get(measure), one.get(measure, label)
-    text = f"{'; '.join(said)}." if said else ""
-    if before is None or after is None:
-        return text, "", ""
-    figure = f"{label}: {in_words(measure)} {_value(before)} → {_value(after)}"
-    left = one.get(LEFT, label)
-    sure = "" if left is None else f"{left['value']:.0%} of {_worst(left)} is left"
-    return text, with_change(figure, after, 2), sure
+    made = [column for column in columns if not column.failed]
+    chosen = best_of(made) or next(iter(made), None)
+    if chosen is None:
+        return verdicts_text(columns), "", ""
+    counted = (line for line in one.main if finds(line.stages[BEFORE]) != verdicts.NO)
+    line = next((line for line in counted if chosen.name in line.stages), None)
+    if line is None:
+        return verdicts_text(columns), "", ""
+    before, after = line.stages[BEFORE], line.stages[chosen.name]
+    figure = f"{chosen.name}: {in_words(line.measure)} {_value(before)} → {_value(after)}"
+    return verdicts_text(columns), with_change(figure, after, 2), chosen.left
 
 
 # Before
@@ -231,21 +257,21 @@ def _readable(one: ModelRows) -> list[str]:
         f"compression is {_value(output)} in the last layer, {output.get('neutral', 1):.3g} where "
         "nothing is read"
     )
-    is_read = read is not None and bool(read.get("beyond_chance"))
+    is_read, is_coded = _finds(read), _finds(output)
     if read is not None:
         shown = (
             f"the best probe is right for {_value(read)} of unseen names in the last layer (chance "
             f"{chance_range(read)}), and {shown}"
         )
-        if is_read and not output.get("beyond_chance"):
+        if is_read and not is_coded:
             shown += f" ({NOT_CODED})"
-    if not is_read and not any(row.get("beyond_chance") for row in by_layer.values()):
+    if not is_read and not any(map(_finds, by_layer.values())):
         return [
             "The gender of a first name cannot be read off sentences that do not state it, as far "
             f"as these probes can tell: {shown}, and no layer is beyond chance."
         ]
     most = max(by_layer, key=lambda layer: float(by_layer[layer]["value"]))
-    if not is_read and not output.get("beyond_chance"):
+    if not is_read and not is_coded:
         return [
             "The gender of a first name cannot be read off the vectors of sentences that do not "
             f"state it: {shown}, which is at chance. Inside the {one.kind} it can, most in layer "
@@ -276,7 +302,7 @@ def _occupations(one: ModelRows) -> list[str]:
     if row is None:
         return []
     shown = f"rank correlation {_value(row)}, chance {chance_range(row) or 'unknown'}"
-    if not _is_clear(row) or not row.get("beyond_chance"):
+    if not _finds(row):
         return [
             "Whether sentences about occupations lie nearer to “she …” the more women work in them "
             f"cannot be told ({shown})."
@@ -294,7 +320,7 @@ def _expected(one: ModelRows) -> list[str]:
     if row is None:
         return []
     shown = f"rank correlation {_value(row)}, chance {chance_range(row) or 'unknown'}"
-    if not _is_clear(row) or not row.get("beyond_chance"):
+    if not _finds(row):
         text = (
             "Whether it expects “she” rather than “he” the more, the more women work in an "
             f"occupation, cannot be told ({shown})."
@@ -310,7 +336,7 @@ def _expected(one: ModelRows) -> list[str]:
 
 def _one_pronoun(gap: Found | None) -> str:
     """Say which pronoun a decoder prefers over all occupations, and of people in general."""
-    if gap is None or not _is_clear(gap):
+    if gap is None or not _finds(gap):
         return ""
     pronoun = "she" if gap["value"] > 0 else "he"
     times = math.exp(min(abs(float(gap["value"])), 700))
@@ -347,8 +373,7 @@ def _associations(one: ModelRows) -> list[str]:
         if seat is None:
             continue
         p = seat.get("p_holm")
-        clear = is_number(p) and p < SIGNIFICANT
-        shown = None if ceat is None else _is_clear(ceat)
+        clear, shown = _finds(seat), None if ceat is None else _finds(ceat)
         text = f"{query_text(seat)} (SEAT {_value(seat)}"
         text += f", p = {p:.2g}" if is_number(p) else ""
         text += f"; CEAT {value_text(ceat, 2)}" if ceat is not None else ""
@@ -364,131 +389,47 @@ def _associations(one: ModelRows) -> list[str]:
 # After a projection
 
 
-def changes(one: ModelRows, label: str) -> dict[str, str]:
-    """Return ``better``, ``worse`` or ``unclear`` for each main measure that was beyond chance.
-
-    A value is better if it is nearer to neutral, or no longer beyond it, and the interval of its
-    change does not contain 0; worse if it is further away, and that interval does not.
-    """
-    found = {}
-    for measure in MAIN:
-        before, after = one.get(measure), one.get(measure, label)
-        if before is None or after is None or not before.get("beyond_chance"):
-            continue
-        found[measure] = _direction(before, after)
-    return found
-
-
-def _direction(before: Found, after: Found) -> str:
-    low, high, neutral = after.get("change_low"), after.get("change_high"), after.get("neutral")
-    if not (is_number(low) and is_number(high) and is_number(neutral)) or low <= 0 <= high:
-        return "unclear"
-    if after.get("better") == "lower":
-        return "better" if high < 0 else "worse"
-    nearer = abs(float(after["value"]) - neutral) < abs(float(before["value"]) - neutral)
-    return "better" if nearer else "worse"
-
-
-def exceeded(one: ModelRows, label: str) -> dict[str, Found]:
-    """Return the costs of a projection that are beyond their limits."""
-    rows = {measure: one.get(measure, label) for measure in LIMITS}
-    return {m: row for m, row in rows.items() if row is not None and row["value"] < LIMITS[m]}
-
-
-def helps(one: ModelRows, label: str) -> bool | None:
-    """Return whether a projection helps: True, False, or None if that cannot be told.
-
-    It helps if a main measure is better, none is worse, and no cost is beyond its limit.
-    """
-    found = list(changes(one, label).values())
-    if exceeded(one, label) or "worse" in found:
-        return False
-    return True if "better" in found else None
-
-
-def verdict(one: ModelRows, label: str) -> str:
-    """Return in few words whether a projection helps."""
-    found, left = helps(one, label), one.get(LEFT, label)
-    how_much = degree(None if left is None else float(left["value"]))
-    if found:
-        return {"yes": "helps", "a little": "helps a little", "hardly": "hardly helps"}[how_much]
-    if found is None:
-        return _NOT_SHOWN if how_much == "hardly" else _MAY
-    return "does not help"
-
-
-def _verdict(one: ModelRows, label: str) -> list[str]:
+def _verdict(one: ModelRows, column: ColumnAnswer) -> str:
     """Say whether a projection helps, what is left, and what it costs."""
-    steps, costs, left = changes(one, label), exceeded(one, label), one.get(LEFT, label)
-    if not steps:
-        return [f"{label} cannot help: no main measure was beyond chance before."]
-    found = verdict(one, label)
-    text = f"{label} {found}"
-    if found == _MAY:
-        text += ", which cannot be told from chance"
-    if costs:
-        over = "; ".join(_cost(one, label, m, row) for m, row in costs.items())
-        text += f", for it costs too much ({over})"
-    share = "" if left is None else f"{left['value']:.0%} of {_worst(left)} is left, "
-    moved = "; ".join(_step(one, measure, label, steps[measure]) for measure in steps)
-    kept = [
-        f"{_value(row)} of {in_words(m)}"
-        for m in (ORDER, NEIGHBOURS)
-        if (row := one.get(m, label)) is not None and m not in costs
-    ]
-    cost = f" It keeps {' and '.join(kept)}." if kept else ""
-    if PERPLEXITY_KEPT not in costs and (after := _perplexity(one, label)):
-        cost += f" {after[0].upper()}{after[1:]}."
-    return [f"{text}: {share}{moved}.{cost}{_contradictions(one, label)}"]
-
-
-def _worst(left: Found) -> str:
-    """Name the measure of which most is left."""
-    of = left.get("of")
-    worst = max(of, key=of.__getitem__) if isinstance(of, dict) and of else None
-    if worst is None:
-        return "the bias beyond chance"
-    if worst in (BEST, *PROBES):
-        return f"what the {short_title(worst)} reads beyond chance"
-    return f"the {in_words(worst)} beyond chance"
-
-
-def _cost(one: ModelRows, label: str, measure: str, row: Found) -> str:
-    """Write a cost that is beyond its limit."""
-    if measure == PERPLEXITY_KEPT:
-        return f"{_perplexity(one, label)}, the limit is {1 / LIMITS[measure]:.3g} times as much"
-    return f"{_value(row)} of {in_words(measure)} kept, the limit is {LIMITS[measure]:g}"
-
-
-def _perplexity(one: ModelRows, label: str) -> str:
-    """Write how the perplexity of sentences about no person changed."""
+    label = column.name
+    if column.failed:
+        return f"{label}: not measured: {column.failed}."
+    helps = column.verdict in (verdicts.YES, verdicts.LITTLE, verdicts.HARDLY)
+    text = f"{label} {_HELP[column.verdict]}{'' if helps else f', for {column.reason}'}"
+    counted = [line for line in one.main if finds(line.stages[BEFORE]) != verdicts.NO]
+    moved = "; ".join(_step(line, label) for line in counted if label in line.stages)
+    if more := ", ".join(filter(None, [column.left, moved])):
+        text += f": {more}" if helps else f". {capital(more)}"
+    within = {of: share for of, share in column.kept.items() if share >= LIMITS[of]}
+    kept = " and ".join(
+        f"{within[of]:.2f} of {in_words(of)}" for of in (ORDER, NEIGHBOURS) if of in within
+    )
+    cost = f" It keeps {kept}." if kept else ""
     before, after = one.get(PERPLEXITY), one.get(PERPLEXITY, label)
-    if before is None or after is None:
-        return ""
-    values = f"{before['value']:.1f} → {after['value']:.1f}"
-    return f"the perplexity of sentences about no person goes {values}"
+    if before is not None and after is not None:
+        values = f"{before['value']:.1f} → {after['value']:.1f}"
+        cost += f" The perplexity of sentences about no person goes {values}."
+    return f"{text}.{cost}{_contradictions(one, label)}"
 
 
-def _step(one: ModelRows, measure: str, label: str, direction: str) -> str:
+def _step(line: Line, label: str) -> str:
     """Write how a main measure changed."""
-    before, after = one.get(measure), one.get(measure, label)
-    assert before is not None
-    assert after is not None
-    beyond = "still beyond chance" if after.get("beyond_chance") else "at chance"
-    change = {"unclear": "no clear change, ", "worse": "worse, ", "better": ""}[direction]
-    return f"{in_words(measure)} {_value(before)} → {_value(after)} ({change}{beyond})"
+    before, after = line.stages[BEFORE], line.stages[label]
+    where = decide(verdicts.FINDS, after).says
+    still = "still " * (where == decide(verdicts.FINDS, before).says)
+    changed = f"{_value(before)} → {_value(after)} ({change(before, after)}, {still}{where})"
+    return f"{in_words(line.measure)} {changed}"
 
 
 def _contradictions(one: ModelRows, label: str) -> str:
     """Name the measures that say something else than the main ones."""
     texts = []
     compression, read = one.get(COMPRESSION, label), one.get(BEST, label)
-    hidden = compression is not None and not compression.get("beyond_chance")
-    if compression is not None and hidden and read is not None and read.get("beyond_chance"):
+    if compression is not None and not _finds(compression) and _finds(read):
         texts.append(f"compression, {_value(compression)}, is {NOT_CODED}")
     for name in one.sets(SEAT):
         before, after = one.get(SEAT, name=name), one.get(SEAT, label, name=name)
-        if before is not None and after is not None and _direction(before, after) == "worse":
+        if before is not None and after is not None and change(before, after) == verdicts.WORSE:
             texts.append(
                 f"SEAT on {query_text(after)} is further from neutral ({_value(before)} → "
                 f"{_value(after)})"
@@ -496,66 +437,37 @@ def _contradictions(one: ModelRows, label: str) -> str:
     return f" But {', and '.join(texts)}." if texts else ""
 
 
-def _failures(one: ModelRows) -> list[str]:
-    return [
-        f"{row.get('stage')}: not measured: {row.get('reason', 'no reason is given')}."
-        for row in one.rows
-        if row["measure"] == COLUMN
-    ]
-
-
-def best(one: ModelRows) -> str | None:
-    """Return the projection that helps, not hardly, and leaves least; None if none does."""
-    known = {
-        label: float(row["value"])
-        for label in one.columns()
-        if helps(one, label)
-        and (row := one.get(LEFT, label)) is not None
-        and degree(float(row["value"])) != "hardly"
-    }
-    return min(known, key=lambda label: known[label]) if known else None
-
-
-def _next(one: ModelRows) -> list[str]:
+def _next(one: ModelRows, columns: Sequence[ColumnAnswer]) -> str:
     """Say what to do next, with the command."""
-    found = [m for m in MAIN if (row := one.get(m)) is not None and row.get("beyond_chance")]
-    if not found:
-        return [
+    if not any(_finds(line.stages[BEFORE]) for line in one.main):
+        return (
             "Measure the task that the model is for, such as wordbias bios or wordbias "
             "fairness; nothing here asks for a projection."
-        ]
-    chosen = best(one)
-    if chosen is None:
+        )
+    best = best_of(columns)
+    if best is None:
         left = [method for method in _INSIDE if method not in one.columns()]
         if one.kind == "encoder" and left:
-            return [
+            return (
                 "Try a projection inside the encoder, with: wordbias audit MODEL "
                 f"--methods='{' '.join(left)}'."
-            ]
-        return [
+            )
+        return (
             f"Fit a removal inside the {one.kind} to labelled texts of your own, with: wordbias "
             "project MODEL --texts FILE --labels COLUMN -o ADAPTER; and measure it with: "
             f"{_MEASURES[one.kind]}."
-        ]
-    row = one.get(LEFT, chosen)
+        )
+    row = one.get(LEFT, best.name)
     written = None if row is None else row.get("written_by")
     if not written:
-        return [
-            f"{chosen} has no place in this model's files; audit removals that wordbias "
+        return (
+            f"{best.name} has no place in this model's files; audit removals that wordbias "
             f"project writes, with: wordbias audit MODEL --methods='cls@{one.last} L11-01110'."
-        ]
-    return [f"Write the model with {chosen}, and measure your own task on it: {written}"]
+        )
+    return f"Write the model with {best.name}, and measure your own task on it: {written}"
 
 
 # Numbers
-
-
-def _is_clear(row: Found) -> bool:
-    """Return whether the interval of a value does not contain its neutral value."""
-    ends, neutral = interval(row), row.get("neutral")
-    if ends is None or not is_number(neutral):
-        return False
-    return not ends[0] <= neutral <= ends[1]
 
 
 def query_text(row: Found) -> str:

@@ -6,17 +6,21 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from wordbias.measures.held_out_probes import BEST, PROBES
-from wordbias.measures.registry import BY_KEY, FAMILY_OF, measure_title, short_title
+from wordbias.measures.registry import (
+    BY_KEY,
+    FAMILY_OF,
+    MEASURES,
+    measure_title,
+    short_title,
+)
+from wordbias.pages.columns import COLUMN, LEFT, best_of
 from wordbias.pages.encoder_answers import (
     ACCURACY,
     BEFORE,
     CEAT,
-    COLUMN,
     COMPRESSION,
     EXPECTED,
     EXPECTED_GAP,
-    LEFT,
-    LIMITS,
     MAIN,
     NEIGHBOURS,
     ORDER,
@@ -25,13 +29,11 @@ from wordbias.pages.encoder_answers import (
     SEAT,
     STEREOTYPE,
     ModelRows,
-    best,
     is_of_model,
     model_subjects,
     query_text,
-    verdict,
 )
-from wordbias.pages.lines import chance_range, interval, is_number, minus, value_text
+from wordbias.pages.lines import chance_range, minus, value_text
 from wordbias.pages.section import Figure, Grid, Markup, Section
 from wordbias.pages.svg import (
     WIDTH,
@@ -50,6 +52,7 @@ from wordbias.pages.svg import (
 from wordbias.rendering import Table
 from wordbias.results import number
 from wordbias.rows import Found
+from wordbias.verdicts import HELPS, LIMITS, RULES, interval, is_number
 
 MOVED, GAP, LEAN, SIMILARITY, SELECTIVITY = (
     "sentence-similarity-moved",
@@ -60,22 +63,10 @@ MOVED, GAP, LEAN, SIMILARITY, SELECTIVITY = (
 )
 EXPECTED_LEAN, BITS = "expected-pronoun-lean", "bits-per-byte"
 _OWN = (
-    *(EXPECTED, EXPECTED_GAP, EXPECTED_LEAN, PERPLEXITY, BITS, PERPLEXITY_KEPT),
-    *(
-        BEST,
-        *PROBES,
-        COMPRESSION,
-        ACCURACY,
-        SELECTIVITY,
-        SEAT,
-        CEAT,
-        STEREOTYPE,
-        GAP,
-        LEAN,
-        SIMILARITY,
-    ),
-    *(ORDER, NEIGHBOURS, MOVED, LEFT, COLUMN),
-)
+    EXPECTED, EXPECTED_GAP, EXPECTED_LEAN, PERPLEXITY, BITS, PERPLEXITY_KEPT, BEST, *PROBES,
+    COMPRESSION, ACCURACY, SELECTIVITY, SEAT, CEAT, STEREOTYPE, GAP, LEAN, SIMILARITY, ORDER,
+    NEIGHBOURS, MOVED, LEFT, COLUMN,
+)  # fmt: skip
 _LOOKS = (("after", "circle"), ("refitted", "diamond"), ("first", "square"), ("second", "circle"))
 """Class and shape of the marks of the projections, in their order."""
 _DIGITS = {MOVED: 3, GAP: 3, BITS: 3, PERPLEXITY: 1}
@@ -146,7 +137,8 @@ def _summary(one: ModelRows, prefix: str) -> Section | None:
         left = [one.get(LEFT, stage) for stage in stages]
         share = ["" if row is None else f"{row['value']:.0%}" for row in left]
         cells.append(["bias left, of that beyond chance", share[0], "", *share[1:]])
-        said = [verdict(one, stage) for stage in stages[1:]]
+        verdicts = {column.name: column.verdict for column in one.judged()}
+        said = [verdicts.get(stage, "") for stage in stages[1:]]
         cells.append(["does it help?", "", "", *said])
     note = (
         "In brackets the 95 % interval; after Δ the change since before and its interval, over the "
@@ -160,13 +152,14 @@ def _summary(one: ModelRows, prefix: str) -> Section | None:
         note,
     )
     lead = "Every column is measured on the same sentences, none of which it was fitted on."
-    limits = ", ".join(f"{measure_title(name)} {limit:g}" for name, limit in LIMITS.items())
+    rules = "; ".join(f"“{rule.verdict}”: {rule.when}" for rule in RULES[HELPS])
+    costs = [name for name in LIMITS if name in MEASURES]
     method = (
-        "A projection helps if the interval of the change of a main measure "
-        f"({' or '.join(map(measure_title, MAIN))}) that was beyond chance excludes 0 the better "
-        "way, that of none the worse way, and no cost is beyond its limit, at least: "
-        f"{limits}. Bias left: the part beyond chance that is left of that one of these measures, "
-        "and of each probe, of which most is left."
+        f"Does it help? {rules}. The first of these that holds is said. Main measures: "
+        f"{', '.join(map(measure_title, MAIN))}. Limits of costs: "
+        f"{', '.join(f'{measure_title(name)} {LIMITS[name]:g}' for name in costs)}. Bias left: the "
+        "part beyond chance that is left of that one of these measures, and of each probe, of "
+        "which most is left."
     )
     return Section("projections", "Projections side by side", [lead], (), [Grid(table)], [method])
 
@@ -440,7 +433,8 @@ def _leans(one: ModelRows, prefix: str, key: str, texts: tuple[str, str, str]) -
         return None
     figures = []
     if leans[BEFORE]:
-        chosen = best(one)
+        best = best_of(one.judged())
+        chosen = None if best is None else best.name
         picture = _lean_picture(
             leans[BEFORE], leans.get(chosen or "", {}), chosen, _titled(prefix, title), shows
         )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from wordbias.pages.lines import is_number
 from wordbias.pages.section import Figure, Grid, Markup, Section
 from wordbias.pages.svg import WIDTH, bar, drawing, hovered, label, legend
 from wordbias.pages.words import subjects as subjects_of
 from wordbias.rendering import Table
 from wordbias.results import number
 from wordbias.rows import Found, given
+from wordbias.verdicts import is_number
 
 MEASURES = ("mab-neutral", "mab-entailment", "mab-contradiction")
 _NAMES = ("neutral", "entailment", "contradiction")

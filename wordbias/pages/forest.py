@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from wordbias.measures.registry import measure_title
-from wordbias.pages.lines import (
-    FIRST,
-    Line,
-    interval,
-    is_number,
-    known_values,
-    stages_of,
-    value_text,
-)
+from wordbias.pages.lines import FIRST, Line, known_values, stages_of, value_text
 from wordbias.pages.section import Markup, joined
 from wordbias.pages.svg import (
     CHARACTER,
@@ -33,6 +25,7 @@ from wordbias.pages.svg import (
     signed,
 )
 from wordbias.rows import Found
+from wordbias.verdicts import interval, is_number
 
 _STEP = 30.0
 _EDGE = 12.0

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from wordbias.errors import WordbiasError
 from wordbias.measures.lean import TOLD
-from wordbias.pages.lines import interval, is_number, make_lines
+from wordbias.pages.lines import make_lines
 from wordbias.pages.plots import (
     INK,
     STYLE,
@@ -21,6 +21,7 @@ from wordbias.pages.plots import (
     new_figure,
 )
 from wordbias.rows import Found, given
+from wordbias.verdicts import interval, is_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

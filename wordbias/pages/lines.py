@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeGuard
+from typing import Any
 
 from wordbias.results import number
 from wordbias.rows import Found, given
+from wordbias.verdicts import CHANCE_ENDS, CHANGE_ENDS, interval, is_number
 from wordbias.wordlists.queries import CONTROL
 
 BEFORE, AFTER = "before", "after"
@@ -17,7 +18,6 @@ FIRST = ("", BEFORE)
 _REFITTED = ", refitted"
 VARIANT = ("setting", "set", "words", "group")
 _IDENTITY = ("subject", "measure", *VARIANT, "component", "layer", "word")
-_LARGEST = 1e100
 _QUERY = 4
 """Sets of words of an association test."""
 _BETTER = {
@@ -152,20 +152,6 @@ def _in_order(stages: Iterable[str]) -> list[str]:
     )
 
 
-def is_number(value: object) -> TypeGuard[float]:
-    """Return whether a value is a number that can be drawn, and not a truth value."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    return abs(value) < _LARGEST
-
-
-def interval(row: Found | None) -> tuple[float, float] | None:
-    """Return the interval of a row, if it has one."""
-    if row is None or not (is_number(row.get("low")) and is_number(row.get("high"))):
-        return None
-    return float(row["low"]), float(row["high"])
-
-
 def about(line: Line) -> str:
     """Return the attribute of people that an association test is about, as far as it is known."""
     return str(line.any.get("about") or "")
@@ -196,10 +182,11 @@ def value_text(row: Found | None, digits: int = 3) -> str:
 
 def with_change(text: str, row: Found, digits: int = 3) -> str:
     """Write after a text how a row changed, with the interval; nothing where it has none."""
-    value, low, high = (row.get(key) for key in ("change", "change_low", "change_high"))
-    if not (is_number(value) and is_number(low) and is_number(high)):
+    value, ends = row.get("change"), interval(row, *CHANGE_ENDS)
+    if not is_number(value) or ends is None:
         return text
-    return f"{text}, change {value_text({'value': value, 'low': low, 'high': high}, digits)}"
+    changed = {"value": value, "low": ends[0], "high": ends[1]}
+    return f"{text}, change {value_text(changed, digits)}"
 
 
 REFITTED = "refitted: along the axis or subspace that was fitted anew to the vectors of the column"
@@ -212,10 +199,10 @@ CHANCE = (
 def chance_text(line: Line) -> str:
     """Write the chance level of a line, and whether its first value is beyond it."""
     row = line.any
-    mean, low, high = (row.get(key) for key in ("chance", "chance_low", "chance_high"))
-    if not (is_number(mean) and is_number(low) and is_number(high)):
+    mean, ends = row.get("chance"), interval(row, *CHANCE_ENDS)
+    if not is_number(mean) or ends is None:
         return ""
-    mean_, low_, high_ = (minus(number(value, 3)) for value in (mean, low, high))
+    mean_, low_, high_ = (minus(number(value, 3)) for value in (mean, *ends))
     beyond = (line.first or row).get("beyond_chance")
     verdict = "" if beyond is None else "; beyond" if beyond else "; not beyond"
     return f"{mean_} ({low_} to {high_}){verdict}"
@@ -240,10 +227,7 @@ def known_text(line: Line) -> str:
 
 def chance_range(row: Found) -> str:
     """Write the range of a row's chance level; nothing if it has none."""
-    low, high = row.get("chance_low"), row.get("chance_high")
-    if not (is_number(low) and is_number(high)):
-        return ""
-    return f"{minus(f'{low:.2f}')} to {minus(f'{high:.2f}')}"
+    return " to ".join(minus(f"{end:.2f}") for end in interval(row, *CHANCE_ENDS) or ())
 
 
 def ideal(row: Found) -> str:

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wordbias.pages.answers import (
-    NEIGHBOURS_KEPT,
-    QUALITY_KEPT,
-    ColumnAnswer,
-    column_answers,
-    short,
-    step,
-)
+from wordbias.pages.answers import column_answers
+from wordbias.pages.columns import KEPT, ColumnAnswer, capital, named, step
 from wordbias.pages.lines import Line
 from wordbias.pages.section import Grid, Section
-from wordbias.pages.verdicts import ALMOST_ALL_LEFT, IMPROVED, MUCH_LEFT, WORSE
 from wordbias.pages.words import subjects
 from wordbias.rendering import Table
 from wordbias.rows import Found, given
-
-_KEPT = ("neighbours", "similarity", "analogies")
+from wordbias.verdicts import BETTER, HELPS, LIMITS, RULES, WORSE
 
 
 def claims_columns(row: Found) -> bool:
@@ -41,19 +33,19 @@ def method_sections(rows: Sequence[Found]) -> list[Section]:
         "Whether each method, or your own file, helps: by the changes of the main measures that "
         "found bias before, and by what it costs. All values are in the sections below."
     )
+    rules = "; ".join(f"{rule.verdict}: {rule.when}" for rule in RULES[HELPS])
     method = (
-        "A method helps if the 95 % interval of the paired change of at least one measure that it "
-        "does not lower by construction excludes 0, none changed for the worse, and it keeps "
-        f"{NEIGHBOURS_KEPT:.0%} of the ten nearest neighbours and {QUALITY_KEPT:.0%} of similarity "
-        "and analogies, where these were measured. It helps a little if more than "
-        f"{MUCH_LEFT:.0%} is left, and hardly if more than {ALMOST_ALL_LEFT:.0%} is."
+        f"{capital(rules)}. The first of these that holds is said. A measure counts if it found "
+        "bias before or has no chance level, and its change as in the column of changes. Limits: "
+        f"{LIMITS['neighbours']:.0%} of the ten nearest neighbours, {LIMITS['similarity']:.0%} of "
+        "similarity and of analogies."
     )
     return [Section("methods", "Methods side by side", [lead], (), grids, [method])]
 
 
 def _grid(subject: str, columns: Sequence[ColumnAnswer]) -> Grid:
-    kept = [what for what in _KEPT if any(what in (one.kept or {}) for one in columns)]
-    left = any(one.bias_left is not None for one in columns)
+    kept = [what for what in KEPT if any(what in one.kept for one in columns)]
+    left = any(one.effect.left is not None for one in columns)
     heads = [
         "method",
         "helps?",
@@ -66,10 +58,10 @@ def _grid(subject: str, columns: Sequence[ColumnAnswer]) -> Grid:
         [
             one.name,
             one.verdict + (f": {one.failed or one.reason}" if one.reason else ""),
-            _changes(one, [*one.better, *one.built_in], IMPROVED),
-            _changes(one, [*one.worse, *one.raised], WORSE),
-            *(_share((one.kept or {}).get(what)) for what in kept),
-            *([_share(one.bias_left)] if left else []),
+            _changes(one, [*one.effect.better, *one.effect.built_in], BETTER),
+            _changes(one, [*one.effect.worse, *one.effect.raised], WORSE),
+            *(_share(one.kept.get(what)) for what in kept),
+            *([_share(one.effect.left)] if left else []),
         ]
         for one in columns
     ]
@@ -83,9 +75,9 @@ def _grid(subject: str, columns: Sequence[ColumnAnswer]) -> Grid:
 
 def _changes(one: ColumnAnswer, lines: Sequence[Line], way: str) -> str:
     """List the measures that changed one way, and those of them that were and are within chance."""
-    parts = [f"{step(line, one.name)}{'*' * (line in one.built_in)}" for line in lines]
-    within = [short(line) for line in one.within.get(way, [])]
-    said = [", ".join(parts), f"within chance: {', '.join(within)}" if within else ""]
+    parts = [f"{step(line, one.name)}{'*' * (line in one.effect.built_in)}" for line in lines]
+    within = named(one.within.get(way, []))
+    said = [", ".join(parts), f"within chance: {within}" if within else ""]
     return "; ".join(filter(None, said)) or "–"
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import FAMILY_OF
 from wordbias.methods.trade_off import BIAS_LEFT, UNCHANGED
-from wordbias.pages.lines import is_number
 from wordbias.pages.names import name_offsets, shown_names
 from wordbias.pages.plots import (
     INK,
@@ -34,6 +33,7 @@ from wordbias.pages.svg import (
 )
 from wordbias.rendering import Table
 from wordbias.rows import Found, given
+from wordbias.verdicts import is_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

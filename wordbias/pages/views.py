@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from wordbias import verdicts
 from wordbias.measures.registry import FAMILY_OF, SECTIONS, Family, full_title, measure_title
 from wordbias.pages import components, encoder_views, entailment, words
 from wordbias.pages.encoder_answers import is_of_model
@@ -21,7 +22,6 @@ from wordbias.pages.lines import (
     about,
     chance_text,
     ideal,
-    is_number,
     is_refitted,
     known_text,
     main_attribute,
@@ -34,10 +34,10 @@ from wordbias.pages.main_measures import claims_measures, main_lines, missing_qu
 from wordbias.pages.methods import claims_columns, method_sections
 from wordbias.pages.section import Figure, Grid, Section
 from wordbias.pages.trade_off import claims_trade_off, trade_off_sections
-from wordbias.pages.verdicts import UNKNOWN, change, change_text, meaning
 from wordbias.rendering import Table, how_many
 from wordbias.results import number
 from wordbias.rows import Found, given
+from wordbias.verdicts import RULES, change, is_number
 
 _ORDER = ["methods", "trade-off", "glance", "matrix", "occupations"]
 _ORDER += [family.key for family in SECTIONS if family.key not in _ORDER]
@@ -160,9 +160,19 @@ def glance_sections(rows: Sequence[Found]) -> list[Section]:
     )
     return [
         Section(
-            "glance", "At a glance", [lead, *missing_query_notes(rows)], (), [grid], [meaning()]
+            "glance", "At a glance", [lead, *missing_query_notes(rows)], (), [grid], [_meaning()]
         )
     ]
+
+
+def _meaning() -> str:
+    """Explain the verdicts on changes."""
+    rules = [rule for rule in RULES[verdicts.CHANGES] if rule.verdict != verdicts.UNKNOWN]
+    meanings = "; ".join(f"“{rule.verdict}”: {rule.when}" for rule in rules)
+    return (
+        f"{meanings}. The first of these that holds is said. The intervals are at 95 %; that of a "
+        "change is paired: both stages are measured on the same words and bootstrap draws."
+    )
 
 
 # Embeddings side by side
@@ -348,7 +358,8 @@ def line_grid(
 
 def _columns(lines: Sequence[Line], details: bool, named: Callable[[str], str]) -> list[Column]:
     several = len({line.subject for line in lines}) > 1
-    compared = any(change(line, stage) != UNKNOWN for line in lines for stage in line.later)
+    later = [(line.first, row) for line in lines for row in line.later.values()]
+    compared = any(change(*both) != verdicts.UNKNOWN for both in later)
     found: list[Column] = [("embedding", lambda line: line.subject)] if several else []
     found.append(("measure", lambda line: _with_variant(named(line.measure), line.variant)))
     values: list[Column] = [
@@ -371,6 +382,19 @@ def _columns(lines: Sequence[Line], details: bool, named: Callable[[str], str]) 
         for key, make in known.items()
         if details and any(key in row for line in lines for row in line.stages.values())
     ]
+
+
+def change_text(line: Line) -> str:
+    """Name the stages by their change; of a single one, only the change."""
+    found: dict[str, list[str]] = {}
+    for stage, row in line.later.items():
+        found.setdefault(change(line.first, row), []).append(stage)
+    if len(line.later) < 2:
+        return next(iter(found), verdicts.UNKNOWN)
+    order = dict.fromkeys([verdicts.BETTER, verdicts.WORSE, *found])
+    known = [name for name in order if name in found and name != verdicts.UNKNOWN]
+    told = [f"{name}: {', '.join(found[name])}" for name in known]
+    return "; ".join(told) or verdicts.UNKNOWN
 
 
 def _with_variant(name: str, variant: str) -> str:

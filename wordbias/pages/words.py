@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wordbias.pages.forest import look
-from wordbias.pages.lines import is_number, minus
+from wordbias.pages.lines import minus
 from wordbias.pages.section import Figure, Grid, Markup, Section, element
 from wordbias.pages.svg import (
     WIDTH,
@@ -25,6 +25,7 @@ from wordbias.pages.svg import (
 from wordbias.rendering import Table
 from wordbias.results import number
 from wordbias.rows import Found, given
+from wordbias.verdicts import is_number
 
 
 def of_set(row: Found, measure: str, name: str) -> bool:

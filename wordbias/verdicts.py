@@ -1,0 +1,413 @@
+"""Verdicts on values, changes and methods: the first rule of a question that holds decides.
+
+`RULES` is the only place where it is decided; the tables of `docs/verdicts.md` are made of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple, TypeGuard
+
+from wordbias.measures.held_out_probes import BEST, PROBES
+from wordbias.measures.registry import MEASURES
+
+Found = Mapping[str, Any]
+
+LEVEL = 0.05
+"""Smallest p that shows nothing."""
+SMALLEST_CHANGE = 0.05
+"""Smallest change that counts, as a share of the value's distance from chance, else from neutral.
+
+With many words the interval of a change is so narrow that it excludes 0 where nobody would notice.
+"""
+MUCH_LEFT, ALMOST_ALL_LEFT = 0.5, 0.9
+"""Shares of the bias above which what leaves them helps a little, and hardly.
+
+The tenth that is removed at most is less than the value before is uncertain by: WEAT of the sample
+is 1.72, with an interval from 1.51 to 1.85 over its words.
+"""
+LIMITS = {
+    "neighbours": 0.9,
+    "similarity": 0.98,
+    "analogies": 0.98,
+    "sentence-order-kept": 0.95,
+    "sentence-neighbours-kept": 0.9,
+    "perplexity-kept": 0.95,
+}
+"""Smallest share of each that a method keeps which does not cost too much."""
+_ROUNDING = 1e-6
+"""Values that are closer are equal: float32 vectors are not more exact than that."""
+CHANGE_ENDS, CHANCE_ENDS = ("change_low", "change_high"), ("chance_low", "chance_high")
+"""Keys of the ends of a paired change, and of a chance level."""
+_LARGEST = 1e100
+_PROBES = (BEST, *PROBES)
+_UNTESTED = ("ceat",)
+"""Measures whose p tests nothing: it falls with the number of draws."""
+
+
+# What a row holds
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether a value is a number that can be drawn, and not a truth value."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return abs(value) < _LARGEST
+
+
+def interval(row: Found | None, low: str = "low", high: str = "high") -> tuple[float, float] | None:
+    """Return the interval of a row, or the one of other keys; None where it has none."""
+    first, last = (None, None) if row is None else (row.get(low), row.get(high))
+    return (float(first), float(last)) if is_number(first) and is_number(last) else None
+
+
+def p_of(row: Found) -> float | None:
+    """Return a row's p, corrected if it is; of a test of positive values that of its own side."""
+    if is_number(p := row.get("p_holm")):
+        return p
+    p = row.get("p")
+    if not is_number(p) or row["measure"] in _UNTESTED:
+        return None
+    return 1 - p if row.get("alternative") == "greater" and row["value"] < 0 else p
+
+
+def better_way(row: Found) -> str:
+    """Return which values are better; nearer to neutral only where there is such a value."""
+    better, neutral = str(row.get("better") or ""), row.get("neutral")
+    if better == "lower" and neutral == 0.5 and (row["measure"] in _PROBES or _is_two_sided(row)):
+        return "neutral"  # an accuracy of two classes: what is wrong for most tells them, too
+    return "" if better == "neutral" and not is_number(neutral) else better
+
+
+def _is_two_sided(row: Found) -> bool:
+    known = MEASURES.get(row["measure"])
+    return known is not None and known.two_sided
+
+
+def differs(row: Found) -> bool | None:
+    """Return whether the interval of a row leaves its neutral value out.
+
+    None if that says nothing: without an interval or a neutral value, and if values cannot lie on
+    both sides of it. A mean of absolute values, a distance or an accuracy that is turned
+    to the better side is away from neutral even where all is noise.
+    """
+    ends, neutral = interval(row), row.get("neutral")
+    if ends is None or not is_number(neutral) or row["value"] is None:
+        return None
+    if row.get("better") != "neutral" and not _is_two_sided(row):
+        return None
+    return not ends[0] <= neutral <= ends[1]
+
+
+def shows(row: Found) -> bool | None:
+    """Return whether the interval and the p of a row without a chance level show bias.
+
+    The interval of few words leaves neutral out too easily, so that a p, if there is one, must be
+    below `LEVEL` as well. None if neither says anything.
+    """
+    apart, p = differs(row), p_of(row)
+    if p is None or (apart is None and row.get("better") != "neutral"):
+        return apart
+    return apart is not False and p < LEVEL
+
+
+def badness(row: Found) -> tuple[float, float] | None:
+    """Return the interval of a row, turned so that less is better; None if no way is better."""
+    low, high = interval(row) or (float(row["value"]),) * 2
+    better, neutral = better_way(row), row.get("neutral")
+    if better in ("lower", "higher"):
+        return (low, high) if better == "lower" else (-high, -low)
+    if not better or not is_number(neutral):
+        return None
+    near, far = sorted((abs(low - neutral), abs(high - neutral)))
+    return (0.0 if low <= neutral <= high else near), far
+
+
+def smallest_p(n: int, tests: int = 1) -> float:
+    """Return the smallest p that the exact sign-flip test of `n` seeds has, after Holm."""
+    return min(1.0, tests * 2.0 ** (1 - n))
+
+
+# Facts that rules are asked about
+
+
+class Change(NamedTuple):
+    """A value before and after; either is None where it was not measured."""
+
+    before: Found | None
+    after: Found | None
+
+    @property
+    def moved(self) -> float | None:
+        """Size of the change, if there are both values."""
+        old, new = (None if row is None else row["value"] for row in self)
+        return None if old is None or new is None else abs(float(new) - float(old))
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it is less than `SMALLEST_CHANGE` of the distance from chance, else neutral."""
+        before = self.before or {}
+        start = before.get("chance", before.get("neutral"))
+        gap = abs(before["value"] - start) if is_number(start) else 0.0
+        return (self.moved or 0.0) < SMALLEST_CHANGE * gap
+
+    @property
+    def paired(self) -> tuple[float, float] | None:
+        """Interval of the paired change."""
+        return interval(self.after, *CHANGE_ENDS)
+
+    @property
+    def ways(self) -> tuple[bool, bool] | None:
+        """Whether the value is certainly better, and certainly worse; None without intervals."""
+        if self.before is not None and self.paired is not None:
+            return _ways(self.before, *self.paired)
+        old, new = (badness(row) if row and interval(row) else None for row in self)
+        return None if old is None or new is None else (new[1] < old[0], new[0] > old[1])
+
+
+def _ways(before: Found, low: float, high: float) -> tuple[bool, bool]:
+    """Return whether a paired change is certainly for the better, and certainly for the worse."""
+    better = better_way(before)
+    if better == "neutral":
+        gap = float(before["value"]) - float(before["neutral"])
+        low, high = (low, high) if gap > 0 else (-high, -low)
+        out = -2 * abs(gap)  # as far out on the other side
+        return low > out and high < 0, low > 0 or high < out
+    falls, rises = high < 0, low > 0
+    return {"lower": (falls, rises), "higher": (rises, falls)}.get(better, (False, False))
+
+
+class Counted(NamedTuple):
+    """Number of main measures that find bias and that do not; whether a single finding holds."""
+
+    yes: int
+    no: int
+    is_certain: bool = False
+
+
+class Effect(NamedTuple):
+    """What a method did to main measures that found bias, or have no chance level.
+
+    Attributes
+    ----------
+    better, worse, built_in
+        Those that got better or worse, and those that got better by construction.
+    raised
+        Measures that found no bias before, got worse, and find bias now.
+    others
+        Verdicts on the changes of the others.
+    costly
+        Costs beyond their `LIMITS`.
+    left
+        Share of the bias that is left, if it is known.
+    """
+
+    better: Sequence[Any] = ()
+    worse: Sequence[Any] = ()
+    built_in: Sequence[Any] = ()
+    raised: Sequence[Any] = ()
+    others: Collection[str] = ()
+    costly: Sequence[Any] = ()
+    left: float | None = None
+
+
+class Reading(NamedTuple):
+    """What a probe reads of a label, beside the same probe on random labels if there is one."""
+
+    row: Found
+    control: Found | None = None
+
+    @property
+    def is_backwards(self) -> bool:
+        """Whether the opposite answers are right: of two classes, and below chance."""
+        row, high = self.row, self.row.get("high")
+        if better_way(row) == "neutral" != row.get("better"):
+            return (chance := interval(row, *CHANCE_ENDS)) is not None and row["value"] < chance[0]
+        return row.get("classes") == 2 and is_number(high) and 1 - high > row["neutral"]
+
+    @property
+    def is_beyond(self) -> bool:
+        """Whether the least value is beyond neutral and beyond all of random labels."""
+        low = None if "beyond_chance" in self.row else self.row.get("low", self.row.get("min"))
+        most = 0.0 if self.control is None else float(self.control["max"])
+        return is_number(low) and low > max(float(self.row["neutral"]), most)
+
+
+class Seeds(NamedTuple):
+    """Mean difference of an arm over paired seeds: its p and the least that so many can have.
+
+    `is_beyond` says that it is also lower than random removals, or that there are none.
+    """
+
+    difference: float
+    p: float | None
+    least: float = 0.0
+    is_beyond: bool = True
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether p is below .05."""
+        return self.p is not None and self.p < LEVEL
+
+
+# The rules
+
+
+class Rule(NamedTuple):
+    """A rule: the verdict, when it holds as a test of facts and in words, and what is said of it.
+
+    What is said is a form: names in braces stand for measures and values of the reader.
+    """
+
+    verdict: str
+    holds: Callable[[Any], object]
+    when: str
+    says: str = ""
+
+
+YES, LITTLE, HARDLY, NO, CANNOT = "yes", "a little", "hardly", "no", "cannot tell"
+HELPFUL = (YES, LITTLE, HARDLY)
+PERHAPS, NOT_SHOWN, NOTHING, UNJUDGED = "perhaps", "not shown", "no bias to remove", "not judged"
+BETTER, WORSE, UNCLEAR, SLIGHT = "better", "worse", "no clear change", "hardly changed"
+SAME, CROSSED, RESCALED = "unchanged", "on the other side", "lengths changed"
+NO_INTERVAL, UNKNOWN = "no interval to judge by", "–"
+READ, BACKWARDS, BALANCED, UNREAD = "read", "read backwards", "read, classes alike", "not read"
+LOWER, NOT_BEYOND, HIGHER = "lower", "lower, not below random", "higher"
+FINDS, BIASED, CHANGES, HELPS, READS, SEEDS = (
+    "Does a value find bias?",
+    "Is an embedding biased?",
+    "Did a value change?",
+    "Does a method, a cleaned file or a projection help?",
+    "Does a probe read a label?",
+    "Does an arm of a study differ, over paired seeds?",
+)
+_CLEARLY = "the interval of the paired change, or without one two intervals that do not overlap,"
+
+RULES: Mapping[str, Sequence[Rule]] = {
+    FINDS: [
+        Rule(YES, lambda row: row.get("beyond_chance") and differs(row) is not False,
+             "it is beyond the range of its chance level (of probes: the p of permuted labels is "
+             "at most .05) and, if values lie on both sides of neutral, its interval leaves "
+             "neutral out",
+             "beyond chance"),
+        Rule(YES, lambda row: Reading(row).is_backwards,
+             "an accuracy of two classes is below its chance level: its opposite answers are right",
+             "below chance, so that the opposite answers are right"),
+        Rule(NO, lambda row: isinstance(row.get("beyond_chance"), bool),
+             "it has a chance level otherwise",
+             "at chance"),
+        Rule(YES, shows,
+             "values lie on both sides of neutral, its interval leaves neutral out, and its p, if "
+             "it has a test (corrected, where it is), is below .05: the interval of few words "
+             "leaves neutral out too easily"),
+        Rule(NO, lambda row: shows(row) is not None,
+             "values lie on both sides of neutral, and it has an interval or a p otherwise"),
+        Rule(UNJUDGED, lambda _: True, "otherwise"),
+    ],
+    BIASED: [
+        Rule(CANNOT, lambda of: not of.yes + of.no,
+             "no main measure has a chance level, or an interval that could tell",
+             "no measure here has a chance level, or an interval that could tell"),
+        Rule(NOT_SHOWN, lambda of: not of.yes, "none of those that can tell finds bias",
+             "{none} more than chance gives"),
+        Rule(PERHAPS, lambda of: of.yes == 1 < of.yes + of.no and not of.is_certain,
+             "one of several finds bias, without a p, or its p times their number is above .05",
+             "one of {n} measures finds more than chance gives; where there is no bias, about one "
+             "measure in twenty does so by luck"),
+        Rule(YES, lambda _: True, "otherwise", "by {some} that can tell"),
+    ],
+    CHANGES: [
+        Rule(UNKNOWN, lambda of: of.moved is None, "a value is missing"),
+        Rule(RESCALED, lambda of: of.after.get("length_ratio") not in (None, ""),
+             "it grows with the length of the vectors, and this was changed by more than what was "
+             "projected out"),
+        Rule(SAME, lambda of: of.moved < _ROUNDING, "both values are equal"),
+        Rule(UNKNOWN, lambda of: not better_way(of.before), "neither way is better"),
+        Rule(UNCLEAR, lambda of: of.paired and of.paired[0] <= 0 <= of.paired[1],
+             "the interval of the paired change contains 0"),
+        Rule(NO_INTERVAL, lambda of: of.ways is None,
+             "neither the change nor both values have an interval"),
+        Rule(SLIGHT, lambda of: of.is_small and any(of.ways),
+             f"it changed clearly, by less than {SMALLEST_CHANGE:.0%} of its distance from chance, "
+             "else from neutral"),
+        Rule(BETTER, lambda of: of.ways[0],
+             f"{_CLEARLY} lies wholly on the better side; of an accuracy of two classes: nearer "
+             "to .5"),
+        Rule(WORSE, lambda of: of.ways[1], f"{_CLEARLY} lies wholly on the worse side"),
+        Rule(CROSSED, lambda of: of.paired,
+             "it moved to the other side of neutral, where it may be nearer or further"),
+        Rule(UNCLEAR, lambda _: True, "the intervals of both values overlap"),
+    ],
+    HELPS: [
+        Rule(NO, lambda of: of.costly, "a cost is beyond its limit",
+             "its cost is too high: {costly}"),
+        Rule(CANNOT, lambda of: of.better and of.worse,
+             "a measure that counts got better, and another got worse",
+             "measures contradict each other: {better} got better, {worse} got worse"),
+        Rule(HARDLY, lambda of: of.better and (of.left or 0) > ALMOST_ALL_LEFT,
+             f"one got better, and more than {ALMOST_ALL_LEFT:.0%} of the bias is left: the tenth "
+             "that is gone at most is less than the value before is uncertain by",
+             "{left}{but}{raised}"),
+        Rule(LITTLE, lambda of: of.better and (of.left or 0) > MUCH_LEFT,
+             f"one got better, and more than {MUCH_LEFT:.0%} is left", "{left}{but}{raised}"),
+        Rule(YES, lambda of: of.better, "one got better", "{raised}"),
+        Rule(NO, lambda of: of.worse or of.raised,
+             "none got better, and one got worse, or found no bias before and finds bias now",
+             "{got_worse}{raised}"),
+        Rule(CANNOT, lambda of: of.built_in,
+             "only what it removes by construction got better",
+             "only what it removes by construction got better"),
+        Rule(NOT_SHOWN, lambda of: UNCLEAR in of.others or CROSSED in of.others,
+             "the interval of a change contains 0, or a value is on the other side of neutral",
+             "no measure changed clearly for the better"),
+        Rule(NO, lambda of: SAME in of.others or SLIGHT in of.others,
+             "those that count are unchanged, or hardly changed",
+             "no measure changed enough to notice"),
+        Rule(NOTHING, lambda of: not of.others, "no main measure found bias before",
+             "no measure finds bias that it could remove"),
+        Rule(CANNOT, lambda _: True, "otherwise", "no change has an interval to judge by"),
+    ],
+    READS: [
+        Rule(READ, lambda of: of.row.get("beyond_chance"),
+             "the p of permuted labels is at most .05"),
+        Rule(BACKWARDS, lambda of: of.is_backwards,
+             "of two classes it is wrong so often that its opposite answers are beyond chance",
+             " Read backwards it is right for {opposite}."),
+        Rule(READ, lambda of: of.is_beyond,
+             "the end of its interval, or a code under its worst seed, is above what the shares of "
+             "the classes give, and above all of random labels where these were tried"),
+        Rule(BALANCED, lambda of: of.row.get("balanced_low", 0) > of.row.get("balanced_neutral", 1),
+             "its accuracy is so where every class counts alike",
+             " With every class counted alike, the {probe} probe is right for {balanced}, where "
+             "chance is {chance}."),
+        Rule(UNREAD, lambda _: True, "otherwise"),
+    ],
+    SEEDS: [
+        Rule(LOWER, lambda of: of.is_clear and of.difference < 0 and of.is_beyond,
+             "it is lower, p is below .05 after Holm, and so it is beside the random removals",
+             "lower"),
+        Rule(NOT_BEYOND, lambda of: of.is_clear and of.difference < 0,
+             "it is lower, p is below .05 after Holm, but not beside the random removals",
+             "lower than {first}, not shown to be below {null}"),
+        Rule(HIGHER, lambda of: of.is_clear,
+             "it is higher, and p is below .05 after Holm", "higher"),
+        Rule(CANNOT, lambda of: of.p is None or of.least > LEVEL,
+             "so few seeds cannot have such a p", "too few seeds to tell"),
+        Rule(NOT_SHOWN, lambda _: True, "otherwise", "not shown{excluded}"),
+    ],
+}  # fmt: skip
+
+
+def decide(question: str, facts: Any) -> Rule:
+    """Return the first rule of a question that holds."""
+    return next(rule for rule in RULES[question] if rule.holds(facts))
+
+
+def finds(row: Found) -> str:
+    """Return whether a value finds bias: ``yes``, ``no``, or ``not judged``."""
+    return decide(FINDS, row).verdict
+
+
+def change(before: Found | None, after: Found | None) -> str:
+    """Return how a value changed."""
+    return decide(CHANGES, Change(before, after)).verdict
