@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from wordbias.functions.bios import bios as bios
     from wordbias.functions.cache import cache as cache
     from wordbias.functions.ceat import ceat as ceat
+    from wordbias.functions.changes import changes as changes
     from wordbias.functions.choose import choose as choose
     from wordbias.functions.compare import compare as compare
     from wordbias.functions.convert import convert as convert
@@ -114,6 +115,7 @@ __all__ = [
     "bios",
     "cache",
     "ceat",
+    "changes",
     "choose",
     "compare",
     "config",

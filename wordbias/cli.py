@@ -57,6 +57,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "Results of other commands": {
         "report": "Make one page of saved results.",
+        "changes": "Compare two results value by value, with paired intervals.",
         "compare": "Correlate the measures of three or more embeddings.",
         "push": "Publish methods, adapters, models and vectors on the hub.",
     },

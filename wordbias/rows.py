@@ -9,8 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from wordbias.draws import with_draws
 from wordbias.errors import WordbiasError
 from wordbias.formats.tables import comma_separated
+from wordbias.results import Row
 from wordbias.text_files import Source as TextSource
 from wordbias.text_files import read_text
 
@@ -82,8 +84,27 @@ def read_source(path: Path) -> Source:
         raise WordbiasError(f"{path}: is a folder; name the files of results in it")
     file = read_text(path)
     is_json = path.suffix.lower() in (".json", ".jsonl") or file.text.lstrip()[:1] in ("{", "[")
-    kind, rows = _json_rows(file.text, file.path) if is_json else _csv_rows(file)
+    kind, rows = _rows_in(*_parsed(file.text, file.path), file.path) if is_json else _csv_rows(file)
     return Source(file.path, kind, file.sha256, _of_subjects(rows, file.path))
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Return all rows of a file of results, with their draws if it has them.
+
+    Raises
+    ------
+    WordbiasError
+        If the file is not usable; the message has the line and column, or the row.
+    """
+    if path.is_dir():
+        raise WordbiasError(f"{path}: is a folder; name a file of results in it")
+    file = read_text(path)
+    is_json = path.suffix.lower() in (".json", ".jsonl") or file.text.lstrip()[:1] in ("{", "[")
+    if not is_json:
+        return [Row.from_dict(row) for row in _csv_rows(file)[1]]
+    kind, found = _parsed(file.text, file.path)
+    rows = [Row.from_dict(row) for row in _rows_in(kind, found, file.path)[1]]
+    return with_draws(rows, found.get("row_draws")) if isinstance(found, dict) else rows
 
 
 def source_of(found: Mapping[str, Any], name: str) -> Source:
@@ -110,8 +131,8 @@ def _of_subjects(rows: Sequence[Found], name: str) -> list[Found]:
     return kept
 
 
-def _json_rows(text: str, path: str) -> tuple[str, list[Found]]:
-    kind, found = _parsed(text, path)
+def _rows_in(kind: str, found: Any, path: str) -> tuple[str, list[Found]]:
+    """Return the kind and the rows of parsed JSON."""
     rows = found.get("rows") if isinstance(found, dict) else found
     if rows is None and isinstance(found, dict) and found.keys() >= _ROW:
         kind, rows = "JSONL", [found]

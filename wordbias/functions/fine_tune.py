@@ -10,6 +10,7 @@ from wordbias.arguments import check_choice, check_number, path_named
 from wordbias.calls import public
 from wordbias.configuration import current_config, uses
 from wordbias.contextual.labelled_pairs import TASKS, load_labelled
+from wordbias.draws import by_wilson
 from wordbias.errors import need
 from wordbias.functions.inputs import Written
 from wordbias.functions.nli_models import read_named
@@ -22,7 +23,7 @@ from wordbias.progress import set_quiet
 from wordbias.rendering import Table
 from wordbias.reports import Report
 from wordbias.results import Row, number
-from wordbias.statistics import majority_share, wilson
+from wordbias.statistics import majority_share
 
 _PURPOSE = "Fine-tuning an encoder"
 
@@ -138,7 +139,6 @@ def fine_tune(
     )
     before = tuning.is_finished(folder)
     tuned, headed = tuning.fine_tune(task, model, data, judged, recipe, folder, how.device)
-    low, high = wilson(tuned.accuracy, len(judged))
     row = Row(
         Path(folder).name,
         "dev-accuracy",
@@ -150,8 +150,7 @@ def fine_tune(
             "round": tuned.round,
             "rounds": tuned.rounds.rounds,
             **ideal("dev-accuracy"),
-            "low": low,
-            "high": high,
+            **by_wilson(tuned.accuracy, len(judged), "pairs"),
         },
     )
     new = headed.new_parameters

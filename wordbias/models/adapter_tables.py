@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wordbias import cells
+from wordbias.draws import BOOTSTRAP, interval_keys
 from wordbias.measures.registry import ideal
 from wordbias.models.families import PARTS
 from wordbias.models.sites import Site
 from wordbias.pivot import pivot, values
 from wordbias.rendering import Table
 from wordbias.results import Row, number
+from wordbias.statistics import Interval
 
 if TYPE_CHECKING:
     from wordbias.models.adapters import Adapter
@@ -56,8 +58,11 @@ def adapter_rows(adapter: Adapter, subject: str) -> list[Row]:
                 "site": str(site),
                 "component": 1,
                 "n": fitted["pairs"],
-                "low": fitted["stability"]["low"],
-                "high": fitted["stability"]["high"],
+                **interval_keys(
+                    Interval(fitted["stability"]["low"], fitted["stability"]["high"]),
+                    BOOTSTRAP,
+                    "pairs",
+                ),
                 "neutral": 1.0,
                 "better": "higher",
                 "seed": adapter.facts["seed"],
