@@ -36,7 +36,7 @@ from wordbias.methods.null import chains_as_far, random_chains
 from wordbias.methods.transform import Projection, transformed
 from wordbias.methods.words import listed_words
 from wordbias.results import Row
-from wordbias.statistics import ends, p_of_null
+from wordbias.statistics import TIE, ends, p_of_null
 from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute
 
@@ -319,14 +319,16 @@ def with_null(rows: Sequence[Row], nulls: Mapping[str, Null]) -> list[Row]:
             about = {} if isinstance(null, str) else null
             if key in about:
                 size, drawn = abs(real[key]), about[key]
+                # means of the same shares of neighbours in another order differ by rounding
+                least = size - TIE * (abs(row.value or 0) + size)
                 sizes = np.abs(drawn)
                 details |= {
                     "change": real[key],
                     name: float(drawn.mean()),
                     **ends(drawn, name),
                     f"{name}_draws": len(drawn),
-                    f"{name}_less": int((sizes < size).sum()),
-                    f"{name}_p": p_of_null(sizes, size),
+                    f"{name}_less": int((sizes < least).sum()),
+                    f"{name}_p": p_of_null(sizes, least),
                 }
             if row.measure == "displacement" and isinstance(null, str):
                 details[f"{name}_reason"] = null
