@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from wordbias.results import Draws, Row
 from wordbias.statistics import (
+    TIE,
     Interval,
     detectable_effect,
     excluded_effect,
@@ -164,8 +165,8 @@ def chance_keys(
     return keys
 
 
-def null_keys(kind: str, change: float, draws: Array) -> dict[str, Any]:
-    """Return what random removals change, beside the change by one that was fitted.
+def null_keys(kind: str, value: float, change: float, draws: Array) -> dict[str, Any]:
+    """Return what random removals change, beside the change to a value by one that was fitted.
 
     Returns
     -------
@@ -175,6 +176,7 @@ def null_keys(kind: str, change: float, draws: Array) -> dict[str, Any]:
         `_p`: (1 + those that are not smaller) / (1 + draws).
     """
     sizes, size = np.abs(draws), abs(change)
+    size -= TIE * (abs(value) + size)  # the same means in another order differ by rounding
     return {
         kind: float(draws.mean()),
         **spread_keys(kind, draws),

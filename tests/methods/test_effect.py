@@ -365,6 +365,19 @@ def test_random_removals_are_measured_as_the_fitted_one_is(
     }
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_removals_that_keep_as_many_neighbours_are_ties(seed: int) -> None:
+    """Other words lose them, so that the same shares are added in another order."""
+    rng = np.random.default_rng(seed)
+    kept = rng.binomial(10, 0.96, 1000) / 10
+    about = {"neutral": 1.0, "better": "higher", "stage": "after"}
+    rows = [Row("a", "neighbours-preserved", float(kept.mean()), about)]
+    drawn = np.array([rng.permutation(kept).mean() - 1.0 for _ in range(100)])
+    assert len({*drawn}) > 1  # by rounding
+    (made,) = with_null(rows, {"null": {("neighbours-preserved", ""): drawn}})
+    assert (made.details["null_less"], made.details["null_p"]) == (0, 1)
+
+
 @given(
     drawn=st.lists(st.integers(-5, 5).map(lambda i: i / 4), min_size=1, max_size=30),
     real=st.integers(-5, 5).map(lambda i: i / 4),

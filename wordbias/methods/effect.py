@@ -318,7 +318,8 @@ def with_null(rows: Sequence[Row], nulls: Mapping[str, Null]) -> list[Row]:
         for name, null in nulls.items():
             about = {} if isinstance(null, str) else null
             if key in about:
-                details |= {"change": real[key], **null_keys(name, real[key], about[key])}
+                found = null_keys(name, row.value or 0.0, real[key], about[key])
+                details |= {"change": real[key], **found}
             if row.measure == "displacement" and isinstance(null, str):
                 details[f"{name}_reason"] = null
             elif row.measure == "displacement" and ("directions", "") in about:
