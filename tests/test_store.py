@@ -124,7 +124,7 @@ def test_a_file_of_something_else_is_not_touched(tmp_path: Path, content: bytes)
     with pytest.raises(WordbiasError, match=r"a\.part: holds no results .*; remove it, or name "):
         Store(path, ABOUT, ("part", "seed"))
     assert path.read_bytes() == content
-    with pytest.raises(WordbiasError, match="is no file; try another"):
+    with pytest.raises(WordbiasError, match="is a folder; try another"):
         Store(tmp_path, ABOUT, remedy="try another")
 
 
@@ -196,6 +196,8 @@ def test_an_interruption_says_where_the_same_call_resumes(tmp_path: Path) -> Non
     interrupted("the same call resumes from a.part: 3 of 4", output, part, done=lambda: "3 of 4")
     filled(other)
     interrupted("the same call resumes from a.part and a.null.part", output, part, other)
+    message = "the same call resumes from a.part and 2 other files"
+    interrupted(message, output, part, other, tmp_path)
     with pytest.raises(Interrupted, match="elsewhere"), resumable(output, part):
         raise Interrupted("elsewhere")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.null.part", "a.part"]

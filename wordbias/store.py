@@ -10,6 +10,7 @@ and removes the stores of a run that has ended.
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import os
 import re
@@ -26,7 +27,10 @@ from numpy.typing import NDArray
 from wordbias import __version__
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.files import locked, replacing, sync_file
+from wordbias.progress import progress
+from wordbias.rendering import how_many
 from wordbias.results import Draws, Row
+from wordbias.workers import Workers
 
 Arrays = Mapping[str, NDArray[Any]]
 Key = tuple[Any, ...]
@@ -128,6 +132,37 @@ class Store:
                 "same call resumes"
             ) from None
 
+    def complete(
+        self,
+        keys: Sequence[Key],
+        function: Callable[..., Entry],
+        workers: Workers,
+        *,
+        shared: tuple[Any, ...] = (),
+        what: str,
+        finished: Callable[[Any], None] | None = None,
+    ) -> None:
+        """Compute the results that are not there, side by side, and keep each when it is done.
+
+        Parameters
+        ----------
+        function
+            Returns the result of a key, which follows the arguments `shared`; see
+            `wordbias.workers.Workers.unordered`.
+        what
+            Label of the progress bar.
+        finished
+            Is called with each key whose result was put.
+        """
+        left = [key for key in keys if self.get(*key) is None]
+        lost = "the same call resumes with what is left"
+        with progress(what, len(left), "job") as bar:
+            for i, found in workers.unordered(function, left, shared=shared, lost=lost):
+                self.put(*left[i], rows=found.rows, arrays=found.arrays, **found.facts)
+                if finished is not None:
+                    finished(left[i])
+                bar.update(1)
+
     def _write(self, path: Path) -> None:
         """Write all results anew; the file is replaced in one step."""
         with replacing(path) as file:
@@ -165,8 +200,8 @@ class Store:
         return about, key, Entry(found, arrays, line)
 
     def _read(self, path: Path, what: str, remedy: str, refuse: bool) -> None:
-        if not path.is_file():
-            raise WordbiasError(f"{path}: is no file; {remedy}")
+        if path.is_dir():
+            raise WordbiasError(f"{path}: is a folder; {remedy}")
         data = path.read_bytes()
         is_whole = data.endswith(b"\n")
         for number, line in enumerate(data.splitlines(), 1):
@@ -251,6 +286,8 @@ def resumable(
                 raise Interrupted(f"{message}nothing") from None
             if not names:
                 raise
+            if len(names) > 2:
+                names = [names[0], how_many(len(names) - 1, "other file")]
             more = "" if done is None else f": {done()}"
             message = f"the same call resumes from {' and '.join(names)}{more}"
             raise Interrupted(message) from None
@@ -300,3 +337,26 @@ def _short(value: Any) -> str:
     """Show a value, of a hash its beginning."""
     text = repr(value)
     return f"{text[:13]}…'" if _HASH.fullmatch(text) else text
+
+
+def digest_of(*known: Any) -> str:
+    """Return a hash of texts, numbers, arrays and nested sequences of them."""
+    found = hashlib.sha256()
+    _add(found, known)
+    return found.hexdigest()
+
+
+def _add(found: Any, value: Any) -> None:
+    if isinstance(value, np.ndarray):
+        found.update(f"{value.dtype} {value.shape}".encode())
+        found.update(np.ascontiguousarray(value).data)
+    elif isinstance(value, Mapping):
+        _add(found, sorted(value.items()))
+    elif isinstance(value, tuple) and all(isinstance(one, str) for one in value):
+        found.update("\0".join((f"{len(value)} texts", *value)).encode("utf-8", "surrogatepass"))
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        found.update(f"{len(value)} values".encode())
+        for one in sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value:
+            _add(found, one)
+    else:
+        found.update(f"{value!r}\0".encode("utf-8", "surrogatepass"))

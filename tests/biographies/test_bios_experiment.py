@@ -155,7 +155,7 @@ def test_resume_after_an_interruption_between_jobs(
         stop_at(patch, experiment, "run_job", 4)
         with pytest.raises(Interrupted) as stopped:
             run(plan)
-    assert str(stopped.value) == "the same call resumes from results.jsonl: 3 of 10 jobs are done"
+    assert str(stopped.value) == "the same call resumes from study: 3 of 10 jobs are done"
     assert len(lines_of(plan)) == 3
     assert as_json(run(plan)) == as_json(whole)
     assert len({(line["strategy"], line["seed"]) for line in lines_of(plan)}) == 10
@@ -424,7 +424,8 @@ def test_a_study_is_finished_by_the_version_that_began_it(
         stop_at(patch, Task, "losses", 2)
         with pytest.raises(Interrupted):
             run(tuning)
-    monkeypatch.setattr("wordbias.biographies.plan.__version__", "0.0.1")
+    for module in ("store", "biographies.plan"):
+        monkeypatch.setattr(f"wordbias.{module}.__version__", "0.0.1")
     other = rf"is of another study: its wordbias is '{__version__}', not '0.0.1'; name another"
     with pytest.raises(WordbiasError, match=rf"results\.jsonl: line 1: {other} folder"):
         run(plan)

@@ -267,7 +267,7 @@ def test_an_interruption_is_one_line_and_the_same_command_resumes(
         worker.wait()
     assert worker.returncode == 130
     assert [line for line in said.splitlines() if line] == [
-        "wordbias: interrupted; the same command resumes where it stopped",
+        f"wordbias: interrupted; the same call resumes from {part.name}",
     ]
     assert not out.exists()
     before = json.loads(part.with_name(f"{part.name}.json").read_text())["done"]

@@ -79,6 +79,7 @@ def test_a_locked_folder_is_refused(cli: Run, tmp_path: Path) -> None:
 
 
 def _plan(folder: Path, vectors: list[Any], **more: Any) -> Any:
+    folder.mkdir(exist_ok=True)
     sample = Embedding.sample().subset(Embedding.sample().words[:400])
     arms = {f"e{i}": {0: Embedding(sample.words, x, f"e{i}")} for i, x in enumerate(vectors)}
     return Plan(arms, {}, folder, seeds=(0,), families=("direct-bias",), **more)
@@ -113,6 +114,7 @@ def test_each_measured_embedding_is_kept_and_no_other_is_measured_again(
     plan = _plan(tmp_path / "one", [vectors[i : 400 + i] for i in range(3)])
     rows = study_rows(plan, [])
     both = replace(plan, folder=tmp_path / "both")
+    both.folder.mkdir()
     assert study_rows(both, [], Workers(2)) == rows
     assert {path.read_bytes() for path in both.folder.iterdir()} == {
         path.read_bytes() for path in plan.folder.iterdir()
@@ -147,6 +149,7 @@ def test_centred_and_not_centred_are_not_mixed_in_a_folder(tmp_path: Path) -> No
     with pytest.raises(WordbiasError, match="were taken without --centre, and these are with"):
         measured(centre=True)
     other = tmp_path / "other"
+    other.mkdir()
     assert measured(centre=True, as_published=True, folder=other)
     with pytest.raises(WordbiasError, match="taken with --centre or --as-published, and these"):
         measured(folder=other)
@@ -166,7 +169,7 @@ def test_an_interruption_after_training_names_the_remedy(
     given = ("--train", pairs, "--dev", pairs, "--epochs", 1, "--seed", 0)
     done = cli("mab-study", tmp_path / "v.safetensors", *given, "-o", study)
     assert done.code == 130
-    assert "the same call resumes: models and rows are kept" in done.err
+    assert "the same call resumes from study" in done.err
     names = sorted(path.name for path in study.iterdir())
     model = "v.seed0.safetensors"
     assert names == [model, f"{model}.log.jsonl", f"{model}.rows.json"]

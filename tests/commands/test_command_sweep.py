@@ -302,7 +302,7 @@ def test_interrupted_behind_the_models(
     kept = "t.csv.next-sentence.part and t.csv.inference.part"
     assert f"interrupted; the same call resumes from {kept}" in done.err
     assert not (tmp_path / "t.csv").exists()
-    assert "no output was changed" in cli(*arguments(inputs)).err
+    assert "start it again with an output file" in cli(*arguments(inputs)).err
 
 
 def test_an_output_that_another_process_writes(
@@ -352,7 +352,7 @@ def test_an_interrupted_sweep_is_resumed(
     monkeypatch.setattr(Forward, "__call__", stop)
     done = cli(*given)
     assert done.code == 130
-    assert "the same call resumes from t.csv.inference.part" in done.err
+    assert "the same call resumes from t.csv.next-sentence.part" in done.err
     assert not mine.exists()
     assert (tmp_path / "t.csv.next-sentence.part").exists()
     seen: list[int] = []

@@ -135,7 +135,6 @@ def test_every_rename_of_the_package_is_a_synced_one() -> None:
     package = Path(files.__file__).parent.parent
     allowed = {"formats/files.py": 2, "resources/storage.py": 1}  # there, of what is replaced
     allowed["outcomes/inputs.py"] = 1  # labels of a frame
-    allowed["pages/unfinished.py"] = 1  # results that are removed
     found: dict[str, int] = {}
     for path in package.rglob("*.py"):
         text = path.read_text(encoding="utf-8")

@@ -268,7 +268,7 @@ def test_random_removals_are_resumed(
         return real(forward, inputs)
 
     monkeypatch.setattr(Forward, "__call__", stop)
-    with pytest.raises(Interrupted, match=r"resumes from all\.csv\.inference\.0\.null\.part"):
+    with pytest.raises(Interrupted, match=r"next-sentence\.0\.part and 4 other files"):
         sweep(folder / "nsp-{seed}", **asked)
     kept = sorted(path.name for path in tmp_path.glob("*.part"))
     whole = [f"all.csv.{name}.{seed}.part" for name in ("inference", "next-sentence") for seed in

@@ -134,7 +134,7 @@ def test_cached_rows_are_not_made_again(tmp_path: Path) -> None:
         made.append(1)
         return [Row("a", "x", 0.1 + 0.2, {"set": "s", "n": 3}), Row("a", "y", None, {})]
 
-    path = tmp_path / "folder" / "rows.json"
+    path = tmp_path / "rows.json"
     first = cached_rows(path, {"seed": 0}, make)
     again = cached_rows(path, {"seed": 0}, make)
     assert [row.to_dict() for row in again] == [row.to_dict() for row in first]

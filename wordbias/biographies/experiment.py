@@ -53,10 +53,9 @@ from wordbias.probes.mdl import (
     share_compression,
     to_published,
 )
-from wordbias.progress import progress
 from wordbias.results import Row
 from wordbias.statistics import majority_share
-from wordbias.store import Store, resumable
+from wordbias.store import Entry, Store, resumable
 from wordbias.wordlists.queries import Query
 from wordbias.workers import Workers
 
@@ -87,27 +86,29 @@ def run(plan: Plan, workers: Workers | None = None) -> list[Row]:
         return f"{sum(store.get(*job) is not None for job in jobs)} of {len(jobs)} jobs are done"
 
     path, remedy = plan.results, "name another folder"
-    with output_folder(plan.folder), resumable(path, path, keep=True, done=done):
+    with output_folder(plan.folder), resumable(path, plan.folder, keep=True, done=done):
         store = Store(path, plan.about(), Job._fields, what="study", remedy=remedy, draws=False)
-        left = [job for job in jobs if store.get(*job) is None]
         if not workers.in_process:
-            for job in left:
-                encode_ahead(plan, job)
-        lost = "the same call resumes with what is left"
-        with progress("experiment", len(left), "job") as bar:
-            for i, (rows, facts) in workers.unordered(_timed, left, shared=(plan,), lost=lost):
-                store.put(*left[i], rows=rows, **facts)
-                plan.checkpoint(left[i]).unlink(missing_ok=True)
-                bar.update(1)
+            for job in jobs:
+                if store.get(*job) is None:
+                    encode_ahead(plan, job)
+        store.complete(
+            jobs,
+            _timed,
+            workers,
+            shared=(plan,),
+            what="experiment",
+            finished=lambda job: plan.checkpoint(job).unlink(missing_ok=True),
+        )
     return [row for job in jobs for row in store.entries[job].rows]
 
 
-def _timed(plan: Plan, job: Job) -> tuple[list[Row], dict[str, Any]]:
+def _timed(plan: Plan, job: Job) -> Entry:
     """Run a job; its seconds come first among the facts."""
     torch.set_num_threads(native_threads())
     start = time.perf_counter()
     rows, facts = run_job(plan, job)
-    return rows, {"seconds": round(time.perf_counter() - start, 1), **facts}
+    return Entry(rows, facts={"seconds": round(time.perf_counter() - start, 1), **facts})
 
 
 # One job: train, probe, measure, retrain, measure again

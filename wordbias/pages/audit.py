@@ -39,12 +39,12 @@ from wordbias.pages.audit_parts import (
 )
 from wordbias.pages.lines import identity
 from wordbias.pages.stages import BEFORE, Compared, Plan, Stage, labelled, stage_of
-from wordbias.pages.unfinished import digest_of, results_of
+from wordbias.pages.unfinished import results_of
 from wordbias.pages.words import MAP
 from wordbias.progress import progress
 from wordbias.rendering import how_many
 from wordbias.results import Row
-from wordbias.store import Entry, Store
+from wordbias.store import Entry, Store, digest_of
 from wordbias.wordlists import Attribute, resolve
 from wordbias.workers import Workers
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
-
-import numpy as np
 
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats import cache
@@ -20,29 +16,6 @@ from wordbias.store import Store
 
 KEYS = ("embedding", "stage", "part")
 """Names of a job in the store: the embedding, the label of the column, the part."""
-
-
-def digest_of(*known: Any) -> str:
-    """Return a hash of texts, numbers, arrays and nested sequences of them."""
-    found = hashlib.sha256()
-    _add(found, known)
-    return found.hexdigest()
-
-
-def _add(found: Any, value: Any) -> None:
-    if isinstance(value, np.ndarray):
-        found.update(f"{value.dtype} {value.shape}".encode())
-        found.update(np.ascontiguousarray(value).data)
-    elif isinstance(value, Mapping):
-        _add(found, sorted(value.items()))
-    elif isinstance(value, tuple) and all(isinstance(one, str) for one in value):
-        found.update("\0".join((f"{len(value)} texts", *value)).encode("utf-8", "surrogatepass"))
-    elif isinstance(value, (list, tuple, set, frozenset)):
-        found.update(f"{len(value)} values".encode())
-        for one in sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value:
-            _add(found, one)
-    else:
-        found.update(f"{value!r}\0".encode("utf-8", "surrogatepass"))
 
 
 @contextmanager
