@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from functools import partial
 
 from wordbias import cells
-from wordbias.cells import Cell
 from wordbias.measures.held_out_probes import BEST, NOT_CODED, PROBES
 from wordbias.measures.registry import column_title
 from wordbias.pivot import pivot, values
@@ -182,7 +181,7 @@ def held_out_tables(rows: Sequence[Row]) -> list[Table]:
         "rows, to which the method was fitted. Compression by an online code in bits: chance is "
         "what the shares of the classes alone give, 1 if they are equal."
     )
-    by: dict[str, str | Cell] = {"label": "concept", "read by": _probe}
+    by: dict[str, object] = {"label": "concept", "read by": _probe}
     tables = [pivot("Read from held-out rows", read, by, columns, note)]
     trained = [row for row in rows if row.measure == TRAINING]
     columns = values("right", "95 %", ("backwards", _backwards), ("chance", cells.neutral))

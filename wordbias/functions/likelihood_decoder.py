@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from wordbias import cells
-from wordbias.cells import Cell
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import replacing
 from wordbias.measures.registry import column_title
@@ -234,7 +233,7 @@ def _task_table(task: str, rows: Sequence[Row]) -> Table:
     for one in dict.fromkeys(row.measure for row in rows):
         columns += values((column_title(one), cells.with_interval), measure=one)
     title = f"{test.title}, {test.part}" if test.part else task
-    by: dict[str, str | Cell] = {"part": _part, "score": "score", "answers": "answers"}
+    by = {"part": _part, "score": "score", "answers": "answers"}
     return pivot(title, rows, by, columns, f"{test.note} In brackets: 95 % intervals.")
 
 
@@ -261,9 +260,8 @@ def _change_tables(before: Sequence[Row], after: Mapping[str, Sequence[Row]]) ->
     def part(row: Row) -> str:
         return ", ".join(filter(None, [_part(row), row.details.get("answers")]))
 
-    by: dict[str, str | Cell] = {"data": data, "part": part, "score": "score"}
+    by = {"data": data, "part": part, "score": "score", "measure": _titled}
     note = "The intervals are a paired bootstrap over the same items."
-    by["measure"] = _titled
     tables = []
     for name, rows in after.items():
         columns = values("before", stage=None)
