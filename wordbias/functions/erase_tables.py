@@ -56,11 +56,11 @@ def verdicts(rows: Sequence[Row]) -> list[str]:
         for line in (_left(rows, concept), *_verdict(rows, concept))
         if line
     ]
-    for task in dict.fromkeys(row.details["column"] for row in rows if row.measure == TASK):
-        before, after = (_found(rows, TASK, stage, task) for stage in ("before", "after"))
+    for column in dict.fromkeys(row.details["column"] for row in rows if row.measure == TASK):
+        before, after = (_found(rows, TASK, stage, column) for stage in ("before", "after"))
         if before.value is not None and after.value is not None:
             lines.append(
-                f"{task}, a task: a linear probe was right for {_share(before.value)} before "
+                f"{column}, a task: a linear probe was right for {_share(before.value)} before "
                 f"and for {_share(after.value)} after; always guessing the most frequent one is "
                 f"right for {_share(after.details['neutral'])}."
             )
