@@ -55,7 +55,7 @@ def values(*heads: str | tuple[str, Cell], part: str = "", **where: Any) -> list
 def pivot(
     title: str,
     rows: Sequence[Row],
-    by: str | Cell | Mapping[str, str | Cell],
+    by: str | Cell | Mapping[str, Any],
     columns: Sequence[Column],
     note: str = "",
 ) -> Table:

@@ -113,12 +113,12 @@ def test_how_far_each_correlation_can_be_trusted(cli: Run, table: Path) -> None:
         for row in json.loads(cli("compare", table, "--format", "json").out)["rows"]
         if row["n"] == 4
     )
-    assert f"{pair['low']:.3f} … {pair['high']:.3f}" in lines[1]
-    assert f"{pair['bootstrap_low']:.3f} … {pair['bootstrap_high']:.3f}" in lines[1]
+    assert f"{pair['low']:.3f} to {pair['high']:.3f}" in lines[1]
+    assert f"{pair['bootstrap_low']:.3f} to {pair['bootstrap_high']:.3f}" in lines[1]
     left = said.split("r with one embedding left out\n")[1].splitlines()
     assert left[1].split()[-2:] == [pair["driver"], f"{pair['without_driver']:.3f}"]
     chosen = " ".join(cli("compare", table, "--x", "MIDB", "--y", "E").out.split())
-    assert f"95 % {pair['low']:.3f} … {pair['high']:.3f}, n = 4" in chosen
+    assert f"95 % {pair['low']:.3f} to {pair['high']:.3f}, n = 4" in chosen
     seeded = json.loads(cli("compare", table, "--format", "json", "--seed", 1).out)["rows"]
     assert [row["value"] for row in seeded] == [
         row["value"] for row in json.loads(cli("compare", table, "--format", "json").out)["rows"]

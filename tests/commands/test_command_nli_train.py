@@ -118,7 +118,7 @@ def test_several_models_are_files_in_a_folder(
     assert [row[:2] for row in shown] == [[name, name[-1]] for name in names]
     dev = [Model.load(tmp_path / "out" / f"{name}.safetensors").about["dev_accuracy"] for name in
            names]  # fmt: skip
-    assert [float(row[3]) for row in shown] == pytest.approx(dev, abs=5e-5)
+    assert [float(row[3]) for row in shown] == pytest.approx(dev, abs=5e-4)
 
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").iterdir()}
     again = cli(*call)

@@ -156,7 +156,7 @@ def test_only_sets_that_were_given_have_columns(
     rows += [Row("a", "snli-accuracy", 0.75, {"set": name, "seeds": 2}) for name in sets]
     table = report_of(rows).tables[0]
     assert table.columns == ["", *sets, "E", "d"]
-    assert table.cells == [["a", *["0.7500"] * len(sets), "0.2500 ±0.5000", "0.1250 ±0.5000"]]
+    assert table.cells == [["a", *["0.750"] * len(sets), "0.250 ±0.500", "0.125 ±0.500"]]
     assert "lower is better" in table.note
 
 

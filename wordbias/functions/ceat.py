@@ -11,7 +11,6 @@ from typing import Any, cast
 
 from wordbias import cells
 from wordbias.calls import note, public, typed_setting
-from wordbias.cells import Cell
 from wordbias.configuration import current_config, uses
 from wordbias.errors import Interrupted, UsageError, WordbiasError
 from wordbias.formats.files import check_writable, refuse_same
@@ -412,7 +411,7 @@ def _effects_table(subject: str, rows: Sequence[Row], queries: Sequence[Query]) 
     return pivot(title, rows, by, columns, _reasons(rows))
 
 
-def _places(rows: Sequence[Row]) -> dict[str, str | Cell]:
+def _places(rows: Sequence[Row]) -> dict[str, object]:
     """Return what identifies a line: the query, and the layer where there are several."""
     return {"query": "set", **({} if _one_layer(rows) else {"layer": "layer"})}
 

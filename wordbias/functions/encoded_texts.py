@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from wordbias import cells
 from wordbias.calls import note
-from wordbias.cells import Cell
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.adapters import (
     AdapterLike,
@@ -207,8 +206,7 @@ def best_probes(
 
 def best_table(rows: Sequence[Row]) -> Table:
     """Return a line for each kind of probe and input."""
-    by: dict[str, str | Cell] = {"vectors": "subject", "layer": "layer"}
-    by["probe"] = lambda row: short_title(row.measure)
+    by = {"vectors": "subject", "layer": "layer", "probe": lambda row: short_title(row.measure)}
     columns = values("balanced accuracy", "95 %", ("chance", cells.interval_of("chance")), "p")
     columns += values(("left", cells.percent("left")))
     note = (

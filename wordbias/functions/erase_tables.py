@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from functools import partial
 
 from wordbias import cells
-from wordbias.cells import Cell
 from wordbias.measures.held_out_probes import BEST, NOT_CODED, PROBES, left_text
 from wordbias.measures.registry import column_title
 from wordbias.pivot import pivot, values
@@ -58,11 +57,11 @@ def verdicts(rows: Sequence[Row]) -> list[str]:
         for line in (_left(rows, concept), *_verdict(rows, concept))
         if line
     ]
-    for task in dict.fromkeys(row.details["column"] for row in rows if row.measure == TASK):
-        before, after = (_found(rows, TASK, stage, task) for stage in ("before", "after"))
+    for column in dict.fromkeys(row.details["column"] for row in rows if row.measure == TASK):
+        before, after = (_found(rows, TASK, stage, column) for stage in ("before", "after"))
         if before.value is not None and after.value is not None:
             lines.append(
-                f"{task}, a task: a linear probe was right for {_share(before.value)} before "
+                f"{column}, a task: a linear probe was right for {_share(before.value)} before "
                 f"and for {_share(after.value)} after; always guessing the most frequent one is "
                 f"right for {_share(after.details['neutral'])}."
             )
@@ -178,7 +177,7 @@ def held_out_tables(rows: Sequence[Row]) -> list[Table]:
         "rows, to which the method was fitted. Compression by an online code in bits: chance is "
         "what the shares of the classes alone give, 1 if they are equal."
     )
-    by: dict[str, str | Cell] = {"label": "concept", "read by": _probe}
+    by: dict[str, object] = {"label": "concept", "read by": _probe}
     tables = [pivot("Read from held-out rows", read, by, columns, note)]
     trained = [row for row in rows if row.measure == TRAINING]
     columns = values("right", "95 %", ("backwards", _backwards), ("chance", cells.neutral))

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from wordbias import cells
-from wordbias.cells import Cell
 from wordbias.draws import with_change
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import replacing
@@ -233,7 +232,7 @@ def _task_table(task: str, rows: Sequence[Row]) -> Table:
     for one in dict.fromkeys(row.measure for row in rows):
         columns += values((column_title(one), cells.with_interval), measure=one)
     title = f"{test.title}, {test.part}" if test.part else task
-    by: dict[str, str | Cell] = {"part": _part, "score": "score", "answers": "answers"}
+    by = {"part": _part, "score": "score", "answers": "answers"}
     return pivot(title, rows, by, columns, f"{test.note} In brackets: 95 % intervals.")
 
 
@@ -260,9 +259,8 @@ def _change_tables(before: Sequence[Row], after: Mapping[str, Sequence[Row]]) ->
     def part(row: Row) -> str:
         return ", ".join(filter(None, [_part(row), row.details.get("answers")]))
 
-    by: dict[str, str | Cell] = {"data": data, "part": part, "score": "score"}
+    by = {"data": data, "part": part, "score": "score", "measure": _titled}
     note = "The intervals are a paired bootstrap over the same items."
-    by["measure"] = _titled
     tables = []
     for name, rows in after.items():
         columns = values("before", stage=None)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from wordbias import cells
 from wordbias.arguments import check_choice, seeds_of
 from wordbias.calls import is_given, note, public
-from wordbias.cells import Cell
 from wordbias.configuration import READS_VECTORS, STARTS_PROCESSES, current_config, uses
 from wordbias.errors import UsageError, need
 from wordbias.formats.files import check_output_folder, check_writable, replacing
@@ -402,7 +401,7 @@ def _outcome_tables(rows: Sequence[Row]) -> list[Table]:
     null = next((str(one.against.details["original"]) for one in read if one.against), "")
     of_arm = {change.subject: (against, said) for change, against, said in read}
 
-    def beside(cell: Cell, row: Row) -> str:
+    def beside(cell: cells.Cell, row: Row) -> str:
         against = of_arm[row.subject][0]
         return "" if against is None else cell(against)  # of the random removals themselves
 

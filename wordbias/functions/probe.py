@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from wordbias import cells
 from wordbias.arguments import seeds_of
 from wordbias.calls import note, public, typed_setting
-from wordbias.cells import Cell
 from wordbias.columns import Column
 from wordbias.configuration import READS_VECTORS, STARTS_PROCESSES, current_config, uses
 from wordbias.errors import UsageError
@@ -447,7 +446,7 @@ def _accuracy_table(rows: Sequence[Row]) -> Table:
     return pivot("Probing accuracy", rows, _BY, columns, _about_seeds(rows))
 
 
-_BY: Mapping[str, str | Cell] = {"vectors": "subject", "layer": "layer"}
+_BY = {"vectors": "subject", "layer": "layer"}
 
 
 def _kilo(row: Row) -> str:

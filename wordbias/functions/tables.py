@@ -180,24 +180,24 @@ def measures_tables(rows: list[Row]) -> list[Table]:
     levels: dict[tuple[str, str], set[str]] = {}
     for row in rows:
         if cells.has(row, "chance"):
-            levels.setdefault(key_of(row), set()).add(_level(row))
+            levels.setdefault(key_of(row), set()).add(_level(cells.chance, row))
     of_each = several and any(len(found) > 1 for found in levels.values())
     columns = []
     for subject in subjects:
         bias = (subject, cells.with_half_width if several else cells.with_interval)
-        heads = [bias, ("chance", lambda row: cells.ends(row, "chance"))] if of_each else [bias]
+        heads = [bias, ("chance", partial(_level, cells.chance_range))] if of_each else [bias]
         columns += values(*heads, part=subject if several else "", subject=subject)
     known = [] if several else known_notes(rows)
-    columns += [] if of_each else values(("chance", _level))
+    columns += [] if of_each else values(("chance", partial(_level, cells.chance)))
     columns += values(("above", lambda row: _placed(place(row)))) if known else []
     title = "Bias, with the 95 % interval over words" + " (± half its width)" * several
     notes = "; ".join([*length_notes(rows), *chance_notes(rows, of_each), *known])
     return [pivot(title, rows, _label, columns + values("ideal"), notes)] if rows else []
 
 
-def _level(row: Row) -> str:
+def _level(cell: cells.Cell, row: Row) -> str:
     """Write the chance level; nothing for vectors of other lengths, with which it has changed."""
-    return "" if "length_ratio" in row.details else cells.chance(row)
+    return "" if "length_ratio" in row.details else cell(row)
 
 
 def length_notes(rows: Sequence[Row]) -> list[str]:

@@ -7,7 +7,6 @@ from functools import partial
 
 from wordbias import cells
 from wordbias.calls import public
-from wordbias.cells import Cell
 from wordbias.configuration import READS_VECTORS, uses
 from wordbias.draws import with_holm
 from wordbias.embedding import Embedding
@@ -230,7 +229,7 @@ def _associations_table(
     targets = {query.name: "/".join(query.names[:2]) for query in queries}
     named, words = (partial(_about, targets, by_group, part) for part in range(2))
     several = len({row.measure for row in rows}) > 1
-    by: dict[str, str | Cell] = {"groups" if by_group else "query": named}
+    by: dict[str, object] = {"groups" if by_group else "query": named}
     by |= {**({"measure": "measure"} if several else {}), "words": words}
     mark = ("", lambda row: _MARK if "reading" in row.details else "")
     columns = values("value", "95 %", "p", ("p Holm", cells.p_holm), mark, ("n", _sizes))

@@ -157,9 +157,9 @@ def _triple(name: str, rows: Sequence[tuple[int, dict[str, str]]], path: str) ->
             raise WordbiasError(
                 f"{where}: is no triple: it has {count} rows with the label {label}, expected one"
             )
-    for name in ("gender", "context"):
-        if len(found := dict.fromkeys(repr(row[name]) for _, row in rows)) > 1:
-            raise WordbiasError(f"{where}: is no triple: its {name} is {' and '.join(found)}")
+    for column in ("gender", "context"):
+        if len(found := dict.fromkeys(repr(row[column]) for _, row in rows)) > 1:
+            raise WordbiasError(f"{where}: is no triple: its {column} is {' and '.join(found)}")
     by_label = {row["label"]: row for _, row in rows}
     first, second, third = (_item(by_label[label]) for label in LABELS)
     return Triple(name, rows[0][1]["gender"], (first, second, third))
