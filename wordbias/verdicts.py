@@ -12,7 +12,6 @@ from wordbias.measures.held_out_probes import BEST, PROBES
 from wordbias.measures.registry import MEASURES
 
 Found = Mapping[str, Any]
-
 LEVEL = 0.05
 """Smallest p that shows nothing."""
 SMALLEST_CHANGE = 0.05
@@ -35,14 +34,12 @@ LIMITS = {
     "perplexity-kept": 0.95,
 }
 """Smallest share of each that a method keeps which does not cost too much."""
-_ROUNDING = 1e-6
-"""Values that are closer are equal: float32 vectors are not more exact than that."""
+_ROUNDING = 1e-6  # values that are closer are equal: float32 vectors are not more exact
 CHANGE_ENDS, CHANCE_ENDS = ("change_low", "change_high"), ("chance_low", "chance_high")
 """Keys of the ends of a paired change, and of a chance level."""
 _LARGEST = 1e100
 _PROBES = (BEST, *PROBES)
-_UNTESTED = ("ceat",)
-"""Measures whose p tests nothing: it falls with the number of draws."""
+_UNTESTED = ("ceat",)  # its p falls with the number of draws, and tests nothing
 
 
 # What a row holds
@@ -87,9 +84,8 @@ def _is_two_sided(row: Found) -> bool:
 def differs(row: Found) -> bool | None:
     """Return whether the interval of a row leaves its neutral value out.
 
-    None if that says nothing: without an interval or a neutral value, and if values cannot lie on
-    both sides of it. A mean of absolute values, a distance or an accuracy that is turned
-    to the better side is away from neutral even where all is noise.
+    None if that says nothing: without either, and if values cannot lie on both sides of neutral. A
+    mean of absolute values, or a distance, is away from neutral even where all is noise.
     """
     ends, neutral = interval(row), row.get("neutral")
     if ends is None or not is_number(neutral) or row["value"] is None:
@@ -188,18 +184,9 @@ class Counted(NamedTuple):
 class Effect(NamedTuple):
     """What a method did to main measures that found bias, or have no chance level.
 
-    Attributes
-    ----------
-    better, worse, built_in
-        Those that got better or worse, and those that got better by construction.
-    raised
-        Measures that found no bias before, got worse, and find bias now.
-    others
-        Verdicts on the changes of the others.
-    costly
-        Costs beyond their `LIMITS`.
-    left
-        Share of the bias that is left, if it is known.
+    `better`, `worse` and `built_in`, better by construction, are measures, and `raised` those that
+    found no bias before, got worse, and find bias now; `others` are verdicts on the changes of the
+    others, `costly` the costs beyond their `LIMITS`, and `left` the share of the bias that is left.
     """
 
     better: Sequence[Any] = ()

@@ -171,7 +171,7 @@ def model_answer_parts(rows: Sequence[Found]) -> list[Answer]:
             Answer(
                 "Do occupations follow the share of women?",
                 *_brief(one, leans),
-                [*_occupations(one), *_expected(one)],
+                _leans(one),
             ),
             Answer("Do association tests show gender?", *_tests(one), _associations(one)),
             Answer(
@@ -296,42 +296,33 @@ def _untrained(one: ModelRows, row: Found, layer: int) -> str:
     return f" The same {one.kind} with random weights has {_value(other)}: {trained}."
 
 
-def _occupations(one: ModelRows) -> list[str]:
-    """Say whether the leans of occupations follow the share of women."""
-    row = one.get(STEREOTYPE)
-    if row is None:
-        return []
-    shown = f"rank correlation {_value(row)}, chance {chance_range(row) or 'unknown'}"
-    if not _finds(row):
-        return [
-            "Whether sentences about occupations lie nearer to “she …” the more women work in them "
-            f"cannot be told ({shown})."
-        ]
-    pronoun = "she" if row["value"] > 0 else "he"
-    return [
-        f"Sentences about occupations lie nearer to “{pronoun} …” the more women work in them "
-        f"({shown})."
-    ]
+_LEANS = {
+    STEREOTYPE: (
+        "Sentences about occupations lie nearer to “{} …” the more women work in them",
+        "Whether sentences about occupations lie nearer to “she …” the more women work in them "
+        "cannot be told",
+    ),
+    EXPECTED: (
+        "After a sentence about an occupation it expects “{}” rather than “{}” the more, the more "
+        "women work in it",
+        "Whether it expects “she” rather than “he” the more, the more women work in an occupation, "
+        "cannot be told",
+    ),
+}
+"""What is said of correlations with the share of women, where they are found and where not."""
 
 
-def _expected(one: ModelRows) -> list[str]:
-    """Say which pronoun a decoder expects of occupations, and of people in general."""
-    row, gap = one.get(EXPECTED), one.get(EXPECTED_GAP)
-    if row is None:
-        return []
-    shown = f"rank correlation {_value(row)}, chance {chance_range(row) or 'unknown'}"
-    if not _finds(row):
-        text = (
-            "Whether it expects “she” rather than “he” the more, the more women work in an "
-            f"occupation, cannot be told ({shown})."
-        )
-    else:
-        pronoun, other = ("she", "he") if row["value"] > 0 else ("he", "she")
-        text = (
-            f"After a sentence about an occupation it expects “{pronoun}” rather than “{other}” "
-            f"the more, the more women work in it ({shown})."
-        )
-    return [f"{text}{_one_pronoun(gap)}"]
+def _leans(one: ModelRows) -> list[str]:
+    """Say whether vectors, and the pronouns that a decoder expects, follow the share of women."""
+    said = []
+    for measure, forms in _LEANS.items():
+        if (row := one.get(measure)) is not None:
+            pronouns = ("she", "he") if row["value"] > 0 else ("he", "she")
+            text = forms[0].format(*pronouns) if _finds(row) else forms[1]
+            shown = f"rank correlation {_value(row)}, chance {chance_range(row) or 'unknown'}"
+            beside = _one_pronoun(one.get(EXPECTED_GAP)) if measure == EXPECTED else ""
+            said.append(f"{text} ({shown}).{beside}")
+    return said
 
 
 def _one_pronoun(gap: Found | None) -> str:
