@@ -6,7 +6,8 @@ python tools/measures_reference.py --check    # fail if they are not what would 
 A table of each area, made of `wordbias/measures/measures.toml`, stands between the lines
 ``<!-- table: AREA -->`` and ``<!-- end -->`` of docs/measures.md, and the reference values between
 ``<!-- reference values -->`` and ``<!-- end -->``. docs/verdicts.md has a table of the rules of
-each question of `wordbias.verdicts`, and one of the limits of costs, between such lines.
+each question of `wordbias.verdicts`, and one of the limits of costs, between such lines; docs/rows.md
+one of each part of `wordbias/measures/rows.toml`, the keys of rows.
 """
 
 from __future__ import annotations
@@ -22,17 +23,18 @@ from typing import Any
 
 from wordbias.data import reference_path
 from wordbias.measures.known import COVERED
-from wordbias.measures.registry import FAMILIES, Family, short_title, variant_of
+from wordbias.measures.registry import FAMILIES, ROW_KEYS, Family, short_title, variant_of
 from wordbias.verdicts import LIMITS, RULES
 
 OUTPUT = Path(__file__).resolve().parent.parent / "docs" / "measures.md"
-VERDICTS = OUTPUT.with_name("verdicts.md")
+VERDICTS, ROWS = OUTPUT.with_name("verdicts.md"), OUTPUT.with_name("rows.md")
 HEAD = [
     "| measure | asks | range | neutral | better | a value near neutral does not mean |",
     "| --- | --- | --- | ---: | --- | --- |",
 ]
 COSTS = "Costs"
 BLOCK = re.compile(r"(<!-- table: (.+?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+KEYS = re.compile(r"(<!-- keys: (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 KNOWN = re.compile(r"(<!-- reference values -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 SHOWN = (
     ("direct-bias", ""),
@@ -63,6 +65,16 @@ def written_rules(text: str) -> str:
     if lacking := {*RULES, COSTS} ^ set(questions):
         raise SystemExit(f"{VERDICTS.name}: no table, or no rules, of {', '.join(sorted(lacking))}")
     return BLOCK.sub(lambda found: f"{found[1]}{_rules(found[2])}{found[4]}", text)
+
+
+def written_keys(text: str) -> str:
+    """Return the document of rows with its tables up to date."""
+    return KEYS.sub(lambda found: f"{found[1]}{_keys(found[2])}{found[4]}", text)
+
+
+def _keys(part: str) -> str:
+    lines = [f"| `{key}` | {what} |" for key, what in ROW_KEYS[part].items()]
+    return "\n".join(["| key | what it says |", "| --- | --- |", *lines, ""])
 
 
 def _rules(question: str) -> str:
@@ -131,7 +143,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing")
     check = parser.parse_args().check
-    for path, updated in ((OUTPUT, written), (VERDICTS, written_rules)):
+    for path, updated in ((OUTPUT, written), (VERDICTS, written_rules), (ROWS, written_keys)):
         before = path.read_text(encoding="utf-8")
         after = updated(before)
         if not check:

@@ -20,8 +20,8 @@ from wordbias.reports import Report
 from wordbias.results import Row
 from wordbias.rows import IDENTITY, read_rows
 
-_OF_INPUTS = ("subject", "original")
-"""Keys in which two results may differ that are compared all the same."""
+_KEYS = tuple(key for key in IDENTITY if key != "original")
+"""Keys that tell values apart; the name of an original may differ as that of its subject."""
 INDEPENDENT = "independent"
 Key = tuple[Any, ...]
 
@@ -119,7 +119,7 @@ def _numbered(rows: Iterable[Row]) -> Iterable[tuple[Row, int]]:
 
 def _key(row: Row, place: int, across: bool) -> Key:
     found = {**row.details, "subject": "" if across else row.subject, "measure": row.measure}
-    return (*(str(found.get(key, "")) for key in IDENTITY if key != "original"), place)
+    return (*(str(found.get(key, "")) for key in _KEYS), place)
 
 
 def _of_single(matched: Mapping[Key, tuple[Row, Row]]) -> list[Row]:
@@ -134,7 +134,7 @@ def _of_single(matched: Mapping[Key, tuple[Row, Row]]) -> list[Row]:
     return rows
 
 
-_SEED = IDENTITY.index("seed")
+_SEED = _KEYS.index("seed")
 
 
 def _over_seeds(matched: Mapping[Key, tuple[Row, Row]]) -> list[Row]:
@@ -170,9 +170,7 @@ def _table(rows: Sequence[Row]) -> Table:
     several = len({row.subject for row in rows}) > 1
 
     def name(row: Row) -> str:
-        keys = [
-            key for key in IDENTITY if key not in (*_OF_INPUTS, "measure") and key in row.details
-        ]
+        keys = [key for key in _KEYS if key in row.details]
         parts = [short_title(row.measure), *(str(row.details[key]) for key in keys)]
         return ", ".join(filter(None, [*parts, row.subject if several else ""]))
 

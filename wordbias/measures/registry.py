@@ -329,3 +329,9 @@ def names_families(function: F) -> F:
         text = text.replace(f"{{{name}}}", ", ".join(keys))
     function.__doc__ = text
     return function
+
+
+ROW_KEYS: Mapping[str, Mapping[str, str]] = tomllib.loads(
+    (files("wordbias.measures") / "rows.toml").read_text(encoding="utf-8")
+)
+"""What each key of rows says: names of what was measured, values, and kinds of draws."""
