@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -120,6 +122,42 @@ def test_only_positions_depend_on_how_classes_are_spelled(counts: Counts, order:
     moved = counts[:, order][:, :, order]
     for measure in (independence, separation, lambda c: sufficiency(c, total_variation)):
         assert np.sum(measure(moved)) == pytest.approx(np.sum(measure(counts)), abs=1e-12)
+
+
+@settings(deadline=None)
+@given(st.integers(2, 9), st.integers(0, 99))
+def test_pot_and_the_closed_form_give_the_distance_of_scipy(classes: int, seed: int) -> None:
+    """Without mass no distance is defined, and what is returned is finite."""
+    from scipy.stats import wasserstein_distance
+
+    rng = np.random.default_rng(seed)
+    positions = np.cumsum(rng.random(classes))
+    p, q = rng.dirichlet(np.ones(classes), (2, 7))
+    expected = [
+        wasserstein_distance(positions, positions, *pair) for pair in zip(p, q, strict=True)
+    ]
+    with_pot = along_positions(positions)(p, q)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("wordbias.outcomes.metrics._BY_POT", 0)
+        closed = along_positions(positions)(p, q)
+    np.testing.assert_allclose(with_pot, expected, atol=1e-12)
+    np.testing.assert_allclose(closed, expected, atol=1e-12)
+    p[0] = 0
+    assert np.isfinite(along_positions(positions)(p, q)).all()
+
+
+def test_values_along_positions_go_through_pot(monkeypatch: pytest.MonkeyPatch) -> None:
+    ot = pytest.importorskip("ot")
+    calls = []
+
+    def spy(*given: Any, **named: Any) -> Any:
+        calls.append(given)
+        return real(*given, **named)
+
+    real = ot.wasserstein_1d
+    monkeypatch.setattr(ot, "wasserstein_1d", spy)
+    assert along_positions(np.arange(3.0))(np.array([1.0, 0, 0]), np.array([0, 0, 1.0])) == 2
+    assert len(calls) == 1
 
 
 def test_the_cost_of_two_positions_is_their_distance() -> None:
