@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from wordbias.estimators import Hard as Hard
     from wordbias.estimators import MultiHard as MultiHard
     from wordbias.estimators import OSCaR as OSCaR
+    from wordbias.experiment import Experiment as Experiment
     from wordbias.functions.apply import apply as apply
     from wordbias.functions.audit import audit as audit
     from wordbias.functions.bios import bios as bios
@@ -90,6 +91,7 @@ __all__ = [
     "Conceptor",
     "DoubleHard",
     "Embedding",
+    "Experiment",
     "ExtraScrub",
     "GNGloVe",
     "GenderPreserving",
@@ -148,6 +150,7 @@ _HOME = {
     "Adapter": "wordbias.models.adapters",
     "Attribute": "wordbias.wordlists",
     "Embedding": "wordbias.embedding",
+    "Experiment": "wordbias.experiment",
     "Moments": "wordbias.moments",
     "Query": "wordbias.wordlists",
     "Report": "wordbias.reports",
