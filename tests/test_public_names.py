@@ -325,6 +325,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     "Conceptor": _on_words("Conceptor"),
     "DoubleHard": _on_words("DoubleHard", candidates=2),
     "Embedding": lambda file: wb.Embedding(["she", "he"], [[1.0, 0.0], [0.0, 1.0]]),
+    "Experiment": lambda file: wb.Experiment(file("glove.txt"), lambda vectors, seed: {}),
     "GNGloVe": lambda file: wb.GNGloVe(check=False).fit(stand_ins.small()),
     "GenderPreserving": _on_words("GenderPreserving", pretrain_epochs=1, epochs=1),
     "HalfSibling": _on_words("HalfSibling"),

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from wordbias.estimators import Hard as Hard
     from wordbias.estimators import MultiHard as MultiHard
     from wordbias.estimators import OSCaR as OSCaR
+    from wordbias.experiment import Experiment as Experiment
     from wordbias.functions.apply import apply as apply
     from wordbias.functions.audit import audit as audit
     from wordbias.functions.bios import bios as bios
@@ -91,6 +92,7 @@ __all__ = [
     "Conceptor",
     "DoubleHard",
     "Embedding",
+    "Experiment",
     "ExtraScrub",
     "GNGloVe",
     "GenderPreserving",
@@ -150,6 +152,7 @@ _HOME = {
     "Adapter": "models.adapters",
     "Attribute": "wordlists",
     "Embedding": "embedding",
+    "Experiment": "experiment",
     "Moments": "moments",
     "Query": "wordlists",
     "Report": "reports",

@@ -29,7 +29,7 @@ from wordbias.formats.source import sha256_of
 from wordbias.formats.tables import kind_of
 from wordbias.progress import progress
 from wordbias.rendering import how_many
-from wordbias.store import Store, resumable
+from wordbias.store import Store, digest_of, resumable
 from wordbias.text_files import OPENERS
 from wordbias.workers import Workers
 
@@ -247,7 +247,7 @@ def _shards_in(folder: Path, names: Sequence[str], fingerprint: str) -> Store:
             f"{folder}: holds other files than these shards, such as {strange[0]}; name a new "
             "folder"
         )
-    about, remedy = {"method": fingerprint}, "name a new folder"
+    about, remedy = {"method": digest_of(fingerprint)}, "name a new folder"
     store = Store(record, about, ("shard",), what="method or array", remedy=remedy)
     record.touch()
     return store

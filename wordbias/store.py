@@ -17,7 +17,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -340,7 +340,7 @@ def _short(value: Any) -> str:
 
 
 def digest_of(*known: Any) -> str:
-    """Return a hash of texts, numbers, arrays and nested sequences of them."""
+    """Return a hash of texts, numbers, arrays, dataclasses, and nested sequences of them."""
     found = hashlib.sha256()
     _add(found, known)
     return found.hexdigest()
@@ -352,6 +352,8 @@ def _add(found: Any, value: Any) -> None:
         found.update(np.ascontiguousarray(value).data)
     elif isinstance(value, Mapping):
         _add(found, sorted(value.items()))
+    elif is_dataclass(value):
+        _add(found, [getattr(value, one.name) for one in fields(value)])
     elif isinstance(value, tuple) and all(isinstance(one, str) for one in value):
         found.update("\0".join((f"{len(value)} texts", *value)).encode("utf-8", "surrogatepass"))
     elif isinstance(value, (list, tuple, set, frozenset)):

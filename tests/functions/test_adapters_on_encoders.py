@@ -161,7 +161,7 @@ def test_another_adapter_of_the_same_setting_is_not_resumed(
     site = Site("tokens", 2)
     turned = Subspace(adapter.subspaces[site].basis[::-1], adapter.subspaces[site].weights)
     other = replace(adapter, subspaces={**adapter.subspaces, site: turned})
-    with pytest.raises(WordbiasError, match=r"of another run: its adapter_sha256 is '\w+', not '"):
+    with pytest.raises(WordbiasError, match=r"of another run: its adapter_sha256 is '\w+…', not '"):
         encode(folder, TEXTS[:4], adapter=other, setting="tokens@2", output=tmp_path / "out")
 
 

@@ -174,7 +174,7 @@ def test_a_folder_is_not_resumed_with_other_folds(tmp_path: Path) -> None:
     again = wb.erase(tmp_path / "in", y, output=tmp_path / "out", cross_fit=4)
     assert "1 of them by an earlier call" in str(again.report)
     for given in ({}, {"cross_fit": 5}, {"cross_fit": 4, "unit": np.arange(120) % 9}):
-        with pytest.raises(WordbiasError, match="holds shards that another method wrote"):
+        with pytest.raises(WordbiasError, match="is of another method or array"):
             wb.erase(tmp_path / "in", y, output=tmp_path / "out", **given)
 
 

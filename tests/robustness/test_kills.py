@@ -246,3 +246,12 @@ def test_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "labels.txt").write_text("\n".join(labels) + "\n")
     call = ("erase", tmp_path / "shards", "--labels", tmp_path / "labels.txt")
     check(Study(tmp_path, (*call, "--format", "json"), ""), monkeypatch, "../output")
+
+
+def test_choose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sample = Embedding.sample()
+    words = [*sample.words[:5000], *sorted(listed_words(Attribute.load()))]
+    sample.subset(words).save(tmp_path / "small.safetensors")
+    call = ("choose", "misp:dims=1 misp:dims=2 hard mhd", tmp_path / "small.safetensors")
+    options = ("--by", "midb-unit-abs", "--keep", 0.1, "--format", "csv")
+    check(Study(tmp_path, (*call, *options), "clean.txt"), monkeypatch, "clean.txt")

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 from wordbias import cells
@@ -39,11 +40,11 @@ from wordbias.methods.methods import fit_methods, parse_columns
 from wordbias.methods.settings import METHODS
 from wordbias.methods.trade_off import badness
 from wordbias.pivot import pivot, values
-from wordbias.progress import progress
 from wordbias.rendering import Table, how_many
 from wordbias.resources import located
 from wordbias.results import Row
 from wordbias.settings import ChainsLike, Configured
+from wordbias.store import Entry, Store, digest_of, resumable
 from wordbias.vocabulary import choose_vocabulary
 from wordbias.word_tasks import AnalogySet, SimilaritySet, find_sets
 from wordbias.wordlists import Attribute, GroupsLike
@@ -162,7 +163,11 @@ def choose(
         sets=tests,
         seed=seed,
     )
-    choice = make_choice(task, chains, keep, Workers(how.jobs))
+    part = None if output is None else Path(f"{output}.part")
+    with resumable(output, *([] if part is None else [part])):
+        store = Store(part, _identity(task), ("candidate",), what="choice")
+        tried = try_all(task, chains, Workers(how.jobs), store)
+    choice = Choice(task, tried, best_of(task, tried, keep), keep)
     chain = chains[choice.best.candidate]
     subject = open_for(chain, embedding, attribute, options, output)
     fitted, done = fit_methods(chain, subject.embedding, to_fit, seed=seed)
@@ -227,26 +232,29 @@ class Chosen(NamedTuple):
     heading: list[str]
 
 
-def make_choice(
-    task: Task, candidates: Mapping[str, Sequence[Configured]], keep: float, workers: Workers
-) -> Choice:
-    """Try candidates side by side and choose one.
+def _identity(task: Task) -> dict[str, object]:
+    """Return what a candidate's result depends on, besides the candidate."""
+    info, words = task.embedding.info, tuple(task.embedding.words)
+    halves = task.chosen_on, task.reported_on
+    return {
+        "vectors": digest_of(task.embedding.vectors) if info is None else info.sha256,
+        "by": task.metric,
+        "seed": task.seed,
+        "words": digest_of(words, task.vocabulary, *halves, task.attribute, task.fitted_to),
+    }
 
-    Raises
-    ------
-    WordbiasError
-        If there is none to choose; see `wordbias.methods.choice.choose`.
-    """
-    found: dict[int, Tried] = {}
-    with progress("choosing", len(candidates), "method") as bar:
-        for place, one in workers.unordered(
-            try_candidate, list(candidates.values()), shared=(task,)
-        ):
-            found[place] = one
-            bar.set_postfix_str(one.candidate)
-            bar.update(1)
-    tried = [found[place] for place in range(len(candidates))]
-    return Choice(task, tried, best_of(task, tried, keep), keep)
+
+def try_all(
+    task: Task, candidates: Mapping[str, Sequence[Configured]], workers: Workers, store: Store
+) -> list[Tried]:
+    """Try the candidates that a store lacks side by side; return what all of them do."""
+    keys = [(label,) for label in candidates]
+    store.complete(keys, _tried, workers, shared=(task, candidates), what="choosing")
+    return [Tried(*key, store.entries[key].rows[0]) for key in keys]
+
+
+def _tried(task: Task, candidates: Mapping[str, Sequence[Configured]], key: tuple[str]) -> Entry:
+    return Entry([try_candidate(task, candidates[key[0]]).row])
 
 
 def _tried_rows(choice: Choice) -> list[Row]:

@@ -13,7 +13,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,7 +45,7 @@ from wordbias.progress import progress
 from wordbias.rendering import how_many
 from wordbias.results import Row
 from wordbias.store import Entry, Store, digest_of
-from wordbias.wordlists import Attribute, resolve
+from wordbias.wordlists import resolve
 from wordbias.workers import Workers
 
 MANY_WORDS = 20_000
@@ -212,11 +212,8 @@ def audit_digest(compared: Sequence[Compared], plan: Plan) -> str:
         known = one.info.sha256 if one.info is not None else ""
         found += [one.name, one.words, one.dim, known or one.vectors]
     for panel in panels:
-        attribute = {
-            field.name: getattr(panel.attribute, field.name) for field in fields(Attribute)
-        }
         along = panel.own_direction.subspace
-        found += [attribute, panel.recipe, None if along is None else along.basis]
+        found += [panel.attribute, panel.recipe, None if along is None else along.basis]
         found += [panel.vocabulary, panel.dims, panel.centre, panel.by_projection, panel.seed]
     found += [repr(plan.sembias), repr(plan.sets), plan.words, plan.gipe_words, plan.isolated]
     found += [sorted(plan.skip), plan.chance]

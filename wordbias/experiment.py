@@ -1,0 +1,304 @@
+"""An experiment of a user: a function of an embedding and a seed, measured for arms and seeds."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from wordbias import cells
+from wordbias.arguments import seeds_of
+from wordbias.configuration import current_config
+from wordbias.draws import change_ends, seed_keys
+from wordbias.embedding import Embedding
+from wordbias.errors import UsageError, WordbiasError
+from wordbias.formats.files import check_writable
+from wordbias.functions.inputs import as_list, open_subject, reading
+from wordbias.methods.methods import fit_methods
+from wordbias.methods.settings import METHODS
+from wordbias.nli.arms import random_draws, redrawn_lists
+from wordbias.pages.lines import identity, variant
+from wordbias.pivot import pivot, values
+from wordbias.rendering import Table, how_many
+from wordbias.reports import Report
+from wordbias.results import Row
+from wordbias.settings import Configured, read_chain
+from wordbias.statistics import Interval
+from wordbias.store import Entry, Store, digest_of, resumable
+from wordbias.wordlists import Attribute, GroupsLike
+from wordbias.workers import Workers
+
+Measure: TypeAlias = Callable[[Embedding, int], Mapping[str, float | None] | Iterable[Row]]
+"""Function of an embedding and a seed, which returns values by name, or rows."""
+NULL, LISTS = "null", "lists"
+_DRAWN = re.compile(rf"({NULL}|{LISTS}):(\d+)")
+_KEYS = ("arm", "vectors", "seed")
+_OF_ONE = ("seed", "low", "high", "interval", "unit", "p")
+"""Details of a row that its mean over seeds has not."""
+
+
+@dataclass(frozen=True, eq=False)
+class Arm:
+    """What is measured under a name: an embedding, and what is done to it.
+
+    Attributes
+    ----------
+    embedding
+        The embedding before.
+    done
+        What is done to it, as it was typed.
+    methods
+        Methods in their order.
+    drawn, draws
+        ``null`` or ``lists``, and the number of draws; seed s gets draw s modulo their number.
+    """
+
+    name: str
+    embedding: Embedding = field(repr=False)
+    done: str = ""
+    methods: Sequence[Configured] = ()
+    drawn: str = ""
+    draws: int = 0
+
+    def digest(self) -> str:
+        """Return a hash of the vectors and of what is done to them."""
+        info = self.embedding.info
+        vectors = self.embedding.vectors if info is None else info.sha256
+        return digest_of(tuple(self.embedding.words), vectors, self.done)[:16]
+
+    def made(self, seed: int, attribute: Attribute | None) -> Embedding:
+        """Return the embedding of a seed."""
+        if self.drawn:
+            draw = random_draws if self.drawn == NULL else redrawn_lists
+            found = draw({seed: self.embedding}, self.draws, attribute)[seed]
+        elif self.methods:
+            found = fit_methods(self.methods, self.embedding, attribute, seed=seed)[1]
+        else:
+            found = self.embedding
+        return found.renamed(self.name)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Experiment:
+    """Measure arms with seeds, and compare each arm with the first, seed by seed.
+
+    Parameters
+    ----------
+    arms : sequence of str or Embedding, or mapping of str to these
+        Embeddings, the first of which the others are compared with. A text is a file, a fetched
+        name, or one of these with what is done to it after ``@``: methods with their settings
+        (``glove.txt@misp:dims=2``), ``null:3`` for three random removals with the weights of MISP,
+        ``lists:7`` for MISP fitted to seven redraws of the names. Without a file before ``@`` it is
+        the first arm's. Seed s gets draw s modulo their number.
+    measure : function
+        Function of an embedding and a seed, which returns values by their names, or rows. It is
+        sent to other processes, and must not depend on the order of the calls.
+    seeds : sequence of int
+        Seeds, which also fit the methods.
+    groups : name, path or mapping, optional
+        Groups that methods are fitted to; by default those of each method.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> def middle(embedding, seed):
+    ...     return {"mean-norm": float((embedding.vectors ** 2).sum(1).mean() ** 0.5)}
+    >>> experiment = wb.Experiment({"glove": wb.load(), "misp": "@misp", "null": "@null:2"}, middle)
+    >>> [row.subject for row in experiment.run()["mean-norm"]]
+    ['glove', 'misp', 'null']
+    """
+
+    arms: Any
+    measure: Measure
+    seeds: int | Sequence[int] = (0,)
+    groups: GroupsLike | None = None
+
+    def __repr__(self) -> str:
+        """Show the function and the numbers of arms and seeds."""
+        arms = 1 if isinstance(self.arms, (str, Embedding)) else len(self.arms)
+        name = getattr(self.measure, "__name__", "measure")
+        return f"<Experiment {name}: {how_many(arms, 'arm')}, {how_many(len(self._seeds), 'seed')}>"
+
+    @property
+    def _seeds(self) -> list[int]:
+        return list(seeds_of(self.seeds))
+
+    def run(self, output: str | os.PathLike[str] | None = None) -> Report:
+        """Measure what is not in the output yet, and return all rows.
+
+        Parameters
+        ----------
+        output : path, optional
+            File of results, a line for each arm and seed; the same call resumes from it, and one
+            with more arms or seeds adds them.
+
+        Returns
+        -------
+        Report
+            The rows of each arm and seed (`seed`), then their means over seeds (`seeds`, `sd`:
+            standard deviation), with the `change` to the first arm and, with two seeds or more, its
+            interval and p of the sign-flip test; they are paired by seed.
+
+        Raises
+        ------
+        WordbiasError
+            If an arm cannot be opened or made, the output holds results of another function, or
+            another process writes it.
+        """
+        how, seeds = current_config(), self._seeds
+        attribute = None if self.groups is None else Attribute.load(self.groups)
+        path = None if output is None else Path(output)
+        if path is not None:
+            check_writable(path)
+        arms = {(arm.name, arm.digest()): arm for arm in _open(self.arms)}
+        names = [arm.name for arm in arms.values()]
+        about = {"measure": _source_of(self.measure), "groups": attribute and digest_of(attribute)}
+        with resumable(path, *([] if path is None else [path]), keep=True):
+            store = Store(path, about, _KEYS, what="experiment", draws=False)
+            keys = [(*arm, seed) for arm in arms for seed in seeds]
+            given = self.measure, arms, attribute
+            workers = Workers(how.jobs, how.backend)
+            store.complete(keys, _measured, workers, shared=given, what="experiment")
+        rows = [row for key in keys for row in store.entries[key].rows]
+        means = over_seeds(rows)
+        return Report(
+            command="Experiment",
+            arguments={"arms": names, "seeds": seeds, **about},
+            inputs={arm.name: {"embedding": arm.embedding.name} for arm in arms.values()},
+            rows=[*rows, *means] if len(seeds) > 1 else means,
+            tables=_tables(means, names[0]),
+        )
+
+
+# Arms
+
+
+def _open(arms: Any) -> list[Arm]:
+    """Open arms, the first of which those without an embedding of their own share.
+
+    Raises
+    ------
+    WordbiasError
+        If two have one name, or the first has no embedding.
+    """
+    given = arms if isinstance(arms, Mapping) else dict(enumerate(as_list(arms)))
+    found: dict[str, Arm] = {}
+    for label, one in given.items():
+        source, done = _divided(one)
+        if source == "" and not found:
+            raise UsageError(f"arms: the first, {one!r}, has no embedding; name one before the @")
+        first = next((arm.embedding for arm in found.values()), None)
+        embedding = first if source == "" else open_subject(source, reading()).embedding
+        assert embedding is not None
+        name = f"{embedding.name}@{done}" if done else embedding.name
+        arm = _arm(label if isinstance(label, str) else name, embedding, done)
+        if arm.name in found:
+            raise WordbiasError(f"arms: two are called {arm.name}; give a mapping from names")
+        found[arm.name] = arm
+    return list(found.values())
+
+
+def _divided(one: Any) -> tuple[Any, str]:
+    """Divide a text into the embedding and what is done to it; addresses have an @ as well."""
+    if not isinstance(one, str):
+        return one, ""
+    for at in (match.start() for match in re.finditer("@", one)):
+        done = one[at + 1 :]
+        first = re.split(r"[\s,:]", done, maxsplit=1)[0].lower().replace("_", "-")
+        if at == 0 or first in (*METHODS, NULL, LISTS):
+            return one[:at], done
+    return one, ""
+
+
+def _arm(name: str, embedding: Embedding, done: str) -> Arm:
+    """Read what is done to an embedding."""
+    if (match := _DRAWN.fullmatch(done)) is not None:
+        return Arm(name, embedding, done, drawn=match[1], draws=int(match[2]))
+    if done.partition(":")[0] in (NULL, LISTS):
+        raise UsageError(f"arm {done!r}: expected a number of draws from 1, as in null:3")
+    return Arm(name, embedding, done, read_chain(done, METHODS) if done else ())
+
+
+def _source_of(measure: Measure) -> dict[str, str]:
+    """Return the name of a function and, if it has one, the hash of its text."""
+    found = {"name": getattr(measure, "__qualname__", type(measure).__qualname__)}
+    with suppress(OSError, TypeError):  # typed into a shell, or no function
+        found["sha256"] = digest_of(inspect.getsource(measure))
+    return found
+
+
+def _measured(
+    measure: Measure,
+    arms: Mapping[tuple[str, str], Arm],
+    attribute: Attribute | None,
+    key: tuple[str, str, int],
+) -> Entry:
+    """Make the embedding of an arm for a seed, and measure it."""
+    *which, seed = key
+    name = which[0]
+    found = measure(arms[name, which[1]].made(seed, attribute), seed)
+    if isinstance(found, Mapping):
+        found = [Row(name, measured, _value(one)) for measured, one in found.items()]
+    return Entry(
+        [replace(row, subject=name, details={**row.details, "seed": seed}) for row in found]
+    )
+
+
+def _value(given: float | None) -> float | None:
+    """Return a number; None for one that is undefined."""
+    return None if given is None or np.isnan(given) else float(given)
+
+
+# Means over seeds, and changes
+
+
+def over_seeds(rows: Sequence[Row]) -> list[Row]:
+    """Average rows over seeds, and compare each subject with the first, seed by seed."""
+    grouped: dict[tuple[str, ...], dict[str, dict[int, Row]]] = {}
+    for row in rows:
+        of = grouped.setdefault(identity({**row.to_dict(), "subject": ""}), {})
+        of.setdefault(row.subject, {})[row.details["seed"]] = row
+    first = rows[0].subject if rows else ""
+    return [
+        _mean(by_seed, subjects.get(first, {}) if subject != first else {})
+        for subjects in grouped.values()
+        for subject, by_seed in subjects.items()
+    ]
+
+
+def _mean(by_seed: Mapping[int, Row], first: Mapping[int, Row]) -> Row:
+    row = next(iter(by_seed.values()))
+    details = {key: one for key, one in row.details.items() if key not in _OF_ONE}
+    values = {seed: one.value for seed, one in by_seed.items() if one.value is not None}
+    details["seeds"] = len(values)
+    if not values:
+        return Row(row.subject, row.measure, None, details)
+    found = np.array(list(values.values()))
+    details["sd"] = float(found.std(ddof=1)) if len(found) > 1 else None
+    before = {seed: one.value for seed, one in first.items() if one.value is not None}
+    changes = [values[seed] - before[seed] for seed in values if seed in before]
+    if changes:
+        details["change"] = float(np.mean(changes))
+    if len(changes) > 1:
+        over = seed_keys(changes)
+        details |= change_ends(Interval(over["low"], over["high"]))
+        details |= {key: over[key] for key in ("p", "excluded", "detectable")}
+    return Row(row.subject, row.measure, float(found.mean()), details)
+
+
+def _tables(means: Sequence[Row], first: str) -> list[Table]:
+    """Make a table for each measure, a line for each arm."""
+    note = "Differences of the same seed in pairs: Student's t, exact sign-flip test."
+    columns = values("mean", ("± sd", cells.detail("sd")))
+    columns += values((f"change from {first}, 95 %", cells.change), "p")
+    of: dict[str, list[Row]] = {}
+    for row in means:
+        of.setdefault(" ".join(filter(None, [row.measure, variant(row.to_dict())])), []).append(row)
+    return [pivot(title, rows, "subject", columns, note) for title, rows in of.items()]
