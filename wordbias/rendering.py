@@ -180,7 +180,7 @@ def _drawable(table: Table) -> Table:
     return Table(shown(table.title), tuple(columns), cells, printable(table.note))
 
 
-_NAMES = 24
+_NAMES = 16
 """Characters that the names of lines have at least, before a table is split."""
 
 
