@@ -126,11 +126,6 @@ def chance(row: Row) -> str:
     return "" if mean is None else _joined(_end(mean), ends(row, "chance"))
 
 
-def chance_range(row: Row) -> str:
-    """Write the range of the chance level; nothing where there is none."""
-    return ends(row, "chance")
-
-
 def ideal(row: Row) -> str:
     """Write the neutral value, to which nearer is better, or the better direction."""
     found = row.details.get("neutral")

@@ -250,7 +250,7 @@ def with_texts(table: Table, change: Callable[[str], str]) -> Table:
     return Table(change(table.title), tuple(map(change, table.columns)), cells, change(table.note))
 
 
-_NAMES = 24
+_NAMES = 16
 """Characters that the names of lines have at least, before a table is split."""
 
 

@@ -542,7 +542,8 @@ def test_the_table_of_two_has_a_line_a_measure(
     g = Subspace.from_direction(few["she"].astype(float) - few["he"])
     gone = saved("gone.bin", g.remove(few.vectors.astype(float), hard=True))
     done = cli("measure", saved("full.bin"), gone, "--sembias", questions, "--only", LINEAR)
-    table = done.out.partition("  chance: ")[0]
+    table, _, by_chance = done.out.partition("\nBy chance\n")
+    assert re.search(r"SemBias, none \(all\) .* \d\.\d{3} \(", by_chance)
     lines = [line for line in table.splitlines() if re.match("  (SemBias|GIPE|direct)", line)]
     assert len(lines) == len({re.split("  +", line.strip())[0] for line in lines}) == 2 + 6 + 3
     for line in lines:

@@ -174,30 +174,39 @@ _COVERS = (
 
 
 def measures_tables(rows: list[Row]) -> list[Table]:
-    """Make a line for each measure and setting, a column for each embedding."""
-    subjects = list(dict.fromkeys(row.subject for row in rows))
+    """Make a line for each measure and setting, a column for each embedding.
+
+    Chance levels that differ between embeddings have a table of their own, with the same columns.
+    """
+    subjects = dict.fromkeys(row.subject for row in rows)
     several = len(subjects) > 1
+
+    def of_each(cell: cells.Cell) -> list[Column]:
+        parts = [(name, name if several else "") for name in subjects]
+        return [c for name, part in parts for c in values((name, cell), part=part, subject=name)]
+
     levels: dict[tuple[str, str], set[str]] = {}
     for row in rows:
         if cells.has(row, "chance"):
-            levels.setdefault(key_of(row), set()).add(_level(cells.chance, row))
-    of_each = several and any(len(found) > 1 for found in levels.values())
-    columns = []
-    for subject in subjects:
-        bias = (subject, cells.with_half_width if several else cells.with_interval)
-        heads = [bias, ("chance", partial(_level, cells.chance_range))] if of_each else [bias]
-        columns += values(*heads, part=subject if several else "", subject=subject)
+            levels.setdefault(key_of(row), set()).add(_level(row))
+    differ = any(len(found) > 1 for found in levels.values())
+    columns = of_each(cells.with_half_width if several else cells.with_interval)
     known = [] if several else known_notes(rows)
-    columns += [] if of_each else values(("chance", partial(_level, cells.chance)))
+    columns += [] if differ else values(("chance", _level))
     columns += values(("above", lambda row: _placed(place(row)))) if known else []
     title = "Bias, with the 95 % interval over words" + " (± half its width)" * several
-    notes = "; ".join([*length_notes(rows), *chance_notes(rows, of_each), *known])
-    return [pivot(title, rows, _label, columns + values("ideal"), notes)] if rows else []
+    by_chance = chance_notes(rows)
+    notes = "; ".join([*length_notes(rows), *([] if differ else by_chance), *known])
+    tables = [pivot(title, rows, _label, columns + values("ideal"), notes)] if rows else []
+    if differ:
+        title, shown = "By chance", [row for row in rows if cells.has(row, "chance")]
+        tables.append(pivot(title, shown, _label, of_each(_level), "; ".join(by_chance)))
+    return tables
 
 
-def _level(cell: cells.Cell, row: Row) -> str:
+def _level(row: Row) -> str:
     """Write the chance level; nothing for vectors of other lengths, with which it has changed."""
-    return "" if "length_ratio" in row.details else cell(row)
+    return "" if "length_ratio" in row.details else cells.chance(row)
 
 
 def length_notes(rows: Sequence[Row]) -> list[str]:
@@ -241,7 +250,7 @@ def _label(row: Row) -> str:
     return f"{title} ({variant})" if variant else title
 
 
-def chance_notes(rows: Sequence[Row], of_each: bool = False) -> list[str]:
+def chance_notes(rows: Sequence[Row]) -> list[str]:
     """Explain the chance levels, and name the values beyond them."""
     known = [row for row in rows if cells.has(row, "chance")]
     if not known:
@@ -257,7 +266,7 @@ def chance_notes(rows: Sequence[Row], of_each: bool = False) -> list[str]:
     fewer = [f"{family.key} {family.draws}" for family in families if family.draws]
     drawn = f"{DRAWS} axes" + (f" ({', '.join(fewer)})" if fewer else "")
     return [
-        f"chance: {'' if of_each else 'mean and '}range along {drawn} unrelated to the attribute; "
+        f"chance: mean and range along {drawn} unrelated to the attribute; "
         f"beyond that range: {what}"
     ]
 
