@@ -16,6 +16,7 @@ from wordbias.pages.forest import look, strip, strip_legend, symbol
 from wordbias.pages.lines import known_text, make_lines, stages_of
 from wordbias.pages.markdown import render_markdown
 from wordbias.pages.page import render_page
+from wordbias.pages.panel import Look
 from wordbias.pages.svg import CHARACTER, WIDTH, legend, legend_height, mark
 from wordbias.pages.verdicts import change_text
 from wordbias.pages.views import sections
@@ -93,11 +94,10 @@ def test_marks_of_methods_differ_in_shape_and_colour() -> None:
     stages = ["before", *METHODS]
     looks = [look(stage, stages) for stage in stages]
     assert len(set(looks)) == len(stages)
-    assert len({shape for _, shape in looks[1:]}) == len(METHODS)
-    assert look("after", ["before", "after"]) == ("after", "circle")
-    assert look("after, refitted", ["before", "after", "after, refitted"]) == (
-        "refitted",
-        "diamond",
+    assert len({one.shape for one in looks[1:]}) == len(METHODS)
+    assert look("after", ["before", "after"]) == Look("after")
+    assert look("after, refitted", ["before", "after", "after, refitted"]) == Look(
+        "refitted", "diamond"
     )
 
 

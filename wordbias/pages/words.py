@@ -144,7 +144,7 @@ def _figure(
 
 def _mark_of(stage: str, class_: str, stages: Sequence[str]) -> tuple[str, str]:
     """Return the class and shape of a stage's mark; the colour says the side."""
-    return f"mark {class_}{' hollow' if stage == 'before' else ''}", look(stage, stages)[1]
+    return f"mark {class_}{' hollow' if stage == 'before' else ''}", look(stage, stages).shape
 
 
 def _symbol_of(stage: str, stages: Sequence[str]) -> Markup:
