@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 Place = tuple[float, float]
 SERIES = ("after", "after m1", "after m2", "after m3", "after m4", "refitted")
@@ -91,6 +91,10 @@ class Panel:
         What is drawn.
     x, y
         Titles of the axes.
+    ticks
+        Whole numbers along the horizontal axis, such as layers, in place of round ones.
+    axes
+        Whether the axes mean something; else there is a frame.
     floor
         Value at which the vertical axis begins, unless there is a lower one.
     legend
@@ -105,9 +109,11 @@ class Panel:
     rows: Sequence[Row] = ()
     x: str = ""
     y: str = ""
+    ticks: Sequence[int] = ()
+    axes: bool = True
     floor: float | None = None
     legend: Sequence[tuple[str, Look]] = ()
-    title: str = field(default="")
+    title: str = ""
 
     def places(self) -> list[Place]:
         """Return all places that the axes must hold."""

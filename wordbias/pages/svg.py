@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.pages.names import name_offsets, shown_names
-from wordbias.pages.panel import Dot, Panel, Path
+from wordbias.pages.panel import Dot, Look, Panel, Path
 from wordbias.pages.section import Markup, element
 
 WIDTH = 360.0
@@ -179,7 +179,7 @@ ROW_HEIGHT = 30.0
 """Units of a row of height one."""
 NAME_HEIGHT = 10.0
 """Units of a row that its name takes."""
-_PLOT = 226.0  # height of a panel with a vertical axis
+_PLOT, _FRAME = 226.0, 270.0  # heights of a panel with and without a vertical axis
 _ASCENT, _DESCENT = 9.0, 3.0  # of text of 11 units
 _PAD = 2.0  # units to keep free beside a name
 _BOLD = 1.15  # width of bold text, of that of other text
@@ -194,7 +194,7 @@ def panel_picture(panel: Panel, title: str, text: str) -> Markup:
     parts: list[object] = []
     if panel.legend:
         symbols = [
-            (name, mark(0, 0, f"mark {look.css}", shape=look.shape)) for name, look in panel.legend
+            (name, mark(0, 0, _class(look), shape=look.shape)) for name, look in panel.legend
         ]
         parts.append(legend(symbols, _EDGE, 13))
     if panel.y:
@@ -206,17 +206,25 @@ def panel_picture(panel: Panel, title: str, text: str) -> Markup:
         down = Scale(0.0, panel.rows[-1].bottom, top, bottom)
         parts += [axis(across, top, bottom, panel.x), *_rows(panel, across, down)]
         return drawing(bottom + 34, title, text, *parts)
-    top = 9.0 + 15 * lines + extra
-    bottom = top + _PLOT
+    top = 11.0 + 15 * lines + extra
+    bottom = top + (_PLOT if panel.axes else _FRAME)
     across = scale(xs, _LEFT + 6, WIDTH - 14)
     down = scale(ys if panel.floor is None else [*ys, panel.floor], bottom, top)
     if panel.floor is not None:
         down = Scale(min(panel.floor, down.low), down.high, bottom, top)
-    parts += [_heights(down), axis(across, top, bottom, panel.x)]
+    if not panel.axes:
+        across = scale(xs, _EDGE, WIDTH - _EDGE)
+        frame = {"x": 1, "y": top, "width": WIDTH - 2, "height": bottom - top}
+        parts.append(element("rect", **frame, class_="frame"))
+    elif panel.ticks:
+        parts += [_heights(down), _whole_ticks(across, panel.ticks, bottom, panel.x)]
+    else:
+        parts += [_heights(down), axis(across, top, bottom, panel.x)]
     parts += [_path(path, across, down) for path in panel.paths]
     parts += [_dot(dot, across, down) for dot in panel.dots]
-    parts += _names(panel.dots, across, down, np.array([0.0, 2 - bottom, WIDTH, 8 - top]))
-    return drawing(bottom + 34, title, text, *parts)
+    named = [dot for dot in panel.dots if dot.name]
+    parts += _names(named, across, down, np.array([0.0, 2 - bottom, WIDTH, 8 - top]))
+    return drawing(bottom + (34 if panel.axes else 1), title, text, *parts)
 
 
 def _heights(down: Scale) -> Markup:
@@ -227,6 +235,17 @@ def _heights(down: Scale) -> Markup:
         parts.append(line(_LEFT, y, WIDTH - 8, y, "grid"))
         parts.append(label(_LEFT - 4, y + 4, signed(value), anchor="end", class_="tick"))
     return element("g", *parts)
+
+
+def _whole_ticks(across: Scale, values: Sequence[int], bottom: float, name: str) -> Markup:
+    """Name whole numbers below, every other one where there are many."""
+    step = 1 if len(values) <= 14 else 2 if len(values) <= 28 else 4
+    parts = [
+        label(across(value), bottom + 13, value, anchor="middle", class_="tick")
+        for value in values[::step]
+    ]
+    middle = (across.start + across.end) / 2
+    return element("g", *parts, label(middle, bottom + 28, name, anchor="middle", class_="axis"))
 
 
 def _rows(panel: Panel, across: Scale, down: Scale) -> list[Markup]:
@@ -248,6 +267,11 @@ def _rows(panel: Panel, across: Scale, down: Scale) -> list[Markup]:
     return parts
 
 
+def _class(look: Look) -> str:
+    """Return the class of a mark; one of many points has no rim."""
+    return look.css if look.css.startswith("point ") else f"mark {look.css}"
+
+
 def _path(path: Path, across: Scale, down: Scale) -> Markup:
     points = " ".join(f"{across(x):.1f},{down(y):.1f}" for x, y in path.places)
     return element("polyline", points=points, class_=path.css)
@@ -255,7 +279,7 @@ def _path(path: Path, across: Scale, down: Scale) -> Markup:
 
 def _dot(dot: Dot, across: Scale, down: Scale) -> Markup:
     x, y = dot.place
-    drawn = [mark(across(x), down(y), f"mark {dot.look.css}", shape=dot.look.shape, size=dot.size)]
+    drawn = [mark(across(x), down(y), _class(dot.look), shape=dot.look.shape, size=dot.size)]
     if dot.ends is not None:
         (x1, y1), (x2, y2) = dot.ends
         css = f"whisker {dot.look.css}"
@@ -267,7 +291,7 @@ def _names(
     dots: Sequence[Dot], across: Scale, down: Scale, frame: NDArray[np.float64]
 ) -> list[Markup]:
     """Write the names where they cover least, with a line to a mark that is not near."""
-    if not any(dot.name for dot in dots):
+    if not dots:
         return []
     marks = np.array([[across(dot.place[0]), -down(dot.place[1])] for dot in dots])  # y upwards
     widths = [CHARACTER * len(dot.name) * (_BOLD if dot.strong else 1.0) for dot in dots]
