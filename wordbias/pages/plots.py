@@ -155,16 +155,17 @@ COLOURS = {
     "m3": "#6f3bb3",
     "m4": "#a3195b",
     "frontier": "#0b57a4",
+    "grid": "#9a9a9a",
 }
-"""Colours of the style sheet of pages, in daylight, by the last word of a class."""
+"""Colours of the style sheet of pages, in daylight, by class."""
 _SHAPES = {"circle": "o", "square": "s", "diamond": "D", "up": "^", "down": "v"}
 CHANCE, _STRIPE, _GRID = "#d4d4d4", "#f6f6f6", "#e2e2e2"
 _WIDTH = 46  # characters of the name of a row
 
 
 def colour_of(css: str) -> str:
-    """Return the colour of a class; of other classes that of text."""
-    return COLOURS.get(css.rsplit(maxsplit=1)[-1], INK)
+    """Return the colour of classes, the last that has one; else that of text."""
+    return next((COLOURS[word] for word in reversed(css.split()) if word in COLOURS), INK)
 
 
 def draw_panel(axes: Axes, panel: Panel) -> None:
@@ -176,13 +177,16 @@ def draw_panel(axes: Axes, panel: Panel) -> None:
         height, middle = band.bottom - band.top, (band.top + band.bottom) / 2
         axes.barh(middle, band.high - band.low, height, left=band.low, color=CHANCE, lw=0, zorder=1)
     for path in panel.paths:
-        wide = 1.0 if path.css == "neutral" else 1.2
-        axes.plot(*zip(*path.places, strict=True), color=colour_of(path.css), lw=wide, zorder=2)
+        wide = 1.2 if path.css.startswith(("frontier", "whisker")) else 1.0
+        dashes = "--" if path.css.endswith("effect") else "-"
+        colour = colour_of(path.css)
+        axes.plot(*zip(*path.places, strict=True), color=colour, ls=dashes, lw=wide, zorder=2)
     for dot in panel.dots:
         colour = colour_of(dot.look.css)
         if dot.ends is not None:
             axes.plot(*zip(*dot.ends, strict=True), color=colour, lw=1.8, zorder=3)
-        axes.plot([dot.place[0]], [dot.place[1]], **marker_of(dot.look), zorder=4)
+        style = marker_of(dot.look, dot.size)
+        axes.plot([dot.place[0]], [dot.place[1]], **style, zorder=4)
     axes.set(xlabel=panel.x, ylabel=panel.y, title=panel.title)
     if panel.rows:
         _draw_rows(axes, panel.rows)
@@ -190,6 +194,10 @@ def draw_panel(axes: Axes, panel: Panel) -> None:
     axes.margins(0.08)
     if panel.floor is not None:
         axes.set_ylim(bottom=min(panel.floor, axes.get_ylim()[0]))
+    if panel.legend:
+        new = load_matplotlib("lines").Line2D
+        handles = [new([], [], label=name, **marker_of(look)) for name, look in panel.legend]
+        axes.legend(handles=handles, frameon=False, fontsize=8, handletextpad=0.3)
     names: dict[tuple[float, float], list[str]] = {}
     for dot in panel.dots:
         known = names.setdefault(dot.place, [])
@@ -199,12 +207,12 @@ def draw_panel(axes: Axes, panel: Panel) -> None:
         label_points(axes, np.array(list(named)), list(named.values()))
 
 
-def marker_of(look: Look) -> dict[str, Any]:
+def marker_of(look: Look, size: float = 4.0) -> dict[str, Any]:
     """Return how matplotlib draws a mark."""
-    colour, hollow = colour_of(look.css), look.css.split()[-1] in ("before", "hollow")
+    colour, hollow = colour_of(look.css), bool({"before", "hollow"} & {*look.css.split()})
     face = "white" if hollow else colour
     shape = _SHAPES[look.shape]
-    return {"marker": shape, "color": colour, "mfc": face, "ms": 4.5, "ls": "none"}
+    return {"marker": shape, "color": colour, "mfc": face, "ms": 4.5 * size / 4, "ls": "none"}
 
 
 def row_lines(name: str) -> list[str]:
