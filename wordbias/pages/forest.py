@@ -15,7 +15,7 @@ from wordbias.pages.lines import (
     stages_of,
     value_text,
 )
-from wordbias.pages.panel import Band, Dot, Look, Panel, Path, Row
+from wordbias.pages.panel import SHAPES, Band, Dot, Look, Panel, Path, Row
 from wordbias.pages.section import Markup, joined
 from wordbias.pages.svg import (
     CHARACTER,
@@ -23,21 +23,21 @@ from wordbias.pages.svg import (
     ROW_HEIGHT,
     Scale,
     bar,
+    draw_dot,
     drawing,
     hovered,
     label,
     legend,
     legend_height,
     line,
-    mark,
     panel_picture,
     scale,
     signed,
+    symbol,
 )
 from wordbias.rows import Found
 
 _APART = 8.0  # between the marks of two stages
-_SHAPES = ("circle", "square", "diamond", "up", "down")
 _STRIP = 140.0
 
 
@@ -48,8 +48,8 @@ def look(stage: str, stages: Sequence[str]) -> Look:
     if stage == "after, refitted":
         return Look("refitted", "diamond")
     later = [one for one in stages if one not in FIRST and one != "after, refitted"]
-    place = later.index(stage) % len(_SHAPES) if stage in later else 0
-    return Look(f"after m{place}" if place else "after", _SHAPES[place])
+    place = later.index(stage) % len(SHAPES) if stage in later else 0
+    return Look(f"after m{place}" if place else "after", SHAPES[place])
 
 
 Values = Mapping[str, Found]
@@ -170,7 +170,7 @@ def strip(one: Line, stages: Sequence[str]) -> Markup:
 
 def strip_legend(lines: Sequence[Line], stages: Sequence[str]) -> Markup:
     """Name the marks of `strip`."""
-    entries = [(stage, symbol(stage, stages)) for stage in stages if stage]
+    entries = [(stage, symbol(look(stage, stages))) for stage in stages if stage]
     if any(_chance(one.any) for one in lines):
         entries.append(("chance", bar(-5, -5, 10, 10, "chance")))
     if any(_neutral([one]) is not None for one in lines):
@@ -250,22 +250,11 @@ def _marks(one: Line, along: Scale, y: float, stages: Sequence[str]) -> Markup:
     """Draw the stages of a line under each other around `y`."""
     drawn = [(stage, row) for stage, row in one.stages.items() if is_number(row["value"])]
     apart = _APART if len(drawn) > 3 else 6.0 if len(drawn) == 2 else 4.0
-    return joined(
-        _mark(stage, row, along, y + apart * (i - (len(drawn) - 1) / 2), stages)
-        for i, (stage, row) in enumerate(drawn)
-    )
-
-
-def _mark(stage: str, row: Found, along: Scale, y: float, stages: Sequence[str]) -> Markup:
-    of_stage = look(stage, stages)
-    ends, x = interval(row), along(float(row["value"]))
-    whisker = Markup("")
-    if ends is not None:
-        whisker = line(along(ends[0]), y, along(ends[1]), y, f"whisker {of_stage.css}")
-    return Markup(whisker + mark(x, y, f"mark {of_stage.css}", shape=of_stage.shape))
-
-
-def symbol(stage: str, stages: Sequence[str]) -> Markup:
-    """Return the mark of a stage around (0, 0), for a legend."""
-    of_stage = look(stage, stages)
-    return mark(0, 0, f"mark {of_stage.css}", shape=of_stage.shape)
+    upright = Scale(0.0, 1.0, 0.0, 1.0)
+    parts = []
+    for i, (stage, row) in enumerate(drawn):
+        at, ends = y + apart * (i - (len(drawn) - 1) / 2), interval(row)
+        whisker = None if ends is None else ((ends[0], at), (ends[1], at))
+        dot = Dot((float(row["value"]), at), look(stage, stages), whisker)
+        parts.append(draw_dot(dot, along, upright))
+    return joined(parts)

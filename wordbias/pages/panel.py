@@ -8,6 +8,7 @@ from dataclasses import dataclass
 Place = tuple[float, float]
 SERIES = ("after", "after m1", "after m2", "after m3", "after m4", "refitted")
 """Classes of what is compared, such as embeddings."""
+SHAPES = ("circle", "square", "diamond", "up", "down")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import textwrap
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -195,9 +195,7 @@ def draw_panel(axes: Axes, panel: Panel) -> None:
     if panel.floor is not None:
         axes.set_ylim(bottom=min(panel.floor, axes.get_ylim()[0]))
     if panel.legend:
-        new = load_matplotlib("lines").Line2D
-        handles = [new([], [], label=name, **marker_of(look)) for name, look in panel.legend]
-        axes.legend(handles=handles, frameon=False, fontsize=8, handletextpad=0.3)
+        axes.legend(handles=_handles(panel.legend), **_LEGEND)
     names: dict[tuple[float, float], list[str]] = {}
     for dot in panel.dots:
         known = names.setdefault(dot.place, [])
@@ -205,6 +203,27 @@ def draw_panel(axes: Axes, panel: Panel) -> None:
     named = {place: ", ".join(of) for place, of in names.items() if of}
     if named:
         label_points(axes, np.array(list(named)), list(named.values()))
+
+
+_LEGEND: dict[str, Any] = {"frameon": False, "fontsize": 8, "handletextpad": 0.3}
+
+
+def _handles(legend: Iterable[tuple[str, Look]]) -> list[Any]:
+    new = load_matplotlib("lines").Line2D
+    return [new([], [], label=name, **marker_of(look)) for name, look in legend]
+
+
+def draw_legend(
+    axes: Axes, legend: Iterable[tuple[str, Look]], below: str, *, outside: bool
+) -> None:
+    """Name the looks of all panels of a figure, with a line below; of insets in the first."""
+    handles = _handles(legend)
+    if not outside:
+        axes.legend(handles=handles, title=below, title_fontsize=8, **_LEGEND)
+        return
+    figure: Any = axes.figure
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), **_LEGEND)
+    figure.supxlabel(below, fontsize=8, color=INK)
 
 
 def marker_of(look: Look, size: float = 4.0) -> dict[str, Any]:

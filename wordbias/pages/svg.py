@@ -193,9 +193,7 @@ def panel_picture(panel: Panel, title: str, text: str) -> Markup:
     extra = legend_height([name for name, _ in panel.legend], _EDGE)
     parts: list[object] = []
     if panel.legend:
-        symbols = [
-            (name, mark(0, 0, _class(look), shape=look.shape)) for name, look in panel.legend
-        ]
+        symbols = [(name, symbol(look)) for name, look in panel.legend]
         parts.append(legend(symbols, _EDGE, 13))
     if panel.y:
         parts.append(label(0, 11 + extra + 15 * (lines - 1), panel.y, class_="axis"))
@@ -221,7 +219,7 @@ def panel_picture(panel: Panel, title: str, text: str) -> Markup:
     else:
         parts += [_heights(down), axis(across, top, bottom, panel.x)]
     parts += [_path(path, across, down) for path in panel.paths]
-    parts += [_dot(dot, across, down) for dot in panel.dots]
+    parts += [draw_dot(dot, across, down) for dot in panel.dots]
     named = [dot for dot in panel.dots if dot.name]
     parts += _names(named, across, down, np.array([0.0, 2 - bottom, WIDTH, 8 - top]))
     return drawing(bottom + (34 if panel.axes else 1), title, text, *parts)
@@ -261,10 +259,15 @@ def _rows(panel: Panel, across: Scale, down: Scale) -> list[Markup]:
         name = fitted(row.name, WIDTH - 2 * _EDGE)
         inside.append(label(_EDGE, down(row.top) + 10, name, class_="name halo"))
         inside += [
-            _dot(dot, across, own) for dot in panel.dots if row.top < dot.place[1] < row.bottom
+            draw_dot(dot, across, own) for dot in panel.dots if row.top < dot.place[1] < row.bottom
         ]
         parts.append(hovered(row.text, *inside))
     return parts
+
+
+def symbol(look: Look) -> Markup:
+    """Return a mark around (0, 0), for a legend."""
+    return mark(0, 0, _class(look), shape=look.shape)
 
 
 def _class(look: Look) -> str:
@@ -277,7 +280,8 @@ def _path(path: Path, across: Scale, down: Scale) -> Markup:
     return element("polyline", points=points, class_=path.css)
 
 
-def _dot(dot: Dot, across: Scale, down: Scale) -> Markup:
+def draw_dot(dot: Dot, across: Scale, down: Scale) -> Markup:
+    """Draw a mark with its interval."""
     x, y = dot.place
     drawn = [mark(across(x), down(y), _class(dot.look), shape=dot.look.shape, size=dot.size)]
     if dot.ends is not None:
