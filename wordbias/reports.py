@@ -253,7 +253,8 @@ class Report:
         """The command and what it measured, for a figure."""
         subjects = list(dict.fromkeys(row.subject for row in self.rows))
         few = ", ".join(subjects) if len(subjects) < _MANY else how_many(len(subjects), "subject")
-        return printable(on_a_line(": ".join(filter(None, [self.command, few]))))
+        named = without_folders(self.inputs, self.arguments)
+        return printable(on_a_line(named(": ".join(filter(None, [self.command, few])))))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the report in the format of the suffix.

@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordbias.pages.document import Document
-from wordbias.pages.forest import look, strip, strip_legend, symbol
+from wordbias.pages.forest import look, strip, strip_legend
 from wordbias.pages.lines import known_text, make_lines, stages_of
 from wordbias.pages.markdown import render_markdown
 from wordbias.pages.page import render_page
-from wordbias.pages.svg import CHARACTER, WIDTH, legend, legend_height, mark
+from wordbias.pages.panel import Look
+from wordbias.pages.svg import CHARACTER, WIDTH, legend, legend_height, mark, symbol
 from wordbias.pages.views import change_text, sections
 
 METHODS = ("misp:dims=8", "hard", "hard,misp", "inlp:rounds=10", "leace")
@@ -92,11 +93,10 @@ def test_marks_of_methods_differ_in_shape_and_colour() -> None:
     stages = ["before", *METHODS]
     looks = [look(stage, stages) for stage in stages]
     assert len(set(looks)) == len(stages)
-    assert len({shape for _, shape in looks[1:]}) == len(METHODS)
-    assert look("after", ["before", "after"]) == ("after", "circle")
-    assert look("after, refitted", ["before", "after", "after, refitted"]) == (
-        "refitted",
-        "diamond",
+    assert len({one.shape for one in looks[1:]}) == len(METHODS)
+    assert look("after", ["before", "after"]) == Look("after")
+    assert look("after, refitted", ["before", "after", "after, refitted"]) == Look(
+        "refitted", "diamond"
     )
 
 
@@ -149,8 +149,8 @@ def test_changes_are_named_by_method() -> None:
 
 def test_a_symbol_of_each_shape_is_drawn_around_its_point() -> None:
     stages = ["before", *METHODS]
-    assert "polygon" in symbol("leace", stages)
-    assert "polygon" in symbol("inlp:rounds=10", stages)
+    assert "polygon" in symbol(look("leace", stages))
+    assert "polygon" in symbol(look("inlp:rounds=10", stages))
     points = re.findall(r"(-?[\d.]+),(-?[\d.]+)", mark(10, 20, "a", shape="up", size=4))
     assert {abs(float(x) - 10) <= 4 for x, _ in points} == {True}
     assert min(float(y) for _, y in points) < 20 < max(float(y) for _, y in points)

@@ -10,11 +10,10 @@ import pytest
 
 from wordbias import Report, WordbiasError
 from wordbias.nli.differences import paired_differences
-from wordbias.pages.study_plots import draw_differences, paired_panels, plot_study
+from wordbias.pages.study_plots import differences_panel, paired_panels, plot_study
 from wordbias.results import Row
 
 pytest.importorskip("matplotlib")
-from matplotlib.figure import Figure
 
 NAMES = ("glove", "misp", "glove.null")
 SETTINGS = ("nouns", "pronouns")
@@ -52,15 +51,16 @@ def test_each_point_is_the_difference_of_two_models_of_one_seed() -> None:
         for row in rows
         if (row.measure, row.details["setting"]) == ("mab-error", "nouns")
     }
-    figure = Figure()
-    axes = draw_differences(figure.subplots(), panels["mab-error", "nouns"], NAMES[1:])
-    drawn = [np.asarray(one.get_offsets())[:, 0] for one in axes.collections[:3:2]]
-    for name, found in zip(NAMES[1:], drawn, strict=True):
+    panel = differences_panel(panels["mab-error", "nouns"], NAMES[1:])
+    assert [row.name for row in panel.rows] == list(NAMES[1:])
+    for name, row in zip(NAMES[1:], panel.rows, strict=True):
+        own = [dot for dot in panel.dots if row.top < dot.place[1] < row.bottom]
+        *seeds, mean = [dot.place[0] for dot in own]
         expected = [values[name, s] - values["glove", s] for s in range(4)]  # type: ignore[operator]
-        np.testing.assert_allclose(np.sort(found), np.sort(expected))
-    means = np.array([np.asarray(line.get_xdata())[0] for line in axes.lines[1:]])
-    np.testing.assert_allclose(means, [found.mean() for found in drawn])
-    assert [label.get_text() for label in axes.get_yticklabels()] == list(NAMES[1:])
+        np.testing.assert_allclose(seeds, expected)
+        assert mean == pytest.approx(np.mean(expected))
+        assert own[-1].ends is not None
+        assert own[-1].ends[0][0] < mean < own[-1].ends[1][0]
 
 
 def test_the_papers_effect_is_a_line_in_the_panel_of_the_outcome_alone(tmp_path: Path) -> None:
@@ -68,10 +68,8 @@ def test_the_papers_effect_is_a_line_in_the_panel_of_the_outcome_alone(tmp_path:
     panels = paired_panels([*rows, *paired_differences(rows, outcome="nouns")])
 
     def dashed(measure: str, setting: str) -> list[float]:
-        axes = draw_differences(Figure().subplots(), panels[measure, setting], ("misp", "hard"))
-        return [
-            float(np.asarray(x.get_xdata())[0]) for x in axes.lines if x.get_linestyle() == "--"
-        ]
+        panel = differences_panel(panels[measure, setting], ("misp", "hard"))
+        return [path.places[0][0] for path in panel.paths if path.css == "grid effect"]
 
     assert dashed("mab-error", "nouns") == pytest.approx([-0.13])  # 26 % of GloVe's mean, .5
     assert not dashed("mab-error", "pronouns")

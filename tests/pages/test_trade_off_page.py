@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 from wordbias.errors import WordbiasError
 from wordbias.functions.report import Page
 from wordbias.pages.names import shown_names
-from wordbias.pages.section import Section
-from wordbias.pages.svg import CHARACTER
+from wordbias.pages.section import Markup, Section
+from wordbias.pages.svg import CHARACTER, panel_picture
 from wordbias.pages.trade_off import (
     AS_IT_WAS,
     Point,
     joined,
     plot_trade_off,
     points_of,
-    trade_off_picture,
+    trade_off_panel,
 )
 from wordbias.pages.views import sections
 from wordbias.reports import Report
@@ -39,6 +39,11 @@ METHODS = {
     "mhd:dims=8": (0.265, 0.749),
 }
 EFFICIENT = {"misp:dims=1", "hard", "leace", "hard,misp"}
+
+
+def picture_of(points: list[Point]) -> Markup:
+    """Draw points as a page does."""
+    return panel_picture(trade_off_panel({"glove": points}), "title", "text")
 
 
 def row(stage: str, value: float | None, kept: float | None, **details: Any) -> Row:
@@ -65,7 +70,7 @@ def test_all_columns_are_named_and_the_efficient_ones_joined() -> None:
         "misp:dims=1",
         AS_IT_WAS,
     ]
-    picture = trade_off_picture(points, "title", "text")
+    picture = picture_of(points)
     names = {
         str(one.text): one.get("class", "")
         for one in texts(picture)
@@ -81,7 +86,7 @@ def test_all_columns_are_named_and_the_efficient_ones_joined() -> None:
 
 
 def test_the_axes_say_which_way_is_better_and_have_ticks() -> None:
-    picture = trade_off_picture(points_of([one.to_dict() for one in rows()]), "title", "text")
+    picture = picture_of(points_of([one.to_dict() for one in rows()]))
     written = [str(one.text) for one in texts(picture)]
     assert "bias left, % (less is better)" in written
     assert "quality kept, % (more is better)" in written
@@ -104,7 +109,7 @@ def overlap(a: Any, b: Any) -> bool:
 @given(POINTS)
 def test_names_of_a_picture_do_not_overlap(found: Placed) -> None:
     points = [Point(chr(97 + i) * n, x, y, best) for i, (x, y, best, n) in enumerate(found)]
-    picture = trade_off_picture(points, "title", "text")
+    picture = picture_of(points)
     named = [one for one in texts(picture) if "name" in one.get("class", "")]
     assert named
     boxes = []

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from itertools import cycle
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,32 +17,20 @@ from wordbias.biographies.results import (
     Runs,
     Values,
 )
-from wordbias.biographies.summary import Association, Summary
+from wordbias.biographies.summary import Summary
 from wordbias.errors import WordbiasError
-from wordbias.pages.plots import INK, draw_panels
+from wordbias.pages.panel import SERIES, SHAPES, Dot, Look, Panel, Path
+from wordbias.pages.plots import draw_legend, draw_panel, draw_panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from wordbias.reports import Report
 
-_COLOURS = (
-    "#1b6ca8",
-    "#c8553d",
-    "#3d8b5f",
-    "#8457a3",
-    "#9a7b1f",
-    "#5b6770",
-    "#b5527a",
-    "#444444",
-)
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
-_ALPHA = 0.45  # marks of a frozen encoder cover each other
 _SHOWN = tuple(GAPS[i] for i in (0, 1, 3, 5, 7, 8))
 """TPR gaps, and the sums of the others but independence, which is close to separation."""
 _PANEL = (3.4, 2.9)  # inches
 _COLUMNS = 3
-_FAINT = "#9a9a9a"
 
 
 def plot_compression_fairness(report: Report, ax: Axes | None = None) -> Axes:
@@ -62,53 +51,51 @@ def plot_compression_fairness(report: Report, ax: Axes | None = None) -> Axes:
         raise WordbiasError("no run has both a compression and a gap; nothing to draw")
     lines, beside = -(-len(shown) // _COLUMNS), min(len(shown), _COLUMNS)
 
+    looks = _looks(found)
+
     def draw(panels: list[Axes]) -> None:
         for axes, metric in zip(panels, shown, strict=False):
-            draw_compression_fairness(axes, found, metric)
-        handles, labels = panels[0].get_legend_handles_labels()
-        about: dict[str, Any] = {"frameon": False, "fontsize": 8}
-        if ax is not None:
-            panels[0].legend(handles, labels, **about)
-            return
-        figure: Any = panels[0].figure
-        columns = min(len(labels), 2 * beside)
-        figure.legend(handles, labels, loc="outside lower center", ncols=columns, **about)
-        figure.get_layout_engine().set(wspace=0.06, hspace=0.06)
+            draw_panel(axes, compression_panel(found, metric))
+        below = "empty: before, filled: after retraining; lines: least squares, before dashed"
+        draw_legend(panels[0], looks.items(), below, outside=ax is None)
 
     size = max(_PANEL[0] * beside, 4.6), _PANEL[1] * lines + 0.5
     return draw_panels(ax, size, report.title, draw, lines, beside)
 
 
-def draw_compression_fairness(axes: Axes, found: Summary, metric: Metric) -> Axes:
-    """Draw one metric against compression: a colour for each strategy, filled after."""
-    for i, name in enumerate(found.runs.strategies):
-        colour = _COLOURS[i % len(_COLOURS)]
+def _looks(found: Summary) -> dict[str, Look]:
+    """Return a colour and a shape for each strategy."""
+    return {
+        name: Look(css, shape)
+        for name, css, shape in zip(found.runs.strategies, cycle(SERIES), cycle(SHAPES))
+    }
+
+
+def compression_panel(found: Summary, metric: Metric) -> Panel:
+    """Describe one metric against compression: a colour for each strategy, filled after."""
+    dots, paths = [], []
+    for name, look in _looks(found).items():
+        hollow = Look(f"{look.css} hollow", look.shape)
         x = found.runs.column(COMPRESSED, name, REPRESENTATION)
         before, after = (found.runs.column(metric, name, stage) for stage in (BEFORE, AFTER))
-        both = np.isfinite(x) & np.isfinite(before) & np.isfinite(after)
-        axes.vlines(x[both], before[both], after[both], color=colour, lw=0.8, alpha=0.5)
-        style: dict[str, Any] = {"s": 22, "edgecolor": colour, "lw": 0.9, "zorder": 3}
-        style["marker"] = _MARKERS[i % len(_MARKERS)]
-        axes.scatter(x, before, facecolor="none", **style)
-        axes.scatter(x, after, facecolor=(colour, _ALPHA), label=name, **style)
-    for stage, line in ((BEFORE, ":"), (AFTER, "-")):
-        _draw_fit(axes, found.runs, found.association(COMPRESSED, metric, stage), line)
-    axes.axvline(1, color=_FAINT, lw=0.6, ls=(0, (1, 3)))
-    axes.set(xlabel="compression of gender (about 1: none shows)", ylabel=metric.title)
-    axes.set_title(_title(found, metric), color=INK, fontsize=9)
-    axes.margins(0.08)
-    return axes
-
-
-def _draw_fit(axes: Axes, runs: Runs, one: Association, line: str) -> None:
-    """Draw the least squares line through all runs at one stage."""
-    if one.r is None:
-        return
-    label = f"fit, {one.stage}" + (" (empty)" if one.stage == BEFORE else " (filled)")
-    x, y = _points(runs, one.y, one.stage)
-    slope, level = np.polyfit(x, y, 1)
-    ends = np.array([x.min(), x.max()])
-    axes.plot(ends, level + slope * ends, color=_FAINT, ls=line, lw=1.1, label=label)
+        ends = [np.stack([x, y], axis=1) for y in (before, after)]
+        for first, last in zip(*(part.tolist() for part in ends), strict=True):
+            known = [(p, one) for p, one in ((first, hollow), (last, look)) if np.isfinite(p).all()]
+            dots += [Dot(tuple(place), one) for place, one in known]
+            if len(known) > 1:
+                paths.append(Path([tuple(first), tuple(last)], f"link {look.css}"))
+    for stage, css in ((BEFORE, "grid effect"), (AFTER, "grid")):
+        if found.association(COMPRESSED, metric, stage).r is not None:
+            x, y = _points(found.runs, metric, stage)
+            slope, level = np.polyfit(x, y, 1)
+            paths.append(Path([(end, level + slope * end) for end in (x.min(), x.max())], css))
+    return Panel(
+        dots,
+        paths,
+        x="compression of gender (about 1: none shows)",
+        y=metric.title,
+        title=_title(found, metric),
+    )
 
 
 def _points(runs: Runs, metric: Metric, stage: str) -> tuple[Values, Values]:

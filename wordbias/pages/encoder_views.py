@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 
 from wordbias.measures.held_out_probes import BEST, PROBES
 from wordbias.measures.registry import (
@@ -34,21 +33,9 @@ from wordbias.pages.encoder_answers import (
     query_text,
 )
 from wordbias.pages.lines import chance_range, minus, value_text
+from wordbias.pages.panel import Dot, Look, Panel, Path
 from wordbias.pages.section import Figure, Grid, Markup, Section
-from wordbias.pages.svg import (
-    WIDTH,
-    Scale,
-    axis,
-    drawing,
-    fitted,
-    hovered,
-    label,
-    legend,
-    line,
-    mark,
-    scale,
-    signed,
-)
+from wordbias.pages.svg import fitted, panel_picture
 from wordbias.rendering import Table
 from wordbias.results import number
 from wordbias.rows import Found
@@ -71,7 +58,8 @@ _LOOKS = (("after", "circle"), ("refitted", "diamond"), ("first", "square"), ("s
 """Class and shape of the marks of the projections, in their order."""
 _DIGITS = {MOVED: 3, GAP: 3, BITS: 3, PERPLEXITY: 1}
 """Decimal places in tables; others have 2."""
-_TOP, _BOTTOM, _LEFT, _EDGE = 26.0, 226.0, 42.0, 12.0
+_BESIDE = 0.023
+"""Space between marks beside each other, of the width of a picture."""
 Series = tuple[str, str, str, Sequence[Found]]
 """Name, look and shape of the marks of some rows, and the rows."""
 _NAMED = 2
@@ -277,98 +265,23 @@ def _layer_picture(
     neutral
         Value of the dashed line.
     """
-    values = [
-        neutral,
-        *(
-            float(row[k])
-            for _, _, _, rows in series
-            for row in rows
-            for k in ("value", "low", "high")
-            if is_number(row.get(k))
-        ),
-    ]
-    lines = _legend_lines([one[:3] for one in series])
-    top = _TOP + 14 * (len(lines) - 1)
-    bottom = top + _BOTTOM - _TOP
-    down = scale(values, bottom, top)
-    layers = sorted({int(row["layer"]) for _, _, _, rows in series for row in rows})
-    across = Scale(min(layers) - 0.5, max(layers) + 0.5, _LEFT, WIDTH - _EDGE)
-    parts = [
-        legend(
-            [(fitted(n, 130), mark(0, 0, f"mark {c}", shape=s)) for n, c, s in some], 4, 13 + 14 * i
-        )
-        for i, some in enumerate(lines)
-    ]
-    parts += [_y_axis(down), _layer_axis(across, layers, bottom)]
-    parts.append(line(_LEFT, down(neutral), WIDTH - _EDGE, down(neutral), "neutral"))
+    layers = sorted({int(row["layer"]) for *_, rows in series for row in rows})
     beside = len(series) - together
-    step = min(7.0, (across(1) - across(0)) / (beside + 1))
+    step = min(_BESIDE * (layers[-1] - layers[0] + 1), 1 / (beside + 1))
+    ends = (layers[0] - 0.5, neutral), (layers[-1] + 0.5, neutral)
+    dots, paths = [], [Path(ends, "neutral")]
     for i in (*reversed(range(together)), *range(together, len(series))):
-        name, look, shape, rows = series[i]
+        name, css, shape, rows = series[i]
         shift = 0.0 if i < together else (i - together - (beside - 1) / 2) * step
-        parts.append(_curve(rows, look, shape, name, across, down, shift))
-    return drawing(bottom + 34, title, shows, *parts)
-
-
-def _legend_lines(names: Sequence[tuple[str, str, str]]) -> list[list[tuple[str, str, str]]]:
-    """Divide the entries of a legend into lines that fit into a picture."""
-    lines: list[list[tuple[str, str, str]]] = [[]]
-    width = 0.0
-    for one in names:
-        wide = 26 + 6 * len(fitted(one[0], 130))
-        if lines[-1] and width + wide > WIDTH - 8:
-            lines.append([])
-            width = 0.0
-        lines[-1].append(one)
-        width += wide
-    return lines
-
-
-def _y_axis(down: Scale) -> Markup:
-    """Draw a vertical axis at the left: grid lines and ticks."""
-    parts = []
-    for value in down.ticks():
-        y = down(value)
-        parts.append(line(_LEFT, y, WIDTH - _EDGE, y, "grid"))
-        parts.append(label(_LEFT - 5, y + 4, signed(value), anchor="end", class_="tick"))
-    return Markup("".join(parts))
-
-
-def _layer_axis(across: Scale, layers: Sequence[int], bottom: float) -> Markup:
-    step = 1 if len(layers) <= 14 else 2 if len(layers) <= 28 else 4
-    parts = [
-        label(across(layer), bottom + 13, layer, anchor="middle", class_="tick")
-        for layer in layers[::step]
-    ]
-    middle = (across.start + across.end) / 2
-    return Markup(
-        "".join([*parts, label(middle, bottom + 28, "layer", anchor="middle", class_="axis")])
-    )
-
-
-def _curve(
-    rows: Sequence[Found],
-    look: str,
-    shape: str,
-    name: str,
-    across: Scale,
-    down: Scale,
-    shift: float,
-) -> Markup:
-    """Draw the values of a stage with their intervals, and lines between them."""
-    places = [(across(int(row["layer"])) + shift, down(float(row["value"]))) for row in rows]
-    parts = [
-        line(x1, y1, x2, y2, "grid" if "hollow" in look else f"whisker {look}")
-        for (x1, y1), (x2, y2) in pairwise(places)
-    ]
-    for (x, y), row in zip(places, rows, strict=True):
-        ends = interval(row)
-        inside = (
-            [] if ends is None else [line(x, down(ends[0]), x, down(ends[1]), f"whisker {look}")]
-        )
-        shown = f"{name}, layer {row['layer']}: {value_text(row, 2)}"
-        parts.append(hovered(shown, *inside, mark(x, y, f"mark {look}", shape=shape, size=3.5)))
-    return Markup("".join(parts))
+        places = [(int(row["layer"]) + shift, float(row["value"])) for row in rows]
+        paths.append(Path(places, "grid" if "hollow" in css else f"whisker {css}"))
+        for (x, y), row in zip(places, rows, strict=True):
+            around = interval(row)
+            whisker = None if around is None else ((x, around[0]), (x, around[1]))
+            shown = f"{name}, layer {row['layer']}: {value_text(row, 2)}"
+            dots.append(Dot((x, y), Look(css, shape), whisker, shown, size=3.5))
+    named = [(fitted(name, 130), Look(css, shape)) for name, css, shape, _ in series]
+    return panel_picture(Panel(dots, paths, x="layer", ticks=layers, legend=named), title, shows)
 
 
 # Occupations
@@ -490,41 +403,27 @@ def _rank_figure(one: ModelRows, prefix: str) -> list[Figure]:
 def _lean_picture(
     before: dict[str, Found], after: dict[str, Found], chosen: str | None, title: str, shows: str
 ) -> Markup:
-    values = [float(row["value"]) for row in (*before.values(), *after.values())]
-    across = Scale(-3, 103, _LEFT + 8, WIDTH - _EDGE)
-    down = scale([0.0, *values], _BOTTOM, _TOP)
-    parts = [
-        _y_axis(down),
-        axis(across, _TOP, _BOTTOM, "% of women in the occupation"),
-        line(_LEFT, down(0), WIDTH - _EDGE, down(0), "neutral"),
-    ]
     looks = [("before", "before", before)] + ([(chosen, "after", after)] if chosen else [])
-    parts.append(
-        legend([(str(name), mark(0, 0, f"mark {look}")) for name, look, _ in looks], 4, 13)
-    )
-    for _, look, rows in looks:
-        for word, row in rows.items():
-            dot = mark(
-                across(float(row["women"])), down(float(row["value"])), f"mark {look}", size=2.8
-            )
-            parts.append(
-                hovered(f"{word}, {row['women']:g} % women: {number(row['value'], 3)}", dot)
-            )
     ordered = sorted(before, key=lambda word: float(before[word]["value"]))
-    for word in {*ordered[:_NAMED], *ordered[-_NAMED:]}:
-        row = before[word]
-        x, y = across(float(row["women"])), down(float(row["value"]))
-        left = x > WIDTH / 2
-        parts.append(
-            label(
-                x + (-6 if left else 6),
-                y + 4,
-                word,
-                anchor="end" if left else "start",
-                class_="name halo",
-            )
+    extremes = {*ordered[:_NAMED], *ordered[-_NAMED:]}
+    dots = [
+        Dot(
+            (float(row["women"]), float(row["value"])),
+            Look(css),
+            text=f"{word}, {row['women']:g} % women: {number(row['value'], 3)}",
+            name=word if css == "before" and word in extremes else "",
+            size=2.8,
         )
-    return drawing(_BOTTOM + 34, title, shows, *parts)
+        for _, css, rows in looks
+        for word, row in rows.items()
+    ]
+    panel = Panel(
+        dots,
+        [Path([(0.0, 0.0), (100.0, 0.0)], "neutral")],
+        x="% of women in the occupation",
+        legend=[(str(name), Look(css)) for name, css, _ in looks],
+    )
+    return panel_picture(panel, title, shows)
 
 
 # Association tests

@@ -1,48 +1,98 @@
-"""A forest plot for a page: values with their intervals under each other along one axis."""
+"""Forest plots: values with their intervals under each other, on a page also small, in a table."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from wordbias.measures.registry import measure_title
 from wordbias.pages.lines import FIRST, Line, known_values, stages_of, value_text
+from wordbias.pages.panel import SHAPES, Band, Dot, Look, Panel, Path, Row
 from wordbias.pages.section import Markup, joined
 from wordbias.pages.svg import (
     CHARACTER,
-    WIDTH,
+    NAME_HEIGHT,
+    ROW_HEIGHT,
     Scale,
-    axis,
     bar,
+    draw_dot,
     drawing,
-    fitted,
     hovered,
     label,
     legend,
     legend_height,
     line,
-    mark,
+    panel_picture,
     scale,
     signed,
+    symbol,
 )
 from wordbias.rows import Found
 from wordbias.verdicts import interval, is_number
 
-_STEP = 30.0
-_EDGE = 12.0
 _APART = 8.0  # between the marks of two stages
-_SHAPES = ("circle", "square", "diamond", "up", "down")
 _STRIP = 140.0
 
 
-def look(stage: str, stages: Sequence[str]) -> tuple[str, str]:
-    """Return the class and the shape of a stage's mark, by its place among the later stages."""
+def look(stage: str, stages: Sequence[str]) -> Look:
+    """Return the look of a stage's mark, by its place among the later stages."""
     if stage == "before":
-        return "before", "circle"
+        return Look("before")
     if stage == "after, refitted":
-        return "refitted", "diamond"
+        return Look("refitted", "diamond")
     later = [one for one in stages if one not in FIRST and one != "after, refitted"]
-    place = later.index(stage) % len(_SHAPES) if stage in later else 0
-    return f"after m{place}" if place else "after", _SHAPES[place]
+    place = later.index(stage) % len(SHAPES) if stage in later else 0
+    return Look(f"after m{place}" if place else "after", SHAPES[place])
+
+
+Values = Mapping[str, Found]
+"""Result rows of one row of a forest plot, by the series that gives each its look."""
+
+
+def forest_panel(
+    rows: Sequence[tuple[str, str, Values]],
+    looks: Mapping[str, Look],
+    height: Callable[[str], float],
+    slot: float,
+    *,
+    chance: bool = True,
+) -> Panel:
+    """Describe values with their intervals under each other along one axis.
+
+    Parameters
+    ----------
+    rows
+        Name, text where a pointer rests, and values of each row.
+    looks
+        Look of each series; a series has the same place in each row.
+    height, slot
+        Function from the name of a row to its height, and the height of a series in it.
+    chance
+        Show the ranges by chance.
+    """
+    series, top = list(looks), 0.0
+    named: list[Row] = []
+    dots: list[Dot] = []
+    paths: list[Path] = []
+    bands: list[Band] = []
+    for name, text, values in rows:
+        bottom = top + height(name)
+        named.append(Row(name, top, bottom, text))
+        ranges = {one: found for one, row in values.items() if chance and (found := _chance(row))}
+        shared = len({tuple(found) for found in ranges.values()}) == 1
+        for one, row in values.items():
+            y = (top + bottom) / 2 + slot * (series.index(one) - (len(series) - 1) / 2)
+            if one in ranges:
+                low, high = ranges[one]
+                first, last = (top, bottom) if shared else (y - slot / 2, y + slot / 2)
+                bands.append(Band(low, high, first, last))
+            if is_number(row.get("neutral")):
+                paths.append(Path(((row["neutral"], top), (row["neutral"], bottom)), "neutral"))
+            around = interval(row)
+            whisker = None if around is None else ((around[0], y), (around[1], y))
+            dots.append(Dot((float(row["value"]), y), looks[one], whisker))
+        top = bottom
+    return Panel(dots, list(dict.fromkeys(paths)), bands, named)
 
 
 def forest(lines: Sequence[Line], title: str, text: str, *, subjects: bool = False) -> Markup:
@@ -58,22 +108,27 @@ def forest(lines: Sequence[Line], title: str, text: str, *, subjects: bool = Fal
         Name the subject in each row.
     """
     neutral = _neutral(lines)
-    known = [value for one in lines if (value := _neutral([one])) is not None]
-    along = scale([*known, *(v for one in lines for v in one.values())], _EDGE, WIDTH - _EDGE)
-    stages = [stage for stage in stages_of(lines) if stage]
-    step = _STEP + _APART * max(0, len(stages) - 3)
-    top = 22.0 + legend_height(stages, _EDGE) if stages else 4.0
-    bottom = top + step * len(lines)
-    marks = [(stage, symbol(stage, stages)) for stage in stages]
-    parts = [legend(marks, _EDGE, 13)] if stages else []
-    of_each = "dashed: neutral" if known else ""
-    named = of_each if neutral is None else f"dashed: neutral, {neutral:g}"
-    parts.append(axis(along, top, bottom, named))
+    known = any(_neutral([one]) is not None for one in lines)
+    stages = stages_of(lines)
     several = len({one.measure for one in lines}) > 1
-    for i, one in enumerate(lines):
+    rows = []
+    for one in lines:
         named = _row_name(one, subjects, several)
-        parts.append(_row(one, along, top + step * i, step, named, stages))
-    return drawing(bottom + 34, title, text, *parts)
+        values = {stage: row for stage, row in one.stages.items() if is_number(row["value"])}
+        rows.append((named, f"{named}: {_stages_text(one)}", values))
+    count = len([stage for stage in stages if stage])
+    high = 1 + _APART * max(0, count - 3) / ROW_HEIGHT
+    apart = _APART if count > 3 else 6.0 if count == 2 else 4.0
+    looks = {stage: look(stage, stages) for stage in stages}
+    slot = apart * high / (ROW_HEIGHT * high - NAME_HEIGHT)
+    panel = forest_panel(rows, looks, lambda name: high, slot, chance=False)
+    of_each = "dashed: neutral" if known else ""
+    panel = replace(
+        panel,
+        x=of_each if neutral is None else f"dashed: neutral, {neutral:g}",
+        legend=[(stage, looks[stage]) for stage in stages if stage],
+    )
+    return panel_picture(panel, title, text)
 
 
 def strip(one: Line, stages: Sequence[str]) -> Markup:
@@ -84,7 +139,7 @@ def strip(one: Line, stages: Sequence[str]) -> Markup:
     """
     if not one.values():
         return Markup("")
-    neutral, known, levels = _neutral([one]), known_values(one.first), _chance(one)
+    neutral, known, levels = _neutral([one]), known_values(one.first), _chance(one.any)
     drawn = [stage for stage in one.stages if is_number(one.stages[stage]["value"])]
     bottom = 12.0 + _APART * len(drawn)
     fixed = [*([] if neutral is None else [neutral]), *known.values(), *levels]
@@ -108,8 +163,8 @@ def strip(one: Line, stages: Sequence[str]) -> Markup:
 
 def strip_legend(lines: Sequence[Line], stages: Sequence[str]) -> Markup:
     """Name the marks of `strip`."""
-    entries = [(stage, symbol(stage, stages)) for stage in stages if stage]
-    if any(_chance(one) for one in lines):
+    entries = [(stage, symbol(look(stage, stages))) for stage in stages if stage]
+    if any(_chance(one.any) for one in lines):
         entries.append(("chance", bar(-5, -5, 10, 10, "chance")))
     if any(_neutral([one]) is not None for one in lines):
         entries.append(("neutral", line(0, -6, 0, 6, "neutral")))
@@ -142,9 +197,9 @@ def _tick(x: float, y: float) -> Markup:
     return line(x, y - 3, x, y + 5, "known")
 
 
-def _chance(one: Line) -> list[float]:
-    """Return the range of chance of a line, if it has one."""
-    found = [one.any.get(key) for key in ("chance_low", "chance_high")]
+def _chance(row: Found) -> list[float]:
+    """Return the range of chance of a row, if it has one."""
+    found = [row.get(key) for key in ("chance_low", "chance_high")]
     return (
         [float(value) for value in found if is_number(value)] if all(map(is_number, found)) else []
     )
@@ -184,39 +239,15 @@ def _row_name(one: Line, subjects: bool, measures: bool) -> str:
     return f"{one.subject}: {text}" if subjects else text
 
 
-def _row(
-    one: Line, along: Scale, top: float, step: float, named: str, stages: Sequence[str]
-) -> Markup:
-    neutral = _neutral([one])
-    at = along(neutral) if neutral is not None else 0.0
-    return hovered(
-        f"{named}: {_stages_text(one)}",
-        label(_EDGE, top + 10, fitted(named, WIDTH - 2 * _EDGE), class_="name halo"),
-        *([] if neutral is None else [line(at, top + 13, at, top + step - 2, "neutral")]),
-        _marks(one, along, top + (step + 10) / 2, stages),
-    )
-
-
 def _marks(one: Line, along: Scale, y: float, stages: Sequence[str]) -> Markup:
     """Draw the stages of a line under each other around `y`."""
     drawn = [(stage, row) for stage, row in one.stages.items() if is_number(row["value"])]
     apart = _APART if len(drawn) > 3 else 6.0 if len(drawn) == 2 else 4.0
-    return joined(
-        _mark(stage, row, along, y + apart * (i - (len(drawn) - 1) / 2), stages)
-        for i, (stage, row) in enumerate(drawn)
-    )
-
-
-def _mark(stage: str, row: Found, along: Scale, y: float, stages: Sequence[str]) -> Markup:
-    class_, shape = look(stage, stages)
-    ends, x = interval(row), along(float(row["value"]))
-    whisker = Markup("")
-    if ends is not None:
-        whisker = line(along(ends[0]), y, along(ends[1]), y, f"whisker {class_}")
-    return Markup(whisker + mark(x, y, f"mark {class_}", shape=shape))
-
-
-def symbol(stage: str, stages: Sequence[str]) -> Markup:
-    """Return the mark of a stage around (0, 0), for a legend."""
-    class_, shape = look(stage, stages)
-    return mark(0, 0, f"mark {class_}", shape=shape)
+    upright = Scale(0.0, 1.0, 0.0, 1.0)
+    parts = []
+    for i, (stage, row) in enumerate(drawn):
+        at, ends = y + apart * (i - (len(drawn) - 1) / 2), interval(row)
+        whisker = None if ends is None else ((ends[0], at), (ends[1], at))
+        dot = Dot((float(row["value"]), at), look(stage, stages), whisker)
+        parts.append(draw_dot(dot, along, upright))
+    return joined(parts)

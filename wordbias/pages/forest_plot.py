@@ -6,19 +6,23 @@ panels of their own below.
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from wordbias.errors import WordbiasError
 from wordbias.measures.lean import TOLD
+from wordbias.pages.forest import forest_panel, look
 from wordbias.pages.lines import make_lines
+from wordbias.pages.panel import SERIES, Look, Panel
 from wordbias.pages.plots import (
+    CHANCE,
     INK,
-    STYLE,
+    draw_panel,
+    draw_panels,
     load_matplotlib,
-    new_figure,
+    marker_of,
+    row_lines,
 )
 from wordbias.rows import Found, given
 from wordbias.verdicts import interval, is_number
@@ -28,13 +32,11 @@ if TYPE_CHECKING:
 
     from wordbias.reports import Report
 
-_COLOURS = ("#1b6ca8", "#c8553d", "#2a9d5c", "#7b4fa3", "#b8860b", "#555555")
-_CHANCE, _STRIPE, _GRID = "#d4d4d4", "#f6f6f6", "#e2e2e2"
 _MOST_LINES = 80
 """Largest number of lines that are drawn."""
 _RATIO = 4.0
 """Largest ratio between the values of two measures in the same panel."""
-_WIDTH, _CHARACTERS = 46, 13  # characters of a label, and in an inch of the legend
+_CHARACTERS = 13  # in an inch of the legend
 _FIGURE, _AXIS = 7.5, 0.42  # inches: the width of all, the height of an axis
 _TEXT, _SERIES, _SPACE = 0.15, 0.13, 0.12  # inches: a line of a label, a value, the space between
 
@@ -70,25 +72,23 @@ def forest_plot(report: Report, ax: Axes | None = None) -> Axes:
     WordbiasError
         If there is nothing to draw, or matplotlib is not installed.
     """
-    matplotlib = load_matplotlib()
-    rows = drawn_rows([row.to_dict() for row in report.rows])
-    marks = _marks(rows)
+    marks = _marks(drawn_rows([row.to_dict() for row in report.rows]))
     lines = _lines_of(marks)
     marks = [mark for mark in marks if mark.line in lines[:_MOST_LINES]]
-    series = list(dict.fromkeys(mark.series for mark in marks))
-    panels = _panels(marks)
-    heights = [sum(_height(line, series) for line in _lines_of(panel)) for panel in panels]
-    size = (_FIGURE, 0.5 + sum(heights) + _AXIS * len(heights))
-    figure: Any = new_figure(size, report.title) if ax is None else None
-    with matplotlib.rc_context(STYLE):
-        axes: Axes = figure.subplots() if ax is None else ax
-        shown = list(_insets(axes, heights)) if len(panels) > 1 else [axes]
+    looks = _looks(marks)
+    panels = [_panel(of_size, looks) for of_size in _of_one_size(marks)]
+    heights = [panel.rows[-1].bottom for panel in panels]
+
+    def draw(axes: list[Axes]) -> None:
+        shown = list(_below(axes[0], heights)) if len(panels) > 1 else axes
         for part, panel in zip(shown, panels, strict=True):
-            _draw_panel(part, panel, series)
+            draw_panel(part, panel)
         if len(lines) > _MOST_LINES:
             shown[-1].set_xlabel(f"the first {_MOST_LINES} of {len(lines)} lines", loc="left")
-        _legend(axes, marks, series, outside=ax is None)
-    return axes
+        _legend(axes[0], marks, looks, outside=ax is None)
+
+    size = (_FIGURE, 0.5 + sum(heights) + _AXIS * len(heights))
+    return draw_panels(ax, size, report.title, draw)
 
 
 def drawn_rows(rows: Sequence[Found]) -> list[Found]:
@@ -135,7 +135,7 @@ def _marks(rows: Sequence[Found]) -> list[_Mark]:
             _Mark(mark.series, "", mark.row, "" if mark.line == mark.row["measure"] else mark.line)
             for mark in found
         ]
-    if len({mark.series for mark in found}) > len(_COLOURS):
+    if len({mark.series for mark in found}) > len(SERIES):
         return [_Mark(f"{mark.series}: {mark.line}", "", mark.row) for mark in found]
     return found
 
@@ -144,7 +144,7 @@ def _lines_of(marks: Sequence[_Mark]) -> list[str]:
     return list(dict.fromkeys(mark.line for mark in marks))
 
 
-def _panels(marks: Sequence[_Mark]) -> list[list[_Mark]]:
+def _of_one_size(marks: Sequence[_Mark]) -> list[list[_Mark]]:
     """Group measures whose values are of about one size; a family is not divided."""
     families: dict[str, list[_Mark]] = {}
     for mark in marks:
@@ -162,16 +162,33 @@ def _panels(marks: Sequence[_Mark]) -> list[list[_Mark]]:
     return [panel for _, _, panel in panels]
 
 
-def _height(line: str, series: Sequence[str]) -> float:
-    """Return the height of a line in inches."""
-    return max(_TEXT * len(_wrapped(line)), _SERIES * len(series)) + _SPACE
+def _looks(marks: Sequence[_Mark]) -> dict[str, Look]:
+    """Return the look of each series: that of its stage, or a colour for each subject."""
+    series = list(dict.fromkeys(mark.series for mark in marks))
+    if {mark.series for mark in marks} <= {str(mark.row.get("stage") or "") for mark in marks}:
+        return {stage: look(stage, series) for stage in series}
+    return {name: Look(css) for name, css in zip(series, SERIES, strict=False)}
 
 
-def _wrapped(line: str) -> list[str]:
-    return textwrap.wrap(line, _WIDTH) or [""]
+def _panel(marks: Sequence[_Mark], looks: Mapping[str, Look]) -> Panel:
+    """Describe the values of one size, titled by the measure that no line names."""
+    lines = _lines_of(marks)
+    rows = [
+        (line, "", {mark.series: mark.row for mark in marks if mark.line == line}) for line in lines
+    ]
+    space = _SERIES * len(looks)
+    panel = forest_panel(
+        rows, looks, lambda name: max(_TEXT * len(row_lines(name)), space) + _SPACE, _SERIES
+    )
+    measures = list({str(mark.row["measure"]) for mark in marks})
+    if len(measures) > 1 or any(measures[0] in line for line in lines):
+        return panel
+    shared = {mark.shared for mark in marks}
+    title = [measures[0], *(shared if len(shared) == 1 else ())]
+    return replace(panel, title=": ".join(filter(None, title)))
 
 
-def _insets(axes: Axes, heights: Sequence[float]) -> Iterator[Axes]:
+def _below(axes: Axes, heights: Sequence[float]) -> Iterator[Axes]:
     """Divide axes into panels, one below the other, with space for the axis of each."""
     axes.set_axis_off()
     total, top = sum(heights) + _AXIS * (len(heights) - 1), 1.0
@@ -180,76 +197,22 @@ def _insets(axes: Axes, heights: Sequence[float]) -> Iterator[Axes]:
         top -= (height + _AXIS) / total
 
 
-def _draw_panel(axes: Axes, panel: Sequence[_Mark], series: Sequence[str]) -> None:
-    lines, middles, top = _lines_of(panel), [], 0.0
-    for i, line in enumerate(lines):
-        height = _height(line, series)
-        if i % 2:
-            axes.axhspan(top, top + height, color=_STRIPE, linewidth=0, zorder=0)
-        _draw_line(axes, [mark for mark in panel if mark.line == line], series, top, height)
-        middles.append(top + height / 2)
-        top += height
-    axes.set_yticks(middles, ["\n".join(_wrapped(line)) for line in lines])
-    axes.set_ylim(top, 0.0)
-    axes.tick_params(axis="y", length=0)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.use_sticky_edges = False
-    axes.margins(x=0.04)
-    axes.grid(axis="x", color=_GRID, linewidth=0.6)
-    axes.set_axisbelow(True)
-    measures = {str(mark.row["measure"]) for mark in panel}
-    if len(measures) == 1 and not any(measures.copy().pop() in line for line in lines):
-        shared = {mark.shared for mark in panel}
-        title = [measures.pop(), *(shared if len(shared) == 1 else ())]
-        axes.set_title(": ".join(filter(None, title)), fontsize=9)
-
-
-def _draw_line(
-    axes: Axes, marks: Sequence[_Mark], series: Sequence[str], top: float, height: float
+def _legend(
+    axes: Axes, marks: Sequence[_Mark], looks: Mapping[str, Look], *, outside: bool
 ) -> None:
-    """Draw the values of one line, each at its own height, and their chance range."""
-    slot, middle = _SERIES, top + height / 2
-    places = [middle + slot * (series.index(m.series) - (len(series) - 1) / 2) for m in marks]
-    ranges = {(m.row.get("chance_low"), m.row.get("chance_high")) for m in marks}
-    for mark, place in zip(marks, places, strict=True):
-        row, ends = mark.row, interval(mark.row)
-        low, high = row.get("chance_low"), row.get("chance_high")
-        if is_number(low) and is_number(high):
-            at, thick = (middle, height - _SPACE / 2) if len(ranges) == 1 else (place, slot)
-            axes.barh(at, high - low, thick, left=low, color=_CHANCE, linewidth=0, zorder=1)
-        if is_number(row.get("neutral")):
-            axes.vlines(row["neutral"], top, top + height, color=INK, linewidth=1, zorder=2)
-        colour = _colour(series, mark.series)
-        if ends is not None:
-            axes.plot(ends, [place] * 2, color=colour, linewidth=1.8, zorder=3)
-        axes.plot([row["value"]], [place], "o", color=colour, markersize=4.5, zorder=4)
-
-
-def _colour(series: Sequence[str], name: str) -> str:
-    return _COLOURS[series.index(name) % len(_COLOURS)]
-
-
-def _legend(axes: Axes, marks: Sequence[_Mark], series: Sequence[str], *, outside: bool) -> None:
     """Explain the marks in a legend where no value is."""
     lines = load_matplotlib("lines")
     patches = load_matplotlib("patches")
     has_interval = any(interval(mark.row) for mark in marks)
     subjects = {str(mark.row["subject"]) for mark in marks}
     whose = subjects.pop() if len(subjects) == 1 else "value"
-    handles: list[Any] = [
-        lines.Line2D(
-            [],
-            [],
-            color=_colour(series, name),
-            marker="o",
-            markersize=4.5,
-            linewidth=1.8 if has_interval else 0,
-            label=name or (f"{whose}, 95 % interval" if has_interval else whose),
-        )
-        for name in series
-    ]
+    handles: list[Any] = []
+    for name, of_series in looks.items():
+        label = name or (f"{whose}, 95 % interval" if has_interval else whose)
+        style = marker_of(of_series) | ({"ls": "-", "lw": 1.8} if has_interval else {})
+        handles.append(lines.Line2D([], [], label=label, **style))
     if any(is_number(mark.row.get("chance_low")) for mark in marks):
-        handles.append(patches.Patch(color=_CHANCE, linewidth=0, label="range by chance"))
+        handles.append(patches.Patch(color=CHANCE, linewidth=0, label="range by chance"))
     if any(is_number(mark.row.get("neutral")) for mark in marks):
         handles.append(lines.Line2D([], [], color=INK, linewidth=1, label="neutral value"))
     figure: Any = axes.figure

@@ -7,8 +7,9 @@ notebook and where a program has imported it.
 from __future__ import annotations
 
 import sys
+import textwrap
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from wordbias.errors import WordbiasError, need
 from wordbias.formats.files import check_writable, replacing
 from wordbias.pages.names import name_offsets
+from wordbias.pages.panel import Look, Panel, Row
 from wordbias.progress import in_notebook
 from wordbias.rendering import FIGURES
 
@@ -95,7 +97,7 @@ def draw_panels(
         else:
             panels = _insets(ax, lines, columns)
         draw(panels)
-        for unused in [one for one in panels if not one.has_data()]:
+        for unused in [one for one in panels if not (one.has_data() or one.child_axes)]:
             panels.remove(unused)
             unused.remove()
     return ax or panels[-1]
@@ -140,6 +142,116 @@ def check_plot(path: str | Path) -> None:
         raise WordbiasError(f"{path}: cannot be drawn; name a file in {', '.join(FIGURES)}")
     check_writable(path)
     load_matplotlib()
+
+
+# Panels
+
+COLOURS = {
+    "before": "#6b7480",
+    "after": "#0b57a4",
+    "refitted": "#8a5a00",
+    "m1": "#a34700",
+    "m2": "#1f7a3d",
+    "m3": "#6f3bb3",
+    "m4": "#a3195b",
+    "frontier": "#0b57a4",
+    "grid": "#9a9a9a",
+}
+"""Colours of the style sheet of pages, in daylight, by class."""
+_SHAPES = {"circle": "o", "square": "s", "diamond": "D", "up": "^", "down": "v"}
+CHANCE, _STRIPE, _GRID = "#d4d4d4", "#f6f6f6", "#e2e2e2"
+_WIDTH = 46  # characters of the name of a row
+
+
+def colour_of(css: str) -> str:
+    """Return the colour of classes, the last that has one; else that of text."""
+    return next((COLOURS[word] for word in reversed(css.split()) if word in COLOURS), INK)
+
+
+def draw_panel(axes: Axes, panel: Panel) -> None:
+    """Draw a panel on axes.
+
+    Draw it last: its names are placed in the layout that the figure then has.
+    """
+    for band in panel.bands:
+        height, middle = band.bottom - band.top, (band.top + band.bottom) / 2
+        axes.barh(middle, band.high - band.low, height, left=band.low, color=CHANCE, lw=0, zorder=1)
+    for path in panel.paths:
+        wide = 1.2 if path.css.startswith(("frontier", "whisker")) else 1.0
+        dashes = "--" if path.css.endswith("effect") else "-"
+        colour = colour_of(path.css)
+        axes.plot(*zip(*path.places, strict=True), color=colour, ls=dashes, lw=wide, zorder=2)
+    for dot in panel.dots:
+        colour = colour_of(dot.look.css)
+        if dot.ends is not None:
+            axes.plot(*zip(*dot.ends, strict=True), color=colour, lw=1.8, zorder=3)
+        style = marker_of(dot.look, dot.size)
+        axes.plot([dot.place[0]], [dot.place[1]], **style, zorder=4)
+    axes.set(xlabel=panel.x, ylabel=panel.y, title=panel.title)
+    if panel.rows:
+        _draw_rows(axes, panel.rows)
+        return
+    axes.margins(0.08)
+    if panel.floor is not None:
+        axes.set_ylim(bottom=min(panel.floor, axes.get_ylim()[0]))
+    if panel.legend:
+        axes.legend(handles=_handles(panel.legend), **_LEGEND)
+    names: dict[tuple[float, float], list[str]] = {}
+    for dot in panel.dots:
+        known = names.setdefault(dot.place, [])
+        known += [dot.name] if dot.name and dot.name not in known else []
+    named = {place: ", ".join(of) for place, of in names.items() if of}
+    if named:
+        label_points(axes, np.array(list(named)), list(named.values()))
+
+
+_LEGEND: dict[str, Any] = {"frameon": False, "fontsize": 8, "handletextpad": 0.3}
+
+
+def _handles(legend: Iterable[tuple[str, Look]]) -> list[Any]:
+    new = load_matplotlib("lines").Line2D
+    return [new([], [], label=name, **marker_of(look)) for name, look in legend]
+
+
+def draw_legend(
+    axes: Axes, legend: Iterable[tuple[str, Look]], below: str, *, outside: bool
+) -> None:
+    """Name the looks of all panels of a figure, with a line below; of insets in the first."""
+    handles = _handles(legend)
+    if not outside:
+        axes.legend(handles=handles, title=below, title_fontsize=8, **_LEGEND)
+        return
+    figure: Any = axes.figure
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), **_LEGEND)
+    figure.supxlabel(below, fontsize=8, color=INK)
+
+
+def marker_of(look: Look, size: float = 4.0) -> dict[str, Any]:
+    """Return how matplotlib draws a mark."""
+    colour, hollow = colour_of(look.css), bool({"before", "hollow"} & {*look.css.split()})
+    face = "white" if hollow else colour
+    shape = _SHAPES[look.shape]
+    return {"marker": shape, "color": colour, "mfc": face, "ms": 4.5 * size / 4, "ls": "none"}
+
+
+def row_lines(name: str) -> list[str]:
+    """Return the lines in which the name of a row is written."""
+    return textwrap.wrap(name, _WIDTH) or [""]
+
+
+def _draw_rows(axes: Axes, rows: Sequence[Row]) -> None:
+    """Name the rows, and shade every other one."""
+    for row in rows[1::2]:
+        axes.axhspan(row.top, row.bottom, color=_STRIPE, linewidth=0, zorder=0)
+    middles = [(row.top + row.bottom) / 2 for row in rows]
+    axes.set_yticks(middles, ["\n".join(row_lines(row.name)) for row in rows])
+    axes.set_ylim(rows[-1].bottom, 0.0)
+    axes.tick_params(axis="y", length=0)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.use_sticky_edges = False
+    axes.margins(x=0.04)
+    axes.grid(axis="x", color=_GRID, linewidth=0.6)
+    axes.set_axisbelow(True)
 
 
 # Names beside points

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import MEASURES
 from wordbias.nli.differences import CHANGES, PUBLISHED_EFFECT
-from wordbias.pages.plots import INK, draw_panels
-from wordbias.results import Row
+from wordbias.pages.panel import Dot, Look, Panel, Path, Row
+from wordbias.pages.plots import INK, draw_panel, draw_panels
+from wordbias.results import Row as Result
+from wordbias.verdicts import interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from wordbias.reports import Report
 
-_POINT, _ZERO, _STRIPE = "#1b6ca8", "#9a9a9a", "#f3f3f3"
 _LINE, _PANEL, _HEAD = 0.3, 2.9, 0.7  # inches: an arm, the width of a panel, title and axis
 _CHARACTER = 0.075  # inches of a name
 
@@ -26,7 +27,7 @@ class Arm(NamedTuple):
 
     name: str
     by_seed: Mapping[int, float]
-    change: Row
+    change: Result
     first: float  # mean of the first embedding over these seeds
 
 
@@ -50,7 +51,9 @@ def plot_study(report: Report, ax: Axes | None = None) -> Axes:
 
     def draw(axes: list[Axes]) -> None:
         for i, (one, (measure, setting)) in enumerate(zip(axes, places, strict=True)):
-            draw_differences(one, panels.get((measure, setting), []), names)
+            draw_panel(one, differences_panel(panels.get((measure, setting), []), names))
+            one.tick_params(axis="x", labelsize=7)
+            one.locator_params(axis="x", nbins=5)
             one.set_title(f"{MEASURES[measure].symbol}, {setting}", fontsize=9, color=INK)
             if i % len(measures):
                 one.set_yticklabels([])
@@ -75,7 +78,7 @@ def plot_study(report: Report, ax: Axes | None = None) -> Axes:
     return draw_panels(ax, size, report.title, draw, len(settings), len(measures))
 
 
-def paired_panels(rows: Sequence[Row]) -> dict[tuple[str, str], list[Arm]]:
+def paired_panels(rows: Sequence[Result]) -> dict[tuple[str, str], list[Arm]]:
     """Return the arms of each measure and setting whose difference has an interval."""
     values: dict[tuple[str, str], dict[str, dict[int, float]]] = {}
     for row in rows:
@@ -101,31 +104,21 @@ def _is_outcome(arm: Arm) -> bool:
     return bool(arm.change.details.get("outcome"))
 
 
-def draw_differences(axes: Axes, arms: Sequence[Arm], names: Sequence[str]) -> Axes:
-    """Draw a line for each arm: a point a seed, and below it the mean with its interval.
+def differences_panel(arms: Sequence[Arm], names: Sequence[str]) -> Panel:
+    """Describe a row for each arm: a point a seed, and below them the mean with its interval.
 
     A dashed line shows the paper's effect on the outcome, if one was named.
     """
     places = {name: place for place, name in enumerate(names)}
-    for place in places.values():
-        if place % 2 == 0:
-            axes.axhspan(place - 0.5, place + 0.5, color=_STRIPE, lw=0, zorder=0)
-    axes.axvline(0, color=_ZERO, lw=0.8, zorder=1)
+    end = float(len(names))
+    dots, paths = [], [Path([(0.0, 0.0), (0.0, end)], "grid")]
     if arms and _is_outcome(arms[0]):
-        axes.axvline(-PUBLISHED_EFFECT * arms[0].first, color=_ZERO, lw=0.8, ls="--", zorder=1)
+        effect = -PUBLISHED_EFFECT * arms[0].first
+        paths.append(Path([(effect, 0.0), (effect, end)], "grid effect"))
     for arm in arms:
-        place, about = places[arm.name], arm.change.details
-        above = [place - 0.14] * len(arm.by_seed)
-        axes.scatter(
-            list(arm.by_seed.values()), above, s=12, color=_POINT, alpha=0.6, lw=0, zorder=2
-        )
-        axes.hlines(place + 0.2, about["low"], about["high"], color=INK, lw=1.4, zorder=3)
-        axes.plot(arm.change.value or 0.0, place + 0.2, "D", color=INK, ms=3.5, zorder=4)
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.set_yticks(list(places.values()), names)
-    axes.tick_params(axis="y", length=0)
-    axes.tick_params(axis="x", labelsize=7)
-    axes.locator_params(axis="x", nbins=5)
-    axes.spines["left"].set_visible(False)
-    axes.margins(x=0.08)
-    return axes
+        above, below = places[arm.name] + 0.36, places[arm.name] + 0.7
+        dots += [Dot((one, above), Look("after"), size=2.8) for one in arm.by_seed.values()]
+        mean, ends = arm.change.value or 0.0, interval(arm.change.to_dict())
+        whisker = None if ends is None else ((ends[0], below), (ends[1], below))
+        dots.append(Dot((mean, below), Look("plain", "diamond"), whisker, size=3.2))
+    return Panel(dots, paths, rows=[Row(name, i, i + 1) for name, i in places.items()])

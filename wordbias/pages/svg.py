@@ -12,6 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.pages.names import name_offsets, shown_names
+from wordbias.pages.panel import Dot, Look, Panel, Path
 from wordbias.pages.section import Markup, element
 
 WIDTH = 360.0
@@ -165,3 +170,144 @@ def _places(
         places.append((left, lower))
         left += width
     return places
+
+
+# Panels
+
+_EDGE, _LEFT = 12.0, 36.0  # without and with ticks of a vertical axis
+ROW_HEIGHT = 30.0
+"""Units of a row of height one."""
+NAME_HEIGHT = 10.0
+"""Units of a row that its name takes."""
+_PLOT, _FRAME = 226.0, 270.0  # heights of a panel with and without a vertical axis
+_ASCENT, _DESCENT = 9.0, 3.0  # of text of 11 units
+_PAD = 2.0  # units to keep free beside a name
+_BOLD = 1.15  # width of bold text, of that of other text
+_NEAR = 9.0  # units from a mark beyond which its name needs a line
+
+
+def panel_picture(panel: Panel, title: str, text: str) -> Markup:
+    """Draw a panel on a page; `title` and `text` are for screen readers."""
+    xs, ys = zip(*panel.places(), strict=True)
+    lines = bool(panel.legend) + bool(panel.y)
+    extra = legend_height([name for name, _ in panel.legend], _EDGE)
+    parts: list[object] = []
+    if panel.legend:
+        symbols = [(name, symbol(look)) for name, look in panel.legend]
+        parts.append(legend(symbols, _EDGE, 13))
+    if panel.y:
+        parts.append(label(0, 11 + extra + 15 * (lines - 1), panel.y, class_="axis"))
+    if panel.rows:
+        top = 22.0 + extra if panel.legend else 4.0
+        bottom = top + ROW_HEIGHT * panel.rows[-1].bottom
+        across = scale(xs, _EDGE, WIDTH - _EDGE)
+        down = Scale(0.0, panel.rows[-1].bottom, top, bottom)
+        parts += [axis(across, top, bottom, panel.x), *_rows(panel, across, down)]
+        return drawing(bottom + 34, title, text, *parts)
+    top = 11.0 + 15 * lines + extra
+    bottom = top + (_PLOT if panel.axes else _FRAME)
+    across = scale(xs, _LEFT + 6, WIDTH - 14)
+    down = scale(ys if panel.floor is None else [*ys, panel.floor], bottom, top)
+    if panel.floor is not None:
+        down = Scale(min(panel.floor, down.low), down.high, bottom, top)
+    if not panel.axes:
+        across = scale(xs, _EDGE, WIDTH - _EDGE)
+        frame = {"x": 1, "y": top, "width": WIDTH - 2, "height": bottom - top}
+        parts.append(element("rect", **frame, class_="frame"))
+    elif panel.ticks:
+        parts += [_heights(down), _whole_ticks(across, panel.ticks, bottom, panel.x)]
+    else:
+        parts += [_heights(down), axis(across, top, bottom, panel.x)]
+    parts += [_path(path, across, down) for path in panel.paths]
+    parts += [draw_dot(dot, across, down) for dot in panel.dots]
+    named = [dot for dot in panel.dots if dot.name]
+    parts += _names(named, across, down, np.array([0.0, 2 - bottom, WIDTH, 8 - top]))
+    return drawing(bottom + (34 if panel.axes else 1), title, text, *parts)
+
+
+def _heights(down: Scale) -> Markup:
+    """Draw grid lines and ticks of the vertical axis."""
+    parts = []
+    for value in down.ticks():
+        y = down(value)
+        parts.append(line(_LEFT, y, WIDTH - 8, y, "grid"))
+        parts.append(label(_LEFT - 4, y + 4, signed(value), anchor="end", class_="tick"))
+    return element("g", *parts)
+
+
+def _whole_ticks(across: Scale, values: Sequence[int], bottom: float, name: str) -> Markup:
+    """Name whole numbers below, every other one where there are many."""
+    step = 1 if len(values) <= 14 else 2 if len(values) <= 28 else 4
+    parts = [
+        label(across(value), bottom + 13, value, anchor="middle", class_="tick")
+        for value in values[::step]
+    ]
+    middle = (across.start + across.end) / 2
+    return element("g", *parts, label(middle, bottom + 28, name, anchor="middle", class_="axis"))
+
+
+def _rows(panel: Panel, across: Scale, down: Scale) -> list[Markup]:
+    """Draw each row: its name above its marks."""
+    parts = []
+    for row in panel.rows:
+        own = Scale(row.top, row.bottom, down(row.top) + NAME_HEIGHT, down(row.bottom))
+        inside = [
+            _path(path, across, own)
+            for path in panel.paths
+            if row.top <= path.places[0][1] and path.places[-1][1] <= row.bottom
+        ]
+        name = fitted(row.name, WIDTH - 2 * _EDGE)
+        inside.append(label(_EDGE, down(row.top) + 10, name, class_="name halo"))
+        inside += [
+            draw_dot(dot, across, own) for dot in panel.dots if row.top < dot.place[1] < row.bottom
+        ]
+        parts.append(hovered(row.text, *inside))
+    return parts
+
+
+def symbol(look: Look) -> Markup:
+    """Return a mark around (0, 0), for a legend."""
+    return mark(0, 0, _class(look), shape=look.shape)
+
+
+def _class(look: Look) -> str:
+    """Return the class of a mark; one of many points has no rim."""
+    return look.css if look.css.startswith("point ") else f"mark {look.css}"
+
+
+def _path(path: Path, across: Scale, down: Scale) -> Markup:
+    points = " ".join(f"{across(x):.1f},{down(y):.1f}" for x, y in path.places)
+    return element("polyline", points=points, class_=path.css)
+
+
+def draw_dot(dot: Dot, across: Scale, down: Scale) -> Markup:
+    """Draw a mark with its interval."""
+    x, y = dot.place
+    drawn = [mark(across(x), down(y), _class(dot.look), shape=dot.look.shape, size=dot.size)]
+    if dot.ends is not None:
+        (x1, y1), (x2, y2) = dot.ends
+        css = f"whisker {dot.look.css}"
+        drawn.insert(0, line(across(x1), down(y1), across(x2), down(y2), css))
+    return hovered(dot.text, *drawn) if dot.text else Markup("".join(drawn))
+
+
+def _names(
+    dots: Sequence[Dot], across: Scale, down: Scale, frame: NDArray[np.float64]
+) -> list[Markup]:
+    """Write the names where they cover least, with a line to a mark that is not near."""
+    if not dots:
+        return []
+    marks = np.array([[across(dot.place[0]), -down(dot.place[1])] for dot in dots])  # y upwards
+    widths = [CHARACTER * len(dot.name) * (_BOLD if dot.strong else 1.0) for dot in dots]
+    sizes = np.array([[0.0, -_DESCENT, width + 2 * _PAD, _ASCENT] for width in widths])
+    boxes = sizes + np.tile(marks + name_offsets(sizes, marks, frame), 2)
+    parts = []
+    for i in shown_names(boxes, [dot.strong for dot in dots]):
+        end = np.clip(marks[i], boxes[i, :2], boxes[i, 2:])
+        if np.hypot(*(end - marks[i])) > _NEAR:
+            start = float(marks[i, 0]), -float(marks[i, 1])
+            parts.append(line(*start, float(end[0]), -float(end[1]), "leader"))
+        looks = "name halo side" if dots[i].strong else "name halo"
+        x, y = float(boxes[i, 0]) + _PAD, -float(boxes[i, 1]) - _DESCENT
+        parts.append(label(x, y, dots[i].name, class_=looks))
+    return parts

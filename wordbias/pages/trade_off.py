@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,26 +12,13 @@ import numpy as np
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import FAMILY_OF
 from wordbias.methods.trade_off import BIAS_LEFT, UNCHANGED
-from wordbias.pages.names import name_offsets, shown_names
+from wordbias.pages.panel import SERIES, Dot, Look, Panel, Path
 from wordbias.pages.plots import (
-    INK,
+    draw_panel,
     draw_panels,
-    label_points,
 )
-from wordbias.pages.section import Figure, Grid, Markup, Section, element
-from wordbias.pages.svg import (
-    CHARACTER,
-    WIDTH,
-    Scale,
-    axis,
-    drawing,
-    hovered,
-    label,
-    line,
-    mark,
-    scale,
-    signed,
-)
+from wordbias.pages.section import Figure, Grid, Section
+from wordbias.pages.svg import panel_picture
 from wordbias.rendering import Table
 from wordbias.rows import Found, given
 from wordbias.verdicts import is_number
@@ -43,12 +31,6 @@ if TYPE_CHECKING:
 X_NAME, Y_NAME = "quality kept, % (more is better)", "bias left, % (less is better)"
 AS_IT_WAS = "as it was"
 """Name of the point of the embedding before debiasing."""
-_LEFT, _RIGHT, _TOP, _BOTTOM = 36.0, WIDTH - 8.0, 24.0, 250.0
-_ASCENT, _DESCENT = 9.0, 3.0  # of text of 11 units
-_PAD = 2.0  # units to keep free beside a name
-_BOLD = 1.15  # width of bold text, of that of other text
-_NEAR = 9.0  # units from a mark beyond which its name needs a line
-_PALE = "#8a8a8a"
 
 
 @dataclass(frozen=True)
@@ -119,7 +101,9 @@ def _figure(title: str, points: Sequence[Point], limits: str) -> Figure:
     else:
         shows += "None is better than the embedding as it was without costing more."
     shows += "".join(f" * without {text}." for text in _without(points))
-    return Figure(title, trade_off_picture(points, title, shows), shows, limits)
+    return Figure(
+        title, panel_picture(trade_off_panel({title: points}), title, shows), shows, limits
+    )
 
 
 def _without(points: Sequence[Point]) -> list[str]:
@@ -135,69 +119,32 @@ def _without(points: Sequence[Point]) -> list[str]:
     ]
 
 
-def trade_off_picture(points: Sequence[Point], title: str, text: str) -> Markup:
+def trade_off_panel(of_subjects: Mapping[str, Sequence[Point]]) -> Panel:
     """Draw points with their names, the efficient ones filled and joined by a line.
-
-    Names that would cover others are left out, first those of points that are not efficient.
 
     Parameters
     ----------
-    points
-        One or more.
-    title, text
-        Title and description for screen readers.
+    of_subjects
+        Points of each embedding, one or more; of several each has a colour.
     """
-    across = scale([one.kept for one in points], _LEFT + 6, _RIGHT - 6)
-    up = scale([0.0, *(one.left for one in points)], _BOTTOM, _TOP)
-    up = Scale(min(0.0, up.low), up.high, _BOTTOM, _TOP)
-    places = [(across(one.kept), up(one.left)) for one in points]
-    path = " ".join(f"{across(one.kept):.1f},{up(one.left):.1f}" for one in joined(points))
-    return drawing(
-        _BOTTOM + 34,
-        title,
-        text,
-        label(0, 11, Y_NAME, class_="axis"),
-        *_heights(up),
-        axis(across, _TOP, _BOTTOM, X_NAME),
-        element("polyline", points=path, class_="frontier"),
-        *(_mark(one, *place) for one, place in zip(points, places, strict=True)),
-        *_names(points, places),
-    )
+    dots, paths = [], []
+    for subject, css in zip(of_subjects, cycle(SERIES), strict=False):
+        points = of_subjects[subject]
+        of = f" ({subject})" if len(of_subjects) > 1 else ""
+        colour = f"whisker {css}" if of else "frontier"
+        paths.append(Path([(one.kept, one.left) for one in joined(points)], colour))
+        dots += [_dot(one, css, of) for one in points]
+    return Panel(dots, paths, x=X_NAME, y=Y_NAME, floor=0.0)
 
 
-def _heights(up: Scale) -> list[Markup]:
-    """Draw grid lines and ticks of the upright axis."""
-    parts = []
-    for value in up.ticks():
-        parts.append(line(_LEFT, up(value), _RIGHT, up(value), "grid"))
-        parts.append(label(_LEFT - 4, up(value) + 4, signed(value), anchor="end", class_="tick"))
-    return parts
-
-
-def _mark(one: Point, x: float, y: float) -> Markup:
+def _dot(one: Point, css: str, of: str) -> Dot:
     text = f"{one.name}: {one.left:.0f} % of bias left, {one.kept:.1f} % of quality kept"
+    place = one.kept, one.left
     if one.row is None:
-        return hovered(text, mark(x, y, "mark plain", shape="diamond"))
-    return hovered(text, mark(x, y, f"mark {'after' if one.efficient else 'before'}"))
-
-
-def _names(points: Sequence[Point], places: Sequence[tuple[float, float]]) -> list[Markup]:
-    """Write the names where they cover least, with a line to a mark that is not near."""
-    marks = np.array(places) * [1.0, -1.0]  # y upwards
-    widths = [CHARACTER * len(one.name) * (_BOLD if one.efficient else 1.0) for one in points]
-    sizes = np.array([[0.0, -_DESCENT, width + 2 * _PAD, _ASCENT] for width in widths])
-    frame = np.array([0.0, -_BOTTOM + 2, WIDTH, -_TOP + 8])
-    offsets = name_offsets(sizes, marks, frame)
-    boxes = sizes + np.tile(marks + offsets, 2)
-    parts = []
-    for i in shown_names(boxes, [one.efficient for one in points]):
-        x, y = (marks[i] + offsets[i] + [_PAD, 0.0]) * [1.0, -1.0]
-        end = np.clip(marks[i], boxes[i, :2], boxes[i, 2:])
-        if np.hypot(*(end - marks[i])) > _NEAR:
-            parts.append(line(*places[i], float(end[0]), -float(end[1]), "leader"))
-        looks = "name halo side" if points[i].efficient else "name halo"
-        parts.append(label(float(x), float(y), points[i].name, class_=looks))
-    return parts
+        look = Look("plain", "diamond")
+        return Dot(place, look, text=text, name=one.name, strong=one.efficient)
+    look = Look(css if one.efficient else "before")
+    return Dot(place, look, text=text, name=one.name + of, strong=one.efficient)
 
 
 # The same as a table
@@ -267,31 +214,5 @@ def plot_trade_off(report: Report, ax: Axes | None = None) -> Axes:
         raise WordbiasError(
             "no method with a value of bias left and of quality kept in this report"
         )
-
-    def draw(panels: list[Axes]) -> None:
-        axes = panels[0]
-        axes.set(xlabel=X_NAME, ylabel=Y_NAME)
-        axes.margins(0.08)
-        places: dict[tuple[float, float], str] = {}
-        for name, points in of_subjects.items():
-            _draw_points(axes, points, f"C{subjects.index(name)}")
-            of = f" ({name})" if len(subjects) > 1 else ""
-            for one in points:
-                own = one.name if one.name == AS_IT_WAS else one.name + of
-                known = places.get((one.kept, one.left))
-                places[one.kept, one.left] = own if known in (None, own) else f"{known}, {own}"
-        axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
-        label_points(axes, np.array(list(places)), list(places.values()))
-
-    return draw_panels(ax, (5.4, 4.0), report.title, draw)
-
-
-def _draw_points(axes: Axes, points: Sequence[Point], colour: str) -> None:
-    best, others = joined(points), [one for one in points if not one.efficient]
-    axes.plot([one.kept for one in best], [one.left for one in best], color=colour, lw=1.2)
-    axes.scatter([p.kept for p in best], [p.left for p in best], s=22, color=colour, zorder=3)
-    axes.scatter(
-        [p.kept for p in others], [p.left for p in others], s=22, color=_PALE, zorder=3, alpha=0.8
-    )
-    as_it_was = points[0]
-    axes.scatter([as_it_was.kept], [as_it_was.left], s=26, marker="D", color=INK, zorder=4)
+    panel = trade_off_panel(of_subjects)
+    return draw_panels(ax, (5.4, 4.0), report.title, lambda axes: draw_panel(axes[0], panel))

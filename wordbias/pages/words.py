@@ -7,6 +7,7 @@ from typing import Any
 
 from wordbias.pages.forest import look
 from wordbias.pages.lines import minus
+from wordbias.pages.panel import Dot, Look, Panel
 from wordbias.pages.section import Figure, Grid, Markup, Section, element
 from wordbias.pages.svg import (
     WIDTH,
@@ -20,6 +21,7 @@ from wordbias.pages.svg import (
     legend_height,
     line,
     mark,
+    panel_picture,
     scale,
 )
 from wordbias.rendering import Table
@@ -145,7 +147,7 @@ def _figure(
 
 def _mark_of(stage: str, class_: str, stages: Sequence[str]) -> tuple[str, str]:
     """Return the class and shape of a stage's mark; the colour says the side."""
-    return f"mark {class_}{' hollow' if stage == 'before' else ''}", look(stage, stages)[1]
+    return f"mark {class_}{' hollow' if stage == 'before' else ''}", look(stage, stages).shape
 
 
 def _symbol_of(stage: str, stages: Sequence[str]) -> Markup:
@@ -267,7 +269,7 @@ def _cells(row: Found, several: bool, staged: bool) -> list[str]:
 
 MOST_BIASED = "most biased"
 MAP = "map"
-_HEIGHT, _MAP_TOP, _EDGE, _NAMED = 300.0, 26.0, 10.0, 3
+_NAMED = 3  # words of each side
 _NOT_SHOWN_BY_MAP = (
     "Two dimensions of many: words that overlap here can still be told apart, as clustering and "
     "recoverability measure in all dimensions; each picture has principal components of its own."
@@ -292,61 +294,29 @@ def map_sections(rows: Sequence[Found]) -> list[Section]:
 
 def _map_figure(subject: str, stage: str, rows: Sequence[Found]) -> Figure:
     groups = list(dict.fromkeys(str(row.get("towards", "")) for row in rows))
-    x = scale([float(row["value"]) for row in rows], _EDGE, WIDTH - _EDGE)
-    y = scale([float(row["y"]) for row in rows], _HEIGHT - _EDGE, _MAP_TOP + 8)
-    looks = dict.fromkeys(groups, ("second", "square")) | dict.fromkeys(
-        groups[:1], ("first", "circle")
-    )
-    named = [
-        (f"leant to {group}", mark(0, 0, f"point {look}", shape=shape, size=3.5))
-        for group, (look, shape) in looks.items()
+    looks = {group: Look("point second", "square") for group in groups}
+    looks |= {group: Look("point first") for group in groups[:1]}
+    named = {
+        str(row["word"])
+        for group in groups
+        for row in [row for row in rows if str(row.get("towards", "")) == group][:_NAMED]
+    }
+    dots = [
+        Dot(
+            (float(row["value"]), float(row["y"])),
+            looks[str(row.get("towards", ""))],
+            text=f"{row['word']}, leant to {row.get('towards', '–')}",
+            name=fitted(str(row["word"]), WIDTH / 2) if str(row["word"]) in named else "",
+            size=3,
+        )
+        for row in rows
     ]
-    parts = [
-        element(
-            "rect",
-            x=1,
-            y=_MAP_TOP,
-            width=WIDTH - 2,
-            height=_HEIGHT - _MAP_TOP - 1,
-            class_="frame",
-        ),
-        legend(named, 4, 14),
-        *(_point(row, x, y, *looks[str(row.get("towards", ""))]) for row in rows),
-        *_names(rows, groups, x, y),
-    ]
+    legend_ = [(f"leant to {group}", one) for group, one in looks.items()]
+    panel = Panel(dots, legend=legend_, axes=False)
     shows = (
         f"The {len(rows)} words that leaned most before, placed by the first two principal "
         f"components of their vectors{f' {stage}' if stage else ''}; colour and shape are the side "
         "on which a word was before."
     )
     title = f"Most biased words of {subject}{f', {stage}' if stage else ''}"
-    return Figure(title, drawing(_HEIGHT, title, shows, *parts), shows, _NOT_SHOWN_BY_MAP)
-
-
-def _point(row: Found, x: Scale, y: Scale, class_: str, shape: str) -> Markup:
-    place = x(float(row["value"])), y(float(row["y"]))
-    dot = mark(*place, f"point {class_}", shape=shape, size=3)
-    return hovered(f"{row['word']}, leant to {row.get('towards', '–')}", dot)
-
-
-def _names(rows: Sequence[Found], groups: Sequence[str], x: Scale, y: Scale) -> list[Markup]:
-    """Label the first words of each group, which leaned most, where labels do not overlap."""
-    chosen: list[tuple[float, float, str]] = []
-    for group in groups:
-        named = 0
-        for row in rows:
-            place = x(float(row["value"])), y(float(row["y"]))
-            free = all(abs(place[1] - other[1]) > 14 for other in chosen)
-            if row.get("towards", "") == group and free and named < _NAMED:
-                chosen.append((*place, str(row["word"])))
-                named += 1
-    return [
-        label(
-            px + (6 if px < WIDTH / 2 else -6),
-            py + 4,
-            fitted(word, WIDTH / 2),
-            anchor="start" if px < WIDTH / 2 else "end",
-            class_="name halo",
-        )
-        for px, py, word in chosen
-    ]
+    return Figure(title, panel_picture(panel, title, shows), shows, _NOT_SHOWN_BY_MAP)
