@@ -15,24 +15,17 @@ Found = Mapping[str, Any]
 LEVEL = 0.05
 """Smallest p that shows nothing."""
 SMALLEST_CHANGE = 0.05
-"""Smallest change that counts, as a share of the value's distance from chance, else from neutral.
-
-With many words the interval of a change is so narrow that it excludes 0 where nobody would notice.
+"""Smallest change that counts, as a share of the value's distance from chance, else from neutral:
+with many words the interval of a change is so narrow that it excludes 0 where nobody would notice.
 """
 MUCH_LEFT, ALMOST_ALL_LEFT = 0.5, 0.9
-"""Shares of the bias above which what leaves them helps a little, and hardly.
-
-The tenth that is removed at most is less than the value before is uncertain by: WEAT of the sample
-is 1.72, with an interval from 1.51 to 1.85 over its words.
+"""Shares of the bias above which what leaves them helps a little, and hardly: the tenth that is
+gone at most is less than WEAT of the sample, 1.72, is uncertain by, from 1.51 to 1.85.
 """
 LIMITS = {
-    "neighbours": 0.9,
-    "similarity": 0.98,
-    "analogies": 0.98,
-    "sentence-order-kept": 0.95,
-    "sentence-neighbours-kept": 0.9,
-    "perplexity-kept": 0.95,
-}
+    "neighbours": 0.9, "similarity": 0.98, "analogies": 0.98, "sentence-order-kept": 0.95,
+    "sentence-neighbours-kept": 0.9, "perplexity-kept": 0.95,
+}  # fmt: skip
 """Smallest share of each that a method keeps which does not cost too much."""
 _ROUNDING = 1e-6  # values that are closer are equal: float32 vectors are not more exact
 CHANGE_ENDS, CHANCE_ENDS = ("change_low", "change_high"), ("chance_low", "chance_high")
@@ -56,6 +49,12 @@ def interval(row: Found | None, low: str = "low", high: str = "high") -> tuple[f
     """Return the interval of a row, or the one of other keys; None where it has none."""
     first, last = (None, None) if row is None else (row.get(low), row.get(high))
     return (float(first), float(last)) if is_number(first) and is_number(last) else None
+
+
+def beyond_chance(row: Found) -> bool | None:
+    """Return whether a value is beyond its chance level; None if it has none."""
+    beyond = row.get("beyond_chance")
+    return bool(beyond) if beyond in (True, False) else None
 
 
 def p_of(row: Found) -> float | None:
@@ -107,24 +106,20 @@ def shows(row: Found) -> bool | None:
     return apart is not False and p < LEVEL
 
 
-def badness(row: Found) -> tuple[float, float] | None:
+def _badness(row: Found) -> tuple[float, float] | None:
     """Return the interval of a row, turned so that less is better; None if no way is better."""
-    low, high = interval(row) or (float(row["value"]),) * 2
-    better, neutral = better_way(row), row.get("neutral")
-    if better in ("lower", "higher"):
-        return (low, high) if better == "lower" else (-high, -low)
-    if not better or not is_number(neutral):
+    ends, better = interval(row), better_way(row)
+    if ends is None or not better:
         return None
-    near, far = sorted((abs(low - neutral), abs(high - neutral)))
-    return (0.0 if low <= neutral <= high else near), far
+    if better != "neutral":
+        return ends if better == "lower" else (-ends[1], -ends[0])
+    near, far = sorted(abs(end - row["neutral"]) for end in ends)
+    return (0.0 if ends[0] <= row["neutral"] <= ends[1] else near), far
 
 
 def smallest_p(n: int, tests: int = 1) -> float:
     """Return the smallest p that the exact sign-flip test of `n` seeds has, after Holm."""
     return min(1.0, tests * 2.0 ** (1 - n))
-
-
-# Facts that rules are asked about
 
 
 class Change(NamedTuple):
@@ -157,7 +152,7 @@ class Change(NamedTuple):
         """Whether the value is certainly better, and certainly worse; None without intervals."""
         if self.before is not None and self.paired is not None:
             return _ways(self.before, *self.paired)
-        old, new = (badness(row) if row and interval(row) else None for row in self)
+        old, new = (None if row is None else _badness(row) for row in self)
         return None if old is None or new is None else (new[1] < old[0], new[0] > old[1])
 
 
@@ -215,9 +210,9 @@ class Reading(NamedTuple):
     @property
     def is_beyond(self) -> bool:
         """Whether the least value is beyond neutral and beyond all of random labels."""
-        low = None if "beyond_chance" in self.row else self.row.get("low", self.row.get("min"))
-        most = 0.0 if self.control is None else float(self.control["max"])
-        return is_number(low) and low > max(float(self.row["neutral"]), most)
+        row, most = self.row, 0.0 if self.control is None else float(self.control["max"])
+        low = row.get("low", row.get("min")) if beyond_chance(row) is None else None
+        return is_number(low) and low > max(float(row["neutral"]), most)
 
 
 class Seeds(NamedTuple):
@@ -272,21 +267,18 @@ _CLEARLY = "the interval of the paired change, or without one two intervals that
 
 RULES: Mapping[str, Sequence[Rule]] = {
     FINDS: [
-        Rule(YES, lambda row: row.get("beyond_chance") and differs(row) is not False,
-             "it is beyond the range of its chance level (of probes: the p of permuted labels is "
-             "at most .05) and, if values lie on both sides of neutral, its interval leaves "
-             "neutral out",
+        Rule(YES, lambda row: beyond_chance(row) and differs(row) is not False,
+             "it is beyond the range of its chance level (of probes: p of permuted labels ≤ .05) "
+             "and, if values lie on both sides of neutral, its interval leaves neutral out",
              "beyond chance"),
         Rule(YES, lambda row: Reading(row).is_backwards,
              "an accuracy of two classes is below its chance level: its opposite answers are right",
              "below chance, so that the opposite answers are right"),
-        Rule(NO, lambda row: isinstance(row.get("beyond_chance"), bool),
-             "it has a chance level otherwise",
-             "at chance"),
+        Rule(NO, lambda row: beyond_chance(row) is not None,
+             "it has a chance level otherwise", "at chance"),
         Rule(YES, shows,
              "values lie on both sides of neutral, its interval leaves neutral out, and its p, if "
-             "it has a test (corrected, where it is), is below .05: the interval of few words "
-             "leaves neutral out too easily"),
+             "it has one, is below .05: the interval of few words leaves neutral out too easily"),
         Rule(NO, lambda row: shows(row) is not None,
              "values lie on both sides of neutral, and it has an interval or a p otherwise"),
         Rule(UNJUDGED, lambda _: True, "otherwise"),
@@ -326,8 +318,8 @@ RULES: Mapping[str, Sequence[Rule]] = {
         Rule(UNCLEAR, lambda _: True, "the intervals of both values overlap"),
     ],
     HELPS: [
-        Rule(NO, lambda of: of.costly, "a cost is beyond its limit",
-             "its cost is too high: {costly}"),
+        Rule(NO, lambda of: of.costly,
+             "a cost is beyond its limit", "its cost is too high: {costly}"),
         Rule(CANNOT, lambda of: of.better and of.worse,
              "a measure that counts got better, and another got worse",
              "measures contradict each other: {better} got better, {worse} got worse"),
@@ -355,14 +347,14 @@ RULES: Mapping[str, Sequence[Rule]] = {
         Rule(CANNOT, lambda _: True, "otherwise", "no change has an interval to judge by"),
     ],
     READS: [
-        Rule(READ, lambda of: of.row.get("beyond_chance"),
+        Rule(READ, lambda of: beyond_chance(of.row),
              "the p of permuted labels is at most .05"),
         Rule(BACKWARDS, lambda of: of.is_backwards,
              "of two classes it is wrong so often that its opposite answers are beyond chance",
              " Read backwards it is right for {opposite}."),
         Rule(READ, lambda of: of.is_beyond,
              "the end of its interval, or a code under its worst seed, is above what the shares of "
-             "the classes give, and above all of random labels where these were tried"),
+             "the classes give, and above all of random labels"),
         Rule(BALANCED, lambda of: of.row.get("balanced_low", 0) > of.row.get("balanced_neutral", 1),
              "its accuracy is so where every class counts alike",
              " With every class counted alike, the {probe} probe is right for {balanced}, where "
@@ -388,6 +380,12 @@ RULES: Mapping[str, Sequence[Rule]] = {
 def decide(question: str, facts: Any) -> Rule:
     """Return the first rule of a question that holds."""
     return next(rule for rule in RULES[question] if rule.holds(facts))
+
+
+def explained(question: str) -> str:
+    """Return the rules of a question as sentences."""
+    rules = "; ".join(f"“{rule.verdict}”: {rule.when}" for rule in RULES[question])
+    return f"{question} {rules}. The first of these that holds is said."
 
 
 def finds(row: Found) -> str:

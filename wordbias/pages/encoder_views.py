@@ -39,7 +39,7 @@ from wordbias.pages.svg import fitted, panel_picture
 from wordbias.rendering import Table
 from wordbias.results import number
 from wordbias.rows import Found
-from wordbias.verdicts import HELPS, LIMITS, RULES, interval, is_number
+from wordbias.verdicts import HELPS, LIMITS, explained, interval, is_number
 
 MOVED, GAP, LEAN, SIMILARITY, SELECTIVITY = (
     "sentence-similarity-moved",
@@ -140,10 +140,9 @@ def _summary(one: ModelRows, prefix: str) -> Section | None:
         note,
     )
     lead = "Every column is measured on the same sentences, none of which it was fitted on."
-    rules = "; ".join(f"“{rule.verdict}”: {rule.when}" for rule in RULES[HELPS])
     costs = [name for name in LIMITS if name in MEASURES]
     method = (
-        f"Does it help? {rules}. The first of these that holds is said. Main measures: "
+        f"{explained(HELPS)} Main measures: "
         f"{', '.join(map(measure_title, MAIN))}. Limits of costs: "
         f"{', '.join(f'{measure_title(name)} {LIMITS[name]:g}' for name in costs)}. Bias left: the "
         "part beyond chance that is left of that one of these measures, and of each probe, of "

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wordbias.pages.answers import column_answers
-from wordbias.pages.columns import KEPT, ColumnAnswer, capital, named, step
+from wordbias.pages.columns import KEPT, ColumnAnswer, named, step
 from wordbias.pages.lines import Line
 from wordbias.pages.section import Grid, Section
 from wordbias.pages.words import subjects
 from wordbias.rendering import Table
 from wordbias.rows import Found, given
-from wordbias.verdicts import BETTER, HELPS, LIMITS, RULES, WORSE
+from wordbias.verdicts import BETTER, HELPS, LIMITS, WORSE, explained
 
 
 def claims_columns(row: Found) -> bool:
@@ -33,10 +33,9 @@ def method_sections(rows: Sequence[Found]) -> list[Section]:
         "Whether each method, or your own file, helps: by the changes of the main measures that "
         "found bias before, and by what it costs. All values are in the sections below."
     )
-    rules = "; ".join(f"{rule.verdict}: {rule.when}" for rule in RULES[HELPS])
     method = (
-        f"{capital(rules)}. The first of these that holds is said. A measure counts if it found "
-        "bias before or has no chance level, and its change as in the column of changes. Limits: "
+        f"{explained(HELPS)} A measure counts if it found bias before or has no chance level, and "
+        "its change as in the column of changes. Limits: "
         f"{LIMITS['neighbours']:.0%} of the ten nearest neighbours, {LIMITS['similarity']:.0%} of "
         "similarity and of analogies."
     )

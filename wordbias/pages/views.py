@@ -37,7 +37,7 @@ from wordbias.pages.trade_off import claims_trade_off, trade_off_sections
 from wordbias.rendering import Table, how_many
 from wordbias.results import number
 from wordbias.rows import Found, given
-from wordbias.verdicts import RULES, change, is_number
+from wordbias.verdicts import change, is_number
 
 _ORDER = ["methods", "trade-off", "glance", "matrix", "occupations"]
 _ORDER += [family.key for family in SECTIONS if family.key not in _ORDER]
@@ -145,6 +145,10 @@ def _figure(family: Family, lines: Sequence[Line]) -> Figure:
 # At a glance: the main measure of each family
 
 _FEW = 3
+_MEANING_OF_CHANGES = (
+    f"{verdicts.explained(verdicts.CHANGES)} The intervals are at 95 %; that of a change is "
+    "paired: both stages are measured on the same words and bootstrap draws."
+)
 
 
 def glance_sections(rows: Sequence[Found]) -> list[Section]:
@@ -158,21 +162,8 @@ def glance_sections(rows: Sequence[Found]) -> list[Section]:
         "Each measure detects only the bias it was made for: they are not alternatives, and none "
         "is a verdict by itself. All values are in the sections below."
     )
-    return [
-        Section(
-            "glance", "At a glance", [lead, *missing_query_notes(rows)], (), [grid], [_meaning()]
-        )
-    ]
-
-
-def _meaning() -> str:
-    """Explain the verdicts on changes."""
-    rules = [rule for rule in RULES[verdicts.CHANGES] if rule.verdict != verdicts.UNKNOWN]
-    meanings = "; ".join(f"“{rule.verdict}”: {rule.when}" for rule in rules)
-    return (
-        f"{meanings}. The first of these that holds is said. The intervals are at 95 %; that of a "
-        "change is paired: both stages are measured on the same words and bootstrap draws."
-    )
+    leads = [lead, *missing_query_notes(rows)]
+    return [Section("glance", "At a glance", leads, (), [grid], [_MEANING_OF_CHANGES])]
 
 
 # Embeddings side by side
