@@ -15,7 +15,7 @@ from wordbias.errors import UsageError
 from wordbias.formats.files import locked
 from wordbias.measures.word_lists import redraws
 from wordbias.nli.arms import random_draws, redrawn_lists
-from wordbias.statistics import seed_differences
+from wordbias.draws import seed_keys
 from wordbias.wordlists import Attribute
 
 CALLS: list[tuple[str, int]] = []
@@ -69,7 +69,7 @@ def test_changes_are_paired_by_seed() -> None:
     }
     mean = means(report)["b"].details
     differences = np.subtract(values["b"], values["a"])
-    tested = seed_differences(differences)
+    tested = seed_keys(differences)
     assert mean["change"] == pytest.approx(differences.mean(), abs=1e-12)
     assert (mean["change_low"], mean["change_high"]) == (tested["low"], tested["high"])
     assert mean["p"] == tested["p"]

@@ -105,10 +105,10 @@ def test_a_folder_goes_on_with_the_same_method_only(
     (row,) = again.report["rows-changed"]
     assert (row.value, row.details["skipped"]) == (0, 3)
     assert "3 shards that an earlier call wrote" in str(again.report)
-    with pytest.raises(WordbiasError, match="another method wrote, or of another array"):
+    with pytest.raises(WordbiasError, match="is of another method or array: its method"):
         wb.apply(method, tmp_path / "shards", output=output, array="b")
     other = wb.MHD().fit(X, Y)
-    with pytest.raises(WordbiasError, match="another method wrote, or of another array"):
+    with pytest.raises(WordbiasError, match="is of another method or array: its method"):
         wb.apply(other, tmp_path / "shards", output=output, array="a")
 
 

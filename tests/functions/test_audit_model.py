@@ -155,7 +155,8 @@ def test_the_command_writes_what_the_function_returns(
     assert json.loads(done.out)["rows"] == json.loads(called.render("json"))["rows"]
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]  # no vectors are left
     again = report(out)
-    assert [row.to_dict() for row in again.rows] == json.loads(done.out)["rows"]
+    without_folder = done.out.replace(str(folder), folder.name)  # a page is for others
+    assert [row.to_dict() for row in again.rows] == json.loads(without_folder)["rows"]
     assert again.heading == called.heading
 
 
