@@ -172,12 +172,14 @@ def test_a_sum_has_an_interval_only_where_resampling_does_not_change_it() -> Non
     assert bootstrap_interval(3 - 0.26 * sd, samples, "x", biased=True) == {
         "low": None,
         "high": None,
+        "unit": "x",
         "interval_reason": "undefined: resampling itself changes the value, to 3 on average",
         "draws": 5,
     }
     assert bootstrap_interval(1.0, np.full(3, np.nan), "x", biased=False) == {
         "low": None,
         "high": None,
+        "unit": "x",
         "draws": 0,
     }
 

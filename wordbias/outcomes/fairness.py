@@ -227,11 +227,12 @@ def bootstrap_interval(value: float, samples: Values, unit: str, *, biased: bool
     """
     defined = samples[~np.isnan(samples)]
     if not len(defined):
-        return {"low": None, "high": None, "draws": 0}
+        return {"low": None, "high": None, "unit": unit, "draws": 0}
     mean, spread = float(defined.mean()), float(defined.std())
     if biased and abs(mean - value) > MOST_BIAS * spread + TIE * abs(value):
         reason = f"undefined: resampling itself changes the value, to {mean:.3g} on average"
-        return {"low": None, "high": None, "interval_reason": reason, "draws": len(defined)}
+        none = {"low": None, "high": None, "unit": unit, "interval_reason": reason}
+        return {**none, "draws": len(defined)}
     return {**by_bootstrap(defined, unit), "draws": len(defined)}
 
 
