@@ -11,11 +11,12 @@ import pytest
 
 import wordbias as wb
 from wordbias import Embedding, Experiment, Row, WordbiasError
+from wordbias.draws import seed_keys
 from wordbias.errors import UsageError
 from wordbias.formats.files import locked
 from wordbias.measures.word_lists import redraws
+from wordbias.methods.words import listed_words
 from wordbias.nli.arms import random_draws, redrawn_lists
-from wordbias.draws import seed_keys
 from wordbias.wordlists import Attribute
 
 CALLS: list[tuple[str, int]] = []
@@ -154,6 +155,25 @@ def test_an_output_of_another_function_is_refused(tmp_path: Path) -> None:
 def test_arms_that_are_none_are_refused(arms: Any, message: str) -> None:
     with pytest.raises((WordbiasError, UsageError), match=message):
         Experiment(arms, lean).run()
+
+
+def test_an_arm_has_a_file_for_each_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = [*Embedding.sample().words[:3000], *sorted(listed_words(Attribute.load()))]
+    sample = Embedding.sample().subset(words)
+    for seed in range(2):
+        sample.with_vectors((1 + seed) * sample.vectors).save(f"glove{seed}.safetensors")
+    report = Experiment(["glove{seed}.safetensors", "@misp"], lean, seeds=(0, 1)).run()
+    for name, of in (("glove", lambda x: x), ("glove@misp", lambda x: wb.debias(x, "misp"))):
+        values = [row.value for row in report["lean"] if row.subject == name]
+        wanted = [lean(of(wb.load(f"glove{seed}.safetensors")), seed)["lean"] for seed in range(2)]
+        assert values[:2] == pytest.approx(wanted, rel=1e-6)
+    assert list(report.inputs) == ["glove0", "glove1"]
+    of_seeds = {"glove": {0: wb.load("glove0.safetensors"), 1: wb.load("glove1.safetensors")}}
+    again = Experiment(of_seeds, lean, seeds=(0, 1)).run()
+    assert [row.value for row in again["lean"]] == [
+        row.value for row in report["lean"] if row.subject == "glove"
+    ]
 
 
 def test_several_processes_change_nothing(tmp_path: Path) -> None:

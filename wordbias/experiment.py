@@ -20,7 +20,8 @@ from wordbias.draws import change_ends, seed_keys
 from wordbias.embedding import Embedding
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import check_writable
-from wordbias.functions.inputs import as_list, open_subject, reading
+from wordbias.functions.arms import open_arms
+from wordbias.functions.inputs import as_list, reading
 from wordbias.methods.methods import fit_methods
 from wordbias.methods.settings import METHODS
 from wordbias.nli.arms import random_draws, redrawn_lists
@@ -46,12 +47,12 @@ _OF_ONE = ("seed", "low", "high", "interval", "unit", "p")
 
 @dataclass(frozen=True, eq=False)
 class Arm:
-    """What is measured under a name: an embedding, and what is done to it.
+    """What is measured under a name: an embedding, or one for each seed, and what is done to it.
 
     Attributes
     ----------
-    embedding
-        The embedding before.
+    base
+        The embedding before, by seed.
     done
         What is done to it, as it was typed.
     methods
@@ -61,27 +62,26 @@ class Arm:
     """
 
     name: str
-    embedding: Embedding = field(repr=False)
+    base: Mapping[int, Embedding] = field(repr=False)
     done: str = ""
     methods: Sequence[Configured] = ()
     drawn: str = ""
     draws: int = 0
 
-    def digest(self) -> str:
-        """Return a hash of the vectors and of what is done to them."""
-        info = self.embedding.info
-        vectors = self.embedding.vectors if info is None else info.sha256
-        return digest_of(tuple(self.embedding.words), vectors, self.done)[:16]
+    def digest(self, seed: int) -> str:
+        """Return a hash of the vectors of a seed, and of what is done to them."""
+        one = self.base[seed]
+        vectors = one.vectors if one.info is None else one.info.sha256
+        return digest_of(tuple(one.words), vectors, self.done)[:16]
 
     def made(self, seed: int, attribute: Attribute | None) -> Embedding:
         """Return the embedding of a seed."""
+        found = self.base[seed]
         if self.drawn:
             draw = random_draws if self.drawn == NULL else redrawn_lists
-            found = draw({seed: self.embedding}, self.draws, attribute)[seed]
+            found = draw({seed: found}, self.draws, attribute)[seed]
         elif self.methods:
-            found = fit_methods(self.methods, self.embedding, attribute, seed=seed)[1]
-        else:
-            found = self.embedding
+            found = fit_methods(self.methods, found, attribute, seed=seed)[1]
         return found.renamed(self.name)
 
 
@@ -93,10 +93,11 @@ class Experiment:
     ----------
     arms : sequence of str or Embedding, or mapping of str to these
         Embeddings, the first of which the others are compared with. A text is a file, a fetched
-        name, or one of these with what is done to it after ``@``: methods with their settings
-        (``glove.txt@misp:dims=2``), ``null:3`` for three random removals with the weights of MISP,
-        ``lists:7`` for MISP fitted to seven redraws of the names. Without a file before ``@`` it is
-        the first arm's. Seed s gets draw s modulo their number.
+        name, or ``glove{seed}.txt`` for a file of each seed, and after ``@`` what is done to it:
+        methods with their settings (``glove.txt@misp:dims=2``), ``null:3`` for three random
+        removals with the weights of MISP, ``lists:7`` for MISP fitted to seven redraws of the
+        names; seed s gets draw s modulo their number. Without a file before ``@`` it is the first
+        arm's.
     measure : function
         Function of an embedding and a seed, which returns values by their names, or rows. It is
         sent to other processes, and must not depend on the order of the calls.
@@ -128,7 +129,7 @@ class Experiment:
 
     @property
     def _seeds(self) -> list[int]:
-        return list(seeds_of(self.seeds))
+        return list(dict.fromkeys(seeds_of(self.seeds)))
 
     def run(self, output: str | os.PathLike[str] | None = None) -> Report:
         """Measure what is not in the output yet, and return all rows.
@@ -157,12 +158,11 @@ class Experiment:
         path = None if output is None else Path(output)
         if path is not None:
             check_writable(path)
-        arms = {(arm.name, arm.digest()): arm for arm in _open(self.arms)}
-        names = [arm.name for arm in arms.values()]
+        arms, inputs = _open(self.arms, seeds)
         about = {"measure": _source_of(self.measure), "groups": attribute and digest_of(attribute)}
         with resumable(path, *([] if path is None else [path]), keep=True):
             store = Store(path, about, _KEYS, what="experiment", draws=False)
-            keys = [(*arm, seed) for arm in arms for seed in seeds]
+            keys = [(name, arm.digest(seed), seed) for name, arm in arms.items() for seed in seeds]
             given = self.measure, arms, attribute
             workers = Workers(how.jobs, how.backend)
             store.complete(keys, _measured, workers, shared=given, what="experiment")
@@ -170,18 +170,27 @@ class Experiment:
         means = over_seeds(rows)
         return Report(
             command="Experiment",
-            arguments={"arms": names, "seeds": seeds, **about},
-            inputs={arm.name: {"embedding": arm.embedding.name} for arm in arms.values()},
+            arguments={
+                "arms": {name: arm.done for name, arm in arms.items()},
+                "seeds": seeds,
+                **about,
+            },
+            inputs=inputs,
             rows=[*rows, *means] if len(seeds) > 1 else means,
-            tables=_tables(means, names[0]),
+            tables=_tables(means, next(iter(arms))),
         )
 
 
 # Arms
 
 
-def _open(arms: Any) -> list[Arm]:
+def _open(arms: Any, seeds: Sequence[int]) -> tuple[dict[str, Arm], dict[str, Mapping[str, Any]]]:
     """Open arms, the first of which those without an embedding of their own share.
+
+    Returns
+    -------
+    arms, inputs
+        Arms by name, and what is known of each file.
 
     Raises
     ------
@@ -190,19 +199,23 @@ def _open(arms: Any) -> list[Arm]:
     """
     given = arms if isinstance(arms, Mapping) else dict(enumerate(as_list(arms)))
     found: dict[str, Arm] = {}
+    inputs: dict[str, Mapping[str, Any]] = {}
     for label, one in given.items():
         source, done = _divided(one)
         if source == "" and not found:
             raise UsageError(f"arms: the first, {one!r}, has no embedding; name one before the @")
-        first = next((arm.embedding for arm in found.values()), None)
-        embedding = first if source == "" else open_subject(source, reading()).embedding
-        assert embedding is not None
-        name = f"{embedding.name}@{done}" if done else embedding.name
-        arm = _arm(label if isinstance(label, str) else name, embedding, done)
+        if source == "":
+            name, base = next((name, arm.base) for name, arm in found.items())
+        else:
+            alone: Any = {label: source} if isinstance(source, Mapping) else [source]
+            ((name, opened),) = open_arms(alone, seeds, reading())
+            base = {seed: subject.embedding for seed, subject in opened.items()}
+            inputs |= {x.embedding.name: x.info.to_dict() for x in opened.values()}
+        arm = _arm(label if isinstance(label, str) else f"{name}@{done}".rstrip("@"), base, done)
         if arm.name in found:
             raise WordbiasError(f"arms: two are called {arm.name}; give a mapping from names")
         found[arm.name] = arm
-    return list(found.values())
+    return found, inputs
 
 
 def _divided(one: Any) -> tuple[Any, str]:
@@ -217,13 +230,13 @@ def _divided(one: Any) -> tuple[Any, str]:
     return one, ""
 
 
-def _arm(name: str, embedding: Embedding, done: str) -> Arm:
-    """Read what is done to an embedding."""
+def _arm(name: str, base: Mapping[int, Embedding], done: str) -> Arm:
+    """Read what is done to the embeddings of an arm."""
     if (match := _DRAWN.fullmatch(done)) is not None:
-        return Arm(name, embedding, done, drawn=match[1], draws=int(match[2]))
+        return Arm(name, base, done, drawn=match[1], draws=int(match[2]))
     if done.partition(":")[0] in (NULL, LISTS):
         raise UsageError(f"arm {done!r}: expected a number of draws from 1, as in null:3")
-    return Arm(name, embedding, done, read_chain(done, METHODS) if done else ())
+    return Arm(name, base, done, read_chain(done, METHODS) if done else ())
 
 
 def _source_of(measure: Measure) -> dict[str, str]:
@@ -236,14 +249,13 @@ def _source_of(measure: Measure) -> dict[str, str]:
 
 def _measured(
     measure: Measure,
-    arms: Mapping[tuple[str, str], Arm],
+    arms: Mapping[str, Arm],
     attribute: Attribute | None,
     key: tuple[str, str, int],
 ) -> Entry:
     """Make the embedding of an arm for a seed, and measure it."""
-    *which, seed = key
-    name = which[0]
-    found = measure(arms[name, which[1]].made(seed, attribute), seed)
+    name, _, seed = key
+    found = measure(arms[name].made(seed, attribute), seed)
     if isinstance(found, Mapping):
         found = [Row(name, measured, _value(one)) for measured, one in found.items()]
     return Entry(
