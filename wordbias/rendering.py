@@ -9,7 +9,7 @@ import re
 import shutil
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path, PureWindowsPath
 from types import SimpleNamespace
@@ -29,8 +29,6 @@ class Table:
     ----------
     title, columns, cells, note
         Title, heads of the columns, rows of cells, and a note below.
-    narrow
-        Function from the width of a terminal to the tables shown there instead.
     parts
         Part of each column: a terminal that is too narrow for all parts has several tables, with
         the columns of no part, ``""``, in each; empty for a table that is never split.
@@ -40,7 +38,6 @@ class Table:
     columns: Sequence[str]
     cells: Sequence[Sequence[str]]
     note: str = ""
-    narrow: Callable[[int], Sequence[Table]] | None = field(default=None, repr=False)
     parts: Sequence[str] = ()
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
@@ -54,8 +51,6 @@ class Table:
 
 def as_text(table: Table, width: int) -> str:
     """Return a table for a terminal of a width."""
-    if table.narrow is not None:
-        return "\n\n".join(as_text(part, width) for part in table.narrow(width))
     pieces = _pieces(table, width)
     if len(pieces) > 1:
         return "\n\n".join(as_text(piece, width) for piece in pieces)
@@ -277,7 +272,11 @@ def _pieces(table: Table, width: int) -> list[Table]:
         replace(
             table,
             columns=[table.columns[i] for i in sorted(piece)],
-            cells=[[line[i] for i in sorted(piece)] for line in table.cells],
+            cells=[
+                [line[i] for i in sorted(piece)]
+                for line in table.cells
+                if any(line[i] for i in piece.difference(whole))
+            ],
             note=table.note if piece is pieces[-1] else "",
             parts=(),
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
@@ -48,7 +47,7 @@ from wordbias.wordlists import Attribute, GroupsLike
 from wordbias.workers import Workers
 
 _DETAILED = 10  # pairs of which the intervals are shown
-_CELL = 8  # "-0.166" and two spaces
+_NAMED = 8  # measures; more have numbers in place of names
 _MIDB = BY_KEY["midb"]
 _BY_LENGTH = {one.name for one in _MIDB.measures if one.by_length}
 _AFTER_MEASURE = re.compile(r"[\[ ]")
@@ -163,7 +162,7 @@ def compare(
     return Report(
         inputs=inputs,
         rows=[*measured, *related],
-        tables=[_table(found, table), *_robustness_tables(related, axes, found)],
+        tables=_tables(found, table, related, axes),
         heading=[
             f"{correlation.capitalize()} correlation between "
             f"{how_many(len(table.measures), 'measure')} over {len(table.subjects)} embeddings."
@@ -289,52 +288,35 @@ def _about_pair(pair: Correlation, rows: Sequence[Row], axes: Sequence[str]) -> 
     )
 
 
-def _table(found: Correlations, table: Comparison) -> Table:
-    """Arrange the upper triangle: one table with names, or numbered ones on a narrow terminal."""
+def _tables(
+    found: Correlations, table: Comparison, related: Sequence[Row], axes: Sequence[str]
+) -> list[Table]:
+    """Return the triangle and the largest correlations, with numbers for many names."""
     names = found.measures
-    whole = _matrix(found, names, range(len(names)))
-    return Table(
-        whole.title, whole.columns, whole.cells, whole.note, partial(_fitted, found, table)
-    )
-
-
-def _fitted(found: Correlations, table: Comparison, width: int) -> list[Table]:
-    """Arrange the triangle for a terminal, in as many pieces as it needs."""
-    names = found.measures
-    if _fits(names, width):
-        return [_matrix(found, names, range(len(names)))]
-    numbers = [str(i + 1) for i in range(len(names))]
-    legend = [[i, name, str(n)] for i, name, n in zip(numbers, names, table.counts(), strict=True)]
-    step = max(1, (width - 4 - len(numbers[-1])) // _CELL)
-    starts = range(0, len(names), step)
-    blocks = [range(start, min(start + step, len(names))) for start in starts]
+    if len(names) <= _NAMED:
+        heads = {name: name for name in names}
+        return [_matrix(found, heads), *_robustness_tables(related, axes, heads)]
+    heads = {name: str(i) for i, name in enumerate(names, 1)}
+    legend = [[heads[name], name, str(n)] for name, n in zip(names, table.counts(), strict=True)]
     return [
         Table("Measures", ["", "measure", "embeddings"], legend),
-        *(_matrix(found, numbers, block) for block in blocks),
+        _matrix(found, heads),
+        *_robustness_tables(related, axes, heads),
     ]
 
 
-def _fits(names: Sequence[str], width: int) -> bool:
-    """Return whether the triangle with the names of the measures is as narrow as a terminal."""
-    cells = sum(2 + max(_CELL - 2, len(name)) for name in names)
-    return 2 + max(map(len, names)) + cells <= width
-
-
-def _matrix(found: Correlations, heads: Sequence[str], columns: range) -> Table:
-    """Arrange some columns of the triangle; `heads` stand for the names of the measures."""
+def _matrix(found: Correlations, heads: Mapping[str, str]) -> Table:
+    """Arrange the upper triangle; `heads` stand for the names of the measures."""
     r = dict(zip(combinations(found.measures, 2), found.pairs, strict=True))
-    names = found.measures
-    cells = [
-        [heads[i], *(_cell(r.get((names[i], names[j])), i == j) for j in columns)]
-        for i in range(columns.stop)
-    ]
     undefined = [pair for pair in found.pairs if pair.r is None]
     note = f"– is undefined ({how_many(len(undefined), 'pair')})." if undefined else ""
+    columns = ["", *heads.values()]
     return Table(
         f"{SYMBOLS[found.method]} over the embeddings that have both",
-        ["", *(heads[j] for j in columns)],
-        cells,
+        columns,
+        [[head, *(_cell(r.get((x, y)), x == y) for y in heads)] for x, head in heads.items()],
         note,
+        columns,
     )
 
 
@@ -345,7 +327,7 @@ def _cell(pair: Correlation | None, diagonal: bool) -> str:
 
 
 def _robustness_tables(
-    related: Sequence[Row], axes: Sequence[str], found: Correlations
+    related: Sequence[Row], axes: Sequence[str], heads: Mapping[str, str]
 ) -> list[Table]:
     """Tabulate the largest correlations with the chosen measures, how far each can be trusted."""
     known = [
@@ -356,17 +338,7 @@ def _robustness_tables(
     rows = sorted(known, key=lambda row: -abs(row.value or 0))[:_DETAILED]
     if not rows:
         return []
-
-    def arranged(heads: Mapping[str, str]) -> list[Table]:
-        return [_intervals_table(rows, heads, len(known)), _left_out_table(rows, heads)]
-
-    named = {name: name for name in found.measures}
-    numbered = {name: str(i + 1) for i, name in enumerate(found.measures)}
-
-    def fitted(i: int, width: int) -> list[Table]:
-        return [arranged(named if _fits(found.measures, width) else numbered)[i]]
-
-    return [replace(one, narrow=partial(fitted, i)) for i, one in enumerate(arranged(named))]
+    return [_intervals_table(rows, heads, len(known)), _left_out_table(rows, heads)]
 
 
 def _intervals_table(rows: Sequence[Row], heads: Mapping[str, str], pairs: int) -> Table:
