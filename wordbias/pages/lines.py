@@ -166,6 +166,12 @@ def interval(row: Found | None) -> tuple[float, float] | None:
     return float(row["low"]), float(row["high"])
 
 
+def chance_ends(row: Found) -> tuple[float, float] | None:
+    """Return the range of chance of a row, if it has one."""
+    low, high = row.get("chance_low"), row.get("chance_high")
+    return (float(low), float(high)) if is_number(low) and is_number(high) else None
+
+
 def about(line: Line) -> str:
     """Return the attribute of people that an association test is about, as far as it is known."""
     return str(line.any.get("about") or "")
@@ -212,10 +218,10 @@ CHANCE = (
 def chance_text(line: Line) -> str:
     """Write the chance level of a line, and whether its first value is beyond it."""
     row = line.any
-    mean, low, high = (row.get(key) for key in ("chance", "chance_low", "chance_high"))
-    if not (is_number(mean) and is_number(low) and is_number(high)):
+    mean, ends = row.get("chance"), chance_ends(row)
+    if not is_number(mean) or ends is None:
         return ""
-    mean_, low_, high_ = (minus(number(value, 3)) for value in (mean, low, high))
+    mean_, low_, high_ = (minus(number(value, 3)) for value in (mean, *ends))
     beyond = (line.first or row).get("beyond_chance")
     verdict = "" if beyond is None else "; beyond" if beyond else "; not beyond"
     return f"{mean_} ({low_} to {high_}){verdict}"
@@ -240,10 +246,8 @@ def known_text(line: Line) -> str:
 
 def chance_range(row: Found) -> str:
     """Write the range of a row's chance level; nothing if it has none."""
-    low, high = row.get("chance_low"), row.get("chance_high")
-    if not (is_number(low) and is_number(high)):
-        return ""
-    return f"{minus(f'{low:.2f}')} to {minus(f'{high:.2f}')}"
+    ends = chance_ends(row)
+    return "" if ends is None else " to ".join(minus(f"{end:.2f}") for end in ends)
 
 
 def ideal(row: Found) -> str:
