@@ -192,8 +192,11 @@ def test_latex_needs_no_characters_that_pdflatex_refuses(character: str) -> None
 
 
 def test_latex_has_booktabs_and_a_label_of_its_own_for_each_table() -> None:
-    tables = [Table(title, ["", "x"], [["[a]", "1"]], "a note: 5 %") for title in ("Words, a", "B")]
-    out = Report("measure", {}, {}, [], [*tables, tables[0]]).render("latex")
+    tables = [
+        Table(title, ["", head], [["[a]", "1"]], "a note: 5 %")
+        for title, head in (("Words, a", "x"), ("B", "y"), ("Words, a", "z"))
+    ]
+    out = Report("measure", {}, {}, [], tables).render("latex")
     assert out.startswith("% needs \\usepackage{booktabs}\n")
     labels = ["tab:measure-words", "tab:measure-b", "tab:measure-words--2"]
     assert re.findall(r"\\label{(.*)}", out) == labels
@@ -201,6 +204,19 @@ def test_latex_has_booktabs_and_a_label_of_its_own_for_each_table() -> None:
     assert "\n{}[a] & 1 \\\\" in out  # not an option of the line break above
     assert out.count("a note: 5 \\%\\par}") == 3
     assert "hline" not in out
+
+
+def test_latex_has_one_table_of_what_is_one_for_each_embedding() -> None:
+    tables = [
+        Table(f"Words of {name}", ["", "lean"], [["nurse", value]], f"note {name == 'c'}")
+        for name, value in (("a", ".1"), ("b", ".2"), ("c", ".3"))
+    ]
+    out = Report("measure", {}, {}, [], [*tables, Table("Else", ["", "p"], [])]).render("latex")
+    assert re.findall(r"\\caption{(.*)}", out) == ["Words of a, b, c", "Else"]
+    assert re.findall(r"^(\w+) & (\S*) ", out, re.MULTILINE) == [
+        *(("a", ""), ("nurse", ".1"), ("b", ""), ("nurse", ".2"), ("c", ""), ("nurse", ".3"))
+    ]
+    assert out.count("note False note True") == 1
 
 
 @pytest.mark.parametrize("to", ["md", "latex", "html"])

@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
+from itertools import groupby, takewhile
 from pathlib import Path, PureWindowsPath
 from types import SimpleNamespace
 from typing import Any
@@ -125,6 +126,32 @@ def as_latex(table: Table, label: str) -> str:
     lines += [r"\bottomrule", r"\end{tabular}"]
     note = [rf"\par\smallskip{{\footnotesize {_tex(table.note)}\par}}"] if table.note else []
     return "\n".join([*lines, *note, r"\end{table}"])
+
+
+def stacked(tables: Sequence[Table]) -> list[Table]:
+    """Join tables of the same columns whose titles begin alike, one for each embedding, into one.
+
+    A line before the cells of each has what its title alone says.
+    """
+    found: list[Table] = []
+    for _, group in groupby(tables, lambda table: tuple(table.columns)):
+        some = list(group)
+        words = zip(*(table.title.split() for table in some), strict=False)
+        start = [one[0] for one in takewhile(lambda one: len({*one}) == 1, words)]
+        if len(some) < 2 or not start:
+            found += some
+            continue
+        parts = [" ".join(table.title.split()[len(start) :]) for table in some]
+        empty = [""] * (len(some[0].columns) - 1)
+        cells = [
+            line
+            for part, table in zip(parts, some, strict=True)
+            for line in (*([[part, *empty]] if part else []), *table.cells)
+        ]
+        notes = dict.fromkeys(table.note for table in some if table.note)
+        title = " ".join([*start, ", ".join(filter(None, parts))]).rstrip()
+        found.append(Table(title, some[0].columns, cells, " ".join(notes)))
+    return found
 
 
 def latex_labels(titles: Sequence[str], command: str) -> list[str]:

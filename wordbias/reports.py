@@ -31,6 +31,7 @@ from wordbias.rendering import (
     latex_labels,
     markdown_text,
     paragraph,
+    stacked,
     terminal_width,
     with_texts,
     without_folders,
@@ -327,6 +328,7 @@ class Report:
             parts = [*map(markdown_text, heading), *map(as_markdown, tables)]
             parts += map(markdown_text, closing)
         else:
+            tables = stacked(tables)
             labels = latex_labels([table.title for table in tables], self.command)
             parts = ["% needs \\usepackage{booktabs}", *map("% {}".format, heading)]
             parts += [*map(as_latex, tables, labels), *map("% {}".format, closing)]

@@ -89,6 +89,9 @@ def compression_panel(found: Summary, metric: Metric) -> Panel:
             x, y = _points(found.runs, metric, stage)
             slope, level = np.polyfit(x, y, 1)
             paths.append(Path([(end, level + slope * end) for end in (x.min(), x.max())], css))
+    heights = [dot.place[1] for dot in dots]
+    if heights:
+        paths.append(Path([(1.0, min(heights)), (1.0, max(heights))], "neutral"))
     return Panel(
         dots,
         paths,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from wordbias.measures.registry import measure_title
-from wordbias.pages.lines import FIRST, Line, known_values, stages_of, value_text
+from wordbias.pages.lines import FIRST, Line, chance_ends, known_values, stages_of, value_text
 from wordbias.pages.panel import SHAPES, Band, Dot, Look, Panel, Path, Row
 from wordbias.pages.section import Markup, joined
 from wordbias.pages.svg import (
@@ -78,8 +78,10 @@ def forest_panel(
     for name, text, values in rows:
         bottom = top + height(name)
         named.append(Row(name, top, bottom, text))
-        ranges = {one: found for one, row in values.items() if chance and (found := _chance(row))}
-        shared = len({tuple(found) for found in ranges.values()}) == 1
+        ranges = {
+            one: found for one, row in values.items() if chance and (found := chance_ends(row))
+        }
+        shared = len({*ranges.values()}) == 1
         for one, row in values.items():
             y = (top + bottom) / 2 + slot * (series.index(one) - (len(series) - 1) / 2)
             if one in ranges:
@@ -139,7 +141,7 @@ def strip(one: Line, stages: Sequence[str]) -> Markup:
     """
     if not one.values():
         return Markup("")
-    neutral, known, levels = _neutral([one]), known_values(one.first), _chance(one.any)
+    neutral, known, levels = _neutral([one]), known_values(one.first), chance_ends(one.any) or ()
     drawn = [stage for stage in one.stages if is_number(one.stages[stage]["value"])]
     bottom = 12.0 + _APART * len(drawn)
     fixed = [*([] if neutral is None else [neutral]), *known.values(), *levels]
@@ -164,7 +166,7 @@ def strip(one: Line, stages: Sequence[str]) -> Markup:
 def strip_legend(lines: Sequence[Line], stages: Sequence[str]) -> Markup:
     """Name the marks of `strip`."""
     entries = [(stage, symbol(look(stage, stages))) for stage in stages if stage]
-    if any(_chance(one.any) for one in lines):
+    if any(chance_ends(one.any) for one in lines):
         entries.append(("chance", bar(-5, -5, 10, 10, "chance")))
     if any(_neutral([one]) is not None for one in lines):
         entries.append(("neutral", line(0, -6, 0, 6, "neutral")))
@@ -195,14 +197,6 @@ def _scale_ends(along: Scale, y: float) -> list[Markup]:
 
 def _tick(x: float, y: float) -> Markup:
     return line(x, y - 3, x, y + 5, "known")
-
-
-def _chance(row: Found) -> list[float]:
-    """Return the range of chance of a row, if it has one."""
-    found = [row.get(key) for key in ("chance_low", "chance_high")]
-    return (
-        [float(value) for value in found if is_number(value)] if all(map(is_number, found)) else []
-    )
 
 
 def _strip_text(neutral: float | None, known: Mapping[str, float], levels: Sequence[float]) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from wordbias.errors import WordbiasError
 from wordbias.measures.lean import TOLD
 from wordbias.pages.forest import forest_panel, look
-from wordbias.pages.lines import make_lines
+from wordbias.pages.lines import chance_ends, make_lines
 from wordbias.pages.panel import SERIES, Look, Panel
 from wordbias.pages.plots import (
     CHANCE,
@@ -53,8 +53,8 @@ class _Mark:
 
     def size(self) -> float:
         """Return the largest absolute value among the value, its interval and its chance range."""
-        ends = (self.row.get(key) for key in ("value", "low", "high", "chance_low", "chance_high"))
-        return max(abs(float(x)) for x in ends if is_number(x))
+        ends = *(interval(self.row) or ()), *(chance_ends(self.row) or ())
+        return max(abs(float(x)) for x in (self.row["value"], *ends))
 
 
 def forest_plot(report: Report, ax: Axes | None = None) -> Axes:
@@ -211,7 +211,7 @@ def _legend(
         label = name or (f"{whose}, 95 % interval" if has_interval else whose)
         style = marker_of(of_series) | ({"ls": "-", "lw": 1.8} if has_interval else {})
         handles.append(lines.Line2D([], [], label=label, **style))
-    if any(is_number(mark.row.get("chance_low")) for mark in marks):
+    if any(chance_ends(mark.row) for mark in marks):
         handles.append(patches.Patch(color=CHANCE, linewidth=0, label="range by chance"))
     if any(is_number(mark.row.get("neutral")) for mark in marks):
         handles.append(lines.Line2D([], [], color=INK, linewidth=1, label="neutral value"))

@@ -152,6 +152,11 @@ def _in_order(stages: Iterable[str]) -> list[str]:
     )
 
 
+def chance_ends(row: Found) -> tuple[float, float] | None:
+    """Return the range of chance of a row, if it has one."""
+    return interval(row, *CHANCE_ENDS)
+
+
 def about(line: Line) -> str:
     """Return the attribute of people that an association test is about, as far as it is known."""
     return str(line.any.get("about") or "")
@@ -199,7 +204,7 @@ CHANCE = (
 def chance_text(line: Line) -> str:
     """Write the chance level of a line, and whether its first value is beyond it."""
     row = line.any
-    mean, ends = row.get("chance"), interval(row, *CHANCE_ENDS)
+    mean, ends = row.get("chance"), chance_ends(row)
     if not is_number(mean) or ends is None:
         return ""
     mean_, low_, high_ = (minus(number(value, 3)) for value in (mean, *ends))
@@ -227,7 +232,7 @@ def known_text(line: Line) -> str:
 
 def chance_range(row: Found) -> str:
     """Write the range of a row's chance level; nothing if it has none."""
-    return " to ".join(minus(f"{end:.2f}") for end in interval(row, *CHANCE_ENDS) or ())
+    return " to ".join(minus(f"{end:.2f}") for end in chance_ends(row) or ())
 
 
 def ideal(row: Found) -> str:

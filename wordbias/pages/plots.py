@@ -218,12 +218,12 @@ def draw_legend(
 ) -> None:
     """Name the looks of all panels of a figure, with a line below; of insets in the first."""
     handles = _handles(legend)
-    if not outside:
-        axes.legend(handles=handles, title=below, title_fontsize=8, **_LEGEND)
-        return
-    figure: Any = axes.figure
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), **_LEGEND)
-    figure.supxlabel(below, fontsize=8, color=INK)
+    about = _LEGEND | {"handles": handles, "title": below, "title_fontsize": 8}
+    if outside:
+        figure: Any = axes.figure
+        figure.legend(loc="outside lower center", ncols=len(handles), **about)
+    else:
+        axes.legend(**about)
 
 
 def marker_of(look: Look, size: float = 4.0) -> dict[str, Any]:

@@ -117,12 +117,15 @@ def hovered(text: str, *content: object) -> Markup:
     return element("g", element("title", text), *content)
 
 
-def axis(along: Scale, top: float, bottom: float, name: str, count: int = 5) -> Markup:
-    """Draw a horizontal axis below: grid lines, ticks and its name."""
+def axis(
+    along: Scale, top: float, bottom: float, name: str, count: int = 5, whole: Sequence[int] = ()
+) -> Markup:
+    """Draw a horizontal axis below: grid lines, ticks and its name; whole numbers have no lines."""
+    step = 1 if len(whole) <= 14 else 2 if len(whole) <= 28 else 4
     parts = []
-    for value in along.ticks(count):
+    for value in whole[::step] or along.ticks(count):
         x = along(value)
-        parts.append(line(x, top, x, bottom, "grid"))
+        parts += [] if whole else [line(x, top, x, bottom, "grid")]
         parts.append(label(x, bottom + 13, signed(value), anchor="middle", class_="tick"))
     middle = (along.start + along.end) / 2
     parts.append(label(middle, bottom + 28, name, anchor="middle", class_="axis"))
@@ -214,10 +217,9 @@ def panel_picture(panel: Panel, title: str, text: str) -> Markup:
         across = scale(xs, _EDGE, WIDTH - _EDGE)
         frame = {"x": 1, "y": top, "width": WIDTH - 2, "height": bottom - top}
         parts.append(element("rect", **frame, class_="frame"))
-    elif panel.ticks:
-        parts += [_heights(down), _whole_ticks(across, panel.ticks, bottom, panel.x)]
     else:
-        parts += [_heights(down), axis(across, top, bottom, panel.x)]
+        whole = axis(across, top, bottom, panel.x, whole=panel.ticks)
+        parts += [_heights(down), whole]
     parts += [_path(path, across, down) for path in panel.paths]
     parts += [draw_dot(dot, across, down) for dot in panel.dots]
     named = [dot for dot in panel.dots if dot.name]
@@ -233,17 +235,6 @@ def _heights(down: Scale) -> Markup:
         parts.append(line(_LEFT, y, WIDTH - 8, y, "grid"))
         parts.append(label(_LEFT - 4, y + 4, signed(value), anchor="end", class_="tick"))
     return element("g", *parts)
-
-
-def _whole_ticks(across: Scale, values: Sequence[int], bottom: float, name: str) -> Markup:
-    """Name whole numbers below, every other one where there are many."""
-    step = 1 if len(values) <= 14 else 2 if len(values) <= 28 else 4
-    parts = [
-        label(across(value), bottom + 13, value, anchor="middle", class_="tick")
-        for value in values[::step]
-    ]
-    middle = (across.start + across.end) / 2
-    return element("g", *parts, label(middle, bottom + 28, name, anchor="middle", class_="axis"))
 
 
 def _rows(panel: Panel, across: Scale, down: Scale) -> list[Markup]:
