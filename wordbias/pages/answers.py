@@ -316,7 +316,7 @@ def _cost(made: Sequence[ColumnAnswer], best: ColumnAnswer | None, rows: Sequenc
         if about == ("neighbours-preserved", of.name, False) and (ends := interval(row)):
             shares[NEIGHBOURS_TITLE] += f" ({ends[0]:.1%} to {ends[1]:.1%})"
     figure = f"{of.name} keeps of {', '.join(shares.values())}" if shares else ""
-    lacking = [cost_title(of) for of in KEPT if not any(of in one.kept for one in made)]
+    lacking = [cost_title(what) for what in KEPT if not any(what in one.kept for one in made)]
     sure = f"limits: {LIMITS[NEIGHBOURS_TITLE]:.0%} of neighbours, {_KEEP:.0%} of the others"
     sure = f"not measured: {', '.join(lacking)}" if lacking else sure
     return Answer("At what cost?", text or "Not measured.", figure, sure)
