@@ -211,7 +211,9 @@ def for_others(documents: Sequence[Document]) -> list[Document]:
     named = without_folders([[a.get(key) for key in _WITH_PATHS] for a in about])
     if named is str:
         return list(documents)
-    return [Document.of(_with_texts(one.to_dict(), named)) for one in documents]
+    return [
+        Document(_with_texts(one.rows, named), _with_texts(one.about, named)) for one in documents
+    ]
 
 
 _WITH_PATHS = ("inputs", "arguments", "config")

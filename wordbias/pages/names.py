@@ -56,10 +56,10 @@ def _crowded_first(marks: NDArray[np.float64]) -> list[int]:
 
 
 def _line_boxes(mark: NDArray[np.float64], box: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Cover the line from a mark to its name with small boxes, shape ``(_STEPS, 4)``."""
-    end = np.clip(mark, box[:2], box[2:])
-    along = mark + np.linspace(0, 1, _STEPS)[:, None] * (end - mark)
-    return np.hstack([along - 1, along + 1])
+    """Cover the line from a mark to its name, ``(…, 4)``, with boxes, shape ``(…, _STEPS, 4)``."""
+    end = np.clip(mark, box[..., :2], box[..., 2:])
+    along = mark + np.linspace(0, 1, _STEPS)[:, None] * (end - mark)[..., None, :]
+    return np.concatenate([along - 1, along + 1], axis=-1)
 
 
 def _offset(
@@ -80,7 +80,7 @@ def _offset(
     boxes = size + np.tile(mark + places, 2)
     covered = _covered(boxes[:, None], taken).sum(1) / (width * height)
     outside = 1 - _covered(boxes, frame) / (width * height)
-    lines = np.array([_covered(_line_boxes(mark, box)[:, None], taken).sum() for box in boxes])
+    lines = _covered(_line_boxes(mark, boxes)[:, :, None], taken).sum((1, 2))
     price = np.add.outer(list(_GAPS.values()), list(_SIDES.values())).ravel()
     best = np.argmin(2 * covered + 4 * outside + lines / (4 * _STEPS) + price)
     chosen: NDArray[np.float64] = places[best]
