@@ -9,7 +9,7 @@ from typing import Any
 
 from wordbias.results import number
 from wordbias.rows import Found, given
-from wordbias.verdicts import CHANCE_ENDS, CHANGE_ENDS, interval, is_number
+from wordbias.verdicts import chance_ends, change_ends, interval, is_number
 from wordbias.wordlists.queries import CONTROL
 
 BEFORE, AFTER = "before", "after"
@@ -182,7 +182,7 @@ def value_text(row: Found | None, digits: int = 3) -> str:
 
 def with_change(text: str, row: Found, digits: int = 3) -> str:
     """Write after a text how a row changed, with the interval; nothing where it has none."""
-    value, ends = row.get("change"), interval(row, *CHANGE_ENDS)
+    value, ends = row.get("change"), change_ends(row)
     if not is_number(value) or ends is None:
         return text
     changed = {"value": value, "low": ends[0], "high": ends[1]}
@@ -199,7 +199,7 @@ CHANCE = (
 def chance_text(line: Line) -> str:
     """Write the chance level of a line, and whether its first value is beyond it."""
     row = line.any
-    mean, ends = row.get("chance"), interval(row, *CHANCE_ENDS)
+    mean, ends = row.get("chance"), chance_ends(row)
     if not is_number(mean) or ends is None:
         return ""
     mean_, low_, high_ = (minus(number(value, 3)) for value in (mean, *ends))
@@ -227,7 +227,7 @@ def known_text(line: Line) -> str:
 
 def chance_range(row: Found) -> str:
     """Write the range of a row's chance level; nothing if it has none."""
-    return " to ".join(minus(f"{end:.2f}") for end in interval(row, *CHANCE_ENDS) or ())
+    return " to ".join(minus(f"{end:.2f}") for end in chance_ends(row) or ())
 
 
 def ideal(row: Found) -> str:
