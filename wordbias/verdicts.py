@@ -28,8 +28,6 @@ LIMITS = {
 }  # fmt: skip
 """Smallest share of each that a method keeps which does not cost too much."""
 _ROUNDING = 1e-6  # values that are closer are equal: float32 vectors are not more exact
-CHANGE_ENDS, CHANCE_ENDS = ("change_low", "change_high"), ("chance_low", "chance_high")
-"""Keys of the ends of a paired change, and of a chance level."""
 _LARGEST = 1e100
 _PROBES = (BEST, *PROBES)
 _UNTESTED = ("ceat",)  # its p falls with the number of draws, and tests nothing
@@ -45,10 +43,24 @@ def is_number(value: object) -> TypeGuard[float]:
     return abs(value) < _LARGEST
 
 
-def interval(row: Found | None, low: str = "low", high: str = "high") -> tuple[float, float] | None:
-    """Return the interval of a row, or the one of other keys; None where it has none."""
+def _ends(row: Found | None, low: str, high: str) -> tuple[float, float] | None:
     first, last = (None, None) if row is None else (row.get(low), row.get(high))
     return (float(first), float(last)) if is_number(first) and is_number(last) else None
+
+
+def interval(row: Found | None) -> tuple[float, float] | None:
+    """Return the interval of a row, if it has one."""
+    return _ends(row, "low", "high")
+
+
+def change_ends(row: Found | None) -> tuple[float, float] | None:
+    """Return the interval of the paired change of a row, if it has one."""
+    return _ends(row, "change_low", "change_high")
+
+
+def chance_ends(row: Found | None) -> tuple[float, float] | None:
+    """Return the range of the chance level of a row, if it has one."""
+    return _ends(row, "chance_low", "chance_high")
 
 
 def beyond_chance(row: Found) -> bool | None:
@@ -145,7 +157,7 @@ class Change(NamedTuple):
     @property
     def paired(self) -> tuple[float, float] | None:
         """Interval of the paired change."""
-        return interval(self.after, *CHANGE_ENDS)
+        return change_ends(self.after)
 
     @property
     def ways(self) -> tuple[bool, bool] | None:
@@ -204,7 +216,7 @@ class Reading(NamedTuple):
         """Whether the opposite answers are right: of two classes, and below chance."""
         row, high = self.row, self.row.get("high")
         if better_way(row) == "neutral" != row.get("better"):
-            return (chance := interval(row, *CHANCE_ENDS)) is not None and row["value"] < chance[0]
+            return (chance := chance_ends(row)) is not None and row["value"] < chance[0]
         return row.get("classes") == 2 and is_number(high) and 1 - high > row["neutral"]
 
     @property

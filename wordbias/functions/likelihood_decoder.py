@@ -26,7 +26,7 @@ from wordbias.stereotypes.pairs import OWN
 from wordbias.stereotypes.scores import Settings
 from wordbias.stereotypes.text_sets import TESTS, TextSet, entry_of, facts
 from wordbias.text_files import Source
-from wordbias.verdicts import CHANGE_ENDS, change, interval
+from wordbias.verdicts import change, change_ends
 
 _CONDITIONS = {"ambig": "ambiguous", "disambig": "told"}
 _TESTS = {one.task or one.title: one for one in (*TESTS, OWN)}
@@ -278,7 +278,7 @@ def _change(row: Row) -> str:
     about = row.details
     if "change" not in about:
         return "–"
-    found = interval(about, *CHANGE_ENDS)
+    found = change_ends(about)
     ends = "" if found is None else f" [{', '.join(map(_signed, found))}]"
     return f"{_signed(about['change'])}{ends}"
 

@@ -40,8 +40,8 @@ from wordbias.results import NO_PROOF, number
 from wordbias.rows import Found, given
 from wordbias.settings import read_chain, text_of
 from wordbias.verdicts import (
-    CHANCE_ENDS,
     LIMITS,
+    chance_ends,
     change,
     decide,
     differs,
@@ -148,7 +148,7 @@ def is_it_biased(lines: Sequence[Line], rows: Sequence[Found]) -> Answer:
 def _clearness(row: Found) -> float:
     """Return a value's distance from chance, or from neutral, in units of its uncertainty."""
     for ends, start in (
-        (interval(row, *CHANCE_ENDS), row.get("chance")),
+        (chance_ends(row), row.get("chance")),
         (interval(row), row.get("neutral")),
     ):
         if ends and is_number(start):
@@ -490,7 +490,7 @@ def _with_value(line: Line, row: Found) -> str:
 def _null(row: Found) -> str:
     """Say what a value is compared with: chance, or its value without bias, and its p."""
     about = []
-    if chance := interval(row, *CHANCE_ENDS):
+    if chance := chance_ends(row):
         about.append("chance {} to {}".format(*map(_text, chance)))
     elif is_number(row.get("neutral")):
         about.append(f"{row['neutral']:g} without bias")

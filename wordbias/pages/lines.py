@@ -9,7 +9,7 @@ from typing import Any
 
 from wordbias.results import number
 from wordbias.rows import Found, given
-from wordbias.verdicts import CHANCE_ENDS, CHANGE_ENDS, interval, is_number
+from wordbias.verdicts import chance_ends, change_ends, interval, is_number
 from wordbias.wordlists.queries import CONTROL
 
 BEFORE, AFTER = "before", "after"
@@ -187,7 +187,7 @@ def value_text(row: Found | None, digits: int = 3) -> str:
 
 def with_change(text: str, row: Found, digits: int = 3) -> str:
     """Write after a text how a row changed, with the interval; nothing where it has none."""
-    value, ends = row.get("change"), interval(row, *CHANGE_ENDS)
+    value, ends = row.get("change"), change_ends(row)
     if not is_number(value) or ends is None:
         return text
     changed = {"value": value, "low": ends[0], "high": ends[1]}
