@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -20,7 +19,7 @@ from wordbias.draws import change_ends, seed_keys
 from wordbias.embedding import Embedding
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import check_writable
-from wordbias.functions.arms import open_arms
+from wordbias.functions.arms import DRAWN, LISTS, NULL, divided, open_arms
 from wordbias.functions.inputs import as_list, reading
 from wordbias.methods.methods import fit_methods
 from wordbias.methods.settings import METHODS
@@ -38,8 +37,6 @@ from wordbias.workers import Workers
 
 Measure: TypeAlias = Callable[[Embedding, int], Mapping[str, float | None] | Iterable[Row]]
 """Function of an embedding and a seed, which returns values by name, or rows."""
-NULL, LISTS = "null", "lists"
-_DRAWN = re.compile(rf"({NULL}|{LISTS}):(\d+)")
 _KEYS = ("arm", "vectors", "seed")
 _OF_ONE = ("seed", "low", "high", "interval", "unit", "p")
 """Details of a row that its mean over seeds has not."""
@@ -201,7 +198,7 @@ def _open(arms: Any, seeds: Sequence[int]) -> tuple[dict[str, Arm], dict[str, Ma
     found: dict[str, Arm] = {}
     inputs: dict[str, Mapping[str, Any]] = {}
     for label, one in given.items():
-        source, done = _divided(one)
+        source, done = divided(one)
         if source == "" and not found:
             raise UsageError(f"arms: the first, {one!r}, has no embedding; name one before the @")
         if source == "":
@@ -218,21 +215,9 @@ def _open(arms: Any, seeds: Sequence[int]) -> tuple[dict[str, Arm], dict[str, Ma
     return found, inputs
 
 
-def _divided(one: Any) -> tuple[Any, str]:
-    """Divide a text into the embedding and what is done to it; addresses have an @ as well."""
-    if not isinstance(one, str):
-        return one, ""
-    for at in (match.start() for match in re.finditer("@", one)):
-        done = one[at + 1 :]
-        first = re.split(r"[\s,:]", done, maxsplit=1)[0].lower().replace("_", "-")
-        if at == 0 or first in (*METHODS, NULL, LISTS):
-            return one[:at], done
-    return one, ""
-
-
 def _arm(name: str, base: Mapping[int, Embedding], done: str) -> Arm:
     """Read what is done to the embeddings of an arm."""
-    if (match := _DRAWN.fullmatch(done)) is not None:
+    if (match := DRAWN.fullmatch(done)) is not None:
         return Arm(name, base, done, drawn=match[1], draws=int(match[2]))
     if done.partition(":")[0] in (NULL, LISTS):
         raise UsageError(f"arm {done!r}: expected a number of draws from 1, as in null:3")

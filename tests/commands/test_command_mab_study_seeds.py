@@ -212,3 +212,33 @@ def test_bad_names_are_refused_before_any_training(cli: Run, files: Path, tmp_pa
         assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
         assert said in done.err
     assert not out.exists()
+
+
+def test_methods_stand_behind_an_embedding(cli: Run, files: Path, tmp_path: Path) -> None:
+    """An arm with methods is the file that they write; draws are those of the options."""
+    out, base = tmp_path / "study", files / "fixed.safetensors"
+    options = ("--train", files / "pairs.tsv", "--dev", files / "pairs.tsv", "--epochs", 1)
+    options += ("--only", "direct-bias", "--jobs", 1, "--seed", "0,1", "--format", "json")
+    done = cli("mab-study", base, f"{files}/gn-{{seed}}.safetensors@hard:direction=she-he",
+               "@misp:dims=2", "@null:2", *options, "-o", out)  # fmt: skip
+    assert done.code == 0, done.err
+    report = json.loads(done.out)
+    hard, misp = "gn@hard-direction=she-he", "fixed@misp-dims=2"
+    arms = {row["subject"] for row in report["rows"] if row["measure"] == "mab-error"}
+    assert arms == {"fixed", hard, misp, "fixed.null"}
+    models = {f"fixed.seed{s}" for s in (0, 1)} | {f"{misp}.seed{s}" for s in (0, 1)}
+    models |= {f"gn-{s}@hard-direction=she-he.seed{s}" for s in (0, 1)}
+    assert _models(out) == models | {f"fixed.null-{s}.seed{s}" for s in (0, 1)}
+    written = tmp_path / "two.safetensors"
+    assert cli("debias", "misp:dims=2", base, "-o", written).code == 0
+    plain = cli("mab-study", base, written, *options, "--null", 2, "-o", tmp_path / "plain")
+
+    def values(found: Any, name: str) -> list[Any]:
+        of = (row for row in found["rows"] if row["subject"] == name)
+        return [row["value"] for row in of if not row["measure"].endswith("against-null")]
+
+    for name, other in ((misp, "two"), ("fixed.null", "fixed.null")):
+        assert values(report, name) == values(json.loads(plain.out), other)
+    before = cli("mab-study", "@misp", base, *options, "-o", out)
+    assert (before.code, before.err.count("\n")) == (1, 1)
+    assert "@misp: the first arm has no embedding; name one before the @" in before.err

@@ -1,10 +1,14 @@
-"""Arms of a study as arguments: an embedding for all seeds, or a file or embedding for each."""
+"""Arms of a study as arguments: an embedding for all seeds, or a file or embedding for each.
+
+A text may say after ``@`` what is done to it: ``glove.txt@misp:dims=2``.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any, cast
@@ -22,8 +26,12 @@ from wordbias.functions.inputs import (
     open_subject,
     path_of,
 )
+from wordbias.methods.methods import fit_methods
+from wordbias.methods.settings import METHODS
 from wordbias.resources import located
 from wordbias.resources.hub import is_address
+from wordbias.settings import Configured, read_chain, text_of
+from wordbias.wordlists import Attribute
 
 ArmsLike = EmbeddingsLike | Mapping[str, EmbeddingLike | Mapping[int, EmbeddingLike]]
 """Embeddings, or a mapping from names to embeddings, or to those of each seed."""
@@ -31,30 +39,92 @@ _SEED = "{seed}"
 _JOINED = re.compile(r"(?:[._-]+seed)?[._-]*\{seed\}")
 """The placeholder, and what joins it to a name."""
 _BRACES = re.compile(r"\{[^{}]*\}")
+NULL, LISTS = "null", "lists"
+DRAWN = re.compile(rf"({NULL}|{LISTS}):([1-9]\d*)")
+"""What is drawn behind an ``@``, random removals or redraws of the word lists, and how many."""
+_NO_NAME = re.compile(r"[^\w.,=@-]+")
+"""Characters that the name of a file should not have."""
 
 
 def open_arms(
-    embeddings: ArmsLike, seeds: Sequence[int], read_options: ReadOptions
+    embeddings: ArmsLike,
+    seeds: Sequence[int],
+    read_options: ReadOptions,
+    attribute: Attribute | None = None,
 ) -> list[tuple[str, dict[int, Subject]]]:
     """Open the vectors of each arm by seed: one embedding for all, or one for each.
 
-    Files that a name stands for are looked at before anything is loaded.
+    Files that a name stands for are looked at before anything is loaded. The methods behind an
+    ``@`` are fitted to the groups of `attribute`; without a file before it they are applied to the
+    first arm.
 
     Raises
     ------
     WordbiasError
         If a seed has no file or embedding, or a file cannot be read.
     """
-    found = [_by_seed(source, seeds) for source in _sources(embeddings)]
+    texts = [divided(source) for source in _sources(embeddings)]
+    (first, after), *_ = texts
+    if isinstance(first, str) and not first:
+        raise WordbiasError(f"@{after}: the first arm has no embedding; name one before the @")
+    sources = [first if isinstance(source, str) and not source else source for source, _ in texts]
+    chains = [read_chain(done, METHODS) if done else [] for _, done in texts]
+    found = [_by_seed(source, seeds) for source in sources]
     opened = []
-    for name, given in found:
+    for (name, given), chain in zip(found, chains, strict=True):
         subjects = {seed: open_subject(one, read_options) for seed, one in given.items()}
         if name is None:
             (one,) = subjects.values()
-            opened.append((one.embedding.name, dict.fromkeys(seeds, one)))
-        else:
-            opened.append((name, subjects))
+            name, subjects = one.embedding.name, dict.fromkeys(seeds, one)
+        if chain:
+            name = _after(name, chain)
+            subjects = _done(chain, subjects, attribute)
+        opened.append((name, subjects))
     return opened
+
+
+def without_drawn(embeddings: ArmsLike) -> tuple[ArmsLike, dict[str, int]]:
+    """Take texts such as ``@null:3`` out of several; return the number of draws by their kind."""
+    if not isinstance(embeddings, (list, tuple)):
+        return embeddings, {}
+    found = {
+        i: match
+        for i, one in enumerate(embeddings)
+        if isinstance(one, str) and one[:1] == "@" and (match := DRAWN.fullmatch(one[1:]))
+    }
+    if not found:
+        return embeddings, {}
+    kept = [one for i, one in enumerate(embeddings) if i not in found]
+    return kept, {match[1]: int(match[2]) for match in found.values()}
+
+
+def divided(one: Any) -> tuple[Any, str]:
+    """Divide a text into the embedding and what is done to it; addresses have an @ as well."""
+    if not isinstance(one, str) or os.path.exists(one):
+        return one, ""
+    for at in (match.start() for match in re.finditer("@", one)):
+        done = one[at + 1 :]
+        first = re.split(r"[\s,:]", done, maxsplit=1)[0].lower().replace("_", "-")
+        if at == 0 or first in (*METHODS, NULL, LISTS):
+            return one[:at], done
+    return one, ""
+
+
+def _done(
+    chain: Sequence[Configured], subjects: Mapping[int, Subject], attribute: Attribute | None
+) -> dict[int, Subject]:
+    """Apply methods to the embedding of each seed, to one of several seeds once."""
+    made = {}
+    for subject in {id(one): one for one in subjects.values()}.values():
+        after = fit_methods(chain, subject.embedding, attribute)[1]
+        name = _after(subject.embedding.name, chain)
+        made[id(subject)] = replace(subject, embedding=replace(after, name=name, info=None))
+    return {seed: made[id(subject)] for seed, subject in subjects.items()}
+
+
+def _after(name: str, chain: Sequence[Configured]) -> str:
+    """Return the name of an embedding after methods; files are named after it."""
+    return _NO_NAME.sub("-", f"{name}@{text_of(chain)}")
 
 
 def _sources(embeddings: ArmsLike) -> list[Any]:

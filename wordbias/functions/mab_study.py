@@ -14,7 +14,7 @@ from wordbias.calls import is_given, note, public
 from wordbias.configuration import READS_VECTORS, STARTS_PROCESSES, current_config, uses
 from wordbias.errors import UsageError, need
 from wordbias.formats.files import check_output_folder, check_writable, replacing
-from wordbias.functions.arms import ArmsLike, open_arms
+from wordbias.functions.arms import LISTS, NULL, ArmsLike, open_arms, without_drawn
 from wordbias.functions.compare import WITHOUT
 from wordbias.functions.inputs import names_of, reading
 from wordbias.functions.lists import templates_of
@@ -116,6 +116,7 @@ def mab_study(
     ----------
     embeddings : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several
         The embeddings to compare, all of one dimension; names with {seed} are files of each seed.
+        Methods may follow an @: "glove.txt@misp:dims=2", or "@misp:dims=2" for the first embedding.
     train : path, list of (label, premise, hypothesis) or pandas frame
         NLI pairs to train on, such as snli-train (wordbias fetch): jsonl, or tab-separated label,
         premise, hypothesis.
@@ -256,15 +257,18 @@ def mab_study(
     check_choice("--set", set, CHOICES)
     half, templates = is_half(how.precision), None if lists is None else templates_of(lists)
     chosen, seed = recipe_named(recipe, epochs=epochs), list(dict.fromkeys(seeds_of(seed)))
+    embeddings, counts = without_drawn(embeddings)
+    null, seed_lists = counts.get(NULL, null), counts.get(LISTS, seed_lists)
     for option, count in (("--null", null), ("--seed-lists", seed_lists)):
         if count is not None:
             _check_draws(option, count, seed)
     read_options, workers = reading(), Workers(how.jobs, how.backend)
-    opened = open_arms(embeddings, seed, read_options)
+    attribute = Attribute.load(groups)
+    opened = open_arms(embeddings, seed, read_options, None if groups is None else attribute)
     need("torch", extra="torch", purpose="The study")
     from wordbias.nli import arms, study
 
-    centred, attribute = centre or as_published, Attribute.load(groups)
+    centred = centre or as_published
     studied: list[tuple[str, arms.Arm]] = [
         (name, {seed: subject.embedding for seed, subject in by_seed.items()})
         for name, by_seed in opened

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from wordbias.measures.registry import measure_title
-from wordbias.pages.lines import FIRST, Line, chance_ends, known_values, stages_of, value_text
+from wordbias.pages.lines import FIRST, Line, known_values, stages_of, value_text
 from wordbias.pages.panel import SHAPES, Band, Dot, Look, Panel, Path, Row
 from wordbias.pages.section import Markup, joined
 from wordbias.pages.svg import (
@@ -28,7 +28,7 @@ from wordbias.pages.svg import (
     symbol,
 )
 from wordbias.rows import Found
-from wordbias.verdicts import interval, is_number
+from wordbias.verdicts import chance_ends, interval, is_number
 
 _APART = 8.0  # between the marks of two stages
 _STRIP = 140.0

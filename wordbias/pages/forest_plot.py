@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from wordbias.errors import WordbiasError
 from wordbias.measures.lean import TOLD
 from wordbias.pages.forest import forest_panel, look
-from wordbias.pages.lines import chance_ends, make_lines
+from wordbias.pages.lines import make_lines
 from wordbias.pages.panel import SERIES, Look, Panel
 from wordbias.pages.plots import (
     CHANCE,
@@ -25,7 +25,7 @@ from wordbias.pages.plots import (
     row_lines,
 )
 from wordbias.rows import Found, given
-from wordbias.verdicts import interval, is_number
+from wordbias.verdicts import chance_ends, interval, is_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -152,11 +152,6 @@ def _in_order(stages: Iterable[str]) -> list[str]:
     )
 
 
-def chance_ends(row: Found) -> tuple[float, float] | None:
-    """Return the range of chance of a row, if it has one."""
-    return interval(row, *CHANCE_ENDS)
-
-
 def about(line: Line) -> str:
     """Return the attribute of people that an association test is about, as far as it is known."""
     return str(line.any.get("about") or "")
