@@ -127,7 +127,7 @@ OFFERED = {
     " sample save subset take to_gensim vectors with_report with_vectors words",
     "Report": "arguments closing command config heading inputs notes page picture plot render rows"
     " save seed tables title to_dict to_frame write",
-    "Row": "details measure samples subject to_dict value",
+    "Row": "details draws from_dict measure subject to_dict value",
     "Subspace": "basis coordinates dims from_direction from_groups from_means from_pairs from_sets"
     " like remove save weights with_weights",
     "Attribute": "direction equalise first_names grammatical_gender groups load members name of"
@@ -148,8 +148,9 @@ def offered(thing: object) -> set[str]:
 
 # what functions and commands have in common
 
-OF_THE_SHELL = {*(one.name for one in fields(Config)), "quiet", "debug", "to"}
-"""Options of the command line that no function has: in Python they are `wordbias.config`.
+OF_THE_SHELL = {*(one.name for one in fields(Config)), "quiet", "debug", "to", "plot"}
+"""Options of the command line that no function has: in Python they are `wordbias.config`, and
+`Report.plot`.
 
 A parameter may be called ``to``."""
 REQUIRED = {
@@ -369,6 +370,9 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     "cache": lambda file: wb.cache(),
     "ceat": lambda file: wb.ceat(
         file("roberta-base"), sentences=file("sentences.txt.gz"), query="6", draws=100
+    ),
+    "changes": lambda file: wb.changes(
+        *[wb.Report(rows=[wb.Row("glove", "midb", value)]) for value in (0.1, 0.2)]
     ),
     "compare": lambda file: wb.compare(
         wb.Report("measure", rows=[wb.Row(f"{i}", m, i * k) for i in range(4) for m, k in _PAIR])

@@ -20,6 +20,7 @@ import small_winobias  # noqa: E402
 from tiny_decoders import build_decoder, byte_tokenizer, save_decoder  # noqa: E402
 
 import wordbias as wb  # noqa: E402
+from wordbias.draws import drawn as draws_of  # noqa: E402
 from wordbias.functions.likelihood_decoder import with_changes  # noqa: E402
 from wordbias.models.adapters import Adapter, Fingerprint  # noqa: E402
 from wordbias.models.sites import Site  # noqa: E402
@@ -166,8 +167,8 @@ def test_a_change_is_the_paired_difference_of_the_items() -> None:
     rng = np.random.default_rng(0)
     before, drawn = rng.normal(size=40), rng.integers(40, size=(1000, 40))
     after = before + (np.arange(40) % 2)
-    was = Row("a", "pair-lean", before.mean(), {"n": 40}, before[drawn].mean(1))
-    now = Row("b", "pair-lean", after.mean(), {"n": 40}, after[drawn].mean(1))
+    was = Row("a", "pair-lean", before.mean(), {"n": 40}, draws_of(before[drawn].mean(1), "pairs"))
+    now = Row("b", "pair-lean", after.mean(), {"n": 40}, draws_of(after[drawn].mean(1), "pairs"))
     (row,) = with_changes([was], [now], "s", 0)
     expected = np.percentile((after - before)[drawn].mean(1), [2.5, 97.5])
     assert row.details["change"] == pytest.approx(0.5)

@@ -69,7 +69,7 @@ def test_results_of_both_schemas_are_read(tmp_path: Path, found: Any, name: str)
     page = report(path)
     assert page["midb-abs"][0].details["low"] == 0.1
     assert f"<dt>argument {name}</dt><dd>pca</dd>" in page.page()
-    assert json.loads(page.render("json"))["schema"] == 3
+    assert json.loads(page.render("json"))["schema"] == 4
 
 
 @pytest.mark.parametrize("odd", [["a"], "a", {"old": 3}, None])

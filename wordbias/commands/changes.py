@@ -12,7 +12,7 @@ command: click.Command = shell(
     argument("old", required=True),
     argument("new", required=True),
     examples="""
-        wordbias measure glove.txt --format json > old.json
+        wordbias changes old.json new.json
         wordbias measure clean.txt --format json > new.json; wordbias changes old.json new.json
     """,
 )

@@ -463,6 +463,8 @@ def _check_figure(path: str, given: Mapping[str, object], spelled: Mapping[str, 
     """Refuse a figure that cannot be drawn or written over another file, before the work."""
     from wordbias.pages.plots import check_plot  # of numpy, which --help does without
 
+    if not path:
+        raise WordbiasError("--plot: is empty; give a value, or leave it out")
     check_plot(path)
     others: dict[str, str | None] = {}
     for name, value in given.items():
