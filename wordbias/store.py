@@ -94,7 +94,7 @@ class Store:
     ) -> None:
         self.path, self.keys, self.entries = path, tuple(keys), {}
         self.about = json.loads(json.dumps({**about, "wordbias": __version__}))
-        self._draws, self._synced = draws, 0.0
+        self._draws, self._synced, self._is_whole = draws, 0.0, True
         if path is not None and path.exists():
             self._read(path, what, remedy, refuse)
 
@@ -112,12 +112,12 @@ class Store:
         WordbiasError
             If it cannot be written.
         """
-        is_new = bool(self.entries) and key not in self.entries
+        is_appended = bool(self.entries) and key not in self.entries and self._is_whole
         line = self._line(key, Entry(rows, arrays or {}, facts))
         self.entries[key] = self._parsed(json.loads(line))[2]
         if self.path is None:
             return
-        if not is_new:
+        if not is_appended:
             self._write(self.path)
             return
         try:
@@ -167,6 +167,7 @@ class Store:
         """Write all results anew; the file is replaced in one step."""
         with replacing(path) as file:
             file.writelines(self._line(key, entry) for key, entry in self.entries.items())
+        self._is_whole = True
 
     def _line(self, key: Key, entry: Entry) -> bytes:
         line = {
@@ -203,27 +204,23 @@ class Store:
         if path.is_dir():
             raise WordbiasError(f"{path}: is a folder; {remedy}")
         data = path.read_bytes()
-        is_whole = data.endswith(b"\n")
+        self._is_whole = data.endswith(b"\n")
         for number, line in enumerate(data.splitlines(), 1):
             try:
                 about, key, entry = self._parsed(json.loads(line))
                 hash(key)  # not of a list
             except _DAMAGED:
-                is_whole = False
+                self._is_whole = False
                 continue
             if about != self.about:
                 if not refuse:
                     continue
                 refuse_other(f"{path}: line {number}", about, self.about, what, remedy)
             self.entries[key] = entry
-        if not refuse or not data:
-            return
-        if not self.entries:
+        if refuse and data and not self.entries:
             raise WordbiasError(
                 f"{path}: holds no results of this version that could be resumed; {remedy}"
             )
-        if not is_whole:
-            self._write(path)
 
 
 def _packed(array: NDArray[Any]) -> list[Any]:

@@ -154,8 +154,9 @@ def test_two_at_the_same_time_do_not_disturb_each_other(
     assert not folder.exists()
 
 
-def test_a_damaged_result_is_measured_again(
-    cli: Run, small: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("first", [0, 1])
+def test_damaged_results_are_measured_again(
+    cli: Run, small: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch, first: int
 ) -> None:
     none = ("--methods", "none", *ARGUMENTS[2:])
     whole = cli("audit", small, *none).out
@@ -171,7 +172,7 @@ def test_a_damaged_result_is_measured_again(
     monkeypatch.setattr(parts, "_measured", measured)
     (path,) = stores(cache_folder)
     lines = path.read_bytes().splitlines()
-    path.write_bytes(b"\n".join([lines[0], lines[1][:100], *lines[2:]]))
+    path.write_bytes(b"\n".join([*lines[:first], *(line[:100] for line in lines[first:])]))
     assert cli("audit", small, *none).out == whole
 
 

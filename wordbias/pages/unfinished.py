@@ -36,7 +36,7 @@ def results_of(digest: str | None) -> Iterator[tuple[Store, Path]]:
         folder = folder or Path(stack.enter_context(TemporaryDirectory(prefix="wordbias-")))
         path = folder / "results.jsonl"
         try:
-            yield Store(path, {}, KEYS, what="audit"), folder
+            yield Store(path, {}, KEYS, refuse=False), folder
         except KeyboardInterrupt:
             if not is_kept:
                 raise
