@@ -95,12 +95,29 @@ def measured(path: Path) -> None:
     path.write_text(json.dumps({"command": "measure", "rows": rows}) + "\n", encoding="utf-8")
 
 
-def tested(path: Path) -> None:
-    """Write what weat prints as JSON."""
+def _printed(path: Path, *words: str) -> None:
+    """Write what a call prints as JSON."""
     said = io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(io.StringIO()):
-        assert run(["weat", "--query", "weat6,weat7", "--format", "json", "--threads", "1"]) == 0
+        assert run([*words, "--format", "json", "--threads", "1"]) == 0
     path.write_text(said.getvalue(), encoding="utf-8")
+
+
+def tested(path: Path) -> None:
+    """Write what weat prints as JSON."""
+    _printed(path, "weat", "--query", "weat6,weat7")
+
+
+def before(path: Path) -> None:
+    """Write what weat prints of vectors."""
+    _printed(path, "weat", str(_vectors(path.parent)), "--query", "weat6,weat7")
+
+
+def after(path: Path) -> None:
+    """Write what weat prints of the same vectors without the first direction of the pairs."""
+    clean = path.with_name("clean-for-inputs.txt")
+    _silently("debias", "hard", _vectors(path.parent), "-o", clean)
+    _printed(path, "weat", str(clean), "--query", "weat6,weat7")
 
 
 def adapter(path: Path) -> None:
@@ -151,6 +168,8 @@ def broken(path: Path) -> None:
 
 
 INPUTS: dict[str, Callable[[Path], None]] = {
+    "after.json": after,
+    "before.json": before,
     "broken.txt": broken,
     "fitted.safetensors": fitted,
     "gn.txt": gn_glove,
@@ -472,6 +491,8 @@ _CLASSIFIERS = (
     Call("winobias-table", "winobias winobias/ --sentences sentences.jsonl"),
 )
 _MANY = (
+    Call("changes-json", "changes before.json after.json --format json"),
+    Call("changes-table", "changes before.json after.json"),
     Call("compare-json", "compare rows.json --format json"),
     Call("compare-table", "compare rows.json --correlation spearman --only midb,clustering"),
     Call("report-html", "report weat.json rows.json -o page.html"),
