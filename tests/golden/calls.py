@@ -186,7 +186,8 @@ ENCODER = ("torch", "transformers")
 _HELP = (
     Call("version", "--version"),
     Call("help", "--help"),
-    *(Call(f"help-{name}", f"{name} --help") for name in COMMANDS),
+    Call("help-misp", "misp --help"),
+    Call("help-debias", "debias --help"),
 )
 _EMBEDDINGS = (
     Call("misp-sample-json", "misp --format json"),
