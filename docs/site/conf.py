@@ -61,6 +61,7 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/api",
         "docs/measures",
         "docs/verdicts",
+        "docs/rows",
         "docs/gallery",
         "docs/hub",
         "docs/integrations",
