@@ -119,12 +119,13 @@ def nli_model(path: Path) -> None:
 
 
 def store(path: Path) -> None:
-    from wordbias.results import Row
+    from wordbias.results import Draws, Row
     from wordbias.store import Store
 
     kept = Store(path, {"rate": 0.1}, ("strategy", "seed"))
     for seed in range(3):
-        rows = [Row("none", "accuracy", 0.5, {"n": 3}, np.zeros(2))]
+        draws = {"sample": Draws(np.zeros(2), "rows")}
+        rows = [Row("none", "accuracy", 0.5, {"n": 3}, draws)]
         kept.put("none", seed, rows=rows, arrays={"x": np.ones((2, 3), np.float32)}, seconds=1.5)
 
 
