@@ -28,6 +28,7 @@ from wordbias.draws import (
     seed_keys,
     stored_draws,
     with_draws,
+    with_items,
 )
 from wordbias.measures.registry import ROW_KEYS
 from wordbias.methods.words import listed_words
@@ -129,6 +130,15 @@ def test_draws_of_other_things_are_not_paired(unit: str, items: str) -> None:
     assert change_keys(before, after) == {"change": 2.0}
     known = change_keys(before, after, independent=True)
     assert known["change_low"] < 2 < known["change_high"]
+
+
+def test_draws_of_items_that_are_not_known_are_paired_only_within_one_call() -> None:
+    before, after = row(1.0, [0.5, 1.5]), row(3.0, [2.0, 4.0])
+    assert "change_low" in change_keys(before, after)
+    assert "change_low" not in change_keys(before, after, certain=True)
+    (named,) = with_items([before], "data", 0)
+    assert named.draws["sample"].items == items_of("data", 0)
+    assert with_items([named], "other")[0].draws["sample"].items == items_of("data", 0)
 
 
 def test_items_are_known_by_their_words_order_and_seed() -> None:

@@ -103,6 +103,21 @@ def drawn(values: Array | None, unit: str, items: str = "", kind: str = SAMPLE) 
     return {} if values is None else {kind: Draws(values, unit, items)}
 
 
+def with_items(rows: Sequence[Row], *parts: Any) -> list[Row]:
+    """Return rows whose draws of items that were not named are of these; see `items_of`."""
+    items = items_of(*parts)
+    return [
+        replace(
+            row,
+            draws={
+                kind: one if one.items else replace(one, items=items)
+                for kind, one in row.draws.items()
+            },
+        )
+        for row in rows
+    ]
+
+
 def items_of(*parts: Any) -> str:
     """Return a hash of the items that are drawn from: arrays, sequences of texts, and the seed."""
     digest = hashlib.blake2b(digest_size=12)
@@ -188,7 +203,9 @@ def null_keys(kind: str, value: float, change: float, draws: Array) -> dict[str,
 # Changes
 
 
-def change_keys(before: Row, after: Row, *, independent: bool = False) -> dict[str, Any]:
+def change_keys(
+    before: Row, after: Row, *, independent: bool = False, certain: bool = False
+) -> dict[str, Any]:
     """Return what changed between two rows of one measure: the value, and its paired intervals.
 
     Parameters
@@ -196,6 +213,8 @@ def change_keys(before: Row, after: Row, *, independent: bool = False) -> dict[s
     independent
         Where the draws are not paired, take the interval of two independent values, from their
         intervals (Zou and Donner 2008), which is wider where the two go together.
+    certain
+        See `paired`.
 
     Returns
     -------
@@ -209,7 +228,7 @@ def change_keys(before: Row, after: Row, *, independent: bool = False) -> dict[s
         return {}
     keys: dict[str, Any] = {"change": after.value - before.value}
     for kind, name in ((SAMPLE, ""), (LISTS, LISTS)):
-        ends = middle(paired(before.draws.get(kind), after.draws.get(kind)))
+        ends = middle(paired(before.draws.get(kind), after.draws.get(kind), certain=certain))
         keys |= {} if ends is None else change_ends(ends, name)
     if independent and "change_low" not in keys and (ends := _independent(before, after)):
         keys |= change_ends(ends)
@@ -233,12 +252,18 @@ def change_ends(ends: Interval, kind: str = "") -> dict[str, float]:
     return {f"{prefix}_low": ends.low, f"{prefix}_high": ends.high}
 
 
-def paired(before: Draws | None, after: Draws | None) -> Array | None:
-    """Return differences draw by draw, shape ``(b,)``; None unless both draw the same items."""
+def paired(before: Draws | None, after: Draws | None, *, certain: bool = False) -> Array | None:
+    """Return differences draw by draw, shape ``(b,)``; None unless both draw the same items.
+
+    Parameters
+    ----------
+    certain
+        Items that are not known are not the same ones: of results of two calls.
+    """
     if before is None or after is None or before.values.shape != after.values.shape:
         return None
     same = before.unit == after.unit and before.items == after.items
-    return after.values - before.values if same else None
+    return after.values - before.values if same and (before.items or not certain) else None
 
 
 def with_change(before: Row, after: Row, **more: Any) -> Row:

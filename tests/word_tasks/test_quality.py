@@ -254,7 +254,7 @@ def test_a_change_is_the_difference_with_its_own_interval() -> None:
     first, other = (measured(_embedding(seed), [RATED], seed=3)[0] for seed in (1, 2))
     row = with_change(first, other, 3)
     assert row.details["change"] == pytest.approx(other.row.value - first.row.value, abs=1e-12)
-    pairs = other.row.samples - first.row.samples
+    pairs = np.subtract(*(one.row.draws["sample"].values for one in (other, first)))
     expected = np.percentile(pairs, [2.5, 97.5])
     assert [row.details["change_low"], row.details["change_high"]] == pytest.approx(expected)
     assert "change_n" not in row.details

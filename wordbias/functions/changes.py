@@ -127,9 +127,12 @@ def _of_single(matched: Mapping[Key, tuple[Row, Row]]) -> list[Row]:
     rows = []
     for before, after in matched.values():
         draws = before.draws.get(SAMPLE), after.draws.get(SAMPLE)
-        differences = paired(*draws)
+        differences = paired(*draws, certain=True)
         how = INDEPENDENT if differences is None or draws[0] is None else draws[0].unit
-        about = {"before": before.value, **change_keys(before, after, independent=True)}
+        about = {
+            "before": before.value,
+            **change_keys(before, after, independent=True, certain=True),
+        }
         rows.append(replace(after, details={**after.details, **about, "paired": how}))
     return rows
 

@@ -63,7 +63,10 @@ class Items:
         measured: list[tuple[StereotypeTest, Any]] = [(entry_of(one), one) for one in self.sets]
         if self.pairs is not None:
             measured.append((OWN, self.pairs))
-        parts = [test.scores[CausalModel](model, one, name, settings) for test, one in measured]
+        parts = [
+            test.scores[CausalModel](model, one, name, settings).of_items(one, settings.seed)
+            for test, one in measured
+        ]
         if self.text is not None:
             given = {"length": self.length, "seed": settings.seed}
             parts.append(Found(perplexity_rows(model, self.text.text, name, **given)))

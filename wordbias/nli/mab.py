@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.draws import LISTS, by_bootstrap, drawn, spread_keys
+from wordbias.draws import LISTS, by_bootstrap, drawn, items_of, spread_keys
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
 from wordbias.nli.test_sets import Filler, Template, TestSet
@@ -159,6 +159,7 @@ def _bias_rows(part: _Part, subject: str, settings: Settings) -> Iterator[Row]:
     of_premises = resampled(first, second, np.random.default_rng(settings.seed))
     tested = _test(first, second, settings) if can_be_significant(len(first), len(second)) else {}
     about = {**part.about, "n": part.p.shape[0] * part.p.shape[1]}
+    items = items_of(part.words, part.templates, settings.seed)
     redrawn: Sequence[Float | None] = [None] * len(BIAS)
     if settings.lists:
         rng = np.random.default_rng([settings.seed, _LISTS])
@@ -167,7 +168,7 @@ def _bias_rows(part: _Part, subject: str, settings: Settings) -> Iterator[Row]:
         details = {**about, **ideal(measure), **by_bootstrap(samples, "premises")}
         details |= tested if measure == BIAS[0] else {}
         details |= {} if lists is None else spread_keys(LISTS, lists)
-        draws = {**drawn(samples, "premises"), **drawn(lists, LISTS, kind=LISTS)}
+        draws = {**drawn(samples, "premises", items), **drawn(lists, LISTS, items, LISTS)}
         yield Row(subject, measure, value, details, draws)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from wordbias.draws import with_items
 from wordbias.rendering import Table
 from wordbias.results import Row
 from wordbias.stereotypes.scores import Settings
@@ -33,6 +34,11 @@ class Found:
     cut: int = 0
     notes: list[str] = field(default_factory=list)
     about: dict[str, object] = field(default_factory=dict)
+
+    def of_items(self, data: Any, seed: int) -> Found:
+        """Return the same, with draws that know from which data they are."""
+        known = getattr(data, "sha256", "") or data
+        return replace(self, rows=with_items(self.rows, known, seed))
 
     @classmethod
     def joined(cls, parts: Sequence[Found]) -> Found:

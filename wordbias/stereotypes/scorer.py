@@ -115,4 +115,4 @@ class Scorer:
         scores = entry_of(data).scores
         return Found.joined(
             [scores[kind](head, data, subject, settings) for kind, head in self.heads.items()]
-        )
+        ).of_items(data, settings.seed)

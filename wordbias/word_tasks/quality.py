@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.draws import by_bootstrap, change_keys, drawn
+from wordbias.draws import by_bootstrap, change_keys, drawn, items_of
 from wordbias.embedding import Embedding
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
@@ -93,7 +93,7 @@ def measured(
             result = similarity(space, one, np.random.default_rng(seed), oov)
             details = _details("similarity", one.name, result, result.missing, oov)
             details |= by_bootstrap(result.samples, "pairs")
-            draws = drawn(result.samples, "pairs")
+            draws = drawn(result.samples, "pairs", items_of(one.pairs, result.missing, seed))
             row = Row(subject, "similarity", result.value, details, draws)
             found.append(Measured(row, result.cosines, np.array(one.scores, np.float64)))
             continue
@@ -107,7 +107,9 @@ def measured(
             details = _details("analogy", part, accuracy, answered.missing, oov)
             details |= {"setting": setting, "among": len(embedding)}
             details |= by_bootstrap(samples, "questions")
-            row = Row(subject, "analogy", accuracy.value, details, drawn(samples, "questions"))
+            items = items_of(questions.questions, part, answered.missing, seed)
+            draws = drawn(samples, "questions", items)
+            row = Row(subject, "analogy", accuracy.value, details, draws)
             found.append(Measured(row, right[numbers]))
     return found
 
