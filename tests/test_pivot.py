@@ -96,8 +96,8 @@ def test_only_a_terminal_splits_a_table_and_keeps_parts_together() -> None:
     ]
     assert ["A note." in piece for piece in pieces] == [False, True]
     assert as_text(table, 200).count("T\n") == 1
-    assert as_markdown(table, 0).count("0.250 (0.100 to 0.400)") == 3
-    assert as_latex(table, 0).count(r"\begin{tabular}") == 1
+    assert as_markdown(table).count("0.250 (0.100 to 0.400)") == 3
+    assert as_latex(table, "tab:x").count(r"\begin{tabular}") == 1
 
 
 @pytest.mark.parametrize(

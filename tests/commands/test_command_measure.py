@@ -197,11 +197,12 @@ def test_recoverability_of_the_sample(rows: Run) -> None:
 def test_several_embeddings_are_one_table_for_a_paper_and_more_on_a_terminal(
     cli: Run, saved: Callable[..., Path]
 ) -> None:
-    files = [saved(f"{name}.txt") for name in ("one", "two", "three", "four")]
+    names = ("one", "two", "three", "four", "five", "six", "seven")
+    files = [saved(f"{name}.txt") for name in names]
     options = ("--only", "direct-bias", "--no-chance")
     shown = {to: cli("measure", *files, *options, "--format", to).out for to in ("latex", "table")}
-    assert shown["latex"].count("\\begin{tabular}{lrrrrr}") == 1
-    assert " & one & two & three & four & ideal" in shown["latex"]
+    assert shown["latex"].count("\\begin{tabular}{lrrrrrrrr}") == 1
+    assert f" & {' & '.join(names)} & ideal" in shown["latex"]
     assert str(files[0].parent) not in shown["latex"]
     assert shown["table"].count("\nBias, with the 95 % interval over words") == 2
 

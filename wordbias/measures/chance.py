@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.arrays import unit
-from wordbias.draws import chance_keys
+from wordbias.draws import CHANCE, chance_keys, drawn
 from wordbias.errors import WordbiasError
 from wordbias.measures.direction import RECIPES, difference_direction, most_biased, projections
 from wordbias.measures.panel import Panel
@@ -189,7 +189,8 @@ def _row(row: Row, values: Float) -> Row:
     own_chance = row.details.get("centred") and row.measure.startswith("midb")
     better = str(row.details.get("better", ""))
     levels = chance_keys(row.value, values, better, judged=not own_chance)
-    return replace(row, details={**row.details, **levels})
+    draws = {**row.draws, **drawn(values, "axes", kind=CHANCE)}
+    return replace(row, details={**row.details, **levels}, draws=draws)
 
 
 # Draws

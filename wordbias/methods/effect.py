@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.draws import LISTS, change_ends, middle, null_keys, spread_keys
+from wordbias.draws import LISTS, change_ends, drawn, middle, null_keys, spread_keys
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.chance import Values, with_chance
@@ -314,17 +314,18 @@ def with_null(rows: Sequence[Row], nulls: Mapping[str, Null]) -> list[Row]:
         if key is None or key not in real:
             made.append(row)
             continue
-        details = dict(row.details)
+        details, draws = dict(row.details), dict(row.draws)
         for name, null in nulls.items():
             about = {} if isinstance(null, str) else null
             if key in about:
                 found = null_keys(name, row.value or 0.0, real[key], about[key])
                 details |= {"change": real[key], **found}
+                draws |= drawn(about[key], "removals", kind=name)
             if row.measure == "displacement" and isinstance(null, str):
                 details[f"{name}_reason"] = null
             elif row.measure == "displacement" and ("directions", "") in about:
                 details[f"{name}_directions"] = float(about["directions", ""].mean())
-        made.append(replace(row, details=details))
+        made.append(replace(row, details=details, draws=draws))
     return made
 
 
@@ -428,7 +429,8 @@ def with_lists(rows: Sequence[Row], lists: Mapping[Stage, Float]) -> list[Row]:
                 details["unseen_before"] = float(np.nanmean(start))
                 details["unseen_change"] = float(np.nanmean(end - start))
                 details |= spread_keys("unseen", end - start)
-        made.append(replace(row, details=details))
+        draws = {**row.draws, **drawn(own, LISTS, kind=LISTS)}
+        made.append(replace(row, details=details, draws=draws))
     return made
 
 
