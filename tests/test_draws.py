@@ -237,6 +237,21 @@ def test_changes_of_reports_and_of_their_files(reports: list[wb.Report], tmp_pat
     assert not again.notes
 
 
+@pytest.mark.parametrize("suffix", ["json", "jsonl", "csv", "html"])
+def test_a_row_survives_files(reports: list[wb.Report], tmp_path: Path, suffix: str) -> None:
+    """Numbers, texts and truths come back from each; mappings and lists not from CSV."""
+    path = tmp_path / f"r.{suffix}"
+    reports[0].save(path)
+    found = wb.report(path).rows if suffix == "html" else read_rows(path)
+    assert len(found) == len(reports[0].rows)
+    for one, other in zip(reports[0], found, strict=True):
+        plain = [key for key, value in one.details.items() if not isinstance(value, (dict, list))]
+        assert other.details | {key: one.details[key] for key in plain} == other.details
+        assert (one.subject, one.measure, one.value) == (other.subject, other.measure, other.value)
+        if suffix != "csv":
+            assert one == other
+
+
 def test_without_draws_changes_are_independent_and_say_so(
     reports: list[wb.Report], tmp_path: Path
 ) -> None:

@@ -6,6 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +20,8 @@ from wordbias.text_files import read_text
 _UNDEFINED = frozenset({"", "na", "n/a", "nan", "null", "none", "-", "–", "—"})
 _DETAIL = ("word", "component", "layer")
 _ROW = {"subject", "measure", "value"}
+_TEXTS = ("subject", "measure", "stage", "reference", "set", "setting", "group", "word")
+_TRUTH = {"True": True, "False": False}
 IDENTITY = (
     *("subject", "measure", "stage", "reference", "set", "setting", "group", "words"),
     *("original", "view", "word", "component", "layer", "seed", "x", "y"),
@@ -101,7 +104,7 @@ def read_rows(path: Path) -> list[Row]:
     file = read_text(path)
     is_json = path.suffix.lower() in (".json", ".jsonl") or file.text.lstrip()[:1] in ("{", "[")
     if not is_json:
-        return [Row.from_dict(row) for row in _csv_rows(file)[1]]
+        return [Row.from_dict(typed(row)) for row in _csv_rows(file)[1]]
     kind, found = _parsed(file.text, file.path)
     rows = [Row.from_dict(row) for row in _rows_in(kind, found, file.path)[1]]
     return with_draws(rows, found.get("row_draws")) if isinstance(found, dict) else rows
@@ -111,6 +114,24 @@ def source_of(found: Mapping[str, Any], name: str) -> Source:
     """Return the results of a report, as `wordbias.results.Report.to_dict` returns it."""
     rows = [_checked(row, f"{name}: row {i}") for i, row in enumerate(found["rows"], 1)]
     return Source(name, "Report", "", _of_subjects(rows, name))
+
+
+def typed(row: Found) -> Found:
+    """Return a row of CSV with the types that its cells had; empty cells are left out."""
+    found = {key: value for key, value in row.items() if key == "value" or given(row, key)}
+    return {
+        key: _cell(value) if isinstance(value, str) and key not in _TEXTS else value
+        for key, value in found.items()
+    }
+
+
+def _cell(text: str) -> Any:
+    if text in _TRUTH:
+        return _TRUTH[text]
+    if text[:1] in "-0123456789[{":
+        with suppress(ValueError, RecursionError):
+            return json.loads(text)
+    return text
 
 
 def renamed(row: Found) -> Found:

@@ -16,7 +16,7 @@ from typing import Any
 from wordbias.errors import WordbiasError, printable
 from wordbias.formats.source import is_web_page
 from wordbias.rendering import without_folders
-from wordbias.rows import IDENTITY, Found, given, read_source, renamed
+from wordbias.rows import IDENTITY, Found, read_source, renamed, typed
 from wordbias.text_files import opened
 from wordbias.verdicts import interval, is_number
 
@@ -76,7 +76,9 @@ def read_documents(path: str | Path) -> list[Document]:
     if not documents or not all(map(_has_rows, documents)):
         source = read_source(Path(path))  # says what is wrong, or reads CSV
         about = {"inputs": {Path(path).name: {"path": str(path), "sha256": source.sha256}}}
-        return [_check_intervals(Document([_typed(row) for row in source.rows], about), path)]
+        return [
+            _check_intervals(Document([_finite(typed(row)) for row in source.rows], about), path)
+        ]
     if not any(found["rows"] for found in documents):
         raise WordbiasError(f"{path}: no values; expected rows with subject, measure and value")
     return [_check_intervals(Document.of(found), path) for found in documents]
@@ -157,21 +159,6 @@ def _is_row(row: Any) -> bool:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     named = isinstance(row["subject"], str) and isinstance(row["measure"], str)
     return named and (value is None or (number and _is_finite(value)))
-
-
-def _typed(row: Found) -> Found:
-    """Convert the cells of CSV to the types that they had: numbers and lists."""
-    kept = {key: value for key, value in row.items() if key == "value" or given(row, key)}
-    texts = ("subject", "measure", "stage", "reference", "set", "setting")
-    return {
-        key: _cell(value) if isinstance(value, str) and key not in texts else value
-        for key, value in kept.items()
-    }
-
-
-def _cell(text: str) -> Any:
-    found = _parsed(text) if text[:1] in "-0123456789[{" else None
-    return text if found is None else _finite(found)
 
 
 _NUMBERS = frozenset(
