@@ -27,6 +27,8 @@ IDENTITY = (
     *("original", "view", "word", "component", "layer", "seed", "x", "y"),
 )
 """Keys that tell the values of a report apart."""
+_NO_VALUES = "no values; expected rows with subject, measure and value"
+_REMEDY = "give what a command prints with --format json"
 Found = Mapping[str, Any]
 RENAMED = {
     "spread": "sd",
@@ -107,6 +109,8 @@ def read_rows(path: Path) -> list[Row]:
         return [Row.from_dict(typed(row)) for row in _csv_rows(file)[1]]
     kind, found = _parsed(file.text, file.path)
     rows = [Row.from_dict(row) for row in _rows_in(kind, found, file.path)[1]]
+    if not rows:
+        raise WordbiasError(f"{file.path}: {_NO_VALUES}")
     return with_draws(rows, found.get("row_draws")) if isinstance(found, dict) else rows
 
 
@@ -148,7 +152,7 @@ def _of_subjects(rows: Sequence[Found], name: str) -> list[Found]:
     """Leave out the rows about a single word, component or layer."""
     kept = [row for row in rows if not any(given(row, key) for key in _DETAIL)]
     if not kept:
-        raise WordbiasError(f"{name}: no values; expected rows with subject, measure and value")
+        raise WordbiasError(f"{name}: {_NO_VALUES}")
     return kept
 
 
@@ -158,11 +162,13 @@ def _rows_in(kind: str, found: Any, path: str) -> tuple[str, list[Found]]:
     if rows is None and isinstance(found, dict) and found.keys() >= _ROW:
         kind, rows = "JSONL", [found]
     if not isinstance(rows, list):
-        raise WordbiasError(f'{path}: JSON without "rows"; give what a command prints as JSON')
+        raise WordbiasError(f'{path}: JSON without "rows"; {_REMEDY}')
     return kind, [_checked(row, f"{path}: row {i}") for i, row in enumerate(rows, 1)]
 
 
 def _parsed(text: str, path: str) -> tuple[str, Any]:
+    if not text.strip():
+        raise WordbiasError(f"{path}: empty; expected results as JSON or CSV")
     try:
         return "JSON", json.loads(text)
     except json.JSONDecodeError as error:
@@ -185,7 +191,7 @@ def _line(text: str, before: int, path: str) -> Any:
 
 def _not_json(error: json.JSONDecodeError, path: str, before: int = 0) -> WordbiasError:
     where = f"line {before + error.lineno}, column {error.colno}"
-    return WordbiasError(f"{path}: not JSON: {where}: {error.msg}")
+    return WordbiasError(f"{path}: not JSON: {where}: {error.msg}; {_REMEDY}")
 
 
 def _checked(row: Any, where: str) -> Found:
@@ -194,19 +200,23 @@ def _checked(row: Any, where: str) -> Found:
     if not isinstance(row["subject"], str) or not isinstance(row["measure"], str):
         raise WordbiasError(f"{where}: subject and measure must be text")
     value = row["value"]
-    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
-        raise WordbiasError(f"{where}: value: expected a number or null, got {value!r:.60}")
+    for key in ("value", "low", "high"):
+        found = row.get(key)
+        if found is not None and (isinstance(found, bool) or not isinstance(found, (int, float))):
+            raise WordbiasError(f"{where}: {key}: expected a number or null, got {found!r:.60}")
     return renamed({**row, "value": _number("" if value is None else str(value), where)})
 
 
 def _csv_rows(file: TextSource) -> tuple[str, list[Found]]:
     path = file.path
-    lines = [(line, cells) for line, cells in comma_separated(file) if any(map(str.strip, cells))]
-    if not lines:
+    every = comma_separated(file)
+    lines = ((line, cells) for line, cells in every if any(map(str.strip, cells)))
+    heads = [cell.strip() for cell in next(lines, (0, []))[1]]
+    if not heads:
         raise WordbiasError(f"{path}: empty; expected results as JSON or CSV")
-    heads = [cell.strip() for cell in lines[0][1]]
     _check_heads(heads, path)
-    for line, cells in lines[1:]:
+    cells_of_rows = [*lines]
+    for line, cells in cells_of_rows:
         if len(cells) != len(heads):
             raise WordbiasError(
                 f"{path}: line {line}: {len(cells)} cells, but the header has {len(heads)}"
@@ -214,7 +224,7 @@ def _csv_rows(file: TextSource) -> tuple[str, list[Found]]:
     is_rows = set(heads) >= _ROW
     unfold = _listed_rows if is_rows else _table_rows
     rows = [
-        row for line, cells in lines[1:] for row in unfold(heads, cells, f"{path}: line {line}")
+        row for line, cells in cells_of_rows for row in unfold(heads, cells, f"{path}: line {line}")
     ]
     return "CSV rows" if is_rows else "CSV table", rows
 
@@ -223,7 +233,7 @@ def _check_heads(heads: Sequence[str], path: str) -> None:
     if len(heads) < 2:
         raise WordbiasError(
             f"{path}: neither JSON nor CSV with a column of names and columns of measures: "
-            f"line 1 has no comma: {heads[0][:60]!r}"
+            f"line 1 has no comma: {heads[0][:60]!r}; {_REMEDY}"
         )
     for i, name in enumerate(heads[1:], 1):
         if not name:
