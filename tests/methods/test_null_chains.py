@@ -268,3 +268,34 @@ def test_what_has_no_null_is_one_line_and_writes_nothing(
     assert done.code in (1, 2)
     assert said in done.err
     assert not list(tmp_path.iterdir())
+
+
+def test_every_measure_has_its_change_beside_those_of_random_removals(sample: Embedding) -> None:
+    """Measured one by one; MIDB and direct bias have the keys that the rows of cost have too."""
+    words = [word for word in sample.words[:3000] if word.isalpha()]
+    families = ["midb", "direct-bias", "same", "gipe"]
+    clean = wb.debias(sample, "misp", measure=True, only=families, null=3, vocab=words)
+    rows = [row for row in clean.report.rows if row.subject == clean.name]
+    after = {(row.measure, row.details.get("setting")): row for row in rows}
+    before = wb.measure(sample, only=["same", "gipe"], vocab=words, chance=False).rows
+    chain = fit_chain("misp", sample)[0]
+    removed = [one(sample).renamed("removed") for one in random_chains(chain, 3)]
+    reports = [
+        wb.measure(one, only=["same", "gipe"], original=sample, vocab=words, chance=False).rows
+        for one in removed
+    ]
+    for i, row in enumerate(before):
+        found = after[row.measure, row.details.get("setting")].details
+        assert row.value is not None
+        changes = np.array([rows[i].value for rows in reports], float) - row.value
+        assert found["null"] == pytest.approx(changes.mean(), abs=1e-9)
+        less = (np.abs(changes) < abs(found["change"])).sum()
+        assert (found["null_less"], found["null_p"]) == (less, (4 - less) / 4)
+        assert {"null_as_far_p", "null_covariance_p"} <= found.keys()
+    refitted = [row for row in clean.report.rows if row.details.get("reference") == "self"]
+    assert len(refitted) == 8
+    for row in refitted:
+        (own,) = (one for one in rows if one.measure == row.measure and "null" in one.details)
+        for key in ("change", "null", "null_low", "null_as_far", "null_covariance_p"):
+            # both from float32 vectors; means over the same words in another order
+            assert own.details[key] == pytest.approx(row.details[key], rel=1e-5, abs=1e-7), key

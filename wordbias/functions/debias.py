@@ -26,8 +26,9 @@ from wordbias.measures.evaluate import check_families, evaluate_panels
 from wordbias.measures.panel import make_panels
 from wordbias.measures.registry import STANDARD, names_families
 from wordbias.measures.sembias import SemBias
+from wordbias.methods.beside_null import effect_beside_null, measures_beside_null
 from wordbias.methods.diagnosis import REMOVED, about_removal
-from wordbias.methods.effect import Effect, beside_null, effect
+from wordbias.methods.effect import Effect, effect
 from wordbias.methods.fitted import Chain, Fitted, Reach
 from wordbias.methods.methods import defaults_of, files_of, fit_methods, head_of, wanted_by
 from wordbias.methods.misp import DIMS
@@ -107,9 +108,9 @@ def debias(
         With ``measure``: give the chance level of each value: along axes unrelated to the
         attribute.
     null : int, optional
-        Number of random removals of each kind, whose changes of MIDB, direct bias and cost stand
-        beside those of ``methods``. For methods that only project directions out, such as misp,
-        inlp, leace and hard:equalise=no.
+        Number of random removals of each kind, whose changes of MIDB, direct bias and cost, with
+        ``measure`` of every measure, stand beside those of ``methods``. For methods that only
+        project directions out, such as misp, inlp, leace and hard:equalise=no.
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
     vocab : path or sequence of str, optional
@@ -188,18 +189,24 @@ def debias(
             seed=seed,
         )
         measured = evaluate_panels(panels, families, chance=chance)
+        measured = measures_beside_null(measured, panels[1], fitted, families, null or 0, seed=seed)
     beside = []
     if null and isinstance(attribute, Attribute):
         vocabulary = choose_vocabulary(
             [before], attribute, given, strict=strict_vocab, specific=specific
         )
-        beside = beside_null(before, fitted, vocabulary, attribute, null, seed=seed)
+        beside = effect_beside_null(before, fitted, vocabulary, attribute, null, seed=seed)
     report = write_debiased(subject, fitted, done, attribute, transform, seed, groups is None)
     closing = [] if measured or beside else ["--measure measures bias before and after."]
     report = replace(
         report,
         rows=[*report.rows, *measured, *beside],
-        tables=[*report.tables, *measures_tables(measured), *_null_tables(beside, attribute)],
+        tables=[
+            *report.tables,
+            *measures_tables(measured),
+            *([null_table(measured)] if null and measured else []),
+            *_null_tables(beside, attribute),
+        ],
         closing=[*closing, *report.closing],
     )
     return subject.result(fitted, report, done)

@@ -136,8 +136,8 @@ def measure(
 
     ``seed_lists`` draws the names and pairs of the attribute again, as many, with replacement; the
     axis is one of the pairs. All embeddings get the same redraws, and the difference of each to the
-    first has an interval too. The interval of WEAT is over its lists already. With an ``original``,
-    only MIDB, direct bias and SAME have an interval over lists. Clustering takes seconds a redraw.
+    first has an interval too. The interval of WEAT is over its lists already. With an ``original``
+    directions are fitted where each measure takes them. Clustering takes seconds a redraw.
 
     Examples
     --------

@@ -108,8 +108,11 @@ def _refitted(attribute: Attribute | None, row: Row) -> str:
     return _staged(attribute, row) + refitted
 
 
-def null_table(rows: Sequence[Row], attribute: Attribute) -> Table:
-    """Make a line for each row of `with_null`: its change, and those of random removals."""
+def null_table(rows: Sequence[Row], attribute: Attribute | None = None) -> Table:
+    """Make a line for each row with random removals: its change, and theirs.
+
+    With an attribute the rows are those of `with_null`, else those of measures.
+    """
     rows = [row for row in rows if cells.has(row, "null")]
     notes = dict(_NULLS.values())
     for about in (row.details for row in rows):
@@ -122,13 +125,15 @@ def null_table(rows: Sequence[Row], attribute: Attribute) -> Table:
     for name, (head, _) in _NULLS.items():
         columns += values((head, cells.mean_of(name)), ("p", cells.p_of(name)))
     draws = max((row.details["null_draws"] for row in rows), default=0)
-    title = f"Change, beside that of {how_many(draws, 'random removal')} of each kind"
+    what = "Change of measures" if attribute is None else "Change"
+    title = f"{what}, beside that of {how_many(draws, 'random removal')} of each kind"
     note = (
         "; ".join(f"{head}: {what}" for head, what in notes.items())
         + ". Each with its mean, and p: the share that changes as much or more, the fitted one "
         "among them"
     )
-    return pivot(title, rows, partial(_refitted, attribute), columns, note)
+    label = _label if attribute is None else partial(_refitted, attribute)
+    return pivot(title, rows, label, columns, note)
 
 
 def effect_lists_tables(study: Study, attribute: Attribute) -> list[Table]:

@@ -282,7 +282,7 @@ def chance_of_most_biased(
     measures: Sequence[str],
     evaluate: Callable[[NDArray[np.float32], NDArray[np.bool_]], Sequence[float]],
 ) -> dict[Key, Float]:
-    """Evaluate measures on the original vectors of the words that lean most along each null.
+    """Evaluate measures on the words that lean most in the original along each null.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ def chance_of_most_biased(
             chosen = most_biased(lean, words // 2)
         except WordbiasError:
             continue
-        values[:, i] = evaluate(panel.original_vectors[chosen.rows], chosen.labels)
+        values[:, i] = evaluate(panel.vectors[chosen.rows], chosen.labels)
     return {(name, ""): row for name, row in zip(measures, values, strict=True)}
 
 

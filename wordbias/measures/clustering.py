@@ -143,7 +143,7 @@ def clustering_rows(panel: Panel, words: int = WORDS) -> list[Row]:
 
 
 def chance_of_clustering(panel: Panel, nulls: Sequence[Null]) -> dict[Key, NDArray[np.float64]]:
-    """Cluster the words that lean most along each null, by their vectors in the original."""
+    """Cluster the words that lean most along each null in the original, by their vectors."""
 
     def evaluate(vectors: NDArray[np.float32], labels: NDArray[np.bool_]) -> list[float]:
         found = clustering(vectors, labels, seed=panel.seed)

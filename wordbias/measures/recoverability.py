@@ -124,7 +124,7 @@ def recoverability_rows(panel: Panel, words: int = WORDS) -> list[Row]:
 
 
 def chance_of_recoverability(panel: Panel, nulls: Sequence[Null]) -> dict[Key, NDArray[np.float64]]:
-    """Classify the words that lean most along each null by their vectors in the original."""
+    """Classify the words that lean most along each null in the original, by their vectors."""
 
     def evaluate(vectors: NDArray[np.float32], labels: NDArray[np.bool_]) -> list[float]:
         found = recoverability(vectors, labels, seed=panel.seed)

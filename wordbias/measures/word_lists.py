@@ -30,8 +30,6 @@ from wordbias.workers import Workers
 
 Float = NDArray[np.float64]
 
-OWN_DIRECTIONS = ("midb", "direct-bias", "same")
-"""Families along directions of the measured embedding, not of its original."""
 REDRAWN = tuple(key for key in SELECTABLE if BY_KEY[key].chance)
 """Families with an interval over word lists; that of WEAT is over its lists already."""
 _LISTS = 2
@@ -200,8 +198,8 @@ def with_lists(
     rows
         Rows of `wordbias.measures.evaluate.evaluate_panels` on the panels.
     only, workers
-        As there. Families along the original's direction have an interval where an embedding is its
-        own original.
+        As there. Where a family's directions are those of the original, they are fitted there to
+        each redraw.
     draws
         Number of redraws.
 
@@ -215,7 +213,7 @@ def with_lists(
     jobs = [
         _Job(i, tuple(family.key for family in together))
         for i, panel in enumerate(panels)
-        for together in families_together([key for key in only if _is_redrawn(key, panel)])
+        for together in families_together([key for key in only if key in REDRAWN])
     ]
     run = partial(_values, draws=draws)
     found = (workers or Workers()).results(run, jobs, "redrawing lists", shared=(panels,))
@@ -228,19 +226,15 @@ def with_lists(
     return [_with_change(row, known.get(key_of(row))) for row in drawn_again]
 
 
-def _is_redrawn(key: str, panel: Panel) -> bool:
-    return key in REDRAWN and (panel.is_own or key in OWN_DIRECTIONS)
-
-
 def _values(panels: Sequence[Panel], job: _Job, *, draws: int) -> dict[Key, Float]:
-    """Evaluate families along the redraws of one embedding, as its own original."""
-    panel = panels[job.place]
-    own = panel if panel.is_own else replace(panel, original=panel.embedding)
-    along = chance_of(BY_KEY[job.families[0]])
+    """Evaluate families of one embedding along redraws, in it or in its original."""
+    panel, family = panels[job.place], BY_KEY[job.families[0]]
+    if family.own_axis and not panel.is_own:
+        panel = replace(panel, original=panel.embedding)
+    along = chance_of(family)
     if along is None:
         return {}
-    drawn = redraws(own.attribute, draws, own.seed)
-    return dict(along(own, redrawn(own, drawn)))
+    return dict(along(panel, redrawn(panel, redraws(panel.attribute, draws, panel.seed))))
 
 
 def _with_draws(row: Row, draws: Float | None) -> Row:

@@ -212,33 +212,6 @@ def _change_of(row: Row) -> Change | None:
     return row.measure, str(row.details.get("reference", ""))
 
 
-def beside_null(
-    before: Embedding,
-    chain: Chain,
-    vocabulary: Sequence[str],
-    attribute: Attribute,
-    draws: int,
-    *,
-    seed: int = 0,
-) -> list[Row]:
-    """Measure what a chain of methods changes, beside the same chain with random directions.
-
-    Returns
-    -------
-    list of Row
-        Rows of `effect` with those keys that `with_null` adds.
-
-    Raises
-    ------
-    WordbiasError
-        As `wordbias.methods.null.random_chains` does.
-    """
-    part = before.subset([*vocabulary, *sorted(listed_words(attribute))])
-
-    measured, nulls = beside_random(part, chain, vocabulary, attribute, draws, seed=seed)
-    return with_null(measured.rows, nulls)
-
-
 def beside_random(
     part: Embedding,
     chain: Chain,
@@ -265,16 +238,8 @@ def beside_random(
         `chains_as_far`; ``null_covariance``: the same, with directions drawn by the words'
         covariance. Empty without draws.
     """
-    drawn = {"null": list(random_chains(chain, draws, seed=seed))} if draws else {}
-    nulls: dict[str, Null] = {}
-    directions: dict[str, Float] = {}
-    for name, by_covariance in (("null_as_far", False), ("null_covariance", True)) * bool(draws):
-        try:
-            drawn[name], directions[name] = chains_as_far(
-                chain, part, vocabulary, draws, by_covariance=by_covariance, seed=seed
-            )
-        except WordbiasError as error:
-            nulls[name] = str(error)
+    drawn, directions, reasons = random_removals(part, chain, vocabulary, draws, seed=seed)
+    nulls: dict[str, Null] = {**reasons}
     results = (one(part) for chains in ([chain], *drawn.values()) for one in chains)
     measured = effects(part, results, vocabulary, attribute, dims=dims, centre=centre, seed=seed)
     own = next(measured)
@@ -286,6 +251,32 @@ def beside_random(
             changed["directions", ""] = directions[name]
         nulls[name] = changed
     return own, nulls
+
+
+def random_removals(
+    embedding: Embedding, chain: Chain, vocabulary: Sequence[str], draws: int, *, seed: int = 0
+) -> tuple[dict[str, list[Chain]], dict[str, Float], dict[str, str]]:
+    """Draw chains of random directions in place of a chain's, of each kind; see `beside_random`.
+
+    Returns
+    -------
+    chains, directions, reasons
+        By kind: the chains, the number of directions of those that move words as far, and the
+        reason why there are none.
+    """
+    if not draws:
+        return {}, {}, {}
+    drawn = {"null": list(random_chains(chain, draws, seed=seed))}
+    directions: dict[str, Float] = {}
+    reasons: dict[str, str] = {}
+    for name, by_covariance in (("null_as_far", False), ("null_covariance", True)):
+        try:
+            drawn[name], directions[name] = chains_as_far(
+                chain, embedding, vocabulary, draws, by_covariance=by_covariance, seed=seed
+            )
+        except WordbiasError as error:
+            reasons[name] = str(error)
+    return drawn, directions, reasons
 
 
 def with_null(rows: Sequence[Row], nulls: Mapping[str, Null]) -> list[Row]:
