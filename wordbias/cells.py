@@ -151,6 +151,9 @@ def written(found: Any, digits: int = _DIGITS) -> str:
     return f"{found:,}" if isinstance(found, int) else str(found)
 
 
-interval, p, n, neutral = interval_of(), p_of(), detail("n"), detail("neutral")
+interval: Cell = interval_of()
+p: Cell = p_of()
+n: Cell = detail("n")
+neutral: Cell = detail("neutral")
 OF_HEAD: dict[str, Cell] = {"95 %": interval, "p": p, "Holm": p_holm, "n": n, "ideal": ideal}
 """Heads of columns that say by themselves what stands below."""

@@ -144,7 +144,7 @@ def test_later_embeddings_are_compared_with_the_first(
     done = cli("quality", other, third, "--benchmarks", sets)
     _, _, table = done.out.partition("Change from other\n")
     assert [line.split()[:3] for line in table.splitlines()[1 : len(later) + 1]] == [
-        ["third", row["set"], "0.0000"] for row in later
+        ["third", row["set"], "0.000"] for row in later
     ]
 
 
