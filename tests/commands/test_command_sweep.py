@@ -253,7 +253,7 @@ def test_the_published_table(process: Callable[..., Any], shared_data: Path) -> 
     assert done.code == 0, done.err
     said = " ".join(done.out.split())
     for line in (
-        "sentence 1 0.8458 0.8849 0.0391 – 1 of 1",
+        "sentence 1 0.8458 0.8849 0.0391 1 of 1",
         "layer 12 4 0.8162 0.8647 0.0484 0.0194 4 of 4",
         "layer 11 16 0.7722 0.8194 0.0472 0.0425 16 of 16",
         "+ attention 16 0.7186 0.7907 0.0721 0.0488 16 of 16",
