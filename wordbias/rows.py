@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from wordbias.draws import with_draws
 from wordbias.errors import WordbiasError
+from wordbias.formats.source import is_web_page
 from wordbias.formats.tables import comma_separated
 from wordbias.results import Row
 from wordbias.text_files import Source as TextSource
@@ -209,6 +210,8 @@ def _checked(row: Any, where: str) -> Found:
 
 def _csv_rows(file: TextSource) -> tuple[str, list[Found]]:
     path = file.path
+    if is_web_page(file.text[:1024].encode("utf-8", "replace")):
+        raise WordbiasError(f"{path}: is a web page; {_REMEDY}")
     every = comma_separated(file)
     lines = ((line, cells) for line, cells in every if any(map(str.strip, cells)))
     heads = [cell.strip() for cell in next(lines, (0, []))[1]]

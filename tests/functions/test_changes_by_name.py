@@ -114,3 +114,21 @@ def test_vectors_and_pages_are_not_results(tmp_path: Path, cli: Callable[..., An
     done = cli("changes", vectors, vectors)
     assert done.code == 1
     assert "line 1 has no comma: 'the 0.1 0.2'; give what a command prints with" in done.err
+    page = tmp_path / "page.html"
+    wb.report(wb.Report(rows=[Row("a", "same", 1.0)]), output=page)
+    done = cli("changes", page, page)
+    assert done.err.endswith(
+        "page.html: is a web page; give what a command prints with --format json\n"
+    )
+
+
+def test_audits_of_two_files_are_paired(tmp_path: Path) -> None:
+    parts = "midb clustering recoverability gipe sembias map neighbours quality mab occupations"
+    paths = [tmp_path / "old.json", tmp_path / "new.json"]
+    for path in paths:
+        wb.audit(output=path, methods="none", skip=parts.split(), chance=False)
+    found = wb.changes(*paths)
+    how = {row.measure: row.details["paired"] for row in found if "paired" in row.details}
+    assert how == {"direct-bias": "words", "direct-bias-pca": "words", "weat": "words"}
+    for row in found:
+        assert row.details.get("change_low", 0) == row.details.get("change_high", 0) == 0

@@ -67,7 +67,9 @@ class Page(Report):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the tables; infinities, which JSON cannot hold, are undefined."""
-        return Document.of(super().to_dict()).to_dict()
+        found = super().to_dict()
+        draws = {"row_draws": found["row_draws"]} if "row_draws" in found else {}
+        return {**Document.of(found).to_dict(), **draws}
 
     def render(self, to: str, width: int | None = None) -> str:
         """Return the report in one of `wordbias.results.FORMATS`, ending in a line feed."""
