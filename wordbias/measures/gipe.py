@@ -173,6 +173,11 @@ def neighbourhood_of(panel: Panel, k: int = K) -> Neighbourhood | None:
     return last[1]
 
 
+def forget_neighbourhood() -> None:
+    """Hold the vectors of all words no longer, once values and chance levels are computed."""
+    _LAST.clear()
+
+
 def find_neighbourhood(panel: Panel, k: int = K) -> Neighbourhood | None:
     """Find the `k` nearest among all words that both embeddings have; None if too few."""
     words = _common(panel.embedding, panel.original)
@@ -184,6 +189,12 @@ def find_neighbourhood(panel: Panel, k: int = K) -> Neighbourhood | None:
     found = nearest(debiased, queries, k)
     original = debiased if panel.is_own else unit(_take(panel.original, words))
     return Neighbourhood(original, queries, found.rows)
+
+
+def few_neighbours(panel: Panel, k: int = K) -> str:
+    """Return the reason why a panel has no neighbourhood."""
+    words = len(_common(panel.embedding, panel.original))
+    return f"undefined: {words} words are too few for {k} neighbours"
 
 
 def dots(near: Neighbourhood) -> NDArray[np.float64]:
@@ -210,8 +221,7 @@ def gipe_rows(panel: Panel, *, k: int = K) -> list[Row]:
         return [_undefined(panel, theta, direction.reason, about) for theta in THETAS]
     near = neighbourhood_of(panel, k)
     if near is None:
-        words = len(_common(panel.embedding, panel.original))
-        reason = f"undefined: {words} words are too few for {k} neighbours"
+        reason = few_neighbours(panel, k)
         return [_undefined(panel, theta, reason, about) for theta in THETAS]
     about |= {"among": len(near.unit)}
     beta = indirect_bias(near.unit, near.queries, near.rows, direction.subspace)
@@ -255,7 +265,7 @@ def chance_of_gipe(panel: Panel, nulls: Sequence[Null]) -> dict[Key, NDArray[np.
     if panel.original_direction.subspace is None:
         return found
     near = neighbourhood_of(panel)
-    _LAST.clear()  # the vectors of all words are not held any longer
+    forget_neighbourhood()
     if near is None:
         return found
     dot = dots(near)
