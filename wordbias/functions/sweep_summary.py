@@ -191,5 +191,5 @@ def _correlation_line(rho: Row) -> str:
     about = rho.details
     return (
         f"Spearman's ρ of S and η over {about['n']} models: {number(rho.value, 3)} (p = "
-        f"{about['p']:.3f}; 95 % bootstrap over models: {about['low']:.2f} … {about['high']:.2f})."
+        f"{about['p']:.3f}; 95 % bootstrap over models: {about['low']:.2f} to {about['high']:.2f})."
     )
