@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -149,6 +151,7 @@ def test_an_output_of_another_function_is_refused(tmp_path: Path) -> None:
         ([Embedding.sample(), "@null"], "'null': expected a number of draws from 1, as in null:3"),
         ([Embedding.sample(), "@mips"], "mips"),
         ([Embedding.sample(), "@misp", "@misp"], "two are called sample@misp; give a mapping"),
+        ([], "arms: expected one at least"),
         (["none.txt@misp"], r"none\.txt: there is no such file"),
     ],
 )
@@ -182,3 +185,28 @@ def test_several_processes_change_nothing(tmp_path: Path) -> None:
     with wb.config(jobs=2):
         two = Experiment(arms, lean, seeds=range(2)).run()
     assert [row.to_dict() for row in one.rows] == [row.to_dict() for row in two.rows]
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (None, "measure: expected values by name, or rows, got None"),
+        ({"x": "high"}, "measure: x: expected a number, got 'high'"),
+        ([0.5], "measure: expected values by name, or rows, got 0.5"),
+    ],
+)
+def test_what_a_measure_may_not_return_is_said(returned: Any, message: str) -> None:
+    experiment = wb.Experiment(wb.load(), lambda *_: returned)
+    with pytest.raises(UsageError, match=f"^{re.escape(message)}$"):
+        experiment.run()
+
+
+def test_a_value_that_is_not_finite_is_undefined() -> None:
+    experiment = wb.Experiment(wb.load(), lambda *_: {"x": math.inf, "y": np.float32(1)})
+    assert [row.value for row in experiment.run()] == [None, 1.0]
+
+
+def test_seeds_are_whole_numbers() -> None:
+    for seeds, message in (([], "seeds: expected one"), (["a"], "seeds: expected whole .* 'a'")):
+        with pytest.raises(UsageError, match=message):
+            wb.Experiment(wb.load(), lean, seeds=seeds).run()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -17,7 +18,7 @@ from wordbias.arguments import seeds_of
 from wordbias.configuration import current_config
 from wordbias.draws import change_ends, seed_keys
 from wordbias.embedding import Embedding
-from wordbias.errors import UsageError, WordbiasError
+from wordbias.errors import UsageError, WordbiasError, on_a_line
 from wordbias.formats.files import check_writable
 from wordbias.functions.arms import DRAWN, LISTS, NULL, divided, open_arms
 from wordbias.functions.inputs import as_list, reading
@@ -126,7 +127,10 @@ class Experiment:
 
     @property
     def _seeds(self) -> list[int]:
-        return list(dict.fromkeys(seeds_of(self.seeds)))
+        found = list(dict.fromkeys(seeds_of(self.seeds, "seeds")))
+        if wrong := [one for one in found if not isinstance(one, (int, np.integer)) or one < 0]:
+            raise UsageError(f"seeds: expected whole numbers from 0, got {_shown(wrong[0])}")
+        return found
 
     def run(self, output: str | os.PathLike[str] | None = None) -> Report:
         """Measure what is not in the output yet, and return all rows.
@@ -194,6 +198,8 @@ def _open(arms: Any, seeds: Sequence[int]) -> tuple[dict[str, Arm], dict[str, Ma
     WordbiasError
         If two have one name, or the first has no embedding.
     """
+    if isinstance(arms, (list, tuple, Mapping)) and not arms:
+        raise UsageError("arms: expected one at least")
     given = arms if isinstance(arms, Mapping) else dict(enumerate(as_list(arms)))
     found: dict[str, Arm] = {}
     inputs: dict[str, Mapping[str, Any]] = {}
@@ -242,15 +248,26 @@ def _measured(
     name, _, seed = key
     found = measure(arms[name].made(seed, attribute), seed)
     if isinstance(found, Mapping):
-        found = [Row(name, measured, _value(one)) for measured, one in found.items()]
+        found = [Row(name, measured, _value(measured, one)) for measured, one in found.items()]
+    rows = list(found) if isinstance(found, Iterable) else [found]
+    if wrong := [one for one in rows if not isinstance(one, Row)]:
+        raise UsageError(f"measure: expected values by name, or rows, got {_shown(wrong[0])}")
     return Entry(
-        [replace(row, subject=name, details={**row.details, "seed": seed}) for row in found]
+        [replace(row, subject=name, details={**row.details, "seed": seed}) for row in rows]
     )
 
 
-def _value(given: float | None) -> float | None:
+def _value(name: str, given: Any) -> float | None:
     """Return a number; None for one that is undefined."""
-    return None if given is None or np.isnan(given) else float(given)
+    try:
+        value = math.nan if given is None else float(given)
+    except (TypeError, ValueError):
+        raise UsageError(f"measure: {name}: expected a number, got {_shown(given)}") from None
+    return value if math.isfinite(value) else None
+
+
+def _shown(given: Any) -> str:
+    return on_a_line(f"{given!r:.60}")
 
 
 # Means over seeds, and changes

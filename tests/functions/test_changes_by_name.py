@@ -122,6 +122,15 @@ def test_vectors_and_pages_are_not_results(tmp_path: Path, cli: Callable[..., An
     )
 
 
+def test_the_figure_has_the_values_of_both_results(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    ends = {"low": 0.4, "high": 1.6, "neutral": 0.0}
+    found = _changes([Row("glove", "same", 1.0, ends)], [Row("glove", "same", 0.5, ends)])
+    found.save(tmp_path / "changes.svg")
+    shown = (tmp_path / "changes.svg").read_text(encoding="utf-8")
+    assert all(f"glove, {when}" in shown for when in ("old", "new"))
+
+
 def test_audits_of_two_files_are_paired(tmp_path: Path) -> None:
     parts = "midb clustering recoverability gipe sembias map neighbours quality mab occupations"
     paths = [tmp_path / "old.json", tmp_path / "new.json"]

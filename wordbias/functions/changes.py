@@ -14,6 +14,7 @@ from wordbias.calls import public
 from wordbias.draws import SAMPLE, change_keys, paired, seed_keys, with_holm
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import short_title
+from wordbias.pages.forest_plot import forest_plot
 from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
@@ -103,7 +104,17 @@ def changes(
         rows=rows,
         tables=[_table(pairs, _title(*found) if across else "Changes")],
         notes=notes,
+        picture=lambda _, ax: forest_plot(Report(rows=_both(pairs)), ax),
     )
+
+
+def _both(pairs: Sequence[Pair]) -> list[Row]:
+    """Return the values of both results for a figure, which tells them apart by their subjects."""
+    return [
+        replace(row, subject=f"{row.subject}, {when}")
+        for pair in pairs
+        for row, when in zip(pair, ("old", "new"), strict=True)
+    ]
 
 
 def _rows_of(one: str | os.PathLike[str] | Report) -> Sequence[Row]:
