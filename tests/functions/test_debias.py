@@ -180,3 +180,21 @@ def test_the_help_names_all_measures() -> None:
     assert f"some of {', '.join(SELECTABLE)}.  [default: all but {others}]" in (
         debias.__doc__ or ""
     )
+
+
+def test_measures_have_intervals_over_redrawn_lists_as_measure_gives_them() -> None:
+    sample = wb.Embedding.sample()
+    words = [word for word in sample.words[:3000] if word.isalpha()]
+    given = {"only": ["same", "neighbour-bias"], "vocab": words, "chance": False, "seed_lists": 3}
+    clean = wb.debias(sample, "misp", measure=True, **given)
+    expected = wb.measure([sample, clean], original=sample, **given)
+    rows = [row for row in clean.report.rows if "lists_draws" in row.details]
+    assert rows == expected.rows
+    both = [wb.measure(one, original=sample, **given) for one in (sample, clean)]
+    for old, row in zip(expected.rows[4:], wb.changes(*both).rows, strict=True):
+        for key in ("change", "change_lists_low", "change_lists_high"):
+            assert row.details[key] == old.details[key]
+    with pytest.raises(wb.WordbiasError, match=r"seed_lists= is for midb, .* only weat is"):
+        wb.debias(sample, "misp", measure=True, only=["weat"], seed_lists=3)
+    with pytest.raises(wb.WordbiasError, match="seed_lists= is for measure="):
+        wb.debias(sample, "misp", seed_lists=3)

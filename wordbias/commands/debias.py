@@ -16,6 +16,7 @@ command: click.Command = shell(
     argument("embedding"),
     option("only", type=NAMES),
     option("null", type=COUNT),
+    option("seed_lists", type=COUNT),
     methods=METHODS,
     listed=f"""METHODS:
 {listed(METHODS)}

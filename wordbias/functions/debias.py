@@ -21,11 +21,12 @@ from wordbias.functions.inputs import (
     reading,
 )
 from wordbias.functions.lists import vocabulary_of
-from wordbias.functions.tables import effect_table, measures_tables, null_table
+from wordbias.functions.tables import effect_table, lists_tables, measures_tables, null_table
 from wordbias.measures.evaluate import check_families, evaluate_panels
 from wordbias.measures.panel import make_panels
 from wordbias.measures.registry import STANDARD, names_families
 from wordbias.measures.sembias import SemBias
+from wordbias.measures.word_lists import refuse_no_redraws, with_lists
 from wordbias.methods.beside_null import effect_beside_null, measures_beside_null
 from wordbias.methods.diagnosis import REMOVED, about_removal
 from wordbias.methods.effect import Effect, effect
@@ -75,6 +76,7 @@ def debias(
     sembias: str | os.PathLike[str] | None = None,
     chance: bool = True,
     null: int | None = None,
+    seed_lists: int | None = None,
     groups: GroupsLike | None = None,
     vocab: str | os.PathLike[str] | Sequence[str] | None = None,
     strict_vocab: bool = False,
@@ -111,6 +113,9 @@ def debias(
         Number of random removals of each kind, whose changes of MIDB, direct bias and cost, with
         ``measure`` of every measure, stand beside those of ``methods``. For methods that only
         project directions out, such as misp, inlp, leace and hard:equalise=no.
+    seed_lists : int, optional
+        With ``measure``: number of redraws of the attribute's word lists, for 95 % intervals over
+        them; ``methods`` stay as they were fitted.
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
     vocab : path or sequence of str, optional
@@ -159,8 +164,11 @@ def debias(
     refuse_two_lists(chain, groups)
     families = STANDARD if only is None else names_of(only)
     options: dict[str, object] = {"only": only, "no-chance": not chance, "sembias": sembias}
+    options["seed-lists"] = seed_lists
     options |= {} if null else {"vocab": vocab, "strict-vocab": strict_vocab}
     _check_measuring(families, options, measure=measure)
+    if seed_lists is not None:
+        refuse_no_redraws(families)
     output, transform = path_of(output), path_of(save_transform)
     read = {"--groups": groups, "--sembias": sembias, "--vocab": vocab}
     check_files(output, transform, embedding, chain, read)
@@ -190,6 +198,8 @@ def debias(
         )
         measured = evaluate_panels(panels, families, chance=chance)
         measured = measures_beside_null(measured, panels[1], fitted, families, null or 0, seed=seed)
+        if seed_lists is not None:
+            measured = with_lists(measured, panels, families, seed_lists)
     beside = []
     if null and isinstance(attribute, Attribute):
         vocabulary = choose_vocabulary(
@@ -204,6 +214,7 @@ def debias(
         tables=[
             *report.tables,
             *measures_tables(measured),
+            *lists_tables(measured),
             *([null_table(measured)] if null and measured else []),
             *_null_tables(beside, attribute),
         ],

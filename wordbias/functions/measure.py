@@ -24,7 +24,7 @@ from wordbias.measures.lean import leaning_words, word_rows
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.registry import BY_KEY, SELECTABLE, STANDARD, names_families
 from wordbias.measures.sembias import SemBias
-from wordbias.measures.word_lists import REDRAWN, with_lists
+from wordbias.measures.word_lists import refuse_no_redraws, with_lists
 from wordbias.methods.diagnosis import subspace_cautions
 from wordbias.reports import Report
 from wordbias.resources import located
@@ -152,11 +152,8 @@ def measure(
         raise UsageError("--only: is empty, so that nothing would be measured; name measures")
     families = tuple(only) if only is not None else () if single else STANDARD
     _refuse_unused(families, single, direction, extremes)
-    if seed_lists is not None and set(families).isdisjoint(REDRAWN):
-        raise UsageError(
-            f"--seed-lists is for {', '.join(REDRAWN)}, but only "
-            f"{', '.join(families) or 'single words'} is measured"
-        )
+    if seed_lists is not None:
+        refuse_no_redraws(families)
     read_options = reading()
     subjects = [open_subject(one, read_options) for one in as_list(embeddings)]
     before = None if original is None else open_subject(original, read_options)

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.arrays import unit
-from wordbias.draws import LISTS, drawn, paired, spread_keys, with_change
+from wordbias.draws import LISTS, drawn, items_of, paired, spread_keys, with_change
 from wordbias.embedding import Embedding
+from wordbias.errors import UsageError
 from wordbias.measures.chance import Key, Null, key_of
 from wordbias.measures.direction import UNDEFINED_BELOW, difference_direction
 from wordbias.measures.evaluate import chance_of, families_together
@@ -34,6 +35,21 @@ REDRAWN = tuple(key for key in SELECTABLE if BY_KEY[key].chance)
 """Families with an interval over word lists; that of WEAT is over its lists already."""
 _LISTS = 2
 """Key of the random numbers, where `wordbias.measures.chance` has none."""
+
+
+def refuse_no_redraws(families: Collection[str]) -> None:
+    """Refuse to redraw word lists where no family has an interval over them.
+
+    Raises
+    ------
+    UsageError
+        With those that have one.
+    """
+    if set(families).isdisjoint(REDRAWN):
+        raise UsageError(
+            f"--seed-lists is for {', '.join(REDRAWN)}, but only "
+            f"{', '.join(families) or 'single words'} is measured"
+        )
 
 
 class Redraw(NamedTuple):
@@ -221,7 +237,9 @@ def with_lists(
     for job, one in zip(jobs, found, strict=True):
         values[panels[job.place].embedding.name] |= one
     first = panels[0].embedding.name
-    drawn_again = [_with_draws(row, values[row.subject].get(key_of(row))) for row in rows]
+    about = panels[0].attribute
+    items = items_of(about.members, about.pairs, about.direction, panels[0].seed)
+    drawn_again = [_with_draws(row, values[row.subject].get(key_of(row)), items) for row in rows]
     known = {key_of(row): row for row in drawn_again if row.subject == first}
     return [_with_change(row, known.get(key_of(row))) for row in drawn_again]
 
@@ -237,12 +255,13 @@ def _values(panels: Sequence[Panel], job: _Job, *, draws: int) -> dict[Key, Floa
     return dict(along(panel, redrawn(panel, redraws(panel.attribute, draws, panel.seed))))
 
 
-def _with_draws(row: Row, draws: Float | None) -> Row:
+def _with_draws(row: Row, draws: Float | None, items: str) -> Row:
     """Return a row with its draws over word lists, and their interval."""
     if row.value is None or draws is None or not np.isfinite(draws).any():
         return row
     about = {**row.details, **spread_keys(LISTS, draws)}
-    return replace(row, details=about, draws={**row.draws, **drawn(draws, LISTS, kind=LISTS)})
+    redrawn_values = drawn(draws, LISTS, items, kind=LISTS)
+    return replace(row, details=about, draws={**row.draws, **redrawn_values})
 
 
 def _with_change(row: Row, first: Row | None) -> Row:
