@@ -289,6 +289,9 @@ def test_every_measure_has_its_change_beside_those_of_random_removals(sample: Em
         assert row.value is not None
         changes = np.array([rows[i].value for rows in reports], float) - row.value
         assert found["null"] == pytest.approx(changes.mean(), abs=1e-9)
+        draws = after[row.measure, row.details.get("setting")].draws["null"]
+        np.testing.assert_allclose(draws.values, changes, atol=1e-9)
+        assert draws.unit == "removals"
         less = (np.abs(changes) < abs(found["change"])).sum()
         assert (found["null_less"], found["null_p"]) == (less, (4 - less) / 4)
         assert {"null_as_far_p", "null_covariance_p"} <= found.keys()

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from wordbias.draws import null_keys
+from wordbias.draws import drawn, null_keys
 from wordbias.embedding import Embedding
 from wordbias.measures.chance import Key, key_of
 from wordbias.measures.evaluate import evaluate_panels
@@ -76,9 +76,9 @@ def measures_beside_null(
     """
     name, before = panel.embedding.name, panel.original
     start = {key_of(row): row.value for row in rows if row.subject == before.name}
-    drawn, _, _ = random_removals(before, chain, panel.vocabulary, draws, seed=seed)
-    found: dict[str, dict[Key, list[float]]] = {kind: {} for kind in drawn}
-    for kind, chains in drawn.items():
+    removals, _, _ = random_removals(before, chain, panel.vocabulary, draws, seed=seed)
+    found: dict[str, dict[Key, list[float]]] = {kind: {} for kind in removals}
+    for kind, chains in removals.items():
         for one in chains:
             removed = replace(panel, embedding=one(before).renamed(name))
             for row in evaluate_panels([removed], only, chance=False):
@@ -86,12 +86,13 @@ def measures_beside_null(
                     found[kind].setdefault(key_of(row), []).append(row.value)
     made = []
     for row in rows:
-        first, details = start.get(key_of(row)), dict(row.details)
+        first, details, draws = start.get(key_of(row)), dict(row.details), dict(row.draws)
         if row.subject == name and row.value is not None and first is not None:
             change = row.value - first
             for kind, values in found.items():
                 if key_of(row) in values:
                     changes = np.array(values[key_of(row)]) - first
                     details |= {"change": change, **null_keys(kind, row.value, change, changes)}
-        made.append(replace(row, details=details))
+                    draws |= drawn(changes, "removals", kind=kind)
+        made.append(replace(row, details=details, draws=draws))
     return made
