@@ -86,13 +86,13 @@ def measures_beside_null(
                     found[kind].setdefault(key_of(row), []).append(row.value)
     made = []
     for row in rows:
-        first, details, kinds = start.get(key_of(row)), dict(row.details), dict(row.draws)
+        first, details, by_kind = start.get(key_of(row)), dict(row.details), dict(row.draws)
         if row.subject == name and row.value is not None and first is not None:
             change = row.value - first
             for kind, values in found.items():
                 if key_of(row) in values:
                     changes = np.array(values[key_of(row)]) - first
                     details |= {"change": change, **null_keys(kind, row.value, change, changes)}
-                    kinds |= drawn(changes, "removals", kind=kind)
-        made.append(replace(row, details=details, draws=kinds))
+                    by_kind |= drawn(changes, "removals", kind=kind)
+        made.append(replace(row, details=details, draws=by_kind))
     return made
