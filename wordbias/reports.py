@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import platform
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from wordbias import __version__
@@ -376,7 +374,7 @@ def versions() -> dict[str, str]:
     """Return the versions of Python and of the libraries that this process has imported."""
     found = {"python": platform.python_version()}
     for module, package in _LIBRARIES.items():
-        if module in sys.modules:
-            with contextlib.suppress(PackageNotFoundError):
-                found[package] = version(package)
+        known = getattr(sys.modules.get(module), "__version__", None)
+        if known is not None:
+            found[package] = str(known)
     return found

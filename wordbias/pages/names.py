@@ -89,9 +89,11 @@ def _offset(
 
 def _covered(boxes: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the areas that boxes ``(…, [x0, y0, x1, y1])`` share with others; they broadcast."""
-    low = np.maximum(boxes[..., :2], others[..., :2])
-    high = np.minimum(boxes[..., 2:], others[..., 2:])
-    return np.asarray(np.prod(np.maximum(high - low, 0), axis=-1))
+    x0, y0, x1, y1 = np.moveaxis(boxes, -1, 0)
+    u0, v0, u1, v1 = np.moveaxis(others, -1, 0)
+    width = np.maximum(np.minimum(x1, u1) - np.maximum(x0, u0), 0)
+    height = np.maximum(np.minimum(y1, v1) - np.maximum(y0, v0), 0)
+    return np.asarray(width * height)
 
 
 def shown_names(boxes: NDArray[np.float64], strong: Sequence[bool]) -> list[int]:
