@@ -385,7 +385,7 @@ def _rows(
         for i, part in enumerate([OVERALL, *groups]):
             about: dict[str, Any] = {"set": part, **({"n": n[part]} if n else {})}
             if drawn is not None and not np.isnan(values[i, j]):
-                about |= bootstrap_interval(values[i, j], drawn[:, i, j], biased=False)
+                about |= bootstrap_interval(values[i, j], drawn[:, i, j], "examples", biased=False)
                 about["seed"] = seed
             yield _row(name, values[i, j], about)
         gap = float(_gaps(values[1:])[j])
@@ -398,7 +398,9 @@ def _rows(
             **({"n": dict(sizes)} if sizes is not None else {}),
         }
         if drawn is not None and even is not None and not np.isnan(gap):
-            about |= bootstrap_interval(gap, _gaps(drawn[:, 1:])[:, j], biased=not signed)
+            about |= bootstrap_interval(
+                gap, _gaps(drawn[:, 1:])[:, j], "examples", biased=not signed
+            )
             about |= {**expected_alike(abs(gap), even[:, j]), "seed": seed}
         yield _row(name, gap, about)
 

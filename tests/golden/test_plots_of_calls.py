@@ -28,6 +28,7 @@ PLOTTED = {
     "audit": _NAMED["audit-sample-md"],
     "bios": _NAMED["bios-json"],
     "ceat": _NAMED["ceat-published-table"],
+    "changes": _NAMED["changes-table"],
     "choose": _NAMED["choose-table"],
     "compare": _NAMED["compare-table"],
     "debias": _NAMED["debias-misp-table"],
