@@ -13,7 +13,7 @@ from wordbias.errors import UsageError
 CALLS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, Any]]] = {
     "measure": (("seed_lists",), (), {}),
     "misp": (("null", "seed_lists"), (), {}),
-    "debias": (("null",), ("missing.txt", "misp"), {}),
+    "debias": (("null", "seed_lists"), ("missing.txt", "misp"), {}),
     "project": (("null", "seed_lists"), ("missing",), {"output": "a.adapter"}),
     "sweep": (("null", "seed_lists"), ("missing",), {"stereoset": "no", "nli": "no", "snli": "no"}),
     "mab_eval": (("seed_lists",), (), {}),
