@@ -1,7 +1,6 @@
 """What draws of a value say: its interval, its chance level, and its change.
 
-Every key of a row about draws is made here: which draws a value has, `Row.draws`, is said by the
-kind; what was drawn again, by the unit. Draws of two units are never paired.
+Every key of a row about its draws is made here. Draws of other units or items are never paired.
 """
 
 from __future__ import annotations
@@ -34,15 +33,12 @@ from wordbias.statistics import (
 )
 
 Array = NDArray[np.float64]
-SAMPLE, CHANCE, LISTS, UNSEEN = "sample", "chance", "lists", "unseen"
-"""Kinds of draws: of the items that were measured; along axes that mean nothing; with other word
-lists; and along the words that these leave out."""
-NULLS = ("null", "null_as_far", "null_covariance")
-"""Kinds of random removals; see `wordbias.methods.effect.beside_random`."""
-BOOTSTRAP, WILSON, STUDENT, NORMAL, FISHER = (
-    *("bootstrap", "Wilson", "Student's t", "normal", "Fisher's z"),
-)
-"""Kinds of intervals."""
+SAMPLE, CHANCE, LISTS = "sample", "chance", "lists"
+"""Kinds of draws: of the items that were measured, along axes that mean nothing, with other word
+lists. Those of random removals are named by `wordbias.methods.effect.random_removals`."""
+BOOTSTRAP, WILSON, STUDENT = "bootstrap", "Wilson", "Student's t"
+NORMAL, FISHER = "normal", "Fisher's z"
+"""Kinds of intervals, these and the three above."""
 ENDS = ("low", "high")
 """Keys of an interval."""
 
@@ -229,9 +225,9 @@ def change_keys(
     keys: dict[str, Any] = {"change": after.value - before.value}
     for kind, name in ((SAMPLE, ""), (LISTS, LISTS)):
         ends = middle(paired(before.draws.get(kind), after.draws.get(kind), certain=certain))
-        keys |= {} if ends is None else change_ends(ends, name)
+        keys |= {} if ends is None else change_interval(ends, name)
     if independent and "change_low" not in keys and (ends := _independent(before, after)):
-        keys |= change_ends(ends)
+        keys |= change_interval(ends)
     return keys
 
 
@@ -246,7 +242,7 @@ def _independent(before: Row, after: Row) -> Interval | None:
     return Interval(b - a - below, b - a + above)
 
 
-def change_ends(ends: Interval, kind: str = "") -> dict[str, float]:
+def change_interval(ends: Interval, kind: str = "") -> dict[str, float]:
     """Return the interval of a change for the details of a row; of a kind of draws, by its name."""
     prefix = f"change_{kind}" if kind else "change"
     return {f"{prefix}_low": ends.low, f"{prefix}_high": ends.high}
@@ -298,6 +294,21 @@ def seed_keys(differences: ArrayLike) -> dict[str, Any]:
         "excluded": excluded_effect(d),
         "detectable": detectable_effect(sd, len(d)),
     }
+
+
+def seed_change(differences: ArrayLike) -> dict[str, Any]:
+    """Return the change of a row that is a mean over seeds, from its differences seed by seed.
+
+    The keys are `change` and, of two seeds or more, its interval, `p`, `excluded` and `detectable`;
+    see `seed_keys`.
+    """
+    d = np.asarray(differences, np.float64)
+    found = seed_keys(d)
+    keys: dict[str, Any] = {"change": float(d.mean())}
+    if found:
+        keys |= change_interval(Interval(found["low"], found["high"]))
+        keys |= {key: found[key] for key in ("p", "excluded", "detectable")}
+    return keys
 
 
 def with_holm(

@@ -16,7 +16,7 @@ import numpy as np
 from wordbias import cells
 from wordbias.arguments import seeds_of
 from wordbias.configuration import current_config
-from wordbias.draws import change_ends, seed_keys
+from wordbias.draws import seed_change
 from wordbias.embedding import Embedding
 from wordbias.errors import UsageError, WordbiasError, on_a_line
 from wordbias.formats.files import check_writable
@@ -31,7 +31,6 @@ from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
 from wordbias.results import Row
 from wordbias.settings import Configured, read_chain
-from wordbias.statistics import Interval
 from wordbias.store import Entry, Store, digest_of, resumable
 from wordbias.wordlists import Attribute, GroupsLike
 from wordbias.workers import Workers
@@ -298,12 +297,7 @@ def _mean(by_seed: Mapping[int, Row], first: Mapping[int, Row]) -> Row:
     details["sd"] = float(found.std(ddof=1)) if len(found) > 1 else None
     before = {seed: one.value for seed, one in first.items() if one.value is not None}
     changes = [values[seed] - before[seed] for seed in values if seed in before]
-    if changes:
-        details["change"] = float(np.mean(changes))
-    if len(changes) > 1:
-        over = seed_keys(changes)
-        details |= change_ends(Interval(over["low"], over["high"]))
-        details |= {key: over[key] for key in ("p", "excluded", "detectable")}
+    details |= seed_change(changes) if changes else {}
     return Row(row.subject, row.measure, float(found.mean()), details)
 
 

@@ -86,11 +86,7 @@ def read_source(path: Path) -> Source:
     WordbiasError
         If the file is not usable; the message has the line and column, or the row.
     """
-    if path.is_dir():
-        raise WordbiasError(f"{path}: is a folder; name the files of results in it")
-    file = read_text(path)
-    is_json = path.suffix.lower() in (".json", ".jsonl") or file.text.lstrip()[:1] in ("{", "[")
-    kind, rows = _rows_in(*_parsed(file.text, file.path), file.path) if is_json else _csv_rows(file)
+    file, kind, rows, _ = _read(path)
     return Source(file.path, kind, file.sha256, _of_subjects(rows, file.path))
 
 
@@ -102,17 +98,23 @@ def read_rows(path: Path) -> list[Row]:
     WordbiasError
         If the file is not usable; the message has the line and column, or the row.
     """
-    if path.is_dir():
-        raise WordbiasError(f"{path}: is a folder; name a file of results in it")
-    file = read_text(path)
-    is_json = path.suffix.lower() in (".json", ".jsonl") or file.text.lstrip()[:1] in ("{", "[")
-    if not is_json:
-        return [Row.from_dict(typed(row)) for row in _csv_rows(file)[1]]
-    kind, found = _parsed(file.text, file.path)
-    rows = [Row.from_dict(row) for row in _rows_in(kind, found, file.path)[1]]
-    if not rows:
+    file, kind, found, draws = _read(path)
+    if not found:
         raise WordbiasError(f"{file.path}: {_NO_VALUES}")
-    return with_draws(rows, found.get("row_draws")) if isinstance(found, dict) else rows
+    rows = [Row.from_dict(typed(row) if kind.startswith("CSV") else row) for row in found]
+    return with_draws(rows, draws)
+
+
+def _read(path: Path) -> tuple[TextSource, str, list[Found], Any]:
+    """Return a file of results, its kind, its rows, and their draws as JSON holds them."""
+    if path.is_dir():
+        raise WordbiasError(f"{path}: is a folder; name the files of results in it")
+    file = read_text(path)
+    if path.suffix.lower() not in (".json", ".jsonl") and file.text.lstrip()[:1] not in ("{", "["):
+        return file, *_csv_rows(file), None
+    kind, found = _parsed(file.text, file.path)
+    draws = found.get("row_draws") if isinstance(found, dict) else None
+    return file, *_rows_in(kind, found, file.path), draws
 
 
 def source_of(found: Mapping[str, Any], name: str) -> Source:

@@ -29,16 +29,13 @@ from wordbias.biographies.results import (
 )
 from wordbias.biographies.strategies import ORIGINAL, OWN
 from wordbias.correlation import correlation
-from wordbias.draws import change_ends
+from wordbias.draws import change_interval, seed_keys
 from wordbias.outcomes.fairness import SUM
 from wordbias.results import Row
 from wordbias.statistics import (
     LEAST_PAIRS,
     Interval,
-    excluded_effect,
     holm,
-    mean_interval,
-    sign_flip_p,
 )
 from wordbias.verdicts import LEVEL, Seeds, smallest_p
 
@@ -198,7 +195,7 @@ def _test_details(test: PairedTest) -> dict[str, Any]:
     details |= {"p_undefined": test.reason} if test.reason else {}
     details["change"] = test.difference
     if test.interval is not None:
-        details |= {**change_ends(test.interval), "excluded": test.excluded}
+        details |= {**change_interval(test.interval), "excluded": test.excluded}
     return details
 
 
@@ -290,11 +287,12 @@ def paired_test(values: ArrayLike, base: ArrayLike) -> PairedTest:
     """
     differences = np.asarray(values, np.float64) - np.asarray(base, np.float64)
     d = differences[np.isfinite(differences)]
+    found = seed_keys(d)
     mean = float(d.mean()) if len(d) else None
-    about = mean, mean_interval(d), excluded_effect(d)
-    if len(d) < FEWEST:
-        return PairedTest(None, len(d), too_few(len(d)), *about)
-    return PairedTest(sign_flip_p(d), len(d), "", *about)
+    ends = Interval(found["low"], found["high"]) if found else None
+    reason = too_few(len(d)) if len(d) < FEWEST else ""
+    p = None if reason else found["p"]
+    return PairedTest(p, len(d), reason, mean, ends, found.get("excluded"))
 
 
 def too_few(n: int) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from wordbias import cells, verdicts
 from wordbias.calls import public
-from wordbias.draws import SAMPLE, change_keys, paired, seed_keys, with_holm
+from wordbias.draws import SAMPLE, change_keys, seed_change, with_holm
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import short_title
 from wordbias.pages.forest_plot import forest_plot
@@ -178,15 +178,15 @@ def _of_single(matched: Mapping[Key, Pair]) -> list[Row]:
     """Return the changes of values that are not paired by a seed."""
     rows = []
     for before, after in matched.values():
-        draws = before.draws.get(SAMPLE), after.draws.get(SAMPLE)
-        differences = paired(*draws, certain=True)
-        how = INDEPENDENT if differences is None or draws[0] is None else draws[0].unit
-        about = {
-            "before": before.value,
-            **change_keys(before, after, independent=True, certain=True),
-        }
-        rows.append(replace(after, details={**after.details, **about, "paired": how}))
-    return [row if "change_low" in row.details else _without(row, {"paired"}) for row in rows]
+        changed = change_keys(before, after, certain=True)
+        if "change_low" in changed:
+            changed["paired"] = after.draws[SAMPLE].unit
+        else:
+            changed |= change_keys(before, after, independent=True, certain=True)
+            changed |= {"paired": INDEPENDENT} if "change_low" in changed else {}
+        about = {"before": before.value, **changed}
+        rows.append(replace(after, details={**after.details, **about}))
+    return rows
 
 
 def _without(row: Row, keys: Container[str]) -> Row:
@@ -215,16 +215,7 @@ def _over_seeds(matched: Mapping[Key, Pair]) -> list[Pair]:
             continue
         old, new = (_mean(rows) for rows in zip(*pairs, strict=True))
         d = [float(after.value or 0) - float(before.value or 0) for before, after in pairs]
-        found = seed_keys(d)
-        ends = {f"change_{end}": found.pop(end) for end in ("low", "high")}
-        about = {
-            "before": old.value,
-            "change": sum(d) / len(d),
-            **ends,
-            **{key: found[key] for key in ("sd", "p", "excluded", "detectable")},
-            "n": len(d),
-            "paired": "seeds",
-        }
+        about = {"before": old.value, **seed_change(d), "n": len(d), "paired": "seeds"}
         means.append((old, replace(new, details={**new.details, **about})))
     tested = with_holm([row for _, row in means], lambda row: row.measure)
     return [(old, row) for (old, _), row in zip(means, tested, strict=True)]

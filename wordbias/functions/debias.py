@@ -197,7 +197,8 @@ def debias(
             seed=seed,
         )
         measured = evaluate_panels(panels, families, chance=chance)
-        measured = measures_beside_null(measured, panels[1], fitted, families, null or 0, seed=seed)
+        if null:
+            measured = measures_beside_null(measured, panels[1], fitted, families, null, seed=seed)
         if seed_lists is not None:
             measured = with_lists(measured, panels, families, seed_lists)
     beside = []

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wordbias.devices import one_thread
-from wordbias.draws import by_normal, change_ends
+from wordbias.draws import by_normal, change_interval
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import column_title, ideal
 from wordbias.results import Row
@@ -149,7 +149,7 @@ class HeldOut:
         """Return the change of a probe and the share left, with their intervals over groups."""
         change = probe.value - old.value
         error = _error(probe.shares - old.shares, self.classes)
-        details = {"change": change, **change_ends(normal_interval(change, error))}
+        details = {"change": change, **change_interval(normal_interval(change, error))}
         beyond = old.value - float(old.null.mean())
         if p <= LEVEL and beyond > 0:
             left = details["left"] = max(0.0, probe.value - float(probe.null.mean())) / beyond

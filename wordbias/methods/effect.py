@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.draws import LISTS, change_ends, drawn, middle, null_keys, spread_keys
+from wordbias.draws import LISTS, change_interval, drawn, middle, null_keys, spread_keys
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.chance import Values, with_chance
@@ -413,7 +413,7 @@ def with_lists(rows: Sequence[Row], lists: Mapping[Stage, Float]) -> list[Row]:
             start = lists.get((row.measure, "before", ""), row.details["neutral"])
             details["change"] = real[change]
             ends = middle(own - start)
-            details |= {} if ends is None else change_ends(ends, LISTS)
+            details |= {} if ends is None else change_interval(ends, LISTS)
         if key[1:] == ("after", "before") and (row.measure, "after", LEFT_OUT) in lists:
             start, end = (lists[row.measure, stage, LEFT_OUT] for stage in ("before", "after"))
             if np.isfinite(end - start).any():

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.draws import by_student, chance_keys, change_ends
+from wordbias.draws import by_student, chance_keys, change_interval
 from wordbias.labelled import Labelled
 from wordbias.measures.registry import ideal
 from wordbias.probes.mdl import (
@@ -100,7 +100,7 @@ class Reading:
                 change = [a - b for a, b in zip(values, old, strict=True)]
                 ends = mean_interval(change)
                 details["change"] = float(np.mean(change))
-                details |= {} if ends is None else change_ends(ends)
+                details |= {} if ends is None else change_interval(ends)
             if measure in _CONTROLS:
                 draws = _CONTROLS[measure](at_chance.codes)
                 if measure == COMPRESSION:  # a sender to whom the probes cost bits can leave them
