@@ -24,7 +24,7 @@ from wordbias.word_tasks import (
     read_set,
     similarity,
 )
-from wordbias.word_tasks.quality import measured, with_change
+from wordbias.word_tasks.quality import measured, since_first
 from wordbias.word_tasks.similarity import UNKNOWN
 
 SMALL = Embedding(
@@ -252,13 +252,13 @@ def _embedding(seed: int, words: tuple[str, ...] = PEOPLE) -> Embedding:
 
 def test_a_change_is_the_difference_with_its_own_interval() -> None:
     first, other = (measured(_embedding(seed), [RATED], seed=3)[0] for seed in (1, 2))
-    row = with_change(first, other, 3)
+    row = since_first(first, other, 3)
     assert row.details["change"] == pytest.approx(other.row.value - first.row.value, abs=1e-12)
     pairs = np.subtract(*(one.row.draws["sample"].values for one in (other, first)))
     expected = np.percentile(pairs, [2.5, 97.5])
     assert [row.details["change_low"], row.details["change_high"]] == pytest.approx(expected)
     assert "change_n" not in row.details
-    same = with_change(first, first, 3).details
+    same = since_first(first, first, 3).details
     assert (same["change"], same["change_low"], same["change_high"]) == (0, 0, 0)
 
 
@@ -269,11 +269,11 @@ def test_a_change_is_over_the_pairs_that_both_know() -> None:
     common = SimilaritySet(
         "rated", tuple(RATED.pairs[i] for i in kept), tuple(RATED.scores[i] for i in kept)
     )
-    expected = with_change(
+    expected = since_first(
         measured(_embedding(1, PEOPLE[1:]), [common])[0],
         measured(_embedding(2, PEOPLE[:-1]), [common])[0],
     )
-    found = with_change(first, other).details
+    found = since_first(first, other).details
     assert found["change_n"] == len(kept) == expected.details["n"] < other.row.details["n"]
     assert [found[key] for key in ("change", "change_low", "change_high")] == [
         expected.details[key] for key in ("change", "change_low", "change_high")
@@ -284,5 +284,5 @@ def test_no_common_question_has_no_change() -> None:
     small = AnalogySet("own", (("man", "woman", "king", "queen"),), ("",))
     first = measured(_embedding(1), [small])[0]
     other = measured(_embedding(2, PEOPLE[4:]), [small])[0]
-    assert with_change(first, other) == other.row
+    assert since_first(first, other) == other.row
     assert "change" not in other.row.details

@@ -25,7 +25,7 @@ from wordbias.reports import Report
 from wordbias.resources import located
 from wordbias.results import Row
 from wordbias.word_tasks.analogy import Method
-from wordbias.word_tasks.quality import Measured, measured, with_change
+from wordbias.word_tasks.quality import Measured, measured, since_first
 from wordbias.word_tasks.similarity import Oov
 
 _NO_SETS = (
@@ -131,7 +131,7 @@ def quality(
             name=name,
         )
         if first:
-            rows += [with_change(*pair, seed) for pair in zip(first, found, strict=True)]
+            rows += [since_first(*pair, seed) for pair in zip(first, found, strict=True)]
         else:
             first = found
             rows += [one.row for one in found]

@@ -114,7 +114,7 @@ def measured(
     return found
 
 
-def with_change(first: Measured, other: Measured, seed: int = 0) -> Row:
+def since_first(first: Measured, other: Measured, seed: int = 0) -> Row:
     """Return the row of `other` with its change from `first`, over the items that count in both.
 
     The details are `change`, with `change_low` and `change_high` by the paired bootstrap: both
