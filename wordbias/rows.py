@@ -207,7 +207,18 @@ def _checked(row: Any, where: str) -> Found:
         found = row.get(key)
         if found is not None and (isinstance(found, bool) or not isinstance(found, (int, float))):
             raise WordbiasError(f"{where}: {key}: expected a number or null, got {found!r:.60}")
+    if None not in (row.get("low"), row.get("high")):
+        check_interval(row, row["low"], row["high"], where)
     return renamed({**row, "value": _number("" if value is None else str(value), where)})
+
+
+def check_interval(row: Found, low: float, high: float, where: str) -> None:
+    """Refuse an interval whose ends are in the wrong order: no verdict on it has a meaning."""
+    if low > high:
+        raise WordbiasError(
+            f"{where}, {row['measure']} of {row['subject']}: the interval begins at {low:g} and "
+            f"ends at {high:g}; low must not be above high"
+        )
 
 
 def _csv_rows(file: TextSource) -> tuple[str, list[Found]]:

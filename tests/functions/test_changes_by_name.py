@@ -96,6 +96,10 @@ def test_every_format_with_rows_is_read_with_its_numbers(
             '[{"subject": "a", "measure": "same", "value": 1, "low": "x"}]',
             "old.json: row 1: low: expected a number or null, got 'x'",
         ),
+        (
+            '[{"subject": "a", "measure": "same", "value": 1, "low": 2, "high": 0.5}]',
+            "old.json: row 1, same of a: the interval begins at 2 and ends at 0.5; low must not be",
+        ),
     ],
 )
 def test_what_is_no_result_is_one_line_that_names_the_file(

@@ -16,7 +16,7 @@ from typing import Any
 from wordbias.errors import WordbiasError, printable
 from wordbias.formats.source import is_web_page
 from wordbias.rendering import without_folders
-from wordbias.rows import IDENTITY, Found, read_source, renamed, typed
+from wordbias.rows import IDENTITY, Found, check_interval, read_source, renamed, typed
 from wordbias.text_files import opened
 from wordbias.verdicts import interval, is_number
 
@@ -87,11 +87,8 @@ def read_documents(path: str | Path) -> list[Document]:
 def _check_intervals(document: Document, path: str | Path) -> Document:
     """Refuse intervals whose ends are in the wrong order: no verdict on them has a meaning."""
     for i, row in enumerate(document.rows, 1):
-        if (ends := interval(row)) is not None and ends[0] > ends[1]:
-            raise WordbiasError(
-                f"{path}: row {i}, {row['measure']} of {row['subject']}: the interval begins at "
-                f"{ends[0]:g} and ends at {ends[1]:g}; low must not be above high"
-            )
+        if (ends := interval(row)) is not None:
+            check_interval(row, *ends, f"{path}: row {i}")
     return document
 
 
