@@ -132,7 +132,7 @@ def test_the_figure_has_the_values_of_both_results(tmp_path: Path) -> None:
     found = _changes([Row("glove", "same", 1.0, ends)], [Row("glove", "same", 0.5, ends)])
     found.save(tmp_path / "changes.svg")
     shown = (tmp_path / "changes.svg").read_text(encoding="utf-8")
-    assert all(f"glove, {when}" in shown for when in ("old", "new"))
+    assert all(f"glove ({when})" in shown for when in ("old", "new"))
 
 
 def test_audits_of_two_files_are_paired(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_a_command_draws_what_it_measured(
         done = cli(*call.words, "--plot", "figure.svg")
     assert done.code == 0, done.err
     drawn = (folder / "figure.svg").read_text(encoding="utf-8")
-    assert f">{command}: " in drawn or command in ("report", "changes")  # titles of their own
+    assert f">{command}: " in drawn or command == "report"
     assert drawn.count("<path") > 5
     said = done.out if "format json" not in call.line and ".md" not in call.line else done.err
     assert "rawn: figure.svg" in said

@@ -104,14 +104,14 @@ def changes(
         rows=rows,
         tables=[_table(pairs, _title(*found) if across else "Changes")],
         notes=notes,
-        picture=lambda _, ax: forest_plot(Report(rows=_both(pairs)), ax),
+        picture=lambda _, ax: forest_plot(Report("changes", rows=_both(pairs)), ax),
     )
 
 
 def _both(pairs: Sequence[Pair]) -> list[Row]:
     """Return the values of both results for a figure, which tells them apart by their subjects."""
     return [
-        replace(row, subject=f"{row.subject}, {when}")
+        replace(row, subject=f"{row.subject} ({when})")
         for pair in pairs
         for row, when in zip(pair, ("old", "new"), strict=True)
     ]
