@@ -34,9 +34,6 @@ command: click.Command = shell(
     option("skip", type=NAMES),
     option("export", metavar="DIR"),
     option("stereoset", multiple=True, metavar="PATH", callback=_unless_none),
-    option("snli", metavar="FILE"),
-    option("words", type=NAMES),
-    option("benchmarks", multiple=True),
     option("nli_model", metavar="FILE"),
     examples="""
         wordbias audit

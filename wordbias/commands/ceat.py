@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import click
 
-from wordbias.commands.encoders import ADAPTER, COMPUTING
 from wordbias.commands.shell import argument, option, shell
-from wordbias.commands.types import COUNT, LAYERS, TEMPLATE
+from wordbias.commands.types import COUNT
 from wordbias.functions.ceat import ceat
 from wordbias.models.encoding import SUBWORDS
 from wordbias.probes.ceat.association import VARIANCES
@@ -14,19 +13,14 @@ from wordbias.probes.ceat.association import VARIANCES
 command: click.Command = shell(
     ceat,
     argument("model", required=True, metavar="MODEL|VECTORS"),
-    option("sentences", metavar="FILE"),
     option("draws", type=click.IntRange(2)),
-    option("layers", type=LAYERS),
     option("variance", type=click.Choice(VARIANCES)),
     option("per_word", type=COUNT),
     option("min_sentences", type=COUNT),
-    option("template", type=TEMPLATE, metavar="TEXT|chat"),
     option("subword", type=click.Choice(SUBWORDS)),
     option("special_tokens", "--special-tokens/--no-special-tokens"),
     option("short_context", "--short-context/--no-window"),
-    *ADAPTER,
     option("output", metavar="VECTORS"),
-    *COMPUTING,
     notes=False,
     examples="""
         wordbias ceat bert-base-cased --sentences reddit.txt.gz

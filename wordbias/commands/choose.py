@@ -15,7 +15,6 @@ command: click.Command = shell(
     argument("embedding"),
     option("by", metavar="MEASURE"),
     option("keep", type=FiniteRange(0, 1, min_open=True)),
-    option("benchmarks", multiple=True),
     methods=METHODS,
     examples="""
         wordbias choose glove.txt --by direct-bias --keep .98 --benchmarks men -o clean.txt

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from wordbias.commands.shell import argument, option, shell
-from wordbias.commands.types import COUNT, NAMES
+from wordbias.commands.types import NAMES
 from wordbias.functions.debias import debias
 from wordbias.methods.settings import METHODS
 from wordbias.settings import listed
@@ -15,8 +15,6 @@ command: click.Command = shell(
     argument("methods"),
     argument("embedding"),
     option("only", type=NAMES),
-    option("null", type=COUNT),
-    option("seed_lists", type=COUNT),
     methods=METHODS,
     listed=f"""METHODS:
 {listed(METHODS)}

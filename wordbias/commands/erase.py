@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from wordbias.commands.shell import argument, option, shell
-from wordbias.commands.types import COUNT, FiniteRange
+from wordbias.commands.types import FiniteRange
 from wordbias.functions.erase import FOLDS, erase
 from wordbias.labelled import MISSING
 from wordbias.methods.settings import ROW_METHODS, ROW_SETTINGS
@@ -15,7 +15,6 @@ command: click.Command = shell(
     argument("vectors"),
     option("labels", metavar="COLUMN|FILE"),
     option("methods", metavar="METHOD"),
-    option("save_transform", metavar="FILE"),
     option("also", metavar="COLUMN|FILE"),
     option("balance", is_flag=True),
     option("cross_fit", type=click.IntRange(2, FOLDS)),
@@ -24,10 +23,7 @@ command: click.Command = shell(
     option("held_out", type=FiniteRange(0, 0.9, min_open=True)),
     option("split_column", metavar="COLUMN|FILE"),
     option("model", metavar="MODEL"),
-    option("texts", metavar="FILE"),
     option("sts", metavar="FILE"),
-    option("text_column", metavar="COLUMN"),
-    option("batch_tokens", type=COUNT),
     methods=ROW_METHODS,
     takes=ROW_SETTINGS,
     examples="""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from wordbias.commands.shell import argument, option, shell
-from wordbias.commands.types import COUNT, FiniteRange
+from wordbias.commands.types import FiniteRange
 from wordbias.contextual.labelled_pairs import TASKS
 from wordbias.functions.fine_tune import fine_tune, tells
 
@@ -13,16 +13,10 @@ command: click.Command = shell(
     fine_tune,
     argument("model", required=True),
     option("task", type=click.Choice(TASKS)),
-    option("train", metavar="FILE"),
     option("dev", metavar="FILE"),
     option("output", "-o", "--output", metavar="DIR"),
-    option("limit", type=COUNT),
-    option("epochs", type=COUNT),
-    option("batch_size", type=COUNT),
-    option("lr", type=FiniteRange(0, min_open=True)),
     option("warmup", type=FiniteRange(0, 1)),
     option("weight_decay", type=FiniteRange(0)),
-    option("every", type=COUNT),
     tells=tells,
     plot=False,
     examples="""

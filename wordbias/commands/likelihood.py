@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import click
 
-from wordbias.commands.encoders import ADAPTER
 from wordbias.commands.shell import argument, option, shell
-from wordbias.commands.types import COUNT, FiniteRange
 from wordbias.functions.likelihood import likelihood
 
 command: click.Command = shell(
     likelihood,
     argument("model", required=True),
     option("data", metavar="PATH", multiple=True),
-    option("pairs", metavar="FILE"),
     option("perplexity", metavar="TEXT"),
-    *ADAPTER,
-    option("top", type=FiniteRange(0, 1, min_open=True)),
-    option("max_length", type=COUNT),
     option("output", "-o", "--output", metavar="CSV"),
     python_only=("rounding", "absolute", "next_label"),
     examples="""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import click
 
-from wordbias.commands.encoders import ADAPTER
 from wordbias.commands.shell import argument, option, shell
-from wordbias.commands.types import COUNT, NAMES
+from wordbias.commands.types import COUNT
 from wordbias.functions.mab_eval import CHOICES, mab_eval
 
 command: click.Command = shell(
@@ -14,14 +13,9 @@ command: click.Command = shell(
     argument("model"),
     option("embedding", metavar="FILE"),
     option("predictions", metavar="CSV"),
-    option("label_order", type=NAMES),
     option("set", type=click.Choice(CHOICES)),
     option("write", metavar="DIR"),
-    option("lists", metavar="FOLDER"),
     option("draws", type=COUNT),
-    option("seed_lists", type=COUNT),
-    option("snli", metavar="FILE"),
-    *ADAPTER,
     option("output", "-o", "--output", metavar="CSV"),
     python_only=("parity",),
     examples="""

@@ -14,15 +14,10 @@ command: click.Command = shell(
     argument("embeddings", many=True, required=True),
     option("seed", type=SEEDS),
     option("recipe", type=click.Choice(list(RECIPES))),
-    option("epochs", type=COUNT),
     option("average_epochs", type=COUNT),
-    option("null", type=COUNT),
-    option("seed_lists", type=COUNT),
     option("only", type=NAMES),
     option("set", type=click.Choice(CHOICES)),
-    option("lists", metavar="FOLDER"),
     option("outcome", metavar="WORDS"),
-    option("benchmarks", multiple=True),
     examples="""
         wordbias mab-study glove.txt misp.txt hard.txt --train train.jsonl --dev dev.jsonl -o study
         wordbias mab-study glove.txt misp.txt --train train.tsv --dev dev.tsv --set names -o study

@@ -12,8 +12,6 @@ command: click.Command = shell(
     measure,
     argument("embeddings", many=True),
     option("only", type=NAMES),
-    option("seed_lists", type=COUNT),
-    option("words", type=NAMES),
     option("extremes", type=COUNT),
     python_only=("isolated_zero", "by_projection"),
     examples="""

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import click
 
-from wordbias.commands.shell import argument, option, shell
-from wordbias.commands.types import COUNT
+from wordbias.commands.shell import argument, shell
 from wordbias.functions.misp import misp
 
 command: click.Command = shell(
     misp,
     argument("embedding"),
-    option("null", type=COUNT),
-    option("seed_lists", type=COUNT),
     examples="""
         wordbias misp
         wordbias misp glove.6B.zip::glove.6B.300d.txt -o debiased.txt

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import click
 
-from wordbias.commands.encoders import ADAPTER
 from wordbias.commands.shell import argument, option, shell
 from wordbias.commands.types import (
-    COUNT,
     FRACTIONS,
-    LAYERS,
     SEEDS,
-    TEMPLATE,
     FiniteRange,
-    split_where,
 )
 from wordbias.functions.probe import probe
 from wordbias.models.encoding import TEXT_POOLINGS
@@ -27,21 +22,13 @@ command: click.Command = shell(
     option("probe", type=click.Choice(PROBES)),
     option("fractions", type=FRACTIONS),
     option("seed", type=SEEDS),
-    option("layers", type=LAYERS),
-    option("texts", metavar="FILE"),
-    option("where", multiple=True, callback=split_where, metavar="COLUMN=VALUE"),
-    option("limit", type=COUNT),
     option("pooling", type=click.Choice(TEXT_POOLINGS)),
-    option("template", type=TEMPLATE, metavar="TEXT|chat"),
-    *ADAPTER,
     option("unit", metavar="FILE-or-COLUMN"),
     option("types", metavar="FILE-or-COLUMN"),
     option("control", show_default=False),
     option("random", "--random/--no-random"),
     option("dev", metavar="FILE-or-COLUMN=VALUE"),
     option("split", metavar="FILE-or-COLUMN"),
-    option("epochs", type=COUNT),
-    option("batch_size", type=COUNT),
     option("lr", type=FiniteRange(0, 1, min_open=True)),
     examples="""
         wordbias probe

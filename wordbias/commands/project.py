@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from wordbias.commands.shell import argument, option, shell
-from wordbias.commands.types import COUNT, split_where
 from wordbias.functions.project import project
 from wordbias.functions.project_labels import ALL_TOKENS, KNOWN, TAKES
 from wordbias.models.targets import HEADS
@@ -14,21 +13,12 @@ command: click.Command = shell(
     project,
     argument("model", required=True),
     option("output", "-o", "--output", metavar="ADAPTER"),
-    option("pairs", metavar="FILE"),
-    option("texts", metavar="FILE"),
     option("labels", metavar="FILE-or-COLUMN"),
-    option("text_column", metavar="COLUMN"),
-    option("where", multiple=True, callback=split_where, metavar="COLUMN=VALUE"),
     option("methods", metavar="METHOD"),
     option("sites", metavar="SITES"),
     option("tokens", type=click.Choice(ALL_TOKENS)),
-    option("sent_debias", metavar="TEXT"),
-    option("limit", type=COUNT),
     option("head", type=click.Choice(list(HEADS))),
     option("setting", metavar="NAME"),
-    option("null", type=COUNT, metavar="K"),
-    option("seed_lists", type=COUNT, metavar="N"),
-    option("batch_size", type=COUNT),
     methods=KNOWN,
     takes=TAKES,
     examples="""

@@ -14,7 +14,6 @@ from wordbias.word_tasks.similarity import Oov
 command: click.Command = shell(
     quality,
     argument("embeddings", many=True, metavar="[EMBEDDING]..."),
-    option("benchmarks", multiple=True),
     option("oov", type=click.Choice(get_args(Oov))),
     option("analogy", type=click.Choice(get_args(Method))),
     examples="""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from wordbias.commands.shell import argument, option, shell
-from wordbias.commands.types import split_where
 from wordbias.functions.rewrite import rewrite
 from wordbias.outcomes.settings import METHODS
 from wordbias.settings import listed
@@ -15,8 +14,6 @@ command: click.Command = shell(
     argument("methods", required=True),
     argument("data", required=True),
     option("output", "-o", "--output", required=True),
-    option("text_column", metavar="COLUMN"),
-    option("where", metavar="COLUMN=VALUE", multiple=True, callback=split_where),
     methods=METHODS,
     listed=f"""METHODS:
 {listed(METHODS)}

@@ -22,7 +22,17 @@ import click
 from click.core import ParameterSource
 
 from wordbias.calls import typed
-from wordbias.commands.types import COUNT, SEED, SIZE, ParamType
+from wordbias.commands.types import (
+    COUNT,
+    LAYERS,
+    NAMES,
+    SEED,
+    SIZE,
+    TEMPLATE,
+    FiniteRange,
+    ParamType,
+    split_where,
+)
 from wordbias.commands.words import GROUPS, OUTPUT, WORDS
 from wordbias.configuration import BACKENDS, EVERYWHERE, PRECISIONS, config
 from wordbias.docstrings import docstring_of
@@ -36,6 +46,11 @@ P = ParamSpec("P")
 
 _TYPES: dict[str, ParamType] = {"int": click.INT, "float": click.FLOAT}
 _CODE = re.compile(r"``([^`]+)``")
+_COUNTS = (
+    "batch_size", "batch_tokens", "dims", "epochs", "every", "limit", "max_length", "null",
+    "seed_lists",
+)  # fmt: skip
+_FILES = ("adapter", "pairs", "save_transform", "sentences", "shares", "snli", "texts", "train")
 
 
 class Attributes(TypedDict, total=False):
@@ -156,11 +171,25 @@ def _named(name: str) -> tuple[str, ...]:
 
 
 def _shared() -> dict[str, Declaration]:
+    """Return the declarations of words that are the same in every command, or in most."""
     declared = [
+        option("benchmarks", multiple=True),
         option("groups", metavar="NAME|FILE"),
+        option("label_order", type=NAMES),
+        option("layers", type=LAYERS),
+        option("lists", metavar="FOLDER"),
+        option("lr", type=FiniteRange(0, min_open=True)),
         option("output", "-o", "--output"),
+        option("random_init", type=SEED, metavar="SEED"),
         option("seed", type=SEED),
-        option("dims", type=COUNT),
+        option("sent_debias", metavar="TEXT"),
+        option("setting", metavar="NAME", multiple=True),
+        option("template", type=TEMPLATE, metavar="TEXT|chat"),
+        option("top", type=FiniteRange(0, 1, min_open=True)),
+        option("where", multiple=True, callback=split_where, metavar="COLUMN=VALUE"),
+        option("words", type=NAMES),
+        *(option(name, type=COUNT) for name in _COUNTS),
+        *(option(name, metavar="FILE") for name in _FILES),
     ]
     return {one.name: one for one in declared}
 
@@ -361,6 +390,8 @@ def _option(parameter: inspect.Parameter, one: Declaration, help: str) -> click.
             names = [f"{names[0]}/--no-{names[0].removeprefix('--')}"]
     elif "type" not in attributes and annotation in _TYPES:
         attributes["type"] = _TYPES[annotation]
+    if parameter.name.endswith("_column"):
+        attributes.setdefault("metavar", "COLUMN")
     if default is inspect.Parameter.empty:
         attributes["required"] = True
         default = None

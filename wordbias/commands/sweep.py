@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from wordbias.commands.encoders import FITTING
 from wordbias.commands.shell import argument, option, shell
-from wordbias.commands.types import COUNT, NAMES, SEEDS, FiniteRange
+from wordbias.commands.types import SEEDS, FiniteRange
+from wordbias.contextual.fitting import TOKENS
 from wordbias.functions.sweep import sweep
 
 command: click.Command = shell(
@@ -14,16 +14,11 @@ command: click.Command = shell(
     argument("model", required=True),
     option("stereoset", metavar="FILE"),
     option("nli", metavar="MODEL2"),
-    option("snli", metavar="FILE"),
-    *FITTING,
-    option("label_order", type=NAMES),
-    option("top", type=FiniteRange(0, 1, min_open=True)),
+    option("tokens", type=click.Choice(TOKENS)),
+    option("limit", type=click.IntRange(2)),
     option("drop", type=FiniteRange(0, 1)),
-    option("null", type=COUNT, metavar="K"),
-    option("seed_lists", type=COUNT, metavar="N"),
     option("best", metavar="CSV"),
     option("model_seeds", type=SEEDS),
-    option("lists", metavar="FOLDER"),
     option("output", "-o", "--output", metavar="CSV"),
     python_only=("next_label", "rounding", "parity", "relative"),
     examples="""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Never
 
 import click
@@ -32,113 +33,75 @@ class FiniteRange(click.FloatRange):
         return found
 
 
-class _Names(ParamType):
-    """Names separated by commas."""
+class Text(ParamType):
+    """A text that a function turns into a value, or refuses by a `ValueError` with a message."""
 
     name = "text"
 
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> list[str]:
-        """Split ``a,b,c``."""
-        parts = [part.strip() for part in str(value).split(",") if part.strip()]
-        if not parts:
-            self.fail("expected names, separated by commas", param, ctx)
-        return parts
-
-
-class _Seeds(ParamType):
-    """Whole numbers separated by commas."""
-
-    name = "text"
+    def __init__(self, parse: Callable[[str], object]) -> None:
+        self.parse = parse
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> list[int]:
-        """Split ``0,1,2``."""
-        parts = [part.strip() for part in str(value).split(",") if part.strip()]
-        if not parts or not all(part.isdecimal() for part in parts):
-            self.fail("expected whole numbers, separated by commas", param, ctx)
-        return list(dict.fromkeys(map(int, parts)))
-
-
-class _Layers(ParamType):
-    """Numbers of layers, ``all`` or ``last``."""
-
-    name = "text"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, ...] | str:
-        """Split ``0,3,6``, and return ``all`` and ``last`` unchanged."""
-        if value in ("all", "last"):
-            return str(value)
-        parts = [part.strip() for part in str(value).split(",") if part.strip()]
-        if not parts or not all(part.isdecimal() for part in parts):
-            self.fail("expected all, last, or numbers such as 0,3,6", param, ctx)
-        return tuple(dict.fromkeys(map(int, parts)))
-
-
-class _Fractions(ParamType):
-    """A known name, or percentages."""
-
-    name = "text"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> str | tuple[float, ...]:
-        """Return the name, or shares for percentages such as ``2,10,100``."""
-        from wordbias.probes.mdl import FRACTIONS, check_fractions
-
-        text = str(value)
-        if text in FRACTIONS:
-            return text
+    ) -> object:
+        """Return the value."""
         try:
-            shares = [float(part) / 100 for part in text.split(",")]
-        except ValueError:
-            known = ", ".join(FRACTIONS)
-            self.fail(f"expected {known}, or percentages 2,10,100", param, ctx)
-        try:
-            return check_fractions(shares)
-        except WordbiasError:
-            self.fail(
-                f"expected percentages that rise from above 0 to 100, found {text}", param, ctx
-            )
-
-
-class _Template(ParamType):
-    """A template of texts; ``\\n`` in it is a new line."""
-
-    name = "text"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> str:
-        """Return the template with its new lines."""
-        return str(value).replace("\\n", "\n")
-
-
-class _Size(ParamType):
-    """A size with its unit."""
-
-    name = "text"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
-        """Turn a size such as 500MB or 20G into bytes."""
-        try:
-            return parse_size(str(value))
-        except WordbiasError as error:
+            return self.parse(str(value))
+        except (ValueError, WordbiasError) as error:
             self.fail(str(error), param, ctx)
 
 
-NAMES = _Names()
-SEEDS = _Seeds()
-LAYERS = _Layers()
-FRACTIONS = _Fractions()
-SIZE = _Size()
-TEMPLATE = _Template()
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _names(text: str) -> list[str]:
+    """Split ``a,b,c``."""
+    if not (parts := _parts(text)):
+        raise ValueError("expected names, separated by commas")
+    return parts
+
+
+def _numbers(text: str, expected: str = "whole numbers, separated by commas") -> list[int]:
+    """Split ``0,1,2``."""
+    parts = _parts(text)
+    if not parts or not all(part.isdecimal() for part in parts):
+        raise ValueError(f"expected {expected}")
+    return list(dict.fromkeys(map(int, parts)))
+
+
+def _layers(text: str) -> tuple[int, ...] | str:
+    """Split ``0,3,6``, and return ``all`` and ``last`` unchanged."""
+    if text in ("all", "last"):
+        return text
+    return tuple(_numbers(text, "all, last, or numbers such as 0,3,6"))
+
+
+def _fractions(text: str) -> str | tuple[float, ...]:
+    """Return a known name, or shares for percentages such as ``2,10,100``."""
+    from wordbias.probes.mdl import FRACTIONS, check_fractions
+
+    if text in FRACTIONS:
+        return text
+    try:
+        shares = [float(part) / 100 for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"expected {', '.join(FRACTIONS)}, or percentages 2,10,100") from None
+    try:
+        return check_fractions(shares)
+    except WordbiasError:
+        raise ValueError(
+            f"expected percentages that rise from above 0 to 100, found {text}"
+        ) from None
+
+
+NAMES = Text(_names)
+SEEDS = Text(_numbers)
+LAYERS = Text(_layers)
+FRACTIONS = Text(_fractions)
+SIZE = Text(parse_size)
+TEMPLATE = Text(lambda text: text.replace("\\n", "\n"))
+"""A template of texts; ``\\n`` in it is a new line."""
 
 
 def split_where(

@@ -13,7 +13,6 @@ command: click.Command = shell(
     argument("folder", required=True),
     option("clusters", metavar="FILE"),
     option("span_unit", type=click.Choice(UNITS)),
-    option("shares", metavar="FILE"),
     option("draws", type=click.IntRange(0)),
     option("sentences", metavar="OUT"),
     option("masked", metavar="OUT"),
