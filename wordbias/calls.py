@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
@@ -155,7 +155,7 @@ def typed_setting(name: str) -> Any:
     return getattr(current_config(), name) if name in _call.get().given else None
 
 
-def refuse_given(names: Collection[str], reason: str) -> None:
+def refuse_given(names: Iterable[str], reason: str, remedy: str = "leave it out") -> None:
     """Refuse arguments that would do nothing; `reason` is the rest of the sentence about one.
 
     Raises
@@ -165,7 +165,8 @@ def refuse_given(names: Collection[str], reason: str) -> None:
     """
     for name in names:
         if is_given(name):
-            raise UsageError(f"--{name.replace('_', '-')} {reason}; leave it out")
+            no = "no-" * (current().arguments.get(name) is False)
+            raise UsageError(f"--{no}{name.replace('_', '-')} {reason}; {remedy}")
 
 
 def note(text: str, *, reported: bool = False) -> None:

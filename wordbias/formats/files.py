@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from wordbias.arguments import named_file
+from wordbias.calls import path_of
 from wordbias.errors import WordbiasError
 
 
@@ -252,14 +253,21 @@ def check_output_folder(folder: str | os.PathLike[str]) -> None:
         check_new(target)
 
 
-def refuse_same(written: Mapping[str, str | None], read: Mapping[str, str | None]) -> None:
+def check_outputs(written: Mapping[str, object], read: Mapping[str, object]) -> None:
+    """Refuse files that cannot be written, and those that `refuse_same` refuses."""
+    for path in filter(None, map(path_of, written.values())):
+        check_writable(path)
+    refuse_same(written, read)
+
+
+def refuse_same(written: Mapping[str, object], read: Mapping[str, object]) -> None:
     """Refuse to write two outputs to one file, or over a file that is read.
 
     Parameters
     ----------
     written, read
-        Files by their names on the command line; None for an option that is not given. Files that
-        an input refers to count as read; see `files_of`.
+        Files by their names on the command line; what is no path, such as None for an option that
+        is not given, is none. Files that an input refers to count as read; see `files_of`.
 
     Raises
     ------
@@ -268,12 +276,12 @@ def refuse_same(written: Mapping[str, str | None], read: Mapping[str, str | None
     """
     known = {
         os.path.realpath(file): what
-        for what, path in read.items()
-        if path is not None
+        for what, given in read.items()
+        if (path := path_of(given)) is not None
         for file in files_of(path)
     }
-    for what, path in written.items():
-        if path is None:
+    for what, given in written.items():
+        if (path := path_of(given)) is None:
             continue
         real = os.path.realpath(path)
         if real in known:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from numpy.typing import NDArray
 
-from wordbias.calls import is_given, public
+from wordbias.calls import is_given, public, refuse_given
 from wordbias.configuration import READS_VECTORS, current_config, uses
 from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import UsageError, WordbiasError
@@ -181,9 +181,7 @@ def _adapter(transform: object, file: str | None) -> str | Adapter | None:
 def _refuse_others(what: str) -> None:
     """Refuse the options of other kinds of input."""
     for other, names in _OPTIONS.items():
-        for name in names if other != what else ():
-            if is_given(name):
-                raise UsageError(f"--{name.replace('_', '-')} is for {other}, not for {what}")
+        refuse_given(names if other != what else (), f"is for {other}, not for {what}")
 
 
 def _chain(transform: object) -> Chain:

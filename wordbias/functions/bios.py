@@ -294,8 +294,7 @@ def _check_early(
     for option, (given, least) in numbers.items():
         if given < least:
             raise UsageError(f"{option}: expected {least} or more, got {given}")
-    files = {f"--{name}": path_of(file) for name, file in read.items()}
-    refuse_same({"-o": path_of(output)}, files)
+    refuse_same({"-o": output}, {f"--{name}": file for name, file in read.items()})
     if output is not None:
         check_output_folder(output)
     elif keep_models:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from wordbias import cells
-from wordbias.calls import note, public, typed_setting
+from wordbias.calls import is_given, note, public
 from wordbias.configuration import current_config, uses
 from wordbias.errors import Interrupted, UsageError, WordbiasError
-from wordbias.formats.files import check_writable, refuse_same
+from wordbias.formats.files import check_outputs
 from wordbias.functions.adapters import (
     AdapterLike,
     Removal,
@@ -59,6 +59,11 @@ from wordbias.wordlists.queries import Query, QueryLike, as_queries
 FEW = 10
 """Number of sentences below which tables name a word."""
 _SHOWN = 12
+_OF_MODELS = (
+    "sentences", "text_column", "per_word", "template", "subword", "special_tokens",
+    "short_context", "max_length", "output", "device", "precision", "random_init", "adapter",
+    "setting", "force",
+)  # fmt: skip
 _MEDIUM, _LARGE = 0.5, 0.8
 _REMEDY = "add a table [queries.NAME]"
 _P_SHRINKS = (
@@ -196,24 +201,7 @@ def ceat(
     queries = as_queries(query, remedy=_REMEDY)
     kind = variance or ("released" if as_published else "standard-error")
     how_tested = Settings(draws, cast("Variance", kind), min_sentences, swap_roles, seed)
-    of_models = {
-        "sentences": sentences,
-        "text-column": text_column,
-        "per-word": per_word,
-        "template": template,
-        "subword": subword,
-        "special-tokens": special_tokens,
-        "short-context": short_context,
-        "max-length": max_length,
-        "output": output,
-        "device": typed_setting("device"),
-        "precision": typed_setting("precision"),
-        "random-init": random_init,
-        "adapter": adapter,
-        "setting": setting or None,
-        "force": force or None,
-    }
-    given = [f"--{name}" for name, value in of_models.items() if value is not None]
+    given = [f"--{name.replace('_', '-')}" for name in _OF_MODELS if is_given(name)]
     path = path_of(model)
     notes: list[str] = []
     said: list[str] = []
@@ -231,9 +219,8 @@ def ceat(
         file = path_of(sentences)
         if output is not None:
             output = os.fspath(output)
-            check_writable(output)
-            given_files = {"--sentences": file, "--query": path_of(query)}
-            refuse_same({"--output": output}, given_files | {"--adapter": path_of(adapter)})
+            read_files = {"--sentences": file, "--query": query, "--adapter": adapter}
+            check_outputs({"--output": output}, read_files)
         check_template(template)
         fitted, names = open_adapter(adapter, setting, force=force)
         if output is not None and len(names) > 1:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from wordbias import cells
-from wordbias.calls import note, public
+from wordbias.calls import note, public, refuse_given
 from wordbias.comparison import (
     Comparison,
     Correlations,
@@ -127,10 +127,8 @@ def compare(
     """
     how = current_config()
     rows = _one_by_one(rows)
-    for_measuring = {"--original": original, "--groups": groups}
-    for option, value in for_measuring.items():
-        if value is not None and not measure:
-            raise UsageError(f"{option} is for --measure, which is not given")
+    if not measure:
+        refuse_given(("original", "groups"), "is for --measure, which is not given")
     measured: Sequence[Row] = []
     if measure:
         read_options, workers = reading(), Workers(how.jobs, how.backend)

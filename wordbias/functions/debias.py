@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from wordbias import cells
-from wordbias.calls import current, public
+from wordbias.calls import current, public, refuse_given
 from wordbias.configuration import READS_VECTORS, current_config, uses
 from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import UsageError
-from wordbias.formats.files import check_writable, refuse_same
+from wordbias.formats.files import check_outputs, refuse_same
 from wordbias.functions.inputs import (
     ReadOptions,
     Subject,
@@ -59,6 +59,7 @@ _LABELS = {
     "cos_direction": "cos(g, axis)",
     "sign_stability": "stability",
 }
+_OF_MEASURE = ("only", "chance", "sembias", "seed_lists")
 _CONVENTIONS = ("centred", "neutral", "better", "missing", "reason")
 
 
@@ -163,10 +164,13 @@ def debias(
     refuse_no_projection([one.name for one in chain] if null else ())
     refuse_two_lists(chain, groups)
     families = STANDARD if only is None else names_of(only)
-    options: dict[str, object] = {"only": only, "no-chance": not chance, "sembias": sembias}
-    options["seed-lists"] = seed_lists
-    options |= {} if null else {"vocab": vocab, "strict-vocab": strict_vocab}
-    _check_measuring(families, options, measure=measure)
+    if not families:
+        raise UsageError("--only: is empty, so that nothing would be measured; name measures")
+    if measure:
+        check_families(families)
+    else:
+        of_null = () if null else ("vocab", "strict_vocab")
+        refuse_given((*_OF_MEASURE, *of_null), "is for --measure, which is not given")
     if seed_lists is not None:
         refuse_no_redraws(families)
     output, transform = path_of(output), path_of(save_transform)
@@ -361,20 +365,6 @@ def refuse_two_lists(chains: Iterable[Configured], groups: GroupsLike | None) ->
         raise UsageError("multi-hard takes sets=FILE or the pairs of --groups, not both")
 
 
-def _check_measuring(
-    families: Sequence[str], options: Mapping[str, object], *, measure: bool
-) -> None:
-    """Refuse unknown measures, and without ``--measure`` the options that only it uses."""
-    if not families:
-        raise UsageError("--only: is empty, so that nothing would be measured; name measures")
-    if measure:
-        check_families(families)
-        return
-    for name, value in options.items():
-        if value is not None and value is not False:
-            raise UsageError(f"--{name} is for --measure, which is not given")
-
-
 def check_files(
     output: str | None,
     transform: str | None,
@@ -383,12 +373,10 @@ def check_files(
     read: Mapping[str, object],
 ) -> None:
     """Refuse to write a file that is read, or cannot be written."""
-    files = {name: path_of(one) for name, one in {**read, **files_of(methods)}.items()}
+    files = {**read, **files_of(methods)}
     refuse_same({"-o": output}, files)  # it may replace the embedding; what was fitted may not
-    own = {"EMBEDDING": path_of(embedding), "-o": output}
-    refuse_same({"--save-transform": transform}, {**files, **own})
-    if transform is not None:
-        check_writable(transform)
+    own = {"EMBEDDING": embedding, "-o": output}
+    check_outputs({"--save-transform": transform}, {**files, **own})
 
 
 def reach_rows(chain: Chain, reached: Sequence[Reach], done: Embedding) -> list[Row]:

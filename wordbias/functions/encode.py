@@ -176,7 +176,7 @@ def encode(
     check_template(template)
     file = path_of(texts)
     output = None if output is None else os.fspath(output)
-    refuse_same({"the output": output}, {"the texts": file, "--adapter": path_of(adapter)})
+    refuse_same({"the output": output}, {"the texts": file, "--adapter": adapter})
     fitted, names = open_adapter(adapter, () if setting is None else setting, force=force)
     as_rows = output is not None and is_row_suffix(output)
     if output is not None:

@@ -7,8 +7,7 @@ import time
 from importlib.metadata import version
 from pathlib import Path
 
-from wordbias.calls import is_given
-from wordbias.errors import UsageError
+from wordbias.calls import refuse_given
 from wordbias.formats import is_static_model
 from wordbias.formats.rows.writing import is_row_suffix
 from wordbias.formats.static_models import refuse_loaded_static
@@ -57,12 +56,8 @@ def static_folder(model: ModelLike) -> str | None:
     folder = path_of(model)
     if folder is None or not is_static_model(model_folder(folder)):
         return None
-    for name in _OF_ENCODERS:
-        if is_given(name):
-            raise UsageError(
-                f"--{name.replace('_', '-')} is for encoders; {folder} is a static model, whose "
-                "vector of a text is the mean of its tokens'"
-            )
+    what = f"{folder} is a static model, whose vector of a text is the mean of its tokens'"
+    refuse_given(_OF_ENCODERS, f"is for encoders; {what}")
     return folder
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from wordbias.arguments import check_choice, check_number
 from wordbias.batches import map_rows
-from wordbias.calls import path_of, public, typed_setting
+from wordbias.calls import path_of, public, refuse_given, typed_setting
 from wordbias.configuration import current_config, uses
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import check_writable, refuse_same
@@ -202,39 +202,34 @@ def erase(
     check_choice("--missing", missing, MISSING)
     check_number("--held-out", held_out, 0, 0.9, above=True)
     check_number("--cross-fit", 2 if cross_fit is None else cross_fit, 2, FOLDS)
-    of_models: dict[str, object] = {
-        "sts": sts,
-        "device": typed_setting("device"),
-        "text_column": text_column,
-    }
-    of_models["batch_tokens"] = None if batch_tokens == BATCH_TOKENS else batch_tokens
-    of_vectors: dict[str, object] = {
-        "array": array,
-        "jobs": typed_setting("jobs"),
-        "cross-fit": cross_fit,
-    }
-    _check_usage(vectors, model, of_models, of_vectors, held_out, split_column)
+    _refuse_unused(vectors, model, held_out, split_column)
     if balance and also is None:
         raise UsageError("--balance needs --also: the task over which rows are balanced")
     name, settings = chosen.name, arguments_of(chosen, seed=seed)
+    divide = partial(
+        Parts.of, labels=labels, also=also, unit=unit, split_column=split_column,
+        balance=balance, missing=missing, held_out=held_out, seed=seed,
+    )  # fmt: skip
+    if save_transform is not None:
+        check_writable(save_transform)
+    refuse_same(
+        {"-o": output, "--save-transform": save_transform},
+        {"VECTORS": vectors, "--texts": texts, "--sts": sts, "--labels": labels},
+    )
     if model is not None or texts is not None:
         if model is None or texts is None or labels is None:
             raise UsageError("--model, --texts and --labels go together: texts with labels")
         return erase_model(
-            model, texts, labels, method=name, settings=settings, output=output,
-            save_transform=save_transform, also=also, balance=balance, groups=unit,
-            missing=missing, held_out=held_out, split=split_column, text_column=text_column,
-            sts=sts, batch_tokens=batch_tokens, device=how.device, seed=seed,
+            model, texts, divide, method=name, settings=settings, output=path_of(output),
+            save_transform=save_transform, text_column=text_column, sts=sts,
+            batch_tokens=batch_tokens, device=how.device, seed=seed,
         )  # fmt: skip
     if vectors is None:
         raise UsageError("vectors: give rows of vectors, or --model and --texts")
     path = path_of(vectors)
     rows = open_rows(vectors if path is None else fetched(path), array=array)
-    _check_output(rows, labels, path_of(output), path_of(save_transform), typed_setting("jobs"))
-    parts = Parts.of(
-        Labelled.of(rows), labels, also, unit, split_column,
-        balance=balance, missing=missing, held_out=held_out, seed=seed,
-    )  # fmt: skip
+    _check_output(rows, path_of(output), typed_setting("jobs"))
+    parts = divide(Labelled.of(rows))
     folds = Folds.of(rows.n, cross_fit or 0, parts.units)
     places, tested = choose_rows(parts.training, parts.held_out, seed)
     before = rows.take(places)
@@ -289,34 +284,20 @@ def erase(
     return estimator
 
 
-def _check_usage(
-    vectors: object,
-    model: object,
-    of_models: Mapping[str, object],
-    of_vectors: Mapping[str, object],
-    held_out: float,
-    split: object,
-) -> None:
+def _refuse_unused(vectors: object, model: object, held_out: float, split: object) -> None:
     """Refuse options that contradict each other or would have no effect."""
     if split is not None and held_out != HELD_OUT:
         raise UsageError("--split-column and --held-out: choose one")
     if model is not None and vectors is not None:
         raise UsageError("give vectors, or --model and --texts")
-    for name, value in of_vectors.items():
-        if value is not None and model is not None:
-            raise UsageError(f"--{name} is for vectors, not for --model")
-    for name, value in of_models.items():
-        if value is not None and model is None:
-            raise UsageError(f"--{name.replace('_', '-')} is for --model")
+    if model is not None:
+        refuse_given(("array", "jobs", "cross_fit"), "is for vectors, not for --model")
+    else:
+        refuse_given(("sts", "device", "text_column", "batch_tokens"), "is for --model")
 
 
-# Output
-
-
-def _check_output(
-    rows: Rows, labels: object, output: str | None, save_transform: str | None, jobs: int | None
-) -> None:
-    """Refuse outputs that cannot be written, or would replace an input."""
+def _check_output(rows: Rows, output: str | None, jobs: int | None) -> None:
+    """Refuse an output that cannot be written."""
     if jobs is not None and (output is None or not rows.folder):
         raise UsageError("--jobs is for a folder of files that -o writes")
     if output is not None:
@@ -326,12 +307,6 @@ def _check_output(
                 "method(vectors)"
             )
         check_rewritable(rows, output)
-    if save_transform is not None:
-        check_writable(save_transform)
-        refuse_same(
-            {"-o": output, "--save-transform": save_transform},
-            {"VECTORS": rows.path or None, "--labels": path_of(labels)},
-        )
 
 
 # Text

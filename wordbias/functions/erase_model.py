@@ -8,7 +8,7 @@ own Dense module.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,17 +20,17 @@ from wordbias import cells
 from wordbias.calls import path_of
 from wordbias.errors import UsageError, WordbiasError, on_a_line
 from wordbias.formats import is_static_model
-from wordbias.formats.files import check_writable, new_folder, refuse_same
+from wordbias.formats.files import new_folder
 from wordbias.functions.erase_fit import Parts
 from wordbias.functions.erase_tables import held_out_tables, limits, verdicts
 from wordbias.functions.labelled_vectors import rows_of_texts
-from wordbias.labelled import HELD_OUT, MISSING, CellsLike, LabelsLike
+from wordbias.labelled import Labelled
 from wordbias.measures.registry import short_title
 from wordbias.methods.fitted import Chain
 from wordbias.methods.storage import Origin, save_chain
 from wordbias.model_folder import CARD
 from wordbias.models.encoder import Encoder
-from wordbias.models.encoding import BATCH_TOKENS, EncodingJob
+from wordbias.models.encoding import EncodingJob
 from wordbias.models.model_like import ModelLike, in_folder
 from wordbias.models.sentence_folder import (
     OLDEST,
@@ -97,23 +97,17 @@ class ErasedModel:
 def erase_model(
     model: ModelLike,
     texts: TextsLike,
-    labels: LabelsLike,
+    divide: Callable[[Labelled], Parts],
     *,
-    method: str = "leace",
-    settings: Mapping[str, Any] | None = None,
-    output: str | os.PathLike[str] | None = None,
-    save_transform: str | os.PathLike[str] | None = None,
-    also: LabelsLike | None = None,
-    balance: bool = False,
-    groups: CellsLike | None = None,
-    missing: str = MISSING[0],
-    held_out: float = HELD_OUT,
-    split: CellsLike | None = None,
-    text_column: str | None = None,
-    sts: TextPairsLike | None = None,
-    batch_tokens: int = BATCH_TOKENS,
-    device: str | None = None,
-    seed: int = 0,
+    method: str,
+    settings: Mapping[str, Any],
+    output: str | None,
+    save_transform: str | os.PathLike[str] | None,
+    text_column: str | None,
+    sts: TextPairsLike | None,
+    batch_tokens: int,
+    device: str | None,
+    seed: int,
 ) -> ErasedModel:
     """Erase labels from the vectors of a sentence model, and write the model.
 
@@ -124,8 +118,8 @@ def erase_model(
         which is not changed.
     texts
         Texts with other columns.
-    labels, also, balance, groups, missing, held_out, split
-        See `wordbias.erase`; rows are texts.
+    divide
+        Function that labels and divides rows, which are texts here.
     method, settings
         See `wordbias.methods.rows.fit_rows`.
     output
@@ -143,10 +137,7 @@ def erase_model(
         If the model is no sentence-transformers model, labels are missing or of one class, or the
         output exists.
     """
-    output, save_transform, file = path_of(output), path_of(save_transform), path_of(texts)
-    name = path_of(model)
-    read = {"--texts": file, "--sts": path_of(sts), "--labels": path_of(labels)}
-    refuse_same({"-o": output, "--save-transform": save_transform}, read)
+    name, file = path_of(model), path_of(texts)
     if name is None and not is_sentence_transformer(model):
         raise UsageError(
             "--model: expected a sentence-transformers folder, a name on the hub or a loaded "
@@ -159,14 +150,9 @@ def erase_model(
         )
     if output is not None:
         check_output(name or "", output)
-    if save_transform is not None:
-        check_writable(save_transform)
     pairs = None if sts is None else load_text_pairs(sts)
     given = load_texts(texts if file is None else located(file), Choice(text_column))
-    parts = Parts.of(
-        rows_of_texts(given), labels, also, groups, split,
-        balance=balance, missing=missing, held_out=held_out, seed=seed,
-    )  # fmt: skip
+    parts = divide(rows_of_texts(given))
 
     vectors = SentenceVectors.of(Encoder.load(model, device=device))
     subject = Path(vectors.encoder.name).name
@@ -174,7 +160,7 @@ def erase_model(
     x: Float32 = job.vectors(batch_tokens)[0]
     folds = Folds.of(len(given), 0, None)
     parts = replace(parts, labelled=parts.labelled.with_vectors(x[None]))
-    (fitted,), size = parts.fit(method, settings or {}, folds, x.shape[1], seed)
+    (fitted,), size = parts.fit(method, settings, folds, x.shape[1], seed)
     n = int(parts.fitting.sum())
     fitted_on = how_many(n, "training text") + parts.alike()
     fitted_on = fitted_on if size == n else f"{size:,} of {fitted_on}"
@@ -290,14 +276,16 @@ def _task_tables(rows: Sequence[Row]) -> list[Table]:
     return [pivot("What the model's own task lost", rows, by, columns, note)]
 
 
-def _closing(vectors: SentenceVectors, output: str | None, save_transform: str | None) -> list[str]:
+def _closing(
+    vectors: SentenceVectors, output: str | None, save_transform: str | os.PathLike[str] | None
+) -> list[str]:
     """Say what was written."""
     lines = []
     if output is not None:
         lines.append(f"Written: {output}, for sentence-transformers from version {OLDEST} on.")
     if save_transform is not None:
         where = f" {INSIDE}" if vectors.last.steps else ""
-        lines.append(f"Saved: {save_transform}, a map of the model's vectors{where}.")
+        lines.append(f"Saved: {os.fspath(save_transform)}, a map of the model's vectors{where}.")
     return lines or ["Nothing written; -o DIR writes the model."]
 
 

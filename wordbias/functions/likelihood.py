@@ -10,7 +10,7 @@ from wordbias.arguments import check_number
 from wordbias.calls import path_of, public, refuse_given
 from wordbias.configuration import current_config, uses
 from wordbias.errors import UsageError
-from wordbias.formats.files import check_writable, refuse_same
+from wordbias.formats.files import check_outputs
 from wordbias.functions.adapters import AdapterLike, about_adapter, open_adapter
 from wordbias.functions.likelihood_decoder import Items, about_decoder, measure_decoder
 from wordbias.functions.likelihood_encoder import measure_encoder
@@ -164,12 +164,9 @@ def likelihood(
     if max_length is not None:
         check_number("--max-length", max_length, 2)
     target = path_of(output)
-    if target is not None:
-        check_writable(target)
-        read = {"--pairs": path_of(pairs), "--perplexity": path_of(perplexity)}
-        read["--adapter"] = path_of(adapter)
-        for path in [None, *map(path_of, given)]:
-            refuse_same({"-o": target}, {**read, "--data": path})
+    read = {"--pairs": pairs, "--perplexity": perplexity, "--adapter": adapter}
+    for one in [None, *given]:
+        check_outputs({"-o": target}, {**read, "--data": one})
     fitted, names = open_adapter(adapter, setting, force=force)
     settings = Settings(top, rounding, absolute, as_published, seed, repair=True)
     sets = [load_text_set(one, as_published=as_published) for one in given]

@@ -16,7 +16,7 @@ from wordbias.configuration import READS_VECTORS, current_config, uses
 from wordbias.contextual.nli_fairness import PARITIES, Parity
 from wordbias.embedding import EmbeddingLike
 from wordbias.errors import UsageError
-from wordbias.formats.files import check_writable, output_folder, refuse_same
+from wordbias.formats.files import check_outputs, check_writable, output_folder
 from wordbias.functions.adapters import AdapterLike, open_adapter
 from wordbias.functions.inputs import path_of, reading
 from wordbias.functions.lists import templates_of
@@ -201,11 +201,9 @@ def mab_eval(
     how = current_config()
     check_choice("--set", set, CHOICES)
     if output is not None:
-        check_writable(output)
-        read = {"MODEL": path_of(model), "--embedding": path_of(embedding)}
-        read |= {"--snli": path_of(snli), "--predictions": path_of(predictions)}
-        read |= {"--adapter": path_of(adapter), "--groups": path_of(groups)}
-        refuse_same({"-o": path_of(output)}, read)
+        read: dict[str, object] = {"MODEL": model, "--embedding": embedding, "--snli": snli}
+        read |= {"--predictions": predictions, "--adapter": adapter, "--groups": groups}
+        check_outputs({"-o": output}, read)
     attribute, templates = other_than_gender(groups), templates_of(lists)
     known = marked_sets(attribute)
     chosen = known if set == ALL else (known[0] if set is None else set,)

@@ -148,8 +148,8 @@ def nli_train(
         patience=patience,
     )
     half = is_half(how.precision)
-    read = {f"EMBEDDING {path_of(one)}": path_of(one) for one in sources}
-    refuse_same({"-o": target}, read | {f"--{name}": path_of(one) for name, one in given.items()})
+    read: dict[str, object] = {f"EMBEDDING {path_of(one)}": one for one in sources}
+    refuse_same({"-o": target}, read | {f"--{name}": one for name, one in given.items()})
     folder, file = _outputs(target, len(sources) * len(order))
     need("torch", extra="torch", purpose="Training an NLI model")
     from wordbias.nli.jobs import Data, accuracy_rows, plan_jobs

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from wordbias import cells
 from wordbias.arguments import seeds_of
-from wordbias.calls import note, public, typed_setting
+from wordbias.calls import note, public, refuse_given, typed_setting
 from wordbias.columns import Column
 from wordbias.configuration import READS_VECTORS, STARTS_PROCESSES, current_config, uses
 from wordbias.errors import UsageError
@@ -56,6 +56,8 @@ from wordbias.workers import Workers
 if TYPE_CHECKING:
     from wordbias.functions.adapters import AdapterLike
     from wordbias.functions.encoded_texts import After
+
+_OF_TEXTS = ("where", "limit", "pooling", "template", "adapter", "setting", "force")
 
 
 @public
@@ -211,23 +213,15 @@ def probe(
     True
     """
     how = current_config()
-    of_codes = {
-        "fractions": fractions,
-        "unit": unit,
-        "dev": dev,
-        "jobs": typed_setting("jobs"),
-    }
-    _refuse_unused(mdl, of_codes, split)
-    of_texts = {
-        "where": where or None,
-        "limit": limit,
-        "pooling": pooling,
-        "template": template,
-        "adapter": adapter,
-        "setting": setting or None,
-        "force": force,
-    }
-    _refuse_model_options(vectors, texts, of_texts, first_names or array is not None)
+    if mdl:
+        refuse_given(("split",), "is for --accuracy; an online code splits by itself")
+    else:
+        refuse_given(("fractions", "unit", "dev", "jobs"), "is for --mdl")
+    if texts is not None:
+        refuse_given(("first_names", "array"), "is for vectors, --texts is for a model")
+    else:
+        refuse_given(_OF_TEXTS, "is for a model with --texts")
+        _refuse_models(vectors)
     device = typed_setting("device")
     if probe == "linear" and texts is None and device not in (None, "cpu"):
         raise UsageError(
@@ -317,26 +311,8 @@ def probe(
     )
 
 
-def _refuse_unused(mdl: bool, of_codes: Mapping[str, object], split: object) -> None:
-    """Refuse arguments that would do nothing."""
-    if mdl and split is not None:
-        raise UsageError("--split is for --accuracy; an online code splits by itself")
-    for name, value in of_codes.items():
-        if value is not None and not mdl:
-            raise UsageError(f"--{name} is for --mdl")
-
-
-def _refuse_model_options(
-    vectors: object, texts: object, of_texts: Mapping[str, object], of_vectors: bool
-) -> None:
-    """Refuse options of a model without texts, a model without texts, and texts without one."""
-    if texts is not None:
-        if of_vectors:
-            raise UsageError("--first-names and --array are for vectors, --texts is for a model")
-        return
-    for name, value in of_texts.items():
-        if value is not None and value is not False:
-            raise UsageError(f"--{name} is for a model with --texts")
+def _refuse_models(vectors: object) -> None:
+    """Refuse the folder of a model, which needs texts."""
     for one in vectors if isinstance(vectors, (list, tuple)) else [vectors]:
         path = path_of(one)
         if path is None or is_static_model(path):  # words, whose names are probed

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from wordbias.arguments import check_choice
-from wordbias.calls import current, public, typed_setting
+from wordbias.calls import current, public
 from wordbias.configuration import current_config, uses
 from wordbias.contextual.embedding_site import fit_embedding, sentence_vectors
 from wordbias.contextual.fitting import (
@@ -22,7 +22,7 @@ from wordbias.contextual.fitting import (
 from wordbias.contextual.scrubbing import LEACE
 from wordbias.contextual.sent_debias import LIMIT, TextLike, fit_with_baseline
 from wordbias.errors import UsageError, WordbiasError
-from wordbias.formats.files import check_writable, refuse_same
+from wordbias.formats.files import check_outputs
 from wordbias.functions.inputs import path_of
 from wordbias.functions.project_labels import (
     KNOWN,
@@ -222,20 +222,9 @@ def project(
     output = path_of(output)
     named = sites if sites is None or isinstance(sites, str) else ",".join(map(str, sites))
     _check_usage(sent_debias, groups, setting, output)
-    of_texts = {
-        "labels": labels,
-        "text-column": text_column,
-        "where": where or None,
-        "skip-bad": typed_setting("skip_bad"),
-    }
-    of_pairs = {
-        "one-sided": one_sided,
-        "unit-length": unit_length,
-        "sent-debias": sent_debias is not None,
-    }
 
     def check(method: str | None) -> None:
-        check_labels(texts, pairs, method, of_texts, {"simultaneous": simultaneous}, of_pairs)
+        check_labels(texts, labels, pairs, method)
         check_numbers(tokens, limit, texts, method, drawn=sent_debias is not None)
         if seed_lists is not None and method is not None and method not in PAIR_METHODS:
             raise UsageError(_REDRAWN.format(method))
@@ -246,7 +235,8 @@ def project(
     check(name)
     nulls = _further_files("null", output, null)
     redraws = _further_files("lists", output, seed_lists)
-    _check_files(output, nulls, redraws, pairs, texts, labels, sent_debias, groups)
+    read: dict[str, object] = {"--pairs": pairs, "--sent-debias": sent_debias, "--texts": texts}
+    _check_files(output, nulls, redraws, read | {"--labels": labels, "--groups": groups})
     given = load_labelled(texts, labels, text_column, where, limit, how.skip_bad)
     target = load_target(model, how.device, head)
     vectors = sentence_vectors(model, target.model)
@@ -345,22 +335,13 @@ def _check_files(
     output: str | None,
     nulls: Sequence[str],
     redraws: Sequence[str],
-    pairs: SentencePairsLike | None,
-    texts: TextsLike | None,
-    labels: CellsLike | None,
-    sent_debias: TextLike | None,
-    groups: GroupsLike | None,
+    read: Mapping[str, object],
 ) -> None:
     """Refuse, before anything is fitted, files that cannot be written or that are read."""
-    for path in (output, *nulls, *redraws):
-        if path is not None:
-            check_writable(path)
-    read = {"--pairs": path_of(pairs), "--sent-debias": path_of(sent_debias)}
-    read |= {"--texts": path_of(texts), "--labels": path_of(labels)}
-    files: dict[str, str | None] = {"-o": output}
+    files = {"-o": output}
     for option, paths in (("--null", nulls), ("--seed-lists", redraws)):
         files |= {f"{option}, file {i}": path for i, path in enumerate(paths, 1)}
-    refuse_same(files, read | {"--groups": path_of(groups)})
+    check_outputs(files, read)
 
 
 def _further_files(

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from wordbias.arguments import check_choice, check_number
+from wordbias.calls import refuse_given
 from wordbias.contextual.fitting import TOKENS
 from wordbias.contextual.scrubbing import TOKENS as OF_LABELS
 from wordbias.contextual.scrubbing import (
@@ -101,11 +102,9 @@ def decoder_caution(model: Any, adapter: Adapter, method: str, tokens: str) -> l
 
 def check_labels(
     texts: TextsLike | None,
+    labels: CellsLike | None,
     pairs: SentencePairsLike | None,
     method: str | None,
-    of_texts: Mapping[str, object],
-    of_labels: Mapping[str, object],
-    of_pairs: Mapping[str, object],
 ) -> None:
     """Refuse options of texts without texts, and options of pairs with a method for labels.
 
@@ -113,15 +112,12 @@ def check_labels(
     ----------
     method
         The method; None if it is not known before the model is loaded.
-    of_texts, of_labels, of_pairs
-        What was given, by the name of the option: for texts, for methods that are fitted to labels,
-        for those that are fitted to pairs.
     """
-    if texts is None and (unused := _given(of_texts)):
-        raise UsageError(f"--{unused} goes with --texts")
+    if texts is None:
+        refuse_given(("labels", "text_column", "where", "skip_bad"), "goes with --texts")
     if texts is not None and pairs is not None:
         raise UsageError("choose one of --texts and --pairs: removals are fitted to one of them")
-    if texts is not None and of_texts["labels"] is None:
+    if texts is not None and labels is None:
         raise UsageError(
             "--texts needs --labels: a column of the texts, or a file of one label a line"
         )
@@ -130,22 +126,16 @@ def check_labels(
             f"--methods={method}: is fitted to pairs of sentences, --pairs; with --texts choose "
             f"{', '.join(OF_MOMENTS)}"
         )
-    if method in PAIR_METHODS and (unused := _given(of_labels)):
-        raise UsageError(
-            f"--{unused} is for --methods={', '.join(OF_MOMENTS)}: {method} is always fitted on "
-            "the unmodified model"
+    if method in PAIR_METHODS:
+        of_labels = f"--methods={', '.join(OF_MOMENTS)}"
+        reason = f"is for {of_labels}: {method} is always fitted on the unmodified model"
+        refuse_given(("simultaneous",), reason)
+    elif method is not None:
+        refuse_given(
+            ("one_sided", "unit_length", "sent_debias"),
+            f"is for {' and '.join(PAIR_METHODS)}, which are fitted to pairs of sentences",
+            "leave it out, or name one of them with --methods",
         )
-    if method is not None and method not in PAIR_METHODS and (unused := _given(of_pairs)):
-        raise UsageError(
-            f"--{unused} is for {' and '.join(PAIR_METHODS)}, which are fitted to pairs of "
-            "sentences; leave it out, or name one of them with --methods"
-        )
-
-
-def _given(options: Mapping[str, object]) -> str:
-    """Return the first option that was given, or an empty string."""
-    given = (one for one, value in options.items() if value is not None and value is not False)
-    return next(given, "")
 
 
 def check_numbers(

@@ -11,7 +11,7 @@ from typing import Any
 from wordbias.calls import current, is_given, public
 from wordbias.contextual.table7 import is_table
 from wordbias.errors import UsageError, WordbiasError
-from wordbias.formats.files import check_writable, refuse_same
+from wordbias.formats.files import check_outputs
 from wordbias.functions.inputs import path_of
 from wordbias.functions.sweep_summary import report_of_table
 from wordbias.pages.answers import answers
@@ -183,9 +183,7 @@ def check_output(
         cannot be written, or it is an input.
     """
     if output is not None:
-        target = os.fspath(output)
-        check_writable(target)
-        refuse_same({"the output": target}, {f"an input, {path}": path for path in read})
+        check_outputs({"the output": output}, {f"an input, {path}": path for path in read})
     chosen, suffix = current().format, Path(output or "").suffix.lower()
     if chosen is not None:
         return chosen

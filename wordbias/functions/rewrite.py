@@ -13,7 +13,7 @@ from wordbias import cells
 from wordbias.calls import path_of, public
 from wordbias.configuration import current_config, uses
 from wordbias.errors import UsageError, WordbiasError, need
-from wordbias.formats.files import check_writable, refuse_same
+from wordbias.formats.files import check_outputs
 from wordbias.formats.tables import kind_of
 from wordbias.outcomes.anonymise import Anonymiser, GivenSpans, SpacyFinder
 from wordbias.outcomes.balance import Balance, Balanced, balance
@@ -216,8 +216,8 @@ def rewrite(
         _refuse_groups(chosen)
     target = path_of(output)
     if target is not None:
-        files = {f"{one._name}:words": path_of(getattr(one, "words", None)) for one in chosen}
-        _check_output(target, path_of(data), {**files, "--groups": path_of(groups)})
+        files = {f"{one._name}:words": getattr(one, "words", None) for one in chosen}
+        _check_output(target, path_of(data), {**files, "--groups": groups})
     some = {column: _values(value) for column, value in (where or {}).items()}
     columns = [*some, *(column for one in chosen for column in _columns(one))]
     file = _opened(data, text_column, columns, current_config().skip_bad)
@@ -381,12 +381,11 @@ def _several(given: Names | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in parts if part.strip())
 
 
-def _check_output(output: str, data: str | None, read: Mapping[str, str | None]) -> None:
+def _check_output(output: str, data: str | None, read: Mapping[str, object]) -> None:
     """Refuse an output that cannot be written, or would have another form than the input."""
     if data is None:
         raise UsageError("--output is for files; for texts in memory use .texts")
-    refuse_same({"the output": output}, {"DATA": data, **read})
-    check_writable(output)
+    check_outputs({"the output": output}, {"DATA": data, **read})
     kinds = kind_of(Path(data)), kind_of(Path(output))
     if kinds[0] != kinds[1]:
         raise WordbiasError(

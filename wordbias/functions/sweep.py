@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from wordbias.contextual.table7 import (
     records,
 )
 from wordbias.errors import UsageError, WordbiasError, need
-from wordbias.formats.files import check_writable, refuse_same, replacing
+from wordbias.formats.files import check_outputs, replacing
 from wordbias.functions.inputs import path_of
 from wordbias.functions.nli_models import read_named
 from wordbias.functions.sweep_summary import summarise
@@ -219,7 +219,7 @@ def sweep(
     target = path_of(output)
     read: dict[str, object] = {"--stereoset": stereoset, "--snli": snli, "--best": best}
     read |= {"--pairs": pairs, "--sent-debias": sent_debias, "--groups": groups}
-    _check_files(target, read)
+    check_outputs({"-o": target}, read)
     named = [name_of_head for name in _MODELS for name_of_head in _with_seeds(name, order)]
     stores = {name: Path(f"{target}.{name}.part") for name in named if target}
     drawn = [drawn_file(file, kind) for kind in (NULL, LISTS) for file in stores.values()]
@@ -307,13 +307,6 @@ def sweep(
         notes=notes,
         picture=partial(plot_strength_fairness, entries, drop=drop, relative=relative),
     )
-
-
-def _check_files(output: str | None, read: Mapping[str, object]) -> None:
-    """Refuse a file that cannot be written, or that is also read."""
-    if output is not None:
-        check_writable(output)
-    refuse_same({"-o": output}, {name: path_of(given) for name, given in read.items()})
 
 
 def _with_seeds(name: str, seeds: Sequence[int]) -> list[str]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from wordbias import cells
 from wordbias.arguments import check_choice, check_number
-from wordbias.calls import is_given, path_of, public
+from wordbias.calls import public, refuse_given
 from wordbias.configuration import current_config, uses
 from wordbias.devices import find_device
 from wordbias.embedding import Embedding
@@ -23,7 +23,7 @@ from wordbias.errors import Interrupted, UsageError, WordbiasError, need
 from wordbias.formats import NO_TOKENIZER, check_output, output_format
 from wordbias.formats.files import (
     check_new,
-    check_writable,
+    check_outputs,
     locked,
     refuse_same,
     remove_abandoned,
@@ -217,17 +217,11 @@ def train_vectors(
     checkpoint, log = (
         target.with_name(f"{target.name}.{suffix}") for suffix in ("checkpoint", "log.jsonl")
     )
-    for one in (checkpoint, log):
-        check_writable(one)
-    beside = {"the checkpoint of -o": str(checkpoint), "the log of -o": str(log)}
-    refuse_same(
-        {"-o": str(target), **beside, "--counts": str(folder)},
-        {
-            **{f"CORPUS {path}": os.fspath(path) for path in paths},
-            "--groups": path_of(groups),
-            **{f"--lists, {file.name}": str(file) for file in _list_files(lists)},
-        },
-    )
+    beside = {"the checkpoint of -o": checkpoint, "the log of -o": log}
+    read = {f"CORPUS {path}": path for path in paths} | {"--groups": groups}
+    read |= {f"--lists, {file.name}": file for file in _list_files(lists)}
+    check_outputs(beside, {})
+    refuse_same({"-o": target, **beside, "--counts": folder}, read)
     try:
         size = parse_size(memory)
     except WordbiasError as error:
@@ -351,12 +345,7 @@ def _check_options(
     check_choice("--objective", objective, tuple(_TITLES))
     check_choice("--separation", distance, ("l1", "l2"))
     if objective == "glove":
-        for name in _OF_GN_GLOVE:
-            if is_given(name):
-                raise UsageError(
-                    f"--{name.replace('_', '-')} is for --objective gn-glove; without that it has "
-                    "no effect"
-                )
+        refuse_given(_OF_GN_GLOVE, "is for --objective gn-glove; without that it has no effect")
     if lists is not None and groups is not None:
         raise UsageError("--lists and --groups both name the gendered words; give one")
     if as_published and distance != "l1":

@@ -10,7 +10,7 @@ from pathlib import Path
 from wordbias import cells
 from wordbias.calls import is_given, path_of, public
 from wordbias.errors import UsageError, WordbiasError
-from wordbias.formats.files import check_writable, compressing, refuse_same, replacing
+from wordbias.formats.files import check_outputs, compressing, replacing
 from wordbias.functions.fairness import NO_INTERVAL, accuracy_table, sums_table
 from wordbias.outcomes.inputs import load_shares
 from wordbias.outcomes.metrics import Settings
@@ -130,11 +130,8 @@ def winobias(
         raise UsageError("--plot: without a system there are no scores; give --clusters too")
     if shares is not None and clusters is None:
         raise WordbiasError("--shares: is for the scores of a system; give --clusters too")
-    outputs = {"--sentences": path_of(sentences), "--masked": path_of(masked)}
-    refuse_same(outputs, {"--clusters": path_of(clusters), "--shares": path_of(shares)})
-    for path in outputs.values():
-        if path is not None:
-            check_writable(path)
+    outputs = {"--sentences": sentences, "--masked": masked}
+    check_outputs(outputs, {"--clusters": clusters, "--shares": shares})
     place = located(os.fspath(folder))
     read = load_winobias(place)
     settings = Settings(as_published, draws=draws, seed=seed)
