@@ -6,7 +6,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources.abc import Traversable
 from pathlib import Path, PurePath
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 from wordbias.errors import WordbiasError, unknown_name
 from wordbias.wordlists.toml import (
@@ -106,25 +106,7 @@ def _file_of(name: str) -> Traversable:
 # Reading it
 
 
-class GroupFields(TypedDict):
-    """Fields of `wordbias.wordlists.WordGroups` as a file gives them."""
-
-    name: str
-    groups: Words
-    members: tuple[Words, ...]
-    definitional: tuple[Words, ...]
-    equalise: tuple[Words, ...]
-    wider: tuple[Words, ...]
-    direction: Pair | None
-    specific: frozenset[str]
-    source: str
-    subjects: Subjects
-    first_names: bool
-    unlisted: frozenset[str]
-    grammatical_gender: bool
-
-
-def read_groups(file: Traversable) -> GroupFields:
+def read_groups(file: Traversable) -> dict[str, Any]:
     """Read a file of groups.
 
     Raises
@@ -139,21 +121,21 @@ def read_groups(file: Traversable) -> GroupFields:
     sets = _sets_or_pairs(file, tables, len(groups))
     listed = frozenset(_specific(file, tables))
     in_sets = frozenset(word for found in sets.values() for words in found for word in words)
-    return GroupFields(
-        name=_text(file, tables, "name", PurePath(file.name).stem),
-        groups=groups,
-        members=members,
-        definitional=sets["definitional"],
-        equalise=sets["equalise"],
-        wider=sets.get("wider", ()),
-        direction=_direction(file, tables, groups, sets["definitional"]),
-        specific=listed | in_sets,
-        source=_text(file, tables, "source", str(file)),
-        subjects=_subjects(file, tables, groups),
-        first_names=_flag(file, tables, "first_names"),
-        unlisted=in_sets - listed,
-        grammatical_gender=_flag(file, tables, "grammatical_gender"),
-    )
+    return {
+        "name": _text(file, tables, "name", PurePath(file.name).stem),
+        "groups": groups,
+        "members": members,
+        "definitional": sets["definitional"],
+        "equalise": sets["equalise"],
+        "wider": sets.get("wider", ()),
+        "direction": _direction(file, tables, groups, sets["definitional"]),
+        "specific": listed | in_sets,
+        "source": _text(file, tables, "source", str(file)),
+        "subjects": _subjects(file, tables, groups),
+        "first_names": _flag(file, tables, "first_names"),
+        "unlisted": in_sets - listed,
+        "grammatical_gender": _flag(file, tables, "grammatical_gender"),
+    }
 
 
 def _text(file: Traversable, tables: dict[str, Any], key: str, default: str) -> str:
@@ -309,8 +291,6 @@ def read_sets(file: Traversable) -> SetFields:
             f"{file}: [sets]: expected definitional sets, found none; {SETS_EXAMPLE}"
         )
     specific = _specific(file, tables)
-    name = tables.get("name", PurePath(file.name).stem)
-    if not isinstance(name, str):
-        raise complain(f"{file}: name", "a text", name, 'write name = "..." in quotes')
+    name = _text(file, tables, "name", PurePath(file.name).stem)
     every = frozenset(specific).union(*(words for found in sets.values() for words in found))
     return SetFields(name, sets["definitional"], sets["equalise"], every)

@@ -5,7 +5,7 @@ what debiasing over several groups is fitted on.
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import combinations
 from pathlib import Path
@@ -32,6 +32,8 @@ FEWEST_NAMES = 10
 FEW_NAMES = 30
 """First names of a group below which a fit to them comes with a note."""
 _IN_MEMORY = "given in Python"
+_OF_SETS = ("definitional", "wider")
+"""Fields of `WordGroups` that an `Attribute` has as its pairs."""
 
 
 @dataclass(frozen=True)
@@ -162,21 +164,17 @@ class WordGroups:
         direction = first_pair(definitional)
         if len(self.groups) == 2 and self.direction:
             direction = (self.direction[places[0]], self.direction[places[1]])
-        return type(self)(
-            self.name if len(names) == len(self.groups) else f"{self.name} {'/'.join(names)}",
-            tuple(names),
-            tuple(self.members[i] for i in places),
-            definitional,
-            chosen(self.equalise),
+        subjects = {kind: tuple(words[i] for i in places) for kind, words in self.subjects.items()}
+        return replace(
+            self,
+            name=self.name if len(names) == len(self.groups) else f"{self.name} {'/'.join(names)}",
+            groups=tuple(names),
+            members=tuple(self.members[i] for i in places),
+            definitional=definitional,
+            equalise=chosen(self.equalise),
+            wider=(),
             direction=direction,
-            specific=self.specific,
-            source=self.source,
-            subjects={
-                kind: tuple(words[i] for i in places) for kind, words in self.subjects.items()
-            },
-            first_names=self.first_names,
-            unlisted=self.unlisted,
-            grammatical_gender=self.grammatical_gender,
+            subjects=subjects,
         )
 
     def two_by_two(self) -> list[Self]:
@@ -282,21 +280,8 @@ class Attribute:
         """
         if len(groups.groups) != 2:
             raise more_than_two(groups, text)
-        first, second = groups.groups
-        return cls(
-            groups.name,
-            (first, second),
-            (groups.members[0], groups.members[1]),
-            tuple((a, b) for a, b in groups.definitional),
-            tuple((a, b) for a, b in groups.equalise),
-            groups.direction,
-            groups.specific,
-            groups.source,
-            {kind: (words[0], words[1]) for kind, words in groups.subjects.items()},
-            groups.first_names,
-            groups.unlisted,
-            groups.grammatical_gender,
-        )
+        alike = {name: value for name, value in vars(groups).items() if name not in _OF_SETS}
+        return cls(**alike, pairs=tuple((a, b) for a, b in groups.definitional))
 
 
 GroupsLike = str | Path | Mapping[str, Iterable[str]] | WordGroups | Attribute
