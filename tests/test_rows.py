@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from wordbias import WordbiasError
-from wordbias.comparison import Comparison, read
+from wordbias.comparison import Comparison, joined
 from wordbias.reports import Report
 from wordbias.results import Row
+from wordbias.rows import Source, read_source
 
 Write = Callable[..., Path]
 
@@ -35,6 +36,11 @@ def _rows(*rows: dict[str, Any]) -> str:
 
 def _row(measure: str, value: float | None, subject: str = "a", **details: Any) -> dict[str, Any]:
     return {"subject": subject, "measure": measure, "value": value, **details}
+
+
+def read(paths: Sequence[Path]) -> tuple[Comparison, list[Source]]:
+    sources = [read_source(path) for path in paths]
+    return joined(sources), sources
 
 
 def _read(*paths: Path) -> Comparison:

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from wordbias.calls import python_messages
 from wordbias.devices import blas_threads
-from wordbias.errors import WordbiasError, need
+from wordbias.errors import WordbiasError, listed, need
 from wordbias.formats.rows.arrow import Vectors, choose_columns, runs
-from wordbias.formats.rows.source import Floats, listed, mapped
+from wordbias.formats.rows.source import Floats, mapped
 from wordbias.rendering import how_many
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.errors import WordbiasError
+from wordbias.errors import WordbiasError, listed
 from wordbias.formats.rows import Rows
 from wordbias.formats.source import Digest
 from wordbias.formats.tables import (
@@ -28,7 +28,6 @@ from wordbias.formats.tables import (
     cell_of,
     is_parquet,
     kind_of,
-    listed,
     pick_cells,
     read_lines,
     row_line,

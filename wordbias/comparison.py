@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,13 +23,12 @@ from wordbias.correlation import (
     robustness,
 )
 from wordbias.draws import FISHER, interval_keys
-from wordbias.errors import WordbiasError
+from wordbias.errors import WordbiasError, listed
 from wordbias.results import Row
-from wordbias.rows import Found, Source, given, read_source
+from wordbias.rows import Found, Source, given
 from wordbias.statistics import LEAST_PAIRS, is_constant
 
 _VARIANT = ("stage", "reference", "set")
-_SHOWN = 12
 _SETTING = re.compile(r"\[.*?\]")
 
 
@@ -81,12 +79,12 @@ class Comparison:
         return values
 
 
-def read(paths: Sequence[str | Path]) -> tuple[Comparison, list[Source]]:
-    """Read results into one table; the same embedding in several files becomes one row.
+def joined(sources: Sequence[Source]) -> Comparison:
+    """Put results into one table; the same embedding in several files becomes one row.
 
     Parameters
     ----------
-    paths
+    sources
         JSON, JSONL or CSV rows as the commands print them, or CSV tables whose first column names
         the embeddings and whose other columns are measures, NA where undefined. Rows about a
         single word, component or layer are left out. Columns from rows have names such as
@@ -97,21 +95,9 @@ def read(paths: Sequence[str | Path]) -> tuple[Comparison, list[Source]]:
     Raises
     ------
     WordbiasError
-        If a file cannot be read, or there are two values for one embedding and measure. A value
-        that is undefined in one file may be defined in another.
-    """
-    sources = [read_source(Path(path)) for path in paths]
-    return joined(sources), sources
-
-
-def joined(sources: Sequence[Source]) -> Comparison:
-    """Return one table of the rows of several sources, as `read` does.
-
-    Raises
-    ------
-    WordbiasError
-        If a measure has two values for one embedding, or is along the centred subspace for one
-        embedding and along the uncentred subspace for another.
+        If there are two values for one embedding and measure, or it is along the centred subspace
+        for one embedding and along the uncentred one for another. A value that is undefined in one
+        file may be defined in another.
     """
     _refuse_mixed_centring(sources)
     several = _compared_with_several(sources)
@@ -340,9 +326,3 @@ def constants(table: Comparison) -> dict[str, str]:
         if len(defined) >= LEAST_PAIRS and is_constant(defined):
             found[name] = f"{name} is {defined[0]:g} for all {len(defined)} embeddings that have it"
     return found
-
-
-def listed(names: Sequence[str]) -> str:
-    """Join names for a message, at most the first twelve."""
-    more = f", … ({len(names)} in all)" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more

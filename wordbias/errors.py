@@ -98,6 +98,8 @@ def install_line(*extras: str) -> str:
 
 _LONGEST, _END = 2_000, 400
 _NAME = 200
+_LISTED = 12
+"""Number of names that a message lists."""
 _LONG_NAME = re.compile(
     "|".join(
         part.replace("N", f"{{{_NAME + 1},}}")
@@ -115,6 +117,14 @@ _LINE = 100
 def printable(text: str) -> str:
     """Replace invisible characters and those that change what a browser or a terminal shows."""
     return _UNPRINTABLE.sub("\ufffd", text)
+
+
+def listed(names: Iterable[str], width: int = 60) -> str:
+    """Join names for a message: the first of many, each cut to a width."""
+    known = list(names)
+    shown = ", ".join(f"{name:.{width}}" for name in known[:_LISTED])
+    more = f", … and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
+    return shown + more or "none"
 
 
 def shortened(text: str) -> str:

@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
-from wordbias.errors import WordbiasError
+from wordbias.errors import WordbiasError, listed
 
 CARD = "README.md"
 MODULES = "modules.json"
@@ -35,7 +35,6 @@ _ABOUT = re.compile(
 )
 """Card and licence, at the top."""
 _PICTURE = re.compile(r".*\.(png|jpe?g|svg)", re.IGNORECASE)
-_NAMED = 12
 
 
 def own_files(
@@ -120,10 +119,7 @@ def module_folders(file: Path) -> set[str]:
 def others_text(folder: object, others: Iterable[str], done: str) -> str:
     """Say which files of a folder were not copied or published; empty if there are none."""
     named = list(others)
-    if not named:
-        return ""
-    more = f", … and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
-    return f"{folder}: not {done}, as no part of the model: {', '.join(named[:_NAMED])}{more}"
+    return f"{folder}: not {done}, as no part of the model: {listed(named)}" if named else ""
 
 
 def copy_files(files: Mapping[str, Path], folder: Path) -> None:

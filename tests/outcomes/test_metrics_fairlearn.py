@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from rates_of_counts import rates
 
-from wordbias.outcomes.confusion import RATES, Confusion, rates
+from wordbias.outcomes.confusion import RATES, Confusion
 from wordbias.outcomes.metrics import gaps
 
 

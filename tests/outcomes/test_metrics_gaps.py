@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rates_of_counts import rates
 
 from wordbias import WordbiasError
-from wordbias.outcomes.confusion import RATES, Confusion, rates
+from wordbias.outcomes.confusion import RATES, Confusion
 from wordbias.outcomes.metrics import gap_correlation, gaps, undefined_because
 
 Examples = list[tuple[str, str, str]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +14,11 @@ from hypothesis import strategies as st
 from wordbias.errors import WordbiasError
 from wordbias.outcomes.records import RecordFile
 from wordbias.outcomes.scrub import (
+    MIN_TEXTS,
+    BagCounter,
+    Bags,
     ExtraScrubber,
     Settings,
-    bags_of_words,
     find_words,
     held_out,
     strongest_words,
@@ -23,6 +26,14 @@ from wordbias.outcomes.scrub import (
 
 QUICK = Settings(rounds=3, per_round=1, splits=2)
 TEXTS = st.lists(st.text("abA .1'é", max_size=12), min_size=1, max_size=8)
+
+
+def bags_of_words(texts: Iterable[str], min_texts: int = MIN_TEXTS) -> Bags:
+    """Count the words of texts, without those of fewer than `min_texts`."""
+    counter = BagCounter()
+    for text in texts:
+        counter.add(text)
+    return counter.bags(min_texts)
 
 
 def planted(n: int = 120, seed: int = 0) -> tuple[list[str], list[str]]:

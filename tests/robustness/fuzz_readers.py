@@ -224,7 +224,12 @@ encoder = folder(call("models.encoder:Encoder.load", device="cpu"))
 
 
 stimuli: Any = call("wordlists.queries:as_queries")
-comparison: Any = call("comparison:read")
+
+
+def compared(path: Path) -> Any:
+    from wordbias.comparison import joined
+
+    return joined([source(path)])
 
 
 def labelled(task: str) -> Read:
@@ -385,7 +390,7 @@ READERS = [
     Reader("report of rows", "r.json", seeds.ROWS, document),
     Reader("report of CSV", "r.csv", seeds.ROWS_CSV, document),
     Reader("report of a page", "r.html", seeds.PAGE, document),
-    Reader("comparison", "r.json", seeds.ROWS, lambda path: comparison([path])),
+    Reader("comparison", "r.json", seeds.ROWS, compared),
     Reader("biographies", "b.tsv", seeds.BIOS, biographies, "bios/bios_surgeon_nurse.tsv.gz"),
     Reader("biographies, pickled", "b.pkl", seeds.pickled, biographies),
     Reader("results of a study", "results.jsonl", seeds.store, store),

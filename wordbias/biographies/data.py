@@ -16,9 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from wordbias.biographies.pickles import is_pickle, read_pickle
 from wordbias.calls import path_of
 from wordbias.columns import BadRows, Table, TableLike, choose_column, open_table
-from wordbias.errors import WordbiasError
+from wordbias.errors import WordbiasError, listed
 from wordbias.formats.tables import Line
-from wordbias.outcomes.confusion import listed
 
 Codes = NDArray[np.intp]
 FEMALE, MALE = "F", "M"

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from wordbias.arguments import named_file
-from wordbias.errors import WordbiasError
+from wordbias.errors import WordbiasError, listed
 from wordbias.progress import Bar, progress
 from wordbias.text_files import bounded_lines, check_regular
 
@@ -248,9 +248,6 @@ def _members(path: Path) -> list[str]:
         ) from None
 
 
-_LISTED = 20
-
-
 def choose_member(path: Path, members: Sequence[str], wanted: str) -> str:
     """Return the wanted member of an archive, or by default the only one.
 
@@ -264,10 +261,10 @@ def choose_member(path: Path, members: Sequence[str], wanted: str) -> str:
     if not wanted and len(members) == 1:
         return members[0]
     problem = f"has no member {wanted!r}" if wanted else f"holds {len(members)} files"
-    listed = ", ".join(f"{path.name}::{name}" for name in members[:_LISTED])
-    if len(members) > _LISTED:
-        listed += f", … and {len(members) - _LISTED} more"
-    raise WordbiasError(f"{path}: {problem}; name one of: {listed or '(it is empty)'}")
+    names = (
+        listed((f"{path.name}::{name}" for name in members), 200) if members else "(it is empty)"
+    )
+    raise WordbiasError(f"{path}: {problem}; name one of: {names}")
 
 
 # Hashes

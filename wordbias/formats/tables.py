@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wordbias.errors import WordbiasError, need
+from wordbias.errors import WordbiasError, listed, need
 from wordbias.formats.source import Digest, has_lone_surrogate, refuse_foreign
 from wordbias.text_files import OPENERS, Source, bounded_lines, opened
 
@@ -27,7 +27,6 @@ PLAIN = "text"
 """Name of the only column of a plain text."""
 SNIFF = "by content"
 """Kind of a file that is recognised by its first line: JSON, tabs, else commas."""
-_SHOWN = 20
 _CSV_ENDS = "the file ends within quotation marks"
 _NO_OBJECT = "expected a JSON object"
 _HALF = "an escape stands for half a character"
@@ -140,13 +139,6 @@ def _matching(spelling: str, names: Sequence[str]) -> list[str]:
         return [name for name in names if name.lower().startswith(stem)]
     exact = [name for name in names if name == spelling]
     return exact or [name for name in names if name.lower() == lower]
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return the names of columns for a message."""
-    shown = ", ".join(f"{name:.60}" for name in names[:_SHOWN])
-    more = f", … and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return shown + more or "none"
 
 
 Choose = Callable[[Sequence[str]], Wanted]
@@ -396,8 +388,8 @@ def _picked_records(
 def _columns(names: Sequence[str], wanted: Wanted) -> str:
     if not (wanted.ragged or wanted.unnamed):
         return f"{len(names)} columns"
-    listed = ", ".join(names[:-1]) + f" and {names[-1]}" if len(names) > 1 else names[0]
-    return f"the columns {listed:.200}{', separated by tabs' if wanted.unnamed else ''}"
+    every = ", ".join(names[:-1]) + f" and {names[-1]}" if len(names) > 1 else names[0]
+    return f"the columns {every:.200}{', separated by tabs' if wanted.unnamed else ''}"
 
 
 def _taker(

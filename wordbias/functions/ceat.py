@@ -55,7 +55,6 @@ from wordbias.resources import located
 from wordbias.results import Row
 from wordbias.wordlists.queries import Query, QueryLike, as_queries
 
-"""A file; numbers or names of queries; queries with their words."""
 FEW = 10
 """Number of sentences below which tables name a word."""
 _SHOWN = 12

@@ -14,10 +14,10 @@ from wordbias import cells
 from wordbias.calls import is_given, path_of, public
 from wordbias.columns import Columns, TableLike, is_table
 from wordbias.configuration import current_config, uses
-from wordbias.errors import UsageError
+from wordbias.errors import UsageError, listed
 from wordbias.formats.source import sha256_of
 from wordbias.measures.registry import column_title
-from wordbias.outcomes.confusion import Confusion, listed
+from wordbias.outcomes.confusion import Confusion
 from wordbias.outcomes.fairness import (
     ACCURACY,
     ALL,

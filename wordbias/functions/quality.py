@@ -36,7 +36,6 @@ _NO_SETS = (
 )
 Places = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 """A folder of test sets, a file, the name of what was fetched, or several of these."""
-"""Number of embeddings in a table."""
 _NAME = 24
 """Maximum length of a name in the head of a column."""
 

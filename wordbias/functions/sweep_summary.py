@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wordbias import cells
 from wordbias.contextual.nli_fairness import DROP, is_viable
@@ -29,9 +29,6 @@ from wordbias.pivot import pivot, values
 from wordbias.rendering import Table
 from wordbias.reports import Report
 from wordbias.results import Row, number
-
-if TYPE_CHECKING:
-    pass
 
 _LEVELS = {
     ALL: "all",

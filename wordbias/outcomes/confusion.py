@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.errors import WordbiasError
+from wordbias.errors import WordbiasError, listed
 from wordbias.statistics import resampled_cells
 
 Counts = NDArray[np.int64]
@@ -256,12 +256,6 @@ def in_order(names: Collection[str]) -> tuple[str, ...]:
     return tuple(sorted(names, key=(lambda name: (int(name), name)) if numbers else None))
 
 
-def listed(names: Collection[str], most: int = 8) -> str:
-    """List names in a message."""
-    shown = ", ".join(list(names)[:most])
-    return f"{shown} … ({len(names)} in all)" if len(names) > most else shown
-
-
 # samples of a table, most of whose cells are empty
 
 
@@ -400,16 +394,18 @@ def _sums(counts: Counts, keys: Places, count: int) -> Counts:
 # rates
 
 
-def rates(counts: Counts, *, as_published: bool = False) -> dict[str, Values]:
+def rates_of(
+    tp: Counts, positives: Counts, called: Counts, *, as_published: bool = False
+) -> dict[str, Values]:
     """Compute the four rates of every class, one class against all others.
 
     TPR = TP/(TP+FN), FPR = FP/(FP+TN), precision = TP/(TP+FP), F1 = 2·TP/(2·TP+FP+FN).
 
     Parameters
     ----------
-    counts
-        Shape ``(…, groups, classes, outcomes)``, the classes first among the outcomes; leading
-        axes are samples.
+    tp, positives, called
+        Numbers of examples of each class that were predicted as it, of examples of the class, and
+        of predictions of the class, each of the shape ``(…, groups, classes)``.
     as_published
         Precision as in the released code of Orgad et al. (2022, bio/Trainer.py): TP divided by
         the number of *all* examples, of every group and class, and F1 = 2pr/(p+r) of it. Such
@@ -420,23 +416,6 @@ def rates(counts: Counts, *, as_published: bool = False) -> dict[str, Values]:
     -------
     dict
         Array ``(…, groups, classes)`` for each name in `RATES`; nan for 0/0.
-    """
-    k = counts.shape[-2]
-    tp = np.diagonal(counts, axis1=-2, axis2=-1)
-    called = counts[..., :k].sum(axis=-2)
-    return rates_of(tp, counts.sum(axis=-1), called, as_published=as_published)
-
-
-def rates_of(
-    tp: Counts, positives: Counts, called: Counts, *, as_published: bool = False
-) -> dict[str, Values]:
-    """Compute the rates of `rates` from sums, each of the shape ``(…, groups, classes)``.
-
-    Parameters
-    ----------
-    tp, positives, called
-        Numbers of examples of each class that were predicted as it, of examples of the class, and
-        of predictions of the class.
     """
     n = positives.sum(axis=-1, keepdims=True)
     fp = called - tp

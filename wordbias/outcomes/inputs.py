@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wordbias.columns import Columns, TableLike, choose_column, open_table, read
-from wordbias.errors import WordbiasError
-from wordbias.outcomes.confusion import listed
+from wordbias.errors import WordbiasError, listed
 from wordbias.text_files import read_bounded
 
 

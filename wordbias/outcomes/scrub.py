@@ -459,11 +459,3 @@ class BagCounter:
         order = np.flatnonzero(np.bincount(counts.indices, minlength=shape[1]) >= min_texts)
         order = order[np.argsort(words[order])]
         return Bags(counts[:, order], tuple(words[order].tolist()))
-
-
-def bags_of_words(texts: Iterable[str], min_texts: int = MIN_TEXTS) -> Bags:
-    """Count the words of texts, without those of fewer than `min_texts`."""
-    counter = BagCounter()
-    for text in texts:
-        counter.add(text)
-    return counter.bags(min_texts)

@@ -25,7 +25,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from wordbias.calls import note
-from wordbias.errors import WordbiasError, first_line, need, without_secrets
+from wordbias.errors import WordbiasError, first_line, listed, need, without_secrets
 from wordbias.model_folder import CARD, MODULES, PICKLED, WEIGHTS, module_folders
 from wordbias.progress import has_screen, in_notebook, is_quiet
 
@@ -48,7 +48,6 @@ _MODEL_SUFFIXES = (".json", ".txt", ".model", ".jinja", ".codes")
 _NO_DATA = re.compile(
     r"(.*/)?(\..*|README(\..*)?|LICENSE(\..*)?|[^/]*\.(md|png|jpe?g|svg|py|html))", re.IGNORECASE
 )
-_LISTED = 12
 
 
 class NotOnHub(WordbiasError):
@@ -239,15 +238,12 @@ def _the_file(place: Address, files: Sequence[str], wanted: str) -> str:
 
 
 def _holds(place: Address, files: Sequence[str]) -> str:
-    more = f", … and {len(files) - _LISTED} more" if len(files) > _LISTED else ""
-    return f"it holds {', '.join(sorted(files)[:_LISTED]) or 'no file'}{more}"
+    return f"it holds {listed(sorted(files)) if files else 'no file'}"
 
 
 def _choice(place: Address, files: Sequence[str]) -> str:
     below = f"{place.path}/" if place.path else ""
-    more = f", … and {len(files) - _LISTED} more" if len(files) > _LISTED else ""
-    listed = ", ".join(place.to(below + file) for file in sorted(files)[:_LISTED])
-    return f"name one of: {listed}{more}"
+    return f"name one of: {listed((place.to(below + file) for file in sorted(files)), 200)}"
 
 
 def _at(place: Address) -> str:

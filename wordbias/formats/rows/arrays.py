@@ -13,7 +13,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.errors import WordbiasError
+from wordbias.errors import WordbiasError, listed
 from wordbias.formats.arrays import (
     check_member,
     load_npz,
@@ -31,7 +31,6 @@ from wordbias.formats.rows.source import (
     RowBlock,
     block_rows,
     choose,
-    listed,
     mapped,
     side_by_side,
 )
@@ -95,17 +94,30 @@ class _Arrays:
     def _write(self, file: IO[bytes], transform: Map, written: Callable[[int], None]) -> None:
         """Write the mapped rows."""
 
-        def pieces() -> Iterator[tuple[int, Floats]]:
-            start = 0
-            for x in self._read(block_rows(self.dim, self.dtype.itemsize)):
-                yield start, x
-                start += len(x)
-
         def write(y: Floats) -> None:
             file.write(np.ascontiguousarray(y).data)
             written(len(y))
 
-        side_by_side(pieces(), lambda one: mapped(transform, one[1], self.path, one[0]), write)
+        side_by_side(
+            self._pieces(), lambda one: mapped(transform, one[1], self.path, one[0]), write
+        )
+
+    def _pieces(self) -> Iterator[tuple[int, Floats]]:
+        """Yield blocks of rows, each with the number of its first row."""
+        start = 0
+        for x in self._read(block_rows(self.dim, self.dtype.itemsize)):
+            yield start, x
+            start += len(x)
+
+    def _of_columns(self, whole: Floats, rows: int) -> Iterator[Floats]:
+        """Yield blocks of rows of an array that is column after column in its file."""
+        for start in range(0, self.n, rows):
+            yield np.ascontiguousarray(whole[start : start + rows])
+
+    def _of_file(self, file: IO[bytes], rows: int) -> Iterator[Floats]:
+        """Yield the blocks of rows that follow in a file."""
+        for start in range(0, self.n, rows):
+            yield read_rows(file, min(rows, self.n - start), self.dim, self.dtype, Path(self.path))
 
 
 def _matrices(known: Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]]) -> list[str]:
@@ -120,10 +132,6 @@ class RawRows(_Arrays):
 
     What stands before and behind them, headers and other tensors, is copied byte for byte.
     """
-
-    path: str
-    kind: str
-    columns: tuple[str, ...]
 
     def __init__(self, path: str, kind: str, array: str | None) -> None:
         self.path, self.kind = path, kind
@@ -178,15 +186,11 @@ class RawRows(_Arrays):
 
     def _read(self, rows: int) -> Iterator[Floats]:
         if self._fortran:
-            whole = map_npy(Path(self.path))
-            for start in range(0, self.n, rows):
-                yield np.ascontiguousarray(whole[start : start + rows])
+            yield from self._of_columns(map_npy(Path(self.path)), rows)
             return
         with Path(self.path).open("rb") as file:
             file.seek(self._offset)
-            for start in range(0, self.n, rows):
-                count = min(rows, self.n - start)
-                yield read_rows(file, count, self.dim, self.dtype, Path(self.path))
+            yield from self._of_file(file, rows)
 
     def take(self, places: NDArray[np.intp]) -> Floats:
         """Return rows by number.
@@ -226,9 +230,7 @@ def _copy(source: IO[bytes], file: IO[bytes], size: int) -> None:
 class NpzRows(_Arrays):
     """Rows of one array of a .npz file; arrays of one value for each row are its columns."""
 
-    kind: str = "npz"
-    path: str
-    columns: tuple[str, ...]
+    kind = "npz"
 
     def __init__(self, path: str, array: str | None) -> None:
         self.path = path
@@ -252,8 +254,7 @@ class NpzRows(_Arrays):
         path = Path(self.path)
         if self._fortran:
             whole = load_npz(path, self._name).reshape(self.n, self.dim)
-            for start in range(0, self.n, rows):
-                yield np.ascontiguousarray(whole[start : start + rows])
+            yield from self._of_columns(whole, rows)
             return
         with (
             reading_numpy(path),
@@ -261,9 +262,7 @@ class NpzRows(_Arrays):
             archive.open(member_of(archive, self._name)) as member,
         ):
             member.read(self._begin)
-            for start in range(0, self.n, rows):
-                count = min(rows, self.n - start)
-                yield read_rows(member, count, self.dim, self.dtype, path)
+            yield from self._of_file(member, rows)
 
     def rewrite(self, file: IO[bytes], transform: Map, written: Callable[[int], None]) -> None:
         """Write the same archive with another array; see `RowSource`."""
@@ -290,9 +289,7 @@ class NpzRows(_Arrays):
 class ArrayRows(_Arrays):
     """Rows of an array in memory, with columns of one value for each row."""
 
-    kind: str = "memory"
-    path: str
-    columns: tuple[str, ...]
+    kind = "memory"
 
     def __init__(self, array: NDArray[Any], columns: Mapping[str, Cells], name: str) -> None:
         self.path = name
@@ -320,10 +317,8 @@ class ArrayRows(_Arrays):
     def changed(self, transform: Map) -> Floats:
         """Return an array of the same type and shape with the vectors mapped."""
         out = np.empty((self.n, self.dim), self.dtype)
-        start = 0
-        for x in self._read(block_rows(self.dim, self.dtype.itemsize)):
+        for start, x in self._pieces():
             out[start : start + len(x)] = mapped(transform, x, self.path, start)
-            start += len(x)
         return out
 
     def rewrite(self, file: IO[bytes], transform: Map, written: Callable[[int], None]) -> None:

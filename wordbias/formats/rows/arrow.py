@@ -20,7 +20,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.errors import WordbiasError, first_line, need
+from wordbias.errors import WordbiasError, first_line, listed, need
 from wordbias.formats.rows.source import (
     BLOCK,
     Cells,
@@ -29,7 +29,6 @@ from wordbias.formats.rows.source import (
     RowBlock,
     block_rows,
     choose,
-    listed,
     mapped,
     side_by_side,
 )
@@ -329,9 +328,7 @@ def intact(path: str, what: str) -> Iterator[None]:
 class ParquetRows(_Table):
     """Rows of a Parquet file."""
 
-    kind: str = "parquet"
-    path: str
-    schema: Any
+    kind = "parquet"
 
     def __init__(self, path: str, array: str | None) -> None:
         self.path = path
@@ -489,10 +486,6 @@ def _settings(source: Any, vectors: Sequence[str]) -> dict[str, Any]:
 class ArrowRows(_Table):
     """Rows of an Arrow IPC file (also called Feather) or stream."""
 
-    path: str
-    kind: str
-    schema: Any
-
     def __init__(self, path: str, kind: str, array: str | None) -> None:
         self.path, self.kind = path, kind
         with self._open() as reader:
@@ -609,10 +602,7 @@ def _field(data: bytes, table: int, number: int) -> int | None:
 class ArrowTable(_Table):
     """Rows of a table of pyarrow in memory."""
 
-    kind: str = "memory"
-    path: str
-    schema: Any
-    table: Any
+    kind = "memory"
 
     def __init__(self, table: Any, array: str | None, name: str) -> None:
         self.table, self.schema, self.path = table, table.schema, name

@@ -13,14 +13,13 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import orjson
 
-from wordbias.errors import WordbiasError
+from wordbias.errors import WordbiasError, listed
 from wordbias.formats.rows.arrow import choose_columns, runs
 from wordbias.formats.rows.source import (
     Floats,
     Map,
     RowBlock,
     block_rows,
-    listed,
     mapped,
     side_by_side,
 )

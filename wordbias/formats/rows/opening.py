@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wordbias.arrays import numbers
-from wordbias.errors import WordbiasError
+from wordbias.errors import WordbiasError, listed
 from wordbias.formats.arrays import NUMPY, ZIP, beginning, is_npz, is_safetensors
 from wordbias.formats.rows.source import (
     Floats,
@@ -22,7 +22,6 @@ from wordbias.formats.rows.source import (
     block_rows,
     check_finite,
     computed,
-    listed,
 )
 from wordbias.formats.tables import cell_of
 from wordbias.formats.tensors import map_tensors

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import IO, Any, NamedTuple, Protocol, TypeVar
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.devices import threads
-from wordbias.errors import WordbiasError
+from wordbias.errors import WordbiasError, listed
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -46,8 +46,6 @@ class MapByRow:
 
 BLOCK = 1 << 25
 """Bytes of vectors that are read at once."""
-LISTED = 12
-"""Number of names that a message lists."""
 
 
 class RowBlock(NamedTuple):
@@ -169,15 +167,6 @@ def mapped(transform: Map, x: Floats, path: str, start: int) -> Floats:
             f"{x.dtype}; store the vectors in a wider type"
         ) from None
     return y
-
-
-def listed(names: Iterable[str]) -> str:
-    """Return names for a message."""
-    known = list(names)
-    shown = ", ".join(f"{name:.60}" for name in known[:LISTED])
-    if len(known) > LISTED:
-        shown += f", … and {len(known) - LISTED} more"
-    return shown or "none"
 
 
 def choose(path: str, known: Sequence[str], array: str | None, what: str, others: str) -> str:
