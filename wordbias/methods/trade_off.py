@@ -251,7 +251,5 @@ def shares_kept(before: Values, after: Values) -> dict[str, float]:
         total = sum(old for old, _ in both)
         if total > 0:
             found[in_words(measure)] = sum(new for _, new in both) / total
-    for (measure, _), value in after.items():
-        if measure in SHARES and value is not None:
-            found.setdefault(SHARES[measure], value)
-    return found
+    kept = {key[0]: value for key, value in reversed([*after.items()]) if value is not None}
+    return {**found, **{name: kept[one] for one, name in SHARES.items() if one in kept}}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from wordbias import verdicts
 from wordbias.measures.held_out_probes import BEST, PROBES
 from wordbias.measures.registry import FAMILY_OF, in_words, short_title
-from wordbias.methods.trade_off import NEIGHBOURS_TITLE, OF_MODELS, QUALITY
+from wordbias.methods.trade_off import COSTS, NEIGHBOURS_TITLE, OF_MODELS, QUALITY
 from wordbias.pages.lines import Line, is_refitted, minus
 from wordbias.results import number
 from wordbias.rows import Found, given
@@ -164,6 +164,20 @@ def _methods(line: Line, column: str) -> list[str]:
     if column == AFTER:  # rows of a single method name it
         names = next((r["debiased"] for r in line.stages.values() if given(r, "debiased")), "")
     return [part.partition(":")[0].strip() for part in str(names).split(",") if part.strip()]
+
+
+def costs_of(columns: Sequence[ColumnAnswer]) -> Sequence[str]:
+    """Return the costs that count: of vectors all, of a model those that were measured."""
+    measured = [what for what in LIMITS if any(what in one.kept for one in columns)]
+    return measured if any(what in COSTS for what in measured) else KEPT
+
+
+def limits_text(costs: Sequence[str]) -> str:
+    """Write the smallest shares of costs that a method may keep."""
+    named: dict[float, list[str]] = {}
+    for what in costs:
+        named.setdefault(LIMITS[what], []).append(in_words(what))
+    return ", ".join(f"{limit:.0%} of {' and '.join(names)}" for limit, names in named.items())
 
 
 def cost_title(what: str) -> str:
