@@ -18,6 +18,7 @@ import wordbias as wb
 from wordbias.calls import WordbiasWarning
 from wordbias.functions.audit import audit
 from wordbias.functions.report import Page
+from wordbias.measures.registry import short_title
 from wordbias.wordlists import model_sentences
 from wordbias.wordlists.model_sentences import ModelSentences, occupation_subject
 
@@ -172,7 +173,7 @@ def test_what_is_planted_is_found_and_removed(page: Page) -> None:
     text = "\n".join(page.heading)
     assert "it expects “she” rather than “he” the more, the more women work in it" in text
     assert "correlation of the expected pronoun with the share of women" in text
-    assert "The perplexity of sentences about no person goes" in text
+    assert "hard keeps of the order of similarities" in text
     assert "encoder" not in page.page().partition("<body")[2].partition("<script")[0]
 
 
@@ -191,7 +192,7 @@ def test_rows_are_of_a_decoder_and_changes_are_paired(page: Page) -> None:
         assert kept.value == pytest.approx(perplexity[0] / perplexity[1])
         (left,) = of(page, "bias-left", stage=label)
         assert left.details["costs"]["perplexity-kept"] == kept.value
-        assert "expected-pronoun-stereotype" in left.details["of"]
+        assert short_title("expected-pronoun-stereotype") in left.details["of"]
         assert left.details["kept"] == min(left.details["costs"].values())
     json.loads(page.render("json"))
 

@@ -16,8 +16,9 @@ import wordbias as wb
 from wordbias.errors import Interrupted
 from wordbias.functions.audit import audit
 from wordbias.functions.report import Page, report
+from wordbias.measures.registry import short_title
 from wordbias.models.encoding import EncodingJob
-from wordbias.pages.encoder_answers import ModelRows
+from wordbias.pages.answers import column_answers
 from wordbias.wordlists import model_sentences
 
 torch = pytest.importorskip("torch")
@@ -70,9 +71,10 @@ def test_planted_gender_is_found_in_every_layer(page: Page) -> None:
     (row,) = of(page, "pronoun-stereotype", stage="before", layer=3)
     assert row.details["low"] > 0.5
     assert row.details["beyond_chance"] is True
-    assert "can be read off sentences that do not state it" in page.heading[1]
-    assert "training put it there" in page.heading[1]
-    assert "lie nearer to “she …” the more women work in them" in page.heading[3]
+    said = "\n".join(page.heading)
+    assert "can be read off sentences that do not state it" in said
+    assert "training put it there" in said
+    assert "lie nearer to “she …” the more women work in them" in said
 
 
 def test_a_projection_removes_it_and_the_change_is_paired(page: Page) -> None:
@@ -87,8 +89,8 @@ def test_a_projection_removes_it_and_the_change_is_paired(page: Page) -> None:
         # of the direction that the pairs show, a code of 80 names reads no rest, but probes do
         assert after.details["beyond_chance"] is (measure in PROBED)
     rows = [row.to_dict() for row in page.rows]
-    assert {one.name: one.helps for one in ModelRows("planted", rows).judged()}["hard"]
-    assert any("hard helps a little: " in line for line in page.heading)
+    assert {one.name: one.helps for one in column_answers(rows)}["hard"]
+    assert any("A little: hard" in line for line in page.heading)
 
 
 def test_rows_follow_the_contract(page: Page) -> None:
@@ -121,7 +123,7 @@ def test_what_is_left_is_the_share_beyond_chance(page: Page) -> None:
             if measure not in PROBED:
                 chance[1] = chance[0]
             beyond = abs(before.value) - chance[0]
-            shares[measure] = max(0, abs(after.value) - chance[1]) / beyond
+            shares[short_title(measure)] = max(0, abs(after.value) - chance[1]) / beyond
         assert left.value == pytest.approx(max(shares.values()))
         assert left.details["of"] == pytest.approx(shares)
         costs = [of(page, name, stage=label)[0].value for name in left.details["costs"]]

@@ -493,7 +493,7 @@ def test_the_costs_are_named_and_what_was_not_measured() -> None:
     every = [*rows, *quality(0.8, 0.6), *quality(0.5, 0.5, "analogy")]
     assert asked(every, "At what cost?") == (
         "Too much: hard. hard keeps of similarity 75.0%, analogies 100.0%, neighbours 95.0%; "
-        "limits: 90% of neighbours, 98% of the others."
+        "limits: 90% of neighbours, 98% of similarity and analogies."
     )
     ends = {**kept(0.95), "low": 0.94, "high": 0.96}
     assert "neighbours 95.0% (94.0% to 96.0%)" in asked([*rows[:2], ends], "At what cost?")

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from wordbias.contextual.audit.projections import read_method
-from wordbias.pages.answers import answers
+from wordbias.pages.answers import answer_parts, answers, column_answers
 from wordbias.pages.columns import ColumnAnswer, best_of
-from wordbias.pages.encoder_answers import NAMES, ModelRows, model_answer_parts
+from wordbias.pages.encoder_answers import NAMES, ModelRows
 from wordbias.pages.section import answer_table
 from wordbias.pages.views import sections
 from wordbias.results import NO_PROOF
@@ -82,14 +82,14 @@ def column(
 
 
 def said(rows: Sequence[dict[str, Any]]) -> str:
-    return "\n".join(text for one in model_answer_parts(rows) for text in one.lines)
+    return "\n".join(answers(rows))
 
 
 BEFORE = [compression(2.9), read(0.93), stereotype(0.6)]
 
 
 def judged(rows: Rows) -> list[ColumnAnswer]:
-    return ModelRows("m", rows).judged()
+    return column_answers(rows)
 
 
 def verdict(rows: Rows) -> str:
@@ -167,7 +167,8 @@ def test_a_projection_helps_if_a_change_is_clear_and_nothing_is_worse() -> None:
     (found,) = judged(rows)
     assert [line.measure for line in found.effect.better] == ["best-probe", "pronoun-stereotype"]
     assert found.verdict == "yes"
-    assert "hard helps: 10% of what the RBF ridge probe reads beyond chance is left" in said(rows)
+    assert "Does cleaning help? Yes: hard." in said(rows)
+    assert found.left == "10% of what the RBF ridge probe reads beyond chance is left"
 
 
 @pytest.mark.parametrize(
@@ -176,7 +177,7 @@ def test_a_projection_helps_if_a_change_is_clear_and_nothing_is_worse() -> None:
 def test_the_interval_of_the_change_must_exclude_0(high: float, expected: str) -> None:
     rows = [*BEFORE, *column(change=(-0.45, high), other=(-0.8, 0.1))]
     assert verdict(rows) == expected
-    text = "hard is not shown to help, for no measure changed clearly for the better. 10% of"
+    text = "Not shown: hard. hard: 10% of"
     assert (text in said(rows)) is (expected == "not shown")
 
 
@@ -185,14 +186,13 @@ def test_what_makes_a_measure_worse_is_named() -> None:
         rows = [*BEFORE, *column(change=ends)]
         assert verdict(rows) == expected
         text = (
-            "hard cannot be said to help, for measures contradict each other: correlation with the "
-            "share of women got better, accuracy of the best probe on unseen names got worse. 10%"
+            "hard: measures contradict each other: correlation with the share of women got better, "
+            "accuracy of the best probe on unseen names got worse."
         )
         assert (text in said(rows)) is (expected == "cannot tell")
     away = [*BEFORE, *column(change=(-0.1, 0.5))]
     away[5] = stereotype(-0.9, "hard", change_low=-2.0, change_high=-1.3)
     assert verdict(away) == "no"
-    assert "(worse, still beyond chance)" in said(away)
 
 
 @pytest.mark.parametrize("name", [name for name in LIMITS if name.endswith("-kept")])
@@ -201,15 +201,15 @@ def test_no_cost_may_be_beyond_its_limit(name: str) -> None:
     for value, expected in ((LIMITS[name], "yes"), (LIMITS[name] - 0.001, "no")):
         rows = [*BEFORE, row("perplexity", 30.0), *column(**{key.get(name, "perplexity"): value})]
         assert verdict(rows) == expected
-        assert ("does not help, for its cost is too high" in said(rows)) is (expected == "no")
+        assert ("hard: its cost is too high" in said(rows)) is (expected == "no")
 
 
 def test_much_that_is_left_is_said() -> None:
     for left, text in (
-        (MUCH_LEFT, "hard helps: 50%"),
-        (MUCH_LEFT + 0.01, "hard helps a little: 51%"),
-        (ALMOST_ALL_LEFT, "hard helps a little: 90%"),
-        (ALMOST_ALL_LEFT + 0.01, "hard hardly helps: 91%"),
+        (MUCH_LEFT, "Yes: hard."),
+        (MUCH_LEFT + 0.01, "A little: hard."),
+        (ALMOST_ALL_LEFT, "A little: hard."),
+        (ALMOST_ALL_LEFT + 0.01, "Hardly: hard."),
     ):
         rows = [*BEFORE, *column(left=left)]
         assert text in said(rows)
@@ -224,22 +224,14 @@ def test_what_found_no_bias_before_counts_only_where_it_finds_some_after() -> No
     assert "at chance before, is now beyond it" in judged(rows)[0].reason
     nothing = [read(0.55), stereotype(0.3), *column(left=None)]
     assert verdict(nothing) == "no bias to remove"
-    assert "hard cannot help, for no measure finds bias that it could remove" in said(nothing)
-
-
-def test_what_is_read_below_chance_is_not_said_to_be_at_chance() -> None:
-    for value, where in ((0.39, "below chance, so that the opposite answers are right"),
-                         (0.41, "at chance")):  # fmt: skip
-        rows = [*BEFORE, *column()]
-        rows[4] = read(value, "hard", change_low=-0.6, change_high=-0.5)
-        assert f"0.93 → {value} (better, {where})" in said(rows)
+    assert "hard: no measure finds bias that it could remove" in said(nothing)
 
 
 def test_measures_that_contradict_the_verdict_are_named() -> None:
     for value in (0.78, 0.55):
         rows = [*BEFORE, *column()]
         rows[4] = read(value, "hard", change_low=-0.2, change_high=-0.1)
-        text = "But compression, 1.00, is at chance: nothing there, or too few examples for this"
+        text = "After hard, compression, 1.00, is at chance: nothing there, or too few examples"
         assert (text in said(rows)) is (value > 0.6)
     for low, worse in ((0.01, True), (-0.01, False)):
         after = seat(1.4, 0.01, "hard", change_low=low, change_high=1.0)
@@ -252,10 +244,8 @@ def test_a_label_that_another_probe_reads_is_not_gone_though_compression_is_at_c
     rows = [*BEFORE, *column(left=0.78)]
     rows[4] = read(0.83, "hard", change_low=-0.13, change_high=-0.06)
     text = said(rows)
-    assert (
-        "hard helps a little: 78% of what the RBF ridge probe reads beyond chance is left" in text
-    )
-    assert "0.93 → 0.83 (better, still beyond chance)" in text
+    assert "A little: hard." in text
+    assert "78% of what the RBF ridge probe reads beyond chance is left" in text
 
 
 # Next
@@ -343,61 +333,52 @@ def test_the_expected_pronoun_and_perplexity_decide_too() -> None:
         cost = [row("perplexity-kept", kept, "hard"), row("perplexity", 30 / kept, "hard")]
         rows = [*before, *of_decoder([*after, *cost])]
         assert verdict(rows) == helps
-        assert f"he perplexity of sentences about no person goes 30.0 → {30 / kept:.1f}" in said(
-            rows
-        )
         assert ("kept 94.0%, below 95%" in said(rows)) is (helps == "no")
 
 
 def test_a_column_that_could_not_be_made_says_why() -> None:
     failed = row("column", None, "SENT-0", reason="changes no output")
-    assert "SENT-0: not measured: changes no output." in said([*BEFORE, failed])
-    assert ModelRows("m", [*BEFORE, failed]).columns() == []
+    text = said([*BEFORE, failed])
+    assert "Not made: SENT-0." in text
+    assert "SENT-0: changes no output." in text
+    assert ModelRows("m", [*BEFORE, failed]).columns == []
 
 
-def test_the_answers_of_a_report_is_these_answers() -> None:
-    rows = [*BEFORE, *column()]
-    said = answers(rows)
-    assert said[0] == model_answer_parts(rows)[0].lines[0]
-    assert any(text.startswith("Does a projection help, and at what cost? ") for text in said)
-    assert any(text.startswith("What next? ") for text in said)
-    assert answers(rows)[-1] == NO_PROOF
-    assert model_answer_parts([{"subject": "e", "measure": "midb", "value": 1.0}]) == []
-
-
-def test_in_short_is_a_table_of_five_questions() -> None:
+def test_in_short_is_the_table_of_an_audit_of_vectors() -> None:
     rows = [*BEFORE, seat(1.2, 0.01), ceat(0.5, 0.1, 0.9), *column(left=0.2)]
-    table = answer_table(model_answer_parts(rows))
+    table = answer_table(answer_parts(rows))
     assert table is not None
-    assert [line[1:] for line in table.cells[:4]] == [
+    assert [line[:3] for line in table.cells] == [
         [
-            "Yes.",
-            "accuracy of the best probe on unseen names 0.93 (0.88 to 0.98)",
-            "chance 0.40 to 0.60",
-        ],
-        ["Yes.", "correlation with the share of women 0.60 (0.40 to 0.80)", "chance −0.40 to 0.40"],
-        [
-            "SEAT shows it in 1 of 1 query, CEAT in 1 of 1.",
-            "x/y × a/b: SEAT 1.20",
-            "p = 0.01, corrected for their number",
+            "Is it biased?",
+            "Yes, by 2 of 2 measures that can tell.",
+            "accuracy of the best probe on unseen names 0.930 (0.880 to 0.980)",
         ],
         [
+            "Does cleaning help?",
             "Yes: hard.",
-            "hard: accuracy of the best probe on unseen names 0.93 → 0.55",
-            "20% of what the RBF ridge probe reads beyond chance is left",
+            "hard: accuracy of the best probe on unseen names (0.930 → 0.550)",
+        ],
+        [
+            "At what cost?",
+            "Within the limits: hard.",
+            "hard keeps of the order of similarities 99.0%, the nearest sentences 98.0%",
+        ],
+        [
+            "What next?",
+            "Write the model with hard, and measure your own task on it: wordbias audit m "
+            "--methods=hard --export=DIR",
+            "",
         ],
     ]
-    assert table.cells[4][0] == "What next?"
-    inside = [compression(1.05), compression(1.8, layer=2), stereotype(0.39)]
-    cells = answer_table(model_answer_parts(inside))
-    assert cells is not None
-    assert [line[1] for line in cells.cells[:2]] == ["Inside, not in the last layer.", "Not shown."]
+    limits = "limits: 95% of the order of similarities, 90% of the nearest sentences"
+    assert table.cells[2][3] == limits
+    assert answers(rows)[-1] == NO_PROOF
 
 
-def test_the_page_of_an_encoder_has_one_table_of_verdicts() -> None:
-    keys = [section.key for section in sections([*BEFORE, *column()])]
-    assert "methods" not in keys
-    assert keys
+def test_the_page_of_an_encoder_begins_as_that_of_vectors() -> None:
+    keys = [section.key for section in sections([*BEFORE, *column(kept=0.98)])]
+    assert keys[:3] == ["methods", "trade-off", "glance"]
 
 
 def test_two_encoders_are_answered_one_after_the_other() -> None:
@@ -405,5 +386,5 @@ def test_two_encoders_are_answered_one_after_the_other() -> None:
     first, second = (
         next(text for text in answers(rows) if text.startswith(prefix)) for prefix in ("m: ", "n: ")
     )
-    assert first.startswith("m: Is gender read off it? Yes.")
-    assert second.startswith("n: Is gender read off it? Not shown.")
+    assert first.startswith("m: Is it biased? Yes, by 2 of 2")
+    assert second.startswith("n: Is it biased? Not shown: the only measure")

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 
 from wordbias.pages.document import Document
 from wordbias.pages.forest import look, strip, strip_legend
+from wordbias.pages.grids import change_text
 from wordbias.pages.lines import known_text, make_lines, stages_of
 from wordbias.pages.markdown import render_markdown
 from wordbias.pages.page import render_page
 from wordbias.pages.panel import Look
 from wordbias.pages.svg import CHARACTER, WIDTH, legend, legend_height, mark, symbol
-from wordbias.pages.views import change_text, sections
+from wordbias.pages.views import sections
 
 METHODS = ("misp:dims=8", "hard", "hard,misp", "inlp:rounds=10", "leace")
 KNOWN = {"GloVe": 0.25, "GoogleNews": 0.05}

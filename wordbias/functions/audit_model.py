@@ -23,6 +23,8 @@ from wordbias.models.loading import LoadedModel
 from wordbias.models.model_like import ModelLike, name_of
 from wordbias.models.peft import check_no_adapter
 from wordbias.models.sentence_transformers import is_sentence_transformer
+from wordbias.pages.answers import column_answers
+from wordbias.pages.columns import best_of
 from wordbias.resources.hub import is_address
 from wordbias.resources.models import (
     CONFIG,
@@ -289,11 +291,7 @@ def _chosen(page: Page, fitted: Sequence[Fitted], methods: Sequence[Configured])
     WordbiasError
         If the only one could not be fitted, or none of several helps.
     """
-    from wordbias.pages.columns import best_of
-    from wordbias.pages.encoder_answers import ModelRows
-
-    rows = [row.to_dict() for row in page.rows]
-    best = best_of(ModelRows(page.rows[0].subject, rows).judged())
+    best = best_of(column_answers([row.to_dict() for row in page.rows]))
     label = methods[0].text if len(methods) == 1 else best and best.name
     for one in fitted:
         if one.method.text == label:

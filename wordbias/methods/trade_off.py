@@ -1,13 +1,14 @@
 """Trade-off of debiasing: how much bias each method leaves, and how much quality it keeps.
 
 Both are computed from rows of an audit alone: those of stage ``before``, and those of each column,
-that is each method or file that the audit compares.
+that is each method, file or projection that the audit compares. Of a model its last layer counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from wordbias.measures.held_out_probes import BEST, PROBES
 from wordbias.measures.registry import (
     FAMILIES,
     MEASURES,
@@ -26,10 +27,16 @@ BEFORE = "before"
 UNCHANGED = (1.0, 1.0)
 """Bias left and quality kept where nothing is done."""
 _COLUMN = "column"
+_SHARED = ("audit", "layer", _COLUMN, "debiased")
 QUALITY = ("similarity", "analogy")
 """Measures of quality."""
-_NEIGHBOURS = "neighbours-preserved"
+OF_MODELS = (BEST, *PROBES, "pronoun-stereotype", "expected-pronoun-stereotype")
+"""Main measures of a model, of which a projection should lower what is beyond chance."""
 NEIGHBOURS_TITLE = "neighbours"
+COSTS = ("sentence-order-kept", "sentence-neighbours-kept", "perplexity-kept")
+"""Shares that a projection of a model keeps."""
+SHARES = {"neighbours-preserved": NEIGHBOURS_TITLE, **{one: one for one in COSTS}}
+"""Measures that are shares kept themselves, with the names of these costs."""
 _NONE_BEYOND = "undefined: no main measure has a value before that is beyond chance"
 
 Values = Mapping[tuple[str, str], float | None]
@@ -42,7 +49,8 @@ def trade_off_rows(rows: Sequence[Row]) -> list[Row]:
     Parameters
     ----------
     rows
-        Rows with a ``stage``; those of a column have ``column`` too. Other rows are left out.
+        Rows with a ``stage``; those of a column have ``column`` too. Other rows are left out, and
+        of a model those of other layers than the last.
 
     Returns
     -------
@@ -52,7 +60,8 @@ def trade_off_rows(rows: Sequence[Row]) -> list[Row]:
         own, with p < .05 and an interval without the neutral value. MIDB is not among them: misp,
         mhd and leace lower it by construction. ``of`` has the share of each,
         and ``unmeasured`` those among them that have no value after. ``kept`` is the smallest
-        share kept of similarity, analogies and neighbours, ``costs`` has each. ``pareto`` is true
+        share kept of similarity, analogies and neighbours, of a model of `COSTS`; ``costs`` has
+        each. ``pareto`` is true
         if neither another column nor the embedding as it was leaves as little bias and keeps as
         much quality, and more of one.
     """
@@ -109,7 +118,9 @@ def badness(value: float, better: str, neutral: float) -> float:
 
 
 def _subject_rows(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows of one embedding."""
+    """Return the rows of one embedding or model."""
+    last = max((row.details.get("layer", 0) for row in rows), default=0)
+    rows = [row for row in rows if row.details.get("layer", last) == last]
     firsts = _main_rows([row for row in rows if row.details.get("stage") == BEFORE])
     of_columns: dict[str, list[Row]] = {}
     for row in rows:
@@ -132,7 +143,10 @@ def _point(row: Row) -> tuple[float, float] | None:
 
 
 def _main_rows(before: Sequence[Row]) -> list[Row]:
-    """Return the rows of the families' main measures whose values are worse than by chance."""
+    """Return the rows of the main measures whose values are worse than by chance."""
+    if any("audit" in row.details for row in before):
+        rows = [row for name in OF_MODELS for row in before if row.measure == name]
+        return [row for row in rows if _is_beyond(row)]
     families = [family for family in FAMILIES if family.kind == "bias"]
     families = [
         family
@@ -195,7 +209,7 @@ def _column_row(firsts: Sequence[Row], before: Values, stage: str, rows: Sequenc
             shares[title] = known["left"]
             ends[title] = known["left_low"], known["left_high"]
     costs = shares_kept(before, after)
-    about = {key: rows[0].details.get(key) for key in (_COLUMN, "debiased")}
+    about = {key: rows[0].details.get(key) for key in _SHARED}
     details = {
         "stage": stage,
         **{key: value for key, value in about.items() if value is not None},
@@ -222,7 +236,7 @@ def _reason(unmeasured: Sequence[str]) -> str:
 
 
 def shares_kept(before: Values, after: Values) -> dict[str, float]:
-    """Return the share that is kept of each kind of quality, and of neighbours.
+    """Return the share that is kept of each kind of quality, and of what is a share itself.
 
     That of similarity is its sum over the test sets after divided by that before, and that of
     analogies alike.
@@ -237,5 +251,5 @@ def shares_kept(before: Values, after: Values) -> dict[str, float]:
         total = sum(old for old, _ in both)
         if total > 0:
             found[in_words(measure)] = sum(new for _, new in both) / total
-    kept = [value for key, value in after.items() if key[0] == _NEIGHBOURS and value is not None]
-    return {**found, **({NEIGHBOURS_TITLE: kept[0]} if kept else {})}
+    kept = {key[0]: value for key, value in reversed([*after.items()]) if value is not None}
+    return {**found, **{name: kept[one] for one, name in SHARES.items() if one in kept}}

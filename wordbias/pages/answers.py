@@ -14,23 +14,30 @@ from typing import Any, NamedTuple
 
 from wordbias import verdicts
 from wordbias.data import sample_path
-from wordbias.measures.registry import FAMILY_OF, variant_of
+from wordbias.measures.registry import FAMILY_OF, in_words, variant_of
 from wordbias.methods.settings import METHODS
-from wordbias.methods.trade_off import NEIGHBOURS_TITLE, shares_kept
+from wordbias.methods.trade_off import SHARES, shares_kept
 from wordbias.pages.columns import (
-    KEPT,
     ColumnAnswer,
     best_of,
     capital,
     cost_title,
+    costs_of,
     judge_columns,
+    limits_text,
     short,
     shown,
     step,
     steps,
     verdicts_text,
 )
-from wordbias.pages.encoder_answers import is_of_model, model_answer_parts
+from wordbias.pages.encoder_answers import (
+    ModelRows,
+    contradictions,
+    model_details,
+    model_next,
+    models_of,
+)
 from wordbias.pages.lines import Line, known_values, minus, value_text, with_change
 from wordbias.pages.main_measures import main_lines, missing_query_notes
 from wordbias.pages.section import Answer
@@ -88,10 +95,10 @@ def answer_parts(
     settings: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[Answer]:
     """Answer the questions of a report; see `answers`."""
-    if any(map(is_of_model, rows)):
-        return model_answer_parts(rows)
-    bias = [line for line in main_lines(rows) if FAMILY_OF[line.measure].kind == "bias"]
-    subjects = list(dict.fromkeys(line.subject for line in bias))
+    bias = main_bias(rows)
+    subjects = list(
+        dict.fromkeys([*(line.subject for line in bias), *(one.subject for one in models_of(rows))])
+    )
     found: list[Answer] = []
     for subject in subjects[:_SUBJECTS]:
         own = [row for row in rows if row["subject"] == subject]
@@ -107,14 +114,21 @@ def answer_parts(
     return [*found, Answer("", below=[*notes, *missing_query_notes(rows), NO_PROOF])]
 
 
+def main_bias(rows: Sequence[Found]) -> list[Line]:
+    """Return the lines of the main measures of bias, of vectors and of models."""
+    of_vectors = [line for line in main_lines(rows) if FAMILY_OF[line.measure].kind == "bias"]
+    return [*of_vectors, *(line for model in models_of(rows) for line in model.main)]
+
+
 # Is it biased?
 
 
 def is_it_biased(lines: Sequence[Line], rows: Sequence[Found]) -> Answer:
     """Answer whether the embedding is biased beyond chance, by which measures, and where most."""
     judged = [(line, row) for line in lines if (row := line.first) and is_number(row["value"])]
+    details = [text for model in models_of(rows) for text in model_details(model)]
     if not judged:
-        return Answer("Is it biased?", "Cannot tell: no measure has a value here.")
+        return Answer("Is it biased?", "Cannot tell: no measure has a value here.", below=details)
     order = (verdicts.YES, verdicts.NO, verdicts.UNJUDGED)
     judged.sort(key=lambda one: (order.index(finds(one[1])), -_clearness(one[1])))
     yes, no, others = (
@@ -140,7 +154,7 @@ def is_it_biased(lines: Sequence[Line], rows: Sequence[Found]) -> Answer:
     if yes and no:
         said.append("The measures disagree; each detects only the bias that it was made for.")
     line, row = judged[0]
-    below = [" ".join([*said, *_leaning(rows)]), *among_known(lines)]
+    below = [" ".join([*said, *_leaning(rows)]), *among_known(lines), *details]
     figure = f"{_title(line)} {value_text(row)}"
     return Answer("Is it biased?", text, figure, _null(row), list(filter(None, below)))
 
@@ -215,30 +229,30 @@ def _distance(row: Found, value: float) -> float:
 
 def about_columns(rows: Sequence[Found], lines: Sequence[Line], call: Call) -> list[Answer]:
     """Answer what the methods and cleaned files did, and what to do next."""
-    columns = column_answers(rows, lines)
-    if not columns and not any(row.get("column") for row in rows):
+    columns, model = column_answers(rows, lines), next(iter(models_of(rows)), None)
+    if not columns and not any(row.get("column") for row in rows) and model is None:
         return []
     made = [one for one in columns if not one.failed]
     best = best_of(made)
     parts = [
-        *([_does_it_help(columns, lines, best)] if columns else []),
+        *([_does_it_help(columns, lines, best, model)] if columns else []),
         *([_which(made, best)] if len(made) > 1 else []),
         *([_cost(made, best, rows)] if made else []),
     ]
-    return [*parts, _next(columns, lines, call)]
+    then = _next(columns, lines, call)
+    return [*parts, then if model is None else Answer("What next?", model_next(model, columns))]
 
 
 def column_answers(
     rows: Sequence[Found], lines: Sequence[Line] | None = None
 ) -> list[ColumnAnswer]:
-    """Judge each method and each cleaned file of one embedding."""
-    if lines is None:
-        lines = [one for one in main_lines(rows) if FAMILY_OF[one.measure].kind == "bias"]
+    """Judge each method and each cleaned file of one embedding, or each projection of a model."""
+    lines = main_bias(rows) if lines is None else lines
     return judge_columns(rows, lines, partial(kept_shares, rows))
 
 
 def kept_shares(rows: Sequence[Found], stage: str) -> dict[str, float]:
-    """Return the share of neighbours, similarity and analogies that a column keeps."""
+    """Return the share of each cost that a column keeps."""
 
     def values(at: str) -> dict[tuple[str, str], float | None]:
         return {
@@ -256,7 +270,10 @@ _DIMS = 4
 
 
 def _does_it_help(
-    columns: Sequence[ColumnAnswer], lines: Sequence[Line], best: ColumnAnswer | None
+    columns: Sequence[ColumnAnswer],
+    lines: Sequence[Line],
+    best: ColumnAnswer | None,
+    model: ModelRows | None,
 ) -> Answer:
     """Name the columns by their verdict, with the change of the best as a figure."""
     text = verdicts_text(columns)
@@ -266,6 +283,7 @@ def _does_it_help(
             reasons.setdefault(why, []).append(one.name)
     below = ["; ".join(f"{', '.join(names)}: {why}" for why, names in reasons.items()) + "."]
     below = [*(below if reasons else []), *_clusters(columns, lines)]
+    below += [] if model is None else contradictions(model, columns)
     better = [line.first for one in columns if one.helps for line in one.effect.better]
     if better and not any(row and finds(row) == verdicts.YES for row in better):
         below.append(
@@ -303,21 +321,23 @@ def _which(made: Sequence[ColumnAnswer], best: ColumnAnswer | None) -> Answer:
 
 
 def _cost(made: Sequence[ColumnAnswer], best: ColumnAnswer | None, rows: Sequence[Found]) -> Answer:
-    """Say what share of neighbours, similarity and analogies is kept, of the best with interval."""
+    """Say what share of each cost is kept, of the best with the interval of what has one."""
     of = best or made[0]
     parts = {
         "Within the limits": [one.name for one in made if one.kept and not one.effect.costly],
         "Too much": [one.name for one in made if one.effect.costly],
     }
     text = " ".join(f"{said}: {', '.join(names)}." for said, names in parts.items() if names)
-    shares = {what: f"{what} {share:.1%}" for what, share in of.kept.items()}
+    shares = {what: f"{in_words(what)} {share:.1%}" for what, share in of.kept.items()}
     for row in rows:
-        about = (row["measure"], row.get("stage"), given(row, "word"))
-        if about == ("neighbours-preserved", of.name, False) and (ends := interval(row)):
-            shares[NEIGHBOURS_TITLE] += f" ({ends[0]:.1%} to {ends[1]:.1%})"
+        what = SHARES.get(row["measure"])
+        is_own = row.get("stage") == of.name and not given(row, "word")
+        if what is not None and is_own and (ends := interval(row)):
+            shares[what] += f" ({ends[0]:.1%} to {ends[1]:.1%})"
     figure = f"{of.name} keeps of {', '.join(shares.values())}" if shares else ""
-    lacking = [cost_title(what) for what in KEPT if not any(what in one.kept for one in made)]
-    sure = f"limits: {LIMITS[NEIGHBOURS_TITLE]:.0%} of neighbours, {_KEEP:.0%} of the others"
+    costs = costs_of(made)
+    lacking = [cost_title(what) for what in costs if not any(what in one.kept for one in made)]
+    sure = f"limits: {limits_text(costs)}"
     sure = f"not measured: {', '.join(lacking)}" if lacking else sure
     return Answer("At what cost?", text or "Not measured.", figure, sure)
 
@@ -475,6 +495,8 @@ def _counts(rows: Sequence[Found]) -> str:
 
 
 def _title(line: Line) -> str:
+    if given(line.any, "audit"):
+        return short(line)
     family = FAMILY_OF[line.measure]
     named = family.in_words or family.short
     named = named if not named[1:].islower() else named[:1].lower() + named[1:]

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from wordbias import verdicts
 from wordbias.measures.held_out_probes import BEST, PROBES
-from wordbias.measures.registry import FAMILY_OF, MEASURES, in_words, short_title
-from wordbias.methods.trade_off import NEIGHBOURS_TITLE, QUALITY
+from wordbias.measures.registry import FAMILY_OF, in_words, short_title
+from wordbias.methods.trade_off import COSTS, NEIGHBOURS_TITLE, OF_MODELS, QUALITY
 from wordbias.pages.lines import Line, is_refitted, minus
 from wordbias.results import number
 from wordbias.rows import Found, given
@@ -166,6 +166,20 @@ def _methods(line: Line, column: str) -> list[str]:
     return [part.partition(":")[0].strip() for part in str(names).split(",") if part.strip()]
 
 
+def costs_of(columns: Sequence[ColumnAnswer]) -> Sequence[str]:
+    """Return the costs that count: of vectors all, of a model those that were measured."""
+    measured = [what for what in LIMITS if any(what in one.kept for one in columns)]
+    return measured if any(what in COSTS for what in measured) else KEPT
+
+
+def limits_text(costs: Sequence[str]) -> str:
+    """Write the smallest shares of costs that a method may keep."""
+    named: dict[float, list[str]] = {}
+    for what in costs:
+        named.setdefault(LIMITS[what], []).append(in_words(what))
+    return ", ".join(f"{limit:.0%} of {' and '.join(names)}" for limit, names in named.items())
+
+
 def cost_title(what: str) -> str:
     """Name a cost in a sentence."""
     return in_words("neighbours-preserved" if what == NEIGHBOURS_TITLE else what)
@@ -174,19 +188,22 @@ def cost_title(what: str) -> str:
 def left_text(row: Found, lines: Sequence[Line] = ()) -> str:
     """Say what share is left, by the measure that has most left, and what by others."""
     of = row.get("of")
-    shares = {str(name): float(one) for name, one in of.items()} if isinstance(of, dict) else {}
+    of = of if isinstance(of, dict) else {}
+    shares = {short_title(str(name)): float(one) for name, one in of.items()}
     if not shares:
         return f"{row['value']:.0%} of the bias is left"
     worst = max(shares, key=shares.__getitem__)
     first = next((line.first for line in lines if short_title(line.measure) == worst), None) or {}
-    beyond = " beyond chance" * (worst in MEASURES or isinstance(first.get("beyond_chance"), bool))
+    is_of_model = given(row, "audit")
+    beyond = " beyond chance" * (is_of_model or isinstance(first.get("beyond_chance"), bool))
     what = f"what {worst} finds{beyond}"
-    if worst == short_title(BEST):
+    if worst == short_title(BEST) and not is_of_model:
         what = "what the best of several probes reads of words that no method was fitted to"
-    elif worst in MEASURES:  # of a model
-        is_probe = worst in (BEST, *PROBES)
-        what = f"what the {short_title(worst)} reads" if is_probe else f"the {in_words(worst)}"
-        return f"{row['value']:.0%} of {what}{beyond} is left"
+    elif worst in map(short_title, (BEST, *PROBES)):
+        what = f"what the {worst} reads{beyond}"
+    elif is_of_model:
+        named = {short_title(measure): in_words(measure) for measure in OF_MODELS}
+        what = f"the {named.get(worst, worst)}{beyond}"
     others = ", ".join(f"{name} {one:.0%}" for name, one in shares.items() if name != worst)
     return f"{row['value']:.0%} of {what} is left{f' ({others})' * bool(others)}"
 

@@ -9,26 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from wordbias import verdicts
 from wordbias.measures.held_out_probes import BEST, NOT_CODED, PROBES
-from wordbias.measures.registry import in_words
 from wordbias.pages.columns import (
     COLUMN,
     LEFT,
     ColumnAnswer,
     best_of,
-    capital,
-    judge_columns,
-    verdicts_text,
 )
-from wordbias.pages.lines import Line, chance_range, minus, value_text, with_change
-from wordbias.pages.section import Answer
-from wordbias.rendering import how_many
-from wordbias.results import NO_PROOF
-from wordbias.rows import Found
-from wordbias.verdicts import LIMITS, change, decide, finds, interval, is_number
+from wordbias.pages.lines import Line, chance_range, make_lines, minus, value_text
+from wordbias.rows import Found, given
+from wordbias.verdicts import change, finds, interval, is_number
 
 BEFORE = "before"
 NAMES = "first names"
@@ -38,17 +30,11 @@ SEAT, CEAT = "seat", "ceat"
 ORDER, NEIGHBOURS = "sentence-order-kept", "sentence-neighbours-kept"
 PERPLEXITY, PERPLEXITY_KEPT = "perplexity", "perplexity-kept"
 MAIN = (BEST, STEREOTYPE, EXPECTED)
-_HELP = {
-    verdicts.YES: "helps",
-    verdicts.LITTLE: "helps a little",
-    verdicts.HARDLY: "hardly helps",
-    verdicts.NO: "does not help",
-    verdicts.NOT_SHOWN: "is not shown to help",
-    verdicts.CANNOT: "cannot be said to help",
-    verdicts.NOTHING: "cannot help",
-}
-
-
+CHANCE_OF_MODELS = (
+    "chance: the range where there is nothing to find: of probes that of permuted labels, of which "
+    "5 % give any probe more than the upper end; of pronouns that of two subjects that mean no "
+    "gender in their place, of expected ones that of permuted shares of women"
+)
 _INSIDE = ("L11-01110", "attn-01110")
 """Projections inside an encoder to try where those of the last layer do not help."""
 _MEASURES = {
@@ -130,116 +116,37 @@ class ModelRows:
         found = (str(row.get("set", "")) for row in self.rows if row["measure"] == measure)
         return list(dict.fromkeys(found))
 
+    @property
     def columns(self) -> list[str]:
-        """Return the projections that were measured."""
+        """Projections that were measured."""
         failed = {str(row.get("stage")) for row in self.rows if row["measure"] == COLUMN}
         return [stage for stage in self.stages if stage not in (BEFORE, *failed)]
+
+    def lines(self, measures: Sequence[str]) -> list[Line]:
+        """Return the values of measures in the last layer, each at its stages."""
+        at_last = [row for row in self.rows if row.get("layer") == self.last]
+        known = [row for row in at_last if is_number(row["value"]) and not given(row, "word")]
+        return make_lines(row for one in measures for row in known if row["measure"] == one)
 
     @property
     def main(self) -> list[Line]:
         """The main measures, each with its stages."""
-        known = {m: {stage: self.get(m, stage) for stage in self.stages} for m in MAIN}
-        rows = {m: {stage: row for stage, row in by.items() if row} for m, by in known.items()}
-        return [Line(self.subject, m, "", by) for m, by in rows.items() if BEFORE in by]
-
-    def judged(self) -> list[ColumnAnswer]:
-        """Judge the projections."""
-        return judge_columns(self.rows, self.main, self._kept)
-
-    def _kept(self, stage: str) -> dict[str, float]:
-        """Return the share kept of each cost."""
-        rows = {measure: self.get(measure, stage) for measure in LIMITS}
-        return {measure: float(row["value"]) for measure, row in rows.items() if row is not None}
+        return [line for line in self.lines(MAIN) if line.first]
 
 
-def model_subjects(rows: Iterable[Found]) -> list[str]:
+def models_of(rows: Sequence[Found]) -> list[ModelRows]:
     """Return the models that rows are of."""
-    return list(dict.fromkeys(str(row["subject"]) for row in rows if is_of_model(row)))
+    subjects = dict.fromkeys(str(row["subject"]) for row in rows if is_of_model(row))
+    return [ModelRows(subject, rows) for subject in subjects]
 
 
-def model_answer_parts(rows: Sequence[Found]) -> list[Answer]:
-    """Return what an audit of a model says, a question after the other."""
-    subjects = model_subjects(rows)
-    found: list[Answer] = []
-    for subject in subjects:
-        one = ModelRows(subject, rows)
-        read = BEST if one.get(BEST) else COMPRESSION
-        leans = EXPECTED if one.get(EXPECTED) else STEREOTYPE
-        columns = one.judged()
-        parts = [
-            Answer("Is gender read off it?", *_brief(one, read), _readable(one)),
-            Answer(
-                "Do occupations follow the share of women?",
-                *_brief(one, leans),
-                _leans(one),
-            ),
-            Answer("Do association tests show gender?", *_tests(one), _associations(one)),
-            Answer(
-                "Does a projection help, and at what cost?",
-                *_help(one, columns),
-                [_verdict(one, column) for column in columns],
-            ),
-            Answer("What next?", _next(one, columns)),
-        ]
-        prefix = f"{subject}: " if len(subjects) > 1 else ""
-        found += [
-            replace(part, question=f"{prefix}{part.question}")
-            for part in parts
-            if part.text or part.below
-        ]
-    return [*found, Answer("", below=[NO_PROOF])] if found else []
-
-
-# In few words
-
-
-def _brief(one: ModelRows, measure: str) -> tuple[str, str, str]:
-    """Return whether a main measure finds gender, its value, and what it is compared with."""
-    row = one.get(measure)
-    if row is None:
-        return "", "", ""
-    by_layer = COMPRESSION if measure == BEST else measure  # probes are tuned in the last layer
-    inside = any((at := one.get(by_layer, layer=n)) and _finds(at) for n in one.layers)
-    text = "Yes." if _finds(row) else "Inside, not in the last layer." if inside else "Not shown."
-    chance = chance_range(row)
-    sure = f"chance {chance}" if chance else ""
-    return text, f"{in_words(measure)} {value_text(row, 2)}", sure
+def model_details(one: ModelRows) -> list[str]:
+    """Say what the main measures of a model do not: of its layers, pronouns, and tests."""
+    return [*_readable(one), *_leans(one), *_associations(one)]
 
 
 def _finds(row: Found | None) -> bool:
     return row is not None and finds(row) == verdicts.YES
-
-
-def _tests(one: ModelRows) -> tuple[str, str, str]:
-    """Return how many association tests show gender, and the clearest of them."""
-    seats = [row for name in one.sets(SEAT) if (row := one.get(SEAT, name=name))]
-    ceats = [row for name in one.sets(CEAT) if (row := one.get(CEAT, name=name))]
-    ps = {id(row): p for row in seats if is_number(p := row.get("p_holm"))}
-    if not seats:
-        return "", "", ""
-    text = (
-        f"SEAT shows it in {sum(map(_finds, seats))} of {how_many(len(seats), 'query', 'queries')}"
-    )
-    text += f", CEAT in {sum(map(_finds, ceats))} of {len(ceats)}." if ceats else "."
-    first = min(seats, key=lambda row: ps.get(id(row), 2))
-    p = ps.get(id(first))
-    sure = "" if p is None else f"p = {p:.2g}, corrected for their number"
-    return text, f"{query_text(first)}: SEAT {value_text(first, 2)}", sure
-
-
-def _help(one: ModelRows, columns: Sequence[ColumnAnswer]) -> tuple[str, str, str]:
-    """Return what the projections do, and how the best, or else the first, changes a measure."""
-    made = [column for column in columns if not column.failed]
-    chosen = best_of(made) or next(iter(made), None)
-    if chosen is None:
-        return verdicts_text(columns), "", ""
-    counted = (line for line in one.main if finds(line.stages[BEFORE]) != verdicts.NO)
-    line = next((line for line in counted if chosen.name in line.stages), None)
-    if line is None:
-        return verdicts_text(columns), "", ""
-    before, after = line.stages[BEFORE], line.stages[chosen.name]
-    figure = f"{chosen.name}: {in_words(line.measure)} {_value(before)} → {_value(after)}"
-    return verdicts_text(columns), with_change(figure, after, 2), chosen.left
 
 
 # Before
@@ -380,64 +287,36 @@ def _associations(one: ModelRows) -> list[str]:
 # After a projection
 
 
-def _verdict(one: ModelRows, column: ColumnAnswer) -> str:
-    """Say whether a projection helps, what is left, and what it costs."""
-    label = column.name
-    if column.failed:
-        return f"{label}: not measured: {column.failed}."
-    helps = column.verdict in (verdicts.YES, verdicts.LITTLE, verdicts.HARDLY)
-    text = f"{label} {_HELP[column.verdict]}{'' if helps else f', for {column.reason}'}"
-    counted = [line for line in one.main if finds(line.stages[BEFORE]) != verdicts.NO]
-    moved = "; ".join(_step(line, label) for line in counted if label in line.stages)
-    if more := ", ".join(filter(None, [column.left, moved])):
-        text += f": {more}" if helps else f". {capital(more)}"
-    within = {of: share for of, share in column.kept.items() if share >= LIMITS[of]}
-    kept = " and ".join(
-        f"{within[of]:.2f} of {in_words(of)}" for of in (ORDER, NEIGHBOURS) if of in within
-    )
-    cost = f" It keeps {kept}." if kept else ""
-    before, after = one.get(PERPLEXITY), one.get(PERPLEXITY, label)
-    if before is not None and after is not None:
-        values = f"{before['value']:.1f} → {after['value']:.1f}"
-        cost += f" The perplexity of sentences about no person goes {values}."
-    return f"{text}.{cost}{_contradictions(one, label)}"
+def contradictions(one: ModelRows, columns: Sequence[ColumnAnswer]) -> list[str]:
+    """Name, of each projection, the measures that say something else than the main ones."""
+    found = []
+    for label in (column.name for column in columns):
+        texts = []
+        compression, read = one.get(COMPRESSION, label), one.get(BEST, label)
+        if compression is not None and not _finds(compression) and _finds(read):
+            texts.append(f"compression, {_value(compression)}, is {NOT_CODED}")
+        for name in one.sets(SEAT):
+            before, after = one.get(SEAT, name=name), one.get(SEAT, label, name=name)
+            if before is not None and after is not None and change(before, after) == verdicts.WORSE:
+                texts.append(
+                    f"SEAT on {query_text(after)} is further from neutral ({_value(before)} → "
+                    f"{_value(after)})"
+                )
+        if texts:
+            found.append(f"After {label}, {', and '.join(texts)}.")
+    return found
 
 
-def _step(line: Line, label: str) -> str:
-    """Write how a main measure changed."""
-    before, after = line.stages[BEFORE], line.stages[label]
-    where = decide(verdicts.FINDS, after).says
-    still = "still " * (where == decide(verdicts.FINDS, before).says)
-    changed = f"{_value(before)} → {_value(after)} ({change(before, after)}, {still}{where})"
-    return f"{in_words(line.measure)} {changed}"
-
-
-def _contradictions(one: ModelRows, label: str) -> str:
-    """Name the measures that say something else than the main ones."""
-    texts = []
-    compression, read = one.get(COMPRESSION, label), one.get(BEST, label)
-    if compression is not None and not _finds(compression) and _finds(read):
-        texts.append(f"compression, {_value(compression)}, is {NOT_CODED}")
-    for name in one.sets(SEAT):
-        before, after = one.get(SEAT, name=name), one.get(SEAT, label, name=name)
-        if before is not None and after is not None and change(before, after) == verdicts.WORSE:
-            texts.append(
-                f"SEAT on {query_text(after)} is further from neutral ({_value(before)} → "
-                f"{_value(after)})"
-            )
-    return f" But {', and '.join(texts)}." if texts else ""
-
-
-def _next(one: ModelRows, columns: Sequence[ColumnAnswer]) -> str:
+def model_next(one: ModelRows, columns: Sequence[ColumnAnswer]) -> str:
     """Say what to do next, with the command."""
-    if not any(_finds(line.stages[BEFORE]) for line in one.main):
+    if not any(_finds(line.first) for line in one.main):
         return (
             "Measure the task that the model is for, such as wordbias bios or wordbias "
             "fairness; nothing here asks for a projection."
         )
     best = best_of(columns)
     if best is None:
-        left = [method for method in _INSIDE if method not in one.columns()]
+        left = [method for method in _INSIDE if method not in one.stages]
         if one.kind == "encoder" and left:
             return (
                 "Try a projection inside the encoder, with: wordbias audit MODEL "

@@ -1,18 +1,19 @@
-"""Sections of an audit of a model: projections, gender by layer, occupations, and tests."""
+"""Sections of an audit of a model that one of vectors has not: layers, occupations, and tests."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
 from wordbias.measures.held_out_probes import BEST, PROBES
 from wordbias.measures.registry import (
     BY_KEY,
     FAMILY_OF,
-    MEASURES,
+    full_title,
     measure_title,
-    short_title,
 )
-from wordbias.pages.columns import COLUMN, LEFT, best_of
+from wordbias.pages.answers import column_answers
+from wordbias.pages.columns import best_of
 from wordbias.pages.encoder_answers import (
     ACCURACY,
     BEFORE,
@@ -29,9 +30,10 @@ from wordbias.pages.encoder_answers import (
     STEREOTYPE,
     ModelRows,
     is_of_model,
-    model_subjects,
+    models_of,
     query_text,
 )
+from wordbias.pages.grids import line_grid
 from wordbias.pages.lines import chance_range, minus, value_text
 from wordbias.pages.panel import Dot, Look, Panel, Path
 from wordbias.pages.section import Figure, Grid, Markup, Section
@@ -39,7 +41,7 @@ from wordbias.pages.svg import fitted, panel_picture
 from wordbias.rendering import Table
 from wordbias.results import number
 from wordbias.rows import Found
-from wordbias.verdicts import HELPS, LIMITS, explained, interval, is_number
+from wordbias.verdicts import interval, is_number
 
 MOVED, GAP, LEAN, SIMILARITY, SELECTIVITY = (
     "sentence-similarity-moved",
@@ -52,16 +54,20 @@ EXPECTED_LEAN, BITS = "expected-pronoun-lean", "bits-per-byte"
 _OWN = (
     EXPECTED, EXPECTED_GAP, EXPECTED_LEAN, PERPLEXITY, BITS, PERPLEXITY_KEPT, BEST, *PROBES,
     COMPRESSION, ACCURACY, SELECTIVITY, SEAT, CEAT, STEREOTYPE, GAP, LEAN, SIMILARITY, ORDER,
-    NEIGHBOURS, MOVED, LEFT, COLUMN,
+    NEIGHBOURS, MOVED,
 )  # fmt: skip
 _LOOKS = (("after", "circle"), ("refitted", "diamond"), ("first", "square"), ("second", "circle"))
 """Class and shape of the marks of the projections, in their order."""
-_DIGITS = {MOVED: 3, GAP: 3, BITS: 3, PERPLEXITY: 1}
-"""Decimal places in tables; others have 2."""
+_GLANCE = (
+    BEST, *PROBES, COMPRESSION, ACCURACY, STEREOTYPE, EXPECTED, EXPECTED_GAP, ORDER, NEIGHBOURS,
+    MOVED, PERPLEXITY, BITS, PERPLEXITY_KEPT, SEAT,
+)  # fmt: skip
+"""Measures of the summary, in its order."""
 _BESIDE = 0.023
 """Space between marks beside each other, of the width of a picture."""
 Series = tuple[str, str, str, Sequence[Found]]
 """Name, look and shape of the marks of some rows, and the rows."""
+Models = Sequence[ModelRows]
 _NAMED = 2
 """Occupations of each side that a picture names."""
 
@@ -72,182 +78,86 @@ def claims_model(row: Found) -> bool:
 
 
 def model_sections(rows: Sequence[Found]) -> list[Section]:
-    """Make the sections of all models; one model's parts of a section follow another's."""
-    subjects = model_subjects(rows)
-    makers: Sequence[Callable[[ModelRows, str], Section | None]] = (
-        _summary,
-        _layers,
-        _occupations,
-        _expected,
-        _tests,
-    )
-    found = []
-    for make in makers:
-        parts = [
-            part
-            for subject in subjects
-            if (part := make(ModelRows(subject, rows), f"{subject}: " * (len(subjects) > 1)))
-        ]
-        if parts:
-            figures, grids = (
-                [x for one in parts for x in one.figures],
-                [x for one in parts for x in one.grids],
-            )
-            first = parts[0]
-            found.append(Section(first.key, first.title, first.lead, figures, grids, first.method))
-    return found
+    """Make the sections of all models; one model's pictures of a section follow another's."""
+    models = models_of(rows)
+    makers = (_glance, _layers, _occupations, _expected, _tests)
+    found = (make(models) for make in makers)
+    return [section for section in found if section.figures or section.grids]
 
 
-# Side by side
-
-
-def _summary(one: ModelRows, prefix: str) -> Section | None:
-    """Show the main measures and the costs, a column for each projection."""
-    stages = [BEFORE, *one.columns()]
-    measures = [BEST, *PROBES, COMPRESSION, ACCURACY, STEREOTYPE, EXPECTED, EXPECTED_GAP]
-    measures += [ORDER, NEIGHBOURS, MOVED, PERPLEXITY, BITS, PERPLEXITY_KEPT]
-    cells = []
-    for measure in measures:
-        known = [one.get(measure, stage) for stage in stages]
-        row = next((row for row in known if row is not None), None)
-        if row is not None:
-            texts = [*map(_changed_text, known)]
-            cells.append([_title(measure), texts[0], chance_range(row), *texts[1:]])
-    for name in one.sets(SEAT):
-        known = [one.get(SEAT, stage, name=name) for stage in stages]
-        row = next((row for row in known if row is not None), None)
-        if row is not None:
-            texts = [*map(_changed_text, known)]
-            cells.append([f"SEAT, {query_text(row)}", texts[0], "", *texts[1:]])
-    if not cells:
-        return None
-    if len(stages) > 1:
-        left = [one.get(LEFT, stage) for stage in stages]
-        share = ["" if row is None else f"{row['value']:.0%}" for row in left]
-        cells.append(["bias left, of that beyond chance", share[0], "", *share[1:]])
-        verdicts = {column.name: column.verdict for column in one.judged()}
-        said = [verdicts.get(stage, "") for stage in stages[1:]]
-        cells.append(["does it help?", "", "", *said])
-    note = (
-        "In brackets the 95 % interval; after Δ the change since before and its interval, over the "
-        "same draws. chance: the range of values where there is nothing to find; of probes that "
-        "of permuted labels, of which 5 % give any probe more than the upper end."
-    )
-    table = Table(
-        _titled(prefix, "The last layer, before and after each projection"),
-        ["measure", BEFORE, "chance", *stages[1:]],
-        cells,
-        note,
-    )
-    lead = "Every column is measured on the same sentences, none of which it was fitted on."
-    costs = [name for name in LIMITS if name in MEASURES]
-    method = (
-        f"{explained(HELPS)} Main measures: "
-        f"{', '.join(map(measure_title, MAIN))}. Limits of costs: "
-        f"{', '.join(f'{measure_title(name)} {LIMITS[name]:g}' for name in costs)}. Bias left: the "
-        "part beyond chance that is left of that one of these measures, and of each probe, of "
-        "which most is left."
-    )
-    return Section("projections", "Projections side by side", [lead], (), [Grid(table)], [method])
-
-
-def _titled(prefix: str, title: str) -> str:
+def _titled(models: Models, one: ModelRows, title: str) -> str:
     """Return a title, after the name of the model if there are several."""
-    return f"{prefix}{title[0].lower()}{title[1:]}" if prefix else title
+    return title if len(models) == 1 else f"{one.subject}: {title[0].lower()}{title[1:]}"
 
 
-def _title(measure: str) -> str:
-    if measure in (BEST, *PROBES):
-        return f"gender of unseen names, {short_title(measure)}"
-    family = FAMILY_OF[measure].short
-    return (
-        f"{family}: {measure_title(measure)}" if measure == COMPRESSION else measure_title(measure)
+def _grids(models: Models, measures: Sequence[str], title: str) -> list[Grid]:
+    """Arrange measures in the last layer as a table of all models; none without a value."""
+    lines = [line for one in models for line in one.lines(measures)]
+    return [line_grid(lines, title, strips=True, named=full_title)] if lines else []
+
+
+def _glance(models: Models) -> Section:
+    """Show the main measures and the costs, a column for each projection."""
+    lead = (
+        "Every column is measured on the same sentences, none of which it was fitted on. Main "
+        f"measures: {', '.join(map(measure_title, MAIN))}."
     )
-
-
-def _changed_text(row: Found | None) -> str:
-    """Write a value with its interval, and its change."""
-    if row is None:
-        return ""
-    digits = _DIGITS.get(row["measure"], 2)
-
-    def text(key: str) -> str:
-        return minus(f"{row[key]:.{digits}f}")
-
-    def with_ends(value: str, low: str, high: str) -> str:
-        known = is_number(row.get(low)) and is_number(row.get(high))
-        return f"{text(value)} ({text(low)} to {text(high)})" if known else text(value)
-
-    found = with_ends("value", "low", "high")
-    if not is_number(row.get("change")):
-        return found
-    return f"{found}; Δ {with_ends('change', 'change_low', 'change_high')}"
-
-
-def _short(value: float) -> str:
-    return minus(f"{value:.2f}")
+    title = "The last layer, before and after each projection"
+    return Section("glance", "At a glance", [lead], (), _grids(models, _GLANCE, title))
 
 
 # By layer
 
 
-def _layers(one: ModelRows, prefix: str) -> Section | None:
+def _by_layer(one: ModelRows, measure: str, stage: str = BEFORE, name: str = "") -> list[Found]:
+    """Return the values of a measure by layer."""
+    return [row for n in one.layers if (row := one.get(measure, stage, n, name)) is not None]
+
+
+def _layers(models: Models) -> Section:
     """Draw how easily the gender of names is read off each layer."""
-    before = [row for layer in one.layers if (row := one.get(COMPRESSION, layer=layer)) is not None]
-    if not before:
-        return None
-    untrained = [
-        row
-        for layer in one.layers
-        if (row := one.get(COMPRESSION, layer=layer, name=one.untrained)) is not None
-    ]
-    after = {
-        label: [
-            row for layer in one.layers if (row := one.get(COMPRESSION, label, layer)) is not None
-        ]
-        for label in one.columns()
-    }
     shows = (
         "How many times shorter a message of the names’ genders is when the vectors of their "
         "sentences are known; 1, dashed, is nothing. Bars: 95 % over the seeds. After a projection "
         "only the layers that it changes are drawn."
     )
     family = BY_KEY["probe"]
-    title = _titled(prefix, "Gender of first names, by layer")
-    series: list[Series] = [("before", "before", "circle", before)]
-    if untrained:
-        series.append(("untrained", "plain hollow", "circle", untrained))
-    together = len(series)
-    series += [
-        (name, *_LOOKS[i % len(_LOOKS)], rows) for i, (name, rows) in enumerate(after.items())
-    ]
-    picture = _layer_picture(series, together, 1.0, title, shows)
-    heads = ["layer", "compression", "accuracy", "selectivity", f"untrained {one.kind}", "chance"]
-    cells = []
-    for row in before:
-        layer = row["layer"]
-        values = [one.get(name, layer=layer) for name in (COMPRESSION, ACCURACY, SELECTIVITY)]
-        other = one.get(COMPRESSION, layer=layer, name=one.untrained)
-        texts = [value_text(value, 2) for value in (*values, other)]
-        cells.append([str(layer), *texts, chance_range(row)])
-    table = Table(
-        _titled(prefix, "By layer, before"), heads, cells, "chance: that of the compression."
-    )
+    figures, grids = [], []
+    for one in models:
+        if not (before := _by_layer(one, COMPRESSION)):
+            continue
+        series: list[Series] = [("before", "before", "circle", before)]
+        if untrained := _by_layer(one, COMPRESSION, name=one.untrained):
+            series.append(("untrained", "plain hollow", "circle", untrained))
+        together = len(series)
+        series += [
+            (label, *_LOOKS[i % len(_LOOKS)], _by_layer(one, COMPRESSION, label))
+            for i, label in enumerate(one.columns)
+        ]
+        title = _titled(models, one, "Gender of first names, by layer")
+        picture = _layer_picture(series, together, 1.0, title, shows)
+        figures.append(Figure(title, picture, shows, family.limits))
+        cells = []
+        for row in before:
+            layer = row["layer"]
+            values = [one.get(name, layer=layer) for name in (COMPRESSION, ACCURACY, SELECTIVITY)]
+            values.append(one.get(COMPRESSION, layer=layer, name=one.untrained))
+            texts = [value_text(value, 2) for value in values]
+            cells.append([str(layer), *texts, chance_range(row)])
+        heads = ["layer", "compression", "accuracy", "selectivity", f"untrained {one.kind}"]
+        title = _titled(models, one, "By layer, before")
+        note = "chance: that of the compression."
+        grids.append(Grid(Table(title, [*heads, "chance"], cells, note), folded=True))
     lead = (
         "Sentences such as “Olivia read the newspaper after breakfast.” do not state a gender; "
         "only the name suggests one. A probe is tested on names that it has not seen."
     )
-    return Section(
-        "layers",
-        "Gender in the layers: how easily is it read off?",
-        [lead],
-        [Figure(title, picture, shows, family.limits)],
-        [Grid(table, folded=True)],
-        [
-            f"{family.description} Names are never divided between training and test. Vectors are "
-            "scaled to mean square 1 at each layer. Layer 0 is the input embeddings."
-        ],
+    method = (
+        f"{family.description} Names are never divided between training and test. Vectors are "
+        "scaled to mean square 1 at each layer. Layer 0 is the input embeddings."
     )
+    title = "Gender in the layers: how easily is it read off?"
+    return Section("layers", title, [lead], figures, grids, [method])
 
 
 def _layer_picture(
@@ -286,117 +196,83 @@ def _layer_picture(
 # Occupations
 
 
-def _occupations(one: ModelRows, prefix: str) -> Section | None:
+def _occupations(models: Models) -> Section:
     """Draw the lean of the vectors of occupations over their share of women."""
     shows = (
         "Above 0: the sentence about the occupation is nearer to the same sentence about “she” "
         "than to that about “he”."
     )
-    chance = "chance: two subjects that mean no gender in place of the pronouns."
-    return _leans(one, prefix, "pronouns", ("Occupations between she and he", shows, chance))
+    section = _leans(models, "pronouns", "Occupations between she and he", shows)
+    title = "Correlation with the share of women, by layer"
+    shows = (
+        "Rank correlation of the lean towards “she” with the percentage of women, before; 0, "
+        "dashed, is none. Bars: 95 % over occupations."
+    )
+    figures = [x for one in models for x in _layer_figure(models, one, STEREOTYPE, title, shows)]
+    return replace(section, figures=[*section.figures, *figures])
 
 
-def _expected(one: ModelRows, prefix: str) -> Section | None:
+def _expected(models: Models) -> Section:
     """Draw the pronoun that a decoder expects of occupations over their share of women."""
     shows = "Above 0: after a sentence about the occupation “she” is likelier than “he”."
-    chance = "chance: permuted shares of women; the middle 95 %."
-    gap = one.get(EXPECTED_GAP)
-    if gap is not None and is_number(gap.get("people")):
-        chance += f" Lean of people whose occupation is not said: {_short(gap['people'])}."
     title = "The pronoun that is expected after an occupation"
-    return _leans(one, prefix, "expected-pronouns", (title, shows, chance))
+    return _leans(models, "expected-pronouns", title, shows)
 
 
-def _leans(one: ModelRows, prefix: str, key: str, texts: tuple[str, str, str]) -> Section | None:
+def _leans(models: Models, key: str, title: str, shows: str) -> Section:
     """Draw leans of occupations over their share of women, and list them.
 
     Parameters
     ----------
     key
         Family whose measures are the correlation, the mean lean, and the lean of an occupation.
-    texts
-        Title of the picture, what it shows, and what chance is.
+    title, shows
+        Title of the picture, and what it shows.
     """
     family = BY_KEY[key]
     correlation, mean, of_one = (measure.name for measure in family.measures[:3])
-    title, shows, chance = texts
-    stages = [BEFORE, *one.columns()]
-    leans = {
-        stage: {
-            str(row.get("word", "–")): row
-            for row in one.rows
-            if row["measure"] == of_one
-            and row.get("stage") == stage
-            and is_number(row["value"])
-            and is_number(row.get("women"))
-        }
-        for stage in stages
-    }
-    cells = []
-    for measure in (correlation, mean):
-        known = [one.get(measure, stage) for stage in stages]
-        row = next((row for row in known if row is not None), None)
-        if row is not None:
-            cells.append([measure_title(measure), *map(_changed_text, known), chance_range(row)])
-    for name in one.sets(SIMILARITY) if key == "pronouns" else ():
-        known = [one.get(SIMILARITY, stage, name=name) for stage in stages]
-        cells.append([f"mean cosine of sentences: {name}", *map(_changed_text, known), ""])
-    if not cells:
-        return None
-    figures = []
-    if leans[BEFORE]:
-        best = best_of(one.judged())
+    measures = [correlation, mean, *([SIMILARITY] if key == "pronouns" else [])]
+    grids, figures = _grids(models, measures, "She and he"), []
+    for one in models:
+        leans: dict[str, dict[str, Found]] = {stage: {} for stage in [BEFORE, *one.columns]}
+        for row in one.rows:
+            known = is_number(row["value"]) and is_number(row.get("women"))
+            if row["measure"] == of_one and known and row.get("stage") in leans:
+                leans[row["stage"]][str(row.get("word", "–"))] = row
+        if not (before := leans[BEFORE]):
+            continue
+        best = best_of(column_answers(one.rows))
         chosen = None if best is None else best.name
-        picture = _lean_picture(
-            leans[BEFORE], leans.get(chosen or "", {}), chosen, _titled(prefix, title), shows
-        )
-        figures.append(Figure(_titled(prefix, title), picture, shows, family.limits))
-    figures += _rank_figure(one, prefix) if key == "pronouns" else []
-    heads = ["measure", *stages, "chance"]
-    grids = [Grid(Table(_titled(prefix, "She and he"), heads, cells, chance))]
-    words = leans[BEFORE]
-    if words:
-        ordered = sorted(words, key=lambda word: float(words[word]["value"]))
-        lines = [
+        of = _titled(models, one, title)
+        picture = _lean_picture(before, leans.get(chosen or "", {}), chosen, of, shows)
+        figures.append(Figure(of, picture, shows, family.limits))
+        cells = [
             [
                 word,
-                f"{words[word]['women']:g}",
+                f"{before[word]['women']:g}",
                 *(
-                    number(leans[stage][word]["value"], 3) if word in leans[stage] else ""
-                    for stage in stages
+                    number(some[word]["value"], 3) if word in some else ""
+                    for some in leans.values()
                 ),
             ]
-            for word in ordered
+            for word in sorted(before, key=lambda word: float(before[word]["value"]))
         ]
-        heads = ["occupation", "% women", *stages]
-        grids.append(
-            Grid(
-                Table(_titled(prefix, "Lean of each occupation towards she"), heads, lines),
-                folded=True,
-            )
-        )
-    return Section(
-        key,
-        family.title,
-        [family.question],
-        figures,
-        grids,
-        [family.description, family.limits],
-    )
+        of = _titled(models, one, "Lean of each occupation towards she")
+        grids.append(Grid(Table(of, ["occupation", "% women", *leans], cells), folded=True))
+    method = [family.description, family.limits]
+    return Section(key, family.title, [family.question], figures, grids, method)
 
 
-def _rank_figure(one: ModelRows, prefix: str) -> list[Figure]:
-    """Draw the correlation with the share of women by layer, if there are several layers."""
-    rows = [row for layer in one.layers if (row := one.get(STEREOTYPE, layer=layer)) is not None]
+def _layer_figure(
+    models: Models, one: ModelRows, measure: str, title: str, shows: str, name: str = ""
+) -> list[Figure]:
+    """Draw a measure by layer before, if there are several layers."""
+    rows = _by_layer(one, measure, name=name)
     if len(rows) < 2:
         return []
-    title = _titled(prefix, "Correlation with the share of women, by layer")
-    shows = (
-        "Rank correlation of the lean towards “she” with the percentage of women, before; 0, "
-        "dashed, is none. Bars: 95 % over occupations."
-    )
+    title = _titled(models, one, f"{title}, {query_text(rows[0])}" if name else title)
     picture = _layer_picture([("before", "before", "circle", rows)], 1, 0.0, title, shows)
-    return [Figure(title, picture, shows, BY_KEY["pronouns"].limits)]
+    return [Figure(title, picture, shows, FAMILY_OF[measure].limits)]
 
 
 def _lean_picture(
@@ -428,65 +304,34 @@ def _lean_picture(
 # Association tests
 
 
-def _tests(one: ModelRows, prefix: str) -> Section | None:
+def _tests(models: Models) -> Section:
     """List SEAT and CEAT, in the last layer at all stages and by layer before."""
-    stages = [BEFORE, *one.columns()]
-    cells, by_layer = [], []
-    for measure in (SEAT, CEAT):
-        for name in one.sets(measure):
-            known = [one.get(measure, stage, name=name) for stage in stages]
-            row = next((row for row in known if row is not None), None)
-            if row is None:
-                continue
-            title = f"{measure.upper()}, {query_text(row)}"
-            cells.append([title, *map(_tested_text, known)])
-            layered = [one.get(measure, layer=layer, name=name) for layer in one.layers]
-            by_layer.append([title, *("" if r is None else _short(r["value"]) for r in layered)])
-    if not cells:
-        return None
-    figures = _test_figures(one, prefix)
-    note = (
-        "In brackets the 95 % interval: of SEAT over other words of the same kinds, of CEAT over "
-        "other sentences, with the words fixed. p: permutation test of the words, one-sided, "
-        "corrected for the number of queries (Holm)."
-    )
-    heads = ["test", *stages]
-    layer_heads = ["test", *(str(layer) for layer in one.layers)]
     seat, ceat = BY_KEY["seat"], BY_KEY["ceat"]
+    grids, figures = _grids(models, (SEAT, CEAT), "Effect sizes in the last layer"), []
+    shows = "Effect size before; 0, dashed, is none. Bars: 95 % over other words of the same kinds."
+    for one in models:
+        cells = []
+        for measure, name in [(test, name) for test in (SEAT, CEAT) for name in one.sets(test)]:
+            if measure == SEAT:
+                figures += _layer_figure(models, one, SEAT, "SEAT by layer", shows, name)
+            known = [one.get(measure, layer=layer, name=name) for layer in one.layers]
+            if row := next((row for row in known if row is not None), None):
+                texts = ("" if row is None else minus(f"{row['value']:.2f}") for row in known)
+                cells.append([f"{measure.upper()}, {query_text(row)}", *texts])
+        heads = ["test", *map(str, one.layers)]
+        title = _titled(models, one, "Effect sizes by layer, before")
+        if cells:
+            grids.append(Grid(Table(title, heads, cells), folded=True, stacked=False))
     return Section(
         "associations",
         "Association tests on sentences: SEAT and CEAT",
         ["Are women’s names nearer to family and arts, men’s to career, mathematics and science?"],
         figures,
+        grids,
         [
-            Grid(Table(_titled(prefix, "Effect sizes in the last layer"), heads, cells, note)),
-            Grid(
-                Table(_titled(prefix, "Effect sizes by layer, before"), layer_heads, by_layer),
-                folded=True,
-                stacked=False,
-            ),
+            f"SEAT: {seat.description} CEAT: {ceat.description} The interval of SEAT is over other "
+            "words of the same kinds, that of CEAT over other sentences, with the words fixed. p: "
+            "permutation test of the words, one-sided, corrected for the number of queries (Holm).",
+            seat.limits,
         ],
-        [f"SEAT: {seat.description} CEAT: {ceat.description}", seat.limits],
     )
-
-
-def _test_figures(one: ModelRows, prefix: str) -> list[Figure]:
-    """Draw SEAT by layer, a picture for each query, if there are several layers."""
-    found = []
-    shows = "Effect size before; 0, dashed, is none. Bars: 95 % over other words of the same kinds."
-    for name in one.sets(SEAT):
-        rows = [r for layer in one.layers if (r := one.get(SEAT, layer=layer, name=name))]
-        if len(rows) < 2:
-            continue
-        title = f"{prefix}SEAT by layer, {query_text(rows[0])}"
-        picture = _layer_picture([("before", "before", "circle", rows)], 1, 0.0, title, shows)
-        found.append(Figure(title, picture, shows, BY_KEY["seat"].limits))
-    return found
-
-
-def _tested_text(row: Found | None) -> str:
-    text = _changed_text(row)
-    if row is None or row["measure"] != SEAT or not is_number(row.get("p_holm")):
-        return text
-    value, semicolon, change = text.partition(";")
-    return f"{value}, p {row['p_holm']:.2g}{semicolon}{change}"

@@ -18,6 +18,7 @@ FIRST = ("", BEFORE)
 _REFITTED = ", refitted"
 VARIANT = ("setting", "set", "words", "group")
 _IDENTITY = ("subject", "measure", *VARIANT, "component", "layer", "word")
+_ROUNDING = 1e-9
 _QUERY = 4
 """Sets of words of an association test."""
 _BETTER = {
@@ -202,6 +203,7 @@ def chance_text(line: Line) -> str:
     mean, ends = row.get("chance"), chance_ends(row)
     if not is_number(mean) or ends is None:
         return ""
+    mean = mean if abs(mean) > _ROUNDING * (ends[1] - ends[0]) else 0.0
     mean_, low_, high_ = (minus(number(value, 3)) for value in (mean, *ends))
     beyond = (line.first or row).get("beyond_chance")
     verdict = "" if beyond is None else "; beyond" if beyond else "; not beyond"

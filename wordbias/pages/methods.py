@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from wordbias.measures.registry import in_words
 from wordbias.pages.answers import column_answers
-from wordbias.pages.columns import KEPT, ColumnAnswer, named, step
+from wordbias.pages.columns import ColumnAnswer, costs_of, limits_text, named, step
 from wordbias.pages.lines import Line
 from wordbias.pages.section import Grid, Section
 from wordbias.pages.words import subjects
@@ -21,12 +22,14 @@ def claims_columns(row: Found) -> bool:
 
 def method_sections(rows: Sequence[Found]) -> list[Section]:
     """List the methods of every subject with their verdicts; nothing without any."""
-    grids = []
+    grids: list[Grid] = []
+    judged: list[ColumnAnswer] = []
     for subject in subjects(rows):
         own = [row for row in rows if row["subject"] == subject]
         columns = column_answers(own)
         if columns and any(given(row, "column") for row in own):
             grids.append(_grid(subject, columns))
+            judged += columns
     if not grids:
         return []
     lead = (
@@ -35,22 +38,20 @@ def method_sections(rows: Sequence[Found]) -> list[Section]:
     )
     method = (
         f"{explained(HELPS)} A measure counts if it found bias before or has no chance level, and "
-        "its change as in the column of changes. Limits: "
-        f"{LIMITS['neighbours']:.0%} of the ten nearest neighbours, {LIMITS['similarity']:.0%} of "
-        "similarity and of analogies."
+        f"its change as in the column of changes. Limits: {limits_text(costs_of(judged))}."
     )
     return [Section("methods", "Methods side by side", [lead], (), grids, [method])]
 
 
 def _grid(subject: str, columns: Sequence[ColumnAnswer]) -> Grid:
-    kept = [what for what in KEPT if any(what in one.kept for one in columns)]
+    kept = [what for what in LIMITS if any(what in one.kept for one in columns)]
     left = any(one.effect.left is not None for one in columns)
     heads = [
         "method",
         "helps?",
         "improves",
         "makes worse",
-        *(f"{what} kept" for what in kept),
+        *(f"{in_words(what)} kept" for what in kept),
     ]
     heads += ["bias left"] if left else []
     cells = [

@@ -36,7 +36,7 @@ from wordbias.pages.views import sections
 from wordbias.results import LIMITS
 from wordbias.rows import Found, given
 
-_NUMERIC = re.compile(r"(?:[-−–.,%()+→ \d]|to|e[-+]|refitted)*")
+_NUMERIC = re.compile(r"(?:[-−–.,%()+→ \d]|to|e[-+]|refitted|change)*")
 _NAMED = 3  # subjects in a title
 _LONGEST = 120  # characters of a fact
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wordbias.errors import WordbiasError
-from wordbias.measures.registry import FAMILY_OF
+from wordbias.measures.registry import FAMILY_OF, in_words, short_title
 from wordbias.methods.trade_off import BIAS_LEFT, UNCHANGED
 from wordbias.pages.panel import SERIES, Dot, Look, Panel, Path
 from wordbias.pages.plots import (
@@ -18,7 +18,7 @@ from wordbias.pages.plots import (
     draw_panels,
 )
 from wordbias.pages.section import Figure, Grid, Section
-from wordbias.pages.svg import panel_picture
+from wordbias.pages.svg import fitted, panel_picture
 from wordbias.rendering import Table
 from wordbias.rows import Found, given
 from wordbias.verdicts import is_number
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from wordbias.reports import Report
 
 X_NAME, Y_NAME = "quality kept, % (more is better)", "bias left, % (less is better)"
+_WIDEST = 200.0
+"""Width of a name beside a point."""
 AS_IT_WAS = "as it was"
 """Name of the point of the embedding before debiasing."""
 
@@ -144,7 +146,7 @@ def _dot(one: Point, css: str, of: str) -> Dot:
         look = Look("plain", "diamond")
         return Dot(place, look, text=text, name=one.name, strong=one.efficient)
     look = Look(css if one.efficient else "before")
-    return Dot(place, look, text=text, name=one.name + of, strong=one.efficient)
+    return Dot(place, look, text=text, name=fitted(one.name + of, _WIDEST), strong=one.efficient)
 
 
 # The same as a table
@@ -155,7 +157,10 @@ def _table(title: str, rows: Sequence[Found]) -> Table:
     ordered = sorted(rows, key=lambda row: float(row["value"]) if _has_value(row) else np.inf)
     parts, costs = (_titles(rows, key) for key in ("of", "costs"))
     heads = ["method", "bias left", "quality kept", "efficient"]
-    heads += [*(f"left: {name}" for name in parts), *(f"kept: {name}" for name in costs)]
+    heads += [
+        *(f"left: {short_title(name)}" for name in parts),
+        *(f"kept: {in_words(name)}" for name in costs),
+    ]
     cells = [
         [
             str(row["stage"]),

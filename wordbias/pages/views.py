@@ -6,24 +6,18 @@ Rows that no view knows become plain tables, so that nothing that a command meas
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 from wordbias import verdicts
-from wordbias.measures.registry import FAMILY_OF, SECTIONS, Family, full_title, measure_title
+from wordbias.measures.registry import FAMILY_OF, SECTIONS, Family, full_title
 from wordbias.pages import components, encoder_views, entailment, words
-from wordbias.pages.encoder_answers import is_of_model
-from wordbias.pages.forest import forest, strip, strip_legend
+from wordbias.pages.forest import forest
+from wordbias.pages.grids import line_grid, with_variant
 from wordbias.pages.lines import (
-    CHANCE,
-    REFITTED,
     Line,
     about,
-    chance_text,
     ideal,
-    is_refitted,
-    known_text,
     main_attribute,
     make_lines,
     minus,
@@ -36,8 +30,8 @@ from wordbias.pages.section import Figure, Grid, Section
 from wordbias.pages.trade_off import claims_trade_off, trade_off_sections
 from wordbias.rendering import Table, how_many
 from wordbias.results import number
-from wordbias.rows import Found, given
-from wordbias.verdicts import change, is_number
+from wordbias.rows import Found
+from wordbias.verdicts import is_number
 
 _ORDER = ["methods", "trade-off", "glance", "matrix", "occupations"]
 _ORDER += [family.key for family in SECTIONS if family.key not in _ORDER]
@@ -65,11 +59,10 @@ def sections(rows: Sequence[Found]) -> list[Section]:
         number = next((i for i, (claims, _) in enumerate(views) if claims(row)), None)
         (left if number is None else taken.setdefault(number, [])).append(row)
     found = [part for i in sorted(taken) for part in views[i][1](taken[i])]
-    of_vectors = [row for row in rows if not is_of_model(row)]
     ordered = [
-        *method_sections(of_vectors),
-        *glance_sections(of_vectors),
-        *matrix_sections(of_vectors),
+        *method_sections(rows),
+        *glance_sections(rows),
+        *matrix_sections(rows),
         *found,
         *plain_sections([row for row in left if not claims_columns(row)]),
     ]
@@ -201,7 +194,7 @@ def _grid(lines: Sequence[Line], subjects: Sequence[str]) -> Grid:
         across = [_row(by_key.get((measure, variant, subject)), stage) for subject, stage in heads]
         first = next(row for row in across if row is not None)
         cells.append(
-            [_with_variant(full_title(measure), variant), *map(_cell, across), ideal(first)]
+            [with_variant(full_title(measure), variant), *map(_cell, across), ideal(first)]
         )
         shades.append([*shaded(across), None])
     names = [f"{subject}, {stage}".strip(", ") for subject, stage in heads]
@@ -304,123 +297,3 @@ def _text(value: Any) -> str:
     if is_number(value):
         return f"{value:,}"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-
-
-# Lines as a table
-
-Column = tuple[str, Callable[[Line], str]]
-
-
-def line_grid(
-    lines: Sequence[Line],
-    title: str,
-    *,
-    strips: bool,
-    details: bool = True,
-    named: Callable[[str], str] = measure_title,
-) -> Grid:
-    """Arrange lines as a table.
-
-    Parameters
-    ----------
-    lines
-        Lines, at least one.
-    title
-        Title of the table.
-    strips
-        Add a small picture to each line.
-    details
-        Show sizes, p-values and coverage, if there are any.
-    named
-        Function that gives the name of a measure.
-    """
-    columns = _columns(lines, details, named)
-    cells = [[make(line) for _, make in columns] for line in lines]
-    reasons = [row["reason"] for line in lines for row in line.stages.values() if "reason" in row]
-    reasons += [row["reading"] for line in lines for row in _with_reading(line).values()]
-    reasons += [CHANCE] if any(map(chance_text, lines)) else []
-    reasons += [REFITTED] if any(is_refitted(r) for ln in lines for r in ln.stages.values()) else []
-    note = "; ".join(dict.fromkeys(map(str, reasons)))
-    table = Table(title, [head for head, _ in columns], cells, note)
-    stages = stages_of(lines)
-    pictures = [strip(line, stages) for line in lines] if strips else []
-    return Grid(table, pictures, legend=strip_legend(lines, stages) if strips else None)
-
-
-def _columns(lines: Sequence[Line], details: bool, named: Callable[[str], str]) -> list[Column]:
-    several = len({line.subject for line in lines}) > 1
-    later = [(line.first, row) for line in lines for row in line.later.values()]
-    compared = any(change(*both) != verdicts.UNKNOWN for both in later)
-    found: list[Column] = [("embedding", lambda line: line.subject)] if several else []
-    found.append(("measure", lambda line: _with_variant(named(line.measure), line.variant)))
-    values: list[Column] = [
-        (stage or "value", partial(_value, stage)) for stage in stages_of(lines)
-    ]
-    chance: list[Column] = [("chance", chance_text)] if any(map(chance_text, lines)) else []
-    found += [*values[:1], *chance, *values[1:]]  # chance is in sight however many columns follow
-    found += [("change", change_text)] if compared else []
-    found += [("known embeddings", known_text)] if any(map(known_text, lines)) else []
-    found.append(("ideal", lambda line: ideal(line.any)))
-    found += [("about", about)] if len({*map(about, lines)} - {""}) > 1 else []
-    known: dict[str, Callable[[Line], str]] = {
-        "n": _size,
-        "p": _p,
-        "coverage": _coverage,
-        "reading": _warning,
-    }
-    return found + [
-        (key, make)
-        for key, make in known.items()
-        if details and any(key in row for line in lines for row in line.stages.values())
-    ]
-
-
-def change_text(line: Line) -> str:
-    """Name the stages by their change; of a single one, only the change."""
-    found: dict[str, list[str]] = {}
-    for stage, row in line.later.items():
-        found.setdefault(change(line.first, row), []).append(stage)
-    if len(line.later) < 2:
-        return next(iter(found), verdicts.UNKNOWN)
-    order = dict.fromkeys([verdicts.BETTER, verdicts.WORSE, *found])
-    known = [name for name in order if name in found and name != verdicts.UNKNOWN]
-    told = [f"{name}: {', '.join(found[name])}" for name in known]
-    return "; ".join(told) or verdicts.UNKNOWN
-
-
-def _with_variant(name: str, variant: str) -> str:
-    return f"{name} ({variant})" if variant else name
-
-
-def _value(stage: str, line: Line) -> str:
-    row = line.stages.get(stage)
-    return f"{value_text(row)} refitted" if is_refitted(row) else value_text(row)
-
-
-def _size(line: Line) -> str:
-    n = line.any.get("n")
-    if isinstance(n, dict):
-        return "+".join(str(size) for size in n.values())
-    return f"{n:,}" if is_number(n) else str(n or "")
-
-
-def _p(line: Line) -> str:
-    values = [row["p"] for row in line.stages.values() if is_number(row.get("p"))]
-    return " → ".join(f"{p:.1e}" if 0 < p < 0.001 else f"{p:.3f}" for p in values)
-
-
-def _coverage(line: Line) -> str:
-    coverage = line.any.get("coverage")
-    return f"{coverage:.0%}" if is_number(coverage) else ""
-
-
-def _warning(line: Line) -> str:
-    """Return a warning on p and the interval, with the stages if it is not about all."""
-    stages = list(_with_reading(line))
-    when = f"{', '.join(stages)}: " if stages and len(stages) < len(line.stages) else ""
-    return f"{when}depends on the words chosen" if stages else ""
-
-
-def _with_reading(line: Line) -> dict[str, Found]:
-    """Return the rows with a note on the meaning of p and the interval."""
-    return {stage: row for stage, row in line.stages.items() if given(row, "reading")}

@@ -19,7 +19,8 @@ from wordbias.contextual.audit.projections import Fitted, Unprojected, fit
 from wordbias.contextual.audit.texts import Reader, TextVectors
 from wordbias.draws import with_change
 from wordbias.errors import WordbiasError
-from wordbias.measures.held_out_probes import BEST, PROBES, HeldOut, read_groups
+from wordbias.measures.held_out_probes import HeldOut, read_groups
+from wordbias.methods.trade_off import trade_off_rows
 from wordbias.models.causal_model import CausalModel
 from wordbias.models.encoder import Encoder
 from wordbias.models.hooks import applied
@@ -27,9 +28,9 @@ from wordbias.probes.ceat.measure import Settings as CeatSettings
 from wordbias.probes.ceat.measure import ceat
 from wordbias.probes.mdl import COMPRESSION
 from wordbias.probes.name_gender import NAMES, Reading, read_names
-from wordbias.probes.pronouns import STEREOTYPE, Chance, Pronouns, similarity_row
+from wordbias.probes.pronouns import Chance, Pronouns, similarity_row
 from wordbias.probes.seat import Seat
-from wordbias.probes.similarity_kept import NEIGHBOURS, ORDER, kept_rows
+from wordbias.probes.similarity_kept import kept_rows
 from wordbias.progress import Bar, progress
 from wordbias.results import Row
 from wordbias.settings import Configured
@@ -41,11 +42,7 @@ PARTS = ("probe", "untrained", "seat", "ceat", "pronouns", "likelihood")
 """Parts that can be left out."""
 OF_DECODERS = ("likelihood",)
 """Parts that only a decoder has."""
-MAIN = (BEST, *PROBES, STEREOTYPE, expected.STEREOTYPE)
-"""Measures whose values beyond chance a projection should lower."""
-COSTS = (ORDER, NEIGHBOURS, expected.KEPT)
-"""Shares that a projection keeps."""
-LEFT, COLUMN = "bias-left", "column"
+COLUMN = "column"
 CEAT_DRAWS = 1000
 _OF_WORDS = ("sentences", "too_few", "single")
 """Details of CEAT that are the same in all rows: every word has as many sentences."""
@@ -173,7 +170,7 @@ class Measuring:
             if untrained is not None:
                 rows += self._untrained(untrained, before)
                 bar.update(1)
-            fitted, columns = [], []
+            fitted = []
             for method in methods:
                 bar.set_postfix_str(method.text)
                 try:
@@ -189,11 +186,7 @@ class Measuring:
                 found = self._stage(after, before, parts, bar)
                 rows += [*found, *self._costs(after, before)]
                 fitted.append(one)
-                columns.append(method.text)
-        rows += [
-            self._with_command(row, fitted)
-            for row in left_rows(self.subject, rows, columns, self.reader.last, self.reader.kind)
-        ]
+        rows += [self._with_command(row, fitted) for row in trade_off_rows(rows)]
         return Audited(rows, self.notes, tuple(fitted))
 
     def _before(self, path: str | None, bar: Bar) -> tuple[Stage, Unprojected]:
@@ -462,73 +455,3 @@ _MEASURES: Mapping[str, Callable[[Measuring, Stage, Stage | None], list[Row]]] =
 def untrained(kind: str) -> str:
     """Return the name of the set of first names that a model with random weights has read."""
     return f"{NAMES}, untrained {kind}"
-
-
-# Bias that is left, against what is kept
-
-
-def left_rows(
-    subject: str, rows: Sequence[Row], columns: Sequence[str], layer: int, kind: str = "encoder"
-) -> list[Row]:
-    """Return a row for each column: the share of the bias beyond chance that is left.
-
-    Of each main measure that is beyond chance before it is
-    ``max(0, D_after − C) / (D_before − C)``, D being the distance from neutral the worse way and C
-    that of the chance level; of a probe, C is that of each stage. The value is the largest of them.
-    ``kept`` is the smallest of the shares that were kept: the order of similarities, nearest
-    sentences, and of a decoder perplexity before divided by that after. ``pareto`` marks columns of
-    which no other leaves less bias and keeps as much, or keeps more and leaves no more.
-    """
-    found = []
-    for label in columns:
-        of: dict[str, float] = {}
-        for measure in MAIN:
-            before, after = (_row(rows, measure, stage, layer) for stage in (BEFORE, label))
-            if before is None or after is None or not before.details.get("beyond_chance"):
-                continue
-            if "left" in after.details:
-                of[measure] = after.details["left"]
-                continue
-            chance = abs(before.details["chance"])
-            start, end = (abs(float(one.value or 0)) for one in (before, after))
-            if start > chance:
-                of[measure] = max(0.0, end - chance) / (start - chance)
-        costs = {
-            measure: float(row.value)
-            for measure in COSTS
-            if (row := _row(rows, measure, label, layer)) is not None and row.value is not None
-        }
-        about: dict[str, Any] = {"audit": kind, **stage_details(label), "layer": layer}
-        about |= {"of": of, "costs": costs}
-        about["kept"] = min(costs.values()) if costs else None
-        value = max(of.values(), default=None)
-        if value is None:
-            about["reason"] = "no main measure is beyond chance before"
-        found.append(Row(subject, LEFT, value, about))
-    return [replace(row, details={**row.details, "pareto": _pareto(row, found)}) for row in found]
-
-
-def _row(rows: Sequence[Row], measure: str, stage: str, layer: int) -> Row | None:
-    """Return the row of a measure at a stage and layer, if it has a value."""
-    return next(
-        (
-            row
-            for row in rows
-            if row.measure == measure
-            and row.details["stage"] == stage
-            and row.details.get("layer") == layer
-            and row.details.get("set", NAMES) == NAMES
-            and row.value is not None
-        ),
-        None,
-    )
-
-
-def _pareto(row: Row, rows: Sequence[Row]) -> bool:
-    """Return whether no other column is better in one respect and at least as good in the other."""
-    left, kept = row.value, row.details["kept"]
-    if left is None or kept is None:
-        return False
-    others = [(o.value, o.details["kept"]) for o in rows if o is not row]
-    known = [(a, b) for a, b in others if a is not None and b is not None]
-    return not any((a < left and b >= kept) or (a <= left and b > kept) for a, b in known)
