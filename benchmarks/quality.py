@@ -28,7 +28,7 @@ import wordbias as wb
 from wordbias.word_tasks import find_sets, quality
 embedding = wb.load(sys.argv[1])
 t = time.perf_counter()
-rows = quality(embedding, find_sets(sys.argv[2]), method=sys.argv[3])
+rows = [one.row for one in quality(embedding, find_sets(sys.argv[2]), method=sys.argv[3])]
 total = rows[-1]
 print(time.perf_counter() - t, total.value, total.details["n"])
 """

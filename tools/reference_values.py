@@ -258,7 +258,8 @@ def _rows(panel: Panel, data: Path) -> Iterator[Row]:
         yield from query_rows(panel)
         yield from measure_queries(panel.embedding, load_queries(), ASSOCIATIONS[1:])
     with _timed("quality"):
-        yield from quality(panel.embedding, find_sets(data / "wordsim", data / "analogy"))
+        sets = find_sets(data / "wordsim", data / "analogy")
+        yield from (one.row for one in quality(panel.embedding, sets))
 
 
 class _timed:

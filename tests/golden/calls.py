@@ -183,6 +183,7 @@ MAKERS = {**stand_ins.STAND_INS, **INPUTS}
 # the calls
 
 ENCODER = ("torch", "transformers")
+_DRAWS = "glove.txt --null 4 --seed-lists 5"
 _HELP = (
     Call("version", "--version"),
     Call("help", "--help"),
@@ -196,6 +197,8 @@ _EMBEDDINGS = (
     Call("misp-published-csv", "misp glove.txt --as-published --dims 2 --format csv"),
     Call("misp-religion-latex", "misp --groups religion:christian,muslim --format latex"),
     Call("misp-hard-md", "misp glove.txt --mhd --dims 2 --format md"),
+    Call("misp-draws-json", f"misp {_DRAWS} --dims 2 --format json"),
+    Call("misp-draws-table", f"misp {_DRAWS} --dims 2 --details"),
     Call(
         "debias-measure-json",
         "debias hard,misp glove.txt --measure --only midb,direct-bias --format json",
@@ -210,6 +213,11 @@ _EMBEDDINGS = (
         " --format json",
     ),
     Call("error-nothing-to-choose", "choose misp glove.txt --by midb-abs --keep 1 -o out.txt"),
+    Call(
+        "debias-draws-json",
+        f"debias leace:per-class=200,misp {_DRAWS} --measure --only midb,same --format json",
+    ),
+    Call("debias-null-table", "debias hard:equalise=no glove.txt --null 3"),
     Call("debias-misp-table", "debias misp glove.txt -o out.safetensors"),
     Call("debias-mhd-json", "debias mhd:centre glove.txt --format json -o out.safetensors"),
     Call("debias-hard-json", "debias hard:as-published glove.txt --format json -o out.vec"),
@@ -260,6 +268,11 @@ _EMBEDDINGS = (
         "measure glove.txt --only midb,direct-bias,clustering,recoverability --format json",
         trained=True,
     ),
+    Call(
+        "measure-lists-json",
+        "measure glove.txt debiased.txt --only midb,same --seed-lists 4 --format json",
+    ),
+    Call("measure-lists-table", "measure glove.txt --only direct-bias --seed-lists 4"),
     Call("measure-table", "measure glove.txt debiased.txt --original glove.txt --only midb"),
     Call(
         "measure-gipe-sembias-json",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,23 @@ from numpy.typing import NDArray
 from wordbias import Attribute, Embedding
 from wordbias.measures.midb import MIDB
 from wordbias.measures.word_lists import Redraw, redraws
-from wordbias.methods.effect import Effect, Study, changes, effect, study, with_lists, with_null
-from wordbias.methods.misp import fit
+from wordbias.methods.beside_null import Removals, with_null
+from wordbias.methods.effect import (
+    Effect,
+    Study,
+    change_of,
+    changes,
+    effect,
+    over_lists,
+    study,
+    with_lists,
+)
+from wordbias.methods.fitted import Chain
+from wordbias.methods.misp import fit, reweighted
 from wordbias.methods.null import random_removals
+from wordbias.methods.transform import Projection
 from wordbias.results import Row
+from wordbias.subspace import Subspace
 
 Matrix = NDArray[np.float64]
 FIRST = [f"f{i}" for i in range(6)]
@@ -348,14 +362,13 @@ def test_random_removals_are_measured_as_the_fitted_one_is(
 ) -> None:
     found = study(before, NEUTRAL, attribute, dims=3, hard=hard, null=4, seed=7)
     alone = study(before, NEUTRAL, attribute, dims=3, hard=hard, seed=7)
-    assert found.measured == alone.measured
+    assert [row.value for row in found.rows] == [row.value for row in alone.rows]
     assert not any("null" in row.details for row in alone.rows)
     for draw, removal in enumerate(random_removals(found.projection, 4, seed=7)):
         after = removal(before)
         expected = changes(effect(before, after, NEUTRAL, attribute, dims=3, seed=7).rows)
-        null = found.null["null"]
-        assert not isinstance(null, str)
-        assert {key: values[draw] for key, values in null.items()} == expected
+        null = {change_of(r): r.draws["null"].values[draw] for r in found.rows if "null" in r.draws}
+        assert null == expected
     with_draws = {
         (row.measure, row.details.get("reference")) for row in found.rows if "null" in row.details
     }
@@ -363,6 +376,12 @@ def test_random_removals_are_measured_as_the_fitted_one_is(
         ("displacement", None),
         ("neighbours-preserved", None),
     }
+
+
+def _beside(rows: list[Row], others: list[dict[tuple[str, str], float]]) -> list[Row]:
+    """Put rows beside random removals whose changes are given."""
+    removals = Removals({"null": [Chain(())] * len(others)}, {}, {})
+    return with_null(rows, removals, changes(rows), others, change_of)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -374,7 +393,8 @@ def test_removals_that_keep_as_many_neighbours_are_ties(seed: int) -> None:
     rows = [Row("a", "neighbours-preserved", float(kept.mean()), about)]
     drawn = np.array([rng.permutation(kept).mean() - 1.0 for _ in range(100)])
     assert len({*drawn}) > 1  # by rounding
-    (made,) = with_null(rows, {"null": {("neighbours-preserved", ""): drawn}})
+    key = ("neighbours-preserved", "")
+    made = _beside(rows, [{key: one} for one in drawn])[0]
     assert (made.details["null_less"], made.details["null_p"]) == (0, 1)
 
 
@@ -392,7 +412,7 @@ def test_p_is_the_rank_of_the_change_among_all_removals(drawn: list[float], real
         Row("a", "displacement", 1.0, {**about, "stage": "after", "word": "nurse"}),
     ]
     keys = [("direct-bias", "before"), ("midb", "before"), ("displacement", "")]
-    made = with_null(rows, {"null": dict.fromkeys(keys, np.array(drawn))})
+    made = _beside(rows, [dict.fromkeys(keys, one) for one in drawn])
     assert [row for row in made if "null" in row.details] == [made[1]]
     found = made[1].details
     everything = [real, *drawn]
@@ -445,30 +465,40 @@ def test_a_redraw_of_the_lists_is_a_run_with_lists_of_copied_words(
     words, vectors = [*before.words, *names[0], *names[1]], [*before.vectors, *shifted]
     many = Embedding(words, np.array(vectors), "many")
 
-    def run(embedding: Embedding, lists: Attribute, draws: int = 0) -> Study:
-        options: dict[str, Any] = {"dims": 2, "centre": centre, "hard": hard, "lists": draws}
-        weights = "variance" if hard else "0.9,0.4"
-        return study(embedding, NEUTRAL, lists, weights=weights, **options)
+    weights = "variance" if hard else "0.9,0.4"
+    options: dict[str, Any] = {"dims": 2, "centre": centre}
 
-    found = run(many, attribute, 3)
-    assert found.measured == run(many, attribute).measured
+    def run(embedding: Embedding, lists: Attribute, draws: int = 0) -> Study:
+        more = {**options, "weights": weights, "hard": hard, "lists": draws}
+        return study(embedding, NEUTRAL, lists, **more)
+
+    def removal(subspace: Subspace) -> Projection:
+        return Projection(reweighted(subspace, weights), hard)
+
+    found = over_lists(many, NEUTRAL, attribute, removal, 3, **options)
+    rows, alone = (run(many, attribute, draws).rows for draws in (3, 0))
+    assert [row.value for row in rows] == [row.value for row in alone]
     checked = set()
     for i, drawn in enumerate(redraws(attribute, 3)):
         by_hand = run(*_with_copies(many, attribute, drawn))
         for row in by_hand.measured.rows:
             if "word" not in row.details:
                 key = row.measure, row.details["stage"], row.details.get("reference", "")
-                assert found.lists[key][i] == pytest.approx(row.value, rel=1e-5, abs=1e-6)
+                assert found[key][i] == pytest.approx(row.value, rel=1e-5, abs=1e-6)
                 checked.add(key)
         others, unseen = _with_copies(many, attribute, drawn, left_out=True)
         for stage, embedding in (("before", others), ("after", by_hand.projection(others))):
             along = _by_hand(others, embedding, centre, dims=2, lists=unseen)
             for name in MIDB:
                 # after: vectors that are rounded to float32, less what is removed of them
-                got = found.lists[name, stage, "left-out"][i]
+                got = found[name, stage, "left-out"][i]
                 assert got == pytest.approx(along[name], abs=1e-6, rel=0)
                 checked.add((name, stage, "left-out"))
-    assert checked == set(found.lists)
+    assert checked == set(found)
+    for row in rows:
+        if "lists" in row.draws:
+            key = row.measure, row.details["stage"], row.details.get("reference", "")
+            np.testing.assert_array_equal(row.draws["lists"].values, found[key])
 
 
 def test_intervals_over_word_lists_are_percentiles_over_the_redraws(
@@ -479,7 +509,9 @@ def test_intervals_over_word_lists_are_percentiles_over_the_redraws(
     assert [
         {k: v for k, v in row.details.items() if not k.startswith(own)} for row in found.rows
     ] == [row.details for row in study(before, NEUTRAL, attribute, dims=2, null=2).rows]
-    over = {key: values for key, values in found.lists.items() if key[2] != "left-out"}
+    fitted = partial(Projection, hard=False)
+    lists = over_lists(before, NEUTRAL, attribute, fitted, 7, dims=2)
+    over = {key: values for key, values in lists.items() if key[2] != "left-out"}
     rows = {
         (row.measure, row.details["stage"], row.details.get("reference", "")): row
         for row in found.rows
@@ -489,6 +521,7 @@ def test_intervals_over_word_lists_are_percentiles_over_the_redraws(
     for (measure, stage, reference), row in rows.items():
         about, values = row.details, over[measure, stage, reference]
         assert about["lists_draws"] == np.isfinite(values).sum()
+        assert about["lists"] == pytest.approx(np.nanmean(values))
         ends = np.nanpercentile(values, [2.5, 97.5])
         assert (about["lists_low"], about["lists_high"]) == pytest.approx(tuple(ends))
         assert ("change" in about) == (stage == "after")
@@ -499,7 +532,7 @@ def test_intervals_over_word_lists_are_percentiles_over_the_redraws(
         assert (about["change_lists_low"], about["change_lists_high"]) == pytest.approx(tuple(ends))
         assert ("unseen_change" in about) == (measure in MIDB and reference == "before")
         if "unseen_change" in about:
-            start, end = (found.lists[measure, s, "left-out"] for s in ("before", "after"))
+            start, end = (lists[measure, s, "left-out"] for s in ("before", "after"))
             assert about["unseen_change"] == pytest.approx(np.nanmean(end - start))
             assert about["unseen_before"] == pytest.approx(np.nanmean(start))
             ends = np.nanpercentile(end - start, [2.5, 97.5])
@@ -525,7 +558,7 @@ def test_a_redraw_without_a_value_is_not_counted() -> None:
         ("direct-bias", "before", ""): np.array([nan, nan, nan]),
         ("direct-bias-pca", "after", "self"): np.array([0.5, 0.25, nan]),
     }
-    before, after, *others, refitted = with_lists(rows, lists)
+    before, after, *others, refitted = with_lists(rows, lists, "lists of one call")
     assert (before.details["lists_draws"], after.details["lists_draws"]) == (2, 2)
     assert others == rows[2:-1]
     assert refitted.details["lists_draws"] == 2

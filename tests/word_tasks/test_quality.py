@@ -24,7 +24,7 @@ from wordbias.word_tasks import (
     read_set,
     similarity,
 )
-from wordbias.word_tasks.quality import measured, since_first
+from wordbias.word_tasks.quality import since_first
 from wordbias.word_tasks.similarity import UNKNOWN
 
 SMALL = Embedding(
@@ -130,7 +130,7 @@ def test_rows_say_what_is_undefined_and_why() -> None:
     none = SimilaritySet("none", (("zzx", "zzy"),), (1.0,))
     flat = SimilaritySet("flat", PAIRS.pairs, (1.0, 1.0, 1.0))
     lost = AnalogySet("lost", QUESTIONS.questions[2:], ("", ""))
-    rows = quality(SMALL, [none, flat, lost])
+    rows = [one.row for one in quality(SMALL, [none, flat, lost])]
     assert [row.value for row in rows] == [None, None, None]
     assert [row.details["reason"] for row in rows] == [
         "undefined: 0 of 1 pairs have words of this embedding",
@@ -141,7 +141,8 @@ def test_rows_say_what_is_undefined_and_why() -> None:
 
 def test_rows_hold_value_coverage_and_interval() -> None:
     sets = [UNSEEN, QUESTIONS]
-    first, second = quality(SMALL, sets, oov="mean", method="mul", seed=3, name="me")
+    found = quality(SMALL, sets, oov="mean", method="mul", seed=3, name="me")
+    first, second = (one.row for one in found)
     assert (first.subject, first.measure, first.details["set"]) == ("me", "similarity", "own")
     assert first.value is not None
     assert -1 <= first.details["low"] <= first.value <= first.details["high"] <= 1
@@ -229,7 +230,7 @@ def test_answers_are_gensims_word_by_word(some: Path, method: Any) -> None:
 def test_every_question_of_the_sample(shared_data: Path) -> None:
     """Golden: what this package gave when it agreed with gensim, 12 563 questions."""
     (google,) = find_sets(shared_data / "analogy" / "questions-words.txt")
-    rows = quality(Embedding.sample(), [google])
+    rows = [one.row for one in quality(Embedding.sample(), [google])]
     assert [(row.details["set"], row.details["n"]) for row in rows] == [
         ("google-semantic", 4828),
         ("google-syntactic", 7735),
@@ -251,7 +252,7 @@ def _embedding(seed: int, words: tuple[str, ...] = PEOPLE) -> Embedding:
 
 
 def test_a_change_is_the_difference_with_its_own_interval() -> None:
-    first, other = (measured(_embedding(seed), [RATED], seed=3)[0] for seed in (1, 2))
+    first, other = (quality(_embedding(seed), [RATED], seed=3)[0] for seed in (1, 2))
     row = since_first(first, other, 3)
     assert row.details["change"] == pytest.approx(other.row.value - first.row.value, abs=1e-12)
     pairs = np.subtract(*(one.row.draws["sample"].values for one in (other, first)))
@@ -263,15 +264,15 @@ def test_a_change_is_the_difference_with_its_own_interval() -> None:
 
 
 def test_a_change_is_over_the_pairs_that_both_know() -> None:
-    first = measured(_embedding(1, PEOPLE[1:]), [RATED])[0]
-    other = measured(_embedding(2, PEOPLE[:-1]), [RATED])[0]
+    first = quality(_embedding(1, PEOPLE[1:]), [RATED])[0]
+    other = quality(_embedding(2, PEOPLE[:-1]), [RATED])[0]
     kept = [i for i, pair in enumerate(RATED.pairs) if not {"man", "oslo"} & {*pair}]
     common = SimilaritySet(
         "rated", tuple(RATED.pairs[i] for i in kept), tuple(RATED.scores[i] for i in kept)
     )
     expected = since_first(
-        measured(_embedding(1, PEOPLE[1:]), [common])[0],
-        measured(_embedding(2, PEOPLE[:-1]), [common])[0],
+        quality(_embedding(1, PEOPLE[1:]), [common])[0],
+        quality(_embedding(2, PEOPLE[:-1]), [common])[0],
     )
     found = since_first(first, other).details
     assert found["change_n"] == len(kept) == expected.details["n"] < other.row.details["n"]
@@ -282,7 +283,7 @@ def test_a_change_is_over_the_pairs_that_both_know() -> None:
 
 def test_no_common_question_has_no_change() -> None:
     small = AnalogySet("own", (("man", "woman", "king", "queen"),), ("",))
-    first = measured(_embedding(1), [small])[0]
-    other = measured(_embedding(2, PEOPLE[4:]), [small])[0]
+    first = quality(_embedding(1), [small])[0]
+    other = quality(_embedding(2, PEOPLE[4:]), [small])[0]
     assert since_first(first, other) == other.row
     assert "change" not in other.row.details

@@ -27,9 +27,9 @@ from wordbias.measures.panel import make_panels
 from wordbias.measures.registry import STANDARD, names_families
 from wordbias.measures.sembias import SemBias
 from wordbias.measures.word_lists import refuse_no_redraws, with_lists
-from wordbias.methods.beside_null import effect_beside_null, measures_beside_null
+from wordbias.methods.beside_null import measures_beside_null, random_removals
 from wordbias.methods.diagnosis import REMOVED, about_removal
-from wordbias.methods.effect import Effect, effect
+from wordbias.methods.effect import effect, effect_beside_null
 from wordbias.methods.fitted import Chain, Fitted, Reach
 from wordbias.methods.methods import defaults_of, files_of, fit_methods, head_of, wanted_by
 from wordbias.methods.misp import DIMS
@@ -188,8 +188,8 @@ def debias(
     before = subject.embedding
     to_fit = None if groups is None else attribute
     fitted, done = fit_methods(chain, before, to_fit, seed=seed, device=how.device)
-    measured = []
-    if measure:
+    measured, beside, tables = [], [], []
+    if measure or null:
         panels = make_panels(
             [before, done],
             before,
@@ -200,17 +200,20 @@ def debias(
             sembias=questions,
             seed=seed,
         )
+        words, two = panels[0].vocabulary, panels[0].attribute
+    if measure:
         measured = evaluate_panels(panels, families, chance=chance)
-        if null:
-            measured = measures_beside_null(measured, panels[1], fitted, families, null, seed=seed)
-        if seed_lists is not None:
-            measured = with_lists(measured, panels, families, seed_lists)
-    beside = []
-    if null and isinstance(attribute, Attribute):
-        vocabulary = choose_vocabulary(
-            [before], attribute, given, strict=strict_vocab, specific=specific
-        )
-        beside = effect_beside_null(before, fitted, vocabulary, attribute, null, seed=seed)
+    if null:
+        removals = random_removals(before, fitted, words, null, seed=seed)
+        if measure:
+            measured = measures_beside_null(measured, panels[1], removals, families)
+            tables = [null_table(measured)]
+        part = before.subset([*words, *sorted(listed_words(two))])
+        found = effect_beside_null(part, fitted, words, two, removals, seed=seed)
+        beside = found.rows
+        tables += [effect_table(found, two, {}), null_table(beside, two)]
+    if seed_lists is not None:
+        measured = with_lists(measured, panels, families, seed_lists)
     report = write_debiased(subject, fitted, done, attribute, transform, seed, groups is None)
     closing = [] if measured or beside else ["--measure measures bias before and after."]
     report = replace(
@@ -220,8 +223,7 @@ def debias(
             *report.tables,
             *measures_tables(measured),
             *lists_tables(measured),
-            *([null_table(measured)] if null and measured else []),
-            *_null_tables(beside, attribute),
+            *tables,
         ],
         closing=[*closing, *report.closing],
     )
@@ -293,13 +295,6 @@ def write_debiased(
             *(f"{part.name}: {warning}" for part in chain.parts for warning in part.warnings),
         ],
     )
-
-
-def _null_tables(rows: list[Row], attribute: Attribute | WordGroups) -> list[Table]:
-    """Make the tables of what changed, and of random removals beside it."""
-    if not rows or not isinstance(attribute, Attribute):
-        return []
-    return [effect_table(Effect(rows, []), attribute, {}), null_table(rows, attribute)]
 
 
 def fitted_report(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Sequence
 
-import numpy as np
-
 from wordbias.calls import public
 from wordbias.configuration import READS_VECTORS, uses
 from wordbias.embedding import Embedding, EmbeddingLike
@@ -185,7 +183,7 @@ def misp(
                 else [summary_table(found, attribute)]
             ),
             *([null_table(found.rows, attribute)] if null else []),
-            *(effect_lists_tables(found, attribute) if found.lists else []),
+            *effect_lists_tables(found, attribute),
         ],
         heading=_heading(subject, attribute, found, given, specific),
         closing=[
@@ -204,7 +202,7 @@ def misp(
 
 def _without_fit(found: Study, draws: int, dims: int) -> list[str]:
     """Say how many redraws of the word lists have no subspace, and so no values."""
-    fitted = max((int(np.isfinite(values).sum()) for values in found.lists.values()), default=0)
+    fitted = max((row.details.get("lists_draws", 0) for row in found.measured.rows), default=0)
     if fitted == draws:
         return []
     return [

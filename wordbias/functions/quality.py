@@ -25,7 +25,7 @@ from wordbias.reports import Report
 from wordbias.resources import located
 from wordbias.results import Row
 from wordbias.word_tasks.analogy import Method
-from wordbias.word_tasks.quality import Measured, measured, since_first
+from wordbias.word_tasks.quality import Measured, since_first
 from wordbias.word_tasks.similarity import Oov
 
 _NO_SETS = (
@@ -120,7 +120,7 @@ def quality(
         name = unused(subject.info.path if name in inputs else name, inputs)
         inputs[name] = subject.info.to_dict()
         heading.append(_source(name, subject))
-        found = measured(
+        found = word_tasks.quality(
             subject.embedding,
             tested,
             oov=oov,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -11,7 +11,7 @@ from wordbias import cells
 from wordbias.measures.chance import DRAWS, Values, key_of, with_chance
 from wordbias.measures.known import Place, place, place_less_chance
 from wordbias.measures.registry import BY_KEY, FAMILY_OF, column_title, short_title, staged_title
-from wordbias.methods.effect import Effect, Study, with_lists
+from wordbias.methods.effect import Effect, Study
 from wordbias.pivot import Column, pivot, values
 from wordbias.rendering import Table, how_many
 from wordbias.results import Row, number
@@ -137,8 +137,13 @@ def null_table(rows: Sequence[Row], attribute: Attribute | None = None) -> Table
 
 
 def effect_lists_tables(study: Study, attribute: Attribute) -> list[Table]:
-    """Make a line for each measure: its intervals over word lists, and along the names left out."""
-    rows = [row for row in with_lists(study.measured.rows, study.lists) if cells.has(row, "lists")]
+    """Make a line for each measure: its intervals over word lists, and along the names left out.
+
+    No table without redraws.
+    """
+    rows = [row for row in study.measured.rows if cells.has(row, "lists")]
+    if not rows:
+        return []
     changed = [row for row in rows if cells.has(row, "change")]
     starts = {row.measure: row for row in rows if row.details["stage"] == "before"}
     unseen = [row for row in changed if cells.has(row, "unseen_change")]
@@ -152,7 +157,7 @@ def effect_lists_tables(study: Study, attribute: Attribute) -> list[Table]:
     columns += _changed("change", "change_lists")
     note = (
         f"{_REDRAWN}; MISP is fitted to each redraw, and bias measured along it before and "
-        f"after. {_COVERS}"
+        f"after. {_COVERS}{_outside(rows, partial(_refitted, attribute))}"
     )
     tables = [pivot(title, changed, partial(_refitted, attribute), columns, note)]
     if unseen:
@@ -165,6 +170,18 @@ def effect_lists_tables(study: Study, attribute: Attribute) -> list[Table]:
         )
         tables.append(pivot(title, unseen, partial(_staged, attribute), columns, note))
     return tables
+
+
+def _outside(rows: Sequence[Row], name: Callable[[Row], str]) -> str:
+    """Name the rows whose value or change is outside its interval over word lists, and say why."""
+    found: dict[str, None] = {}
+    for row in rows:
+        for kind, value in (("lists", row.value), ("change_lists", row.details.get("change"))):
+            ends = cells.ends_of(row, kind)
+            if ends is not None and value is not None and not ends[0] <= value <= ends[1]:
+                found[name(row)] = None
+    why = "a redraw has fewer different words, to which a subspace fits more closely"
+    return f". Outside: {'; '.join(found)}. That can be: {why}" if found else ""
 
 
 def _changed(key: str, kind: str, head: str = "change") -> list[Column]:
@@ -239,14 +256,14 @@ def lists_tables(rows: Sequence[Row]) -> list[Table]:
     redraws = how_many(max(row.details["lists_draws"] for row in known), "redraw")
     columns = values("value", ("95 %", cells.interval_of("lists")))
     columns += _changed("change", "change_lists", f"less {first}")
-    note = (
-        f"{_REDRAWN}; the axis is one of the pairs. {_COVERS}; a method fitted to these lists has "
-        "less bias along them than along others"
-    )
 
     def name(row: Row) -> str:
         return f"{_label(row)}, {row.subject}" if several else _label(row)
 
+    note = (
+        f"{_REDRAWN}; the axis is one of the pairs. {_COVERS}; a method fitted to these lists has "
+        f"less bias along them than along others{_outside(known, name)}"
+    )
     return [pivot(f"95 % interval over word lists, {redraws}", known, name, columns, note)]
 
 

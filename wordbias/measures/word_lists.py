@@ -8,10 +8,10 @@ drawn twice counts twice in what is fitted; nothing is tested on the drawn words
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from wordbias.wordlists import Attribute, resolve, resolve_pairs
 from wordbias.workers import Workers
 
 Float = NDArray[np.float64]
+K = TypeVar("K")
 
 REDRAWN = tuple(key for key in SELECTABLE if BY_KEY[key].chance)
 """Families with an interval over word lists; that of WEAT is over its lists already."""
@@ -222,8 +223,7 @@ def with_lists(
     Returns
     -------
     list of Row
-        With `lists_draws`, the number of redraws with a value, and the middle 95 % of these,
-        `lists_low` and `lists_high`. For each embedding but the first, `change_from` names the
+        With the keys of `with_redraws`. For each embedding but the first, `change_from` names the
         first; see `wordbias.draws.change_keys` for the change from it.
     """
     jobs = [
@@ -233,15 +233,52 @@ def with_lists(
     ]
     run = partial(_values, draws=draws)
     found = (workers or Workers()).results(run, jobs, "redrawing lists", shared=(panels,))
-    values: dict[str, dict[Key, Float]] = {panel.embedding.name: {} for panel in panels}
-    for job, one in zip(jobs, found, strict=True):
-        values[panels[job.place].embedding.name] |= one
-    first = panels[0].embedding.name
-    about = panels[0].attribute
-    items = items_of(about.members, about.pairs, about.direction, panels[0].seed)
-    drawn_again = [_with_draws(row, values[row.subject].get(key_of(row)), items) for row in rows]
-    known = {key_of(row): row for row in drawn_again if row.subject == first}
-    return [_with_change(row, known.get(key_of(row))) for row in drawn_again]
+    values = {
+        (panels[job.place].embedding.name, *key): redrawn_values
+        for job, of_job in zip(jobs, found, strict=True)
+        for key, redrawn_values in of_job.items()
+    }
+    first, items = panels[0].embedding.name, items_of_lists(panels[0].attribute, panels[0].seed)
+    made = with_redraws(rows, values, items, lambda row: (row.subject, *key_of(row)))
+    known = {key_of(row): row for row in made if row.subject == first}
+    return [_with_change(row, known.get(key_of(row))) for row in made]
+
+
+def items_of_lists(attribute: Attribute, seed: int) -> str:
+    """Return a hash of the lists that redraws are taken of."""
+    return items_of(attribute.members, attribute.pairs, attribute.direction, seed)
+
+
+def with_redraws(
+    rows: Sequence[Row], values: Mapping[K, Float], items: str, key: Callable[[Row], K | None]
+) -> list[Row]:
+    """Add to rows their values over redrawn lists.
+
+    Parameters
+    ----------
+    values
+        Values of each redraw, shape ``(draws,)``, nan where undefined.
+    items
+        See `items_of_lists`.
+    key
+        Returns the key of a row among the values.
+
+    Returns
+    -------
+    list of Row
+        With `lists`, the mean of the redraws with a value, `lists_draws`, their number, and their
+        middle 95 %, `lists_low` and `lists_high`. A redraw has fewer different words, to which a
+        subspace fits more closely: the value itself may lie outside.
+    """
+    made = []
+    for row in rows:
+        own = None if (of := key(row)) is None else values.get(of)
+        if row.value is not None and own is not None and np.isfinite(own).any():
+            keys = {LISTS: float(np.nanmean(own)), **spread_keys(LISTS, own)}
+            draws = {**row.draws, **drawn(own, LISTS, items, kind=LISTS)}
+            row = replace(row, details={**row.details, **keys}, draws=draws)
+        made.append(row)
+    return made
 
 
 def _values(panels: Sequence[Panel], job: _Job, *, draws: int) -> dict[Key, Float]:
@@ -253,15 +290,6 @@ def _values(panels: Sequence[Panel], job: _Job, *, draws: int) -> dict[Key, Floa
     if along is None:
         return {}
     return dict(along(panel, redrawn(panel, redraws(panel.attribute, draws, panel.seed))))
-
-
-def _with_draws(row: Row, draws: Float | None, items: str) -> Row:
-    """Return a row with its draws over word lists, and their interval."""
-    if row.value is None or draws is None or not np.isfinite(draws).any():
-        return row
-    about = {**row.details, **spread_keys(LISTS, draws)}
-    redrawn_values = drawn(draws, LISTS, items, kind=LISTS)
-    return replace(row, details=about, draws={**row.draws, **redrawn_values})
 
 
 def _with_change(row: Row, first: Row | None) -> Row:

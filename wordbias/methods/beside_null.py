@@ -1,62 +1,126 @@
 """Changes by a chain of methods beside those by random removals: of bias and cost, of any measure.
 
-A file of its own because its functions take whole embeddings and panels, `wordbias.methods.effect`
-the few words that it measures.
+A file of its own because its functions take whole embeddings and panels, `wordbias.methods.null`
+one chain.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wordbias.draws import drawn, null_keys
 from wordbias.embedding import Embedding
+from wordbias.errors import WordbiasError
 from wordbias.measures.chance import Key, key_of
 from wordbias.measures.evaluate import evaluate_panels
 from wordbias.measures.panel import Panel
-from wordbias.methods.effect import beside_random, random_removals, with_null
 from wordbias.methods.fitted import Chain
-from wordbias.methods.words import listed_words
+from wordbias.methods.null import chains_as_far, random_chains
 from wordbias.results import Row
-from wordbias.wordlists import Attribute
+
+Changes: TypeAlias = Mapping[Key, float]
+"""Change of each measure, and of what it was taken along or with."""
 
 
-def effect_beside_null(
-    before: Embedding,
-    chain: Chain,
-    vocabulary: Sequence[str],
-    attribute: Attribute,
-    draws: int,
-    *,
-    seed: int = 0,
-) -> list[Row]:
-    """Measure what a chain of methods changes, beside the same chain with random directions.
+class Removals(NamedTuple):
+    """Chains of random directions in place of those of a chain, by kind.
 
-    Returns
-    -------
-    list of Row
-        Rows of `effect` with those keys that `with_null` adds.
+    Attributes
+    ----------
+    chains
+        ``null``: with the same weights; ``null_as_far``: of as many directions as move words as far
+        as the chain, see `wordbias.methods.null.chains_as_far`; ``null_covariance``: the same, with
+        directions drawn by the words' covariance.
+    directions
+        Number of directions of those that move words as far, shape ``(draws,)``.
+    reasons
+        Reason why there are none of a kind.
+    """
+
+    chains: Mapping[str, Sequence[Chain]]
+    directions: Mapping[str, NDArray[np.float64]]
+    reasons: Mapping[str, str]
+
+    @property
+    def every(self) -> list[Chain]:
+        """The chains of all kinds, in the order in which `with_null` takes their changes."""
+        return [one for chains in self.chains.values() for one in chains]
+
+
+def random_removals(
+    embedding: Embedding, chain: Chain, vocabulary: Sequence[str], draws: int, *, seed: int = 0
+) -> Removals:
+    """Draw chains of random directions in place of a chain's, of each kind; none without draws.
 
     Raises
     ------
     WordbiasError
         As `wordbias.methods.null.random_chains` does.
     """
-    part = before.subset([*vocabulary, *sorted(listed_words(attribute))])
-    measured, nulls = beside_random(part, chain, vocabulary, attribute, draws, seed=seed)
-    return with_null(measured.rows, nulls)
+    if not draws:
+        return Removals({}, {}, {})
+    chains: dict[str, Sequence[Chain]] = {"null": list(random_chains(chain, draws, seed=seed))}
+    directions, reasons = {}, {}
+    for kind, by_covariance in (("null_as_far", False), ("null_covariance", True)):
+        try:
+            chains[kind], directions[kind] = chains_as_far(
+                chain, embedding, vocabulary, draws, by_covariance=by_covariance, seed=seed
+            )
+        except WordbiasError as error:
+            reasons[kind] = str(error)
+    return Removals(chains, directions, reasons)
+
+
+def with_null(
+    rows: Sequence[Row],
+    removals: Removals,
+    own: Changes,
+    others: Iterable[Changes],
+    key: Callable[[Row], Key | None],
+) -> list[Row]:
+    """Add to rows after a removal their change, and what random removals changed.
+
+    Parameters
+    ----------
+    own, others
+        Changes by the removal, and by each of `removals.every`.
+    key
+        Returns the key of a row's change; None for a row that is not after the removal.
+
+    Returns
+    -------
+    list of Row
+        With `change`, and for each kind of removal the keys of `wordbias.draws.null_keys`. The row
+        of displacement also has the mean number of directions, `null_as_far_directions`, or the
+        reason why there is no such null, `null_as_far_reason`.
+    """
+    in_order = iter(others)
+    by_kind = {kind: list(islice(in_order, len(of))) for kind, of in removals.chains.items()}
+    made = []
+    for row in rows:
+        of, details, draws = key(row), dict(row.details), dict(row.draws)
+        if of is not None and of in own:
+            if row.measure == "displacement":
+                details |= {f"{kind}_reason": one for kind, one in removals.reasons.items()}
+            for kind, many in by_kind.items():
+                if len(changes := np.array([one[of] for one in many if of in one])):
+                    found = null_keys(kind, row.value or 0.0, own[of], changes)
+                    details |= {"change": own[of], **found}
+                    draws |= drawn(changes, "removals", kind=kind)
+                if row.measure == "displacement" and kind in removals.directions:
+                    details[f"{kind}_directions"] = float(removals.directions[kind].mean())
+        made.append(replace(row, details=details, draws=draws))
+    return made
 
 
 def measures_beside_null(
-    rows: Sequence[Row],
-    panel: Panel,
-    chain: Chain,
-    only: Collection[str],
-    draws: int,
-    *,
-    seed: int = 0,
+    rows: Sequence[Row], panel: Panel, removals: Removals, only: Collection[str]
 ) -> list[Row]:
     """Add to rows of measures after a chain their change, and what random removals change.
 
@@ -68,31 +132,17 @@ def measures_beside_null(
         Panel after, with its original. Each random removal takes the place of its embedding.
     only
         Families of the rows.
-
-    Returns
-    -------
-    list of Row
-        With `change`, and for each kind of removal the keys of `wordbias.draws.null_keys`.
     """
     name, before = panel.embedding.name, panel.original
     start = {key_of(row): row.value for row in rows if row.subject == before.name}
-    removals, _, _ = random_removals(before, chain, panel.vocabulary, draws, seed=seed)
-    found: dict[str, dict[Key, list[float]]] = {kind: {} for kind in removals}
-    for kind, chains in removals.items():
-        for one in chains:
-            removed = replace(panel, embedding=one(before).renamed(name))
-            for row in evaluate_panels([removed], only, chance=False):
-                if row.value is not None:
-                    found[kind].setdefault(key_of(row), []).append(row.value)
-    made = []
-    for row in rows:
-        first, details, by_kind = start.get(key_of(row)), dict(row.details), dict(row.draws)
-        if row.subject == name and row.value is not None and first is not None:
-            change = row.value - first
-            for kind, values in found.items():
-                if key_of(row) in values:
-                    changes = np.array(values[key_of(row)]) - first
-                    details |= {"change": change, **null_keys(kind, row.value, change, changes)}
-                    by_kind |= drawn(changes, "removals", kind=kind)
-        made.append(replace(row, details=details, draws=by_kind))
-    return made
+
+    def key(row: Row) -> Key | None:
+        return key_of(row) if row.subject == name else None
+
+    def changes(after: Sequence[Row]) -> Changes:
+        known = ((row.value, start.get(of), of) for row in after if (of := key(row)) is not None)
+        return {of: end - at for end, at, of in known if end is not None and at is not None}
+
+    removed = (replace(panel, embedding=one(before).renamed(name)) for one in removals.every)
+    others = (changes(evaluate_panels([one], only, chance=False)) for one in removed)
+    return with_null(rows, removals, changes(rows), others, key)

@@ -411,8 +411,8 @@ def cost_rows(task: Task, half: Half, after: Embedding) -> list[Row]:
     if half.sets:
         for stage, one in (("before", task.part), ("after", after)):
             found += [
-                replace(row, details={"stage": stage, **row.details})
-                for row in quality(one, half.sets, seed=task.seed, name=name)
+                replace(of.row, details={"stage": stage, **of.row.details})
+                for of in quality(one, half.sets, seed=task.seed, name=name)
             ]
     return found
 

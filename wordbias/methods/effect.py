@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.draws import LISTS, change_interval, drawn, middle, null_keys, spread_keys
+from wordbias.draws import LISTS, spread_keys, with_change
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.chance import Values, with_chance
@@ -29,11 +28,11 @@ from wordbias.measures.midb import (
 from wordbias.measures.movement import displacement, length_ratio, neighbours_kept_by
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import BY_KEY, MEASURES, ideal
-from wordbias.measures.word_lists import redrawn, redraws
+from wordbias.measures.word_lists import items_of_lists, redrawn, redraws, with_redraws
+from wordbias.methods.beside_null import Removals, random_removals, with_null
 from wordbias.methods.diagnosis import Diagnosis, about_removal
 from wordbias.methods.fitted import Chain, Fitted
 from wordbias.methods.misp import reweighted
-from wordbias.methods.null import chains_as_far, random_chains
 from wordbias.methods.transform import Projection, transformed
 from wordbias.methods.words import listed_words
 from wordbias.results import Row
@@ -45,9 +44,6 @@ Change = tuple[str, str]
 """Measure, and the directions along which it was taken after: those before, or self."""
 Stage = tuple[str, str, str]
 """Measure, before or after, and the directions along which it was taken."""
-Null = Mapping[Change, Float] | str
-"""Changes by random removals, shape ``(draws,)`` each, and under ``("directions", "")`` the sum of
-the weights of each; or why there is none."""
 LEFT_OUT = "left-out"
 """Directions of the names that a redraw of the word lists leaves out."""
 
@@ -198,126 +194,46 @@ def changes(rows: Sequence[Row]) -> dict[Change, float]:
     found: dict[Change, float] = {}
     before = {row.measure: row.value for row in rows if row.details.get("stage") == "before"}
     for row in rows:
-        key = _change_of(row)
+        key = change_of(row)
         start = before.get(row.measure, row.details["neutral"])
         if key is not None and row.value is not None and start is not None:
             found[key] = row.value - start
     return found
 
 
-def _change_of(row: Row) -> Change | None:
+def change_of(row: Row) -> Change | None:
     """Return the key of a row about all words after the removal; None for another row."""
     if row.details.get("stage") != "after" or "word" in row.details:
         return None
     return row.measure, str(row.details.get("reference", ""))
 
 
-def beside_random(
+def effect_beside_null(
     part: Embedding,
     chain: Chain,
     vocabulary: Sequence[str],
     attribute: Attribute,
-    draws: int,
+    removals: Removals,
     *,
     dims: int = 4,
     centre: bool = False,
     seed: int = 0,
-) -> tuple[Effect, dict[str, Null]]:
-    """Measure a chain, and chains of random directions in its place.
+) -> Effect:
+    """Measure what a chain of methods changes, beside random removals in its place.
 
     Parameters
     ----------
     part
         At least the vocabulary and the `listed_words`.
-
-    Returns
-    -------
-    Effect, dict
-        The effect of the chain, and the changes by random removals. ``null``: with the same
-        weights; ``null_as_far``: of as many directions as move words as far as the chain, see
-        `chains_as_far`; ``null_covariance``: the same, with directions drawn by the words'
-        covariance. Empty without draws.
+    removals
+        See `wordbias.methods.beside_null.random_removals`; without any it is `effect`.
     """
-    drawn, directions, reasons = random_removals(part, chain, vocabulary, draws, seed=seed)
-    nulls: dict[str, Null] = {**reasons}
-    results = (one(part) for chains in ([chain], *drawn.values()) for one in chains)
+    results = (one(part) for one in (chain, *removals.every))
     measured = effects(part, results, vocabulary, attribute, dims=dims, centre=centre, seed=seed)
     own = next(measured)
-    for name, chains in drawn.items():
-        found = [changes(one.rows) for one in islice(measured, len(chains))]
-        known = {key: [one[key] for one in found if key in one] for key in changes(own.rows)}
-        changed = {key: np.array(values) for key, values in known.items() if values}
-        if name in directions:
-            changed["directions", ""] = directions[name]
-        nulls[name] = changed
-    return own, nulls
-
-
-def random_removals(
-    embedding: Embedding, chain: Chain, vocabulary: Sequence[str], draws: int, *, seed: int = 0
-) -> tuple[dict[str, list[Chain]], dict[str, Float], dict[str, str]]:
-    """Draw chains of random directions in place of a chain's, of each kind; see `beside_random`.
-
-    Returns
-    -------
-    chains, directions, reasons
-        By kind: the chains, the number of directions of those that move words as far, and the
-        reason why there are none.
-    """
-    if not draws:
-        return {}, {}, {}
-    drawn = {"null": list(random_chains(chain, draws, seed=seed))}
-    directions: dict[str, Float] = {}
-    reasons: dict[str, str] = {}
-    for name, by_covariance in (("null_as_far", False), ("null_covariance", True)):
-        try:
-            drawn[name], directions[name] = chains_as_far(
-                chain, embedding, vocabulary, draws, by_covariance=by_covariance, seed=seed
-            )
-        except WordbiasError as error:
-            reasons[name] = str(error)
-    return drawn, directions, reasons
-
-
-def with_null(rows: Sequence[Row], nulls: Mapping[str, Null]) -> list[Row]:
-    """Add to rows after a removal their change, and what random removals changed.
-
-    Parameters
-    ----------
-    rows
-        Rows of `effect`.
-    nulls
-        See `beside_random`.
-
-    Returns
-    -------
-    list of Row
-        With `change`; for each name of `nulls`, such as `null`, the mean of the random changes
-        (`null`), the middle 95 % (`null_low`, `null_high`) and number (`null_draws`); `null_less`,
-        how many are smaller in size; and the two-sided `null_p`, (1 + those that are not smaller) /
-        (1 + draws). The row of displacement also has the mean number of directions,
-        `null_as_far_directions`, or the reason why there is no such null, `null_as_far_reason`.
-    """
-    real = changes(rows)
-    made = []
-    for row in rows:
-        key = _change_of(row)
-        if key is None or key not in real:
-            made.append(row)
-            continue
-        details, draws = dict(row.details), dict(row.draws)
-        for name, null in nulls.items():
-            about = {} if isinstance(null, str) else null
-            if key in about:
-                found = null_keys(name, row.value or 0.0, real[key], about[key])
-                details |= {"change": real[key], **found}
-                draws |= drawn(about[key], "removals", kind=name)
-            if row.measure == "displacement" and isinstance(null, str):
-                details[f"{name}_reason"] = null
-            elif row.measure == "displacement" and ("directions", "") in about:
-                details[f"{name}_directions"] = float(about["directions", ""].mean())
-        made.append(replace(row, details=details, draws=draws))
-    return made
+    others = (changes(one.rows) for one in measured)
+    rows = with_null(own.rows, removals, changes(own.rows), others, change_of)
+    return replace(own, rows=rows)
 
 
 # other word lists
@@ -366,7 +282,7 @@ def over_lists(
         (anew,) = redrawn(replace(panel, embedding=after, original=after), [drawn[draw]])
         along = directions_of(fitted), directions_of(anew)
         measured = effect(before, after, vocabulary, attribute, seed=seed, along=along)
-        values = {_stage_of(row): row.value for row in measured.rows if "word" not in row.details}
+        values = {key: row.value for row in measured.rows if (key := _stage_of(row)) is not None}
         unseen = directions_of(others)
         for stage, embedding in (("before", before), ("after", after)):
             midb = unseen.measure(embedding.take(vocabulary))
@@ -377,52 +293,61 @@ def over_lists(
     return found
 
 
-def _stage_of(row: Row) -> Stage:
+def _stage_of(row: Row) -> Stage | None:
+    """Return the key of a row about all words; None for one about a single word."""
+    if "word" in row.details:
+        return None
     return row.measure, str(row.details["stage"]), str(row.details.get("reference", ""))
 
 
-def with_lists(rows: Sequence[Row], lists: Mapping[Stage, Float]) -> list[Row]:
+def with_lists(rows: Sequence[Row], lists: Mapping[Stage, Float], items: str) -> list[Row]:
     """Add intervals over word lists to the rows of `effect`.
 
     Parameters
     ----------
     lists
         See `over_lists`.
+    items
+        See `wordbias.measures.word_lists.items_of_lists`.
 
     Returns
     -------
     list of Row
-        With `lists_draws`, the number of redraws with a value, and the middle 95 % of these,
-        `lists_low` and `lists_high`; after the removal also with the `change`, and the middle 95 %
-        of the changes, `change_lists_low` and `change_lists_high`. MIDB along the directions fitted
-        before has the mean over the redraws, along the names that each leaves out, of its value
-        before, `unseen_before`, and of its change, `unseen_change`, with their middle 95 %,
-        `unseen_low` and `unseen_high`.
+        With the keys of `wordbias.measures.word_lists.with_redraws`; after the removal also with
+        the `change`, and the middle 95 % of the changes, `change_lists_low` and
+        `change_lists_high`. MIDB along the directions fitted before has the mean over the redraws,
+        along the names that each leaves out, of its value before, `unseen_before`, and of its
+        change, `unseen_change`, with their middle 95 %, `unseen_low` and `unseen_high`.
     """
-    real = changes(rows)
+    known = with_redraws(rows, lists, items, _stage_of)
+    starts = {row.measure: row for row in known if row.details["stage"] == "before"}
     made = []
-    for row in rows:
-        key = _stage_of(row)
-        own = lists.get(key, np.zeros(0))
-        known = own[np.isfinite(own)]
-        if "word" in row.details or row.value is None or not len(known):
-            made.append(row)
-            continue
-        details = {**row.details, **spread_keys(LISTS, known)}
-        if (change := _change_of(row)) in real:
-            start = lists.get((row.measure, "before", ""), row.details["neutral"])
-            details["change"] = real[change]
-            ends = middle(own - start)
-            details |= {} if ends is None else change_interval(ends, LISTS)
-        if key[1:] == ("after", "before") and (row.measure, "after", LEFT_OUT) in lists:
-            start, end = (lists[row.measure, stage, LEFT_OUT] for stage in ("before", "after"))
-            if np.isfinite(end - start).any():
-                details["unseen_before"] = float(np.nanmean(start))
-                details["unseen_change"] = float(np.nanmean(end - start))
-                details |= spread_keys("unseen", end - start)
-        draws = {**row.draws, **drawn(own, LISTS, kind=LISTS)}
-        made.append(replace(row, details=details, draws=draws))
+    for row in known:
+        if change_of(row) is not None and LISTS in row.draws:
+            row = with_change(starts.get(row.measure) or _unchanged(row), row)
+            start, end = (lists.get((row.measure, at, LEFT_OUT)) for at in ("before", "after"))
+            if row.details.get("reference") == "before" and start is not None and end is not None:
+                row = replace(row, details={**row.details, **_unseen(start, end)})
+        made.append(row)
     return made
+
+
+def _unchanged(row: Row) -> Row:
+    """Return the row before of a measure of change: its neutral value, whatever the lists."""
+    neutral, own = row.details["neutral"], row.draws[LISTS]
+    draws = {LISTS: replace(own, values=np.full_like(own.values, neutral))}
+    return Row(row.subject, row.measure, neutral, draws=draws)
+
+
+def _unseen(start: Float, end: Float) -> dict[str, Any]:
+    """Return the change along the names that redraws leave out; empty without any."""
+    if not np.isfinite(end - start).any():
+        return {}
+    means = {
+        "unseen_before": float(np.nanmean(start)),
+        "unseen_change": float(np.nanmean(end - start)),
+    }
+    return {**means, **spread_keys("unseen", end - start)}
 
 
 # one run of MISP
@@ -441,13 +366,9 @@ class Study:
     diagnosis
         The subspace before its weights were replaced.
     measured
-        Change of the embedding.
+        Change of the embedding, with those by random removals and over redrawn word lists.
     chance
         Values by chance, by measure.
-    null
-        Changes by random removals; see `beside_random`.
-    lists
-        Values over redrawn word lists; see `over_lists`.
     """
 
     projection: Projection
@@ -455,8 +376,6 @@ class Study:
     diagnosis: Diagnosis
     measured: Effect
     chance: Values
-    null: Mapping[str, Null]
-    lists: Mapping[Stage, Float]
 
     @cached_property
     def removal(self) -> Row:
@@ -466,8 +385,7 @@ class Study:
     @property
     def rows(self) -> list[Row]:
         """All values: what was removed, the components, what changed."""
-        measured = with_lists(with_null(self.measured.rows, self.null), self.lists)
-        rows = [*self.diagnosis.component_rows(self.projection), *measured]
+        rows = [*self.diagnosis.component_rows(self.projection), *self.measured.rows]
         return [self.removal, *with_chance(rows, self.chance)]
 
     @property
@@ -536,7 +454,7 @@ def study(
     chance
         Values by chance; see `chance_levels`.
     null
-        Number of random removals of each kind; see `beside_random`.
+        Number of random removals of each kind.
     lists
         Number of redraws of the word lists.
     """
@@ -549,11 +467,13 @@ def study(
 
     projection = removal(diagnosis.subspace)
     chain = Chain((Fitted(projection.name, (projection,)),))
-    measured, by_chance = beside_random(part, chain, vocabulary, attribute, null, **options)
-    redrawn_lists = over_lists(part, vocabulary, attribute, removal, lists, **options)
-    return Study(
-        projection, vocabulary, diagnosis, measured, chance or {}, by_chance, redrawn_lists
-    )
+    removals = random_removals(part, chain, vocabulary, null, seed=seed)
+    measured = effect_beside_null(part, chain, vocabulary, attribute, removals, **options)
+    if lists:
+        values = over_lists(part, vocabulary, attribute, removal, lists, **options)
+        rows = with_lists(measured.rows, values, items_of_lists(attribute, seed))
+        measured = replace(measured, rows=rows)
+    return Study(projection, vocabulary, diagnosis, measured, chance or {})
 
 
 def chance_levels(

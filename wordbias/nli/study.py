@@ -515,7 +515,7 @@ def _quality_rows(plan: Plan, embedding: Embedding) -> list[Row]:
     sets = {one.name: _hash_of(one) for one in plan.quality}
     path = plan.folder / f"{embedding.name}.quality.json"
     about = {"sha256": _embedding_hash(embedding), "sets": sets}
-    return cached_rows(path, about, lambda: quality(embedding, plan.quality))
+    return cached_rows(path, about, lambda: [one.row for one in quality(embedding, plan.quality)])
 
 
 def _file_prefix(plan: Plan) -> str:

@@ -204,7 +204,8 @@ def _weat(stage: Stage, plan: Plan) -> list[Row]:
 
 
 def _quality(stage: Stage, plan: Plan) -> list[Row]:
-    return quality(stage.panel.embedding, plan.sets, seed=stage.before.seed, name=stage.name)
+    seed, name = stage.before.seed, stage.name
+    return [one.row for one in quality(stage.panel.embedding, plan.sets, seed=seed, name=name)]
 
 
 _MAB_SETS = ("explicit", "occupations")

@@ -19,41 +19,6 @@ from wordbias.word_tasks.sets import AnalogySet, SimilaritySet
 from wordbias.word_tasks.similarity import Oov, Similarity, Space, similarity
 
 
-def quality(
-    embedding: Embedding,
-    sets: Sequence[SimilaritySet | AnalogySet],
-    *,
-    oov: Oov = "skip",
-    method: Method = "add",
-    standardise: bool = False,
-    seed: int = 0,
-    name: str | None = None,
-) -> list[Row]:
-    """Measure an embedding on every set.
-
-    Parameters
-    ----------
-    embedding
-        The whole embedding: analogies are answered over its whole vocabulary.
-    sets
-        See `wordbias.word_tasks.find_sets`.
-    oov
-        Treatment of unknown words; see `similarity` and `analogies`.
-    method
-        Method for analogies; see `wordbias.word_tasks.analogy`.
-    standardise
-        Change the words of analogies first; see `AnalogySet.standardised`.
-    seed
-        Seed of the intervals: pairs and questions are drawn again.
-    name
-        Name in the rows, by default that of the embedding.
-    """
-    found = measured(
-        embedding, sets, oov=oov, method=method, standardise=standardise, seed=seed, name=name
-    )
-    return [one.row for one in found]
-
-
 @dataclass(frozen=True)
 class Measured:
     """A row, and what it is made of.
@@ -74,7 +39,7 @@ class Measured:
     scores: NDArray[np.float64] | None = None
 
 
-def measured(
+def quality(
     embedding: Embedding,
     sets: Sequence[SimilaritySet | AnalogySet],
     *,
@@ -84,7 +49,25 @@ def measured(
     seed: int = 0,
     name: str | None = None,
 ) -> list[Measured]:
-    """Measure as `quality` does, and return the items of each row with it."""
+    """Measure an embedding on every set.
+
+    Parameters
+    ----------
+    embedding
+        The whole embedding: analogies are answered over its whole vocabulary.
+    sets
+        See `wordbias.word_tasks.find_sets`.
+    oov
+        Treatment of unknown words; see `similarity` and `analogies`.
+    method
+        Method for analogies; see `wordbias.word_tasks.analogy`.
+    standardise
+        Change the words of analogies first; see `AnalogySet.standardised`.
+    seed
+        Seed of the intervals: pairs and questions are drawn again.
+    name
+        Name in the rows, by default that of the embedding.
+    """
     space = Space.of(embedding)
     subject = name or embedding.name
     found: list[Measured] = []
