@@ -209,7 +209,6 @@ texts = call("models.texts:load_texts")
 columns = call("columns:read", ["y", "p", "g"])
 pairs = call("nli.pairs:load_pairs")
 text_pairs = call("contextual.labelled_pairs:load_inferences")
-stereoset = call("stereotypes.stereoset:load_stereoset")
 stereoset_tables = call("stereotypes.text_sets:load_text_set")
 quality = call("word_tasks.sets:read_set")
 attribute = call("wordlists.groups:load_attribute")
@@ -225,6 +224,14 @@ encoder = folder(call("models.encoder:Encoder.load", device="cpu"))
 
 stimuli: Any = call("wordlists.queries:as_queries")
 comparison: Any = call("comparison:read")
+
+
+def stereoset(path: Path) -> Any:
+    from wordbias.stereotypes.stereoset import KINDS, parse_stereoset
+    from wordbias.text_files import read_text
+
+    found = parse_stereoset(read_text(path))
+    return [getattr(found, kind) for kind in KINDS]
 
 
 def labelled(task: str) -> Read:

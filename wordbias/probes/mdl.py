@@ -507,21 +507,16 @@ def share_compression(labels: NDArray[Any], first: float) -> float:
     return 1 / (1 - (1 - first) * (1 - min(relative, 1.0)))
 
 
-def to_bits(published: float, f1: float) -> float:
-    """Convert a published compression into one of bits.
+def to_published(bits: float, f1: float) -> float:
+    """Convert a compression of bits into one as published.
 
     Parameters
     ----------
-    published
-        Uniform codelength in bits by a codelength that adds nats to bits.
+    bits
+        Uniform codelength in bits by a codelength in bits; as published nats are added to bits.
     f1
         Share of the first block in the data: t1 / n.
     """
-    return 1 / (f1 + (1 / published - f1) / LN2)
-
-
-def to_published(bits: float, f1: float) -> float:
-    """Convert a compression of bits into one as published; the inverse of `to_bits`."""
     return 1 / (f1 + (1 / bits - f1) * LN2)
 
 

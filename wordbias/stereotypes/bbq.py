@@ -115,12 +115,6 @@ class BBQQuestion:
         """Text before the answer."""
         return f"{self.context}\n\nQ: {self.question}\nA:"
 
-    def choices(self, answers: str) -> list[str]:
-        """Return the answers to choose from: the own ones, or those of the harness."""
-        if answers == OWN:
-            return list(self.answers)
-        return [self.answers[i] for i in self.known] + list(UNKNOWN)
-
     @property
     def known(self) -> list[int]:
         """Places of the answers that name somebody."""
