@@ -118,7 +118,8 @@ def rewritten(path: Path) -> Any:
 
 
 def coreference(path: Path) -> Any:
-    from wordbias.stereotypes.winobias import Sentence, load_clusters
+    from wordbias.stereotypes.clusters import load_clusters
+    from wordbias.stereotypes.winobias import Sentence
 
     text = "The cook left as she could."
     one = Sentence(text, "cook", (0, 8), ((17, 20),), "F", "pro", 1, "dev", 1)
