@@ -11,12 +11,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from wordbias.draws import drawn, null_keys
 from wordbias.embedding import Embedding
 from wordbias.measures.chance import Key, key_of
 from wordbias.measures.evaluate import evaluate_panels
 from wordbias.measures.panel import Panel
-from wordbias.methods.effect import beside_random, random_removals, with_null
+from wordbias.methods.effect import (
+    beside_random,
+    random_removals,
+    with_null,
+    with_random,
+)
 from wordbias.methods.fitted import Chain
 from wordbias.methods.words import listed_words
 from wordbias.results import Row
@@ -86,13 +90,11 @@ def measures_beside_null(
                     found[kind].setdefault(key_of(row), []).append(row.value)
     made = []
     for row in rows:
-        first, details, by_kind = start.get(key_of(row)), dict(row.details), dict(row.draws)
+        key, first = key_of(row), start.get(key_of(row))
         if row.subject == name and row.value is not None and first is not None:
             change = row.value - first
             for kind, values in found.items():
-                if key_of(row) in values:
-                    changes = np.array(values[key_of(row)]) - first
-                    details |= {"change": change, **null_keys(kind, row.value, change, changes)}
-                    by_kind |= drawn(changes, "removals", kind=kind)
-        made.append(replace(row, details=details, draws=by_kind))
+                if key in values:
+                    row = with_random(row, kind, change, np.array(values[key]) - first)
+        made.append(row)
     return made

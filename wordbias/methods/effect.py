@@ -305,19 +305,25 @@ def with_null(rows: Sequence[Row], nulls: Mapping[str, Null]) -> list[Row]:
         if key is None or key not in real:
             made.append(row)
             continue
-        details, draws = dict(row.details), dict(row.draws)
         for name, null in nulls.items():
-            about = {} if isinstance(null, str) else null
-            if key in about:
-                found = null_keys(name, row.value or 0.0, real[key], about[key])
-                details |= {"change": real[key], **found}
-                draws |= drawn(about[key], "removals", kind=name)
-            if row.measure == "displacement" and isinstance(null, str):
-                details[f"{name}_reason"] = null
-            elif row.measure == "displacement" and ("directions", "") in about:
-                details[f"{name}_directions"] = float(about["directions", ""].mean())
-        made.append(replace(row, details=details, draws=draws))
+            more: dict[str, Any] = {}
+            if isinstance(null, str):
+                more[f"{name}_reason"] = null
+            elif key in null:
+                row = with_random(row, name, real[key], null[key])
+            if not isinstance(null, str) and ("directions", "") in null:
+                more[f"{name}_directions"] = float(null["directions", ""].mean())
+            if row.measure == "displacement":
+                row = replace(row, details={**row.details, **more})
+        made.append(row)
     return made
+
+
+def with_random(row: Row, kind: str, change: float, changes: Float) -> Row:
+    """Return a row with its change, and the changes by a kind of random removals."""
+    found = null_keys(kind, row.value or 0.0, change, changes)
+    draws = {**row.draws, **drawn(changes, "removals", kind=kind)}
+    return replace(row, details={**row.details, "change": change, **found}, draws=draws)
 
 
 # other word lists

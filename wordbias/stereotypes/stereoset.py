@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 
 from wordbias import cells
-from wordbias.draws import by_bootstrap, drawn
+from wordbias.draws import sampled_row
 from wordbias.errors import WordbiasError
 from wordbias.formats.source import has_lone_surrogate
 from wordbias.measures.registry import ideal
@@ -320,8 +320,7 @@ def _cat(
     for i, (name, value) in enumerate(
         zip(("ss", "lms", "icat"), measured(slice(None)), strict=True)
     ):
-        details = {**about, **ideal(name), **by_bootstrap(samples[:, i], "triples")}
-        yield Row(subject, name, value, details, drawn(samples[:, i], "triples"))
+        yield sampled_row(subject, name, value, about | ideal(name), samples[:, i], "triples")
 
 
 # Scores of blanks by a masked-language head

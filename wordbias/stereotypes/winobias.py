@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.draws import by_bootstrap, drawn
+from wordbias.draws import sampled_row
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
 from wordbias.outcomes.confusion import Confusion, Values
@@ -335,7 +335,7 @@ def _f1_rows(
         (DIFFERENCE, {**difference, **about}),
     )
     return [
-        Row(subject, measure, float(f1), {**of, **by_bootstrap(x, PAIRS)}, drawn(x, PAIRS))
+        sampled_row(subject, measure, float(f1), of, x, PAIRS)
         for (measure, of), f1, x in zip(named, columns, samples, strict=True)
     ]
 
