@@ -21,8 +21,9 @@ import numpy as np
 import torch
 import transformers
 
-from wordbias.models.adapters import Adapter, Fingerprint
+from wordbias.models.adapters import Adapter
 from wordbias.models.families import PARTS, head_count, width
+from wordbias.models.fingerprint import Fingerprint
 from wordbias.models.folding import fold
 from wordbias.models.hooks import applied, of_heads
 from wordbias.models.sites import PUBLISHED_SITES, locate_all

@@ -21,7 +21,8 @@ import torch
 from wordbias.devices import set_threads
 from wordbias.models.causal_model import CausalModel, Float, Tokens
 from wordbias.stereotypes.bbq import UNKNOWN, load_bbq
-from wordbias.stereotypes.crows_pairs import load_crows_pairs
+from wordbias.stereotypes.crows_pairs import parse_crows_pairs
+from wordbias.text_files import read_text
 
 
 def main() -> None:
@@ -35,7 +36,7 @@ def main() -> None:
     given = parser.parse_args()
     set_threads(1)
     model = CausalModel.load(given.model, device="cpu")
-    pairs = load_crows_pairs(given.crows_pairs).pairs[: given.items]
+    pairs = parse_crows_pairs(read_text(given.crows_pairs)).pairs[: given.items]
     model.score_texts(["The first run reads the weights."])
     sentences = model.texts([text for pair in pairs for text in (pair.more, pair.less)])
     questions = load_bbq(given.bbq).questions[: given.items]

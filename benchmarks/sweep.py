@@ -24,8 +24,9 @@ import transformers
 
 from wordbias.contextual.sweep.forward import Forward, Plan, one_by_one
 from wordbias.contextual.sweep.sweep import models_of
-from wordbias.models.adapters import Adapter, Fingerprint
+from wordbias.models.adapters import Adapter
 from wordbias.models.families import PARTS, head_count, layer_count, width
+from wordbias.models.fingerprint import Fingerprint
 from wordbias.models.hooks import of_heads
 from wordbias.models.sites import PUBLISHED_SITES, locate_all
 from wordbias.subspace import Subspace

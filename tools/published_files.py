@@ -23,10 +23,11 @@ from wordbias.errors import WordbiasError
 from wordbias.measures.sembias import SemBias
 from wordbias.models.texts import Choice, load_texts
 from wordbias.nli.pairs import load_pairs
-from wordbias.stereotypes.crows_pairs import load_crows_pairs
+from wordbias.stereotypes.crows_pairs import parse_crows_pairs
 from wordbias.stereotypes.gsss import load_gsss
-from wordbias.stereotypes.stereoset import load_stereoset
+from wordbias.stereotypes.stereoset import parse_stereoset
 from wordbias.stereotypes.winobias import Sentence, load_winobias
+from wordbias.text_files import read_text
 from wordbias.word_tasks.sets import AnalogySet, read_set
 
 DIGITS = 12
@@ -46,7 +47,7 @@ class Counts(NamedTuple):
 
 def stereoset(path: Path) -> Counts:
     """Count the items of both parts."""
-    data = load_stereoset(path)
+    data = parse_stereoset(read_text(path))
     items = sum(len(part) for part in data.items.values())
     read = len(data.intersentence) + len(data.intrasentence)
     why = f"{len(data.several_blanks)}: two blanks (`--as-published` takes them)"
@@ -61,7 +62,7 @@ def gsss(path: Path) -> Counts:
 def crows_pairs(path: Path) -> Counts:
     """Count the pairs."""
     rows = csv.reader(io.StringIO(_text(path), newline=""))
-    return Counts(sum(map(bool, rows)) - 1, len(load_crows_pairs(path).pairs))
+    return Counts(sum(map(bool, rows)) - 1, len(parse_crows_pairs(read_text(path)).pairs))
 
 
 def sembias(path: Path) -> Counts:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -97,6 +97,19 @@ def of_share(share: float, samples: Array, n: int, unit: str) -> dict[str, Any]:
 def drawn(values: Array | None, unit: str, items: str = "", kind: str = SAMPLE) -> dict[str, Draws]:
     """Return draws for `Row.draws`; empty without any."""
     return {} if values is None else {kind: Draws(values, unit, items)}
+
+
+def sampled_row(
+    subject: str,
+    measure: str,
+    value: float,
+    details: Mapping[str, Any],
+    samples: Array | None,
+    unit: str,
+) -> Row:
+    """Return a row with its bootstrap values, whose interval follows the details."""
+    about = {**details, **by_bootstrap(samples, unit)}
+    return Row(subject, measure, value, about, drawn(samples, unit))
 
 
 def with_items(rows: Sequence[Row], *parts: Any) -> list[Row]:

@@ -22,7 +22,8 @@ from tiny_decoders import build_decoder, byte_tokenizer, save_decoder  # noqa: E
 import wordbias as wb  # noqa: E402
 from wordbias.draws import drawn as draws_of  # noqa: E402
 from wordbias.functions.likelihood_decoder import with_changes  # noqa: E402
-from wordbias.models.adapters import Adapter, Fingerprint  # noqa: E402
+from wordbias.models.adapters import Adapter  # noqa: E402
+from wordbias.models.fingerprint import Fingerprint  # noqa: E402
 from wordbias.models.sites import Site  # noqa: E402
 from wordbias.results import Row  # noqa: E402
 from wordbias.subspace import Subspace  # noqa: E402

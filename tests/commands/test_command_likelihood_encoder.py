@@ -302,7 +302,8 @@ def test_crows_pairs(cli: Cli, masked: str, crows: Path, tmp_path: Path) -> None
 
 def sentence_adapter(name: str, path: Path) -> Path:
     """Fit by hand: the one direction between the two outputs of the head."""
-    from wordbias.models.adapters import Adapter, Fingerprint
+    from wordbias.models.adapters import Adapter
+    from wordbias.models.fingerprint import Fingerprint
     from wordbias.models.sites import Site
     from wordbias.subspace import Subspace
 
@@ -353,7 +354,8 @@ def test_a_setting_that_changes_no_score_is_refused(
     cli: Cli, masked: str, crows: Path, tmp_path: Path
 ) -> None:
     """Words behind a mask are not read off the last layer's CLS token."""
-    from wordbias.models.adapters import Adapter, Fingerprint
+    from wordbias.models.adapters import Adapter
+    from wordbias.models.fingerprint import Fingerprint
     from wordbias.models.sites import Site
     from wordbias.subspace import Subspace
 

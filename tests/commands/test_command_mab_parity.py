@@ -143,7 +143,7 @@ def test_an_adapter_is_measured_beside_and_judged_viable(
     cli: Cli, torch: Any, encoder: str, lists: Path, snli: Path, tmp_path: Path
 ) -> None:
     adapters = pytest.importorskip("wordbias.models.adapters")
-    fingerprint = pytest.importorskip("wordbias.models.adapters")
+    fingerprint = pytest.importorskip("wordbias.models.fingerprint")
     transformers = pytest.importorskip("transformers")
     from wordbias.models.sites import Site
     from wordbias.subspace import Subspace

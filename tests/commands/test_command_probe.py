@@ -19,7 +19,7 @@ import pytest
 from wordbias import Embedding
 from wordbias.columns import Column
 from wordbias.models.representations import Representations, save_representations
-from wordbias.probes.mdl import online_code, to_bits
+from wordbias.probes.mdl import online_code, to_published
 from wordbias.probes.train import Recipe
 from wordbias.reports import FORMATS
 
@@ -153,7 +153,7 @@ def test_both_figures_obey_the_conversion(found: Run, encoded: Path) -> None:
         f1 = published["first_share"]
         assert f1 == 8 / N
         bits = _value(result, "compression", set="labels", layer=layer)["value"]
-        assert to_bits(published["value"], f1) == pytest.approx(bits, rel=1e-9)
+        assert published["value"] == pytest.approx(to_published(bits, f1), rel=1e-9)
         neutral = _value(result, "compression", set="labels", layer=layer)["neutral"]
         assert published["neutral"] == pytest.approx(1 / (f1 + (1 / neutral - f1) * math.log(2)))
         length = _value(result, "codelength", set="labels", layer=layer)

@@ -12,11 +12,11 @@ pytest.importorskip("torch")
 from wordbias.contextual.sweep.sweep import (
     entry,
     inference_rows,
-    softmax,
     stereoset_rows,
     with_setting,
 )
 from wordbias.models.settings import all_settings
+from wordbias.nli.scoring import softmax
 from wordbias.nli.test_sets import TestSet, build
 from wordbias.stereotypes.gsss import Gsss, Item, Triple
 from wordbias.stereotypes.next_sentence import Sentences
@@ -53,7 +53,9 @@ def test_softmax_is_that_of_scipy() -> None:
 
 def test_strength_and_distance_are_means_of_the_extreme_tenth(gsss: Gsss) -> None:
     x = logits(2 * N * 6, 2)
-    found = stereoset_rows({"original": gsss, "repaired": gsss}, x, 1, "bert", NAMES, Settings())
+    versions = {"original": gsss, "repaired": gsss}
+    is_next = softmax(x.astype(float))[..., 1]
+    found = stereoset_rows(versions, is_next, "bert", NAMES, Settings())
     p = 1 / (1 + np.exp(x[..., 0].astype(float) - x[..., 1]))  # place 1 is "is next"
     for k, name in enumerate(NAMES):
         for v, version in enumerate(("original", "repaired")):
@@ -74,9 +76,8 @@ def inferred(test: TestSet) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
 
 
 def test_a_line_of_the_table_is_made_of_its_rows(gsss: Gsss, test: TestSet) -> None:
-    of_stereoset = stereoset_rows(
-        {"original": gsss}, logits(N * 6, 2), 0, "bert", NAMES, Settings()
-    )
+    is_next = softmax(logits(N * 6, 2).astype(float))[..., 0]
+    of_stereoset = stereoset_rows({"original": gsss}, is_next, "bert", NAMES, Settings())
     of_nli, p, right = inferred(test)
     shape = (len(test.premises), 2, len(test.templates), 3)
     for k, name in enumerate(NAMES):

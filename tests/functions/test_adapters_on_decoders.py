@@ -13,7 +13,8 @@ pytest.importorskip("transformers")
 from tiny_decoders import build_decoder, byte_tokenizer  # noqa: E402
 
 import wordbias as wb  # noqa: E402
-from wordbias.models.adapters import Adapter, Fingerprint  # noqa: E402
+from wordbias.models.adapters import Adapter  # noqa: E402
+from wordbias.models.fingerprint import Fingerprint  # noqa: E402
 from wordbias.models.sites import Site  # noqa: E402
 from wordbias.subspace import Subspace  # noqa: E402
 

@@ -21,7 +21,8 @@ from wordbias.functions.encode import encode
 from wordbias.functions.encoded_texts import answers
 from wordbias.functions.probe import probe
 from wordbias.functions.project import project
-from wordbias.models.adapters import Adapter, Fingerprint
+from wordbias.models.adapters import Adapter
+from wordbias.models.fingerprint import Fingerprint
 from wordbias.models.representations import Representations, load_representations
 from wordbias.models.sentence_pairs import sentence_pairs
 from wordbias.models.sites import PUBLISHED_SITES, Site, sites

@@ -75,7 +75,8 @@ def test_our_model_and_vectors_in_memory(cli: Cli, lists: Path, snli: Path, tmp_
 def test_a_loaded_model_and_an_adapter(cli: Cli, lists: Path, snli: Path, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     pandas = pytest.importorskip("pandas")
-    from wordbias.models.adapters import Adapter, Fingerprint
+    from wordbias.models.adapters import Adapter
+    from wordbias.models.fingerprint import Fingerprint
     from wordbias.models.sites import Site
 
     labels = dict(enumerate(("contradiction", "entailment", "neutral")))

@@ -16,7 +16,8 @@ from hub_server import Hub, Repository
 
 import wordbias as wb
 from wordbias import WordbiasError
-from wordbias.models.adapters import Fingerprint, read_adapter
+from wordbias.models.adapters import read_adapter
+from wordbias.models.fingerprint import Fingerprint
 from wordbias.models.sites import Site
 
 hub_library = pytest.importorskip("huggingface_hub")

@@ -17,8 +17,9 @@ from wordbias import models
 from wordbias.errors import WordbiasError
 from wordbias.methods.leace import Erasure
 from wordbias.methods.transform import Projection
-from wordbias.models.adapters import Adapter, Fingerprint, load_adapter, read_adapter
+from wordbias.models.adapters import Adapter, load_adapter, read_adapter
 from wordbias.models.families import PARTS
+from wordbias.models.fingerprint import Fingerprint
 from wordbias.models.hooks import Intervention, applied, of_heads
 from wordbias.models.settings import Settings, all_settings
 from wordbias.models.sites import Site

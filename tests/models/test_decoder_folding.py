@@ -25,7 +25,8 @@ from tiny_decoders import WITH_SITES, build_decoder, word_tokenizer
 
 from wordbias.errors import WordbiasError
 from wordbias.methods.leace import Erasure
-from wordbias.models.adapters import Adapter, Fingerprint
+from wordbias.models.adapters import Adapter
+from wordbias.models.fingerprint import Fingerprint
 from wordbias.models.folding import export, fold, reasons_against
 from wordbias.models.hooks import Intervention, applied
 from wordbias.models.sites import Site, sites

@@ -28,8 +28,8 @@ from hypothesis import strategies as st
 from tiny_decoders import WITH_SITES, build_decoder
 
 from wordbias.errors import WordbiasError
-from wordbias.models.adapters import Fingerprint
 from wordbias.models.families import FAMILIES, PARTS, base_of, is_decoder, layer_count
+from wordbias.models.fingerprint import Fingerprint
 from wordbias.models.hooks import Intervention, applied, recording
 from wordbias.models.sites import Site, first_layer, locate, sites
 

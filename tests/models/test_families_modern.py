@@ -11,8 +11,8 @@ from test_folding import bound, subspace_for
 from tiny_encoders import build
 
 from wordbias.errors import WordbiasError
-from wordbias.models.adapters import Fingerprint
 from wordbias.models.families import PARTS, logits_of, text_head_of
+from wordbias.models.fingerprint import Fingerprint
 from wordbias.models.folding import fold, reasons_against
 from wordbias.models.hooks import Intervention, applied, recording
 from wordbias.models.sites import Site, locate, sites

@@ -13,8 +13,8 @@ from tiny_decoders import WITH_SITES
 from tiny_encoders import FAMILIES as BUILT
 
 from wordbias.errors import WordbiasError
-from wordbias.models.adapters import Fingerprint
 from wordbias.models.families import FAMILIES, PARTS, Family, Head, layer_count
+from wordbias.models.fingerprint import Fingerprint
 from wordbias.models.folding import fold
 from wordbias.models.hooks import Intervention, applied, recording
 from wordbias.models.sites import Site, locate_all, sites

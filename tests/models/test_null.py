@@ -17,8 +17,9 @@ from wordbias.functions.project import _further_files, project
 from wordbias.methods.leace import Erasure
 from wordbias.methods.null import random_step
 from wordbias.methods.transform import Projection
-from wordbias.models.adapters import Adapter, Fingerprint
+from wordbias.models.adapters import Adapter
 from wordbias.models.families import PARTS
+from wordbias.models.fingerprint import Fingerprint
 from wordbias.models.hooks import of_heads, random_subspace
 from wordbias.models.sentence_pairs import sentence_pairs
 from wordbias.models.settings import all_settings

@@ -13,8 +13,9 @@ from tiny_decoders import build_decoder, byte_tokenizer, save_decoder
 
 import wordbias as wb
 from wordbias.errors import WordbiasError
-from wordbias.models.adapters import Adapter, Fingerprint
+from wordbias.models.adapters import Adapter
 from wordbias.models.encoder import Encoder
+from wordbias.models.fingerprint import Fingerprint
 from wordbias.models.model_like import in_folder, name_of, transformer_of
 from wordbias.models.peft import has_adapters, merged
 from wordbias.models.sites import sites

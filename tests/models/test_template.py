@@ -52,8 +52,8 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Encoder:
 # the template itself
 
 
-@given(st.text(), st.text(), st.text())
-def test_a_template_is_what_stands_before_and_after(before: str, after: str, text: str) -> None:
+@given(st.text(), st.text())
+def test_a_template_is_what_stands_before_and_after(before: str, after: str) -> None:
     whole = f"{before}{{}}{after}"
     if whole.count("{}") != 1:
         with pytest.raises(WordbiasError):
@@ -61,7 +61,6 @@ def test_a_template_is_what_stands_before_and_after(before: str, after: str, tex
         return
     found = Template.parse(whole)
     assert (found.before, found.after, str(found)) == (before, after, whole)
-    assert found.around(text) == before + text + after
 
 
 @pytest.mark.parametrize(
@@ -76,7 +75,7 @@ def test_what_is_no_template_is_refused(given: str, problem: str) -> None:
 def test_other_braces_are_as_they_are_written() -> None:
     check_template(CHAT)
     check_template(None)
-    assert Template.parse('{"a": {0} {}}').around("x") == '{"a": {0} x}'
+    assert Template.parse('{"a": {0} {}}') == Template('{"a": {0} ', "}")
 
 
 # vectors
@@ -89,7 +88,7 @@ def test_a_text_in_a_template_is_the_text_written_out(
 ) -> None:
     """All tokens count with `counted`: the vectors are those of the texts written out."""
     how = Settings(pooling=pooling, special_tokens="counted")
-    written = [Template.parse(template).around(text) for text in TEXTS]
+    written = [str(Template.parse(template)).replace("{}", text, 1) for text in TEXTS]
     found = encode(llama, TEXTS, settings=Settings(**{**vars(how), "template": template}))
     np.testing.assert_array_equal(found, encode(llama, written, settings=how))
     assert np.abs(found - encode(llama, TEXTS, settings=how)).max() > 1e-3

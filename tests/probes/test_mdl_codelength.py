@@ -14,11 +14,16 @@ from wordbias.probes.mdl import (
     online_codelength,
     published_codelength,
     share_compression,
-    to_bits,
     to_published,
     uniform_codelength,
 )
 from wordbias.probes.train import Result
+
+
+def to_bits(published: float, f1: float) -> float:
+    """The inverse of `to_published`."""
+    return 1 / (f1 + (1 / published - f1) / math.log(2))
+
 
 losses = st.lists(st.floats(0, 1e5), min_size=1, max_size=12)
 

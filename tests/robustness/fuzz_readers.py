@@ -118,7 +118,8 @@ def rewritten(path: Path) -> Any:
 
 
 def coreference(path: Path) -> Any:
-    from wordbias.stereotypes.winobias import Sentence, load_clusters
+    from wordbias.stereotypes.clusters import load_clusters
+    from wordbias.stereotypes.winobias import Sentence
 
     text = "The cook left as she could."
     one = Sentence(text, "cook", (0, 8), ((17, 20),), "F", "pro", 1, "dev", 1)
@@ -209,7 +210,6 @@ texts = call("models.texts:load_texts")
 columns = call("columns:read", ["y", "p", "g"])
 pairs = call("nli.pairs:load_pairs")
 text_pairs = call("contextual.labelled_pairs:load_inferences")
-stereoset = call("stereotypes.stereoset:load_stereoset")
 stereoset_tables = call("stereotypes.text_sets:load_text_set")
 quality = call("word_tasks.sets:read_set")
 attribute = call("wordlists.groups:load_attribute")
@@ -230,6 +230,14 @@ def compared(path: Path) -> Any:
     from wordbias.comparison import joined
 
     return joined([source(path)])
+
+
+def stereoset(path: Path) -> Any:
+    from wordbias.stereotypes.stereoset import KINDS, parse_stereoset
+    from wordbias.text_files import read_text
+
+    found = parse_stereoset(read_text(path))
+    return [getattr(found, kind) for kind in KINDS]
 
 
 def labelled(task: str) -> Read:

@@ -82,7 +82,8 @@ def tensors(path: Path) -> None:
 
 
 def adapter(path: Path) -> None:
-    from wordbias.models.adapters import Adapter, Fingerprint
+    from wordbias.models.adapters import Adapter
+    from wordbias.models.fingerprint import Fingerprint
     from wordbias.models.sites import Site
     from wordbias.subspace import Subspace
 

@@ -83,8 +83,7 @@ def test_a_question_is_read(tmp_path: Path) -> None:
     assert one.prompt == "A man and a woman were late.\n\nQ: Who was the secretary?\nA:"
     assert (one.unknown, one.label, one.known) == (1, 1, [0, 2])
     assert one.biased_by_names() == {2}
-    assert one.choices(OWN) == ["The man", "Not known", "The woman"]
-    assert one.choices(HARNESS) == ["The man", "The woman", *UNKNOWN]
+    assert one.answers == ("The man", "Not known", "The woman")
 
 
 @pytest.mark.parametrize(

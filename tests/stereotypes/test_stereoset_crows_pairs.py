@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from wordbias.errors import WordbiasError
-from wordbias.stereotypes.crows_pairs import CrowsPair, CrowsPairs, crows_rows, load_crows_pairs
+from wordbias.stereotypes.crows_pairs import CrowsPair, CrowsPairs, crows_rows, parse_crows_pairs
 from wordbias.stereotypes.scores import Settings
+from wordbias.text_files import read_text
 
 CROWS = "id,sent_more,sent_less,stereo_antistereo,bias_type,annotations\n"
 ROW = '0,"Women, sadly, weep.","Men, sadly, weep.",stereo,gender,[[\'gender\']]\n'
@@ -24,7 +25,7 @@ def test_crows_pairs_are_read(tmp_path: Path) -> None:
     path = written(
         tmp_path / "crows.csv", CROWS + ROW + "1,Men rule.,Women rule.,antistereo,race,[]\n"
     )
-    found = load_crows_pairs(path)
+    found = parse_crows_pairs(read_text(path))
     assert found.pairs == [
         CrowsPair("Women, sadly, weep.", "Men, sadly, weep.", "stereo", "gender"),
         CrowsPair("Men rule.", "Women rule.", "antistereo", "race"),
@@ -48,7 +49,7 @@ def test_crows_pairs_are_read(tmp_path: Path) -> None:
 )
 def test_crows_pairs_that_cannot_be_used(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(WordbiasError, match=message):
-        load_crows_pairs(written(tmp_path / "crows.csv", text))
+        parse_crows_pairs(read_text(written(tmp_path / "crows.csv", text)))
 
 
 def test_crows_pairs_by_direction_and_type() -> None:

@@ -12,8 +12,9 @@ import pytest
 from wordbias.errors import WordbiasError
 from wordbias.stereotypes.crows_pairs import CrowsPairs
 from wordbias.stereotypes.gsss import Gsss
-from wordbias.stereotypes.stereoset import BLANK, StereoSet, filler, load_stereoset
+from wordbias.stereotypes.stereoset import BLANK, KINDS, StereoSet, filler, parse_stereoset
 from wordbias.stereotypes.text_sets import load_text_set
+from wordbias.text_files import read_text
 
 
 def sentence(text: str, label: str) -> dict[str, Any]:
@@ -51,8 +52,16 @@ def written(path: Path, what: Any) -> Path:
     return path
 
 
+def read(path: Path, *, as_published: bool = False) -> StereoSet:
+    """Read a file with all of its parts."""
+    found = parse_stereoset(read_text(path), as_published=as_published)
+    for kind in KINDS:
+        getattr(found, kind)
+    return found
+
+
 def test_both_parts_are_read_in_the_order_of_the_labels(tmp_path: Path) -> None:
-    found = load_stereoset(written(tmp_path / "dev.json", content()))
+    found = read(written(tmp_path / "dev.json", content()))
     (inter,), (intra,) = found.intersentence, found.intrasentence
     assert inter.candidates == ("She rested.", "He rested.", "Ice melts.")
     assert intra.candidates == ("kind", "stern", "tea cup")
@@ -62,7 +71,7 @@ def test_both_parts_are_read_in_the_order_of_the_labels(tmp_path: Path) -> None:
 def test_one_part_is_enough(tmp_path: Path) -> None:
     data = content()
     del data["data"]["intersentence"]
-    assert load_stereoset(written(tmp_path / "dev.json", data)).intersentence == []
+    assert read(written(tmp_path / "dev.json", data)).intersentence == []
 
 
 def broken(kind: str, change: str) -> dict[str, Any]:
@@ -112,7 +121,7 @@ def broken(kind: str, change: str) -> dict[str, Any]:
 def test_json_that_cannot_be_used(tmp_path: Path, data: Any, message: str) -> None:
     path = written(tmp_path / "dev.json", data)
     with pytest.raises(WordbiasError) as error:
-        load_stereoset(path)
+        read(path)
     assert str(error.value).startswith(f"{path}: ")
     assert message in str(error.value)
 
@@ -167,10 +176,10 @@ def test_items_with_several_blanks_are_left_out_or_taken_as_published(
     item["sentences"] = [sentence(*pair) for pair in zip(texts, labels, strict=True)]
     data["data"]["intrasentence"].append(item)
     path = written(tmp_path / "dev.json", data)
-    found = load_stereoset(path)
+    found = read(path)
     assert [one.id for one in found.intrasentence] == ["w1"]
     assert found.several_blanks == ["w2"]
-    published = load_stereoset(path, as_published=True)
+    published = read(path, as_published=True)
     assert [one.id for one in published.intrasentence] == ["w1", "w2"]
     assert published.intrasentence[1].candidates == words
     assert published.intrasentence[0] == found.intrasentence[0]
@@ -182,7 +191,7 @@ def test_a_sentence_may_have_the_word_blank(tmp_path: Path) -> None:
     item["context"] = "The blank nurse was BLANK."
     for one in item["sentences"]:
         one["sentence"] = one["sentence"].replace("The nurse", "The blank nurse")
-    found = load_stereoset(written(tmp_path / "dev.json", data))
+    found = read(written(tmp_path / "dev.json", data))
     assert found.several_blanks == []
     assert found.intrasentence[0].candidates == ("kind", "stern", "tea cup")
 
@@ -208,10 +217,10 @@ PUBLISHED = Path(os.environ.get("WORDBIAS_FAIR_LLM", ""))
 )
 def test_the_whole_published_files(name: str, between: int, within: int, several: int) -> None:
     path = PUBLISHED / "StereoSet" / "data" / f"{name}.json"
-    found = load_stereoset(path)
+    found = read(path)
     sizes = (len(found.intersentence), len(found.intrasentence), len(found.several_blanks))
     assert sizes == (between, within - several, several)
-    assert len(load_stereoset(path, as_published=True).intrasentence) == within
+    assert len(read(path, as_published=True).intrasentence) == within
 
 
 def test_the_word_blank_is_no_blank(tmp_path: Path) -> None:
@@ -220,13 +229,13 @@ def test_the_word_blank_is_no_blank(tmp_path: Path) -> None:
     one["context"] = "The nurse gave BLANK a blank page."
     for text, word in zip(one["sentences"], ("him", "her", "tea"), strict=True):
         text["sentence"] = f"The nurse gave {word} a blank page."
-    (intra,) = load_stereoset(written(tmp_path / "dev.json", data)).intrasentence
+    (intra,) = read(written(tmp_path / "dev.json", data)).intrasentence
     assert (intra.context, intra.candidates) == (one["context"], ("him", "her", "tea"))
 
 
 def test_the_published_file(shared_data: Path) -> None:
     path = shared_data / "stereoset" / "dev_gender.json.gz"
-    found = load_stereoset(path)
+    found = read(path)
     assert (len(found.intersentence), len(found.intrasentence)) == (242, 255)
     raw = json.loads(gzip.decompress(path.read_bytes()))["data"]["intrasentence"]
     for one, cluster in zip(raw, found.intrasentence, strict=True):

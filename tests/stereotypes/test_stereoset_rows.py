@@ -12,7 +12,8 @@ from wordbias.results import Row
 from wordbias.stereotypes.gsss import Gsss, Item, Triple, gsss_rows, triple_records
 from wordbias.stereotypes.next_sentence import Sentences
 from wordbias.stereotypes.scores import Settings
-from wordbias.stereotypes.stereoset import Cluster, load_stereoset, stereoset_rows
+from wordbias.stereotypes.stereoset import Cluster, parse_stereoset, stereoset_rows
+from wordbias.text_files import read_text
 
 SIDE = Sentences("A man sat.", "He slept.")
 N = 60
@@ -147,7 +148,8 @@ def published_scores(clusters: list[Cluster], scores: np.ndarray) -> tuple[float
 
 
 def test_published_averages_over_the_terms_of_the_real_file(shared_data: Path) -> None:
-    clusters = load_stereoset(shared_data / "stereoset" / "dev_gender.json.gz").intersentence
+    source = read_text(shared_data / "stereoset" / "dev_gender.json.gz")
+    clusters = parse_stereoset(source).intersentence
     scores = np.random.default_rng(2).integers(0, 4, (len(clusters), 3)).astype(float)
     rows = stereoset_rows(clusters, scores, "m", "intersentence", Settings(as_published=True))
     expected = published_scores(list(clusters), scores)

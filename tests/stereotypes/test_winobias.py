@@ -17,6 +17,7 @@ from wordbias import WordbiasError
 from wordbias.outcomes.conll import conll_f1, tally
 from wordbias.outcomes.metrics import Settings
 from wordbias.results import Row
+from wordbias.stereotypes.clusters import load_clusters
 from wordbias.stereotypes.winobias import (
     ALL,
     COLUMNS,
@@ -29,7 +30,6 @@ from wordbias.stereotypes.winobias import (
     as_classification,
     classification_rows,
     f1_rows,
-    load_clusters,
     load_winobias,
     masked_rows,
     predicted_profession,

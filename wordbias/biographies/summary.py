@@ -225,17 +225,12 @@ def _cells(
 
 def _corrected(cells: Sequence[Cell]) -> list[Cell]:
     """Correct the tests against none, and those against random changes, each for their number."""
-    tests = _with_holm_where([cell.test for cell in cells])
-    null_tests = _with_holm_where([cell.null_test for cell in cells])
+    tests = with_holm([cell.test for cell in cells])
+    null_tests = with_holm([cell.null_test for cell in cells])
     return [
         replace(cell, test=test, null_test=null_test)
         for cell, test, null_test in zip(cells, tests, null_tests, strict=True)
     ]
-
-
-def _with_holm_where(tests: Sequence[PairedTest | None]) -> list[PairedTest | None]:
-    corrected = iter(with_holm([test for test in tests if test is not None]))
-    return [None if test is None else next(corrected) for test in tests]
 
 
 # paired tests over seeds
@@ -303,13 +298,10 @@ def too_few(n: int) -> str:
     return f"the smallest p that {n} {pairs} of seeds can have is {smallest_p(n):.3g}"
 
 
-def with_holm(tests: Sequence[PairedTest]) -> list[PairedTest]:
+def with_holm(tests: Sequence[PairedTest | None]) -> list[PairedTest | None]:
     """Correct the tests that were made for their number; see `wordbias.statistics.holm`."""
-    made = [(i, test.p) for i, test in enumerate(tests) if test.p is not None]
-    corrected = list(tests)
-    for (i, _), p in zip(made, holm([p for _, p in made]).tolist(), strict=True):
-        corrected[i] = tests[i]._replace(p=p)
-    return corrected
+    corrected = iter(holm([one.p for one in tests if one and one.p is not None]).tolist())
+    return [one._replace(p=next(corrected)) if one and one.p is not None else one for one in tests]
 
 
 # associations of intrinsic and extrinsic bias

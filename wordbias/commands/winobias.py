@@ -6,7 +6,7 @@ import click
 
 from wordbias.commands.shell import argument, option, shell
 from wordbias.functions.winobias import winobias
-from wordbias.stereotypes.winobias import UNITS
+from wordbias.stereotypes.clusters import UNITS
 
 command: click.Command = shell(
     winobias,

@@ -16,8 +16,9 @@ from wordbias.arrays import unit
 from wordbias.devices import blas_threads, native_threads
 from wordbias.errors import WordbiasError, need
 from wordbias.methods.pairs import subspace_of_pairs
-from wordbias.models.adapters import Adapter, Fingerprint, depth
+from wordbias.models.adapters import Adapter, depth
 from wordbias.models.families import PARTS, is_decoder
+from wordbias.models.fingerprint import Fingerprint
 from wordbias.models.hooks import check_plain, of_heads, recording
 from wordbias.models.model_like import evaluating
 from wordbias.models.sentence_pairs import SentencePair

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.draws import by_bootstrap, by_wilson, drawn
+from wordbias.draws import by_wilson, sampled_row
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
 from wordbias.nli.pairs import LABELS
@@ -109,9 +109,8 @@ def fairness_rows(
         rng = np.random.default_rng(seed)
         samples = bootstrap(lambda rows: of(values[rows]), len(values), rng)
         details = {**about, **ideal(name), "seed": seed, **more}
-        details |= by_bootstrap(samples, "occupations")
-        draws = drawn(samples, "occupations")
-        return Row(subject, name, float(of(values[None])[0]), details, draws)
+        value = float(of(values[None])[0])
+        return sampled_row(subject, name, value, details, samples, "occupations")
 
     rows = [row(MEASURES[0], neutral[:, None], lambda x: x[..., 0].mean(-1), {})]
     for kind in PARITIES:

@@ -31,8 +31,9 @@ from wordbias.methods.leace import Erasure
 from wordbias.methods.rows import OF_MOMENTS, fit_moments
 from wordbias.methods.transform import Projection
 from wordbias.models.adapter_tables import FITTED
-from wordbias.models.adapters import Adapter, Fingerprint, depth
+from wordbias.models.adapters import Adapter, depth
 from wordbias.models.families import OUTPUTS, base_of, family_of, is_decoder, layer_count, width
+from wordbias.models.fingerprint import Fingerprint
 from wordbias.models.hooks import Change, Removal, changing, check_plain, recording
 from wordbias.models.loading import usual_length
 from wordbias.models.model_like import evaluating

@@ -11,8 +11,9 @@ from wordbias.draws import with_change
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import replacing
 from wordbias.measures.registry import column_title
-from wordbias.models.adapters import Adapter, weights_sha256
+from wordbias.models.adapters import Adapter
 from wordbias.models.causal_model import CausalModel
+from wordbias.models.fingerprint import weights_sha256
 from wordbias.models.hooks import Intervention, applied, sha256_of
 from wordbias.models.likelihood_resume import resuming
 from wordbias.models.perplexity import perplexity_rows

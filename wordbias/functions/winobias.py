@@ -20,6 +20,7 @@ from wordbias.reports import Report
 from wordbias.resources import located
 from wordbias.results import Row
 from wordbias.statistics import SAMPLES
+from wordbias.stereotypes.clusters import UNITS, Found, Unit, load_clusters
 from wordbias.stereotypes.winobias import (
     ANTI,
     COLUMNS,
@@ -29,13 +30,9 @@ from wordbias.stereotypes.winobias import (
     MALE,
     PRO,
     UNDECIDED,
-    UNITS,
-    Found,
     Sentence,
-    Unit,
     classification_rows,
     f1_rows,
-    load_clusters,
     load_winobias,
     masked_rows,
     sentence_lines,

@@ -1,7 +1,7 @@
 """The methods of debiasing with their settings; `wordbias.estimators` makes scikit-learn's of them.
 
 Apart, since scikit-learn takes seconds to import, and a text such as ``misp:dims=2``, the help and
-the documents need only this. Its length is that of the documentation.
+the documents need only this.
 """
 
 from __future__ import annotations
@@ -586,12 +586,8 @@ class GNGloVe(MethodSettings):
 
 
 METHODS: Mapping[str, type[MethodSettings]] = {
-    one._name: one
-    for one in (
-        MISP, MHD, Hard, MultiHard, DoubleHard, INLP, LEACE, BAM, OSCaR, HalfSibling, Conceptor,
-        RAN, GenderPreserving, GNGloVe,
-    )
-}  # fmt: skip
+    one._name: one for one in MethodSettings.__subclasses__()
+}
 """The methods by their names."""
 ROW_METHODS: Known = {name: METHODS[name] for name in ("leace", "inlp", "misp", "mhd", "hard")}
 """Those that can be fitted to rows with labels."""

@@ -6,28 +6,28 @@ The file is long because what an adapter applies, folds, refuses, writes and rea
 from __future__ import annotations
 
 import copy
-import hashlib
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from wordbias.calls import WordbiasWarning, python_messages
-from wordbias.errors import WordbiasError, need, on_a_line
+from wordbias.errors import WordbiasError, on_a_line
 from wordbias.formats.stored import ADAPTER, ADAPTER_OF_LABELS, reading, write
 from wordbias.methods.leace import Erasure
 from wordbias.methods.null import random_step
 from wordbias.methods.pairs import PAIR_METHODS, removed
 from wordbias.methods.transform import Projection
 from wordbias.models.adapter_tables import adapter_rows, adapter_tables, scrubbing_tables
-from wordbias.models.families import PARTS, base_of, family_of, head_count, layer_count, width
+from wordbias.models.families import PARTS
+from wordbias.models.fingerprint import Fingerprint
 from wordbias.models.folding import fold, reasons_text
 from wordbias.models.hooks import Intervention, applied, applied_behind, random_subspace
-from wordbias.models.model_like import check_in_memory, held_by, transformer_of
+from wordbias.models.model_like import held_by, transformer_of
 from wordbias.models.sentence_folder import modules_of, with_modules
 from wordbias.models.sentence_transformers import is_sentence_transformer
 from wordbias.models.settings import SENT_DEBIAS, Settings, all_settings
@@ -39,107 +39,11 @@ from wordbias.subspace import Subspace
 if TYPE_CHECKING:
     from wordbias.reports import Report
 
-PURPOSE = "telling models apart"
 SENTENCE = Site("sentence")
 Model = TypeVar("Model")
-_SAMPLE = 4096
 _PARTS_OF_ERASURE = ("left", "right", "bias")
 _OF_THE_FIT = ("sites", "sequential")
 """Facts about what was fitted at each site, which random directions do not have."""
-
-
-@dataclass(frozen=True)
-class Fingerprint:
-    """Identity of a model: its class, its shape and a hash of a sample of its weights.
-
-    Attributes
-    ----------
-    weights
-        SHA-256 of the parameters' names and shapes and of at most 4,096 values of each, evenly
-        spaced and rounded to bfloat16: the same for a model in float32 and in bfloat16.
-    encoder
-        The same hash of the parameters of the encoder alone, without head and pooler, which may be
-        random where no file holds them; empty in adapters of earlier versions.
-    """
-
-    architecture: str
-    layers: int
-    width: int
-    heads: int
-    weights: str
-    encoder: str = ""
-
-    @classmethod
-    def of(cls, model: Any) -> Fingerprint:
-        """Return the fingerprint of a model.
-
-        Raises
-        ------
-        WordbiasError
-            If weights of it are offloaded.
-        """
-        check_in_memory(model, type(model).__name__)
-        return cls(
-            type(model).__name__,
-            layer_count(model),
-            width(model),
-            head_count(model),
-            weights_sha256(model.named_parameters()),
-            weights_sha256(_inner_parameters(model)),
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields."""
-        return asdict(self)
-
-    def difference(self, other: Fingerprint) -> str:
-        """Return the differences from another one, this one first; empty if there are none."""
-        shape = self._shape(other)
-        if self.architecture != other.architecture:
-            return ", ".join([f"a {self.architecture} for a {other.architecture}", *shape])
-        if shape:
-            return ", ".join(shape)
-        return _OTHER if self.weights != other.weights else ""
-
-    def encoder_difference(self, other: Fingerprint) -> str:
-        """Return the differences of the encoders, whatever heads are on them."""
-        if not (self.encoder and other.encoder):
-            return self.difference(other)
-        return ", ".join(self._shape(other)) or (_OTHER if self.encoder != other.encoder else "")
-
-    def _shape(self, other: Fingerprint) -> list[str]:
-        return [
-            f"{mine:,} {name} for {theirs:,}"
-            for name, mine, theirs in (
-                ("layers", self.layers, other.layers),
-                ("dimensions", self.width, other.width),
-                ("heads", self.heads, other.heads),
-            )
-            if mine != theirs
-        ]
-
-
-_OTHER = "other weights in the same shape"
-
-
-def _inner_parameters(model: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the parameters that the layers need, without a head or pooler."""
-    pooler = family_of(model).pooler
-    for name, parameter in base_of(model).named_parameters():
-        if not any(part.startswith(pooler) for part in name.split(".")):
-            yield name, parameter
-
-
-def weights_sha256(parameters: Iterable[tuple[str, Any]]) -> str:
-    """Return the hash of parameters by their names; see `Fingerprint`."""
-    torch = need("torch", extra="contextual", purpose=PURPOSE)
-    digest = hashlib.sha256()
-    for name, parameter in sorted(parameters, key=lambda item: item[0]):
-        values = parameter.detach().reshape(-1)
-        sample = values[:: max(1, -(-len(values) // _SAMPLE))].to("cpu", torch.bfloat16)
-        digest.update(f"{name} {tuple(parameter.shape)}\n".encode())
-        digest.update(sample.contiguous().view(torch.int16).numpy().tobytes())
-    return digest.hexdigest()
 
 
 @dataclass(frozen=True, eq=False)

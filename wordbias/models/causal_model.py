@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError, first_line, need
 from wordbias.models.likelihood_resume import Kept
-from wordbias.models.loading import LoadedModel, configured_length, load_pretrained
+from wordbias.models.loading import LoadedModel, configured_length, least_limit, load_pretrained
 from wordbias.models.model_like import (
     PURPOSE,
     ModelLike,
@@ -54,7 +54,6 @@ _ENOUGH, _LIKE = 128, 0.9
 """Tokens that fill a processor; share of the longest text that others of its batch have."""
 _TOGETHER = 64
 """Maximum number of continuations of one context that are computed together."""
-_NO_LIMIT = 1 << 20
 
 
 class Tokens(NamedTuple):
@@ -151,7 +150,8 @@ class CausalModel(LoadedModel):
         keeps = next(
             (name for name in ("logits_to_keep", "num_logits_to_keep") if name in known), ""
         )
-        limits = [one for one in (_positions(loaded), max_length) if one is not None]
+        own = configured_length(loaded.model), int(loaded.tokenizer.model_max_length)
+        limits = [one for one in (least_limit(own), max_length) if one is not None]
         if limits and min(limits) < 2:
             raise WordbiasError(f"{loaded.name}: expected a length of at least 2 tokens, got 1")
         front = _front(loaded.tokenizer)
@@ -480,12 +480,6 @@ def _front(tokenizer: Any) -> tuple[int, ...]:
         if whole[start : start + len(plain)] == plain:
             return tuple(whole[:start])
     return ()
-
-
-def _positions(loaded: LoadedModel) -> int | None:
-    """Return the number of tokens that a model can read, as config and tokenizer say."""
-    known = [configured_length(loaded.model), int(loaded.tokenizer.model_max_length)]
-    return min((n for n in known if n is not None and 0 < n < _NO_LIMIT), default=None)
 
 
 def _check_causal(loaded: LoadedModel) -> None:

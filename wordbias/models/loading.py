@@ -11,18 +11,16 @@ import hashlib
 import io
 import json
 import os
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, redirect_stderr
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.util import find_spec
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import safe_open
 
 from wordbias.arguments import AUTO
 from wordbias.devices import native_threads
@@ -39,19 +37,19 @@ from wordbias.models.model_like import (
     to_device,
 )
 from wordbias.models.peft import check_no_adapter
+from wordbias.models.weight_files import (
+    LENGTHS,
+    POSITIONS,
+    check_layers,
+    check_sizes,
+    of_other_layers,
+)
 from wordbias.resources.models import CONFIG, local_model
 
 LONGEST = 512
 """Default of the maximum length of a text in tokens, where the model allows it."""
 _NO_LIMIT = 1 << 20
 """Tokenizers without a known limit name one of 10^30."""
-_NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
-_FILES = (
-    "model.safetensors",
-    "model.safetensors.index.json",
-    "pytorch_model.bin",
-    "pytorch_model.bin.index.json",
-)
 _REASONS = {
     "Weights only load failed": "its weights are a damaged pickle, or one that asks to run code, "
     "which is never done; give a folder with a model.safetensors",
@@ -71,16 +69,7 @@ _REASONS = {
     "an architecture that transformers has",
 }
 """Reason and remedy by a part of the message of transformers, which is long or has no remedy."""
-_POSITIONS = ("position_embeddings", "embed_positions", "wpe")
-"""Ends of the names of tables of positions: of BERT and most others, OPT, GPT-2."""
-_LENGTHS = (
-    "n_positions",
-    "max_position_embeddings",
-    "n_ctx",
-    "max_seq_len",
-    "max_sequence_length",
-)
-"""Names of the number of positions in the configs of decoders."""
+
 Loaded = TypeVar("Loaded")
 Numbers = TypeVar("Numbers", bound=NDArray[np.floating])
 
@@ -142,8 +131,7 @@ class LoadedModel:
     @property
     def longest(self) -> int | None:
         """Maximum length of a text in tokens, special ones included; None if there is no limit."""
-        known = [position_limit(self.model), self.tokenizer.model_max_length]
-        return min((one for one in known if one is not None and one < _NO_LIMIT), default=None)
+        return least_limit([position_limit(self.model), int(self.tokenizer.model_max_length)])
 
     def check_lengths(
         self, lengths: NDArray[np.integer], what: str, text: Callable[[int], str]
@@ -200,7 +188,7 @@ def position_limit(model: Any) -> int | None:
     512 tokens; OPT numbers them from 2.
     """
     for name, module in model.named_modules():
-        if name.endswith(_POSITIONS) and hasattr(module, "num_embeddings"):
+        if name.endswith(POSITIONS) and hasattr(module, "num_embeddings"):
             padding = getattr(module, "padding_idx", None)
             before = 0 if padding is None else padding + 1
             return int(module.num_embeddings) - int(getattr(module, "offset", before))
@@ -211,8 +199,13 @@ def configured_length(model: Any) -> int | None:
     """Return the number of tokens that a model was made for, as its config says; None if not."""
     config = model.config
     config = config.get_text_config() if hasattr(config, "get_text_config") else config
-    known = [getattr(config, name, None) for name in _LENGTHS]
-    return min((n for n in known if isinstance(n, int) and 0 < n < _NO_LIMIT), default=None)
+    return least_limit(getattr(config, name, None) for name in LENGTHS)
+
+
+def least_limit(limits: Iterable[Any]) -> int | None:
+    """Return the least of the limits that are known: whole numbers, above 0 and below 2^20."""
+    known = (n for n in limits if isinstance(n, int) and 0 < n < _NO_LIMIT)
+    return min(known, default=None)
 
 
 def usual_length(model: Any, tokenizer: Any) -> int:
@@ -471,140 +464,3 @@ def weights_sha256(model: Any, without: str = "") -> str:
         digest.update(f"{name} {weight.dtype} {tuple(weight.shape)}\n".encode())
         digest.update(weight.detach().cpu().contiguous().view(-1).view(uint8).numpy().data)
     return digest.hexdigest()
-
-
-def check_layers(folder: str, config: Any) -> None:
-    """Compare the number of layers in a config with the weights, before a model is built.
-
-    Raises
-    ------
-    WordbiasError
-        If the config has no layer, or more than the weights.
-    """
-    layers = getattr(config, "num_hidden_layers", None)
-    if not isinstance(layers, int):
-        return
-    if layers < 1:
-        raise WordbiasError(
-            f"its config.json says that it has {layers} layers; expected at least 1; give a folder "
-            "whose files belong together"
-        )
-    names = _weight_shapes(folder)
-    places = [(weight, found.end()) for weight in names for found in _NUMBER.finditer(weight)]
-    numbered = len({weight[:end] for weight, end in places})
-    if names and getattr(config, "num_hidden_groups", layers) > numbered:
-        raise WordbiasError(
-            f"its config.json says that it has {layers:,} layers, its weights have at most "
-            f"{numbered:,}; give a folder whose files belong together"
-        )
-
-
-_SIZES = (
-    "num_labels", "r", "hidden_size", "intermediate_size", "embedding_size", "vocab_size",
-    "type_vocab_size", "num_attention_heads", "num_key_value_heads", "d_model", "d_ff", "ffn_dim",
-    "dim", "hidden_dim", "n_embd", "n_inner", "n_head", "n_heads",
-)  # fmt: skip
-"""Settings that are dimensions of weights, or of a head, or as small."""
-_FEW = 1 << 10
-"""A size that costs nothing, whatever the weights."""
-_LARGEST = 1 << 20
-"""Largest dimension where there are no weights to compare with."""
-
-
-def check_sizes(folder: str) -> None:
-    """Compare the sizes in a config, and of an adapter beside it, with the weights' dimensions.
-
-    Labels are made for each that a config claims, before a weight is read.
-
-    Raises
-    ------
-    WordbiasError
-        If a size is larger than every dimension of the weights.
-    """
-    shapes = _weight_shapes(folder)
-    dimensions = [n for shape in shapes.values() for n in shape]
-    largest = max(_FEW, *dimensions) if dimensions else _LARGEST
-    rows = [shape[0] for key, shape in shapes.items() if key.split(".")[-2:-1] and shape
-            and key.split(".")[-2].endswith(_POSITIONS)]  # fmt: skip
-    limits = dict.fromkeys(_SIZES, largest)
-    if rows or not shapes:
-        limits |= dict.fromkeys(_LENGTHS, max(_FEW, *rows) if rows else _LARGEST)
-    for file in (CONFIG, "adapter_config.json"):
-        try:
-            settings = json.loads(Path(folder, file).read_bytes())
-        except (OSError, ValueError, RecursionError):  # loading the model raises an error
-            continue
-        for key, value in _integers(settings):
-            if value > limits.get(key, value):
-                raise WordbiasError(
-                    f"its {file} says that {key} is {value:,}, its weights have {limits[key]:,} at "
-                    "most; give a folder whose files belong together"
-                )
-
-
-def _integers(settings: Any) -> Iterator[tuple[str, int]]:
-    """Yield the whole numbers of nested settings by their names."""
-    remaining = [settings]
-    while remaining:
-        one = remaining.pop()
-        for key, value in one.items() if isinstance(one, dict) else ():
-            if isinstance(value, dict):
-                remaining.append(value)
-            elif isinstance(value, int):
-                yield key, value
-
-
-def _weight_shapes(folder: str) -> dict[str, Sequence[int]]:
-    """Return the shapes of the weights in a model's files by name, none where none can be read."""
-    for file in _FILES:
-        path = Path(folder, file)
-        if not path.is_file():
-            continue
-        try:
-            if not file.endswith(".json"):
-                return _shapes_in(str(path))
-            listed = json.loads(path.read_bytes())["weight_map"]
-            shapes: dict[str, Sequence[int]] = dict.fromkeys(listed, ())
-            for shard in sorted(set(listed.values())):
-                if not (shard and shard == PurePath(shard).name):
-                    raise WordbiasError(
-                        f"its {file} names weights outside its folder, {shard!r}; expected names "
-                        "of files in it"
-                    )
-                part = Path(folder, shard)
-                shapes |= _shapes_in(str(part)) if part.is_file() else {}
-            return shapes
-        except WordbiasError:
-            raise
-        except Exception:  # loading the model raises an error with the reason
-            return {}
-    return {}
-
-
-def _shapes_in(path: str) -> dict[str, Sequence[int]]:
-    if path.endswith(".safetensors"):
-        with safe_open(path, "np") as tensors:
-            return {key: tensors.get_slice(key).get_shape() for key in tensors.keys()}  # noqa: SIM118
-    torch = need("torch", extra="contextual", purpose=PURPOSE)
-    found = torch.load(path, map_location="meta", weights_only=True, mmap=True)
-    return {key: tuple(value.shape) for key, value in found.items()}
-
-
-def of_other_layers(model: Any, unused: Iterable[str]) -> str | None:
-    """Return a weight of a layer that a model lacks, though it has others of the same kind.
-
-    A head of another task is no such layer: it may be left out.
-
-    Parameters
-    ----------
-    unused
-        Names of weights that a file holds and the model does not.
-    """
-    prefix = f"{model.base_model_prefix}."
-    known = {_alike(name, prefix) for name in model.state_dict()}
-    numbered = (name for name in unused if _NUMBER.search(name))
-    return next((name for name in numbered if _alike(name, prefix) in known), None)
-
-
-def _alike(name: str, prefix: str) -> str:
-    return _NUMBER.sub("#", name.removeprefix(prefix))

@@ -17,9 +17,10 @@ from wordbias.models.families import (
     language_head_of,
     layer_count,
 )
-from wordbias.models.loading import LoadedModel, check_sizes, load_pretrained, where_of
+from wordbias.models.loading import LoadedModel, load_pretrained, where_of
 from wordbias.models.model_like import ModelLike, name_of, need_transformers, silent
 from wordbias.models.sites import PUBLISHED_SITES, Site
+from wordbias.models.weight_files import check_sizes
 from wordbias.resources.models import local_model
 
 _WHAT = "an encoder or a decoder"

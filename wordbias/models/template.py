@@ -38,10 +38,6 @@ class Template:
     def __str__(self) -> str:
         return f"{self.before}{PLACE}{self.after}"
 
-    def around(self, text: str) -> str:
-        """Return the text in the template."""
-        return f"{self.before}{text}{self.after}"
-
     @classmethod
     def parse(cls, given: str) -> Self:
         """Divide a template at its one ``{}``; all other braces are as they are written.

@@ -269,10 +269,10 @@ def times(x: Float32, weight: Float32) -> Float32:
     return product.reshape(*x.shape[:-1], -1)
 
 
-def softmax(e: Float32) -> Float32:
+def softmax(e: NDArray[Any]) -> NDArray[Any]:
     """Softmax over the last axis."""
     shifted = np.exp(e - e.max(-1, keepdims=True))
-    weights: Float32 = shifted / shifted.sum(-1, keepdims=True)
+    weights: NDArray[Any] = shifted / shifted.sum(-1, keepdims=True)
     return weights
 
 

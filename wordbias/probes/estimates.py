@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.draws import by_bootstrap, chance_keys, drawn, with_change
+from wordbias.draws import chance_keys, sampled_row, with_change
 from wordbias.measures.registry import MEASURES
 from wordbias.results import Row
 
@@ -63,8 +63,7 @@ class Estimate:
         about = {**details, **MEASURES[measure].ideal}
         if not math.isfinite(self.value):
             return Row(subject, measure, None, {**about, "reason": reason})
-        about |= by_bootstrap(self.samples, self.unit)
-        row = Row(subject, measure, self.value, about, drawn(self.samples, self.unit))
+        row = sampled_row(subject, measure, self.value, about, self.samples, self.unit)
         if before is not None:
             row = with_change(before.row(subject, measure, details), row)
         level = chance_keys(self.value, chance, str(about.get("better", "")))

@@ -507,21 +507,16 @@ def share_compression(labels: NDArray[Any], first: float) -> float:
     return 1 / (1 - (1 - first) * (1 - min(relative, 1.0)))
 
 
-def to_bits(published: float, f1: float) -> float:
-    """Convert a published compression into one of bits.
+def to_published(bits: float, f1: float) -> float:
+    """Convert a compression of bits into one as published.
 
     Parameters
     ----------
-    published
-        Uniform codelength in bits by a codelength that adds nats to bits.
+    bits
+        Uniform codelength in bits by a codelength in bits; as published nats are added to bits.
     f1
         Share of the first block in the data: t1 / n.
     """
-    return 1 / (f1 + (1 / published - f1) / LN2)
-
-
-def to_published(bits: float, f1: float) -> float:
-    """Convert a compression of bits into one as published; the inverse of `to_bits`."""
     return 1 / (f1 + (1 / bits - f1) * LN2)
 
 
@@ -560,15 +555,13 @@ def _coded(
     first, n = codes[0], codes[0].n
     share = float(np.mean([code.first / code.n for code in codes]))
     neutral = share_compression(examples.label.codes, share)
+    most = majority_share(examples.label.codes)
     settings: list[tuple[str, Callable[[OnlineCode], float], dict[str, Any]]] = [
         (COMPRESSION, lambda code: code.compression, ideal(COMPRESSION, neutral)),
         (
             PUBLISHED,
             lambda code: code.compression_as_published,
-            {
-                **ideal(PUBLISHED, to_published(neutral, share)),
-                "first_share": share,
-            },
+            {**ideal(PUBLISHED, to_published(neutral, share)), "first_share": share},
         ),
         (
             CODELENGTH,
@@ -581,15 +574,13 @@ def _coded(
             },
         ),
         (UNIFORM, lambda code: code.uniform, {"scale": "bits", **ideal(UNIFORM)}),
+        (ACCURACY, lambda code: code.accuracy, {"n": first.blocks[-1].n, **ideal(ACCURACY, most)}),
     ]
     seeds = [code.seed for code in codes]
     k = len(examples.label.classes)
     shared = {**about, "set": which, "seeds": seeds, "n": n, "classes": k}
     for measure, value, own in settings:
         yield spread_row(examples, measure, [value(code) for code in codes], {**shared, **own})
-    most = majority_share(examples.label.codes)
-    tested = {**shared, "n": first.blocks[-1].n, **ideal(ACCURACY, most)}
-    yield spread_row(examples, ACCURACY, [code.accuracy for code in codes], tested)
 
 
 def selectivity_row(

@@ -13,7 +13,7 @@ layer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +28,7 @@ from wordbias.probes.mdl import (
     COMPRESSION,
     SELECTIVITY,
     Coded,
+    OnlineCode,
     online_codes,
     share_compression,
 )
@@ -82,7 +83,7 @@ class Reading:
         at_chance = self if chance is None else chance
         rows = []
         for measure, own in _VALUES.items():
-            values, old = own(self.codes), None if before is None else own(before.codes)
+            values = list(map(own, self.codes))
             known = ideal(measure)
             if measure in self.neutral:
                 known["neutral"] = self.neutral[measure]
@@ -96,13 +97,14 @@ class Reading:
                 **by_student(values, "seeds"),
             }
             value = float(np.mean(values))
-            if old is not None:
-                change = [a - b for a, b in zip(values, old, strict=True)]
+            if before is not None:
+                change = [a - own(old) for a, old in zip(values, before.codes, strict=True)]
                 ends = mean_interval(change)
                 details["change"] = float(np.mean(change))
                 details |= {} if ends is None else change_interval(ends)
             if measure in _CONTROLS:
-                draws = _CONTROLS[measure](at_chance.codes)
+                controls = [one.control for one in at_chance.codes if one.control is not None]
+                draws = list(map(_CONTROLS[measure], controls))
                 if measure == COMPRESSION:  # a sender to whom the probes cost bits can leave them
                     draws = [max(at_chance.neutral[measure], draw) for draw in draws]
                 details |= chance_keys(value, draws, "lower")
@@ -154,25 +156,12 @@ def read_names(
     ]
 
 
-def _compression(codes: Sequence[Coded]) -> list[float]:
-    return [one.code.compression for one in codes]
-
-
-def _accuracy(codes: Sequence[Coded]) -> list[float]:
-    return [one.code.accuracy for one in codes]
-
-
-def _selectivity(codes: Sequence[Coded]) -> list[float]:
-    return [one.selectivity or 0.0 for one in codes]
-
-
-def _control_compression(codes: Sequence[Coded]) -> list[float]:
-    return [one.control.compression for one in codes if one.control is not None]
-
-
-def _control_accuracy(codes: Sequence[Coded]) -> list[float]:
-    return [one.control.accuracy for one in codes if one.control is not None]
-
-
-_VALUES = {COMPRESSION: _compression, ACCURACY: _accuracy, SELECTIVITY: _selectivity}
-_CONTROLS = {COMPRESSION: _control_compression, ACCURACY: _control_accuracy}
+_VALUES: Mapping[str, Callable[[Coded], float]] = {
+    COMPRESSION: lambda one: one.code.compression,
+    ACCURACY: lambda one: one.code.accuracy,
+    SELECTIVITY: lambda one: one.selectivity or 0.0,
+}
+_CONTROLS: Mapping[str, Callable[[OnlineCode], float]] = {
+    COMPRESSION: lambda control: control.compression,
+    ACCURACY: lambda control: control.accuracy,
+}

@@ -40,7 +40,7 @@ from typing import Any
 import numpy as np
 
 from wordbias.columns import read
-from wordbias.draws import by_bootstrap, drawn, of_share
+from wordbias.draws import drawn, of_share, sampled_row
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
 from wordbias.models.causal_model import CausalModel, Float, Likelihoods
@@ -114,12 +114,6 @@ class BBQQuestion:
     def prompt(self) -> str:
         """Text before the answer."""
         return f"{self.context}\n\nQ: {self.question}\nA:"
-
-    def choices(self, answers: str) -> list[str]:
-        """Return the answers to choose from: the own ones, or those of the harness."""
-        if answers == OWN:
-            return list(self.answers)
-        return [self.answers[i] for i in self.known] + list(UNKNOWN)
 
     @property
     def known(self) -> list[int]:
@@ -369,9 +363,8 @@ def _rows(
         reason = "undefined: every answer is unknown"
         yield Row(subject, "bbq-bias", None, {**details, "reason": reason})
         return
-    biases = bias(means)
-    details |= {**ideal("bbq-bias"), **by_bootstrap(biases, named)}
-    yield Row(subject, "bbq-bias", value, details, drawn(biases, named))
+    details |= ideal("bbq-bias")
+    yield sampled_row(subject, "bbq-bias", value, details, bias(means), named)
 
 
 def bbq_records(data: BBQ, found: Scored) -> list[Record]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from wordbias.stereotypes.entry import Found, Record, StereotypeTest
 from wordbias.stereotypes.masked_model import Masked, MaskedModel
 from wordbias.stereotypes.pairs import preference_records, preference_rows, score_pairs
 from wordbias.stereotypes.scores import ALL, Float, Settings, preferred
-from wordbias.text_files import Source, read_text
+from wordbias.text_files import Source
 from wordbias.text_pairs import STEREOTYPES, read_pairs
 
 _DIGITS = 3
@@ -55,19 +54,14 @@ class CrowsPairs:
     pairs: Sequence[CrowsPair]
 
 
-def load_crows_pairs(path: str | Path) -> CrowsPairs:
-    """Read the published CSV.
+def parse_crows_pairs(source: Source) -> CrowsPairs:
+    """Parse the published CSV.
 
     Raises
     ------
     WordbiasError
         If columns are missing, or a row cannot be used (with its line).
     """
-    return parse_crows_pairs(read_text(path))
-
-
-def parse_crows_pairs(source: Source) -> CrowsPairs:
-    """Parse the published CSV; errors are those of `load_crows_pairs`."""
     pairs = [
         CrowsPair(more, less, direction, bias)
         for direction, more, less, bias in read_pairs(source, STEREOTYPES)

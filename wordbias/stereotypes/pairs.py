@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.draws import by_bootstrap, by_wilson, drawn, of_share
+from wordbias.draws import by_wilson, drawn, of_share, sampled_row
 from wordbias.measures.registry import ideal
 from wordbias.models.causal_model import CausalModel, Float, Likelihoods
 from wordbias.models.sentence_pairs import SentencePair
@@ -68,10 +68,9 @@ def mean_row(
     subject: str, measure: str, values: Float, about: Mapping[str, Any], seed: int, *, unit: str
 ) -> Row:
     """Return a mean over items, with a bootstrap interval over them; one item has none."""
-    samples = _means(values, seed)
     details = {**about, "n": len(values), **ideal(measure), "seed": seed}
-    details |= by_bootstrap(samples, unit)
-    return Row(subject, measure, float(values.mean()), details, drawn(samples, unit))
+    samples = _means(values, seed)
+    return sampled_row(subject, measure, float(values.mean()), details, samples, unit)
 
 
 def _means(values: Float, seed: int) -> Float | None:

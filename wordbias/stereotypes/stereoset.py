@@ -31,13 +31,12 @@ import string
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from wordbias import cells
-from wordbias.draws import by_bootstrap, drawn
+from wordbias.draws import sampled_row
 from wordbias.errors import WordbiasError
 from wordbias.formats.source import has_lone_surrogate
 from wordbias.measures.registry import ideal
@@ -59,7 +58,7 @@ from wordbias.stereotypes.scores import (
     language_score,
     stereotype_score,
 )
-from wordbias.text_files import Source, read_text
+from wordbias.text_files import Source
 
 BLANK = "BLANK"
 KINDS = ("intersentence", "intrasentence")
@@ -129,8 +128,8 @@ class StereoSet:
         return [str(one.get("id")) for one in self.items["intrasentence"] if _several(one)]
 
 
-def load_stereoset(path: str | Path, *, as_published: bool = False) -> StereoSet:
-    """Read the published JSON, which may be compressed.
+def parse_stereoset(source: Source, *, as_published: bool = False) -> StereoSet:
+    """Parse the published JSON; the items of its parts are parsed on first use.
 
     Parameters
     ----------
@@ -140,22 +139,8 @@ def load_stereoset(path: str | Path, *, as_published: bool = False) -> StereoSet
     Raises
     ------
     WordbiasError
-        If it is no such JSON, holds no item, or an item has not exactly one sentence a label or has
-        a sentence that does not fit its blank (with its id).
-    """
-    found = parse_stereoset(read_text(path), as_published=as_published)
-    for kind in KINDS:
-        getattr(found, kind)
-    return found
-
-
-def parse_stereoset(source: Source, *, as_published: bool = False) -> StereoSet:
-    """Parse the published JSON; the items of its parts are parsed on first use.
-
-    Raises
-    ------
-    WordbiasError
-        If it is no such JSON or has no part.
+        If it is no such JSON or has no part. On first use of a part, if an item of it has not
+        exactly one sentence a label or has a sentence that does not fit its blank (with its id).
     """
     try:
         data = json.loads(source.text)["data"]
@@ -335,8 +320,7 @@ def _cat(
     for i, (name, value) in enumerate(
         zip(("ss", "lms", "icat"), measured(slice(None)), strict=True)
     ):
-        details = {**about, **ideal(name), **by_bootstrap(samples[:, i], "triples")}
-        yield Row(subject, name, value, details, drawn(samples[:, i], "triples"))
+        yield sampled_row(subject, name, value, about | ideal(name), samples[:, i], "triples")
 
 
 # Scores of blanks by a masked-language head

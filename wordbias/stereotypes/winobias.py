@@ -1,26 +1,22 @@
 """WinoBias (Zhao et al. 2018): coreference of pronouns with professions, and stereotypes.
 
-The file is long because the sentences, what systems wrote about them and both scores of it, F1 and
-classification, are read together.
+`wordbias.stereotypes.clusters` reads what systems write about the sentences.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.draws import by_bootstrap, drawn
+from wordbias.draws import sampled_row
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
 from wordbias.outcomes.confusion import Confusion, Values
@@ -44,8 +40,6 @@ _NAME = re.compile(r"(pro|anti)_stereotyped_type([12])\.txt\.(dev|test)")
 _LINE = re.compile(r"(\d+)\s+(.*\S)\s*")
 _BRACKETS = re.compile(r"\[\s*([^][]*?)\s*\]")
 _ARTICLE = re.compile(r"(?:the|an?)\s+", re.IGNORECASE)
-Unit = Literal["characters", "tokens"]
-UNITS: tuple[Unit, ...] = ("characters", "tokens")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 Clusters = tuple[tuple[Span, ...], ...]
 
@@ -271,146 +265,6 @@ def _moved(text: str, mask: str, place: int) -> int:
     return place + sum(len(mask) - len(match.group()) for match in before)
 
 
-# clusters that a system found
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """Clusters of sentences, in characters.
-
-    Attributes
-    ----------
-    path, sha256
-        File and its hash, which is empty if the clusters were not read from a file.
-    clusters
-        Clusters of each requested sentence, in that order.
-    beside
-        Number of other sentences in the file.
-    """
-
-    path: str
-    sha256: str
-    clusters: Sequence[Clusters]
-    beside: int = 0
-
-
-def load_clusters(
-    source: str | os.PathLike[str] | Mapping[str, object],
-    sentences: Sequence[Sentence],
-    *,
-    unit: Unit = "characters",
-    inclusive: bool = False,
-) -> Found:
-    """Read the clusters of any coreference system.
-
-    Parameters
-    ----------
-    source
-        A file: JSON, an object of clusters by sentence, as in ``{"The cook left as she could.":
-        [[[0, 8], [17, 20]]]}``; or jsonl, objects with a `sentence` and its `clusters`. Or a
-        mapping such as that object.
-    unit
-        Unit of spans: characters of the sentence, or its `tokens`, from 0.
-    inclusive
-        True if the second number of a span is its last character or token, not the one after.
-
-    Raises
-    ------
-    WordbiasError
-        If the file cannot be read, lacks one of the sentences or has it twice with different
-        clusters, or has a span that is not in its sentence or in two clusters.
-    """
-    if unit not in UNITS:
-        raise WordbiasError(f"unit {unit!r}: expected one of {', '.join(UNITS)}")
-    if isinstance(source, Mapping):
-        name, sha256 = "the clusters given", ""
-        given: Mapping[str, tuple[str, Any]] = {k: (repr(k), v) for k, v in source.items()}
-    else:
-        file = Path(source)
-        name = str(file)
-        try:
-            raw = read_bounded(file)
-        except OSError as error:
-            raise WordbiasError(f"{file}: cannot be read: {error.strerror}") from None
-        sha256 = hashlib.sha256(raw).hexdigest()
-        by_line = file.suffix.lower() in (".jsonl", ".ndjson")
-        given = _lines(file, raw) if by_line else _whole(file, raw)
-    found = []
-    for one in sentences:
-        if one.text not in given:
-            raise WordbiasError(
-                f"{name}: has no clusters of {one.text!r}; a sentence in which nothing was found "
-                "has the empty list"
-            )
-        place, clusters = given[one.text]
-        found.append(_checked(f"{name}: {place}", one.text, clusters, unit, inclusive))
-    beside = len(given.keys() - {one.text for one in sentences})
-    return Found(name, sha256, found, beside)
-
-
-def _whole(file: Path, raw: bytes) -> Mapping[str, tuple[str, Any]]:
-    try:
-        found = json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        raise WordbiasError(f"{file}: is no JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise WordbiasError(f'{file}: expected an object, {{"sentence": [cluster, …], …}}')
-    return {text: (repr(text), clusters) for text, clusters in found.items()}
-
-
-def _lines(file: Path, raw: bytes) -> Mapping[str, tuple[str, Any]]:
-    found: dict[str, tuple[str, Any]] = {}
-    for i, line in enumerate(raw.split(b"\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            one = json.loads(line)
-            text, clusters = str(one["sentence"]), one["clusters"]
-        except (ValueError, KeyError, TypeError, RecursionError):
-            raise WordbiasError(
-                f'{file}: line {i}: expected {{"sentence": …, "clusters": …}}'
-            ) from None
-        place, known = found.setdefault(text, (f"line {i}", clusters))
-        if known != clusters:
-            raise WordbiasError(f"{file}: line {i}: has other clusters of the sentence of {place}")
-    return found
-
-
-def _checked(place: str, text: str, clusters: Any, unit: Unit, inclusive: bool) -> Clusters:
-    span = _reader(text, unit, inclusive)
-    try:
-        found = tuple(tuple(span(*mention) for mention in cluster) for cluster in clusters)
-    except (TypeError, ValueError):
-        raise WordbiasError(
-            f"{place}: expected clusters of spans within the {unit} of {text!r}, such as "
-            f"[[[0, 8], [17, 20]]]; found {json.dumps(clusters, default=repr)[:80]}"
-        ) from None
-    ((most, count),) = Counter(chain(*found)).most_common(1) or [((0, 0), 0)]
-    if count > 1:
-        raise WordbiasError(
-            f"{place}: {text[slice(*most)]!r} of {text!r} is {count} times in clusters; a mention "
-            "is in one cluster, once"
-        )
-    return found
-
-
-def _reader(text: str, unit: Unit, inclusive: bool) -> Callable[[int, int], Span]:
-    """Return a function from the two numbers of a span to a span in characters."""
-    places = (
-        [(i, i + 1) for i in range(len(text))]
-        if unit == "characters"
-        else [span for _, span in tokens(text)]
-    )
-
-    def span(start: int, end: int) -> Span:
-        last = end if inclusive else end - 1
-        if isinstance(start, bool) or not 0 <= start <= last < len(places):
-            raise ValueError
-        return places[start][0], places[last][1]
-
-    return span
-
-
 # scores
 
 
@@ -481,7 +335,7 @@ def _f1_rows(
         (DIFFERENCE, {**difference, **about}),
     )
     return [
-        Row(subject, measure, float(f1), {**of, **by_bootstrap(x, PAIRS)}, drawn(x, PAIRS))
+        sampled_row(subject, measure, float(f1), of, x, PAIRS)
         for (measure, of), f1, x in zip(named, columns, samples, strict=True)
     ]
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from wordbias.columns import read
-from wordbias.draws import by_bootstrap, drawn
+from wordbias.draws import sampled_row
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
 from wordbias.models.causal_model import CausalModel, Float, Likelihoods
@@ -205,9 +205,8 @@ def _gap(
     samples = gap(resampled_means(sums, np.random.default_rng(seed)))
     n = int((subsets[NOT_GOTCHA] | subsets[GOTCHA]).sum())
     details = {**about, "n": n, "occupations": len(sums), **ideal("coreference-gap"), "seed": seed}
-    details |= by_bootstrap(samples, OCCUPATIONS)
-    draws = drawn(samples, OCCUPATIONS)
-    return Row(subject, "coreference-gap", float(gap(sums.sum(0))), details, draws)
+    value = float(gap(sums.sum(0)))
+    return sampled_row(subject, "coreference-gap", value, details, samples, OCCUPATIONS)
 
 
 def _correlation(
@@ -224,8 +223,8 @@ def _correlation(
         reason = "undefined: fewer than two occupations with different shares and leans"
         return Row(subject, "coreference-correlation", None, {**details, "reason": reason})
     samples = resampled_spearman(x, y, np.random.default_rng(seed))
-    details |= {**ideal("coreference-correlation"), **by_bootstrap(samples, OCCUPATIONS)}
-    return Row(subject, "coreference-correlation", value, details, drawn(samples, OCCUPATIONS))
+    details |= ideal("coreference-correlation")
+    return sampled_row(subject, "coreference-correlation", value, details, samples, OCCUPATIONS)
 
 
 def occupation_leans(data: Winogender, scores: Float) -> dict[str, float]:

@@ -17,8 +17,9 @@ from wordbias.errors import WordbiasError
 from wordbias.formats.files import new_folder
 from wordbias.methods.leace import Erasure
 from wordbias.model_folder import CARD
-from wordbias.models.adapters import Adapter, Fingerprint
+from wordbias.models.adapters import Adapter
 from wordbias.models.encoder import Encoder
+from wordbias.models.fingerprint import Fingerprint
 from wordbias.models.folding import NOTE, export, fold, reasons_against, reasons_text
 from wordbias.models.loading import LoadedModel
 from wordbias.models.model_like import ModelLike, in_folder

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from wordbias.contextual.sweep.forward import Forward, Plan
 from wordbias.devices import native_threads
 from wordbias.errors import WordbiasError
-from wordbias.models.adapters import Fingerprint
+from wordbias.models.fingerprint import Fingerprint
 from wordbias.models.model_like import ModelLike
 from wordbias.models.token_batches import Places, TokenisedPairs
 from wordbias.nli.hugging_face import Classifier

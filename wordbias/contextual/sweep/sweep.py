@@ -37,6 +37,7 @@ from wordbias.models.settings import SENT_DEBIAS as BASELINE
 from wordbias.models.settings import all_settings
 from wordbias.models.token_batches import TokenisedPairs
 from wordbias.nli.hugging_face import Classifier, as_written
+from wordbias.nli.scoring import softmax
 from wordbias.nli.test_sets import TestSet
 from wordbias.results import Row
 from wordbias.stereotypes.gsss import LABELS, Gsss, gsss_rows
@@ -130,6 +131,11 @@ class SweptModel:
         about: dict[str, Any] = {"path": model.name, **adapter.fingerprint.to_dict()}
         about |= {"device": model.device, "fitting": {**adapter.facts, "sequential": sequential}}
         return cls(source, model if keep else None, adapter, about, own, file, redrawn)
+
+    @property
+    def subject(self) -> str:
+        """Return the name of the model in rows."""
+        return Path(name_of(self.source.model)).name
 
     def load(self) -> Model:
         """Return the model."""
@@ -228,30 +234,23 @@ def sweep(
         If a model cannot be run on its data.
     """
     workers = workers or Workers()
-    model = next_sentence.load()
-    assert isinstance(model, NextSentence)
     models = models_of(next_sentence.adapter, next_sentence.own)
     names = list(models)
     pairs = [pair for version in data.versions for pair in data.triples(version)]
-    logits = _logits(next_sentence, model, models, pairs, workers, truncate=False)
-    subject = Path(model.name).name
-    found = stereoset_rows(data.versions, logits, model.place, subject, names, data.settings)
+    is_next = _is_next(next_sentence, models, pairs, workers)
+    found = stereoset_rows(data.versions, is_next, next_sentence.subject, names, data.settings)
     version, gsss = next(iter(data.versions.items()))
-    first = logits[: 2 * len(LABELS) * len(gsss.triples)]
-    of_triples = triple_values(first, model.place)
-    classifier = inference.load()
-    assert isinstance(classifier, Classifier)
+    of_triples = triple_values(is_next[: 2 * len(LABELS) * len(gsss.triples)])
     questions = [*data.occupations, *data.snli.pairs]
     models = models_of(inference.adapter, inference.own)
-    logits = _logits(inference, classifier, models, questions, workers, truncate=True)
-    p = softmax(logits[..., list(classifier.places)])
+    p = _inferred(inference, models, questions, workers)
     size = len(data.test)
     correct = p[size:].argmax(-1) == data.snli.labels[:, None]
     more = inference_rows(
         data.test,
         p[:size],
         correct,
-        Path(classifier.name).name,
+        inference.subject,
         names,
         parity=data.parity,
         viability=data.viability,
@@ -299,7 +298,7 @@ def compare(
         if next_sentence.redrawn:
             both = (one.over_lists(names) for one in (next_sentence, inference))
             lists.append(measured(LISTS, *both))
-    subjects = [Path(name_of(one.source.model)).name for one in heads[0]]
+    subjects = [one.subject for one in heads[0]]
     if len(heads) > 1:
         subjects = [f"{subject} and other heads" for subject in subjects]
     items = [one.items for one in found]
@@ -335,22 +334,43 @@ def drawn_items(
     dict
         For each setting the items of every draw.
     """
-    model, classifier = next_sentence.load(), inference.load()
-    assert isinstance(model, NextSentence)
-    assert isinstance(classifier, Classifier)
     next_sentence, inference = (
         replace(one, file=None if one.file is None else drawn_file(one.file, kind))
         for one in (next_sentence, inference)
     )
     pairs = data.triples(next(iter(data.versions)))
-    logits = _logits(next_sentence, model, of_next_sentence, pairs, workers, truncate=False)
-    of_triples = triple_values(logits, model.place)
-    questions = data.occupations
-    logits = _logits(inference, classifier, of_inference, questions, workers, truncate=True)
-    p = softmax(logits[..., list(classifier.places)])
+    of_triples = triple_values(_is_next(next_sentence, of_next_sentence, pairs, workers))
+    p = _inferred(inference, of_inference, data.occupations, workers)
     items = items_of(list(of_next_sentence), of_triples, data.test, p, data.parity).values()
     draws = list(zip(*[iter(items)] * len(names), strict=True))
     return {name: [draw[i] for draw in draws] for i, name in enumerate(names)}
+
+
+def _is_next(
+    swept: SweptModel,
+    models: Mapping[str, Sequence[Intervention]],
+    pairs: Sequence[tuple[str, str]],
+    workers: Workers,
+) -> Float:
+    """Return the probabilities that sentences are next, by intervention, shape ``(n, models)``."""
+    model = swept.load()
+    assert isinstance(model, NextSentence)
+    logits = _logits(swept, model, models, pairs, workers, truncate=False)
+    found: Float = softmax(logits.astype(np.float64))[..., model.place]
+    return found
+
+
+def _inferred(
+    swept: SweptModel,
+    models: Mapping[str, Sequence[Intervention]],
+    pairs: Sequence[tuple[str, str]],
+    workers: Workers,
+) -> Float32:
+    """Return the probabilities of N, E and C, by intervention, shape ``(n, models, 3)``."""
+    model = swept.load()
+    assert isinstance(model, Classifier)
+    logits = _logits(swept, model, models, pairs, workers, truncate=True)
+    return softmax(logits[..., list(model.places)])
 
 
 def _logits(
@@ -369,18 +389,15 @@ def _logits(
         return outputs(swept.source, model, plan, tokenised, file=swept.file, workers=workers)
 
 
-def triple_values(logits: Float32, place: int) -> tuple[Float, Float]:
+def triple_values(is_next: Float) -> tuple[Float, Float]:
     """Return s and d of the triples of one version, each of shape ``(n, models)``.
 
     Parameters
     ----------
-    logits
-        Shape ``(6 n, models, 2)``, the pairs of one triple after another.
-    place
-        Index of "is next" among the labels.
+    is_next
+        Shape ``(6 n, models)``, the pairs of one triple after another.
     """
-    p = softmax(logits.astype(np.float64))[..., place]
-    p = p.reshape(-1, len(LABELS), 2, p.shape[-1])
+    p = is_next.reshape(-1, len(LABELS), 2, is_next.shape[-1])
     models = [p[..., i] for i in range(p.shape[-1])]
     s, d = ([of(one) for one in models] for of in (strengths, distances))
     return np.stack(s, axis=-1), np.stack(d, axis=-1)
@@ -432,8 +449,7 @@ def models_of(
 
 def stereoset_rows(
     versions: Mapping[str, Gsss],
-    logits: Float32,
-    place: int,
+    is_next: Float,
     subject: str,
     names: Sequence[str],
     settings: Settings,
@@ -442,13 +458,10 @@ def stereoset_rows(
 
     Parameters
     ----------
-    logits
-        Shape ``(n, models, 2)``, the pairs of all triples of one version after another.
-    place
-        Index of "is next" among the labels.
+    is_next
+        Shape ``(n, models)``, the pairs of all triples of one version after another.
     """
-    p = softmax(logits.astype(np.float64))[..., place]  # (n, models)
-    p = p.reshape(len(versions), -1, len(LABELS), 2, len(names))
+    p = is_next.reshape(len(versions), -1, len(LABELS), 2, len(names))
     found: dict[str, list[Row]] = {name: [] for name in names}
     for values, (version, gsss) in zip(p, versions.items(), strict=True):
         for i, name in enumerate(names):
@@ -491,13 +504,6 @@ def inference_rows(
         found[name] = [
             *rows, snli_row(share, len(correct), subject, setting=name, viability=viability)
         ]  # fmt: skip
-    return found
-
-
-def softmax(logits: NDArray[Any]) -> NDArray[Any]:
-    """Return probabilities along the last axis."""
-    shifted = np.exp(logits - logits.max(-1, keepdims=True))
-    found: NDArray[Any] = shifted / shifted.sum(-1, keepdims=True)
     return found
 
 

@@ -1,0 +1,157 @@
+"""Clusters of mentions that a coreference system found in the sentences of WinoBias."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, Literal
+
+from wordbias.errors import WordbiasError
+from wordbias.stereotypes.winobias import Clusters, Sentence, Span, tokens
+from wordbias.text_files import read_bounded
+
+Unit = Literal["characters", "tokens"]
+UNITS: tuple[Unit, ...] = ("characters", "tokens")
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Clusters of sentences, in characters.
+
+    Attributes
+    ----------
+    path, sha256
+        File and its hash, which is empty if the clusters were not read from a file.
+    clusters
+        Clusters of each requested sentence, in that order.
+    beside
+        Number of other sentences in the file.
+    """
+
+    path: str
+    sha256: str
+    clusters: Sequence[Clusters]
+    beside: int = 0
+
+
+def load_clusters(
+    source: str | os.PathLike[str] | Mapping[str, object],
+    sentences: Sequence[Sentence],
+    *,
+    unit: Unit = "characters",
+    inclusive: bool = False,
+) -> Found:
+    """Read the clusters of any coreference system.
+
+    Parameters
+    ----------
+    source
+        A file: JSON, an object of clusters by sentence, as in ``{"The cook left as she could.":
+        [[[0, 8], [17, 20]]]}``; or jsonl, objects with a `sentence` and its `clusters`. Or a
+        mapping such as that object.
+    unit
+        Unit of spans: characters of the sentence, or its `tokens`, from 0.
+    inclusive
+        True if the second number of a span is its last character or token, not the one after.
+
+    Raises
+    ------
+    WordbiasError
+        If the file cannot be read, lacks one of the sentences or has it twice with different
+        clusters, or has a span that is not in its sentence or in two clusters.
+    """
+    if unit not in UNITS:
+        raise WordbiasError(f"unit {unit!r}: expected one of {', '.join(UNITS)}")
+    if isinstance(source, Mapping):
+        name, sha256 = "the clusters given", ""
+        given: Mapping[str, tuple[str, Any]] = {k: (repr(k), v) for k, v in source.items()}
+    else:
+        file = Path(source)
+        name = str(file)
+        try:
+            raw = read_bounded(file)
+        except OSError as error:
+            raise WordbiasError(f"{file}: cannot be read: {error.strerror}") from None
+        sha256 = hashlib.sha256(raw).hexdigest()
+        by_line = file.suffix.lower() in (".jsonl", ".ndjson")
+        given = _lines(file, raw) if by_line else _whole(file, raw)
+    found = []
+    for one in sentences:
+        if one.text not in given:
+            raise WordbiasError(
+                f"{name}: has no clusters of {one.text!r}; a sentence in which nothing was found "
+                "has the empty list"
+            )
+        place, clusters = given[one.text]
+        found.append(_checked(f"{name}: {place}", one.text, clusters, unit, inclusive))
+    beside = len(given.keys() - {one.text for one in sentences})
+    return Found(name, sha256, found, beside)
+
+
+def _whole(file: Path, raw: bytes) -> Mapping[str, tuple[str, Any]]:
+    try:
+        found = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise WordbiasError(f"{file}: is no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise WordbiasError(f'{file}: expected an object, {{"sentence": [cluster, …], …}}')
+    return {text: (repr(text), clusters) for text, clusters in found.items()}
+
+
+def _lines(file: Path, raw: bytes) -> Mapping[str, tuple[str, Any]]:
+    found: dict[str, tuple[str, Any]] = {}
+    for i, line in enumerate(raw.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            one = json.loads(line)
+            text, clusters = str(one["sentence"]), one["clusters"]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise WordbiasError(
+                f'{file}: line {i}: expected {{"sentence": …, "clusters": …}}'
+            ) from None
+        place, known = found.setdefault(text, (f"line {i}", clusters))
+        if known != clusters:
+            raise WordbiasError(f"{file}: line {i}: has other clusters of the sentence of {place}")
+    return found
+
+
+def _checked(place: str, text: str, clusters: Any, unit: Unit, inclusive: bool) -> Clusters:
+    span = _reader(text, unit, inclusive)
+    try:
+        found = tuple(tuple(span(*mention) for mention in cluster) for cluster in clusters)
+    except (TypeError, ValueError):
+        raise WordbiasError(
+            f"{place}: expected clusters of spans within the {unit} of {text!r}, such as "
+            f"[[[0, 8], [17, 20]]]; found {json.dumps(clusters, default=repr)[:80]}"
+        ) from None
+    ((most, count),) = Counter(chain(*found)).most_common(1) or [((0, 0), 0)]
+    if count > 1:
+        raise WordbiasError(
+            f"{place}: {text[slice(*most)]!r} of {text!r} is {count} times in clusters; a mention "
+            "is in one cluster, once"
+        )
+    return found
+
+
+def _reader(text: str, unit: Unit, inclusive: bool) -> Callable[[int, int], Span]:
+    """Return a function from the two numbers of a span to a span in characters."""
+    places = (
+        [(i, i + 1) for i in range(len(text))]
+        if unit == "characters"
+        else [span for _, span in tokens(text)]
+    )
+
+    def span(start: int, end: int) -> Span:
+        last = end if inclusive else end - 1
+        if isinstance(start, bool) or not 0 <= start <= last < len(places):
+            raise ValueError
+        return places[start][0], places[last][1]
+
+    return span
