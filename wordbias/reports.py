@@ -35,7 +35,7 @@ from wordbias.rendering import (
     without_folders,
 )
 from wordbias.results import LIMITS, Row, flat
-from wordbias.rows import spread
+from wordbias.rows import SCHEMA, spread
 
 if TYPE_CHECKING:
     import pandas
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 Format = Literal["table", "json", "jsonl", "csv", "spreadsheet", "md", "latex"]
 FORMATS: tuple[str, ...] = get_args(Format)
-_SUFFIXES = {
+SUFFIXES = {
     ".json": "json",
     ".jsonl": "jsonl",
     ".csv": "csv",
@@ -53,15 +53,9 @@ _SUFFIXES = {
     ".html": "html",
     ".htm": "html",
 }
+"""Formats by the suffixes of their files."""
 _MANY = 4
 """Number of subjects from which on a title has their number."""
-SCHEMA = 4
-"""Version of the keys of a report.
-
-Version 1 had no number and internal names of arguments; version 2 had the settings of
-`wordbias.config` among the arguments; version 3 had other keys of rows, see
-`wordbias.rows.RENAMED`, and no draws.
-"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,10 +272,10 @@ class Report:
             check_plot(target)
             write_figure(target, self.plot().figure)
             return
-        if suffix not in _SUFFIXES:
-            known = ", ".join([*_SUFFIXES, *FIGURES])
+        if suffix not in SUFFIXES:
+            known = ", ".join([*SUFFIXES, *FIGURES])
             raise WordbiasError(f"{target}: expected a name that ends in {known}")
-        self.write(target, _SUFFIXES[suffix])
+        self.write(target, SUFFIXES[suffix])
 
     def write(self, path: str | os.PathLike[str], to: str) -> None:
         """Write the report in one of `FORMATS`, or as ``html``.

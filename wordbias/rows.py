@@ -31,6 +31,13 @@ IDENTITY = (
 _NO_VALUES = "no values; expected rows with subject, measure and value"
 _REMEDY = "give what a command prints with --format json"
 Found = Mapping[str, Any]
+SCHEMA = 4
+"""Version of the keys of a report.
+
+Version 1 had no number and internal names of arguments; version 2 had the settings of
+`wordbias.config` among the arguments; version 3 had other keys of rows, see `RENAMED`, and no
+draws.
+"""
 RENAMED = {
     "spread": "sd",
     "resampled": "unit",
@@ -113,8 +120,19 @@ def _read(path: Path) -> tuple[TextSource, str, list[Found], Any]:
     if path.suffix.lower() not in (".json", ".jsonl") and file.text.lstrip()[:1] not in ("{", "["):
         return file, *_csv_rows(file), None
     kind, found = _parsed(file.text, file.path)
+    check_schema(found, file.path)
     draws = found.get("row_draws") if isinstance(found, dict) else None
     return file, *_rows_in(kind, found, file.path), draws
+
+
+def check_schema(found: Any, path: str | Path) -> None:
+    """Refuse a report of a later version, whose keys may mean something else."""
+    schema = found.get("schema") if isinstance(found, dict) else None
+    if isinstance(schema, int) and schema > SCHEMA:
+        raise WordbiasError(
+            f"{path}: of a later wordbias: schema {schema}, this one reads up to {SCHEMA}; "
+            "upgrade wordbias"
+        )
 
 
 def source_of(found: Mapping[str, Any], name: str) -> Source:

@@ -173,8 +173,13 @@ def test_a_page_is_written_as_its_file_is_named(cli: Run, refused: Refused, tmp_
     for name, start in (("a.md", "# Bias report"), ("a.htm", "<!DOCTYPE"), ("a", "<!DOCTYPE")):
         assert cli("report", rows, "-o", tmp_path / name).code == 0
         assert (tmp_path / name).read_text(encoding="utf-8").startswith(start)
-    assert cli("report", rows, "-o", tmp_path / "b.md", "--format", "html").code == 0
-    assert (tmp_path / "b.md").read_text(encoding="utf-8").startswith("<!DOCTYPE")
+    assert cli("report", rows, "-o", tmp_path / "b.txt", "--format", "html").code == 0
+    assert (tmp_path / "b.txt").read_text(encoding="utf-8").startswith("<!DOCTYPE")
+    wrong = (("report", rows), "c.md", "html"), (("audit",), "c.html", "json")
+    for command, name, to in (*wrong, (("audit",), "c.json", "md"), (("audit",), "c.pdf", "html")):
+        done = cli(*command, "-o", name, "--format", to)
+        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+        assert f"-o {name}: is not {to}, which --format names; end it in .{to}" in done.err
     assert "a page cannot be written as .pdf; name it .html or .md" in refused(
         "report", rows, "-o", tmp_path / "a.pdf"
     )

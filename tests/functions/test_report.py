@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,13 @@ from typing import Any
 import pytest
 
 from wordbias import Embedding, WordbiasError
+from wordbias.functions.changes import changes
+from wordbias.functions.compare import compare
 from wordbias.functions.measure import measure
 from wordbias.functions.report import report
 from wordbias.reports import Report
 from wordbias.results import Row
+from wordbias.rows import SCHEMA
 
 Run = Callable[..., Any]
 ROWS = [
@@ -102,3 +106,15 @@ def test_bad_arguments(tmp_path: Path, measured: Report) -> None:
         report(measured, output="x.json")
     with pytest.raises(WordbiasError, match="the folder"):
         report(measured, output=tmp_path / "no" / "page.html")
+
+
+def test_results_of_a_later_version_are_refused(tmp_path: Path, measured: Report) -> None:
+    path = tmp_path / "later.json"
+    path.write_text(json.dumps({**measured.to_dict(), "schema": SCHEMA + 1}), encoding="utf-8")
+    page = tmp_path / "later.html"
+    later = report(measured).page().replace(f'"schema":{SCHEMA}', f'"schema":{SCHEMA + 1}')
+    page.write_text(later, encoding="utf-8")
+    said = f"of a later wordbias: schema {SCHEMA + 1}, this one reads up to {SCHEMA}; upgrade"
+    for name, reads in ((path, report), (page, report), (path, compare), (path, changes)):
+        with pytest.raises(WordbiasError, match=re.escape(f"{name.name}: {said}")):
+            reads(name, name) if reads is changes else reads(name)

@@ -18,7 +18,7 @@ from wordbias.pages.lines import known_text, make_lines, stages_of
 from wordbias.pages.markdown import render_markdown
 from wordbias.pages.page import render_page
 from wordbias.pages.panel import Look
-from wordbias.pages.svg import CHARACTER, WIDTH, legend, legend_height, mark, symbol
+from wordbias.pages.svg import CHARACTER, WIDTH, legend, legend_height, mark
 from wordbias.pages.views import sections
 
 METHODS = ("misp:dims=8", "hard", "hard,misp", "inlp:rounds=10", "leace")
@@ -130,7 +130,7 @@ def test_the_legend_names_what_the_pictures_show() -> None:
 
 @given(st.lists(st.text("abcdefg", min_size=1, max_size=40), min_size=1, max_size=12))
 def test_a_legend_never_leaves_the_picture(names: list[str]) -> None:
-    drawn = legend([(name, mark(0, 0, "a")) for name in names], 4, 13)
+    drawn = legend([(name, Look("a")) for name in names], 4, 13)
     placed = re.findall(r'<text x="([-\d.]+)" y="([-\d.]+)"[^>]*>([^<]*)<', drawn)
     assert len(placed) == len(names)
     for x, y, text in placed:
@@ -150,8 +150,8 @@ def test_changes_are_named_by_method() -> None:
 
 def test_a_symbol_of_each_shape_is_drawn_around_its_point() -> None:
     stages = ["before", *METHODS]
-    assert "polygon" in symbol(look("leace", stages))
-    assert "polygon" in symbol(look("inlp:rounds=10", stages))
+    for stage in ("leace", "inlp:rounds=10"):
+        assert "polygon" in legend([(stage, look(stage, stages))], 4, 13)
     points = re.findall(r"(-?[\d.]+),(-?[\d.]+)", mark(10, 20, "a", shape="up", size=4))
     assert {abs(float(x) - 10) <= 4 for x, _ in points} == {True}
     assert min(float(y) for _, y in points) < 20 < max(float(y) for _, y in points)

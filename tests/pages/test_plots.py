@@ -15,7 +15,7 @@ import pytest
 from wordbias import Report, WordbiasError
 from wordbias.comparison import Comparison, correlations
 from wordbias.pages import plots
-from wordbias.pages.compare_plots import draw_matrix, draw_scatter, plot_comparison, short
+from wordbias.pages.compare_plots import matrix_panel, plot_comparison, scatter_panel, short
 
 Figure = pytest.importorskip("matplotlib.figure").Figure
 
@@ -82,26 +82,34 @@ def test_svg_holds_all_names_as_text_and_is_reproducible(tmp_path: Path, table: 
 def test_the_matrix_shows_every_pair_once(table: Comparison) -> None:
     found = correlations(table)
     axes = Figure().subplots()
-    assert draw_matrix(axes, found) is axes
-    defined = [short(pair.r) for pair in found.pairs if pair.r is not None]
-    assert sorted(text.get_text() for text in axes.texts) == sorted(defined)
-    hatched = [patch for patch in axes.patches if patch.get_hatch()]
-    assert len(hatched) == len(found.pairs) - len(defined) == 4
+    plots.draw_panel(axes, matrix_panel(found))
+    texts = ["–" if pair.r is None else short(pair.r) for pair in found.pairs]
+    assert sorted(text.get_text() for text in axes.texts) == sorted(texts)
+    assert texts.count("–") == 4
     assert [label.get_text() for label in axes.get_xticklabels()] == found.measures[:-1]
     assert [label.get_text() for label in axes.get_yticklabels()] == found.measures[1:]
-    assert axes.collections[0].get_clim() == (-1, 1)
+    for bar in matrix_panel(found).bars:
+        if bar.css != "undefined":
+            r = float(bar.name.replace("−", "-"))
+            assert bar.strength == pytest.approx(abs(r), abs=0.005)
+            assert bar.css == ("m1" if r > 0 else "after")
 
 
 def test_the_scatter_shows_the_embeddings_that_have_both(table: Comparison) -> None:
     pair = correlations(table).strongest("MIDB_$x$", "DB")
     axes = Figure().subplots()
-    assert draw_scatter(axes, table, pair) is axes
+    plots.draw_panel(axes, scatter_panel(table, pair))
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("DB", "MIDB_$x$")
     assert axes.get_title(loc="left") or axes.get_title()
     texts: list[Any] = list(axes.texts)
     named = {text.get_text(): text.xy for text in texts}
     assert set(named) == set(table.subjects) - {"GloVe.2"}
     assert named["GloVe.7"] == pytest.approx(table.values[7, :2])
+
+
+def test_the_title_says_what_is_compared(tmp_path: Path, table: Comparison) -> None:
+    drawn = _save(tmp_path / "a.svg", table).decode()
+    assert ">compare: Pearson correlation r between 5 measures over 16 embeddings<" in drawn
 
 
 def test_names_do_not_overlap_when_there_is_room() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pytest
 
 from wordbias.probes.mdl import CODELENGTH, TASK
@@ -12,11 +11,11 @@ from wordbias.results import Row
 
 pytest.importorskip("matplotlib", reason="the figure is drawn with it")
 
-from matplotlib.collections import QuadMesh
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
-from wordbias.pages.probe_plots import draw_layers
+from wordbias.pages.plots import draw_panel
+from wordbias.pages.probe_plots import layer_panel
 
 
 def rows(layers: Sequence[int]) -> list[Row]:
@@ -28,17 +27,20 @@ def rows(layers: Sequence[int]) -> list[Row]:
 
 
 @pytest.mark.parametrize("layers", [(0, 6), (0, 3, 11), (0, 1, 12), tuple(range(13))])
-def test_the_scale_has_the_colours_of_the_lines(layers: tuple[int, ...]) -> None:
-    figure = Figure()
-    axes = draw_layers(figure.subplots(), rows(layers))
-    figure.draw_without_rendering()
-    lines = [to_rgba(line.get_color()) for line in axes.lines if line.get_marker() == "o"]
-    scale = figure.axes[1]
-    (mesh,) = (part for part in scale.collections if isinstance(part, QuadMesh))
-    np.testing.assert_allclose(mesh.to_rgba(mesh.get_array()).reshape(-1, 4), lines)
-    assert len(set(lines)) == len(layers)
-    named = [tick.get_text() for tick in scale.get_yticklabels()]
-    assert named == [str(layer) for layer in layers]
-    places = scale.get_yticks()
-    ends = mesh.get_coordinates()[:, 0, 1]
-    assert all(low < place < high for low, place, high in zip(ends, places, ends[1:], strict=False))
+def test_the_legend_has_the_colours_of_the_lines(layers: tuple[int, ...]) -> None:
+    axes = Figure().subplots()
+    draw_panel(axes, layer_panel(rows(layers)))
+    lines = [to_rgba(line.get_color()) for line in axes.lines if len(line.get_xdata()) > 1]
+    marks = axes.get_legend().legend_handles
+    named = {
+        text.get_text(): mark for text, mark in zip(axes.get_legend().texts, marks, strict=True)
+    }
+    assert [*named] == [*(f"layer {layer}" for layer in layers), "without a model"]
+    assert [to_rgba(mark.get_color()) for mark in named.values()] == lines
+    assert len(set(lines)) == len(layers) + 1
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["10", "20"]
+
+
+def test_a_legend_of_many_layers_names_some() -> None:
+    named = [name for name, _ in layer_panel(rows(range(25))).legend]
+    assert named == [*(f"layer {layer}" for layer in range(0, 25, 2)), "without a model"]

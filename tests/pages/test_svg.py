@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from wordbias.pages.panel import Look
 from wordbias.pages.svg import (
     Scale,
     axis,
@@ -67,9 +68,9 @@ def test_a_drawing_is_well_formed_and_says_what_it_is() -> None:
         100,
         "a <title>",
         "what & why",
-        axis(along, 10, 80, "x < 1"),
+        axis(along, 10, 80, "x < 1", {}),
         hovered("a & b", *marks, label(5, 5, "<word>", anchor="end", class_="name")),
-        legend([("before", mark(0, 0, "a"))], 4, 12),
+        legend([("before", Look("a"))], 4, 12),
     )
     root = ElementTree.fromstring(text)
     assert root.attrib["role"] == "img"

@@ -28,7 +28,8 @@ from wordbias.pages.markdown import render_markdown
 from wordbias.pages.page import render_page
 from wordbias.pages.trade_off import has_trade_off, plot_trade_off
 from wordbias.pages.views import sections
-from wordbias.reports import Report
+from wordbias.rendering import FIGURES
+from wordbias.reports import SUFFIXES, Report
 from wordbias.results import Row
 
 FORMATS = ("html", "md")
@@ -179,15 +180,19 @@ def check_output(
     Raises
     ------
     WordbiasError
-        Before anything is measured: if the suffix is that of another format, such as PDF, the file
-        cannot be written, or it is an input.
+        Before anything is measured: if the suffix is that of another format, such as PDF, or than
+        ``--format`` names, the file cannot be written, or it is an input.
     """
     if output is not None:
         check_outputs({"the output": output}, {f"an input, {path}": path for path in read})
     chosen, suffix = current().format, Path(output or "").suffix.lower()
+    named = SUFFIXES.get(suffix, suffix[1:] if suffix in FIGURES else None)
     if chosen is not None:
+        if named not in (None, chosen, "table"):
+            end = f".{chosen}"
+            raise UsageError(f"-o {output}: is not {chosen}, which --format names; end it in {end}")
         return chosen
-    if suffix in ("", ".htm"):
+    if suffix == "" or named == "html":
         return "html"
     if suffix[1:] not in known:
         names = " or ".join(f".{name}" for name in known)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from wordbias.pages.lines import FIRST, make_lines, minus, stages_of, value_text
-from wordbias.pages.section import Figure, Grid, Markup, Section
-from wordbias.pages.svg import WIDTH, Scale, axis, bar, drawing, hovered, label, legend
+from wordbias.pages.panel import Bar, Look, Panel, Row
+from wordbias.pages.section import Figure, Grid, Section
+from wordbias.pages.svg import panel_picture
 from wordbias.pages.words import subjects
 from wordbias.rendering import Table
 from wordbias.results import number
@@ -15,8 +17,7 @@ from wordbias.verdicts import is_number
 
 VARIANCE = "explained-variance"
 CONTRIBUTION = "midb-component"
-_NAMES, _STEP, _TOP = 26.0, 30.0, 40.0
-_LEFT_END, _GAP = 176.0, 40.0
+_BESIDE = 30.0  # units that the names of components take
 _NOT_SHOWN = (
     "Along these fixed components the filled bar is (1 − aᵢ) times the pale one by construction. "
     "The components say what the groups’ words differ in, within a group too; whether that is "
@@ -58,53 +59,36 @@ def _stage(row: Found) -> str:
 def _figure(subject: str, rows: Sequence[Found]) -> Figure:
     weights = _by_component(rows, VARIANCE)
     before, after = (_by_component(rows, CONTRIBUTION, after=done) for done in (False, True))
-    bottom = _TOP + _STEP * len(weights)
-    end = _LEFT_END if before else WIDTH - 10
-    left = Scale(0, _limit(weights), _NAMES, end)
-    parts = [
-        label(_NAMES, 30, "share of variance aᵢ", class_="axis"),
-        axis(left, _TOP - 4, bottom, "", 3),
-    ]
-    for i, (component, row) in enumerate(weights.items()):
-        y = _TOP + _STEP * i
-        parts.append(label(_NAMES - 6, y + 17, f"g{component}", anchor="end", class_="name"))
-        parts.append(_bar(left, y + 6, 16, row, "bar weight", f"g{component}: variance"))
-    if before:
-        parts += _contributions(before, after, bottom)
     shows = "Left: the variance that each component explains, which is how much of it MISP removes."
     if before:
         shows += " Right: what it contributes to MIDB, the mean of |aᵢ⟨gᵢ, x⟩| over neutral words."
     title = f"MIDB spectrum of {subject}"
-    return Figure(title, drawing(bottom + 24, title, shows, *parts), shows, _NOT_SHOWN)
+    names = [f"g{component}" for component in weights]
+    marks = [("before", Look("bar before", "bar"))]
+    marks += [(_stage(row), Look("bar after", "bar")) for row in [*after.values()][:1]]
+    left = bar_panel("share of variance aᵢ", names, {"bar weight": weights}, _BESIDE)
+    right = bar_panel("mean |aᵢ⟨gᵢ, x⟩|", names, {"bar before": before, "bar after": after})
+    left = replace(left, legend=marks if before else ())
+    picture = panel_picture(left, title, shows, right=right if before else None)
+    return Figure(title, picture, shows, _NOT_SHOWN)
 
 
-def _contributions(
-    before: dict[int, Found], after: dict[int, Found], bottom: float
-) -> list[Markup]:
-    right = Scale(0, _limit(before), _LEFT_END + _GAP, WIDTH - 10)
-    stages = [("before", "bar before")]
-    stages += [(_stage(row), "bar after") for row in list(after.values())[:1]]
-    parts = [
-        label(_LEFT_END + _GAP, 30, "mean |aᵢ⟨gᵢ, x⟩|", class_="axis"),
-        axis(right, _TOP - 4, bottom, "", 3),
-        legend([(stage, bar(-5, -4, 10, 8, look)) for stage, look in stages], _LEFT_END + _GAP, 12),
+def bar_panel(
+    x: str, names: Sequence[str], series: Mapping[str, dict[int, Found]], beside: float = 0.0
+) -> Panel:
+    """Describe bars from 0, a row for each component, and in it a bar for each series."""
+    series = {css: found for css, found in series.items() if found}
+    high = 0.7 / max(len(series), 1)
+    bars = [
+        Bar(0.0, float(row["value"]), top, top + high * 0.95, css, text=text)
+        for k, (css, found) in enumerate(series.items())
+        for i, (component, row) in enumerate(found.items())
+        for top in [i + 0.15 + k * high]
+        for text in [f"g{component}, {css.split()[-1]}: {value_text(row)}"]
     ]
-    for i, component in enumerate(before):
-        y = _TOP + _STEP * i
-        parts.append(_bar(right, y + 3, 10, before[component], "bar before", "before"))
-        if component in after:
-            parts.append(_bar(right, y + 14, 10, after[component], "bar after", "after"))
-    return parts
-
-
-def _limit(rows: dict[int, Found]) -> float:
-    return max([0.0, *(float(row["value"]) for row in rows.values())]) * 1.05 or 1.0
-
-
-def _bar(along: Scale, y: float, height: float, row: Found, class_: str, name: str) -> Markup:
-    start = along(0.0)
-    drawn = bar(start, y, along(float(row["value"])) - start, height, class_)
-    return hovered(f"{name}: {value_text(row)}", drawn)
+    limit = max([0.0, *(bar.high for bar in bars)]) * 1.05 or 1.0
+    rows = [Row(name if beside else "", i, i + 1) for i, name in enumerate(names)]
+    return Panel(bars=bars, rows=rows, x=x, ends=(0.0, limit), beside=beside)
 
 
 def _grid(subject: str, rows: Sequence[Found]) -> Grid:

@@ -16,7 +16,7 @@ from typing import Any
 from wordbias.errors import WordbiasError, printable
 from wordbias.formats.source import is_web_page
 from wordbias.rendering import without_folders
-from wordbias.rows import IDENTITY, Found, check_interval, read_source, renamed, typed
+from wordbias.rows import IDENTITY, Found, check_interval, check_schema, read_source, renamed, typed
 from wordbias.text_files import opened
 from wordbias.verdicts import interval, is_number
 
@@ -64,16 +64,19 @@ def read_documents(path: str | Path) -> list[Document]:
         If the file cannot be used, with the line and column, or the row.
     """
     text = _text(Path(path))
-    if _OPENING in text:
+    is_page = _OPENING in text
+    if is_page:
         found = _parsed(text.partition(_OPENING)[2].partition("</script>")[0])
         documents = found if isinstance(found, list) else []
-        if not documents or not all(map(_has_rows, documents)):
-            raise WordbiasError(f"{path}: the data in this page is damaged; make the page again")
     elif is_web_page(text[:1024].encode("utf-8", "replace")):
         raise WordbiasError(f"{path}: is a web page, but none that audit or report made")
     else:
         documents = [_as_document(_parsed(text), text)]
+    for found in documents:
+        check_schema(found, path)
     if not documents or not all(map(_has_rows, documents)):
+        if is_page:
+            raise WordbiasError(f"{path}: the data in this page is damaged; make the page again")
         source = read_source(Path(path))  # says what is wrong, or reads CSV
         about = {"inputs": {Path(path).name: {"path": str(path), "sha256": source.sha256}}}
         return [

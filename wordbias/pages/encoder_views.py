@@ -190,7 +190,8 @@ def _layer_picture(
             shown = f"{name}, layer {row['layer']}: {value_text(row, 2)}"
             dots.append(Dot((x, y), Look(css, shape), whisker, shown, size=3.5))
     named = [(fitted(name, 130), Look(css, shape)) for name, css, shape, _ in series]
-    return panel_picture(Panel(dots, paths, x="layer", ticks=layers, legend=named), title, shows)
+    ticks: dict[float, str] = {layer: str(layer) for layer in layers}
+    return panel_picture(Panel(dots, paths, x="layer", ticks=ticks, legend=named), title, shows)
 
 
 # Occupations

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate, pairwise
 
-from wordbias.pages.section import Figure, Grid, Markup, Section
-from wordbias.pages.svg import WIDTH, bar, drawing, hovered, label, legend
+from wordbias.pages.panel import Bar, Look, Panel, Row
+from wordbias.pages.section import Figure, Grid, Section
+from wordbias.pages.svg import panel_picture
 from wordbias.pages.words import subjects as subjects_of
 from wordbias.rendering import Table
 from wordbias.results import number
@@ -14,7 +16,7 @@ from wordbias.verdicts import is_number
 
 MEASURES = ("mab-neutral", "mab-entailment", "mab-contradiction")
 _NAMES = ("neutral", "entailment", "contradiction")
-_EDGE, _STEP, _TOP, _HEIGHT = 4.0, 34.0, 26.0, 15.0
+_STEP, _NARROW = 34.0, 0.06  # units of a row; share of a bar too narrow for its number
 _NOT_SHOWN = (
     "Means over many template sentences, which say nothing about single ones; a model that is "
     "wrong alike for all is not biased here, and not right either."
@@ -70,24 +72,20 @@ def _figure(subject: str, bars: Mapping[str, tuple[float, ...]]) -> Figure:
         "How the model’s answers are shared out, for hypotheses about either group; all of "
         "each bar should be neutral, and the bars of both should be alike."
     )
-    symbols = [(name, bar(-5, -5, 10, 10, f"part p{i}")) for i, name in enumerate(_NAMES)]
-    parts = [legend(symbols, _EDGE, 14)]
-    parts += [_bar(name, values, _TOP + _STEP * i) for i, (name, values) in enumerate(bars.items())]
     title = f"Answers of the NLI model on {subject}"
-    height = _TOP + _STEP * len(bars)
-    return Figure(title, drawing(height, title, shows, *parts), shows, _NOT_SHOWN)
+    return Figure(title, panel_picture(share_panel(bars), title, shows), shows, _NOT_SHOWN)
 
 
-def _bar(name: str, values: Sequence[float], top: float) -> Markup:
-    width = WIDTH - 2 * _EDGE
-    x, parts = _EDGE, [label(_EDGE, top + 11, name, class_="name")]
-    for i, share in enumerate(values):
-        parts.append(bar(x, top + 15, share * width, _HEIGHT, f"part p{i}"))
-        if share > 0.1:
-            middle = x + share * width / 2
-            parts.append(
-                label(middle, top + 26, f"{share:.2f}", anchor="middle", class_=f"on p{i}")
-            )
-        x += share * width
-    shares = ", ".join(f"{what} {share:.3f}" for what, share in zip(_NAMES, values, strict=True))
-    return hovered(f"{name}: {shares}", *parts)
+def share_panel(of_rows: Mapping[str, tuple[float, ...]]) -> Panel:
+    """Describe a bar for each row, divided into the shares of the three answers."""
+    bars, rows = [], []
+    for i, (name, shares) in enumerate(of_rows.items()):
+        ends = [0.0, *accumulate(shares)]
+        bars += [
+            Bar(low, high, i + 0.2, i + 0.8, f"part p{k}", name=f"{share:.2f}" * (share > _NARROW))
+            for k, ((low, high), share) in enumerate(zip(pairwise(ends), shares, strict=True))
+        ]
+        texts = (f"{what} {share:.3f}" for what, share in zip(_NAMES, shares, strict=True))
+        rows.append(Row(name, i, i + 1, f"{name}: {', '.join(texts)}"))
+    marks = [(name, Look(f"part p{k}", "bar")) for k, name in enumerate(_NAMES)]
+    return Panel(bars=bars, rows=rows, ends=(0.0, 1.0), axes=False, legend=marks, step=_STEP)

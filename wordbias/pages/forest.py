@@ -7,31 +7,15 @@ from dataclasses import replace
 
 from wordbias.measures.registry import measure_title
 from wordbias.pages.lines import FIRST, Line, known_values, stages_of, value_text
-from wordbias.pages.panel import SHAPES, Band, Dot, Look, Panel, Path, Row
-from wordbias.pages.section import Markup, joined
-from wordbias.pages.svg import (
-    CHARACTER,
-    NAME_HEIGHT,
-    ROW_HEIGHT,
-    Scale,
-    bar,
-    draw_dot,
-    drawing,
-    hovered,
-    label,
-    legend,
-    legend_height,
-    line,
-    panel_picture,
-    scale,
-    signed,
-    symbol,
-)
+from wordbias.pages.panel import SHAPES, Bar, Dot, Look, Panel, Path, Row
+from wordbias.pages.section import Markup
+from wordbias.pages.svg import NAME_HEIGHT, legend_picture, panel_picture
 from wordbias.rows import Found
 from wordbias.verdicts import chance_ends, interval, is_number
 
 _APART = 8.0  # between the marks of two stages
 _STRIP = 140.0
+_KNOWN = Look("known", "stroke")
 
 
 def look(stage: str, stages: Sequence[str]) -> Look:
@@ -74,7 +58,7 @@ def forest_panel(
     named: list[Row] = []
     dots: list[Dot] = []
     paths: list[Path] = []
-    bands: list[Band] = []
+    bars: list[Bar] = []
     for name, text, values in rows:
         bottom = top + height(name)
         named.append(Row(name, top, bottom, text))
@@ -87,14 +71,14 @@ def forest_panel(
             if one in ranges:
                 low, high = ranges[one]
                 first, last = (top, bottom) if shared else (y - slot / 2, y + slot / 2)
-                bands.append(Band(low, high, first, last))
+                bars.append(Bar(low, high, first, last))
             if is_number(row.get("neutral")):
                 paths.append(Path(((row["neutral"], top), (row["neutral"], bottom)), "neutral"))
             around = interval(row)
             whisker = None if around is None else ((around[0], y), (around[1], y))
             dots.append(Dot((float(row["value"]), y), looks[one], whisker))
         top = bottom
-    return Panel(dots, list(dict.fromkeys(paths)), bands, named)
+    return Panel(dots, list(dict.fromkeys(paths)), list(dict.fromkeys(bars)), named)
 
 
 def forest(lines: Sequence[Line], title: str, text: str, *, subjects: bool = False) -> Markup:
@@ -119,84 +103,57 @@ def forest(lines: Sequence[Line], title: str, text: str, *, subjects: bool = Fal
         values = {stage: row for stage, row in one.stages.items() if is_number(row["value"])}
         rows.append((named, f"{named}: {_stages_text(one)}", values))
     count = len([stage for stage in stages if stage])
-    high = 1 + _APART * max(0, count - 3) / ROW_HEIGHT
-    apart = _APART if count > 3 else 6.0 if count == 2 else 4.0
+    step = Panel.step + _APART * max(0, count - 3)
     looks = {stage: look(stage, stages) for stage in stages}
-    slot = apart * high / (ROW_HEIGHT * high - NAME_HEIGHT)
-    panel = forest_panel(rows, looks, lambda name: high, slot, chance=False)
+    slot = _apart(count) / (step - NAME_HEIGHT)
+    panel = forest_panel(rows, looks, lambda name: 1.0, slot, chance=False)
     of_each = "dashed: neutral" if known else ""
     panel = replace(
         panel,
         x=of_each if neutral is None else f"dashed: neutral, {neutral:g}",
         legend=[(stage, looks[stage]) for stage in stages if stage],
+        step=step,
     )
     return panel_picture(panel, title, text)
+
+
+def _apart(count: int) -> float:
+    """Return how far the marks of so many stages are from each other."""
+    return _APART if count > 3 else 6.0 if count == 2 else 4.0
 
 
 def strip(one: Line, stages: Sequence[str]) -> Markup:
     """Draw one line small, for a table with its numbers.
 
-    A band is the range of chance, the dashed line the neutral value, and small strokes below the
+    A band is the range of chance, the dashed line the neutral value, and small strokes on the
     axis the values of embeddings that people know.
     """
-    if not one.values():
+    values = {stage: row for stage, row in one.stages.items() if is_number(row["value"])}
+    if not values:
         return Markup("")
     neutral, known, levels = _neutral([one]), known_values(one.first), chance_ends(one.any) or ()
-    drawn = [stage for stage in one.stages if is_number(one.stages[stage]["value"])]
-    bottom = 12.0 + _APART * len(drawn)
-    fixed = [*([] if neutral is None else [neutral]), *known.values(), *levels]
-    along = scale([*one.values(), *fixed], 10, _STRIP - 10, 0.04)
-    parts = []
-    if levels:
-        low, high = along(levels[0]), along(levels[1])
-        parts.append(bar(low, 4, max(high - low, 1.5), bottom - 4, "chance"))
-    parts.append(line(6, bottom, _STRIP - 6, bottom, "grid"))
-    if neutral is not None:
-        parts.append(line(along(neutral), 2, along(neutral), bottom, "neutral"))
-    parts += [
-        hovered(f"{name}: {value_text({'value': value})}", _tick(along(value), bottom))
+    step = 8.0 + _APART * len(values)
+    looks = {stage: look(stage, stages) for stage in values}
+    panel = forest_panel([("", "", values)], looks, lambda name: 1.0, _apart(len(values)) / step)
+    strokes = [
+        Dot((value, 1.0), _KNOWN, text=f"{name}: {value_text({'value': value})}")
         for name, value in known.items()
     ]
-    parts += _scale_ends(along, bottom)
-    parts.append(_marks(one, along, (bottom + 1) / 2, stages))
+    panel = replace(panel, dots=[*strokes, *panel.dots], step=step)
     named = f"{measure_title(one.measure)}: {_stages_text(one)}"
-    return drawing(bottom + 15, named, _strip_text(neutral, known, levels), *parts, width=_STRIP)
+    return panel_picture(panel, named, _strip_text(neutral, known, levels), width=_STRIP)
 
 
 def strip_legend(lines: Sequence[Line], stages: Sequence[str]) -> Markup:
     """Name the marks of `strip`."""
-    entries = [(stage, symbol(look(stage, stages))) for stage in stages if stage]
+    entries = [(stage, look(stage, stages)) for stage in stages if stage]
     if any(chance_ends(one.any) for one in lines):
-        entries.append(("chance", bar(-5, -5, 10, 10, "chance")))
+        entries.append(("chance", Look("chance", "bar")))
     if any(_neutral([one]) is not None for one in lines):
-        entries.append(("neutral", line(0, -6, 0, 6, "neutral")))
+        entries.append(("neutral", Look("neutral", "stroke")))
     if any(known_values(one.first) for one in lines):
-        entries.append(("known embeddings", _tick(0, -2)))
-    if len(entries) < 2:
-        return Markup("")
-    height = 18 + legend_height([name for name, _ in entries], 4)
-    title = "Marks of the pictures"
-    text = ", ".join(name for name, _ in entries)
-    return drawing(height, title, text, legend(entries, 4, 13))
-
-
-def _scale_ends(along: Scale, y: float) -> list[Markup]:
-    """Label two round values of a small scale, the lowest and the highest."""
-    found = along.ticks(3)
-    if len(found) > 2:
-        found = [found[0], found[-1]]
-    texts = [signed(value) for value in found]
-    parts = []
-    for value, text in zip(found, texts, strict=True):
-        half = CHARACTER * len(text) / 2
-        x = min(max(along(value), half), _STRIP - half)
-        parts.append(line(along(value), y, along(value), y + 3, "tick-line"))
-        parts.append(label(x, y + 13, text, anchor="middle", class_="tick"))
-    return parts
-
-
-def _tick(x: float, y: float) -> Markup:
-    return line(x, y - 3, x, y + 5, "known")
+        entries.append(("known embeddings", _KNOWN))
+    return legend_picture(entries) if len(entries) > 1 else Markup("")
 
 
 def _strip_text(neutral: float | None, known: Mapping[str, float], levels: Sequence[float]) -> str:
@@ -231,17 +188,3 @@ def _row_name(one: Line, subjects: bool, measures: bool) -> str:
     title = measure_title(one.measure) if measures or not one.variant else ""
     text = ", ".join(part for part in (title, one.variant) if part)
     return f"{one.subject}: {text}" if subjects else text
-
-
-def _marks(one: Line, along: Scale, y: float, stages: Sequence[str]) -> Markup:
-    """Draw the stages of a line under each other around `y`."""
-    drawn = [(stage, row) for stage, row in one.stages.items() if is_number(row["value"])]
-    apart = _APART if len(drawn) > 3 else 6.0 if len(drawn) == 2 else 4.0
-    upright = Scale(0.0, 1.0, 0.0, 1.0)
-    parts = []
-    for i, (stage, row) in enumerate(drawn):
-        at, ends = y + apart * (i - (len(drawn) - 1) / 2), interval(row)
-        whisker = None if ends is None else ((ends[0], at), (ends[1], at))
-        dot = Dot((float(row["value"]), at), look(stage, stages), whisker)
-        parts.append(draw_dot(dot, along, upright))
-    return joined(parts)

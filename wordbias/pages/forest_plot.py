@@ -16,8 +16,8 @@ from wordbias.pages.forest import forest_panel, look
 from wordbias.pages.lines import make_lines
 from wordbias.pages.panel import SERIES, Look, Panel
 from wordbias.pages.plots import (
-    CHANCE,
     INK,
+    colour_of,
     draw_panel,
     draw_panels,
     load_matplotlib,
@@ -212,7 +212,9 @@ def _legend(
         style = marker_of(of_series) | ({"ls": "-", "lw": 1.8} if has_interval else {})
         handles.append(lines.Line2D([], [], label=label, **style))
     if any(chance_ends(mark.row) for mark in marks):
-        handles.append(patches.Patch(color=CHANCE, linewidth=0, label="range by chance"))
+        handles.append(
+            patches.Patch(color=colour_of("chance"), linewidth=0, label="range by chance")
+        )
     if any(is_number(mark.row.get("neutral")) for mark in marks):
         handles.append(lines.Line2D([], [], color=INK, linewidth=1, label="neutral value"))
     figure: Any = axes.figure

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from wordbias.errors import WordbiasError, need
 from wordbias.formats.files import check_writable, replacing
 from wordbias.pages.names import name_offsets
-from wordbias.pages.panel import Look, Panel, Row
+from wordbias.pages.panel import Bar, Look, Panel, Row
 from wordbias.progress import in_notebook
 from wordbias.rendering import FIGURES
 
@@ -156,15 +156,36 @@ COLOURS = {
     "m4": "#a3195b",
     "frontier": "#0b57a4",
     "grid": "#9a9a9a",
+    "chance": "#d4d4d4",
+    "undefined": "#e6e6e6",
+    "known": "#8a5a00",
+    "first": "#6f3bb3",
+    "second": "#a34700",
+    "weight": "#8a5a00",
+    "p0": "#9fb4c7",
+    "p1": "#b8431f",
+    "p2": "#5b4a9c",
 }
 """Colours of the style sheet of pages, in daylight, by class."""
 _SHAPES = {"circle": "o", "square": "s", "diamond": "D", "up": "^", "down": "v"}
-CHANCE, _STRIPE, _GRID = "#d4d4d4", "#f6f6f6", "#e2e2e2"
+_SHAPES |= {"stroke": "|", "bar": "s", "none": ""}
+_PALE = ("chance", "undefined", "part p0")  # bars on which text is dark
+_DARK = 0.55  # strength of a colour from which text on it is white
+_STRIPE, _GRID = "#f6f6f6", "#e2e2e2"
+_DARKEST = 0.87  # of a scale of shades, whose end looks like black
+_INSIDE = 8  # names, of a legend that is not beside the axes
+_LONG = 6  # characters of a tick from which all are tilted
 _WIDTH = 46  # characters of the name of a row
 
 
 def colour_of(css: str) -> str:
-    """Return the colour of classes, the last that has one; else that of text."""
+    """Return the colour of classes, the last that has one; else that of text.
+
+    ``shade 0.3`` is a place on a scale from light to dark.
+    """
+    if css.startswith("shade "):
+        scale = load_matplotlib().colormaps["viridis_r"]
+        return str(load_matplotlib("colors").to_hex(scale(_DARKEST * float(css.split()[1]))))
     return next((COLOURS[word] for word in reversed(css.split()) if word in COLOURS), INK)
 
 
@@ -173,11 +194,10 @@ def draw_panel(axes: Axes, panel: Panel) -> None:
 
     Draw it last: its names are placed in the layout that the figure then has.
     """
-    for band in panel.bands:
-        height, middle = band.bottom - band.top, (band.top + band.bottom) / 2
-        axes.barh(middle, band.high - band.low, height, left=band.low, color=CHANCE, lw=0, zorder=1)
+    for bar in panel.bars:
+        _draw_bar(axes, bar)
     for path in panel.paths:
-        wide = 1.2 if path.css.startswith(("frontier", "whisker")) else 1.0
+        wide = 1.2 if path.css.startswith(("frontier", "whisker", "shade")) else 1.0
         dashes = "--" if path.css.endswith("effect") else "-"
         colour = colour_of(path.css)
         axes.plot(*zip(*path.places, strict=True), color=colour, ls=dashes, lw=wide, zorder=2)
@@ -187,15 +207,7 @@ def draw_panel(axes: Axes, panel: Panel) -> None:
             axes.plot(*zip(*dot.ends, strict=True), color=colour, lw=1.8, zorder=3)
         style = marker_of(dot.look, dot.size)
         axes.plot([dot.place[0]], [dot.place[1]], **style, zorder=4)
-    axes.set(xlabel=panel.x, ylabel=panel.y, title=panel.title)
-    if panel.rows:
-        _draw_rows(axes, panel.rows)
-        return
-    axes.margins(0.08)
-    if panel.floor is not None:
-        axes.set_ylim(bottom=min(panel.floor, axes.get_ylim()[0]))
-    if panel.legend:
-        axes.legend(handles=_handles(panel.legend), **_LEGEND)
+    _draw_axes(axes, panel)
     names: dict[tuple[float, float], list[str]] = {}
     for dot in panel.dots:
         known = names.setdefault(dot.place, [])
@@ -205,12 +217,53 @@ def draw_panel(axes: Axes, panel: Panel) -> None:
         label_points(axes, np.array(list(named)), list(named.values()))
 
 
+def _draw_axes(axes: Axes, panel: Panel) -> None:
+    """Draw what is around the marks: titles, ticks, names of rows, and the legend."""
+    axes.set(xlabel=panel.x, ylabel=panel.y, title=panel.title)
+    if panel.sides:
+        axes.set_title(f"← {panel.sides[0]}", loc="left", color=colour_of("second"))
+        axes.set_title(f"{panel.sides[1]} →", loc="right", color=colour_of("first"))
+    if panel.ticks:
+        ticks = panel.shown_ticks() if panel.axes else panel.ticks
+        long = max(map(len, ticks.values())) > _LONG
+        axes.set_xticks([*ticks], [*ticks.values()], **(_TILTED if long else {}))
+    if panel.rows:
+        _draw_rows(axes, panel.rows, lines=panel.axes)
+    else:
+        axes.margins(0.08)
+    if panel.ends is not None:
+        axes.set_xlim(panel.ends)
+    if panel.floor is not None:
+        axes.set_ylim(bottom=min(panel.floor, axes.get_ylim()[0]))
+    if panel.legend:
+        beside = _BESIDE if len(panel.legend) > _INSIDE or panel.rows else {}
+        axes.legend(handles=_handles(panel.legend), **_LEGEND, **beside)
+
+
+def _draw_bar(axes: Axes, bar: Bar) -> None:
+    """Draw a rectangle, and its name in it."""
+    height, middle = bar.bottom - bar.top, (bar.top + bar.bottom) / 2
+    colour, strength = colour_of(bar.css), bar.strength
+    wide = bar.high - bar.low
+    axes.barh(middle, wide, height, left=bar.low, color=colour, alpha=strength, lw=0, zorder=1)
+    if bar.name:
+        ink = "white" if strength > _DARK and bar.css not in _PALE else INK
+        x = (bar.low + bar.high) / 2
+        axes.text(x, middle, bar.name, ha="center", va="center", color=ink, size=8)
+
+
+_TILTED: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+_BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1, 1)}
 _LEGEND: dict[str, Any] = {"frameon": False, "fontsize": 8, "handletextpad": 0.3}
 
 
 def _handles(legend: Iterable[tuple[str, Look]]) -> list[Any]:
     new = load_matplotlib("lines").Line2D
-    return [new([], [], label=name, **marker_of(look)) for name, look in legend]
+    dashed = {"ls": "--", "lw": 1.0}
+    return [
+        new([], [], label=name, **marker_of(one) | (dashed if one.css.endswith("effect") else {}))
+        for name, one in legend
+    ]
 
 
 def draw_legend(
@@ -239,18 +292,19 @@ def row_lines(name: str) -> list[str]:
     return textwrap.wrap(name, _WIDTH) or [""]
 
 
-def _draw_rows(axes: Axes, rows: Sequence[Row]) -> None:
-    """Name the rows, and shade every other one."""
-    for row in rows[1::2]:
+def _draw_rows(axes: Axes, rows: Sequence[Row], *, lines: bool) -> None:
+    """Name the rows, and with `lines` shade every other one and draw those of the axis."""
+    for row in rows[1::2] if lines else ():
         axes.axhspan(row.top, row.bottom, color=_STRIPE, linewidth=0, zorder=0)
     middles = [(row.top + row.bottom) / 2 for row in rows]
     axes.set_yticks(middles, ["\n".join(row_lines(row.name)) for row in rows])
     axes.set_ylim(rows[-1].bottom, 0.0)
-    axes.tick_params(axis="y", length=0)
-    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(axis="y" if lines else "both", length=0)
+    axes.spines[["top", "right", "left", *([] if lines else ["bottom"])]].set_visible(False)
     axes.use_sticky_edges = False
     axes.margins(x=0.04)
-    axes.grid(axis="x", color=_GRID, linewidth=0.6)
+    if lines:
+        axes.grid(axis="x", color=_GRID, linewidth=0.6)
     axes.set_axisbelow(True)
 
 

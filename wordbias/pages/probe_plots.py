@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from itertools import cycle
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wordbias.pages.plots import draw_panels, load_matplotlib
-from wordbias.probes.mdl import CODELENGTH, COMPRESSION, CONTROL, TASK
+from wordbias.pages.panel import SERIES, Dot, Look, Panel, Path, thinned
+from wordbias.pages.plots import draw_panel, draw_panels
+from wordbias.probes.mdl import CODELENGTH, COMPRESSION, TASK
 from wordbias.results import Row
 
 if TYPE_CHECKING:
@@ -16,13 +18,10 @@ if TYPE_CHECKING:
 
     from wordbias.reports import Report
 
-_COLOURS = ("#1b6ca8", "#c8553d", "#3d8b5f", "#8457a3", "#9a7b1f", "#5b6770")
-_FAINT = "#8a8a8a"
+_LEVEL = Look("grid effect", "none")
 _PANEL = (4.6, 3.5)  # inches
 _COLUMNS = 2  # panels beside each other
-_DARKEST = 0.87  # of the colours of layers: the end of the scale looks like black
-_TICKS = 14  # layers from which on every other one is named
-_SLACK = 0.06  # of the range of an axis, above and below it
+_BELOW = 0.2  # compression below the lowest level that is in sight
 
 
 def plot_codes(report: Report, ax: Axes | None = None) -> Axes:
@@ -42,15 +41,15 @@ def plot_codes(report: Report, ax: Axes | None = None) -> Axes:
     def draw(panels: list[Axes]) -> None:
         of_layers = [row for row in rows if row.subject in layered]
         if ax is not None:
-            draw_compression(ax, of_layers) if layered else draw_inputs(ax, rows)
+            draw_panel(ax, compression_panel(of_layers) if layered else input_panel(rows))
             return
         free = iter(panels)
         if flat:
-            draw_inputs(next(free), flat)
+            draw_panel(next(free), input_panel(flat))
         for name in layered:
-            draw_layers(next(free), _rows_of(rows, name))
+            draw_panel(next(free), layer_panel(_rows_of(rows, name)))
         if layered:
-            draw_compression(next(free), of_layers)
+            draw_panel(next(free), compression_panel(of_layers))
 
     count = 1 if ax is not None else len(layered) + bool(layered) + bool(flat)
     lines, beside = -(-count // _COLUMNS), min(count, _COLUMNS)
@@ -64,112 +63,114 @@ def _split_layered(rows: Sequence[Row]) -> tuple[list[str], list[Row]]:
     return layered, [row for row in rows if row.subject not in layered]
 
 
-def draw_inputs(axes: Axes, rows: Sequence[Row]) -> Axes:
-    """Draw bits per example against the number of training examples, one curve for each input."""
-    for name, colour in zip(_subjects(rows), _colours(rows), strict=True):
-        for row in _rows_of(rows, name):
-            if row.measure == CODELENGTH and row.details["set"] == TASK:
-                _draw_curve(axes, row, colour, label=name)
-            elif row.measure == CODELENGTH:
-                _draw_curve(axes, row, colour, label=f"{name}: control", dashed=True)
-    _finish_curves(axes, rows, "Bits an example takes")
-    return axes
+def input_panel(rows: Sequence[Row]) -> Panel:
+    """Describe bits per example against the training examples, two curves for each input."""
+    curves = [
+        (*_named(row.subject, css, row.details["set"]), row)
+        for row, css in _coloured(rows)
+        if row.measure == CODELENGTH
+    ]
+    return _curves(curves, "Bits an example takes")
 
 
-def draw_layers(axes: Axes, rows: Sequence[Row]) -> Axes:
-    """Draw bits per example against the number of training examples, one curve for each layer."""
-    matplotlib = load_matplotlib()
+def layer_panel(rows: Sequence[Row]) -> Panel:
+    """Describe bits per example against the training examples, one curve for each layer."""
     layers = _layers(rows)
-    places = range(len(layers))
-    colours = matplotlib.colormaps["viridis_r"](np.linspace(0, _DARKEST, len(layers)))
-    for row in rows:
-        if row.measure == CODELENGTH and row.details["set"] == TASK:
-            _draw_curve(axes, row, colours[layers.index(row.details["layer"])], spread=False)
-    scale = matplotlib.colors.BoundaryNorm(np.arange(len(layers) + 1) - 0.5, len(layers))
-    shown = matplotlib.cm.ScalarMappable(scale, matplotlib.colors.ListedColormap(colours))
-    bar = axes.figure.colorbar(shown, ax=axes, pad=0.02, aspect=30)
-    step = 1 if len(layers) < _TICKS else 2
-    bar.set_ticks(places[::step], labels=[str(layer) for layer in layers[::step]])
-    bar.minorticks_off()
-    bar.ax.tick_params(length=0, labelsize=8)
-    bar.outline.set_visible(False)
-    bar.set_label("layer")
-    _finish_curves(axes, rows, f"{rows[0].subject}: bits an example takes")
-    return axes
+    curves = [
+        (f"layer {layer}", Look(f"shade {layers.index(layer) / max(len(layers) - 1, 1):g}"), row)
+        for row in rows
+        if row.measure == CODELENGTH and row.details["set"] == TASK
+        for layer in [row.details["layer"]]
+    ]
+    return _curves(curves, f"{rows[0].subject}: bits an example takes", spread=False)
 
 
-def draw_compression(axes: Axes, rows: Sequence[Row]) -> Axes:
-    """Draw compression against the layer, one curve for each input, its control dashed."""
-    names = _subjects(rows)
-    for name, colour in zip(names, _colours(rows), strict=True):
-        for which in (TASK, CONTROL):
-            chosen = [
-                row
-                for row in _rows_of(rows, name)
-                if row.measure == COMPRESSION and row.details["set"] == which
-            ]
-            if chosen:
-                _draw_line(axes, chosen, colour, which)
+def compression_panel(rows: Sequence[Row]) -> Panel:
+    """Describe compression against the layer, one curve for each input and its control."""
+    dots: list[Dot] = []
+    paths: list[Path] = []
+    legend: dict[str, Look] = {}
+    for row, css in _coloured(rows):
+        if row.measure == COMPRESSION:
+            name, look = _named(row.subject, css, row.details["set"])
+            legend[name] = look
+            x = float(row.details["layer"])
+            low, high = ((x, row.details[end]) for end in ("min", "max"))
+            dots.append(Dot((x, float(row.value or 0)), look, (low, high), size=3))
+    for look in legend.values():
+        paths.append(Path([dot.place for dot in dots if dot.look == look], look.css))
+    layers = _layers(rows)
     levels = sorted({row.details["neutral"] for row in rows if row.measure == COMPRESSION})
-    for level in levels:  # several where inputs have other shares of their classes
-        axes.axhline(level, color=_FAINT, lw=0.8, ls=":")
-    axes.lines[-1].set_label("nothing to read off")
-    axes.set(xlabel="layer", ylabel="compression (bits)", title="Compression along the layers")
-    axes.locator_params(axis="x", integer=True)
-    low, high = axes.get_ylim()
-    axes.set_ylim(max(0, min(low, levels[0] - 3 * _SLACK)), high + _SLACK * (high - low))
-    axes.legend(frameon=False, fontsize=8)
-    return axes
+    # several where inputs have other shares of their classes
+    paths += [Path([(layers[0], level), (layers[-1], level)], _LEVEL.css) for level in levels]
+    return Panel(
+        dots,
+        paths,
+        x="layer",
+        y="compression (bits)",
+        ticks={float(layer): str(layer) for layer in layers},
+        legend=[*legend.items(), ("nothing to read off", _LEVEL)],
+        title="Compression along the layers",
+        floor=max(0.0, levels[0] - _BELOW),
+    )
 
 
-def _draw_line(axes: Axes, rows: Sequence[Row], colour: str, which: str) -> None:
-    layers = [row.details["layer"] for row in rows]
-    means = [float(row.value or 0) for row in rows]
-    low, high = ([row.details[key] for row in rows] for key in ("min", "max"))
-    style: dict[str, Any] = {"ls": "--", "lw": 1} if which == CONTROL else {"marker": "o", "ms": 3}
-    name = rows[0].subject + (": control" if which == CONTROL else "")
-    axes.plot(layers, means, color=colour, label=name, **style)
-    axes.fill_between(layers, low, high, color=colour, alpha=0.15, lw=0)
+Curve = tuple[str, Look, Row]
+"""Name, look and row of a curve."""
 
 
-def _draw_curve(
-    axes: Axes, row: Row, colour: Any, *, label: str = "", dashed: bool = False, spread: bool = True
-) -> None:
-    """Draw the blocks of a row: their mean over seeds, or every seed where the blocks differ."""
-    ends = np.array(_padded(row.details["block_ends"]))
-    bits = np.array(_padded(row.details["block_bits"]))
-    each = bits[:, 1:] / np.diff(ends, axis=1)
-    style: dict[str, Any] = {"color": colour, "ls": "--" if dashed else "-", "lw": 1.2}
-    # a single block is a point, without a line
-    style |= {"marker": "o", "ms": 3, "mfc": "white" if dashed else colour}
-    if (ends != ends[0]).any():
-        axes.plot(ends[:, :-1].T, each.T, **{**style, "lw": 0.8, "marker": ""})
-        axes.lines[-1].set_label(label)
-        return
-    axes.plot(ends[0, :-1], each.mean(0), label=label, **style)
-    if spread and len(each) > 1:
-        low, high = each.min(0), each.max(0)
-        axes.fill_between(ends[0, :-1], low, high, color=colour, alpha=0.15, lw=0)
+def _curves(curves: Sequence[Curve], title: str, *, spread: bool = True) -> Panel:
+    """Describe the blocks of rows: their means over seeds, or each seed if the blocks differ."""
+    dots: list[Dot] = []
+    paths: list[Path] = []
+    for _, look, row in curves:
+        of_seeds = [
+            (np.log10(ends[:-1]).tolist(), (np.array(bits[1:]) / np.diff(ends)).tolist())
+            for ends, bits in zip(row.details["block_ends"], row.details["block_bits"], strict=True)
+        ]
+        if len({tuple(ends) for ends in row.details["block_ends"]}) > 1:
+            paths += [
+                Path([*zip(x.tolist(), y.tolist(), strict=True)], look.css) for x, y in of_seeds
+            ]
+            continue
+        x, each = of_seeds[0][0], np.array([y for _, y in of_seeds])
+        places = [*zip(x, each.mean(0).tolist(), strict=True)]
+        paths.append(Path(places, look.css))
+        ranges = zip(each.min(0).tolist(), each.max(0).tolist(), strict=True)
+        for place, (low, high) in zip(places, ranges, strict=True):
+            ends = (place[0], low), (place[0], high)
+            dots.append(Dot(place, look, ends if spread and low < high else None, size=3))
+    low, high = (of(x for path in paths for x, _ in path.places) for of in (min, max))
+    uniform = float(np.log2(curves[0][2].details["classes"]))
+    paths.append(Path([(low, uniform), (high, uniform)], _LEVEL.css))
+    numbers = (n * 10**power for power in range(9) for n in (1, 2, 5))
+    named = {name: look for name, look, _ in (curves if spread else thinned(curves))}
+    return Panel(
+        dots,
+        paths,
+        x="examples learned from",
+        y="bits per example of the next block",
+        ticks={x: f"{n:,}" for n in numbers if low - 0.05 <= (x := float(np.log10(n))) <= high},
+        legend=[*named.items(), ("without a model", _LEVEL)],
+        title=title,
+        floor=0.0,
+    )
 
 
-def _padded(lists: Sequence[Sequence[float]]) -> list[list[float]]:
-    """Pad seeds of fewer blocks with NaN, which matplotlib does not draw."""
-    longest = max(map(len, lists))
-    return [[*one, *[np.nan] * (longest - len(one))] for one in lists]
+def _named(subject: str, css: str, which: str) -> tuple[str, Look]:
+    """Return the name and the look of the curve of an input, or of its control."""
+    return (
+        (subject, Look(css))
+        if which == TASK
+        else (f"{subject}: control", Look(f"{css} hollow effect"))
+    )
 
 
-def _finish_curves(axes: Axes, rows: Sequence[Row], title: str) -> None:
-    ticker = load_matplotlib("ticker")
-    uniform = float(np.log2(rows[0].details["classes"]))
-    axes.axhline(uniform, color=_FAINT, lw=0.8, ls=":", label="without a model")
-    axes.set_xscale("log")
-    axes.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
-    axes.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
-    axes.xaxis.set_minor_formatter(ticker.NullFormatter())
-    axes.set(xlabel="examples learned from", ylabel="bits per example of the next block")
-    axes.set_title(title)
-    axes.set_ylim(bottom=0)
-    axes.legend(frameon=False, fontsize=8)
+def _coloured(rows: Sequence[Row]) -> Iterator[tuple[Row, str]]:
+    """Yield each row with the colour of its input."""
+    colours = dict(zip(_subjects(rows), cycle(SERIES), strict=False))
+    for row in rows:
+        yield row, colours[row.subject]
 
 
 def _subjects(rows: Sequence[Row]) -> list[str]:
@@ -182,7 +183,3 @@ def _rows_of(rows: Sequence[Row], name: str) -> list[Row]:
 
 def _layers(rows: Sequence[Row]) -> list[int]:
     return sorted({row.details["layer"] for row in rows if "layer" in row.details})
-
-
-def _colours(rows: Sequence[Row]) -> list[str]:
-    return [_COLOURS[i % len(_COLOURS)] for i in range(len(_subjects(rows)))]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.pages.names import name_offsets, shown_names
-from wordbias.pages.panel import Dot, Look, Panel, Path
-from wordbias.pages.section import Markup, element
+from wordbias.pages.panel import Bar, Dot, Look, Panel, Path, Place
+from wordbias.pages.section import Markup, element, joined
 
 WIDTH = 360.0
 _EQUAL = 1e-12
@@ -90,15 +90,8 @@ def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
     return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
 
 
-def bar(x: float, y: float, width: float, height: float, class_: str, *content: object) -> Markup:
-    """Draw a rectangle."""
-    return element(
-        "rect", *content, x=x, y=y, width=max(width, 0.0), height=max(height, 0.0), class_=class_
-    )
-
-
 def mark(x: float, y: float, class_: str, *, shape: str = "circle", size: float = 4.0) -> Markup:
-    """Draw a circle, square, diamond or triangle around a point."""
+    """Draw a mark of one of the shapes around a point."""
     if shape == "circle":
         return element("circle", cx=x, cy=y, r=size, class_=class_)
     if shape in ("up", "down"):
@@ -106,7 +99,9 @@ def mark(x: float, y: float, class_: str, *, shape: str = "circle", size: float 
         corners = ((x - size, y - tip * 0.8), (x + size, y - tip * 0.8), (x, y + tip * 1.1))
         points = " ".join(f"{px:.2f},{py:.2f}" for px, py in corners)
         return element("polygon", points=points, class_=class_)
-    half = size * 0.9
+    if shape == "stroke":
+        return line(x, y - size, x, y + size, class_)
+    half = size * (1.2 if shape == "bar" else 0.9)
     turned = f"rotate(45 {x:.2f} {y:.2f})" if shape == "diamond" else None
     place: dict[str, Any] = {"x": x - half, "y": y - half, "width": 2 * half, "height": 2 * half}
     return element("rect", **place, transform=turned, class_=class_)
@@ -118,15 +113,15 @@ def hovered(text: str, *content: object) -> Markup:
 
 
 def axis(
-    along: Scale, top: float, bottom: float, name: str, count: int = 5, whole: Sequence[int] = ()
+    along: Scale, top: float, bottom: float, name: str, texts: Mapping[float, str], count: int = 5
 ) -> Markup:
-    """Draw a horizontal axis below: grid lines, ticks and its name; whole numbers have no lines."""
-    step = 1 if len(whole) <= 14 else 2 if len(whole) <= 28 else 4
+    """Draw a horizontal axis below: ticks and its name; grid lines where no texts are given."""
     parts = []
-    for value in whole[::step] or along.ticks(count):
+    for value in [*texts] or along.ticks(count):
         x = along(value)
-        parts += [] if whole else [line(x, top, x, bottom, "grid")]
-        parts.append(label(x, bottom + 13, signed(value), anchor="middle", class_="tick"))
+        parts += [] if texts else [line(x, top, x, bottom, "grid")]
+        text = texts.get(value, signed(value))
+        parts.append(label(x, bottom + 13, text, anchor="middle", class_="tick"))
     middle = (along.start + along.end) / 2
     parts.append(label(middle, bottom + 28, name, anchor="middle", class_="axis"))
     return element("g", *parts)
@@ -143,12 +138,13 @@ def fitted(text: str, width: float) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def legend(entries: Sequence[tuple[str, Markup]], x: float, y: float, end: float = WIDTH) -> Markup:
-    """Write marks with their names, in as many lines as they need; each mark is around (0, 0)."""
+def legend(entries: Sequence[tuple[str, Look]], x: float, y: float, end: float = WIDTH) -> Markup:
+    """Write marks with their names, in as many lines as they need."""
     parts = []
-    for (name, symbol), (left, lower) in zip(entries, _places(entries, x, end), strict=True):
+    for (name, look), (left, lower) in zip(entries, _places(entries, x, end), strict=True):
         top = y + lower
-        parts.append(element("g", symbol, transform=f"translate({left + 5:.1f} {top - 4:.1f})"))
+        drawn = mark(0, 0, _class(look), shape=look.shape)
+        parts.append(element("g", drawn, transform=f"translate({left + 5:.1f} {top - 4:.1f})"))
         parts.append(label(left + 14, top, fitted(name, end - left - 14), class_="tick"))
     return element("g", *parts)
 
@@ -178,8 +174,8 @@ def _places(
 # Panels
 
 _EDGE, _LEFT = 12.0, 36.0  # without and with ticks of a vertical axis
-ROW_HEIGHT = 30.0
-"""Units of a row of height one."""
+_SMALL_EDGE = 4.0  # of a legend, and where no axis is
+_THIN = 1.5  # least width of a rectangle
 NAME_HEIGHT = 10.0
 """Units of a row that its name takes."""
 _PLOT, _FRAME = 226.0, 270.0  # heights of a panel with and without a vertical axis
@@ -189,25 +185,81 @@ _BOLD = 1.15  # width of bold text, of that of other text
 _NEAR = 9.0  # units from a mark beyond which its name needs a line
 
 
-def panel_picture(panel: Panel, title: str, text: str) -> Markup:
-    """Draw a panel on a page; `title` and `text` are for screen readers."""
-    xs, ys = zip(*panel.places(), strict=True)
-    lines = bool(panel.legend) + bool(panel.y)
-    extra = legend_height([name for name, _ in panel.legend], _EDGE)
-    parts: list[object] = []
+def panel_picture(
+    panel: Panel, title: str, text: str, *, width: float = WIDTH, right: Panel | None = None
+) -> Markup:
+    """Draw a panel on a page; `title` and `text` are for screen readers.
+
+    Parameters
+    ----------
+    width
+        Width of a picture of rows; one of less than half the width of a page has a small axis.
+    right
+        The same rows again, drawn in the right half.
+    """
+    top, parts = 4.0, list[Markup]()
     if panel.legend:
-        symbols = [(name, symbol(look)) for name, look in panel.legend]
-        parts.append(legend(symbols, _EDGE, 13))
+        start = _EDGE if panel.axes else _SMALL_EDGE
+        parts.append(legend(panel.legend, start, 13))
+        top = 11.0 + _LINE + legend_height([name for name, _ in panel.legend], start)
+    if not panel.rows:
+        height = _on_axes(panel, top if panel.legend else 11.0, parts)
+    else:
+        height = _in_rows(panel, (0.0, width if right is None else width / 2), top, parts)
+        if right is not None:
+            _in_rows(right, (width / 2 + _EDGE, width), top, parts)
+    return drawing(height, title, text, *parts, width=width)
+
+
+def legend_picture(entries: Sequence[tuple[str, Look]]) -> Markup:
+    """Draw a legend by itself."""
+    height = 18 + legend_height([name for name, _ in entries], _SMALL_EDGE)
+    title, text = "Marks of the pictures", ", ".join(name for name, _ in entries)
+    return drawing(height, title, text, legend(entries, _SMALL_EDGE, 13))
+
+
+def _in_rows(panel: Panel, within: Place, top: float, parts: list[Markup]) -> float:
+    """Draw named rows, and return the height down to their end."""
+    wide = within[1] - within[0]
+    end = within[1] - (_EDGE if panel.axes else _SMALL_EDGE)
+    start = within[0] + (panel.beside or (_EDGE if panel.axes else _SMALL_EDGE))
+    if panel.sides:
+        top += 14.0
+        left, right = f"← {panel.sides[0]}", f"{panel.sides[1]} →"
+        parts.append(label(start, top - 5, left, class_="side second"))
+        parts.append(label(end, top - 5, right, anchor="end", class_="side first"))
+    bottom = top + panel.step * panel.rows[-1].bottom
+    across = scale([x for x, _ in panel.places()], start, end)
+    if panel.ends is not None:
+        across = Scale(*panel.ends, start, end)
+    if panel.axes and wide < WIDTH / 2 - _EDGE:
+        parts += [line(start - 6, bottom, end + 6, bottom, "grid"), *_end_ticks(across, bottom)]
+    elif panel.axes:
+        count = 5 if wide > WIDTH / 2 else 3
+        parts.append(axis(across, top, bottom, panel.x, panel.shown_ticks(), count))
+    parts += _rows(panel, across, Scale(0.0, panel.rows[-1].bottom, top, bottom))
+    return bottom + ((34 if panel.x else 15) if panel.axes else 4)
+
+
+def _end_ticks(along: Scale, y: float) -> list[Markup]:
+    """Label two round values of a small axis, the lowest and the highest."""
+    found = along.ticks(3)
+    parts = []
+    for value in dict.fromkeys((found[0], found[-1])) if found else ():
+        text = signed(value)
+        half = CHARACTER * len(text) / 2
+        x = min(max(along(value), half), along.end + _EDGE - half)
+        parts.append(line(along(value), y, along(value), y + 3, "tick-line"))
+        parts.append(label(x, y + 13, text, anchor="middle", class_="tick"))
+    return parts
+
+
+def _on_axes(panel: Panel, top: float, parts: list[Markup]) -> float:
+    """Draw marks on two axes or in a frame, and return the height down to their end."""
+    xs, ys = zip(*panel.places(), strict=True)
     if panel.y:
-        parts.append(label(0, 11 + extra + 15 * (lines - 1), panel.y, class_="axis"))
-    if panel.rows:
-        top = 22.0 + extra if panel.legend else 4.0
-        bottom = top + ROW_HEIGHT * panel.rows[-1].bottom
-        across = scale(xs, _EDGE, WIDTH - _EDGE)
-        down = Scale(0.0, panel.rows[-1].bottom, top, bottom)
-        parts += [axis(across, top, bottom, panel.x), *_rows(panel, across, down)]
-        return drawing(bottom + 34, title, text, *parts)
-    top = 11.0 + 15 * lines + extra
+        parts.append(label(0, top, panel.y, class_="axis"))
+        top += _LINE
     bottom = top + (_PLOT if panel.axes else _FRAME)
     across = scale(xs, _LEFT + 6, WIDTH - 14)
     down = scale(ys if panel.floor is None else [*ys, panel.floor], bottom, top)
@@ -218,13 +270,13 @@ def panel_picture(panel: Panel, title: str, text: str) -> Markup:
         frame = {"x": 1, "y": top, "width": WIDTH - 2, "height": bottom - top}
         parts.append(element("rect", **frame, class_="frame"))
     else:
-        whole = axis(across, top, bottom, panel.x, whole=panel.ticks)
-        parts += [_heights(down), whole]
+        parts += [_heights(down), axis(across, top, bottom, panel.x, panel.shown_ticks())]
+    parts += [_bar(bar, across, down) for bar in panel.bars]
     parts += [_path(path, across, down) for path in panel.paths]
-    parts += [draw_dot(dot, across, down) for dot in panel.dots]
+    parts += [_dot(dot, across, down) for dot in panel.dots]
     named = [dot for dot in panel.dots if dot.name]
     parts += _names(named, across, down, np.array([0.0, 2 - bottom, WIDTH, 8 - top]))
-    return drawing(bottom + (34 if panel.axes else 1), title, text, *parts)
+    return bottom + (34 if panel.axes else 1)
 
 
 def _heights(down: Scale) -> Markup:
@@ -238,32 +290,52 @@ def _heights(down: Scale) -> Markup:
 
 
 def _rows(panel: Panel, across: Scale, down: Scale) -> list[Markup]:
-    """Draw each row: its name above its marks."""
+    """Draw each row: its name above or beside what is drawn in it."""
     parts = []
     for row in panel.rows:
-        own = Scale(row.top, row.bottom, down(row.top) + NAME_HEIGHT, down(row.bottom))
+        top, bottom = down(row.top), down(row.bottom)
+        above = row.name and not panel.beside
+        own = Scale(row.top, row.bottom, top + (NAME_HEIGHT if above else 0.0), bottom)
         inside = [
+            _bar(bar, across, own)
+            for bar in panel.bars
+            if row.top <= bar.top and bar.bottom <= row.bottom
+        ]
+        inside += [
             _path(path, across, own)
             for path in panel.paths
             if row.top <= path.places[0][1] and path.places[-1][1] <= row.bottom
         ]
-        name = fitted(row.name, WIDTH - 2 * _EDGE)
-        inside.append(label(_EDGE, down(row.top) + 10, name, class_="name halo"))
+        if above:
+            name = fitted(row.name, WIDTH - 2 * _EDGE)
+            inside.append(label(across.start, top + 10, name, class_="name halo"))
+        elif row.name:
+            name, end = fitted(row.name, panel.beside - 8), across.start - 8
+            inside.append(label(end, (top + bottom) / 2 + 4, name, anchor="end", class_="name"))
         inside += [
-            draw_dot(dot, across, own) for dot in panel.dots if row.top < dot.place[1] < row.bottom
+            _dot(dot, across, own) for dot in panel.dots if row.top < dot.place[1] <= row.bottom
         ]
-        parts.append(hovered(row.text, *inside))
+        parts.append(hovered(row.text, *inside) if row.text else joined(inside))
     return parts
 
 
-def symbol(look: Look) -> Markup:
-    """Return a mark around (0, 0), for a legend."""
-    return mark(0, 0, _class(look), shape=look.shape)
+def _bar(bar: Bar, across: Scale, down: Scale) -> Markup:
+    """Draw a rectangle, and its name where it fits."""
+    x, y, wide, high = across(bar.low), down(bar.top), across(bar.high), down(bar.bottom)
+    size = {"x": x, "y": y, "width": max(wide - x, _THIN), "height": high - y}
+    strength = None if bar.strength == 1 else bar.strength
+    drawn = [element("rect", **size, class_=bar.css, fill_opacity=strength)]
+    if bar.name and CHARACTER * len(bar.name) + 2 * _PAD < wide - x:
+        looks = f"on {bar.css.split()[-1]}"
+        place = (x + wide) / 2, (y + high) / 2 + 4
+        drawn.append(label(*place, bar.name, anchor="middle", class_=looks))
+    return hovered(bar.text, *drawn) if bar.text else joined(drawn)
 
 
 def _class(look: Look) -> str:
-    """Return the class of a mark; one of many points has no rim."""
-    return look.css if look.css.startswith("point ") else f"mark {look.css}"
+    """Return the class of a mark; one of many points, a bar and a stroke have no rim."""
+    plain = look.css.startswith("point ") or look.shape in ("bar", "stroke")
+    return look.css if plain else f"mark {look.css}"
 
 
 def _path(path: Path, across: Scale, down: Scale) -> Markup:
@@ -271,7 +343,7 @@ def _path(path: Path, across: Scale, down: Scale) -> Markup:
     return element("polyline", points=points, class_=path.css)
 
 
-def draw_dot(dot: Dot, across: Scale, down: Scale) -> Markup:
+def _dot(dot: Dot, across: Scale, down: Scale) -> Markup:
     """Draw a mark with its interval."""
     x, y = dot.place
     drawn = [mark(across(x), down(y), _class(dot.look), shape=dot.look.shape, size=dot.size)]
@@ -279,7 +351,7 @@ def draw_dot(dot: Dot, across: Scale, down: Scale) -> Markup:
         (x1, y1), (x2, y2) = dot.ends
         css = f"whisker {dot.look.css}"
         drawn.insert(0, line(across(x1), down(y1), across(x2), down(y2), css))
-    return hovered(dot.text, *drawn) if dot.text else Markup("".join(drawn))
+    return hovered(dot.text, *drawn) if dot.text else joined(drawn)
 
 
 def _names(

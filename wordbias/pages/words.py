@@ -7,23 +7,9 @@ from typing import Any
 
 from wordbias.pages.forest import look
 from wordbias.pages.lines import minus
-from wordbias.pages.panel import Dot, Look, Panel
+from wordbias.pages.panel import Dot, Look, Panel, Path, Row
 from wordbias.pages.section import Figure, Grid, Markup, Section, element
-from wordbias.pages.svg import (
-    WIDTH,
-    Scale,
-    axis,
-    drawing,
-    fitted,
-    hovered,
-    label,
-    legend,
-    legend_height,
-    line,
-    mark,
-    panel_picture,
-    scale,
-)
+from wordbias.pages.svg import WIDTH, fitted, panel_picture
 from wordbias.rendering import Table
 from wordbias.results import number
 from wordbias.rows import Found, given
@@ -64,7 +50,7 @@ def sides(rows: Sequence[Found]) -> tuple[str, str]:
 OCCUPATIONS = "occupations"
 LEAN = "lean"
 _SHOWN = 12  # occupations of each side in the picture
-_STEP, _NAMES, _TOP = 17.0, 104.0, 42.0
+_STEP, _BESIDE = 17.0, 104.0  # units of a row, and of its name
 _NOT_SHOWN_BY_OCCUPATIONS = (
     "It is one axis: an occupation in the middle can still be near stereotyped words. Intervals "
     "over redrawn pairs are in the rows."
@@ -117,64 +103,50 @@ def _first(stages: Mapping[str, Found]) -> float:
 def _figure(
     subject: str, words: Mapping[str, Mapping[str, Found]], names: tuple[str, str], along: str
 ) -> Figure:
-    values = [float(row["value"]) for stages in words.values() for row in stages.values()]
-    across = scale([*values, 0.0], _NAMES, WIDTH - 8)
-    stages = list(dict.fromkeys(stage for found in words.values() for stage in found))
-    staged = len(stages) > 1
+    panel = occupation_panel(words, names, along)
     shows = f"Where {len(words)} occupations stand between {names[0]} (left) and {names[1]} (right)"
-    shows += "; hollow: before, filled: after." if staged else "."
-    start = 2.0 if len(stages) > 2 else _NAMES
-    top = _TOP + (legend_height(stages, start) if staged else 0)
-    bottom = top + _STEP * len(words)
-    parts = [
-        label(_NAMES, top - 12, f"← {names[0]}", class_="side second"),
-        label(WIDTH - 8, top - 12, f"{names[1]} →", anchor="end", class_="side first"),
-        axis(across, top - 6, bottom, f"cosine with {along or 'the axis'}, less its mean"),
-        line(across(0), top - 6, across(0), bottom, "neutral"),
-        *(
-            _word(word, words[word], across, top + _STEP * i + 8, stages)
-            for i, word in enumerate(words)
-        ),
-    ]
-    if staged:
-        marks = [(stage, _symbol_of(stage, stages)) for stage in stages]
-        parts.append(legend(marks, start, 13))
+    shows += "; hollow: before, filled: after." if panel.legend else "."
     title = f"Occupations in {subject}"
-    return Figure(
-        title, drawing(bottom + 34, title, shows, *parts), shows, _NOT_SHOWN_BY_OCCUPATIONS
+    return Figure(title, panel_picture(panel, title, shows), shows, _NOT_SHOWN_BY_OCCUPATIONS)
+
+
+def occupation_panel(
+    words: Mapping[str, Mapping[str, Found]], names: tuple[str, str], along: str
+) -> Panel:
+    """Describe a row for each word, a mark for each stage; the colour says the side before."""
+    stages = list(dict.fromkeys(stage for found in words.values() for stage in found))
+    size = 4.0 if len(stages) < 3 else 3.2
+    dots, paths, rows = [], [], []
+    for i, (word, found) in enumerate(words.items()):
+        side = "first" if _first(found) > 0 else "second"
+        places = [(float(row["value"]), i + 0.5) for row in found.values()]
+        dots += [
+            Dot(place, _look(stage, side, stages), size=size)
+            for stage, place in zip(found, places, strict=True)
+        ]
+        paths += [
+            Path([(0.0, i), (0.0, i + 1)], "neutral"),
+            Path([min(places), max(places)], f"link {side}"),
+        ]
+        values = ", ".join(
+            f"{stage} {minus(number(row['value'], 3))}".strip() for stage, row in found.items()
+        )
+        rows.append(Row(word, i, i + 1, f"{word}: {values}"))
+    return Panel(
+        dots,
+        paths,
+        rows=rows,
+        x=f"cosine with {along or 'the axis'}, less its mean",
+        legend=[(one, _look(one, "plain", stages)) for one in stages if len(stages) > 1],
+        sides=names,
+        step=_STEP,
+        beside=_BESIDE,
     )
 
 
-def _mark_of(stage: str, class_: str, stages: Sequence[str]) -> tuple[str, str]:
-    """Return the class and shape of a stage's mark; the colour says the side."""
-    return f"mark {class_}{' hollow' if stage == 'before' else ''}", look(stage, stages).shape
-
-
-def _symbol_of(stage: str, stages: Sequence[str]) -> Markup:
-    class_, shape = _mark_of(stage, "plain", stages)
-    return mark(0, 0, class_, shape=shape)
-
-
-def _word(
-    word: str, stages: Mapping[str, Found], across: Scale, y: float, order: Sequence[str]
-) -> Markup:
-    place = {stage: across(float(row["value"])) for stage, row in stages.items()}
-    side = "first" if _first(stages) > 0 else "second"
-    values = ", ".join(
-        f"{stage} {minus(number(row['value'], 3))}".strip() for stage, row in stages.items()
-    )
-    size = 4.0 if len(order) < 3 else 3.2
-    found = {stage: _mark_of(stage, side, order) for stage in place}
-    marks = [
-        mark(x, y, found[stage][0], shape=found[stage][1], size=size) for stage, x in place.items()
-    ]
-    ends = list(place.values())
-    return hovered(
-        f"{word}: {values}",
-        label(_NAMES - 8, y + 4, fitted(word, _NAMES - 8), anchor="end", class_="name"),
-        line(min(ends), y, max(ends), y, f"link {side}"),
-        *marks,
-    )
+def _look(stage: str, css: str, stages: Sequence[str]) -> Look:
+    """Return the look of a stage's mark in the colour of a side."""
+    return Look(f"{css}{' hollow' if stage == 'before' else ''}", look(stage, stages).shape)
 
 
 def _grid(subject: str, words: Mapping[str, Mapping[str, Found]]) -> Grid:
