@@ -5,14 +5,14 @@ Each class is a method of `wordbias.methods` with its settings as parameters. ``
 `MISP`, `MHD`, `Hard`, `INLP` and `LEACE` also take an array of rows, shape ``(n, d)``, with the
 group of each row as its label. Their parameters and docstrings are those of
 `wordbias.methods.settings`. No other module may import scikit-learn's base, which takes seconds:
-that is why all of them, with one contract, are in one long file.
+that is why all of them, with one contract, are in one file.
 """
 
 from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import wraps
@@ -26,15 +26,19 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from wordbias.arguments import refuse_odd
-from wordbias.arrays import numbers
 from wordbias.batches import BatchMap
 from wordbias.calls import WordbiasWarning, misfit, plain, python_messages
-from wordbias.embedding import Embedding, EmbeddingLike, as_embedding, is_words_and_vectors
+from wordbias.embedding import EmbeddingLike
 from wordbias.errors import WordbiasError, on_a_line
-from wordbias.formats.tables import cell_of
+from wordbias.estimator_data import (
+    batch_map,
+    mapped_alike,
+    moments_of,
+    refuse_missing,
+    refuse_table,
+    words_of,
+)
 from wordbias.functions.debias import fitted_report
-from wordbias.functions.inputs import ReadOptions, open_subject
 from wordbias.labelled import Labelled
 from wordbias.methods import settings
 from wordbias.methods.fitted import Chain, Fitted
@@ -43,7 +47,6 @@ from wordbias.methods.methods import arguments_of, fit_methods
 from wordbias.methods.rows import fit_labelled, fit_moments, fit_rows
 from wordbias.methods.storage import Origin, load_chain, save_chain
 from wordbias.moments import Moments
-from wordbias.rendering import how_many
 from wordbias.reports import Report
 from wordbias.settings import Configured, check_settings
 from wordbias.wordlists import GroupsLike, load_attribute
@@ -116,10 +119,10 @@ class _Rows(_Estimator):
 
     def transform(self, X: ArrayLike) -> Floats:
         """Apply the fitted method to each row."""
-        _refuse_table(self, X)
+        refuse_table(self, X)
         x: Floats = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
         if self.fitted_.by_word:
-            warn(_alike(self), WordbiasWarning, stacklevel=4)
+            warn(mapped_alike(type(self).__name__, self.fitted_), WordbiasWarning, stacklevel=4)
         mapped: Floats = self.fitted_(x)
         return mapped.copy() if mapped is x else mapped
 
@@ -136,7 +139,7 @@ class _Words:
     ) -> Any:
         """Fit, and return `X` transformed; see ``fit`` and ``transform``."""
         given = {} if concept is None else {"concept": concept}
-        words = _words_of(X, rows=y is not None or concept is not None)
+        words = words_of(X, rows=y is not None or concept is not None)
         if words is None:
             return super().fit_transform(X, y, **given)  # type: ignore[misc]
         return self.fit(words, y, **given).transform(words)
@@ -162,7 +165,7 @@ class _Words:
             If `X` is an array, and the method treats some words differently.
         """
         check_is_fitted(self)
-        words = _words_of(X, rows=not self.origin_.words)
+        words = words_of(X, rows=not self.origin_.words)
         if words is None:
             return super().transform(X)  # type: ignore[misc]
         with python_messages():
@@ -254,10 +257,10 @@ class Method(_Words, _Rows):
             If the method cannot be fitted: too few words or rows, no groups, no difference; or is
             frozen and gets a concept, words or moments.
         """
-        moments = _moments_of(X)
+        moments = moments_of(X)
         labelled = y is not None or concept is not None
         complete = bool(moments) or isinstance(X, Labelled)  # with labels of its own
-        words = None if complete else _words_of(X, rows=labelled)
+        words = None if complete else words_of(X, rows=labelled)
         if self._frozen:
             if concept is not None or complete or words is not None:
                 raise self._refused()
@@ -311,8 +314,8 @@ class Method(_Words, _Rows):
                 "each row, or concept= does where y is the target of a pipeline"
             )
         self._check_takes_rows()
-        _refuse_table(self, X)
-        _refuse_missing(self, groups)
+        refuse_table(self, X)
+        refuse_missing(self, groups)
         x = validate_data(
             self, X, dtype=(np.float64, np.float32), ensure_min_samples=2,
             ensure_min_features=self._fewest_values,
@@ -448,12 +451,12 @@ class Method(_Words, _Rows):
         [[0.0, 3.0]]
         """
         check_is_fitted(self)
-        return _batch_map([self], array)
+        return batch_map([self], array)
 
     def __call__(self, batch: Any) -> Any:
         """Map a batch, as ``on()`` does."""
         check_is_fitted(self)
-        return _batch_map([self], None)(batch)
+        return batch_map([self], None)(batch)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted method to a safetensors file, which `wordbias.load` reads.
@@ -557,11 +560,11 @@ class Methods(_Pipeline):
         array : str, optional
             Name of the vectors' column; see ``on`` of a method.
         """
-        return _batch_map([method for _, method in self.steps], array)
+        return batch_map([method for _, method in self.steps], array)
 
     def __call__(self, batch: Any) -> Any:
         """Map a batch, as ``on()`` does."""
-        return _batch_map([method for _, method in self.steps], None)(batch)
+        return batch_map([method for _, method in self.steps], None)(batch)
 
 
 def read_method(path: str | os.PathLike[str]) -> Method | Pipeline:
@@ -573,31 +576,6 @@ def read_method(path: str | os.PathLike[str]) -> Method | Pipeline:
             raise WordbiasError(f"{path}: holds {part.name!r}, expected {', '.join(_METHODS)}")
         found.append(estimator_of(part, origin))
     return found[0] if len(found) == 1 else Methods(make_pipeline(*found).steps)
-
-
-def _batch_map(methods: Sequence[Method], array: str | None) -> BatchMap:
-    """Make a function of batches from fitted methods; say what they cannot do without words."""
-    for one in methods:
-        if not one.fitted_.steps:
-            raise WordbiasError(
-                f"{type(one).__name__} only gives single words new vectors, which rows do not "
-                "name: give transform() an Embedding"
-            )
-        if one.fitted_.by_word:
-            warn(_alike(one), WordbiasWarning, stacklevel=3)
-    steps = tuple(step for one in methods for step in one.fitted_.steps)
-    name = ".".join(one.fitted_.name for one in methods)
-    first = methods[0].origin_
-    return BatchMap(name, steps, first.dim, first.name, array)
-
-
-def _alike(method: _Rows) -> str:
-    """Say that a method treats some words differently."""
-    return (
-        f"{type(method).__name__} leaves out {how_many(len(method.fitted_.exempt), 'word')} and "
-        f"replaces {len(method.fitted_.replaced)} vectors; rows do not name words, and all of them "
-        "are mapped alike"
-    )
 
 
 def estimator_of(fitted: Fitted, origin: Origin, report: Report | None = None) -> Method:
@@ -616,62 +594,3 @@ def estimator_of(fitted: Fitted, origin: Origin, report: Report | None = None) -
 def _origin(n: int, dim: int) -> Origin:
     """Return the origin of a method that was fitted on rows."""
     return Origin(f"{n} rows", "", n, dim, (), np.zeros((0, dim)))
-
-
-def _moments_of(X: Any) -> list[Moments]:
-    """Return one or several moments as a list; an empty one for anything else."""
-    if isinstance(X, Moments):
-        return [X]
-    listed = isinstance(X, (list, tuple)) and X and all(isinstance(one, Moments) for one in X)
-    return list(X) if listed else []
-
-
-@python_messages()
-def _words_of(X: Any, *, rows: bool) -> Embedding | None:
-    """Return an embedding of anything that holds words; None for an array.
-
-    Parameters
-    ----------
-    rows
-        Take a data frame as rows, even if its index has words.
-    """
-    if isinstance(X, (str, os.PathLike)):
-        return open_subject(X, ReadOptions()).embedding
-    if hasattr(X, "to_numpy"):
-        index = getattr(X, "index", ())
-        named = not rows and len(index) and all(isinstance(word, str) for word in index)
-        return as_embedding(X) if named and getattr(X, "ndim", 0) == 2 else None
-    keyed = hasattr(getattr(X, "wv", X), "index_to_key")
-    mapped = isinstance(X, Mapping) and not hasattr(X, "tocsr")  # a sparse array may be one
-    if keyed or mapped or isinstance(X, Embedding) or is_words_and_vectors(X):
-        return as_embedding(X)
-    return None
-
-
-def _refuse_table(method: Any, X: Any) -> None:
-    """Refuse hidden values, and what has a vector in each cell; say how tables are mapped."""
-    refuse_odd("X", X)
-    first = X.iloc[:1].to_numpy().ravel() if hasattr(X, "iloc") else ()
-    held = any(isinstance(cell, (list, tuple, np.ndarray)) for cell in first)
-    if held or hasattr(X, "column_names"):
-        name = type(method).__name__
-        raise WordbiasError(
-            f"{name}: expected an array of shape (n, d), got a {type(X).__name__} with vectors in "
-            "its cells; map a table by calling the fitted method with it, method(table); fit with "
-            f"erase(table, labels), or {name}().fit(numpy.stack(table[column]), labels)"
-        )
-    numbers(X, "X")
-
-
-def _refuse_missing(method: Any, groups: Any) -> None:
-    """Refuse labels that are hidden, or missing, such as None, with their number."""
-    refuse_odd("y", groups)
-    cells = np.asarray(groups)
-    if cells.dtype != object or cells.ndim != 1:
-        return
-    missing = np.flatnonzero([cell_of(one) is None for one in cells])
-    if len(missing):
-        raise WordbiasError(
-            f"{type(method).__name__}: {len(missing):,} of {len(cells):,} labels are missing, the "
-            f"first that of row {missing[0] + 1}; leave those rows out"
-        )

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wordbias import WordbiasError
-from wordbias.biographies import synthetic as synthetic_words
 from wordbias.biographies.data import split
 from wordbias.biographies.strategies import STRATEGIES, prepare
-from wordbias.biographies.synthetic import PEOPLE, synthetic
+from wordbias.biographies.synthetic import LEAN, PEOPLE, load_words, synthetic
 from wordbias.outcomes.scrub import gendered_words
 from wordbias.wordlists.queries import load_queries
 
+WORDS = load_words()
 OTHERS = {"F": {"he", "him", "his", "wife", "son"}, "M": {"she", "her", "hers", "husband"}}
 
 
@@ -42,7 +42,7 @@ def test_numbers_of_women_and_men_are_fixed(people: int, seed: int) -> None:
     sizes = counts.sum(axis=1)
     assert len(bios) == people
     assert np.ptp(sizes) <= 1
-    wanted = {kind.name: kind.women for kind in synthetic_words.OCCUPATIONS}
+    wanted = {kind.name: kind.women for kind in WORDS.occupations}
     assert set(bios.classes) == set(wanted)
     for name, (women, _), size in zip(bios.classes, counts, sizes, strict=True):
         assert abs(women - wanted[name] * size) <= 0.5
@@ -50,7 +50,7 @@ def test_numbers_of_women_and_men_are_fixed(people: int, seed: int) -> None:
 
 
 def test_the_fewest_are_enough_for_every_strategy() -> None:
-    smallest = synthetic(40 * len(synthetic_words.OCCUPATIONS))
+    smallest = synthetic(40 * len(WORDS.occupations))
     for name in STRATEGIES:
         made = prepare(split(smallest, 0), name, 0)
         assert (made.views["own"].test.counts().sum(axis=1) > 0).sum() >= 3
@@ -72,9 +72,7 @@ def test_pronouns_agree_with_genders_and_no_text_says_the_occupation() -> None:
     assert named
 
 
-@pytest.mark.parametrize(
-    ("sentence", "leaning"), [(-2, synthetic_words.LEANING), (-1, synthetic_words.TOPICS)]
-)
+@pytest.mark.parametrize(("sentence", "leaning"), [(-2, WORDS.leaning), (-1, WORDS.topics)])
 def test_likings_and_topics_lean_but_do_not_tell(
     sentence: int, leaning: tuple[tuple[str, ...], ...]
 ) -> None:
@@ -89,12 +87,11 @@ def test_likings_and_topics_lean_but_do_not_tell(
     assert (hers ^ his).all()
     share = np.array([hers[women].mean(), his[~women].mean()])
     sizes = np.array([women.sum(), (~women).sum()])
-    lean = synthetic_words.LEAN
-    assert (np.abs(share - lean) < 5 * np.sqrt(lean * (1 - lean) / sizes)).all()
+    assert (np.abs(share - LEAN) < 5 * np.sqrt(LEAN * (1 - LEAN) / sizes)).all()
 
 
 def test_neighbours_share_words_and_others_do_not() -> None:
-    kinds = synthetic_words.OCCUPATIONS
+    kinds = WORDS.occupations
     shared = {
         (a.name, b.name)
         for i, a in enumerate(kinds)

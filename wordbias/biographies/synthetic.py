@@ -6,7 +6,9 @@ and say nothing about people or about any model.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
+from importlib.resources import files
 from typing import NamedTuple
 
 import numpy as np
@@ -15,9 +17,14 @@ from wordbias.biographies.data import FEMALE, GROUPS, MALE, Biographies
 from wordbias.errors import WordbiasError
 from wordbias.wordlists.queries import load_queries
 from wordbias.wordlists.templates import common_names
+from wordbias.wordlists.toml import read_toml
 
 PEOPLE = 2_400
 _FEWEST = 40  # of an occupation, so that balanced parts of a split still have some
+LEAN = 0.75
+"""Probability that an interest or a topic is from the list of the person's own gender."""
+KNOWN = 0.3
+"""Probability that a first name is one of those of WEAT 6."""
 
 
 def synthetic(people: int = PEOPLE, seed: int = 0) -> Biographies:
@@ -39,18 +46,19 @@ def synthetic(people: int = PEOPLE, seed: int = 0) -> Biographies:
     WordbiasError
         If there are too few to be split and balanced.
     """
-    if people < _FEWEST * len(OCCUPATIONS):
+    occupations = load_words().occupations
+    if people < _FEWEST * len(occupations):
         raise WordbiasError(
-            f"{people:,} synthetic biographies of {len(OCCUPATIONS)} occupations are too few to be "
-            f"split and balanced; ask for {_FEWEST * len(OCCUPATIONS):,} or more"
+            f"{people:,} synthetic biographies of {len(occupations)} occupations are too few to be "
+            f"split and balanced; ask for {_FEWEST * len(occupations):,} or more"
         )
     rng = np.random.default_rng(seed)
-    kinds = [OCCUPATIONS[i % len(OCCUPATIONS)] for i in range(people)]
-    sizes = {kind.name: kinds.count(kind) for kind in OCCUPATIONS}
-    women = {kind.name: round(kind.women * sizes[kind.name]) for kind in OCCUPATIONS}
+    kinds = [occupations[i % len(occupations)] for i in range(people)]
+    sizes = {kind.name: kinds.count(kind) for kind in occupations}
+    women = {kind.name: round(kind.women * sizes[kind.name]) for kind in occupations}
     made: list[tuple[str, str, str, str]] = []
     for i, kind in enumerate(kinds):
-        gender = FEMALE if i // len(OCCUPATIONS) < women[kind.name] else MALE
+        gender = FEMALE if i // len(occupations) < women[kind.name] else MALE
         made.append((*_biography(kind, GROUPS.index(gender), rng), kind.name, gender))
     order = rng.permutation(people)
     texts, names, labels, genders = zip(*(made[i] for i in order), strict=True)
@@ -60,16 +68,17 @@ def synthetic(people: int = PEOPLE, seed: int = 0) -> Biographies:
 
 def _biography(kind: Occupation, group: int, rng: np.random.Generator) -> tuple[str, str]:
     """Return a text, and the name of its person."""
-    first, last = (_one(rng, names) for names in (_first_names(group, rng), SURNAMES))
+    words = load_words()
+    first, last = (_one(rng, names) for names in (_first_names(group, rng), words.surnames))
     a, b, c = rng.permutation(np.array(kind.work))[:3].tolist()
     leaning, topics = (
-        lists[group if rng.random() < LEAN else 1 - group] for lists in (LEANING, TOPICS)
+        both[group if rng.random() < LEAN else 1 - group] for both in (words.leaning, words.topics)
     )
     blanks = {
-        **PRONOUNS[group],
+        **words.pronouns[group],
         "name": _one(rng, (first, f"{first} {last}", last)),
         "place": _one(rng, kind.places),
-        "city": _one(rng, CITIES),
+        "city": _one(rng, words.cities),
         "like": _one(rng, leaning),
         "topic": _one(rng, topics),
         "years": str(rng.integers(6, 30)),
@@ -77,7 +86,7 @@ def _biography(kind: Occupation, group: int, rng: np.random.Generator) -> tuple[
         "year": str(rng.integers(1995, 2019)),
         **{"a": a, "b": b, "c": c},
     }
-    parts = [_one(rng, sentences) for sentences in (WORK, FURTHER, PRIVATE, TALK)]
+    parts = [_one(rng, sentences) for sentences in words.sentences]
     return " ".join(part.format_map(blanks) for part in parts), f"{first} {last}"
 
 
@@ -126,126 +135,45 @@ class Occupation(NamedTuple):
     places: tuple[str, ...]
 
 
-_CARE = ("pain management", "patient safety", "home visits")
-_CLINIC = ("General Hospital", "the city clinic", "the university hospital", "a rural clinic")
-_PLANS = ("project planning", "safety standards", "quality control")
-_PLANT = ("an engineering office", "a shipyard", "the water board", "a machine works")
-_PUPILS = ("curriculum design", "reading groups", "exams")
-_SCHOOL = ("the state university", "a community college", "a public school", "a summer school")
-_PRESS = ("interviews", "essays", "photo editing")
-_STUDIO = ("a local magazine", "a weekly newspaper", "an art gallery", "a small press")
-OCCUPATIONS = (
-    Occupation("nurse", 0.88, (*_CARE, "wound care", "infusions", "night shifts"), _CLINIC),
-    Occupation("surgeon", 0.16, (*_CARE, "hernia repair", "transplants", "implants"), _CLINIC),
-    Occupation("dietitian", 0.85, (*_CARE, "meal plans", "food allergies", "diabetes"), _CLINIC),
-    Occupation("engineer", 0.14, (*_PLANS, "turbines", "hydraulics", "bridges"), _PLANT),
-    Occupation("architect", 0.32, (*_PLANS, "floor plans", "facades", "housing"), _PLANT),
-    Occupation("programmer", 0.18, (*_PLANS, "compilers", "databases", "web services"), _PLANT),
-    Occupation("teacher", 0.72, (*_PUPILS, "phonics", "class trips", "homework"), _SCHOOL),
-    Occupation("professor", 0.45, (*_PUPILS, "lectures", "doctoral theses", "grants"), _SCHOOL),
-    Occupation("journalist", 0.50, (*_PRESS, "court reports", "elections", "columns"), _STUDIO),
-    Occupation("photographer", 0.36, (*_PRESS, "portraits", "landscapes", "prints"), _STUDIO),
-)
-LEANING = (
-    (
-        "working with children",
-        "a choir",
-        "volunteering",
-        "yoga",
-        "a book club",
-        "mentoring",
-        "baking",
-        "the parents' council",
-    ),
-    (
-        "golf",
-        "a football team",
-        "fishing",
-        "vintage cars",
-        "the chamber of commerce",
-        "woodworking",
-        "military history",
-        "poker",
-    ),
-)
-"""Interests that texts about women mention more often, and those of texts about men."""
-LEAN = 0.75
-"""Probability that an interest or a topic is from the list of the person's own gender."""
-TOPICS = (
-    (
-        "the children",
-        "parents at home",
-        "a wedding",
-        "cousins",
-        "marriage",
-        "relatives",
-        "the family",
-        "home and children",
-    ),
-    (
-        "an executive",
-        "management",
-        "professional life",
-        "a corporation",
-        "salary and career",
-        "the office",
-        "business",
-        "a career in business",
-    ),
-)
-"""Topics with the words of family and career of WEAT 6 (Caliskan et al. 2017), for CEAT."""
-KNOWN = 0.3
-"""Probability that a first name is one of those of WEAT 6."""
-SURNAMES = (
-    "Abbott",
-    "Bergman",
-    "Castro",
-    "Dunne",
-    "Eriksen",
-    "Fontaine",
-    "Gupta",
-    "Hartley",
-    "Ito",
-    "Jansen",
-    "Kowalski",
-    "Lindqvist",
-    "Moreau",
-    "Novak",
-    "Okafor",
-    "Petrov",
-    "Quinn",
-    "Rossi",
-    "Silva",
-    "Tanaka",
-)
-CITIES = ("Ashford", "Brookdale", "Clearwater", "Fairview", "Lakeside", "Northgate", "Riverton")
-PRONOUNS = (
-    {"They": "She", "their": "her", "Their": "Her", "spouse": "husband", "child": "daughter"},
-    {"They": "He", "their": "his", "Their": "His", "spouse": "wife", "child": "son"},
-)
-"""Words for women, and for men."""
-WORK = (
-    "{They} has worked at {place} in {city} for {years} years.",
-    "{Their} work at {place} covers {a} and {b}.",
-    "{name} joined {place} in {year}, and is responsible for {a}.",
-    "For {years} years {name} has been known in {city} for {a} and {b}.",
-)
-FURTHER = (
-    "{They} also has experience with {c}.",
-    "{Their} interests include {c} and {b}.",
-    "Before that, {name} spent {years2} years on {c}.",
-    "Colleagues value {their} knowledge of {c}.",
-)
-PRIVATE = (
-    "{They} enjoys {like}.",
-    "In {their} free time {name} likes {like}.",
-    "{They} lives in {city} with {their} {spouse}, and likes {like}.",
-    "{Their} {child} shares {their} love of {like}.",
-)
-TALK = (
-    "Friends of {name} know {their} stories about {topic}.",
-    "{name} likes to talk about {topic}.",
-    "{They} once wrote a letter about {topic}.",
-)
-"""Sentences; the first of a biography, which would say the occupation, is left out as in real
-data."""
+class Words(NamedTuple):
+    """The words of `synthetic.toml`; of two, those for women come first.
+
+    Attributes
+    ----------
+    leaning
+        Interests that texts about women mention more often, and those of texts about men.
+    topics
+        Topics with the words of family and career of WEAT 6 (Caliskan et al. 2017), for CEAT.
+    sentences
+        Sentences with blanks; a biography has one of each.
+    """
+
+    occupations: tuple[Occupation, ...]
+    leaning: tuple[tuple[str, ...], ...]
+    topics: tuple[tuple[str, ...], ...]
+    pronouns: tuple[Mapping[str, str], ...]
+    sentences: tuple[tuple[str, ...], ...]
+    surnames: tuple[str, ...]
+    cities: tuple[str, ...]
+
+
+@cache
+def load_words() -> Words:
+    """Read the words that come with wordbias."""
+    tables = read_toml(files("wordbias.biographies") / "synthetic.toml")
+    occupations = (
+        Occupation(name, one["women"], tuple(one["work"]), tuple(one["places"]))
+        for name, one in tables["occupations"].items()
+    )
+    leaning, topics, sentences = (
+        tuple(map(tuple, tables[name].values())) for name in ("leaning", "topics", "sentences")
+    )
+    return Words(
+        tuple(occupations),
+        leaning,
+        topics,
+        tuple(tables["pronouns"].values()),
+        sentences,
+        tuple(tables["surnames"]),
+        tuple(tables["cities"]),
+    )

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from wordbias.draws import by_bootstrap, drawn
+from wordbias.draws import sampled_row
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
 from wordbias.models.causal_model import CausalModel, Tokens
@@ -68,17 +68,13 @@ def perplexity_rows(
         scale = len(ids) / n_bytes / math.log(2)
         samples = {"perplexity": np.exp(per_token), "bits-per-byte": per_token * scale}
     return [
-        Row(
+        sampled_row(
             subject,
             name,
             value,
-            {
-                **about,
-                **ideal(name),
-                "seed": seed,
-                **by_bootstrap(samples.get(name), "windows"),
-            },
-            drawn(samples.get(name), "windows"),
+            {**about, **ideal(name), "seed": seed},
+            samples.get(name),
+            "windows",
         )
         for name, value in values.items()
     ]
