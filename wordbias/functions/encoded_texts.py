@@ -16,13 +16,7 @@ from numpy.typing import NDArray
 from wordbias import cells
 from wordbias.calls import note
 from wordbias.errors import UsageError, WordbiasError
-from wordbias.functions.adapters import (
-    AdapterLike,
-    Removal,
-    load_encoder,
-    open_adapter,
-    removal_of,
-)
+from wordbias.functions.adapters import AdapterLike, Removal, open_adapter
 from wordbias.functions.encode import encoding_notes
 from wordbias.functions.encode_static import encode_static, static_folder
 from wordbias.functions.inputs import ReadOptions, path_of
@@ -118,17 +112,14 @@ def encode_labelled(
             "--texts needs --labels: a column of the texts, or a file of one label a line"
         )
     check_template(template)
-    fitted, names = open_adapter(adapter, setting, force=force)
+    opened = open_adapter(adapter, setting, force=force)
     file = path_of(texts)
     choice = Choice(None, None, kept_values(where), limit, None, None, skip_bad)
     given = load_texts(texts if file is None else located(file), choice)
     if (folder := static_folder(model)) is not None:
         means, _ = encode_static(folder, given, None, None, skip_bad=skip_bad)
         return open_labelled(means, None, ReadOptions(), labels, False, None, None), []
-    encoder = load_encoder(
-        model, fitted, device=device, force=force, name=path_of(adapter) or "adapter"
-    )
-    removals = [] if fitted is None else [removal_of(encoder, fitted, name) for name in names]
+    encoder, removals = opened.load_encoder(model, device=device)
     chosen = None if layers is None else which_layers(layers, range(encoder.layers + 1))
     settings = Settings(chosen, pooling, template=template or "")
     job = EncodingJob.of(encoder, given.texts, settings=settings)

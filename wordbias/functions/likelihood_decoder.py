@@ -10,8 +10,9 @@ from wordbias import cells
 from wordbias.draws import with_change
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import replacing
+from wordbias.functions.adapters import OpenAdapter
 from wordbias.measures.registry import column_title
-from wordbias.models.adapters import Adapter, weights_sha256
+from wordbias.models.adapters import weights_sha256
 from wordbias.models.causal_model import CausalModel
 from wordbias.models.hooks import Intervention, applied, sha256_of
 from wordbias.models.likelihood_resume import resuming
@@ -91,8 +92,7 @@ class Items:
 def measure_decoder(
     decoder: CausalModel,
     items: Items,
-    adapter: Adapter | None,
-    names: Sequence[str],
+    opened: OpenAdapter,
     inputs: Mapping[str, Mapping[str, object]],
     target: str | None,
 ) -> Report:
@@ -101,8 +101,8 @@ def measure_decoder(
     A run that was interrupted resumes from what is kept beside `target`.
     """
     removals: dict[str, Sequence[Intervention]] = {}
-    if adapter is not None:
-        removals = {name: adapter.interventions(name) for name in names}
+    if opened.adapter is not None:
+        removals = {name: opened.adapter.interventions(name) for name in opened.settings}
     with resuming(target, {} if target is None else _identity(decoder, removals)) as kept:
         decoder = replace(decoder, kept=kept)
         before = items.measure(decoder)

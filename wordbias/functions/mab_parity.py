@@ -35,7 +35,7 @@ from wordbias.reports import Report
 from wordbias.results import Row
 
 if TYPE_CHECKING:
-    from wordbias.models.adapters import Adapter
+    from wordbias.functions.adapters import OpenAdapter
 
 _SNLI = "snli-accuracy"
 Labelled = Pairs | LabelledPairs
@@ -55,11 +55,8 @@ def parity_report(
     parity: Parity,
     snli: PairsLike | None,
     labelled: Labelled | None,
-    adapter: Adapter | None,
-    settings: Sequence[str],
+    opened: OpenAdapter,
     *,
-    file: str,
-    force: bool,
     output: File | None,
     seed: int,
 ) -> Report:
@@ -69,8 +66,6 @@ def parity_report(
     ----------
     labelled
         The pairs of `snli`, on which accuracy is measured.
-    file
-        Name of the adapter, for messages.
     output
         File for the results of each occupation.
     """
@@ -78,7 +73,7 @@ def parity_report(
     rows: list[Row] = []
     records: list[dict[str, object]] = []
     base: float | None = None
-    for setting, probabilities in _runs(found, adapter, settings, file, force):
+    for setting, probabilities in _runs(found, opened):
         rows += fairness_rows(
             test, probabilities, found.subject, parity=parity, setting=setting, seed=seed
         )
@@ -106,19 +101,17 @@ def parity_report(
     )
 
 
-def _runs(
-    found: Predicted, adapter: Adapter | None, settings: Sequence[str], file: str, force: bool
-) -> Iterator[tuple[str, NDArray[np.float32]]]:
+def _runs(found: Predicted, opened: OpenAdapter) -> Iterator[tuple[str, NDArray[np.float32]]]:
     """Yield the predictions as they are, and with each setting; it is applied until the next."""
     yield "", found.probabilities[0]
-    if adapter is None or not isinstance(found.system, Classifier):
+    if opened.adapter is None or not isinstance(found.system, Classifier):
         return
     from wordbias.models.hooks import applied
 
     model = found.system.model
-    adapter.check(model, force=force, name=file)
-    for setting in settings:
-        with applied(model, adapter.interventions(setting)):
+    opened.check(model, inside=False)
+    for setting in opened.settings:
+        with applied(model, opened.adapter.interventions(setting)):
             yield setting, found.system.score_set(found.tests[0])
 
 
