@@ -33,7 +33,6 @@ from wordbias.models.template import PLACE, check_template
 from wordbias.models.texts import DISTINCT, Choice, Texts, TextsLike, kept_values, load_texts
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
-from wordbias.resources import located
 from wordbias.results import Row, number
 
 
@@ -184,7 +183,7 @@ def encode(
         None if span_columns is None else (span_columns[0], span_columns[1]),
         how.skip_bad,
     )
-    given = load_texts(texts if file is None else located(file), choice)
+    given = load_texts(texts, choice)
     if (folder := static_folder(model)) is not None:
         found, row = encode_static(folder, given, output, max_length, skip_bad=how.skip_bad)
         return replace(found, report=_static_report(folder, file, found, row))

@@ -19,7 +19,7 @@ from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.adapters import AdapterLike, Removal, open_adapter
 from wordbias.functions.encode import encoding_notes
 from wordbias.functions.encode_static import encode_static, static_folder
-from wordbias.functions.inputs import ReadOptions, path_of
+from wordbias.functions.inputs import ReadOptions
 from wordbias.functions.labelled_vectors import open_labelled
 from wordbias.labelled import CellsLike, Labelled
 from wordbias.measures.held_out_probes import BEST, NOT_CODED, left_text, read_groups
@@ -32,7 +32,6 @@ from wordbias.models.texts import Choice, TextsLike, kept_values, load_texts
 from wordbias.pivot import pivot, values
 from wordbias.probes.mdl import ACCURACY, COMPRESSION, CONTROL
 from wordbias.rendering import Table
-from wordbias.resources import located
 from wordbias.results import Row, number
 from wordbias.verdicts import BACKWARDS, READS, UNREAD, Reading, decide
 
@@ -113,9 +112,8 @@ def encode_labelled(
         )
     check_template(template)
     opened = open_adapter(adapter, setting, force=force)
-    file = path_of(texts)
     choice = Choice(None, None, kept_values(where), limit, None, None, skip_bad)
-    given = load_texts(texts if file is None else located(file), choice)
+    given = load_texts(texts, choice)
     if (folder := static_folder(model)) is not None:
         means, _ = encode_static(folder, given, None, None, skip_bad=skip_bad)
         return open_labelled(means, None, ReadOptions(), labels, False, None, None), []
