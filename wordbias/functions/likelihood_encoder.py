@@ -7,10 +7,10 @@ from typing import Any
 
 from wordbias.calls import path_of
 from wordbias.errors import WordbiasError
-from wordbias.formats.files import replacing
 from wordbias.functions.adapters import OpenAdapter
+from wordbias.functions.inputs import write_records
 from wordbias.models.model_like import ModelLike
-from wordbias.rendering import Table, as_csv
+from wordbias.rendering import Table
 from wordbias.reports import Report
 from wordbias.stereotypes.entry import Found, Record
 from wordbias.stereotypes.next_sentence import NextSentence
@@ -50,15 +50,13 @@ def measure_encoder(
         inputs[f"data {i}"] = {**source_of(data), **found.about}
         notes += [*scorer.missing, *found.notes]
     found = Found.joined(done)
-    if target is not None:
-        with replacing(target) as stream:
-            stream.write(as_csv(found.records).encode())
+    written = write_records(target, found.records)
     return Report(
         inputs=inputs,
         rows=found.rows,
         tables=tables,
         heading=heading,
-        closing=[] if target is None else [f"Written: {target}."],
+        closing=written,
         seed=settings.seed,
         notes=list(dict.fromkeys(notes)),
     )

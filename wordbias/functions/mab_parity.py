@@ -23,14 +23,14 @@ from wordbias.contextual.nli_fairness import (
     occupation_records,
     snli_row,
 )
-from wordbias.formats.files import replacing
+from wordbias.functions.inputs import write_records
 from wordbias.functions.nli_models import File, NLIModel, Predicted, read_named
 from wordbias.nli.hugging_face import Classifier
 from wordbias.nli.pairs import Pairs, PairsLike, load_pairs, pairs_name
 from wordbias.nli.scoring import accuracy
 from wordbias.nli.test_sets import Pair
 from wordbias.pivot import pivot, values
-from wordbias.rendering import Table, as_csv
+from wordbias.rendering import Table
 from wordbias.reports import Report
 from wordbias.results import Row
 
@@ -84,9 +84,7 @@ def parity_report(
             about = (right, len(labelled), found.subject)
             rows.append(snli_row(*about, setting=setting, viability=Viability(base)))
             base = right if base is None else base
-    if output is not None:
-        with replacing(output) as stream:
-            stream.write(as_csv(records).encode())
+    written = write_records(output, records)
     words = " and ".join(filler.word for filler in test.hypotheses)
     return Report(
         inputs={**found.inputs, **_about(snli, labelled)},
@@ -95,7 +93,7 @@ def parity_report(
         heading=[
             f"NLI fairness of {found.described}: {len(test):,} pairs about {words}, all neutral."
         ],
-        closing=[f"Written: {output}."] if output is not None else [],
+        closing=written,
         seed=seed,
         notes=found.notes,
     )
