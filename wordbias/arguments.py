@@ -278,6 +278,11 @@ def _shown(value: object) -> str:
 # values that an annotation does not tell
 
 
+def comma_separated(text: str) -> list[str]:
+    """Return the parts of ``a,b,c``, without the empty ones."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
 def path_named(option: str, given: object) -> str:
     """Return a path or name, and refuse anything else.
 

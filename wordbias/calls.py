@@ -20,7 +20,7 @@ from difflib import get_close_matches
 from functools import wraps
 from typing import Any, NoReturn, ParamSpec, TypeVar, cast
 
-from wordbias.arguments import accepted, refuse_odd
+from wordbias.arguments import accepted, comma_separated, refuse_odd
 from wordbias.configuration import Config, current_config
 from wordbias.errors import UsageError, WordbiasError, without_secrets
 
@@ -345,7 +345,7 @@ def _split(value: object) -> object:
     """Return ``"a,b"`` as a list; other values unchanged."""
     if not isinstance(value, str):
         return value
-    return [part.strip() for part in value.split(",") if part.strip()]
+    return comma_separated(value)
 
 
 def _refuse_empty(

@@ -21,7 +21,7 @@ from tiny_decoders import build_decoder, byte_tokenizer, save_decoder  # noqa: E
 
 import wordbias as wb  # noqa: E402
 from wordbias.draws import drawn as draws_of  # noqa: E402
-from wordbias.functions.likelihood_decoder import with_changes  # noqa: E402
+from wordbias.draws import with_change  # noqa: E402
 from wordbias.models.adapters import Adapter  # noqa: E402
 from wordbias.models.fingerprint import Fingerprint  # noqa: E402
 from wordbias.models.sites import Site  # noqa: E402
@@ -170,13 +170,13 @@ def test_a_change_is_the_paired_difference_of_the_items() -> None:
     after = before + (np.arange(40) % 2)
     was = Row("a", "pair-lean", before.mean(), {"n": 40}, draws_of(before[drawn].mean(1), "pairs"))
     now = Row("b", "pair-lean", after.mean(), {"n": 40}, draws_of(after[drawn].mean(1), "pairs"))
-    (row,) = with_changes([was], [now], "s", 0)
+    row = with_change(was, now, stage="s", seed=0)
     expected = np.percentile((after - before)[drawn].mean(1), [2.5, 97.5])
     assert row.details["change"] == pytest.approx(0.5)
     assert [row.details[key] for key in ("change_low", "change_high")] == pytest.approx(expected)
-    (alone,) = with_changes([Row("a", "m", 1.0)], [Row("b", "m", 2.0)], "s", 0)
+    alone = with_change(Row("a", "m", 1.0), Row("b", "m", 2.0), stage="s", seed=0)
     assert alone.details == {"stage": "s", "seed": 0, "change": 1.0}
-    (none,) = with_changes([Row("a", "m", None)], [Row("b", "m", 2.0)], "s", 0)
+    none = with_change(Row("a", "m", None), Row("b", "m", 2.0), stage="s", seed=0)
     assert "change" not in none.details
 
 

@@ -16,7 +16,6 @@ from wordbias.outcomes.metrics import (
     along_costs,
     along_positions,
     by_class,
-    independence,
     kl_from_mixture,
     separation,
     sufficiency,
@@ -28,6 +27,11 @@ Counts = NDArray[np.int64]
 # no class and no group is empty, so that every distribution is defined
 full = arrays(np.int64, (2, 4, 4), elements=st.integers(1, 50))
 sparse = arrays(np.int64, (3, 4, 5), elements=st.integers(0, 3))
+
+
+def independence(counts: Counts) -> NDArray[np.float64]:
+    """KL(P(r|z) ‖ P(r)) of each group, of counts by group, class and outcome."""
+    return kl_from_mixture(counts.sum(axis=-2))
 
 
 def _total(distances: NDArray[np.float64], how: str = "sum") -> float:

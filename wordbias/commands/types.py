@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Never
 
 import click
 
+from wordbias.arguments import comma_separated
 from wordbias.errors import WordbiasError
 from wordbias.text_files import parse_size
 
@@ -51,20 +52,16 @@ class Text(ParamType):
             self.fail(str(error), param, ctx)
 
 
-def _parts(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
 def _names(text: str) -> list[str]:
     """Split ``a,b,c``."""
-    if not (parts := _parts(text)):
+    if not (parts := comma_separated(text)):
         raise ValueError("expected names, separated by commas")
     return parts
 
 
 def _numbers(text: str, expected: str = "whole numbers, separated by commas") -> list[int]:
     """Split ``0,1,2``."""
-    parts = _parts(text)
+    parts = comma_separated(text)
     if not parts or not all(part.isdecimal() for part in parts):
         raise ValueError(f"expected {expected}")
     return list(dict.fromkeys(map(int, parts)))

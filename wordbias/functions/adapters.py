@@ -28,9 +28,14 @@ AdapterLike = str | os.PathLike[str] | Adapter
 
 
 def open_adapter(
-    adapter: AdapterLike | None, setting: str | Sequence[str], *, force: bool = False
-) -> tuple[Adapter | None, list[str]]:
-    """Read an adapter; return it with the settings to measure, by default its own one.
+    given: AdapterLike | None, setting: str | Sequence[str], *, force: bool = False
+) -> OpenAdapter:
+    """Read an adapter, if one is given; the settings to measure are by default its own one.
+
+    Parameters
+    ----------
+    force
+        Accept it for another model with the same sites and dimensions.
 
     Raises
     ------
@@ -39,27 +44,94 @@ def open_adapter(
     WordbiasError
         If the file cannot be read.
     """
-    if force and adapter is None:
+    if force and given is None:
         raise UsageError("--force goes with --adapter")
     names = list(dict.fromkeys([setting] if isinstance(setting, str) else setting))
-    if adapter is None or isinstance(adapter, Adapter):
-        found = adapter
-    else:
-        found = read_adapter(path_named("--adapter", adapter))
-    if found is not None and found.chosen is not None:
+    if given is None:
+        if names:
+            raise UsageError("--adapter and --setting go together")
+        return OpenAdapter(None, None, (), force)
+    found = given if isinstance(given, Adapter) else read_adapter(path_named("--adapter", given))
+    if found.chosen is not None:
         names = names or [found.chosen]
-    if found is not None:
-        for said in [part_of_sequence(found, name) for name in names]:
-            if said:
-                note(said)
-    if names and found is None:
-        raise UsageError("--adapter and --setting go together")
-    if found is not None and not names:
+    for said in [part_of_sequence(found, name) for name in names]:
+        if said:
+            note(said)
+    if not names:
         raise UsageError(
-            f"--adapter and --setting go together: {path_of(adapter) or 'the adapter'} has no "
+            f"--adapter and --setting go together: {path_of(given) or 'the adapter'} has no "
             "setting that it removes by default; name one with --setting"
         )
-    return found, names
+    return OpenAdapter(given, found, names, force)
+
+
+@dataclass(frozen=True, eq=False)
+class OpenAdapter:
+    """An adapter as an argument, or none.
+
+    Attributes
+    ----------
+    given
+        The argument.
+    adapter
+        The adapter; None if none is given.
+    settings
+        Names of its settings to measure.
+    force
+        Accept it for another model with the same sites and dimensions.
+    """
+
+    given: AdapterLike | None
+    adapter: Adapter | None
+    settings: Sequence[str]
+    force: bool
+
+    def check(self, model: Any, *, inside: bool = True) -> None:
+        """Refuse a model other than that it was fitted on; `inside` that may be in another one."""
+        if self.adapter is not None:
+            name = path_of(self.given) or "adapter"
+            self.adapter.check(model, force=self.force, name=name, inside=inside)
+
+    def load_encoder(
+        self,
+        model: ModelLike,
+        *,
+        device: str | None,
+        precision: str | None = None,
+        random_init: int | None = None,
+    ) -> tuple[Encoder, list[Removal]]:
+        """Load an encoder; return it with what each setting removes in it.
+
+        The adapter may have been fitted on the same encoder with a head.
+
+        Raises
+        ------
+        UsageError
+            If an adapter is for random weights.
+        WordbiasError
+            If the encoder cannot be loaded, or the adapter is of another model.
+        """
+        if self.adapter is None:
+            encoder = Encoder.load(
+                model, device=device, precision=precision, random_init=random_init
+            )
+            return encoder, []
+        if random_init is not None:
+            raise UsageError(
+                "--random-init draws other weights than those that --adapter was fitted on; leave "
+                "out one of them"
+            )
+        # compared as it is stored: float16 rounds small weights away
+        encoder = Encoder.load(model, device=device)
+        self.check(encoder.model)
+        encoder = encoder if precision is None else encoder.on(device, precision)
+        return encoder, [removal_of(encoder, self.adapter, name) for name in self.settings]
+
+    def about(self) -> dict[str, dict[str, Any]]:
+        """Return the adapter, if there is one, among the inputs of a report."""
+        if self.adapter is None:
+            return {}
+        return {"adapter": about_adapter(self.given, self.adapter)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,47 +185,6 @@ def _layers(numbers: Sequence[int]) -> str:
     if len(numbers) > 2 and numbers[-1] - numbers[0] == len(numbers) - 1:
         listed = f"{numbers[0]} to {numbers[-1]}"
     return f"layer {listed}" if len(numbers) == 1 else f"layers {listed}"
-
-
-def load_encoder(
-    model: ModelLike,
-    adapter: Adapter | None,
-    *,
-    device: str | None = None,
-    precision: str | None = None,
-    random_init: int | None = None,
-    force: bool = False,
-    name: str = "adapter",
-) -> Encoder:
-    """Load an encoder, and refuse an adapter that was fitted on another one.
-
-    It may have been fitted on the same encoder with a head.
-
-    Parameters
-    ----------
-    force
-        Accept an adapter of another model with the same sites and dimensions.
-    name
-        Name of the adapter, for messages.
-
-    Raises
-    ------
-    UsageError
-        If an adapter is for random weights.
-    WordbiasError
-        If the encoder cannot be loaded, or the adapter is of another model.
-    """
-    if adapter is None:
-        return Encoder.load(model, device=device, precision=precision, random_init=random_init)
-    if random_init is not None:
-        raise UsageError(
-            "--random-init draws other weights than those that --adapter was fitted on; leave out "
-            "one of them"
-        )
-    # compared as it is stored: float16 rounds small weights away
-    encoder = Encoder.load(model, device=device)
-    adapter.check(encoder.model, force=force, name=name, inside=True)
-    return encoder if precision is None else encoder.on(device, precision)
 
 
 def about_adapter(given: AdapterLike | None, adapter: Adapter) -> dict[str, Any]:

@@ -14,14 +14,7 @@ from wordbias.calls import is_given, note, public
 from wordbias.configuration import current_config, uses
 from wordbias.errors import Interrupted, UsageError, WordbiasError
 from wordbias.formats.files import check_outputs
-from wordbias.functions.adapters import (
-    AdapterLike,
-    Removal,
-    about_adapter,
-    load_encoder,
-    open_adapter,
-    removal_of,
-)
+from wordbias.functions.adapters import AdapterLike, Removal, open_adapter
 from wordbias.functions.encode import notes_on_modules
 from wordbias.functions.inputs import path_of
 from wordbias.models.encoder import Encoder
@@ -221,20 +214,13 @@ def ceat(
             read_files = {"--sentences": file, "--query": query, "--adapter": adapter}
             check_outputs({"--output": output}, read_files)
         check_template(template)
-        fitted, names = open_adapter(adapter, setting, force=force)
-        if output is not None and len(names) > 1:
+        opened = open_adapter(adapter, setting, force=force)
+        if output is not None and len(opened.settings) > 1:
             raise UsageError("--output is for one --setting: a file holds the vectors after one")
         read = _find(queries, path_of(query), sentences, text_column, per_word, min_sentences, seed)
-        encoder = load_encoder(
-            model,
-            fitted,
-            device=how.device,
-            precision=how.precision,
-            random_init=random_init,
-            force=force,
-            name=path_of(adapter) or "adapter",
+        encoder, removals = opened.load_encoder(
+            model, device=how.device, precision=how.precision, random_init=random_init
         )
-        removals = [] if fitted is None else [removal_of(encoder, fitted, name) for name in names]
         default = AS_PUBLISHED if as_published else ContextSettings()
         contexts = ContextSettings(
             which_layers(layers, range(encoder.layers + 1), "last"),
@@ -260,7 +246,7 @@ def ceat(
         inputs = {
             "model": {"path": encoder.name, **found.about},
             "sentences": {**about, "lines": read.lines, "contexts": len(found)},
-            **({} if fitted is None else {"adapter": about_adapter(adapter, fitted)}),
+            **opened.about(),
         }
     try:
         rows_of = [measured(one, queries, how_tested, chosen) for one in several]

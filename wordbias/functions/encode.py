@@ -14,13 +14,7 @@ from wordbias.configuration import current_config, uses
 from wordbias.errors import UsageError
 from wordbias.formats.files import check_writable, refuse_same
 from wordbias.formats.rows.writing import check_rows, is_row_suffix
-from wordbias.functions.adapters import (
-    AdapterLike,
-    about_adapter,
-    load_encoder,
-    open_adapter,
-    removal_of,
-)
+from wordbias.functions.adapters import AdapterLike, open_adapter
 from wordbias.functions.encode_static import encode_static, static_folder
 from wordbias.functions.inputs import path_of
 from wordbias.models.encoder import Encoder
@@ -39,7 +33,6 @@ from wordbias.models.template import PLACE, check_template
 from wordbias.models.texts import DISTINCT, Choice, Texts, TextsLike, kept_values, load_texts
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
-from wordbias.resources import located
 from wordbias.results import Row, number
 
 
@@ -177,7 +170,7 @@ def encode(
     file = path_of(texts)
     output = None if output is None else os.fspath(output)
     refuse_same({"the output": output}, {"the texts": file, "--adapter": adapter})
-    fitted, names = open_adapter(adapter, () if setting is None else setting, force=force)
+    opened = open_adapter(adapter, () if setting is None else setting, force=force)
     as_rows = output is not None and is_row_suffix(output)
     if output is not None:
         check_writable(output) if as_rows else check_target(output)
@@ -190,20 +183,14 @@ def encode(
         None if span_columns is None else (span_columns[0], span_columns[1]),
         how.skip_bad,
     )
-    given = load_texts(texts if file is None else located(file), choice)
+    given = load_texts(texts, choice)
     if (folder := static_folder(model)) is not None:
         found, row = encode_static(folder, given, output, max_length, skip_bad=how.skip_bad)
         return replace(found, report=_static_report(folder, file, found, row))
-    encoder = load_encoder(
-        model,
-        fitted,
-        device=how.device,
-        precision=how.precision,
-        random_init=random_init,
-        force=force,
-        name=path_of(adapter) or "adapter",
+    encoder, removals = opened.load_encoder(
+        model, device=how.device, precision=how.precision, random_init=random_init
     )
-    removal = None if fitted is None else removal_of(encoder, fitted, names[0])
+    removal = removals[0] if removals else None
     settings = Settings(
         None if layers is None else which_layers(layers, range(encoder.layers + 1)),
         pooling or ("word" if by_word else None),
@@ -266,7 +253,7 @@ def encode(
                 "sha256": about["texts_sha256"],
                 "texts": len(given),
             },
-            **({} if fitted is None else {"adapter": about_adapter(adapter, fitted)}),
+            **opened.about(),
         },
         rows=[row],
         tables=[_table(row)],

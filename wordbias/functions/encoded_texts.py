@@ -16,16 +16,10 @@ from numpy.typing import NDArray
 from wordbias import cells
 from wordbias.calls import note
 from wordbias.errors import UsageError, WordbiasError
-from wordbias.functions.adapters import (
-    AdapterLike,
-    Removal,
-    load_encoder,
-    open_adapter,
-    removal_of,
-)
+from wordbias.functions.adapters import AdapterLike, Removal, open_adapter
 from wordbias.functions.encode import encoding_notes
 from wordbias.functions.encode_static import encode_static, static_folder
-from wordbias.functions.inputs import ReadOptions, path_of
+from wordbias.functions.inputs import ReadOptions
 from wordbias.functions.labelled_vectors import open_labelled
 from wordbias.labelled import CellsLike, Labelled
 from wordbias.measures.held_out_probes import BEST, NOT_CODED, left_text, read_groups
@@ -38,7 +32,6 @@ from wordbias.models.texts import Choice, TextsLike, kept_values, load_texts
 from wordbias.pivot import pivot, values
 from wordbias.probes.mdl import ACCURACY, COMPRESSION, CONTROL
 from wordbias.rendering import Table
-from wordbias.resources import located
 from wordbias.results import Row, number
 from wordbias.verdicts import BACKWARDS, READS, UNREAD, Reading, decide
 
@@ -118,17 +111,13 @@ def encode_labelled(
             "--texts needs --labels: a column of the texts, or a file of one label a line"
         )
     check_template(template)
-    fitted, names = open_adapter(adapter, setting, force=force)
-    file = path_of(texts)
+    opened = open_adapter(adapter, setting, force=force)
     choice = Choice(None, None, kept_values(where), limit, None, None, skip_bad)
-    given = load_texts(texts if file is None else located(file), choice)
+    given = load_texts(texts, choice)
     if (folder := static_folder(model)) is not None:
         means, _ = encode_static(folder, given, None, None, skip_bad=skip_bad)
         return open_labelled(means, None, ReadOptions(), labels, False, None, None), []
-    encoder = load_encoder(
-        model, fitted, device=device, force=force, name=path_of(adapter) or "adapter"
-    )
-    removals = [] if fitted is None else [removal_of(encoder, fitted, name) for name in names]
+    encoder, removals = opened.load_encoder(model, device=device)
     chosen = None if layers is None else which_layers(layers, range(encoder.layers + 1))
     settings = Settings(chosen, pooling, template=template or "")
     job = EncodingJob.of(encoder, given.texts, settings=settings)

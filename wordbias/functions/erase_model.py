@@ -50,7 +50,6 @@ from wordbias.probes.held_out import choose_rows, held_out_rows
 from wordbias.probes.sentence_tasks import STS, TextPairsLike, load_text_pairs
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
-from wordbias.resources import located
 from wordbias.resources.models import hub_name
 from wordbias.results import Row
 from wordbias.splits import Folds
@@ -151,7 +150,7 @@ def erase_model(
     if output is not None:
         check_output(name or "", output)
     pairs = None if sts is None else load_text_pairs(sts)
-    given = load_texts(texts if file is None else located(file), Choice(text_column))
+    given = load_texts(texts, Choice(text_column))
     parts = divide(rows_of_texts(given))
 
     vectors = SentenceVectors.of(Encoder.load(model, device=device))

@@ -13,6 +13,7 @@ from typing import Any, TypeGuard, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.arguments import comma_separated
 from wordbias.calls import current, note
 from wordbias.calls import path_of as path_of  # noqa: PLC0414
 from wordbias.configuration import current_config
@@ -44,6 +45,7 @@ from wordbias.formats import (
     scan,
     stream,
 )
+from wordbias.formats.files import replacing
 from wordbias.formats.source import as_text
 from wordbias.formats.static_models import Change, check_static_output
 from wordbias.formats.text import Block
@@ -51,7 +53,7 @@ from wordbias.formats.writing import BlockMap, refuse_archive
 from wordbias.methods.fitted import LINEAR, Chain, Reach
 from wordbias.methods.gender_preserving import remove_checkpoints
 from wordbias.methods.transform import Identity, Transform, transformed, width_after
-from wordbias.rendering import how_many
+from wordbias.rendering import as_csv, how_many
 from wordbias.reports import Report
 from wordbias.resources import located
 from wordbias.resources.hub import is_address, title
@@ -99,6 +101,15 @@ class Written:
 
     def __str__(self) -> str:
         return self.path
+
+
+def write_records(path: str | os.PathLike[str] | None, records: Sequence[Facts]) -> list[str]:
+    """Write records as CSV, if a file is named; return the line that says so."""
+    if path is None:
+        return []
+    with replacing(path) as file:
+        file.write(as_csv(records).encode())
+    return [f"Written: {os.fspath(path)}."]
 
 
 @dataclass
@@ -430,8 +441,8 @@ def _holds_embeddings(given: Mapping[str, Any]) -> TypeGuard[Mapping[str, Embedd
 
 def names_of(given: str | Sequence[str] | None) -> list[str]:
     """Return names, each once, that are listed or separated by commas."""
-    listed = given.split(",") if isinstance(given, str) else given or ()
-    return list(dict.fromkeys(name.strip() for name in listed if name.strip()))
+    several = comma_separated(given) if isinstance(given, str) else given or ()
+    return list(dict.fromkeys(name.strip() for name in several if name.strip()))
 
 
 def _equal_paths(a: object, b: object) -> bool:

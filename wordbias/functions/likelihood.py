@@ -11,7 +11,7 @@ from wordbias.calls import path_of, public, refuse_given
 from wordbias.configuration import current_config, uses
 from wordbias.errors import UsageError
 from wordbias.formats.files import check_outputs
-from wordbias.functions.adapters import AdapterLike, about_adapter, open_adapter
+from wordbias.functions.adapters import AdapterLike, open_adapter
 from wordbias.functions.likelihood_decoder import Items, about_decoder, measure_decoder
 from wordbias.functions.likelihood_encoder import measure_encoder
 from wordbias.models.causal_model import CausalModel
@@ -167,7 +167,7 @@ def likelihood(
     read = {"--pairs": pairs, "--perplexity": perplexity, "--adapter": adapter}
     for one in [None, *given]:
         check_outputs({"-o": target}, {**read, "--data": one})
-    fitted, names = open_adapter(adapter, setting, force=force)
+    opened = open_adapter(adapter, setting, force=force)
     settings = Settings(top, rounding, absolute, as_published, seed, repair=True)
     sets = [load_text_set(one, as_published=as_published) for one in given]
     own = None if pairs is None else sentence_pairs(pairs)
@@ -176,10 +176,9 @@ def likelihood(
     if not is_causal(model):
         refuse_given(_OF_DECODERS, f"is for a model that is a decoder, and {name} is an encoder")
         sets = [for_model(one, name, causal=False) for one in sets]
-        about = {} if adapter is None else {"adapter": path_of(adapter) or repr(adapter)}
         return measure_encoder(
-            model, sets, settings, fitted, names,
-            force=force, next_label=next_label, device=how.device, target=target, about=about,
+            model, sets, settings, opened,
+            next_label=next_label, device=how.device, target=target,
         )  # fmt: skip
     refuse_given(_OF_ENCODERS, f"is for a model that is an encoder, and {name} is a decoder")
     sets = [for_model(one, name, causal=True) for one in sets]
@@ -187,13 +186,13 @@ def likelihood(
     decoder = CausalModel.load(
         model,
         device=how.device,
-        precision=None if fitted is not None else how.precision,
+        precision=None if opened.adapter is not None else how.precision,
         max_length=max_length,
         bos=bos,
     )
     inputs = {"model": about_decoder(decoder), **items.about(path_of(pairs) or "given")}
-    if fitted is not None:  # compared as it is stored: float16 rounds small weights away
-        fitted.check(decoder.model, force=force, name=path_of(adapter) or "adapter", inside=True)
+    if opened.adapter is not None:  # compared as it is stored: float16 rounds small weights away
+        opened.check(decoder.model)
         decoder = decoder.on(how.device, how.precision)
-        inputs |= {"model": about_decoder(decoder), "adapter": about_adapter(adapter, fitted)}
-    return measure_decoder(decoder, items, fitted, names, inputs, target)
+        inputs |= {"model": about_decoder(decoder), **opened.about()}
+    return measure_decoder(decoder, items, opened, inputs, target)

@@ -9,9 +9,9 @@ from typing import Any
 from wordbias import cells
 from wordbias.draws import with_change
 from wordbias.errors import WordbiasError
-from wordbias.formats.files import replacing
+from wordbias.functions.adapters import OpenAdapter
+from wordbias.functions.inputs import write_records
 from wordbias.measures.registry import column_title
-from wordbias.models.adapters import Adapter
 from wordbias.models.causal_model import CausalModel
 from wordbias.models.fingerprint import weights_sha256
 from wordbias.models.hooks import Intervention, applied, sha256_of
@@ -19,7 +19,7 @@ from wordbias.models.likelihood_resume import resuming
 from wordbias.models.perplexity import perplexity_rows
 from wordbias.models.sentence_pairs import SentencePair
 from wordbias.pivot import pivot, values
-from wordbias.rendering import Table, as_csv, how_many
+from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
 from wordbias.results import Row, number
 from wordbias.stereotypes.entry import Found, Record, StereotypeTest
@@ -92,8 +92,7 @@ class Items:
 def measure_decoder(
     decoder: CausalModel,
     items: Items,
-    adapter: Adapter | None,
-    names: Sequence[str],
+    opened: OpenAdapter,
     inputs: Mapping[str, Mapping[str, object]],
     target: str | None,
 ) -> Report:
@@ -102,15 +101,13 @@ def measure_decoder(
     A run that was interrupted resumes from what is kept beside `target`.
     """
     removals: dict[str, Sequence[Intervention]] = {}
-    if adapter is not None:
-        removals = {name: adapter.interventions(name) for name in names}
+    if opened.adapter is not None:
+        removals = {name: opened.adapter.interventions(name) for name in opened.settings}
     with resuming(target, {} if target is None else _identity(decoder, removals)) as kept:
         decoder = replace(decoder, kept=kept)
         before = items.measure(decoder)
         after = {name: _after(decoder, items, before, name, of) for name, of in removals.items()}
-        if target is not None:
-            with replacing(target) as stream:
-                stream.write(as_csv(_records(before, after)).encode())
+        written = write_records(target, _records(before, after))
     changed = {name: found.rows for name, found in after.items()}
     said = [line for name, rows in changed.items() for line in _said(name, before.rows, rows)]
     return Report(
@@ -118,7 +115,7 @@ def measure_decoder(
         rows=[*before.rows, *(row for rows in changed.values() for row in rows)],
         tables=[*_tables(before.rows), *_change_tables(before.rows, changed)],
         heading=[f"{decoder.name} on {items.described()}."],
-        closing=[*said, *([] if target is None else [f"Written: {target}."])],
+        closing=[*said, *written],
         seed=items.settings.seed,
         notes=_notes(decoder, before),
     )
@@ -146,25 +143,11 @@ def _after(
             f"{decoder.name}: the setting {setting} changes no likelihood; choose sites such as "
             "tokens@L and attention-output@L"
         )
-    rows = with_changes(before.rows, found.rows, setting, items.settings.seed)
+    rows = [  # a paired bootstrap: each draw has the same items before and after
+        with_change(was, now, stage=setting, seed=items.settings.seed)
+        for was, now in zip(before.rows, found.rows, strict=True)
+    ]
     return replace(found, rows=rows)
-
-
-def with_changes(before: Sequence[Row], after: Sequence[Row], stage: str, seed: int) -> list[Row]:
-    """Return the rows after a removal, each with its change from the same row before.
-
-    The interval of a change is a paired bootstrap: each of its draws has the same items before and
-    after. A row has none if its measure has none.
-
-    Parameters
-    ----------
-    stage
-        Name of what was removed.
-    """
-    found = []
-    for was, now in zip(before, after, strict=True):
-        found.append(with_change(was, now, stage=stage, seed=seed))
-    return found
 
 
 def _identity(

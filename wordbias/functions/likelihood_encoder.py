@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from wordbias.calls import path_of
 from wordbias.errors import WordbiasError
-from wordbias.formats.files import replacing
-from wordbias.models.adapters import Adapter, load_adapter
+from wordbias.functions.adapters import OpenAdapter
+from wordbias.functions.inputs import write_records
 from wordbias.models.model_like import ModelLike
-from wordbias.rendering import Table, as_csv
+from wordbias.rendering import Table
 from wordbias.reports import Report
 from wordbias.stereotypes.entry import Found, Record
 from wordbias.stereotypes.next_sentence import NextSentence
@@ -22,21 +23,21 @@ def measure_encoder(
     model: ModelLike,
     sets: Sequence[TextSet],
     settings: Settings,
-    adapter: Adapter | None,
-    names: Sequence[str],
+    opened: OpenAdapter,
     *,
-    force: bool,
     next_label: str | None,
     device: str | None,
     target: str | None,
-    about: Mapping[str, object],
 ) -> Report:
     """Measure each data set without an adapter and with each of its settings; write the scores."""
     done, tables, heading = list[Found](), list[Table](), list[str]()
+    about = {}
+    if opened.given is not None:
+        about = {"adapter": path_of(opened.given) or repr(opened.given)}
     inputs, heads, notes = dict[str, Mapping[str, object]](), list[str](), list[str]()
     for i, data in enumerate(sets, 1):
         scorer = Scorer.load(model, data, next_label=next_label, device=device)
-        found = _measured(scorer, data, settings, adapter, names, force)
+        found = _measured(scorer, data, settings, opened)
         done.append(found)
         table = entry_of(data).table
         assert table is not None
@@ -49,33 +50,24 @@ def measure_encoder(
         inputs[f"data {i}"] = {**source_of(data), **found.about}
         notes += [*scorer.missing, *found.notes]
     found = Found.joined(done)
-    if target is not None:
-        with replacing(target) as stream:
-            stream.write(as_csv(found.records).encode())
+    written = write_records(target, found.records)
     return Report(
         inputs=inputs,
         rows=found.rows,
         tables=tables,
         heading=heading,
-        closing=[] if target is None else [f"Written: {target}."],
+        closing=written,
         seed=settings.seed,
         notes=list(dict.fromkeys(notes)),
     )
 
 
-def _measured(
-    scorer: Scorer,
-    data: TextSet,
-    settings: Settings,
-    adapter: Adapter | None,
-    names: Sequence[str],
-    force: bool,
-) -> Found:
+def _measured(scorer: Scorer, data: TextSet, settings: Settings, opened: OpenAdapter) -> Found:
     """Measure the model unmodified and with each setting; the notes name missing heads."""
     runs: list[tuple[str, list[Any]]] = [("", [])]
-    if adapter is not None:
-        adapter = load_adapter(scorer.head.model, adapter, force=force)
-        runs += [(name, adapter.interventions(name)) for name in names]
+    if opened.adapter is not None:
+        opened.check(scorer.head.model, inside=False)
+        runs += [(name, opened.adapter.interventions(name)) for name in opened.settings]
     done: list[Found] = []
     before: list[Record] = []
     for name, interventions in runs:

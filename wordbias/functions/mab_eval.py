@@ -18,7 +18,7 @@ from wordbias.embedding import EmbeddingLike
 from wordbias.errors import UsageError
 from wordbias.formats.files import check_outputs, check_writable, output_folder
 from wordbias.functions.adapters import AdapterLike, open_adapter
-from wordbias.functions.inputs import path_of, reading
+from wordbias.functions.inputs import reading
 from wordbias.functions.lists import templates_of
 from wordbias.functions.mab_parity import open_labelled, parity_report
 from wordbias.functions.nli_models import (
@@ -219,7 +219,7 @@ def mab_eval(
     ]
     if write is not None:
         return _written(tests, write, named=attribute is not None)
-    fitted, names = open_adapter(adapter, setting, force=force)
+    opened = open_adapter(adapter, setting, force=force)
     labelled = open_labelled(snli, own=own)
     if predictions is not None:
         found = given_predictions(predictions, tests)
@@ -229,10 +229,7 @@ def mab_eval(
     else:
         found = predict_with_hugging_face(cast("ModelLike", model), label_order, how.device, tests)
     if chosen == (PARITY,):
-        return parity_report(
-            found, parity, snli, labelled, fitted, names,
-            file=path_of(adapter) or "adapter", force=force, output=output, seed=seed,
-        )  # fmt: skip
+        return parity_report(found, parity, snli, labelled, opened, output=output, seed=seed)
     others = [one for one in known if one not in chosen]
     return _marked_report(
         found, Settings(draws, as_published, seed, seed_lists or 0), by_word, others

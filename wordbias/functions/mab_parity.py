@@ -23,19 +23,19 @@ from wordbias.contextual.nli_fairness import (
     occupation_records,
     snli_row,
 )
-from wordbias.formats.files import replacing
+from wordbias.functions.inputs import write_records
 from wordbias.functions.nli_models import File, NLIModel, Predicted, read_named
 from wordbias.nli.hugging_face import Classifier
 from wordbias.nli.pairs import Pairs, PairsLike, load_pairs, pairs_name
 from wordbias.nli.scoring import accuracy
 from wordbias.nli.test_sets import Pair
 from wordbias.pivot import pivot, values
-from wordbias.rendering import Table, as_csv
+from wordbias.rendering import Table
 from wordbias.reports import Report
 from wordbias.results import Row
 
 if TYPE_CHECKING:
-    from wordbias.models.adapters import Adapter
+    from wordbias.functions.adapters import OpenAdapter
 
 _SNLI = "snli-accuracy"
 Labelled = Pairs | LabelledPairs
@@ -55,11 +55,8 @@ def parity_report(
     parity: Parity,
     snli: PairsLike | None,
     labelled: Labelled | None,
-    adapter: Adapter | None,
-    settings: Sequence[str],
+    opened: OpenAdapter,
     *,
-    file: str,
-    force: bool,
     output: File | None,
     seed: int,
 ) -> Report:
@@ -69,8 +66,6 @@ def parity_report(
     ----------
     labelled
         The pairs of `snli`, on which accuracy is measured.
-    file
-        Name of the adapter, for messages.
     output
         File for the results of each occupation.
     """
@@ -78,7 +73,7 @@ def parity_report(
     rows: list[Row] = []
     records: list[dict[str, object]] = []
     base: float | None = None
-    for setting, probabilities in _runs(found, adapter, settings, file, force):
+    for setting, probabilities in _runs(found, opened):
         rows += fairness_rows(
             test, probabilities, found.subject, parity=parity, setting=setting, seed=seed
         )
@@ -89,9 +84,7 @@ def parity_report(
             about = (right, len(labelled), found.subject)
             rows.append(snli_row(*about, setting=setting, viability=Viability(base)))
             base = right if base is None else base
-    if output is not None:
-        with replacing(output) as stream:
-            stream.write(as_csv(records).encode())
+    written = write_records(output, records)
     words = " and ".join(filler.word for filler in test.hypotheses)
     return Report(
         inputs={**found.inputs, **_about(snli, labelled)},
@@ -100,25 +93,23 @@ def parity_report(
         heading=[
             f"NLI fairness of {found.described}: {len(test):,} pairs about {words}, all neutral."
         ],
-        closing=[f"Written: {output}."] if output is not None else [],
+        closing=written,
         seed=seed,
         notes=found.notes,
     )
 
 
-def _runs(
-    found: Predicted, adapter: Adapter | None, settings: Sequence[str], file: str, force: bool
-) -> Iterator[tuple[str, NDArray[np.float32]]]:
+def _runs(found: Predicted, opened: OpenAdapter) -> Iterator[tuple[str, NDArray[np.float32]]]:
     """Yield the predictions as they are, and with each setting; it is applied until the next."""
     yield "", found.probabilities[0]
-    if adapter is None or not isinstance(found.system, Classifier):
+    if opened.adapter is None or not isinstance(found.system, Classifier):
         return
     from wordbias.models.hooks import applied
 
     model = found.system.model
-    adapter.check(model, force=force, name=file)
-    for setting in settings:
-        with applied(model, adapter.interventions(setting)):
+    opened.check(model, inside=False)
+    for setting in opened.settings:
+        with applied(model, opened.adapter.interventions(setting)):
             yield setting, found.system.score_set(found.tests[0])
 
 

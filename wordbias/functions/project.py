@@ -47,7 +47,7 @@ from wordbias.models.settings import SENT_DEBIAS, Settings
 from wordbias.models.sites import EMBEDDING, Site, locate, written
 from wordbias.models.sites import sites as read_sites
 from wordbias.models.targets import HEADS, Target, load_target
-from wordbias.models.texts import Texts, TextsLike
+from wordbias.models.texts import TextsLike
 from wordbias.rendering import how_many
 from wordbias.reports import Report
 from wordbias.results import number
@@ -259,7 +259,8 @@ def project(
             sequential=not simultaneous,
             batch=batch_size,
         )
-        return _with_label_report(target, adapter, given, setting, output, nulls, seed)
+        adapter = adapter if setting is None else adapter.setting(setting)
+        return _saved(adapter, label_report(target, adapter, given, output), output, nulls, seed)
     wanted = _component_sites(target, vectors, named)
     setting = _setting_of(target, vectors, wanted, setting)
     if setting is not None:
@@ -290,7 +291,6 @@ def project(
         method = {"method": name, **({"settings": dict(settings)} if settings else {})}
         fitted = [replace(one, facts={**one.facts, **method}) for one in fitted]
     adapter, *redrawn = (one if setting is None else one.setting(setting) for one in fitted)
-    _save(adapter, output, nulls, seed)
     for one, path in zip(redrawn, redraws, strict=True):
         one.save(path)
     subject = Path(target.name).name
@@ -299,18 +299,13 @@ def project(
         inputs={subject: {"path": target.name, **adapter.fingerprint.to_dict()}},
         rows=rows,
         tables=adapter_tables(rows, subject),
-        closing=[
-            *_closing(adapter, output),
-            *_said_of(nulls, "with random directions of the same weights"),
-            *_said_of(redraws, "fitted to the pairs drawn again, with replacement"),
-        ],
-        seed=seed,
+        closing=_said_of(redraws, "fitted to the pairs drawn again, with replacement"),
         notes=[
             *_notes(target, adapter, one_sided),
             *(decoder_caution(target.model, adapter, name, tokens) if setting else ()),
         ],
     )
-    return replace(adapter, report=report)
+    return _saved(adapter, report, output, nulls, seed)
 
 
 def _check_usage(
@@ -358,31 +353,18 @@ def _further_files(
     return [str(path.with_name(f"{path.stem}.{kind}{number}{path.suffix}")) for number in numbers]
 
 
-def _save(adapter: Adapter, output: str | None, nulls: Sequence[str], seed: int) -> None:
-    """Write an adapter and its null adapters, whose seeds follow that of the fit."""
-    if output is not None:
-        adapter.save(output)
-    for draw, path in enumerate(nulls, seed):
-        adapter.null(draw).save(path)
-
-
 def _said_of(paths: Sequence[str], what: str) -> list[str]:
     return [f"Written: {path}, {what}" for path in paths]
 
 
-def _with_label_report(
-    target: Target,
-    adapter: Adapter,
-    given: Texts | None,
-    setting: str | None,
-    output: str | None,
-    nulls: Sequence[str],
-    seed: int,
+def _saved(
+    adapter: Adapter, report: Report, output: str | None, nulls: Sequence[str], seed: int
 ) -> Adapter:
-    """Write what was fitted to labels, and add the report."""
-    adapter = adapter if setting is None else adapter.setting(setting)
-    _save(adapter, output, nulls, seed)
-    report = label_report(target, adapter, Path(target.name).name, given, output)
+    """Write an adapter and its null adapters, whose seeds follow that of the fit; say so."""
+    if output is not None:
+        adapter.save(output)
+    for draw, path in enumerate(nulls, seed):
+        adapter.null(draw).save(path)
     random = _said_of(nulls, "with random directions of the same weights")
     closing = [*_closing(adapter, output), *random, *report.closing]
     return replace(adapter, report=replace(report, closing=closing, seed=seed))

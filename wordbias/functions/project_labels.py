@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,6 @@ from wordbias.models.targets import Target
 from wordbias.models.texts import Choice, Texts, TextsLike, kept_values, load_texts
 from wordbias.rendering import how_many
 from wordbias.reports import Report
-from wordbias.resources import located
 from wordbias.settings import Configured, Known, Takes
 
 ALL_TOKENS = tuple(dict.fromkeys([*TOKENS, *OF_LABELS]))
@@ -65,9 +65,9 @@ def load_labelled(
     """
     if texts is None or labels is None:
         return None
-    file, name = path_of(texts), path_of(labels) or ""
+    name = path_of(labels) or ""
     choice = Choice(text_column, None, kept_values(where), limit, None, None, skip_bad)
-    found = load_texts(texts if file is None else located(file), choice)
+    found = load_texts(texts, choice)
     rows = rows_of_texts(found)
     column = rows.column("--labels", labels)
     remedy = "mend it, or drop such rows with --skip-bad"
@@ -200,13 +200,10 @@ def fit_labels(
 
 
 def label_report(
-    target: Target,
-    adapter: Adapter,
-    subject: str,
-    given: Texts | None,
-    output: str | None,
+    target: Target, adapter: Adapter, given: Texts | None, output: str | None
 ) -> Report:
     """Return the report of a fit: shares of the label, and what they do not show."""
+    subject = Path(target.name).name
     inputs: dict[str, Any] = {subject: {"path": target.name, **adapter.fingerprint.to_dict()}}
     column = "COLUMN"
     facts = adapter.facts

@@ -15,6 +15,7 @@ from wordbias.configuration import current_config, uses
 from wordbias.errors import UsageError, WordbiasError, need
 from wordbias.formats.files import check_outputs
 from wordbias.formats.tables import kind_of
+from wordbias.functions.inputs import names_of
 from wordbias.outcomes.anonymise import Anonymiser, GivenSpans, SpacyFinder
 from wordbias.outcomes.balance import Balance, Balanced, balance
 from wordbias.outcomes.records import Record, RecordFile, RecordsInMemory, as_cell
@@ -249,9 +250,9 @@ def rewrite(
             change = Swapper.of(other) if other else Swapper.built_in(with_names=named)
         else:
             assert isinstance(method, Anonymise)
-            places = _several(method.spans)
+            places = tuple(names_of(method.spans))
             finder = GivenSpans(places) if places else SpacyFinder.of(method.spacy)
-            change = Anonymiser(finder, frozenset(_several(method.entities)))
+            change = Anonymiser(finder, frozenset(names_of(method.entities)))
         values = _exchanged(method) if isinstance(method, Swap) else {}
         stage = TextStage(change, file, Tally(method._name), some, values)
         augments = isinstance(method, Swap) and method.keep_original
@@ -310,7 +311,7 @@ def _chosen(methods: MethodsLike) -> list[TextSettings]:
 
 def _check_spans(method: Anonymise, before: Sequence[str]) -> None:
     """Refuse spans that are missing, or that methods before would move."""
-    spans = _several(method.spans)
+    spans = names_of(method.spans)
     if bool(spans) == (method.spacy is not None):
         raise UsageError("anonymise needs spans=COLUMNS or spacy=MODEL, one of the two")
     if len(spans) > 2:
@@ -339,7 +340,7 @@ def _columns(method: TextSettings) -> Iterator[str]:
         if (column := getattr(method, name, None)) is not None:
             yield column
     for name in ("names_column", "spans"):
-        yield from _several(getattr(method, name, None))
+        yield from names_of(getattr(method, name, None))
     if isinstance(method, Swap):
         yield from _exchanged(method)
 
@@ -351,7 +352,7 @@ def _scrubber(method: Scrub, other: Attribute | None) -> Scrubber:
     return Scrubber(
         own | {word.lower() for word in further},
         small_only=frozenset() if other else swaps().small_only,
-        columns=_several(method.names_column),
+        columns=tuple(names_of(method.names_column)),
         first_names=register() if method.first_names else frozenset(),
         mask=method.mask,
         as_published=method.as_published,
@@ -373,12 +374,6 @@ def _exchanged(method: Swap) -> dict[str, dict[str, str]]:
             raise UsageError(f"swap: values: expected COLUMN=A,B, found {equation!r}")
         found.setdefault(column, {}).update({a: b, b: a})
     return found
-
-
-def _several(given: Names | None) -> tuple[str, ...]:
-    """Split ``a,b`` into its parts."""
-    parts = given.split(",") if isinstance(given, str) else given or ()
-    return tuple(part.strip() for part in parts if part.strip())
 
 
 def _check_output(output: str, data: str | None, read: Mapping[str, object]) -> None:

@@ -25,8 +25,9 @@ from wordbias.contextual.table7 import (
     records,
 )
 from wordbias.errors import UsageError, WordbiasError, need
-from wordbias.formats.files import check_outputs, replacing
-from wordbias.functions.inputs import path_of
+from wordbias.formats.files import check_outputs
+from wordbias.functions.inputs import path_of, write_records
+from wordbias.functions.lists import templates_of
 from wordbias.functions.nli_models import read_named
 from wordbias.functions.sweep_summary import summarise
 from wordbias.models.model_like import ModelLike, name_of
@@ -34,14 +35,14 @@ from wordbias.models.sentence_pairs import SentencePairsLike
 from wordbias.nli.pairs import PairsLike, pairs_name
 from wordbias.nli.test_sets import build
 from wordbias.pages.sweep_plots import plot_strength_fairness
-from wordbias.rendering import as_csv, how_many
+from wordbias.rendering import how_many
 from wordbias.reports import Report
 from wordbias.resources import located
 from wordbias.stereotypes.gsss import Gsss, load_gsss
 from wordbias.stereotypes.scores import SHARE, Rounding, Settings, extremes
 from wordbias.stereotypes.text_sets import TextSetLike, load_text_set
 from wordbias.store import resumable
-from wordbias.wordlists import GroupsLike, Templates
+from wordbias.wordlists import GroupsLike
 from wordbias.workers import Workers
 
 _MODELS = ("next-sentence", "inference")
@@ -220,7 +221,7 @@ def sweep(
     read: dict[str, object] = {"--stereoset": stereoset, "--snli": snli, "--best": best}
     read |= {"--pairs": pairs, "--sent-debias": sent_debias, "--groups": groups}
     check_outputs({"-o": target}, read)
-    named = [name_of_head for name in _MODELS for name_of_head in _with_seeds(name, order)]
+    named = [head for name in _MODELS for head in ([f"{name}.{seed}" for seed in order] or [name])]
     stores = {name: Path(f"{target}.{name}.part") for name in named if target}
     drawn = [drawn_file(file, kind) for kind in (NULL, LISTS) for file in stores.values()]
     temporary = [*stores.values(), *drawn]
@@ -242,11 +243,10 @@ def sweep(
         heading += f" Means over {how_many(len(order), 'head')}." * (len(order) > 1)
         extremes(len(gsss.triples), top, rounding)
         chosen = _best_of(best, drop, relative)
-        words = None if lists is None else located(os.fspath(lists))
         versions = {"original": gsss} | ({"repaired": gsss.repaired.gsss} if repair else {})
         data = study.Data(
             versions,
-            build("parity", Templates.load(words), as_published=as_published),
+            build("parity", templates_of(lists), as_published=as_published),
             read_named(load_inferences, "--snli", snli),
             Settings(top, rounding, seed=seed),
             parity,
@@ -294,24 +294,17 @@ def sweep(
             notes.append("without SENT-Debias: it needs a text, --sent-debias TEXT")
         notes += [ONE_SIDED] * one_sided
         notes += [_FLATTERED] * bool(compared and best is None)
-        if target is not None:
-            with replacing(target) as file:
-                file.write(as_csv(records(entries)).encode())
+        written = write_records(target, records(entries))
     return Report(
         inputs=inputs,
         rows=[*rows, *summary.rows, *compared],
         tables=[*summary.tables, *comparison_tables(compared)],
         heading=[heading],
-        closing=[*summary.closing, *([f"Written: {target}."] if target else [])],
+        closing=[*summary.closing, *written],
         seed=seed,
         notes=notes,
         picture=partial(plot_strength_fairness, entries, drop=drop, relative=relative),
     )
-
-
-def _with_seeds(name: str, seeds: Sequence[int]) -> list[str]:
-    """Return the names of the heads of a model in the report and in stores."""
-    return [f"{name}.{seed}" for seed in seeds] or [name]
 
 
 def _heads(

@@ -8,10 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
+from wordbias.calls import path_of
 from wordbias.columns import BadRows, Column, Table, TableLike, choose_column, open_table
 from wordbias.errors import WordbiasError
 from wordbias.formats.tables import Line
 from wordbias.models.tokenising import Span, find_word
+from wordbias.resources import located
 
 DISTINCT = 1_000
 """Number of distinct values up to which a column is kept by default."""
@@ -140,7 +142,7 @@ class Texts:
 
 
 def load_texts(source: TextsLike, choice: Choice | None = None) -> Texts:
-    """Read texts from a file or memory, see `wordbias.columns.open_table`.
+    """Read texts from a file, which may be fetched, or memory; see `wordbias.columns.open_table`.
 
     Raises
     ------
@@ -148,7 +150,8 @@ def load_texts(source: TextsLike, choice: Choice | None = None) -> Texts:
         If the file cannot be read, a chosen column is not there, a row cannot be used (and such
         are not to be dropped), or no row is left.
     """
-    opened, choice = open_table(source, "texts"), choice or Choice()
+    path, choice = path_of(source), choice or Choice()
+    opened = open_table(source if path is None else located(path), "texts")
     bad = BadRows(opened.name, choice.skip_bad)
     rows = list(islice(_usable(opened, choice, bad), choice.limit))
     if not rows:

@@ -286,22 +286,6 @@ def undefined_because(gap: Values, shares: Values, groups: int) -> str:
 # divergences
 
 
-def independence(counts: Counts) -> Values:
-    """Return KL(P(r|z) ‖ P(r)) of each group: how predictions depend on the group.
-
-    Parameters
-    ----------
-    counts
-        Shape ``(…, groups, classes, outcomes)``.
-
-    Returns
-    -------
-    ndarray
-        In nats, shape ``(…, groups)``; nan for a group without examples.
-    """
-    return kl_from_mixture(counts.sum(axis=-2))
-
-
 def separation(counts: Counts) -> Values:
     """Return KL(P(r|y,z) ‖ P(r|y)) of each class and group: the same given the gold class.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from array import array
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -124,19 +124,11 @@ class Scrubber:
 
         An initial is a word of many meanings (A, I) and says no gender.
         """
-        pattern = _PUBLISHED_WORD if self.as_published else _WORD
-        parts = [part for cell in cells for part in pattern.findall(cell)]
+        parts = [part for cell in cells for part in self._pattern.findall(cell)]
         if self.as_published:
             return frozenset(parts)
         longer = [part for part in parts if len(part) > 1]
         return frozenset((*longer, *(part.upper() for part in longer)))
-
-
-def scrub(text: str, words: Collection[str] | None = None, *, mask: str = MASK) -> tuple[str, int]:
-    """Return a text without gendered words, or without `words`, and how many were replaced."""
-    scrubber = Scrubber(gendered_words() if words is None else frozenset(words), mask=mask)
-    scrubbed, found = scrubber(text)
-    return scrubbed, len(found)
 
 
 def register() -> frozenset[str]:
@@ -424,10 +416,6 @@ class Bags:
         gone = frozenset(words)
         kept = [i for i, word in enumerate(self.words) if word not in gone]
         return Bags(self.counts[:, kept], tuple(self.words[i] for i in kept))
-
-    def of(self, rows: Any) -> Bags:
-        """Return the bags of some texts."""
-        return Bags(self.counts[rows], self.words)
 
 
 class BagCounter:

@@ -106,15 +106,15 @@ def in_case_of(word: str, other: str) -> str:
 
 
 @cache
-def name_pairs(certain: float = CERTAIN) -> Mapping[str, str]:
+def name_pairs() -> Mapping[str, str]:
     """Return first names in pairs of about equal frequency, each the other's counterpart.
 
     The most frequent female name is paired with the most frequent male one, the second with the
-    second, and so on; names of which less than a share of `certain` of the bearers are of one sex,
+    second, and so on; names of which less than a share of `CERTAIN` of the bearers are of one sex,
     and those left over, are in no pair.
     """
-    female = [name for name, share in names().items() if share >= certain]
-    male = [name for name, share in names().items() if share <= 1 - certain]
+    female = [name for name, share in names().items() if share >= CERTAIN]
+    male = [name for name, share in names().items() if share <= 1 - CERTAIN]
     pairs = list(zip(female, male, strict=False))
     return {a: b for pair in pairs for a, b in (pair, pair[::-1])}
 

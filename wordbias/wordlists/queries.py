@@ -13,6 +13,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from wordbias.arguments import comma_separated
 from wordbias.errors import UsageError, WordbiasError, on_a_line, unknown_name
 from wordbias.wordlists.groups import Attribute, WordGroups
 from wordbias.wordlists.resolve import Resolved, candidates, resolve, resolve_pairs
@@ -369,7 +370,7 @@ def _chosen(
     if isinstance(given, (list, tuple)) and len(given) == 1 and isinstance(given[0], str):
         given = given[0]
     if isinstance(given, str):
-        given = [name.strip() for name in given.split(",") if name.strip()]
+        given = comma_separated(given)
     if _are_names(given):
         names = _as_names(list(given), where)
         first, second = (
@@ -406,7 +407,7 @@ def _one_set(
     if os.path.isfile(text):
         lines = [line.strip() for line in read_text(Path(text)).splitlines()]
         return Path(text).stem, as_words([line for line in lines if line], f"{where}: {text}")
-    words = [word.strip() for word in text.split(",") if word.strip()]
+    words = comma_separated(text)
     if len(words) > 1:
         return letter, as_words(words, where)
     raise WordbiasError(
