@@ -16,7 +16,8 @@ from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.word_lists import redrawn_vectors, redraws
 from wordbias.methods import misp
-from wordbias.methods.null import random_removals
+from wordbias.methods.fitted import Chain, Fitted
+from wordbias.methods.null import random_chains
 from wordbias.methods.transform import Projection
 from wordbias.wordlists import Attribute
 
@@ -64,13 +65,13 @@ def drawn_arm(
     Parameters
     ----------
     kind
-        ``null`` or ``lists``; see `drawn_removals`.
+        ``null`` or ``lists``; see `drawn_chains`.
     """
     made: dict[int, Embedding] = {}
     for one in different(base):
         seeds = [seed for seed, read in base.items() if read is one]
         draws = sorted({seed % count for seed in seeds})
-        removals = drawn_removals(kind, one, draws, attribute, centre=centre)
+        removals = drawn_chains(kind, one, draws, attribute, centre=centre)
         for draw, removal in zip(draws, removals, strict=True):
             name = f"{one.name}.{NAMES[kind]}-{draw}"
             removed = replace(removal(one), name=name, info=None)
@@ -78,7 +79,7 @@ def drawn_arm(
     return made
 
 
-def drawn_removals(
+def drawn_chains(
     kind: str,
     one: Embedding,
     draws: Sequence[int],
@@ -86,7 +87,7 @@ def drawn_removals(
     *,
     seed: int = 0,
     **settings: Any,
-) -> list[Projection]:
+) -> list[Chain]:
     """Return removals by their numbers: a draw is the same however many are made.
 
     Parameters
@@ -104,7 +105,8 @@ def drawn_removals(
     """
     count = max(draws) + 1
     if kind == NULL:
-        made = list(random_removals(misp.fit(one, attribute, **settings), count, seed=seed))
+        fitted = _chain(misp.fit(one, attribute, **settings))
+        made = list(random_chains(fitted, count, seed=seed))
         return [made[draw] for draw in draws]
     chosen = attribute or Attribute.load()
     misp.resolve_groups(one, chosen)  # refuses too few words
@@ -112,13 +114,17 @@ def drawn_removals(
     vectors = redrawn_vectors(one, chosen, [redrawn[draw] for draw in draws])
     for draw, groups in zip(draws, vectors, strict=True):
         try:
-            made.append(Projection(misp.fit_vectors(groups, **settings)))
+            made.append(_chain(Projection(misp.fit_vectors(groups, **settings))))
         except WordbiasError as error:
             raise WordbiasError(
-                f"--seed-lists: MISP cannot be fitted to redraw {draw} of the names of "
-                f"{chosen.name}, of which too few are different and found; give more ({error})"
+                f"MISP cannot be fitted to redraw {draw} of the names of {chosen.name}, of which "
+                f"too few are different and found; give more, or no redraws of lists ({error})"
             ) from None
     return made
+
+
+def _chain(removal: Projection) -> Chain:
+    return Chain((Fitted("misp", (removal,)),))
 
 
 def permuted_weights(

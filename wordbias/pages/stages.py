@@ -12,9 +12,9 @@ from wordbias.measures.direction import RECIPES
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import STANDARD
 from wordbias.measures.sembias import SemBias
-from wordbias.methods.fitted import Chain, Fitted
+from wordbias.methods.fitted import Chain
 from wordbias.methods.methods import fit_methods
-from wordbias.nli.arms import drawn_removals
+from wordbias.nli.arms import drawn_chains
 from wordbias.nli.files import Model
 from wordbias.results import Row
 from wordbias.settings import Configured
@@ -88,7 +88,7 @@ class Column:
     embedding
         Embedding of a file; None for methods.
     drawn, draw
-        ``null`` or ``lists``, and the number of a draw; see `wordbias.nli.arms.drawn_removals`.
+        ``null`` or ``lists``, and the number of a draw; see `wordbias.nli.arms.drawn_chains`.
     """
 
     label: str
@@ -117,8 +117,7 @@ class Column:
         subspace = {"dims": panel.dims, "centre": panel.centre}
         if self.drawn:
             draws = [self.draw]
-            made = drawn_removals(self.drawn, before, draws, attribute, seed=seed, **subspace)
-            chain = Chain((Fitted("misp", tuple(made)),))
+            (chain,) = drawn_chains(self.drawn, before, draws, attribute, seed=seed, **subspace)
             return chain, chain(before)
         methods = [
             one._replace(settings={**subspace, **one.settings})
