@@ -109,9 +109,8 @@ def audit(
         Columns of the page after the first, spaces between: "misp hard,misp inlp:rounds=10" are
         three, the second two methods in order; null:3 are three random removals with the weights of
         misp, lists:3 misp fitted to three redraws of the names; none measures only before. Of a
-        model: misp, hard,
-        mhd, leace, inlp; misp-pairs or mhd-pairs, fitted to pairs of sentences; a setting such as
-        tokens@3..10, and of a decoder concept-scrubbing.
+        model: misp, hard, mhd, leace, inlp; misp-pairs or mhd-pairs, fitted to pairs of sentences;
+        a setting such as tokens@3..10, and of a decoder concept-scrubbing.
         [default: misp hard inlp leace; none for several embeddings; of an encoder misp hard leace;
         of a decoder hard leace concept-scrubbing]
     after : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several, optional
