@@ -18,7 +18,7 @@ from wordbias.errors import UsageError
 from wordbias.formats.files import locked
 from wordbias.measures.word_lists import redraws
 from wordbias.methods.words import listed_words
-from wordbias.nli.arms import random_draws, redrawn_lists
+from wordbias.nli.arms import drawn_arm
 from wordbias.wordlists import Attribute
 
 CALLS: list[tuple[str, int]] = []
@@ -50,8 +50,8 @@ def test_arms_are_what_their_texts_say() -> None:
         "sample": seeds,
         "sample@misp:dims=2": dict.fromkeys(seeds, wb.debias(sample, "misp:dims=2")),
         "sample@hard,misp": dict.fromkeys(seeds, wb.debias(sample, "hard,misp")),
-        "sample@null:2": random_draws(seeds, 2),
-        "sample@lists:2": redrawn_lists(seeds, 2),
+        "sample@null:2": drawn_arm("null", seeds, 2),
+        "sample@lists:2": drawn_arm("lists", seeds, 2),
     }
     found = {(row.subject, row.details["seed"]): row.value for row in report["lean"] if
              "seed" in row.details}  # fmt: skip

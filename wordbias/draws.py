@@ -35,7 +35,7 @@ from wordbias.statistics import (
 Array = NDArray[np.float64]
 SAMPLE, CHANCE, LISTS = "sample", "chance", "lists"
 """Kinds of draws: of the items that were measured, along axes that mean nothing, with other word
-lists. Those of random removals are named by `wordbias.methods.effect.random_removals`."""
+lists. Those of random removals are named by `wordbias.methods.beside_null.random_removals`."""
 BOOTSTRAP, WILSON, STUDENT = "bootstrap", "Wilson", "Student's t"
 NORMAL, FISHER = "normal", "Fisher's z"
 """Kinds of intervals, these and the three above."""

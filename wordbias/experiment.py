@@ -20,11 +20,11 @@ from wordbias.draws import seed_change
 from wordbias.embedding import Embedding
 from wordbias.errors import UsageError, WordbiasError, on_a_line
 from wordbias.formats.files import check_writable
-from wordbias.functions.arms import DRAWN, LISTS, NULL, divided, open_arms
+from wordbias.functions.arms import DRAWN, divided, open_arms
 from wordbias.functions.inputs import as_list, reading
 from wordbias.methods.methods import fit_methods
 from wordbias.methods.settings import METHODS
-from wordbias.nli.arms import random_draws, redrawn_lists
+from wordbias.nli.arms import LISTS, NULL, drawn_arm
 from wordbias.pages.lines import identity, variant
 from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
@@ -75,8 +75,7 @@ class Arm:
         """Return the embedding of a seed."""
         found = self.base[seed]
         if self.drawn:
-            draw = random_draws if self.drawn == NULL else redrawn_lists
-            found = draw({seed: found}, self.draws, attribute)[seed]
+            found = drawn_arm(self.drawn, {seed: found}, self.draws, attribute)[seed]
         elif self.methods:
             found = fit_methods(self.methods, found, attribute, seed=seed)[1]
         return found.renamed(self.name)

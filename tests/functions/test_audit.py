@@ -17,6 +17,7 @@ from wordbias.errors import UsageError
 from wordbias.functions.audit import audit
 from wordbias.functions.report import report
 from wordbias.methods.words import listed_words
+from wordbias.nli.arms import drawn_arm
 from wordbias.pages.lines import make_lines
 from wordbias.pages.stages import PARTS
 from wordbias.verdicts import BETTER, RESCALED, change
@@ -190,6 +191,28 @@ def test_cleaned_files_are_columns_of_the_common_words(small: Embedding, tmp_pat
     assert any(f"sample: {len(lacking)} of {n:,} words are left out" in note for note in page.notes)
     assert any(f"cleaned: 1 of {len(cleaned):,} words are left out" in note for note in page.notes)
     assert list(page.inputs) == ["sample", "after: cleaned", "after: sample"]
+
+
+def test_draws_are_columns_like_any_other(small: Embedding, tmp_path: Path) -> None:
+    """Each is what the other commands measure of the same removal, and has a paired change."""
+    given: dict[str, Any] = {"skip": SKIP, "chance": False}
+    page = audit(small, methods=["misp null:2", wb.Hard(), "lists:1"], **given)
+    rows = {row.details["stage"]: row for row in page["midb-abs"]}
+    assert list(rows) == ["before", "misp", "hard", "null-0", "null-1", "lists-0"]
+    for kind in ("null", "lists"):
+        drawn = drawn_arm(kind, {0: small, 1: small}, 2)
+        for draw in range(2 if kind == "null" else 1):
+            row = rows[f"{kind}-{draw}"]
+            alone = audit(drawn[draw], methods="none", **given)["midb-abs"][0]
+            assert row.value == pytest.approx(alone.value, rel=1e-5)
+            assert row.details["column"] == kind
+            assert {"change_low", "change_high"} <= row.details.keys()
+    assert rows["null-0"].value != rows["null-1"].value
+    page.save(tmp_path / "page.html")
+    html = (tmp_path / "page.html").read_text("utf-8")
+    assert "“null-0”, “null-1” are without random directions" in html
+    with pytest.raises(UsageError, match="null"):
+        audit(small, methods="misp null:0", **given)
 
 
 def test_files_without_common_words_are_refused(small: Embedding) -> None:

@@ -309,6 +309,11 @@ _EMBEDDINGS = (
     ),
     Call("audit-sample-md", "audit --skip gipe,clustering,recoverability,mab,weat -o page.md"),
     Call(
+        "audit-draws-json",
+        "audit glove.txt --methods 'misp null:2 lists:1' --skip gipe,clustering,recoverability,mab"
+        ",weat,map,neighbours,occupations -o page.json --no-chance",
+    ),
+    Call(
         "audit-json",
         "audit glove.txt --skip gipe,clustering,recoverability,mab,map,neighbours -o page.json",
     ),

@@ -29,6 +29,7 @@ DOUBLE = 1e-9
 SINGLE = 16 * 2.0**-24
 KEYS = {
     "draws": "lists_draws",
+    "mean": "lists",
     "value": ("lists_low", "lists_high"),
     "change": ("change_lists_low", "change_lists_high"),
     "left out": ("unseen_before", "unseen_change"),
@@ -250,6 +251,7 @@ def test_the_middle_of_all_redraws(rows: list[dict[str, Any]], expected: list[Fo
         tolerance = {"rel": DOUBLE} if exact else {"rel": SINGLE, "abs": SINGLE}
         assert row[KEYS["draws"]] == np.isfinite(values).sum()
         assert [row[end] for end in KEYS["value"]] == pytest.approx(_ends(values), **tolerance)
+        assert row[KEYS["mean"]] == pytest.approx(np.nanmean(values), **tolerance)
         compared += 1
         if exact:
             continue

@@ -29,7 +29,7 @@ from wordbias.methods.effect import (
 )
 from wordbias.methods.fitted import Chain
 from wordbias.methods.misp import fit, reweighted
-from wordbias.methods.null import random_removals
+from wordbias.methods.null import random_chains
 from wordbias.methods.transform import Projection
 from wordbias.results import Row
 from wordbias.subspace import Subspace
@@ -364,7 +364,7 @@ def test_random_removals_are_measured_as_the_fitted_one_is(
     alone = study(before, NEUTRAL, attribute, dims=3, hard=hard, seed=7)
     assert [row.value for row in found.rows] == [row.value for row in alone.rows]
     assert not any("null" in row.details for row in alone.rows)
-    for draw, removal in enumerate(random_removals(found.projection, 4, seed=7)):
+    for draw, removal in enumerate(random_chains(Chain((found.projection,)), 4, seed=7)):
         after = removal(before)
         expected = changes(effect(before, after, NEUTRAL, attribute, dims=3, seed=7).rows)
         null = {change_of(r): r.draws["null"].values[draw] for r in found.rows if "null" in r.draws}

@@ -20,8 +20,7 @@ from wordbias.errors import WordbiasError
 from wordbias.methods.fitted import Chain, Fitted
 from wordbias.methods.leace import Erasure
 from wordbias.methods.methods import fit_chain
-from wordbias.methods.misp import fit
-from wordbias.methods.null import NO_PROJECTION, chains_as_far, random_chains, random_removals
+from wordbias.methods.null import NO_PROJECTION, chains_as_far, random_chains
 from wordbias.methods.settings import METHODS
 from wordbias.methods.transform import Normalise, Projection, Shift, Step
 from wordbias.subspace import Subspace, random_frame
@@ -66,13 +65,6 @@ def test_a_draw_has_the_form_of_what_was_fitted(sample: Embedding, methods: str)
                 assert random.right.shape == step.right.shape
             else:
                 assert random is step
-
-
-def test_a_chain_of_misp_has_the_draws_of_misp(sample: Embedding) -> None:
-    removal, x = fit(sample), sample.vectors[:20]
-    chains = random_chains(Chain((Fitted("misp", (removal,)),)), 3, seed=4)
-    for chain, random in zip(chains, random_removals(removal, 3, seed=4), strict=True):
-        np.testing.assert_array_equal(chain(x), random(x))
 
 
 def test_other_maps_have_no_random_directions(sample: Embedding) -> None:

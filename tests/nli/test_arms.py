@@ -14,10 +14,9 @@ from wordbias.measures.word_lists import redraws
 from wordbias.methods.misp import fit
 from wordbias.nli.arms import (
     different,
+    drawn_arm,
     is_one,
     permuted_weights,
-    random_draws,
-    redrawn_lists,
     together,
 )
 from wordbias.wordlists import Attribute
@@ -40,7 +39,7 @@ def test_the_wrong_weightings_are_all_orders_but_the_right_one() -> None:
 def test_random_draws_remove_the_fitted_weights_along_other_directions(centre: bool) -> None:
     sample, age = Embedding.sample(), Attribute.load("age")
     fitted = fit(sample, age, centre=centre).subspace
-    made = different(random_draws(dict.fromkeys((0, 1, 2), sample), 2, age, centre=centre))
+    made = different(drawn_arm("null", dict.fromkeys((0, 1, 2), sample), 2, age, centre=centre))
     assert [one.name for one in made] == ["sample.null-0", "sample.null-1"]
     assert made[0].info is None
     removed = [sample.vectors.astype(float) - one.vectors for one in made]
@@ -58,7 +57,7 @@ def test_random_draws_remove_the_fitted_weights_along_other_directions(centre: b
 def test_redrawn_lists_are_misp_of_lists_with_the_drawn_words(centre: bool) -> None:
     """A word that is drawn twice is two words of the same vector."""
     sample, gender = Embedding.sample(), Attribute.load()
-    made = different(redrawn_lists(dict.fromkeys((0, 1, 2), sample), 2, gender, centre=centre))
+    made = different(drawn_arm("lists", dict.fromkeys((0, 1, 2), sample), 2, gender, centre=centre))
     assert [one.name for one in made] == ["sample.misp-lists-0", "sample.misp-lists-1"]
     assert made[0].info is None
     for one, drawn in zip(made, redraws(gender, 2), strict=True):
@@ -79,10 +78,10 @@ def test_words_that_are_missing_are_not_redrawn() -> None:
     sample, few = Embedding.sample(), Embedding(["she", "he"], np.eye(2), "few")
     gone = {name.lower() for name in Attribute.load().members[0][:30]}
     lacking = sample.subset([word for word in sample.words if word not in gone])
-    one = redrawn_lists({0: lacking}, 1)[0]
+    one = drawn_arm("lists", {0: lacking}, 1)[0]
     assert one.words == lacking.words
     with pytest.raises(WordbiasError, match="few: "):
-        redrawn_lists({0: few}, 1)
+        drawn_arm("lists", {0: few}, 1)
 
 
 def test_wrong_weightings_are_of_the_groups_given() -> None:
@@ -94,16 +93,14 @@ def test_wrong_weightings_are_of_the_groups_given() -> None:
 
 def test_a_redraw_of_too_few_words_is_named() -> None:
     three = Attribute.load({"a": ["he", "man", "boy"], "b": ["she", "woman", "girl"]})
-    with pytest.raises(
-        WordbiasError, match=r"^--seed-lists: MISP cannot be fitted to redraw \d .* give more"
-    ):
-        redrawn_lists(dict.fromkeys(range(20), Embedding.sample()), 20, three)
+    with pytest.raises(WordbiasError, match=r"^MISP cannot be fitted to redraw \d .* give more"):
+        drawn_arm("lists", dict.fromkeys(range(20), Embedding.sample()), 20, three)
 
 
 def test_draws_are_dealt_to_seeds_in_their_order() -> None:
     """The model of seed s reads draw s modulo their number, of the embedding of its seed."""
     sample = Embedding.sample()
-    shared = random_draws(dict.fromkeys((5, 0, 1, 2), sample), 2)
+    shared = drawn_arm("null", dict.fromkeys((5, 0, 1, 2), sample), 2)
     assert {seed: one.name for seed, one in shared.items()} == {
         seed: f"sample.null-{seed % 2}" for seed in (0, 1, 2, 5)
     }
@@ -111,13 +108,13 @@ def test_draws_are_dealt_to_seeds_in_their_order() -> None:
     assert [one.name for one in different(shared)] == ["sample.null-0", "sample.null-1"]
     other = sample.with_vectors(2 * sample.vectors, "twice")
     base = {0: sample, 3: other}
-    own = random_draws(base, 2)
+    own = drawn_arm("null", base, 2)
     assert [own[seed].name for seed in (0, 3)] == ["sample.null-0", "twice.null-1"]
     np.testing.assert_array_equal(own[0].vectors, shared[0].vectors)
-    alone = random_draws(dict.fromkeys((0, 1), other), 2)
+    alone = drawn_arm("null", dict.fromkeys((0, 1), other), 2)
     np.testing.assert_array_equal(own[3].vectors, alone[1].vectors)
-    lists = redrawn_lists(base, 2)
-    redrawn = redrawn_lists({0: sample, 1: sample}, 2)
+    lists = drawn_arm("lists", base, 2)
+    redrawn = drawn_arm("lists", {0: sample, 1: sample}, 2)
     assert [lists[seed].name for seed in (0, 3)] == ["sample.misp-lists-0", "twice.misp-lists-1"]
     np.testing.assert_array_equal(lists[0].vectors, redrawn[0].vectors)
     np.testing.assert_allclose(lists[3].vectors, 2 * redrawn[1].vectors, atol=1e-5)

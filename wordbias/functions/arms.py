@@ -28,6 +28,7 @@ from wordbias.functions.inputs import (
 )
 from wordbias.methods.methods import fit_methods
 from wordbias.methods.settings import METHODS
+from wordbias.nli.arms import LISTS, NULL
 from wordbias.resources import located
 from wordbias.resources.hub import is_address
 from wordbias.settings import Configured, read_chain, text_of
@@ -39,7 +40,6 @@ _SEED = "{seed}"
 _JOINED = re.compile(r"(?:[._-]+seed)?[._-]*\{seed\}")
 """The placeholder, and what joins it to a name."""
 _BRACES = re.compile(r"\{[^{}]*\}")
-NULL, LISTS = "null", "lists"
 DRAWN = re.compile(rf"({NULL}|{LISTS}):([1-9]\d*)")
 """What is drawn behind an ``@``, random removals or redraws of the word lists, and how many."""
 _NO_NAME = re.compile(r"[^\w.,=@-]+")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import cast
+from typing import Any, cast
 
 from wordbias.arguments import path_named
 from wordbias.calls import current, note, public
@@ -15,6 +15,7 @@ from wordbias.devices import threads
 from wordbias.embedding import Embedding
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import locked
+from wordbias.functions.arms import DRAWN
 from wordbias.functions.audit_model import audit_model, model_among, refuse_options_of_models
 from wordbias.functions.inputs import (
     EmbeddingsLike,
@@ -106,9 +107,10 @@ def audit(
         folder, a name on the hub, (model, tokenizer) or SentenceTransformer.
     methods : str, method such as MISP(dims=2), or list of these or of lists, optional
         Columns of the page after the first, spaces between: "misp hard,misp inlp:rounds=10" are
-        three, the second two methods in order; none measures only before. Of a model: misp, hard,
-        mhd, leace, inlp; misp-pairs or mhd-pairs, fitted to pairs of sentences; a setting such as
-        tokens@3..10, and of a decoder concept-scrubbing.
+        three, the second two methods in order; null:3 are three random removals with the weights of
+        misp, lists:3 misp fitted to three redraws of the names; none measures only before. Of a
+        model: misp, hard, mhd, leace, inlp; misp-pairs or mhd-pairs, fitted to pairs of sentences;
+        a setting such as tokens@3..10, and of a decoder concept-scrubbing.
         [default: misp hard inlp leace; none for several embeddings; of an encoder misp hard leace;
         of a decoder hard leace concept-scrubbing]
     after : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several, optional
@@ -213,7 +215,7 @@ def audit(
     embeddings = cast("EmbeddingsLike", embeddings)
     several = len(each_once(embeddings)) > 1
     default = NONE if several else COLUMNS
-    chains = parse_columns(default if methods is None else methods)
+    own = _columns(default if methods is None else methods)
     cleaned = [] if after is None else as_list(after)
     if cleaned and several:
         raise UsageError("--after is of one embedding, and several are given; name one")
@@ -238,7 +240,7 @@ def audit(
     files_after = [open_subject(one, options) for one in cleaned]
     opened, columns, notes = _with_cleaned(
         [subject.embedding for subject in subjects],
-        [Column(label, chain) for label, chain in chains.items()],
+        own,
         [subject.embedding for subject in files_after],
     )
     attribute = Attribute.load(groups)
@@ -271,7 +273,7 @@ def audit(
         )
         refuse_undefined([row for row in found.rows if row.measure != "column"])
         facts = input_facts(subjects)
-        for column, subject in zip(columns[len(chains) :], files_after, strict=True):
+        for column, subject in zip(columns[len(own) :], files_after, strict=True):
             facts[f"after: {column.label}"] = subject.info.to_dict()
         page = Page(
             arguments={
@@ -304,6 +306,21 @@ def _projections(methods: ChainsLike | None) -> list[str] | None:
     ]
     words = " ".join(texts).split()
     return [] if [word.lower() for word in words] == [NONE] else words
+
+
+def _columns(methods: ChainsLike) -> list[Column]:
+    """Return a column for each chain of methods, and for each draw of null:3 and lists:3."""
+    kept: list[Any] = []
+    drawn: dict[str, int] = {}
+    for one in as_listed(methods):
+        words = one.split() if isinstance(one, str) else [one]
+        found = [word for word in words if isinstance(word, str) and DRAWN.fullmatch(word)]
+        drawn |= {kind: int(count) for kind, _, count in (word.partition(":") for word in found)}
+        left = " ".join(word for word in words if word not in found) if found else one
+        kept += [left] if left or not found else []
+    columns = [Column(label, chain) for label, chain in parse_columns(kept).items()]
+    of_draws = [(kind, draw) for kind, count in drawn.items() for draw in range(count)]
+    return columns + [Column(f"{kind}-{draw}", drawn=kind, draw=draw) for kind, draw in of_draws]
 
 
 def _with_cleaned(

@@ -211,7 +211,7 @@ def debias(
         part = before.subset([*words, *sorted(listed_words(two))])
         found = effect_beside_null(part, fitted, words, two, removals, seed=seed)
         beside = found.rows
-        tables += [effect_table(found, two, {}), null_table(beside, two)]
+        tables += [effect_table(found, two), null_table(beside, two)]
     if seed_lists is not None:
         measured = with_lists(measured, panels, families, seed_lists)
     report = write_debiased(subject, fitted, done, attribute, transform, seed, groups is None)
@@ -325,7 +325,7 @@ def fitted_report(
         dims, centre = fitted.settings.get("dims") or DIMS, bool(fitted.centred)
         measured = effect(part, after, neutral, two, dims=dims, centre=centre)
         rows += measured.rows
-        tables.append(effect_table(measured, two, {}))
+        tables.append(effect_table(measured, two))
     return Report(
         "debias",
         {"methods": fitted.name, **fitted.settings},

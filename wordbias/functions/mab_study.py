@@ -14,7 +14,7 @@ from wordbias.calls import is_given, note, public
 from wordbias.configuration import READS_VECTORS, STARTS_PROCESSES, current_config, uses
 from wordbias.errors import UsageError, need
 from wordbias.formats.files import check_output_folder, check_writable, replacing
-from wordbias.functions.arms import LISTS, NULL, ArmsLike, open_arms, without_drawn
+from wordbias.functions.arms import ArmsLike, open_arms, without_drawn
 from wordbias.functions.compare import WITHOUT
 from wordbias.functions.inputs import names_of, reading
 from wordbias.functions.lists import templates_of
@@ -24,7 +24,7 @@ from wordbias.functions.quality import Places, places_of, quality_tables
 from wordbias.functions.tables import measures_tables
 from wordbias.measures.registry import MEASURES, STANDARD, names_families
 from wordbias.measures.sembias import SemBias
-from wordbias.nli.arms import different, is_one
+from wordbias.nli.arms import LISTS, NULL, different, is_one
 from wordbias.nli.differences import (
     AGAINST_LISTS,
     AGAINST_NULL,
@@ -277,11 +277,10 @@ def mab_study(
     if permute_weights:
         permuted = arms.permuted_weights(first, base, attribute, centre=centred)
         studied += permuted.items()
-    if null:
-        studied.append((f"{first}.null", arms.random_draws(base, null, attribute, centre=centred)))
-    if seed_lists:
-        redrawn = arms.redrawn_lists(base, seed_lists, attribute, centre=centred)
-        studied.append((f"{first}.misp-lists", redrawn))
+    for kind, draws in ((NULL, null), (LISTS, seed_lists)):
+        if draws:
+            drawn = arms.drawn_arm(kind, base, draws, attribute, centre=centred)
+            studied.append((f"{first}.{arms.NAMES[kind]}", drawn))
     places = places_of(benchmarks)
     plan = study.Plan(
         arms.together(studied),

@@ -177,7 +177,7 @@ def misp(
             *(
                 [
                     components_table(found, attribute),
-                    effect_table(found.measured, attribute, found.chance),
+                    effect_table(found.measured, attribute),
                 ]
                 if details
                 else [summary_table(found, attribute)]

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from wordbias import cells
-from wordbias.measures.chance import DRAWS, Values, key_of, with_chance
+from wordbias.measures.chance import DRAWS, key_of
 from wordbias.measures.known import Place, place, place_less_chance
 from wordbias.measures.registry import BY_KEY, FAMILY_OF, column_title, short_title, staged_title
 from wordbias.methods.effect import Effect, Study
@@ -35,7 +35,7 @@ def components_table(study: Study, attribute: Attribute) -> Table:
     columns += values(("sign stability", cells.detail("sign_stability")))
     return pivot(
         f"Components ({'centred' if study.diagnosis.centre else 'not centred'})",
-        [row for row in study.rows if row.measure == "explained-variance"],
+        [row for row in study.components if row.measure == "explained-variance"],
         lambda row: f"g{row.details['component']}",
         columns,
         f"Δ = mean {first} − mean {second}; {found.share:.1%} of ‖Δ‖² lies inside their span"
@@ -44,10 +44,8 @@ def components_table(study: Study, attribute: Attribute) -> Table:
 
 
 def _by_chance(study: Study) -> str:
-    shares = study.chance.get(("difference-in-span", ""))
-    if shares is None:
-        return ""
-    return f", by chance {np.nanmean(shares):.1%} (groups that do not differ)"
+    chance = study.components[-1].details.get("chance")
+    return "" if chance is None else f", by chance {chance:.1%} (groups that do not differ)"
 
 
 def axis_name(attribute: Attribute) -> str:
@@ -59,7 +57,7 @@ def summary_table(study: Study, attribute: Attribute) -> Table:
     """Make five lines: the distance of the groups' means, two measures, and two costs."""
     found = {
         (row.measure, row.details["stage"]): row
-        for row in reversed(with_chance(study.measured.rows, study.chance))
+        for row in reversed(study.measured.rows)
         if "word" not in row.details and row.details.get("reference") != "self"
     }
     first, second = study.diagnosis.vectors
@@ -77,7 +75,7 @@ def summary_table(study: Study, attribute: Attribute) -> Table:
         return f"cost: {text}" if FAMILY_OF[row.measure].kind == "change" else text
 
     note = "after: along the directions fitted before"
-    if study.chance:
+    if any(cells.has(row, "chance") for row in rows):
         note += "; by chance: mean and range along axes that do not mean the attribute"
     columns = _STAGES + values(("by chance", cells.chance), stage="before")
     return pivot("Before and after", rows, title, columns, note)
@@ -87,9 +85,9 @@ _STAGES = values("before", stage="before")
 _STAGES += values("after", stage="after", reference=("before", None))
 
 
-def effect_table(measured: Effect, attribute: Attribute | None, levels: Values) -> Table:
+def effect_table(measured: Effect, attribute: Attribute | None) -> Table:
     """Make a line for each measure: before; after, along the same and along refitted directions."""
-    rows = [row for row in with_chance(measured.rows, levels) if "word" not in row.details]
+    rows = [row for row in measured.rows if "word" not in row.details]
     firsts = [row for row in rows if row.details.get("stage") == "before"]
     columns = _STAGES + values("refitted", stage="after", reference="self")
     columns += values(("chance", cells.chance), stage="before") + values("ideal")

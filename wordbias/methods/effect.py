@@ -327,7 +327,7 @@ def with_lists(rows: Sequence[Row], lists: Mapping[Stage, Float], items: str) ->
             row = with_change(starts.get(row.measure) or _unchanged(row), row)
             start, end = (lists.get((row.measure, at, LEFT_OUT)) for at in ("before", "after"))
             if row.details.get("reference") == "before" and start is not None and end is not None:
-                row = replace(row, details={**row.details, **_unseen(start, end)})
+                row = replace(row, details={**row.details, **_unseen(start, end - start)})
         made.append(row)
     return made
 
@@ -339,15 +339,13 @@ def _unchanged(row: Row) -> Row:
     return Row(row.subject, row.measure, neutral, draws=draws)
 
 
-def _unseen(start: Float, end: Float) -> dict[str, Any]:
+def _unseen(start: Float, change: Float) -> dict[str, Any]:
     """Return the change along the names that redraws leave out; empty without any."""
-    if not np.isfinite(end - start).any():
+    if not np.isfinite(change).any():
         return {}
-    means = {
-        "unseen_before": float(np.nanmean(start)),
-        "unseen_change": float(np.nanmean(end - start)),
-    }
-    return {**means, **spread_keys("unseen", end - start)}
+    means = float(np.nanmean(start)), float(np.nanmean(change))
+    keys = dict(zip(("unseen_before", "unseen_change"), means, strict=True))
+    return {**keys, **spread_keys("unseen", change)}
 
 
 # one run of MISP
@@ -367,15 +365,15 @@ class Study:
         The subspace before its weights were replaced.
     measured
         Change of the embedding, with those by random removals and over redrawn word lists.
-    chance
-        Values by chance, by measure.
+    components
+        Rows of the components, and of the share of the groups' difference in their span.
     """
 
     projection: Projection
     vocabulary: Sequence[str]
     diagnosis: Diagnosis
     measured: Effect
-    chance: Values
+    components: list[Row]
 
     @cached_property
     def removal(self) -> Row:
@@ -385,8 +383,7 @@ class Study:
     @property
     def rows(self) -> list[Row]:
         """All values: what was removed, the components, what changed."""
-        rows = [*self.diagnosis.component_rows(self.projection), *self.measured.rows]
-        return [self.removal, *with_chance(rows, self.chance)]
+        return [self.removal, *self.components, *self.measured.rows]
 
     @property
     def summary(self) -> list[str]:
@@ -401,7 +398,7 @@ class Study:
         """Say whether neutral words leaned more than chance along the directions of the groups."""
         row = next(
             row
-            for row in with_chance(self.measured.rows, self.chance)
+            for row in self.measured.rows
             if row.measure == BY_KEY["midb"].main and row.details["stage"] == "before"
         )
         if "beyond_chance" not in row.details:
@@ -473,7 +470,9 @@ def study(
         values = over_lists(part, vocabulary, attribute, removal, lists, **options)
         rows = with_lists(measured.rows, values, items_of_lists(attribute, seed))
         measured = replace(measured, rows=rows)
-    return Study(projection, vocabulary, diagnosis, measured, chance or {})
+    measured = replace(measured, rows=with_chance(measured.rows, chance or {}))
+    of_components = with_chance(diagnosis.component_rows(projection), chance or {})
+    return Study(projection, vocabulary, diagnosis, measured, of_components)
 
 
 def chance_levels(

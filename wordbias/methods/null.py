@@ -45,33 +45,18 @@ def random_step(step: Projection | Erasure, rng: np.random.Generator) -> Project
     A projection keeps its weights. An affine map, such as that of LEACE, becomes the orthogonal
     projection along random directions; it leaves the same row where it is.
     """
+    k, d = (step.subspace.basis if isinstance(step, Projection) else step.right).shape
+    directions = random_frame(k, d, rng)
     if isinstance(step, Projection):
-        return _random_projection(step, rng)
-    k, d = step.right.shape
-    drawn = random_frame(k, d, rng)
-    return Erasure(drawn.T, drawn, step.bias)
-
-
-def _random_projection(step: Projection, rng: np.random.Generator) -> Projection:
-    k, d = step.subspace.basis.shape
-    return Projection(Subspace(random_frame(k, d, rng), step.subspace.weights), step.hard)
-
-
-def random_removals(removal: Projection, draws: int, *, seed: int = 0) -> Iterator[Projection]:
-    """Yield removals with the same weights along random orthonormal directions.
-
-    The directions of a draw are as many as those of `removal`. A draw has random numbers of its
-    own, so that it is the same however many are made, and others than the axes of chance levels
-    have.
-    """
-    for draw in range(draws):
-        yield _random_projection(removal, _generator(seed, draw))
+        return Projection(Subspace(directions, step.subspace.weights), step.hard)
+    return Erasure(directions.T, directions, step.bias)
 
 
 def random_chains(chain: Chain, draws: int, *, seed: int = 0) -> Iterator[Chain]:
-    """Yield chains with random directions in every removal; see `random_removals`.
+    """Yield chains with random orthonormal directions in every removal; see `random_step`.
 
-    Words that a method leaves as they are stay so.
+    Words that a method leaves as they are stay so. A draw has random numbers of its own, so that it
+    is the same however many are made, and others than the axes of chance levels have.
 
     Raises
     ------
@@ -80,7 +65,7 @@ def random_chains(chain: Chain, draws: int, *, seed: int = 0) -> Iterator[Chain]
     """
     _check(chain)
     for draw in range(draws):
-        rng = _generator(seed, draw)
+        rng = np.random.default_rng((seed, draw, _DRAWS))
         parts = [
             replace(part, steps=tuple(_drawn(step, rng) for step in part.steps))
             for part in chain.parts
@@ -242,7 +227,3 @@ def _kept(steps: Sequence[Step]) -> tuple[Step, ...]:
 
 def _drawn(step: Step, rng: np.random.Generator) -> Step:
     return random_step(step, rng) if isinstance(step, (Projection, Erasure)) else step
-
-
-def _generator(seed: int, draw: int) -> np.random.Generator:
-    return np.random.default_rng((seed, draw, _DRAWS))

@@ -7,20 +7,25 @@ study trains and measures.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations
+from typing import Any
 
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.word_lists import redrawn_vectors, redraws
 from wordbias.methods import misp
-from wordbias.methods.null import random_removals
+from wordbias.methods.fitted import Chain, Fitted
+from wordbias.methods.null import random_chains
 from wordbias.methods.transform import Projection
 from wordbias.wordlists import Attribute
 
 Arm = Mapping[int, Embedding]
 """The embedding of each seed; seeds that share one stand together."""
+NULL, LISTS = "null", "lists"
+"""Kinds of what is drawn: random removals, and redraws of the word lists."""
+NAMES = {NULL: "null", LISTS: "misp-lists"}
 
 
 def together(arms: Iterable[tuple[str, Arm]]) -> dict[str, Arm]:
@@ -52,60 +57,74 @@ def is_one(name: str, arm: Arm) -> bool:
     return [one.name for one in different(arm)] == [name]
 
 
-def random_draws(
-    base: Arm, count: int, attribute: Attribute | None = None, *, centre: bool = False
+def drawn_arm(
+    kind: str, base: Arm, count: int, attribute: Attribute | None = None, *, centre: bool = False
 ) -> dict[int, Embedding]:
-    """Remove MISP's weights along random orthonormal directions: draw s mod `count` for seed s."""
+    """Apply to the embedding of seed s the removal of draw s mod `count`, each once.
 
-    def removals(one: Embedding, draws: Sequence[int]) -> list[Projection]:
-        made = list(random_removals(misp.fit(one, attribute, centre=centre), count))
-        return [made[draw] for draw in draws]
-
-    return _without(base, count, "null", removals)
-
-
-def redrawn_lists(
-    base: Arm, count: int, attribute: Attribute | None = None, *, centre: bool = False
-) -> dict[int, Embedding]:
-    """Remove MISP fitted to redraws of the attribute's words: redraw s mod `count` for seed s.
-
-    The removal of one redraw is that of `misp --seed-lists`.
+    Parameters
+    ----------
+    kind
+        ``null`` or ``lists``; see `drawn_chains`.
     """
-    chosen = attribute or Attribute.load()
-    drawn = redraws(chosen, count)
-
-    def removals(one: Embedding, draws: Sequence[int]) -> list[Projection]:
-        misp.resolve_groups(one, chosen)  # refuses too few words
-        made = []
-        vectors = redrawn_vectors(one, chosen, [drawn[draw] for draw in draws])
-        for draw, groups in zip(draws, vectors, strict=True):
-            try:
-                made.append(Projection(misp.fit_vectors(groups, centre=centre)))
-            except WordbiasError as error:
-                raise WordbiasError(
-                    f"--seed-lists: MISP cannot be fitted to redraw {draw} of the names of "
-                    f"{chosen.name}, of which too few are different and found; give more ({error})"
-                ) from None
-        return made
-
-    return _without(base, count, "misp-lists", removals)
-
-
-def _without(
-    base: Arm,
-    count: int,
-    kind: str,
-    removals: Callable[[Embedding, Sequence[int]], Sequence[Projection]],
-) -> dict[int, Embedding]:
-    """Apply to the embedding of seed s the removal of draw s mod `count`, each once."""
     made: dict[int, Embedding] = {}
     for one in different(base):
         seeds = [seed for seed, read in base.items() if read is one]
         draws = sorted({seed % count for seed in seeds})
-        for draw, removal in zip(draws, removals(one, draws), strict=True):
-            removed = replace(removal(one), name=f"{one.name}.{kind}-{draw}", info=None)
+        removals = drawn_chains(kind, one, draws, attribute, centre=centre)
+        for draw, removal in zip(draws, removals, strict=True):
+            name = f"{one.name}.{NAMES[kind]}-{draw}"
+            removed = replace(removal(one), name=name, info=None)
             made |= {seed: removed for seed in seeds if seed % count == draw}
     return made
+
+
+def drawn_chains(
+    kind: str,
+    one: Embedding,
+    draws: Sequence[int],
+    attribute: Attribute | None = None,
+    *,
+    seed: int = 0,
+    **settings: Any,
+) -> list[Chain]:
+    """Return removals by their numbers: a draw is the same however many are made.
+
+    Parameters
+    ----------
+    kind
+        ``null``: of MISP's weights along random orthonormal directions; ``lists``: of MISP fitted
+        to redraws of the attribute's words, as those of `misp --seed-lists`.
+    settings
+        Settings of MISP.
+
+    Raises
+    ------
+    WordbiasError
+        If MISP cannot be fitted: too few words are found, or different ones drawn.
+    """
+    count = max(draws) + 1
+    if kind == NULL:
+        fitted = _chain(misp.fit(one, attribute, **settings))
+        made = list(random_chains(fitted, count, seed=seed))
+        return [made[draw] for draw in draws]
+    chosen = attribute or Attribute.load()
+    misp.resolve_groups(one, chosen)  # refuses too few words
+    redrawn, made = redraws(chosen, count, seed), []
+    vectors = redrawn_vectors(one, chosen, [redrawn[draw] for draw in draws])
+    for draw, groups in zip(draws, vectors, strict=True):
+        try:
+            made.append(_chain(Projection(misp.fit_vectors(groups, **settings))))
+        except WordbiasError as error:
+            raise WordbiasError(
+                f"MISP cannot be fitted to redraw {draw} of the names of {chosen.name}, of which "
+                f"too few are different and found; give more, or no redraws of lists ({error})"
+            ) from None
+    return made
+
+
+def _chain(removal: Projection) -> Chain:
+    return Chain((Fitted("misp", (removal,)),))
 
 
 def permuted_weights(

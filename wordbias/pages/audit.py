@@ -27,7 +27,6 @@ from wordbias.errors import WordbiasError
 from wordbias.measures.chance import Values, with_chance
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import BY_KEY
-from wordbias.methods.methods import fit_methods
 from wordbias.methods.storage import Origin, load_chain, save_chain
 from wordbias.nli.scoring import notes_on_vectors
 from wordbias.pages.audit_parts import (
@@ -230,7 +229,7 @@ def _jobs_before(work: Work) -> list[Job]:
         Job(i, j, _FIT)
         for i, one in enumerate(work.compared)
         for j, column in enumerate(one.columns)
-        if column.kind == "method"
+        if column.embedding is None
     ]
     parts = [
         Job(i, None, part)
@@ -363,9 +362,8 @@ def _fit(work: Work, job: Job) -> None:
     """
     one = work.compared[job.subject]
     assert job.column is not None
-    methods = one.columns[job.column].fitted_for(one.before)
     before = one.before.embedding
-    chain, after = fit_methods(methods, before, one.before.attribute, seed=one.before.seed)
+    chain, after = one.columns[job.column].fitted_to(one.before)
     finite = np.isfinite(after.vectors).all(axis=1)
     if not finite.all():
         word = after.words[int(finite.argmin())]

@@ -116,18 +116,25 @@ def _header(documents: Sequence[Document]) -> Markup:
 
 def _about_stages(rows: Sequence[Found]) -> str:
     """Explain the columns: the embedding as given, methods, and files."""
-    kinds: dict[str, dict[str, str]] = {"method": {}, "file": {}}
+    kinds: dict[str, dict[str, str]] = {kind: {} for kind in ("method", "file", "null", "lists")}
     for row in rows:
         stage = str(row.get("stage") or "")
         if stage not in ("", "before") and (given(row, "debiased") or given(row, "column")):
-            kinds["file" if row.get("column") == "file" else "method"][stage] = ""
-    methods, own = kinds.values()
-    parts = ["“before” is the embedding as it was given"] if methods or own else []
+            kind = row.get("column")
+            kinds[str(kind) if kind in kinds else "method"][stage] = ""
+    methods, own, nulls, lists = kinds.values()
+    parts = ["“before” is the embedding as it was given"] if any(kinds.values()) else []
     if methods:
         what = "the method of this name makes" if len(methods) == 1 else "these methods make"
         parts.append(f"{_quoted(methods)} what {what} of it in memory (wordbias debias)")
     if own:
         parts.append(f"{_quoted(own)} your own file{'s' if len(own) > 1 else ''}")
+    if nulls:
+        parts.append(
+            f"{_quoted(nulls)} without random directions, removed with the weights of MISP"
+        )
+    if lists:
+        parts.append(f"{_quoted(lists)} MISP fitted to word lists drawn again")
     text = "; ".join(parts)
     return f"{text[:1].upper()}{text[1:]}. Nothing was written." if text else ""
 

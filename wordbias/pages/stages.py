@@ -13,6 +13,8 @@ from wordbias.measures.panel import Panel
 from wordbias.measures.registry import STANDARD
 from wordbias.measures.sembias import SemBias
 from wordbias.methods.fitted import Chain
+from wordbias.methods.methods import fit_methods
+from wordbias.nli.arms import drawn_chains
 from wordbias.nli.files import Model
 from wordbias.results import Row
 from wordbias.settings import Configured
@@ -85,35 +87,45 @@ class Column:
         Methods with their settings, in the order in which they are applied.
     embedding
         Embedding of a file; None for methods.
+    drawn, draw
+        ``null`` or ``lists``, and the number of a draw; see `wordbias.nli.arms.drawn_chains`.
     """
 
     label: str
     methods: Sequence[Configured] = ()
     embedding: Embedding | None = None
+    drawn: str = ""
+    draw: int = 0
 
     @property
     def kind(self) -> str:
-        """``file`` or ``method``."""
-        return "method" if self.embedding is None else "file"
+        """``file``, ``method``, ``null`` or ``lists``."""
+        return self.drawn or ("method" if self.embedding is None else "file")
 
     def details(self) -> dict[str, str]:
         """Return what all rows of the column say about it."""
         about = {"stage": self.label, "column": self.kind}
         return about if self.embedding is not None else {**about, "debiased": self.label}
 
-    def fitted_for(self, panel: Panel) -> list[Configured]:
-        """Return the methods with the panel's settings of the subspace.
+    def fitted_to(self, panel: Panel) -> tuple[Chain, Embedding]:
+        """Fit the methods and apply them, with the panel's settings of the subspace.
 
         MISP and MHD have as many components as MIDB, and are centred if that is; a setting after
         the name of a method goes before.
         """
+        before, attribute, seed = panel.embedding, panel.attribute, panel.seed
         subspace = {"dims": panel.dims, "centre": panel.centre}
-        return [
+        if self.drawn:
+            draws = [self.draw]
+            (chain,) = drawn_chains(self.drawn, before, draws, attribute, seed=seed, **subspace)
+            return chain, chain(before)
+        methods = [
             one._replace(settings={**subspace, **one.settings})
             if one.name in ("misp", "mhd")
             else one
             for one in self.methods
         ]
+        return fit_methods(methods, before, attribute, seed=seed)
 
 
 @dataclass(frozen=True, eq=False)
