@@ -363,7 +363,7 @@ def _leans(one: ModelRows, prefix: str, key: str, texts: tuple[str, str, str]) -
                 word,
                 f"{words[word]['women']:g}",
                 *(
-                    number(leans[stage][word]["value"], 3) if word in leans[stage] else ""
+                    number(leans[stage][word]["value"], 3) if word in leans[stage] else "–"
                     for stage in stages
                 ),
             ]
