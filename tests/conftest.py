@@ -61,7 +61,7 @@ def _threads() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draw tables as wide as in a file, whatever terminal the tests run in."""
+    """Draw tables as wide as in a wide terminal, whatever terminal the tests run in."""
     monkeypatch.setenv("COLUMNS", "100")
 
 

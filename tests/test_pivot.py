@@ -67,6 +67,27 @@ def test_columns_without_content_are_left_out_but_not_those_of_undefined_values(
     )
 
 
+def test_an_undefined_value_has_a_dash_for_all_that_it_lacks() -> None:
+    rows = [
+        row("midb", 0.1, chance=0.2, stage="before"),
+        row("midb", None, stage="after"),
+        row("gipe", 0.3, stage="before"),
+    ]
+    columns = values("before", stage="before")
+    columns += values("after", ("chance", cells.chance), stage="after")
+    columns += values(("by chance", cells.chance), stage="before") + values("n")
+    table = pivot("T", rows, "measure", columns)
+    assert shown(table) == [
+        ["", "before", "after", "by chance"],
+        ["midb", "0.100", "–", "0.200"],
+        ["gipe", "0.300", "", ""],
+    ]
+    rows[1] = row("midb", None, "b", reason="undefined: no words")
+    table = pivot("T", rows[:2], "subject", values("value", ("chance", cells.chance)), "A note.")
+    assert shown(table)[1:] == [["a", "0.100", "0.200"], ["b", "–", "–"]]
+    assert table.note == "A note. –: undefined: no words."
+
+
 def test_reasons_are_noted_once_unless_the_note_has_them() -> None:
     rows = [row(name, None, reason="undefined: no pairs; give some") for name in ("a", "b")]
     assert pivot("T", rows, "measure", values("S")).note == "undefined: no pairs; give some"

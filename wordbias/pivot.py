@@ -61,7 +61,8 @@ def pivot(
 ) -> Table:
     """Return a table of rows.
 
-    Columns in which nothing stands are left out. Reasons of undefined values are noted, if the
+    Columns in which nothing stands are left out. An undefined value has a dash for all that it
+    lacks; where no row stands, nothing is written. Reasons of undefined values are noted, if the
     note does not have them yet. A second row with the same names and columns begins a line of its
     own; a row that stands in no column is not shown.
 
@@ -89,6 +90,10 @@ def pivot(
     heads = [*named, *(one.head for one in columns)]
     parts = [*("" for _ in named), *(one.part for one in columns)]
     kept = [i for i in range(len(heads)) if any(line[i] not in empty for line in cells)]
+    for texts, found in zip(cells, lines.values(), strict=True):
+        for i, one in enumerate(columns, len(named)):
+            undefined = (row.value is None and one.takes(row) for row in found)
+            texts[i] = texts[i] or ("–" if any(undefined) else "")
     heads, parts, *cells = ([line[i] for i in kept] for line in (heads, parts, *cells))
     return Table(title, heads, cells, with_reasons(note, shown), parts=parts)
 

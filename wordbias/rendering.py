@@ -253,8 +253,8 @@ def how_many(count: int, one: str, several: str = "") -> str:
 
 
 def terminal_width() -> int:
-    """Return the width of the terminal in characters, at most 100."""
-    return min(shutil.get_terminal_size((100, 24)).columns, 100)
+    """Return the width of the terminal in characters, at most 100; without one 80."""
+    return min(shutil.get_terminal_size((80, 24)).columns, 100)
 
 
 def _drawable(table: Table) -> Table:

@@ -202,6 +202,7 @@ def reader(cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
     stand_ins.few_premises(monkeypatch)
     for name, function in quicker_functions():
         monkeypatch.setattr(wordbias, name, function)
+    monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.chdir(tmp_path)
     return lambda path: Reader(path, cli, tmp_path)
 

@@ -31,7 +31,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Go to an empty folder, with an empty cache and no data in it."""
+    """Go to an empty folder, with an empty cache, no data in it, and no terminal."""
+    monkeypatch.setenv("COLUMNS", "80")
     made = tmp_path / "run"
     made.mkdir()
     monkeypatch.chdir(made)
@@ -196,3 +197,10 @@ def test_how_long_it_took_and_where_is_left_out(tmp_path: Path) -> None:
 def test_a_page_is_what_a_reader_sees() -> None:
     page = "<style>p {}</style><p>One <b>two</b></p><script>let x = 1</script>"
     assert visible(page) == ["One", "two"]
+
+
+@pytest.mark.parametrize("path", sorted(EXPECTED.glob("*-table.json")), ids=lambda path: path.stem)
+def test_tables_fit_eighty_columns(path: Path) -> None:
+    printed = json.loads(path.read_text(encoding="utf-8"))["stdout"]
+    wide = [line for line in printed if len(line) > 80 and "  " in line]
+    assert not wide

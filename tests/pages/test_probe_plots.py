@@ -15,7 +15,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 from wordbias.pages.plots import draw_panel
-from wordbias.pages.probe_plots import layer_panel
+from wordbias.pages.probe_plots import input_panel, layer_panel
 
 
 def rows(layers: Sequence[int]) -> list[Row]:
@@ -44,3 +44,14 @@ def test_the_legend_has_the_colours_of_the_lines(layers: tuple[int, ...]) -> Non
 def test_a_legend_of_many_layers_names_some() -> None:
     named = [name for name, _ in layer_panel(rows(range(25))).legend]
     assert named == [*(f"layer {layer}" for layer in range(0, 25, 2)), "without a model"]
+
+
+def test_seeds_of_other_blocks_have_a_line_each() -> None:
+    (row,) = rows([0])
+    blocks = {"block_ends": [[10, 20, 40], [10, 40]], "block_bits": [[10, 8, 9], [10, 15]]}
+    panel = input_panel([Row(row.subject, row.measure, 1.0, {**row.details, **blocks})])
+    assert [[round(y, 2) for _, y in path.places] for path in panel.paths[:2]] == [
+        [0.8, 0.45],
+        [0.5],
+    ]
+    assert not panel.dots

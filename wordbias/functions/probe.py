@@ -403,13 +403,15 @@ _ACCURACY_CLOSING = (
 
 def _code_table(rows: Sequence[Row]) -> Table:
     """Return a table of compression in bits, as published, and its parts, a line for each layer."""
-    columns = values(("compression", cells.with_spread), measure=COMPRESSION, set=TASK)
-    columns += values("published", measure=PUBLISHED, set=TASK)
-    columns += values(("kbit", _kilo), measure=CODELENGTH, set=TASK)
-    columns += values(("uniform", _kilo), measure=UNIFORM, set=TASK)
-    columns += values("accuracy", measure=ACCURACY, set=TASK)
-    columns += values(("control", cells.with_spread), measure=COMPRESSION, set=CONTROL)
-    columns += values("selectivity", measure=SELECTIVITY)
+    code, lengths, labels = "code", "lengths", "labels"  # parts; the control beside what it is of
+    spread = cells.with_spread
+    columns = values(("compression", spread), part=code, measure=COMPRESSION, set=TASK)
+    columns += values(("control", spread), part=code, measure=COMPRESSION, set=CONTROL)
+    columns += values("published", part=lengths, measure=PUBLISHED, set=TASK)
+    columns += values(("kbit", _kilo), part=lengths, measure=CODELENGTH, set=TASK)
+    columns += values(("uniform", _kilo), part=lengths, measure=UNIFORM, set=TASK)
+    columns += values("accuracy", part=labels, measure=ACCURACY, set=TASK)
+    columns += values("selectivity", part=labels, measure=SELECTIVITY)
     return pivot("MDL online code", rows, _BY, columns, _about_seeds(rows))
 
 

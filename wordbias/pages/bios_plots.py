@@ -57,7 +57,7 @@ def plot_compression_fairness(report: Report, ax: Axes | None = None) -> Axes:
         for axes, metric in zip(panels, shown, strict=False):
             draw_panel(axes, compression_panel(found, metric))
         below = "empty: before, filled: after retraining; lines: least squares, before dashed"
-        draw_legend(panels[0], looks.items(), below, outside=ax is None)
+        draw_legend(panels[0], [*looks.items()], below, outside=ax is None)
 
     size = max(_PANEL[0] * beside, 4.6), _PANEL[1] * lines + 0.5
     return draw_panels(ax, size, report.title, draw, lines, beside)

@@ -252,7 +252,7 @@ def _leans(models: Models, key: str, title: str, shows: str) -> Section:
                 word,
                 f"{before[word]['women']:g}",
                 *(
-                    number(some[word]["value"], 3) if word in some else ""
+                    number(some[word]["value"], 3) if word in some else "–"
                     for some in leans.values()
                 ),
             ]

@@ -8,22 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from wordbias.errors import WordbiasError
 from wordbias.measures.lean import TOLD
 from wordbias.pages.forest import forest_panel, look
 from wordbias.pages.lines import make_lines
 from wordbias.pages.panel import SERIES, Look, Panel
-from wordbias.pages.plots import (
-    INK,
-    colour_of,
-    draw_panel,
-    draw_panels,
-    load_matplotlib,
-    marker_of,
-    row_lines,
-)
+from wordbias.pages.plots import draw_legend, draw_panel, draw_panels, row_lines
 from wordbias.rows import Found, given
 from wordbias.verdicts import chance_ends, interval, is_number
 
@@ -36,7 +28,6 @@ _MOST_LINES = 80
 """Largest number of lines that are drawn."""
 _RATIO = 4.0
 """Largest ratio between the values of two measures in the same panel."""
-_CHARACTERS = 13  # in an inch of the legend
 _FIGURE, _AXIS = 7.5, 0.42  # inches: the width of all, the height of an axis
 _TEXT, _SERIES, _SPACE = 0.15, 0.13, 0.12  # inches: a line of a label, a value, the space between
 
@@ -201,28 +192,13 @@ def _legend(
     axes: Axes, marks: Sequence[_Mark], looks: Mapping[str, Look], *, outside: bool
 ) -> None:
     """Explain the marks in a legend where no value is."""
-    lines = load_matplotlib("lines")
-    patches = load_matplotlib("patches")
     has_interval = any(interval(mark.row) for mark in marks)
     subjects = {str(mark.row["subject"]) for mark in marks}
     whose = subjects.pop() if len(subjects) == 1 else "value"
-    handles: list[Any] = []
-    for name, of_series in looks.items():
-        label = name or (f"{whose}, 95 % interval" if has_interval else whose)
-        style = marker_of(of_series) | ({"ls": "-", "lw": 1.8} if has_interval else {})
-        handles.append(lines.Line2D([], [], label=label, **style))
+    unnamed = f"{whose}, 95 % interval" if has_interval else whose
+    entries = [(name or unnamed, of_series) for name, of_series in looks.items()]
     if any(chance_ends(mark.row) for mark in marks):
-        handles.append(
-            patches.Patch(color=colour_of("chance"), linewidth=0, label="range by chance")
-        )
+        entries.append(("range by chance", Look("chance", "bar")))
     if any(is_number(mark.row.get("neutral")) for mark in marks):
-        handles.append(lines.Line2D([], [], color=INK, linewidth=1, label="neutral value"))
-    figure: Any = axes.figure
-    width = _FIGURE if outside else axes.get_window_extent().width / figure.dpi
-    longest = max(len(handle.get_label()) for handle in handles)
-    columns = max(1, min(len(handles), int(width * _CHARACTERS / (longest + 8))))
-    about: dict[str, Any] = {"ncols": columns, "frameon": False, "handlelength": 1.6}
-    if outside:
-        figure.legend(handles=handles, loc="outside lower left", **about)
-    else:
-        axes.legend(handles=handles, loc="lower right", bbox_to_anchor=(1, 1), **about)
+        entries.append(("neutral value", Look("neutral", "stroke")))
+    draw_legend(axes, entries, outside=outside)

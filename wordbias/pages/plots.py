@@ -173,6 +173,7 @@ _PALE = ("chance", "undefined", "part p0")  # bars on which text is dark
 _DARK = 0.55  # strength of a colour from which text on it is white
 _STRIPE, _GRID = "#f6f6f6", "#e2e2e2"
 _DARKEST = 0.87  # of a scale of shades, whose end looks like black
+_CHARACTERS = 13  # in an inch of a legend
 _INSIDE = 8  # names, of a legend that is not beside the axes
 _LONG = 6  # characters of a tick from which all are tilted
 _WIDTH = 46  # characters of the name of a row
@@ -267,16 +268,17 @@ def _handles(legend: Iterable[tuple[str, Look]]) -> list[Any]:
 
 
 def draw_legend(
-    axes: Axes, legend: Iterable[tuple[str, Look]], below: str, *, outside: bool
+    axes: Axes, legend: Sequence[tuple[str, Look]], below: str = "", *, outside: bool
 ) -> None:
     """Name the looks of all panels of a figure, with a line below; of insets in the first."""
-    handles = _handles(legend)
-    about = _LEGEND | {"handles": handles, "title": below, "title_fontsize": 8}
-    if outside:
-        figure: Any = axes.figure
-        figure.legend(loc="outside lower center", ncols=len(handles), **about)
-    else:
-        axes.legend(**about)
+    figure: Any = axes.figure
+    width = figure.get_figwidth() if outside else axes.get_window_extent().width / figure.dpi
+    longest = max(len(name) for name, _ in legend)
+    columns = max(1, min(len(legend), int(width * _CHARACTERS / (longest + 8))))
+    about = _LEGEND | {"title": below, "title_fontsize": 8, "ncols": columns}
+    above = {} if below else {"loc": "lower right", "bbox_to_anchor": (1, 1)}
+    owner, place = (figure, {"loc": "outside lower left"}) if outside else (axes, above)
+    owner.legend(handles=_handles(legend), **about, **place)
 
 
 def marker_of(look: Look, size: float = 4.0) -> dict[str, Any]:

@@ -38,20 +38,16 @@ def plot_codes(report: Report, ax: Axes | None = None) -> Axes:
     rows = [row for row in report.rows if "block_ends" in row.details or row.measure == COMPRESSION]
     layered, flat = _split_layered(rows)
 
-    def draw(panels: list[Axes]) -> None:
-        of_layers = [row for row in rows if row.subject in layered]
-        if ax is not None:
-            draw_panel(ax, compression_panel(of_layers) if layered else input_panel(rows))
-            return
-        free = iter(panels)
-        if flat:
-            draw_panel(next(free), input_panel(flat))
-        for name in layered:
-            draw_panel(next(free), layer_panel(_rows_of(rows, name)))
-        if layered:
-            draw_panel(next(free), compression_panel(of_layers))
+    of_layers = [row for row in rows if row.subject in layered]
+    panels = [input_panel(flat)] if flat else []
+    panels += [layer_panel(_rows_of(rows, name)) for name in layered]
+    panels += [compression_panel(of_layers)] if layered else []
 
-    count = 1 if ax is not None else len(layered) + bool(layered) + bool(flat)
+    def draw(several: list[Axes]) -> None:
+        for axes, panel in zip(several, panels if ax is None else panels[-1:], strict=False):
+            draw_panel(axes, panel)
+
+    count = 1 if ax is not None else len(panels)
     lines, beside = -(-count // _COLUMNS), min(count, _COLUMNS)
     size = _PANEL[0] * beside, _PANEL[1] * lines
     return draw_panels(ax, size, report.title, draw, lines, beside)
@@ -129,9 +125,7 @@ def _curves(curves: Sequence[Curve], title: str, *, spread: bool = True) -> Pane
             for ends, bits in zip(row.details["block_ends"], row.details["block_bits"], strict=True)
         ]
         if len({tuple(ends) for ends in row.details["block_ends"]}) > 1:
-            paths += [
-                Path([*zip(x.tolist(), y.tolist(), strict=True)], look.css) for x, y in of_seeds
-            ]
+            paths += [Path([*zip(*one, strict=True)], look.css) for one in of_seeds]
             continue
         x, each = of_seeds[0][0], np.array([y for _, y in of_seeds])
         places = [*zip(x, each.mean(0).tolist(), strict=True)]

@@ -119,7 +119,8 @@ def axis(
     parts = []
     for value in [*texts] or along.ticks(count):
         x = along(value)
-        parts += [] if texts else [line(x, top, x, bottom, "grid")]
+        ends = (bottom, bottom + 3, "tick-line") if texts else (top, bottom, "grid")
+        parts.append(line(x, ends[0], x, ends[1], ends[2]))
         text = texts.get(value, signed(value))
         parts.append(label(x, bottom + 13, text, anchor="middle", class_="tick"))
     middle = (along.start + along.end) / 2
@@ -232,26 +233,16 @@ def _in_rows(panel: Panel, within: Place, top: float, parts: list[Markup]) -> fl
     across = scale([x for x, _ in panel.places()], start, end)
     if panel.ends is not None:
         across = Scale(*panel.ends, start, end)
-    if panel.axes and wide < WIDTH / 2 - _EDGE:
-        parts += [line(start - 6, bottom, end + 6, bottom, "grid"), *_end_ticks(across, bottom)]
-    elif panel.axes:
+    ticks = panel.shown_ticks()
+    if wide < WIDTH / 2 - _EDGE:
+        parts.append(line(start - 6, bottom, end + 6, bottom, "grid"))
+        few = across.ticks(3)
+        ticks = {value: signed(value) for value in (*few[:1], *few[-1:])}
+    if panel.axes:
         count = 5 if wide > WIDTH / 2 else 3
-        parts.append(axis(across, top, bottom, panel.x, panel.shown_ticks(), count))
+        parts.append(axis(across, top, bottom, panel.x, ticks, count))
     parts += _rows(panel, across, Scale(0.0, panel.rows[-1].bottom, top, bottom))
     return bottom + ((34 if panel.x else 15) if panel.axes else 4)
-
-
-def _end_ticks(along: Scale, y: float) -> list[Markup]:
-    """Label two round values of a small axis, the lowest and the highest."""
-    found = along.ticks(3)
-    parts = []
-    for value in dict.fromkeys((found[0], found[-1])) if found else ():
-        text = signed(value)
-        half = CHARACTER * len(text) / 2
-        x = min(max(along(value), half), along.end + _EDGE - half)
-        parts.append(line(along(value), y, along(value), y + 3, "tick-line"))
-        parts.append(label(x, y + 13, text, anchor="middle", class_="tick"))
-    return parts
 
 
 def _on_axes(panel: Panel, top: float, parts: list[Markup]) -> float:

@@ -155,7 +155,7 @@ def _grid(subject: str, words: Mapping[str, Mapping[str, Found]]) -> Grid:
     for word, found in words.items():
         towards = next(iter(found.values())).get("towards", "–")
         known = (found.get(stage) for stage in stages)
-        values = [minus(number(row["value"], 3)) if row else "" for row in known]
+        values = [minus(number(row["value"], 3)) if row else "–" for row in known]
         cells.append([word, str(towards), *values])
     heads = ["occupation", "leans to", *(stage or "cosine" for stage in stages)]
     return Grid(Table(f"{subject}: cosine with the axis less its mean", heads, cells), folded=True)
