@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from wordbias.errors import on_a_line
@@ -121,3 +121,8 @@ def number(value: float | None, digits: int = 4) -> str:
     if value and float(text) == 0:
         return f"{value:.1e}"
     return text
+
+
+def labelled(rows: Sequence[Row], about: Mapping[str, object]) -> list[Row]:
+    """Return rows with further details, before their own."""
+    return [replace(row, details={**about, **row.details}) for row in rows]

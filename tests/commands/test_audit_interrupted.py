@@ -82,7 +82,10 @@ def test_a_killed_audit_resumes_with_the_same_rows(
     whole = cli("audit", small, *ARGUMENTS)
     assert "resumes" not in whole.err
     assert again == len(started) - done
-    assert json.loads(resumed.out) == json.loads(whole.out)
+    first, second = (json.loads(one.out) for one in (resumed, whole))
+    for one in (first, second):  # of libraries that this process has imported by then
+        del one["versions"]
+    assert first == second
 
 
 def test_other_methods_use_what_was_measured_before(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from wordbias.arrays import normalise, unit
 from wordbias.contextual.fitting import Recipe, stability
+from wordbias.draws import with_change
 from wordbias.errors import WordbiasError
 from wordbias.methods.pairs import subspace_of_pairs
 from wordbias.methods.transform import Step
@@ -112,16 +113,19 @@ def embedding_effect(subject: str, vectors: SentenceVectors, removal: Step, seed
     ]  # fmt: skip
     texts = [text for one in groups for text in sentences_with(lists.measured, one)]
     x = vectors.job([*texts, *lists.unrelated]).vectors()[0]
-    rows: list[Row] = []
-    before: tuple[Pronouns, Array] | None = None
+    stages = []
     women = {name: float(share) for name, share in lists.women.items()}
-    for stage, raw in (("before", x), ("after", np.asarray(removal(x), np.float32))):
+    for raw in (x, np.asarray(removal(x), np.float32)):
         y = normalise(vectors.outputs(raw).astype(np.float64))
         grouped = y[: len(texts)].reshape(len(groups), len(lists.measured), -1)
         found = Pronouns.of(grouped[:-2], grouped[-2], grouped[-1], women, seed=seed)
-        about = {"stage": stage, "site": str(EMBEDDING)}
-        rows += found.rows(subject, about, before=None if before is None else before[0])
-        if before is not None:
-            rows += kept_rows(subject, before[1], y[len(texts) :], about, seed=seed)
-        before = found, y[len(texts) :]
-    return rows
+        stages.append((found, y[len(texts) :]))
+    (old, others), (new, others_after) = stages
+    site = {"site": str(EMBEDDING)}
+    before = old.rows(subject, {"stage": "before", **site})
+    after = new.rows(subject, {"stage": "after", **site})
+    return [
+        *before,
+        *map(with_change, before, after),
+        *kept_rows(subject, others, others_after, {"stage": "after", **site}, seed=seed),
+    ]

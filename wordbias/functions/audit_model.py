@@ -18,12 +18,14 @@ from wordbias.formats.static_models import refuse_loaded_static
 from wordbias.functions.inputs import path_of
 from wordbias.functions.report import FORMATS as PAGE_FORMATS
 from wordbias.functions.report import Page, check_output
+from wordbias.methods.trade_off import trade_off_rows
 from wordbias.model_folder import MODULES
 from wordbias.models.loading import LoadedModel
 from wordbias.models.model_like import ModelLike, name_of
 from wordbias.models.peft import check_no_adapter
 from wordbias.models.sentence_transformers import is_sentence_transformer
 from wordbias.pages.answers import column_answers
+from wordbias.pages.audit import with_changes
 from wordbias.pages.columns import best_of
 from wordbias.resources.hub import is_address
 from wordbias.resources.models import (
@@ -188,6 +190,8 @@ def audit_model(
     with resumable(output, *([] if stored is None else [Path(stored)])):
         found = measuring.run(distinct, untrained=untrained, path=stored)
         rows, notes = _with_heads(model, decoder, reader, found, data, pairs, measuring, device)
+        rows = with_changes(rows)
+        left = [_with_command(row, reader, found.projections) for row in trade_off_rows(rows)]
         page = Page(
             arguments={
                 key: one
@@ -201,7 +205,7 @@ def audit_model(
                     **reader.described(),
                 }
             },
-            rows=rows,
+            rows=[*rows, *left],
             seed=seed,
             notes=list(dict.fromkeys([*told, *notes])),
         )
@@ -232,6 +236,19 @@ def _with_head(
     except WordbiasError as error:
         return encoder, None, [f"likelihoods are not measured: {error}"]
     return replace(encoder, model=base_of(decoder.model)), decoder, []
+
+
+def _with_command(row: Row, reader: Reader, fitted: Sequence[Fitted]) -> Row:
+    """Add the command that writes the model with a projection, if there is one."""
+    label, encoder = row.details["stage"], reader.encoder
+    (one,) = (one for one in fitted if one.method.text == label)
+    if reader.kind != "decoder" and one.step is None:
+        command = f"wordbias project {encoder.name} --setting={label} -o ADAPTER"
+    elif reader.kind == "decoder" or encoder.sentence is not None:
+        command = f"wordbias audit {encoder.name} --methods={label} --export=DIR"
+    else:
+        return row
+    return replace(row, details={**row.details, "written_by": command})
 
 
 def _exported(

@@ -37,12 +37,12 @@ from wordbias.pages.audit_parts import (
     parts_of,
 )
 from wordbias.pages.lines import identity
-from wordbias.pages.stages import BEFORE, Compared, Plan, Stage, labelled, stage_of
+from wordbias.pages.stages import BEFORE, Compared, Plan, Stage, stage_of
 from wordbias.pages.unfinished import results_of
 from wordbias.pages.words import MAP
 from wordbias.progress import progress
 from wordbias.rendering import how_many
-from wordbias.results import Row
+from wordbias.results import Row, labelled
 from wordbias.store import Entry, Store, digest_of
 from wordbias.wordlists import resolve
 from wordbias.workers import Workers
@@ -195,7 +195,7 @@ def with_changes(rows: Sequence[Row]) -> list[Row]:
         seen[key, stage] += 1
         if "column" not in row.details:
             first[place] = row
-        elif place in first and row.measure != MAP:
+        elif place in first and row.measure != MAP and "change" not in row.details:
             row = with_change(first[place], row)
         changed.append(row)
     return changed

@@ -31,9 +31,9 @@ from wordbias.nli.files import Model
 from wordbias.nli.mab import Settings, mab_rows
 from wordbias.nli.scoring import score_set
 from wordbias.nli.test_sets import TestSet, build, marked_sets, with_known_words
-from wordbias.pages.stages import Plan, Stage, among, labelled
+from wordbias.pages.stages import Plan, Stage, among
 from wordbias.pages.word_rows import change_rows, map_rows, neighbour_rows, occupation_rows
-from wordbias.results import Row
+from wordbias.results import Row, labelled
 from wordbias.statistics import resampled_means
 from wordbias.word_tasks import quality
 from wordbias.wordlists import Attribute

@@ -1,8 +1,8 @@
-"""The answers of an audit of a model, in sentences that are made of its rows by stated rules.
+"""What an audit of a model says beside the answers of any audit, made of its rows by stated rules.
 
 Is gender read off sentences that do not state it, and where most? Do occupations follow the share
-of women, and does the pronoun that a decoder expects? Does a projection help, at which cost? What
-next? `docs/audit-models.md` has the rules; each of their limits is a constant here.
+of women, and does the pronoun that a decoder expects? Do association tests show gender? What next?
+`docs/audit-models.md` has the rules.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -214,11 +214,6 @@ def check_directions(panels: Sequence[Panel]) -> None:
     for panel in panels:
         if panel.recipe not in RECIPES:
             panel.own_direction.defined()
-
-
-def labelled(rows: Sequence[Row], about: Mapping[str, object]) -> list[Row]:
-    """Return rows with further details, before their own."""
-    return [replace(row, details={**about, **row.details}) for row in rows]
 
 
 def among(panel: Panel, words: int) -> Panel:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.draws import chance_keys, sampled_row, with_change
+from wordbias.draws import by_bootstrap, chance_keys, drawn
 from wordbias.measures.registry import MEASURES
 from wordbias.results import Row
 
@@ -45,16 +45,13 @@ class Estimate:
         measure: str,
         details: dict[str, Any],
         *,
-        before: Estimate | None = None,
         chance: Sequence[float] = (),
         reason: str = "undefined",
     ) -> Row:
-        """Return the value as a row, with its interval, its change and its chance level.
+        """Return the value as a row, with its interval and its chance level.
 
         Parameters
         ----------
-        before
-            The same value before a projection.
         chance
             Values where there is nothing to find.
         reason
@@ -63,8 +60,6 @@ class Estimate:
         about = {**details, **MEASURES[measure].ideal}
         if not math.isfinite(self.value):
             return Row(subject, measure, None, {**about, "reason": reason})
-        row = sampled_row(subject, measure, self.value, about, self.samples, self.unit)
-        if before is not None:
-            row = with_change(before.row(subject, measure, details), row)
-        level = chance_keys(self.value, chance, str(about.get("better", "")))
-        return replace(row, details={**row.details, **level})
+        about |= by_bootstrap(self.samples, self.unit)
+        about |= chance_keys(self.value, chance, str(about.get("better", "")))
+        return Row(subject, measure, self.value, about, drawn(self.samples, self.unit))

@@ -120,7 +120,6 @@ class Pronouns:
         subject: str,
         about: Mapping[str, Any],
         *,
-        before: Pronouns | None = None,
         chance: Chance | None = None,
         words: bool = False,
     ) -> list[Row]:
@@ -133,7 +132,6 @@ class Pronouns:
                 subject,
                 correlation,
                 details,
-                before=None if before is None else before.stereotype,
                 chance=() if chance is None else chance.stereotype,
                 reason=constant,
             ),
@@ -141,7 +139,6 @@ class Pronouns:
                 subject,
                 mean,
                 details,
-                before=None if before is None else before.gap,
                 chance=() if chance is None else chance.gap,
             ),
         ]
@@ -198,18 +195,11 @@ def similarity_row(
     second: Array,
     about: Mapping[str, Any],
     *,
-    before: tuple[Array, Array] | None = None,
     seed: int = 0,
 ) -> Row:
     """Return the mean cosine of pairs of sentences, unit vectors of shape ``(n, d)`` each."""
-    found = _similarity(first, second, seed)
-    old = None if before is None else _similarity(*before, seed)
-    details = {**about, "set": name, "n": len(first)}
-    return found.row(subject, SIMILARITY, details, before=old)
-
-
-def _similarity(first: Array, second: Array, seed: int) -> Estimate:
     cosines = np.einsum("nd,nd->n", first, second)
     n = len(cosines)
     times = resampled_cells(np.ones(n, np.intp), np.random.default_rng(seed), SAMPLES)
-    return Estimate(float(cosines.mean()), times @ cosines / n, "pairs")
+    found = Estimate(float(cosines.mean()), times @ cosines / n, "pairs")
+    return found.row(subject, SIMILARITY, {**about, "set": name, "n": n})

@@ -65,8 +65,8 @@ class Seat:
         if np.isfinite(d):
             self.p = p_value(of_x, of_y, np.random.default_rng(seed)).p
 
-    def row(self, subject: str, about: Mapping[str, Any], before: Seat | None = None) -> Row:
-        """Return the effect size as a row, with its p, and its change since `before`."""
+    def row(self, subject: str, about: Mapping[str, Any]) -> Row:
+        """Return the effect size as a row, with its p."""
         sets = (*self.query.targets, *self.query.attributes)
         details = {
             **about,
@@ -79,7 +79,6 @@ class Seat:
             subject,
             MEASURE,
             details,
-            before=None if before is None else before.estimate,
             reason="undefined: all target words are associated alike",
         )
 

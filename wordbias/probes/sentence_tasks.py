@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from wordbias.arrays import normalise
 from wordbias.columns import BadRows, TableLike, open_table
+from wordbias.draws import with_change
 from wordbias.errors import WordbiasError
 from wordbias.formats.tables import Line
 from wordbias.probes.estimates import Estimate
@@ -110,9 +111,9 @@ class TextPairs:
             n = len(self) if measure == STS else len(set(self.first))
             about = {"set": self.name, "n": n, "similarity": similarity, "seed": seed}
             about |= {} if measure == STS else {"texts": len(set(self.second)), "nearest": NEAREST}
-            rows.append(old.row(subject, measure, {**about, "stage": "before"}))
-            about["stage"] = "after"
-            rows.append(found[1][measure].row(subject, measure, about, before=old))
+            first = old.row(subject, measure, {**about, "stage": "before"})
+            second = found[1][measure].row(subject, measure, {**about, "stage": "after"})
+            rows += [first, with_change(first, second)]
         return rows
 
     def _estimates(

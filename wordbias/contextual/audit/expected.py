@@ -94,23 +94,13 @@ class Predicted:
         }
         times = resampled_cells(np.ones(n, np.intp), np.random.default_rng(seed), SAMPLES)
         weights = np.concatenate([np.ones((1, n)), times])  # the value itself comes first
-        losses, old = self._losses(weights), None if before is None else before._losses(weights)
-        found: list[tuple[str, Array, Array | None]] = [
-            (name, values, None if old is None else earlier)
-            for name, values, earlier in zip((PERPLEXITY, BITS), losses, old or losses, strict=True)
-        ]
-        if old is not None:
-            found.append((KEPT, old[0] / losses[0], None))
+        losses = self._losses(weights)
+        found = dict(zip((PERPLEXITY, BITS), losses, strict=True))
+        if before is not None:
+            found[KEPT] = before._losses(weights)[0] / losses[0]
         return [
-            Estimate(float(values[0]), values[1:], "sentences").row(
-                subject,
-                name,
-                dict(details),
-                before=None
-                if earlier is None
-                else Estimate(float(earlier[0]), earlier[1:], "sentences"),
-            )
-            for name, values, earlier in found
+            Estimate(float(values[0]), values[1:], "sentences").row(subject, name, details)
+            for name, values in found.items()
         ]
 
     def _losses(self, weights: Array) -> tuple[Array, Array]:

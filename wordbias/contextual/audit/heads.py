@@ -8,27 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 
 from wordbias.contextual.audit.measure import BEFORE, stage_details
 from wordbias.contextual.audit.projections import Fitted
 from wordbias.contextual.audit.texts import Reader
 from wordbias.contextual.labelled_pairs import LabelledPairs
 from wordbias.contextual.nli_fairness import Viability, fairness_rows, snli_row
-from wordbias.draws import with_change
 from wordbias.errors import WordbiasError
 from wordbias.models.causal_model import CausalModel
 from wordbias.models.hooks import Intervention, applied
 from wordbias.nli.hugging_face import Classifier
 from wordbias.nli.test_sets import Pair, build
-from wordbias.results import Row
+from wordbias.results import Row, labelled
 from wordbias.stereotypes.entry import Found
 from wordbias.stereotypes.scorer import Scorer
 from wordbias.stereotypes.scores import Settings
 from wordbias.stereotypes.text_sets import TextSet
 
-_VARIANT = ("subset", "version", "task", "parity", "score", "condition", "setting", "answers")
-"""Details that tell the rows of one measure apart."""
 Interventions = Sequence[Intervention]
 
 
@@ -110,13 +106,9 @@ def _staged(
     changed: Callable[[Interventions], AbstractContextManager[None]],
     measure: Callable[[], list[Row]],
 ) -> tuple[list[Row], list[str]]:
-    """Measure before and after each projection, with the change of each value."""
-    audit = {"audit": reader.kind}
+    """Measure before and after each projection."""
     before = measure()
-    known = {_key(row): row for row in before}
-    rows = [
-        replace(row, details={**audit, **stage_details(BEFORE), **row.details}) for row in before
-    ]
+    rows = labelled(before, stage_details(BEFORE, reader.kind))
     notes = []
     for one in columns:
         label = one.method.text
@@ -126,13 +118,7 @@ def _staged(
         except WordbiasError as error:
             notes.append(f"{label}: not measured with the head: {error}")
             continue
-        if all(row.value == known[_key(row)].value for row in after):
+        if [row.value for row in after] == [row.value for row in before]:
             notes.append(f"{label}: no value of the head changes")
-        for row in after:
-            about = {**audit, **stage_details(label), **row.details}
-            rows.append(with_change(known[_key(row)], replace(row, details=about)))
+        rows += labelled(after, stage_details(label, reader.kind))
     return rows, notes
-
-
-def _key(row: Row) -> tuple[str, ...]:
-    return (row.measure, *(str(row.details.get(name, "")) for name in _VARIANT))

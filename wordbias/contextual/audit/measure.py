@@ -17,10 +17,8 @@ from wordbias.contextual.audit import expected
 from wordbias.contextual.audit.expected import Predicted, pronoun_leans
 from wordbias.contextual.audit.projections import Fitted, Unprojected, fit
 from wordbias.contextual.audit.texts import Reader, TextVectors
-from wordbias.draws import with_change
 from wordbias.errors import WordbiasError
 from wordbias.measures.held_out_probes import HeldOut, read_groups
-from wordbias.methods.trade_off import trade_off_rows
 from wordbias.models.causal_model import CausalModel
 from wordbias.models.encoder import Encoder
 from wordbias.models.hooks import applied
@@ -71,12 +69,9 @@ class Stage:
         ``encoder`` or ``decoder``.
     projection
         The projection; None before.
-    readings, pronouns, seats, ceats
-        Results by layer, and by layer and query, which the stages after are compared with.
-    held_out
-        What the best probe reads of the names in the last layer.
-    expected, predicted
-        Pronouns that a decoder expects, and how well it predicts sentences.
+    readings, held_out, predicted
+        Codes of the names by layer, what the best probe reads of them in the last layer, and how
+        well a decoder predicts sentences, which the stages after are compared with.
     """
 
     label: str
@@ -85,16 +80,12 @@ class Stage:
     projection: Fitted | None = None
     readings: dict[int, Reading] = field(default_factory=dict)
     held_out: HeldOut | None = None
-    pronouns: dict[int, Pronouns] = field(default_factory=dict)
-    seats: dict[tuple[int, str], Seat] = field(default_factory=dict)
-    ceats: dict[tuple[int, str], Row] = field(default_factory=dict)
-    expected: Pronouns | None = None
     predicted: Predicted | None = None
 
     @property
     def about(self) -> dict[str, Any]:
         """Details that the rows of this stage share."""
-        return {"audit": self.kind, **stage_details(self.label)}
+        return stage_details(self.label, self.kind)
 
     @property
     def layers(self) -> list[int]:
@@ -103,11 +94,10 @@ class Stage:
         return known if self.label == BEFORE else known[-1:]
 
 
-def stage_details(label: str) -> dict[str, str]:
-    """Return the details that name the stage of a row."""
-    if label == BEFORE:
-        return {"stage": label}
-    return {"stage": label, "column": "method", "debiased": label}
+def stage_details(label: str, kind: str) -> dict[str, str]:
+    """Return the details that name the stage of a row, and the kind of the model."""
+    column = {} if label == BEFORE else {"column": "method", "debiased": label}
+    return {"audit": kind, "stage": label, **column}
 
 
 @dataclass(eq=False)
@@ -186,7 +176,6 @@ class Measuring:
                 found = self._stage(after, before, parts, bar)
                 rows += [*found, *self._costs(after, before)]
                 fitted.append(one)
-        rows += [self._with_command(row, fitted) for row in trade_off_rows(rows)]
         return Audited(rows, self.notes, tuple(fitted))
 
     def _before(self, path: str | None, bar: Bar) -> tuple[Stage, Unprojected]:
@@ -209,20 +198,6 @@ class Measuring:
         first, second = (before.pooled[side].astype(np.float64) for side in pairs.T)
         return fit(method, self.reader, first, second, self.seed)
 
-    def _with_command(self, row: Row, fitted: Sequence[Fitted]) -> Row:
-        """Add the command that writes the model with a projection, if there is one."""
-        label, encoder = row.details["stage"], self.reader.encoder
-        (one,) = (one for one in fitted if one.method.text == label)
-        if self.reader.kind == "decoder":
-            command = f"wordbias audit {encoder.name} --methods={label} --export=DIR"
-        elif one.step is None:
-            command = f"wordbias project {encoder.name} --setting={label} -o ADAPTER"
-        elif encoder.sentence is not None:
-            command = f"wordbias audit {encoder.name} --methods={label} --export=DIR"
-        else:
-            return row
-        return replace(row, details={**row.details, "written_by": command})
-
     def _stage(
         self, stage: Stage, before: Stage | None, parts: Sequence[str], bar: Bar
     ) -> list[Row]:
@@ -240,7 +215,7 @@ class Measuring:
     def _failed(self, label: str, error: WordbiasError) -> Row:
         """Return the row of a column that could not be made, and note it."""
         self.notes.append(f"{label}: {error}")
-        about = {"audit": self.reader.kind, **stage_details(label), "reason": str(error)}
+        about = {**stage_details(label, self.reader.kind), "reason": str(error)}
         return Row(self.subject, COLUMN, None, about)
 
     # Parts
@@ -304,12 +279,10 @@ class Measuring:
             known = [one.p for one in found if one.p is not None]
             corrected = iter(holm(known).tolist() if known else [])
             for one in found:
-                stage.seats[layer, one.query.name] = one
                 about: dict[str, Any] = {**stage.about, "layer": layer}
                 if one.p is not None:
                     about["p_holm"] = next(corrected)
-                old = None if before is None else before.seats.get((layer, one.query.name))
-                rows.append(one.row(self.subject, about, old))
+                rows.append(one.row(self.subject, about))
         return rows
 
     def ceat(self, stage: Stage, before: Stage | None) -> list[Row]:
@@ -323,12 +296,9 @@ class Measuring:
         settings = CeatSettings(CEAT_DRAWS, seed=self.seed)
         rows = []
         for row in ceat(words, self.reader.texts.queries, settings, stage.layers):
-            key = (row.details["layer"], row.details["set"])
             details = {k: v for k, v in row.details.items() if k not in _OF_WORDS}
             about = {**stage.about, "about": "gender", **details}
-            made = stage.ceats[key] = Row(self.subject, row.measure, row.value, about)
-            old = None if before is None else before.ceats.get(key)
-            rows.append(made if old is None else with_change(old, made))
+            rows.append(Row(self.subject, row.measure, row.value, about))
         return rows
 
     def pronouns(self, stage: Stage, before: Stage | None) -> list[Row]:
@@ -343,19 +313,15 @@ class Measuring:
             if before is None:
                 subjects = vectors.grouped(layer, texts.subjects)
                 self.chance[layer] = Chance.of(occupations, subjects, women)
-            one = stage.pronouns[layer] = Pronouns.of(
-                occupations, she[:n], he[:n], women, seed=self.seed
-            )
-            rows += one.rows(
+            rows += Pronouns.of(occupations, she[:n], he[:n], women, seed=self.seed).rows(
                 self.subject,
                 {**stage.about, "layer": layer},
-                before=None if before is None else before.pronouns.get(layer),
                 chance=self.chance.get(layer),
                 words=layer == self.reader.last,
             )
-        return [*rows, *self._similarities(stage, before)]
+        return [*rows, *self._similarities(stage)]
 
-    def _similarities(self, stage: Stage, before: Stage | None) -> list[Row]:
+    def _similarities(self, stage: Stage) -> list[Row]:
         """Measure how alike she and he, paraphrases, and unrelated sentences are."""
         texts, layer = self.reader.texts, self.reader.last
         lists = texts.sentences
@@ -366,21 +332,9 @@ class Measuring:
         }
         rows = []
         for name, some in pairs.items():
-            first, second = zip(*some, strict=True)
-            old = None
-            if before is not None:
-                old = (before.vectors.units(layer, first), before.vectors.units(layer, second))
-            rows.append(
-                similarity_row(
-                    self.subject,
-                    name,
-                    stage.vectors.units(layer, first),
-                    stage.vectors.units(layer, second),
-                    {**stage.about, "layer": layer},
-                    before=old,
-                    seed=self.seed,
-                )
-            )
+            first, second = (stage.vectors.units(layer, side) for side in zip(*some, strict=True))
+            about = {**stage.about, "layer": layer}
+            rows.append(similarity_row(self.subject, name, first, second, about, seed=self.seed))
         return rows
 
     def likelihood(self, stage: Stage, before: Stage | None) -> list[Row]:
@@ -397,15 +351,9 @@ class Measuring:
             stage.predicted = Predicted.of(self.decoder, others)
         if before is None:
             self.chance_expected = Chance.permuted(lean, women, seed=self.seed)
-        stage.expected = Pronouns.of_leans(lean, women, seed=self.seed, measures=expected.MEASURES)
+        found = Pronouns.of_leans(lean, women, seed=self.seed, measures=expected.MEASURES)
         about = {**stage.about, "layer": layer}
-        rows = stage.expected.rows(
-            self.subject,
-            about,
-            before=None if before is None else before.expected,
-            chance=self.chance_expected,
-            words=True,
-        )
+        rows = found.rows(self.subject, about, chance=self.chance_expected, words=True)
         rows = [
             replace(row, details={**row.details, "people": float(people.mean())})
             if row.measure == expected.GAP
