@@ -123,7 +123,7 @@ def encode_labelled(
     choice = Choice(None, None, kept_values(where), limit, None, None, skip_bad)
     given = load_texts(texts if file is None else located(file), choice)
     if (folder := static_folder(model)) is not None:
-        means, _ = encode_static(folder, given, None, None, skip_bad=skip_bad)
+        means, *_ = encode_static(folder, file, given, None, None, skip_bad)
         return open_labelled(means, None, ReadOptions(), labels, False, None, None), []
     encoder = load_encoder(
         model, fitted, device=device, force=force, name=path_of(adapter) or "adapter"
