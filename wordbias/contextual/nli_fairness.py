@@ -189,5 +189,5 @@ def snli_row(
     if viability is not None and viability.base is not None:
         base, drop, relative = viability.base, viability.drop, viability.relative
         viable = is_viable(accuracy, base, drop, relative=relative)
-        about |= {**viability._asdict(), "viable": viable}
+        about["viable"] = viable
     return Row(subject, "snli-accuracy", accuracy, about)

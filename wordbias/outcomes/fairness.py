@@ -150,16 +150,6 @@ def _about(confusion: Confusion, settings: Settings, name: str) -> dict[str, Any
     }
     if name == ACCURACY:
         return about
-    if name in GAPS:
-        signed = len(confusion.groups) == 2
-        first, second = confusion.groups[:2]
-        about["difference"] = f"{first} − {second}" if signed else "largest − smallest"
-        if name in GAPS[2:]:
-            about["precision"] = "TP/N" if settings.as_published else "TP/(TP+FP)"
-    if name in DIVERGENCES[1:]:
-        about["aggregate"] = settings.aggregate
-    if name in DIVERGENCES:
-        about["distance"] = settings.distance_name if name == DIVERGENCES[2] else "kl, nats"
     return about
 
 
@@ -171,7 +161,7 @@ def _rows(
     differs = _WHY_DIFFERENCE if settings.aggregate == "difference" else {}
     reason = differs.get(name) or _WHY.get(name, "")
     left_out = [part for part, value in zip(over, parts, strict=True) if np.isnan(value)]
-    extra = {"left_out": left_out, "left_out_because": reason} if left_out else {}
+    extra = {"left_out": left_out} if left_out else {}
     yield one.row(ALL if name == ACCURACY else SUM, 0, f"of all {len(over)}: {reason}", **extra)
     signed = name in GAPS and len(confusion.groups) == 2
     better = "neutral" if signed else one.about["better"]
@@ -223,7 +213,7 @@ def bootstrap_interval(value: float, samples: Values, unit: str, *, biased: bool
     Returns
     -------
     dict
-        `low` and `high`, None with an `interval_reason`, and the number of `draws`.
+        `low` and `high`, None with a `reason`, and the number of `draws`.
     """
     defined = samples[~np.isnan(samples)]
     if not len(defined):
@@ -231,7 +221,7 @@ def bootstrap_interval(value: float, samples: Values, unit: str, *, biased: bool
     mean, spread = float(defined.mean()), float(defined.std())
     if biased and abs(mean - value) > MOST_BIAS * spread + TIE * abs(value):
         reason = f"undefined: resampling itself changes the value, to {mean:.3g} on average"
-        none = {"low": None, "high": None, "unit": unit, "interval_reason": reason}
+        none = {"low": None, "high": None, "unit": unit, "reason": reason}
         return {**none, "draws": len(defined)}
     return {**by_bootstrap(defined, unit), "draws": len(defined)}
 

@@ -282,7 +282,7 @@ def _plain_grid(measure: str, rows: Sequence[Found]) -> Grid:
         ]
         for row in rows[:SHOWN]
     ]
-    notes = [str(row["reason"]) for row in rows if row.get("reason")]
+    notes = [str(row["reason"]) for row in rows if row["value"] is None and row.get("reason")]
     if len(rows) > SHOWN:
         notes.insert(0, f"The first {SHOWN} of {len(rows):,}; all are in the data of the page.")
     return Grid(Table(measure, named, cells, "; ".join(dict.fromkeys(notes))))
@@ -336,7 +336,12 @@ def line_grid(
     """
     columns = _columns(lines, details, named)
     cells = [[make(line) for _, make in columns] for line in lines]
-    reasons = [row["reason"] for line in lines for row in line.stages.values() if "reason" in row]
+    reasons = [
+        row["reason"]
+        for line in lines
+        for row in line.stages.values()
+        if row["value"] is None and "reason" in row
+    ]
     reasons += [row["reading"] for line in lines for row in _with_reading(line).values()]
     reasons += [CHANCE] if any(map(chance_text, lines)) else []
     reasons += [REFITTED] if any(is_refitted(r) for ln in lines for r in ln.stages.values()) else []

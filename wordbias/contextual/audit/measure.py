@@ -47,8 +47,6 @@ COSTS = (ORDER, NEIGHBOURS, expected.KEPT)
 """Shares that a projection keeps."""
 LEFT, COLUMN = "bias-left", "column"
 CEAT_DRAWS = 1000
-_OF_WORDS = ("sentences", "too_few", "single")
-"""Details of CEAT that are the same in all rows: every word has as many sentences."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,7 +329,7 @@ class Measuring:
         rows = []
         for row in ceat(words, self.reader.texts.queries, settings, stage.layers):
             key = (row.details["layer"], row.details["set"])
-            details = {k: v for k, v in row.details.items() if k not in _OF_WORDS}
+            details = {k: v for k, v in row.details.items() if k != "sentences"}  # as many of each
             about = {**stage.about, "about": "gender", **details}
             made = stage.ceats[key] = Row(self.subject, row.measure, row.value, about)
             old = None if before is None else before.ceats.get(key)
