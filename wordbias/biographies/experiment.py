@@ -357,7 +357,7 @@ def _coded(
 ) -> Iterator[Row]:
     """Code the gender of some people; undefined for too few, or for one gender."""
     fractions = usable_fractions(len(rows))
-    about = {**run.details(REPRESENTATION), "set": part, "n": len(rows), "fractions": fractions}
+    about = {**run.details(REPRESENTATION), "set": part, "n": len(rows)}
     genders, code = probe.genders[rows], None
     reason = f"{len(rows)} biographies are too few for a code of {LEAST_BLOCKS} blocks"
     if fractions:

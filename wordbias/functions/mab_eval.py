@@ -386,6 +386,7 @@ def _about_p(rows: Sequence[Row]) -> str:
     tested = [row.details for row in rows if "p" in row.details]
     if not tested:
         return ""
-    event = "d* > d, as published" if tested[0]["strict"] else "d* ≥ d"
-    kind = "all" if tested[0]["method"] == "exact" else f"{tested[0]['partitions']:,} random"
+    method, _, published = tested[0]["method"].partition(", ")
+    event = f"d* > d, {published}" if published else "d* ≥ d"
+    kind = "all" if method == "exact" else f"{tested[0]['partitions']:,} random"
     return f"; p = share of {kind} partitions of the words with {event}"
