@@ -129,7 +129,7 @@ def test_rows_are_of_the_set_and_have_intervals(parity: TestSet) -> None:
     for row in rows:
         assert row.details["low"] <= row.value <= row.details["high"]
         assert (row.details["neutral"], row.details["better"]) == (1, "higher")
-        assert (row.details["n"], row.details["occupations"], row.details["seed"]) == (
+        assert (row.details["n"], row.details["units"], row.details["seed"]) == (
             10824,
             164,
             5,

@@ -99,7 +99,7 @@ def test_rows_have_details(name: str) -> None:
     for row in rows:
         assert row.subject == "system"
         assert row.details["set"] == name
-        assert row.details["premises"] == len(test.templates)
+        assert row.details["units"] == len(test.templates)
         assert (row.details["neutral"], row.details["better"]) == ideals.get(
             row.measure, (0, "lower")
         )

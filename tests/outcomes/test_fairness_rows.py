@@ -210,7 +210,7 @@ def test_no_interval_excludes_its_own_value() -> None:
 
 def test_the_p_value_counts_as_many_or_more() -> None:
     found = expected_alike(2.0, np.array([1.0, 2, 3, 0, np.nan]))
-    assert found == {"alike": 1.5, "p": (1 + 2) / (1 + 4)}
+    assert found == {"chance": 1.5, "p": (1 + 2) / (1 + 4)}
     assert expected_alike(2.0, np.full(3, np.nan)) == {}
 
 
@@ -242,7 +242,7 @@ def test_a_classifier_that_favours_a_group_is_found_out() -> None:
     found = _by_key(fairness_rows(_made(counts), "x"))
     assert found["tpr-gap", SUM].details["p"] == 1 / 201
     assert found["tpr-gap", "a"].details["low"] > 0
-    assert found["tpr-gap", SUM].value > 3 * found["tpr-gap", SUM].details["alike"]
+    assert found["tpr-gap", SUM].value > 3 * found["tpr-gap", SUM].details["chance"]
 
 
 # units: pairs, and persons with several rows
@@ -290,7 +290,7 @@ def test_the_chance_level_of_pairs_is_scipys() -> None:
     assert len(null) == 2**12
     assert row.value == pytest.approx(exact.statistic)
     assert row.details["unit"] == "pairs"
-    assert abs(row.details["alike"] - null.mean()) <= 5 * null.std() / np.sqrt(200)
+    assert abs(row.details["chance"] - null.mean()) <= 5 * null.std() / np.sqrt(200)
     assert 0.01 < p < 0.99
     assert abs(row.details["p"] - p) <= 5 * np.sqrt(p * (1 - p) / 200) + 1 / 201
 
@@ -376,16 +376,16 @@ def test_persons_are_exchanged_as_wholes() -> None:
         for units in (person, None)
     )
     assert by_person.value == pytest.approx(exact.statistic) == by_row.value
-    assert abs(by_person.details["alike"] - null.mean()) <= 5 * null.std() / np.sqrt(200)
+    assert abs(by_person.details["chance"] - null.mean()) <= 5 * null.std() / np.sqrt(200)
     assert abs(by_person.details["p"] - p) <= 5 * np.sqrt(p * (1 - p) / 200) + 1 / 201
-    assert by_row.details["alike"] < 0.75 * null.mean()  # thirty rows say more than ten persons
+    assert by_row.details["chance"] < 0.75 * null.mean()  # thirty rows say more than ten persons
 
 
 def test_units_that_cannot_be_exchanged_have_no_chance_level() -> None:
     """Each class is of one group: nothing that is exchanged would keep the classes of a group."""
     table = Confusion.of(["a", "a", "b", "b"], ["a", "b", "b", "b"], "FFMM", units=[1, 1, 2, 2])
     row = _by_key(fairness_rows(table, "x"))["independence", SUM]
-    assert not {"alike", "p"} & set(row.details)
+    assert not {"chance", "p"} & set(row.details)
     with pytest.raises(WordbiasError, match="expected a unit of each of 2 examples, found 1"):
         Confusion.of("ab", "ab", "FM", units=[1])
 
@@ -399,7 +399,7 @@ def test_different_classes_make_an_expected_gap_of_precision() -> None:
     row = found["precision-gap", SUM]
     expected = 2 * (8100 / 8200 - 900 / 1800)
     assert row.value == pytest.approx(expected)
-    assert row.details["alike"] == pytest.approx(expected, rel=0.01)
+    assert row.details["chance"] == pytest.approx(expected, rel=0.01)
     assert found["tpr-gap", SUM].value == pytest.approx(0, abs=1e-12)
 
 
@@ -447,7 +447,7 @@ def test_the_same_seed_gives_the_same_rows() -> None:
 
 def test_no_draws_no_intervals() -> None:
     for row in fairness_rows(_random(6), "x", Settings(draws=0)):
-        assert not {"low", "high", "alike", "p"} & set(row.details)
+        assert not {"low", "high", "chance", "p"} & set(row.details)
 
 
 def test_what_is_empty_is_reported_and_left_out_of_sums() -> None:

@@ -101,7 +101,7 @@ def fairness_rows(
         "attribute": test.attribute,
         "words": [filler.word for filler in test.hypotheses],
         "setting": setting,
-        "occupations": len(p),
+        "units": len(p),
         "n": len(test),
     }
 

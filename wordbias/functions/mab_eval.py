@@ -278,12 +278,12 @@ def _written(tests: Sequence[TestSet], write: File, *, named: bool) -> Report:
         details = {
             "attribute": test.attribute,
             "set": test.name,
-            "premises": premises,
+            "units": premises,
             "words": words,
             "file": str(file),
         }
         rows.append(Row(test.name, "pairs", len(test), details))
-    columns = [(key, cells.detail(key)) for key in ("premises", "words")]
+    columns = (("premises", cells.detail("units")), ("words", cells.detail("words")))
     heads = (*columns, ("pairs", cells.count), ("file", cells.detail("file")))
     table = pivot("Test sets written", rows, "set", values(*heads))
     return Report(rows=rows, tables=[table])

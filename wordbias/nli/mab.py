@@ -140,7 +140,7 @@ def _parts(test: TestSet, probabilities: NDArray[np.float32]) -> Iterator[_Part]
         words = [filler for filler in test.hypotheses if filler.kind == kind]
         about = {
             "attribute": test.attribute, "set": test.name, "setting": f"{kind}s",
-            "premises": len(test.templates),
+            "units": len(test.templates),
         }  # fmt: skip
         yield _Part(about, test.groups, words, test.templates, p[chosen])
 

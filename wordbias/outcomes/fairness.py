@@ -237,9 +237,9 @@ def expected_alike(value: float, samples: Values) -> dict[str, Any]:
     Returns
     -------
     dict
-        `alike`, the mean, and `p`, the one-sided Monte Carlo p-value.
+        `chance`, the mean, and `p`, the one-sided Monte Carlo p-value.
     """
     defined = samples[~np.isnan(samples)]
     if not len(defined):
         return {}
-    return {"alike": float(defined.mean()), "p": p_of_null(defined, value * (1 - TIE))}
+    return {"chance": float(defined.mean()), "p": p_of_null(defined, value * (1 - TIE))}

@@ -109,7 +109,7 @@ class TextPairs:
         for measure, old in found[0].items():
             n = len(self) if measure == STS else len(set(self.first))
             about = {"set": self.name, "n": n, "similarity": similarity, "seed": seed}
-            about |= {} if measure == STS else {"texts": len(set(self.second)), "nearest": NEAREST}
+            about |= {} if measure == STS else {"texts": len(set(self.second)), "k": NEAREST}
             rows.append(old.row(subject, measure, {**about, "stage": "before"}))
             about["stage"] = "after"
             rows.append(found[1][measure].row(subject, measure, about, before=old))
