@@ -174,7 +174,7 @@ def test_words_have_the_values_of_ceat() -> None:
         "ceat",
         "representation",
     )
-    assert (row.details["sentences_from"], row.details["seed"]) == ("a file", 3)
+    assert row.details["seed"] == 3
 
 
 def test_words_without_sentences_are_undefined() -> None:
@@ -201,7 +201,7 @@ def test_gaps_are_those_of_fairness(cells: list[tuple[int, int, int]]) -> None:
     places = np.array([bios.classes.index(names[i]) for i in named])
     known = {"9": 0.9, "10": 0.3, "11": 0.5}
     shares = np.array([known[name] for name in bios.classes])
-    rows = gap_rows(HERE, "after", bios, places, shares, shares_from="there")
+    rows = gap_rows(HERE, "after", bios, places, shares)
     confusion = Confusion.of([names[i] for i in gold], [names[i] for i in named],
                              ["FM"[z] for z in group], order=("F", "M"), classes=names)  # fmt: skip
     expected = fairness_rows(
@@ -215,4 +215,3 @@ def test_gaps_are_those_of_fairness(cells: list[tuple[int, int, int]]) -> None:
     ]
     assert {row.details["stage"] for row in rows} == {"after"}
     assert {row.details["seed"] for row in rows} == {3}
-    assert {row.details.get("shares_from", "there") for row in rows} == {"there"}

@@ -189,7 +189,6 @@ def fairness(
         path or "predictions",
         settings,
         shares=known,
-        shares_from=source,
         unit=names[3] if units else EXAMPLES,
     )
     found_rows = {(row.measure, row.details["set"]): row for row in rows}

@@ -45,7 +45,6 @@ def fairness_rows(
     settings: Settings | None = None,
     *,
     shares: Values | None = None,
-    shares_from: str = EVALUATED,
     unit: str = EXAMPLES,
 ) -> list[Row]:
     """Measure group fairness (Orgad et al. 2022, §2.1.1).
@@ -58,8 +57,6 @@ def fairness_rows(
         Share of the first group in each class, shape ``(classes,)``; by default that of
         `confusion`, as in the released code, which is the same for all classes of a balanced set.
         The paper's text takes them from the training data.
-    shares_from
-        Source of the shares, for the rows.
     unit
         Name of the units of `confusion`, for the rows: the intervals are a bootstrap over them.
 
@@ -101,7 +98,7 @@ def fairness_rows(
         samples = drawn.get(name), even.get(name)
         about = _about(confusion, settings, name)
         one = _Measured(subject, name, metric, *samples, unit, about)
-        rows += _rows(one, confusion, shares, shares_from, settings)
+        rows += _rows(one, confusion, shares, settings)
     return rows
 
 
@@ -154,7 +151,7 @@ def _about(confusion: Confusion, settings: Settings, name: str) -> dict[str, Any
 
 
 def _rows(
-    one: _Measured, confusion: Confusion, shares: Values, shares_from: str, settings: Settings
+    one: _Measured, confusion: Confusion, shares: Values, settings: Settings
 ) -> Iterator[Row]:
     name, parts = one.name, one.metric.parts[0]
     over = _over(confusion, name)[: len(parts)]
@@ -167,7 +164,7 @@ def _rows(
     better = "neutral" if signed else one.about["better"]
     if name in GAPS:
         why = undefined_because(parts, shares, len(confusion.groups))
-        yield one.row(CORRELATION, 1, why, shares_from=shares_from, better="neutral")
+        yield one.row(CORRELATION, 1, why, better="neutral")
     sizes = _sizes(confusion, name)
     for place, (part, size) in enumerate(zip(over, sizes, strict=False), 2):
         yield one.row(part, place, reason, n=size, better=better)
