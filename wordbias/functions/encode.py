@@ -195,9 +195,11 @@ def encode(
     )
     given = load_texts(texts if file is None else located(file), choice)
     if (folder := static_folder(model)) is not None:
-        found, *facts = encode_static(folder, file, given, output, max_length, how.skip_bad)
+        found, of_model, of_texts, seconds = encode_static(
+            folder, file, given, output, max_length, how.skip_bad
+        )
         name = Path(os.path.abspath(folder)).name
-        return replace(found, report=_report(name, *facts, output))
+        return replace(found, report=_report(name, of_model, of_texts, seconds, output))
     encoder = load_encoder(
         model,
         fitted,

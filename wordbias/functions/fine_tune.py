@@ -148,6 +148,7 @@ def fine_tune(
             "seed": seed,
             "n": len(judged),
             "round": tuned.round,
+            "rounds": tuned.rounds.rounds,
             **ideal("dev-accuracy"),
             **by_wilson(tuned.accuracy, len(judged), "pairs"),
         },
