@@ -160,8 +160,7 @@ def test_shares_of_training_data_and_of_a_file(found: Run, tmp_path: Path) -> No
     for result in results:
         for gap in ("tpr-gap", "f1-gap"):
             assert _values(result)[gap, "pearson"] == pytest.approx(first[gap, "pearson"])
-    row = next(r for r in results[0]["rows"] if r["set"] == "pearson")
-    assert row["shares_from"] == f"the training data {tmp_path / 'train.csv'}"
+    assert results[0]["inputs"]["train"]["path"] == str(tmp_path / "train.csv")
     assert set(results[0]["inputs"]) == {"predictions", "train"}
 
 

@@ -147,6 +147,8 @@ def winobias(
         shares = _usual(place) if shares is None else shares
         rows = _rows(read, found, settings, shares)
         about["clusters"] = {"path": found.path, "sha256": found.sha256}
+        if (source := path_of(shares)) is not None:
+            about["shares"] = {"path": source}
         scored = path_of(clusters) or found.path
         heading += f"; {scored}"
         if found.beside:
