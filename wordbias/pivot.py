@@ -100,7 +100,8 @@ def pivot(
 
 def with_reasons(note: str, rows: Sequence[Row]) -> str:
     """Add the reasons of undefined values to a note, each once, but those that it has."""
-    reasons = dict.fromkeys(str(row.details["reason"]) for row in rows if "reason" in row.details)
+    undefined = (row.details for row in rows if row.value is None and "reason" in row.details)
+    reasons = dict.fromkeys(str(about["reason"]) for about in undefined)
     added = [why for why in reasons if why.removeprefix("undefined: ").split("; ")[0] not in note]
     if note.endswith("."):
         return " ".join([note, *(f"–: {why.rstrip('.')}." for why in added)])

@@ -40,6 +40,7 @@ draws.
 """
 RENAMED = {
     "spread": "sd",
+    "alike": "chance",
     "resampled": "unit",
     "over": "unit",
     "lists_from": "change_from",

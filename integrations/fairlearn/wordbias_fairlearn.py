@@ -173,7 +173,7 @@ def from_fairlearn(
     Report
         Each metric over all, of each group, and its ``difference``: of two groups the first minus
         the second, of more the largest minus the smallest. With predictions ``low`` and ``high``
-        are its 95 % bootstrap interval, ``alike`` is the mean absolute difference if groups are
+        are its 95 % bootstrap interval, ``chance`` is the mean absolute difference if groups are
         permuted among the examples of the same true class, and ``p`` how often that is as large as
         here.
 
@@ -415,7 +415,7 @@ def _table(rows: Sequence[Row], groups: Sequence[str]) -> Table:
     by_metric: dict[str, dict[str, Row]] = {}
     for row in rows:
         by_metric.setdefault(row.measure, {})[row.details["set"]] = row
-    tested = any("alike" in row.details for row in rows)
+    tested = any("chance" in row.details for row in rows)
     cells = []
     for name, of in by_metric.items():
         gap = of[DIFFERENCE]
@@ -427,7 +427,7 @@ def _table(rows: Sequence[Row], groups: Sequence[str]) -> Table:
                 *(
                     [
                         "–" if low is None else f"{number(low)} … {number(high)}",
-                        number(gap.details.get("alike")),
+                        number(gap.details.get("chance")),
                         "–" if p is None else f"{p:.3f}",
                     ]
                     if tested

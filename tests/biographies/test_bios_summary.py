@@ -416,7 +416,7 @@ def test_accuracy_is_a_metric_like_the_others() -> None:
 
 
 def test_details_of_rows_are_kept() -> None:
-    about: dict[str, Any] = {"neutral": None, "better": "higher", "shares_from": "a file"}
+    about: dict[str, Any] = {"neutral": None, "better": "higher", "classes_measured": 3}
     rows = list(gap_rows(TPR_S, BEFORE, {"none": [1.0, 2.0]}, **about))
     mean = next(one for one in Summary.of(rows).rows() if one.measure == "tpr-gap")
     assert mean.value == 1.5

@@ -162,7 +162,7 @@ def test_rows_are_what_single_pairs_give(cli: Cli, both: str, gsss: Path) -> Non
         assert found["distance"] == pytest.approx(np.sort(d)[1:].mean(), abs=1e-5)
         assert found["mean-strength"] == pytest.approx(s.mean(), abs=1e-5)
         assert rows["strength", version, "M"]["value"] == pytest.approx(s[1], abs=1e-5)
-        assert rows["strength", version, "all"]["extremes"] == 2
+        assert rows["strength", version, "all"]["n"] == 2
     means = [rows["mean-strength", version, "F"]["value"] for version in ("original", "repaired")]
     assert abs(means[0] - means[1]) > 1e-3  # which is no rounding
     assert report["inputs"]["model"]["heads"] == ["BertForNextSentencePrediction"]

@@ -579,7 +579,7 @@ def test_auto_is_the_default_device(
         done = cli(
             "encode", folder, text, "-o", tmp_path / "o", "--device", "auto", "--format", "json"
         )
-        assert json.loads(done.out)["rows"][0]["device"] == "cpu"
+        assert json.loads(done.out)["inputs"]["model"]["device"] == "cpu"
         x, y = np.random.default_rng(0).normal(size=(60, 4)), GENDER
         with wb.config(device="auto"):
             assert rows(probe(x, y, **QUICK)) == rows(probe(x, y, **QUICK))

@@ -37,7 +37,7 @@ def test_vectors_are_those_of_model2vec(
     np.testing.assert_allclose(found[0], theirs, rtol=1e-4, atol=1e-5)
     assert found.about["truncated"] == 1
     assert found.report is not None
-    assert found.report["texts-per-second"][0].details["max_length"] == 512
+    assert found.report.inputs["model"]["max_length"] == 512
 
 
 @pytest.mark.parametrize("normalize", [True, False])

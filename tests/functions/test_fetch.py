@@ -43,7 +43,7 @@ def test_what_is_fetched_is_a_path_with_a_report(server: Server) -> None:
     made = fetch("rg-65", mirror=server.url)
     assert isinstance(made, Written)
     assert Path(made).read_bytes() == b"gem\tjewel\t3.94\n"
-    assert made.report["download-bytes"][0].details["path"] == os.fspath(made)
+    assert made.report.inputs["rg-65"]["path"] == os.fspath(made)
     again = fetch("rg-65", paths=True)
     assert isinstance(again, Written)
     assert again.path == made.path

@@ -82,9 +82,9 @@ def test_bias_in_a_twentieth_of_the_pairs_is_found(shared_data: Path) -> None:
         (row,) = [row for row in report[name] if row.details["set"] == "sum"]
         assert row.details["unit"] == "pairs"
         assert row.details["p"] == 1 / 201
-        assert row.value > row.details["alike"]
+        assert row.value > row.details["chance"]
     (row,) = [row for row in report["tpr-gap"] if row.details["set"] == "sum"]
-    assert row.details["alike"] < row.details["low"] < row.value < row.details["high"]
+    assert row.details["chance"] < row.details["low"] < row.value < row.details["high"]
     for row in report:
         low, high = row.details.get("low"), row.details.get("high")
         assert low is None or low <= row.value <= high, row

@@ -117,7 +117,7 @@ def test_the_interval_and_the_chance_level_of_a_frame() -> None:
     assert found["fair"].details["p"] > 0.05
     assert found["unfair"].details["high"] < -0.3
     assert found["unfair"].details["p"] == 1 / 100
-    assert 0 < found["unfair"].details["alike"] < 0.2
+    assert 0 < found["unfair"].details["chance"] < 0.2
 
 
 def test_the_chance_level_is_that_of_fairness() -> None:
@@ -133,7 +133,7 @@ def test_the_chance_level_is_that_of_fairness() -> None:
     n = [int(((z == group) & (y == "nurse")).sum()) for group in "FM"]
     share = float((r[y == "nurse"] == "nurse").mean())
     spread = np.sqrt(share * (1 - share) * (1 / n[0] + 1 / n[1]))
-    assert gap.details["alike"] == pytest.approx(spread * np.sqrt(2 / np.pi), rel=0.15)
+    assert gap.details["chance"] == pytest.approx(spread * np.sqrt(2 / np.pi), rel=0.15)
 
 
 def test_one_metric_by_itself_and_values_only() -> None:

@@ -60,7 +60,7 @@ def test_the_values_are_those_of_fairness(tmp_path: Path) -> None:
         of_sum = rows["sum"].details
         assert words[name] == rows["sum"].value
         assert words[f"{name}_low"] == of_sum["low"]
-        assert words[f"{name}_alike"] == of_sum["alike"]
+        assert words[f"{name}_alike"] == of_sum["chance"]
         assert words[f"{name}_p"] == of_sum["p"]
         nurse = {"gap": rows["nurse"].value, "low": rows["nurse"].details["low"]}
         assert words[f"{name}_by_class"]["nurse"] == nurse | {"high": rows["nurse"].details["high"]}

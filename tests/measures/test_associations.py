@@ -204,7 +204,7 @@ def test_rows_are_the_functions_on_the_vectors_found() -> None:
     }
     for (measure, words), value in expected.items():
         assert _row(rows, measure, words).value == pytest.approx(value, rel=1e-12)
-    assert _row(rows, "ripa", "career").details["pairs"] == 8
+    assert _row(rows, "ripa", "career").details["units"] == 8
 
 
 def test_a_query_that_lacks_words_has_a_reason_and_the_others_a_value() -> None:
@@ -254,7 +254,7 @@ def test_ripa_of_lost_pairs_has_a_reason_and_of_some_their_number() -> None:
     some = _query("math zzyzxq algebra", "poetry art dance")
     (row, _) = measure_queries(Embedding.sample(), [some], ["ripa"])
     assert row.value is not None
-    assert row.details["pairs"] == 2
+    assert row.details["units"] == 2
     assert row.details["missing"] == {"x": ["zzyzxq"]}
 
 

@@ -109,7 +109,7 @@ def test_ripa_takes_the_pairs_of_the_attribute_not_the_order_of_its_words(
     assert [row.value for row in rows] == [None, None]
     assert "none of the pairs" in rows[0].details["reason"]
     rows = measure_groups(sample, Attribute.load("age"), SETS, ["ripa"])
-    assert [row.details["pairs"] for row in rows] == [6, 6]
+    assert [row.details["units"] for row in rows] == [6, 6]
 
 
 def test_a_group_without_words_is_named_and_the_others_measured(sample: Embedding) -> None:

@@ -74,14 +74,14 @@ def test_words_that_people_call_gendered_are_told_or_said_not_to_be(panel: Panel
     told = word_rows(panel, ["nurse"])[-1]
     assert told.measure == "lean-told"
     assert (told.details["n"], told.details["wrong"]) == (128, [])
-    assert told.value == 1 - len(told.details["untold"]) / 128
+    assert told.value == 1 - len(told.details["missing"]) / 128
     others = [pair for pair in attribute.pairs if pair[0] != "she"]
     g = _axis(emb, others)
     neutral = _unit(panel.vectors) @ g
     low, high = np.quantile(neutral - neutral.mean(), [0.025, 0.975])
     for word in ("she", "he"):
         value = _unit(emb[word]) @ g - neutral.mean()
-        assert (word in told.details["untold"]) == (low <= value <= high)
+        assert (word in told.details["missing"]) == (low <= value <= high)
     pairs = resolve_pairs(attribute.equalise, emb).found
     leans = {word: row.value for word, row in _lean(word_rows(panel, sum(pairs, ()))).items()}
     assert np.mean([leans[a] > leans[b] for a, b in pairs]) >= 0.95

@@ -117,7 +117,7 @@ def test_it_is_one_hard_projection(classes: int) -> None:
     k, d = step.subspace.basis.shape
     assert step.hard
     assert step.subspace.weights.tolist() == [1] * k
-    assert k == _rounds(found)[-1].details["directions"] < d
+    assert k == _rounds(found)[-1].details["dimensions"] < d
     gram = step.subspace.basis @ step.subspace.basis.T
     np.testing.assert_allclose(gram, np.eye(k), rtol=0, atol=10 * d * EPS)
     x = sample().vectors[:500].astype(float)
@@ -148,7 +148,7 @@ def test_information_weights_make_it_soft(classes: int) -> None:
     expected: list[float] = []
     for row in _rounds(soft):
         weight = max(0, (classes * row.value - 1) / (classes - 1))
-        new = row.details["directions"] - len(expected)
+        new = row.details["dimensions"] - len(expected)
         assert row.details["weight"] == pytest.approx(weight if new else 0, abs=4 * EPS)
         expected += [weight] * new
     assert other.weights.tolist() == pytest.approx(expected, abs=4 * EPS)
@@ -164,16 +164,16 @@ def test_a_row_for_each_round() -> None:
     found = fitted(classes=3)
     rows = _rounds(found)
     words, _ = _words(3)
-    assert [row.details["iteration"] for row in rows] == list(range(1, len(rows) + 1))
+    assert [row.details["round"] for row in rows] == list(range(1, len(rows) + 1))
     for row in rows:
         kept = row is rows[-1]
         assert row.subject == "sample"
         assert row.details["n"] == len(words.dev)
         assert (row.details["neutral"], row.details["better"]) == (1 / 3, "lower")
-        assert row.details["classifier"] == "svm"
+        assert row.details["method"] == "svm"
         assert row.details["weight"] == (0 if kept else 1)
         assert (row.value <= 1 / 3 + 0.01) == kept
-    removed = [0, *(row.details["directions"] for row in rows)]
+    removed = [0, *(row.details["dimensions"] for row in rows)]
     assert removed[-1] == removed[-2]
     assert all(1 <= b - a <= 3 for a, b in itertools.pairwise(removed[:-1]))
 
@@ -185,7 +185,7 @@ def test_the_probe_is_of_the_training_words(classes: int) -> None:
     rows = [row for row in found.found if row.measure == "probe-accuracy"]
     assert rows == probe_rows("sample", x, found(x), words, words.train)
     test = {
-        (row.details["stage"], row.details["classifier"]): row.value
+        (row.details["stage"], row.details["method"]): row.value
         for row in rows
         if row.details["set"] == "test"
     }
@@ -210,7 +210,7 @@ def test_as_published_it_never_stops_early() -> None:
     assert len(_rounds(early)) < 25
     found = fitted(classes=2, rounds=25, as_published=True)
     rows = _rounds(found)
-    assert [row.details["directions"] for row in rows] == list(range(1, 26))
+    assert [row.details["dimensions"] for row in rows] == list(range(1, 26))
     assert min(row.value for row in rows[:-1]) <= 0.5 + inlp.TOLERANCE
     assert early.warnings == found.warnings == ()
 
@@ -221,7 +221,7 @@ def test_it_warns_where_it_did_not_reach_chance() -> None:
     last = _rounds(found)[-1]
     said = f"the last of 3 rounds still had a held-out balanced accuracy of {last.value:.3f}"
     assert said in warning
-    assert last.details["directions"] == 3
+    assert last.details["dimensions"] == 3
 
 
 def test_it_warns_where_more_than_a_quarter_went() -> None:
@@ -233,8 +233,8 @@ def test_it_warns_where_more_than_a_quarter_went() -> None:
 def test_logistic_regression_does_it_as_well() -> None:
     found = fitted(classes=3, classifier="logistic")
     words, x = _words(3)
-    assert _rounds(found)[0].details["directions"] == 2
-    assert {row.details["classifier"] for row in _rounds(found)} == {"logistic"}
+    assert _rounds(found)[0].details["dimensions"] == 2
+    assert {row.details["method"] for row in _rounds(found)} == {"logistic"}
     assert _right(LogisticRegression(max_iter=10_000), found(x), words) <= _most_by_chance(words)
 
 
@@ -293,7 +293,7 @@ def test_as_published_it_ends_where_the_classes_have_equal_means() -> None:
     found = fit(sample(), rounds=200, as_published=True)
     rows = _rounds(found)
     assert len(rows) < 200
-    assert rows[-1].details["directions"] == rows[-2].details["directions"] < 100
+    assert rows[-1].details["dimensions"] == rows[-2].details["dimensions"] < 100
     words, x = _words(3)
     after = found(x)[words.train]
     labels = words.labels[words.train]

@@ -312,7 +312,7 @@ def test_fit_erases_fitted_words_and_probes_held_out_words(classes: int) -> None
         np.testing.assert_array_equal(getattr(_erasure(found), name), getattr(expected, name))
     assert list(found.found) == probe_rows("sample", x, found(x), words, words.learned)
     value = {
-        (row.details["stage"], row.details["classifier"], row.details["set"]): row.value
+        (row.details["stage"], row.details["method"], row.details["set"]): row.value
         for row in found.found
     }
     for classifier in ("svm", "logistic"):

@@ -299,7 +299,7 @@ def test_a_row_for_each_classifier_stage_and_set() -> None:
     before = x.copy()
     rows = probe_rows("toy", x, np.zeros_like(x), words, words.train)
     np.testing.assert_array_equal(x, before)
-    keys = [(r.details["classifier"], r.details["stage"], r.details["set"]) for r in rows]
+    keys = [(r.details["method"], r.details["stage"], r.details["set"]) for r in rows]
     stages, sets = ("before", "after"), ("fitted", "test", "unseen")
     assert keys == [(c, s, w) for c in CLASSIFIERS for s in stages for w in sets]
     for row in rows:
@@ -308,7 +308,7 @@ def test_a_row_for_each_classifier_stage_and_set() -> None:
         assert row.details["n"] == len(
             words.train if row.details["set"] == "fitted" else words.test
         )
-        expected = probe(row.details["classifier"], x, labels, words.train, words.test)
+        expected = probe(row.details["method"], x, labels, words.train, words.test)
         if row.details["stage"] == "before":
             assert row.value == expected[row.details["set"]][0]
         else:

@@ -165,7 +165,7 @@ def test_inlp_over_five_classes_ends_at_chance() -> None:
     assert rounds[0].details["neutral"] == pytest.approx(1 / 5)
     assert rounds[0].value > 0.5
     assert rounds[-1].value <= 1 / 5 + inlp.TOLERANCE
-    assert rounds[0].details["directions"] == 5  # one normal vector a class
+    assert rounds[0].details["dimensions"] == 5  # one normal vector a class
 
 
 def test_a_round_of_inlp_removes_the_normals_of_five_hyperplanes() -> None:

@@ -123,7 +123,7 @@ def test_the_command_says_last_and_refuses_first(cli: Run, folder: Path, tmp_pat
     out = tmp_path / "out.safetensors"
     done = cli("encode", folder, data, "-o", out, "--format", "json", "-q")
     assert done.code == 0, done.err
-    assert json.loads(done.out)["rows"][0]["pooling"] == "last"
+    assert json.loads(done.out)["inputs"]["model"]["pooling"] == "last"
     done = cli("encode", folder, data, "-o", tmp_path / "no.safetensors", "--pooling", "first")
     assert done.code == 1
     assert "sees only those before it" in done.err

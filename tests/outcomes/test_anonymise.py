@@ -23,7 +23,7 @@ def anonymised(entities: Any = ("PERSON", "PER"), **columns: str) -> tuple[str, 
     """Anonymise the text by spans in columns; return it and the counted kinds of spans."""
     frame = pytest.importorskip("pandas").DataFrame({"text": [TEXT], **columns})
     found = wb.rewrite(wb.Anonymise(spans=list(columns), entities=entities), frame)
-    counted = [row.details["most"] for row in found.report if row.measure == "words-changed"]
+    counted = [row.details["words"] for row in found.report if row.measure == "words-changed"]
     return found.texts[0], counted[0] if counted else {}
 
 
@@ -109,7 +109,7 @@ def test_spacy_is_asked_if_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=load))
     found = wb.rewrite("anonymise:spacy=known", [TEXT])
     assert found.texts == ["ANON_0" + TEXT[9:]]
-    assert found.report["words-changed"][0].details["most"] == {"PERSON": 1}
+    assert found.report["words-changed"][0].details["words"] == {"PERSON": 1}
     with pytest.raises(
         WordbiasError, match="has no model 'x'; get it with: python -m spacy download x"
     ):

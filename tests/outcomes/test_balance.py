@@ -132,7 +132,7 @@ def test_what_is_written_is_what_was_counted(
     found = Counter(tuple(line.split(",")[1:]) for line in out.read_text().splitlines()[1:])
     assert len(done) == sum(row.value or 0 for row in rows) == found.total()
     for row in rows:
-        assert found[row.details["class"], row.details["group"]] == row.value
+        assert found[row.details["set"], row.details["group"]] == row.value
 
 
 class Counting(np.ndarray):

@@ -173,7 +173,7 @@ def test_a_sum_has_an_interval_only_where_resampling_does_not_change_it() -> Non
         "low": None,
         "high": None,
         "unit": "x",
-        "interval_reason": "undefined: resampling itself changes the value, to 3 on average",
+        "reason": "undefined: resampling itself changes the value, to 3 on average",
         "draws": 5,
     }
     assert bootstrap_interval(1.0, np.full(3, np.nan), "x", biased=False) == {
@@ -204,13 +204,13 @@ def test_no_interval_excludes_its_own_value() -> None:
     found = _by_key(rows)
     for name in (*GAPS, *DIVERGENCES):
         assert found[name, SUM].details["low"] is None
-        assert "resampling itself changes" in found[name, SUM].details["interval_reason"]
+        assert "resampling itself changes" in found[name, SUM].details["reason"]
         assert found[name, SUM].details["p"] > 0.01
 
 
 def test_the_p_value_counts_as_many_or_more() -> None:
     found = expected_alike(2.0, np.array([1.0, 2, 3, 0, np.nan]))
-    assert found == {"alike": 1.5, "p": (1 + 2) / (1 + 4)}
+    assert found == {"chance": 1.5, "p": (1 + 2) / (1 + 4)}
     assert expected_alike(2.0, np.full(3, np.nan)) == {}
 
 
@@ -242,7 +242,7 @@ def test_a_classifier_that_favours_a_group_is_found_out() -> None:
     found = _by_key(fairness_rows(_made(counts), "x"))
     assert found["tpr-gap", SUM].details["p"] == 1 / 201
     assert found["tpr-gap", "a"].details["low"] > 0
-    assert found["tpr-gap", SUM].value > 3 * found["tpr-gap", SUM].details["alike"]
+    assert found["tpr-gap", SUM].value > 3 * found["tpr-gap", SUM].details["chance"]
 
 
 # units: pairs, and persons with several rows
@@ -290,7 +290,7 @@ def test_the_chance_level_of_pairs_is_scipys() -> None:
     assert len(null) == 2**12
     assert row.value == pytest.approx(exact.statistic)
     assert row.details["unit"] == "pairs"
-    assert abs(row.details["alike"] - null.mean()) <= 5 * null.std() / np.sqrt(200)
+    assert abs(row.details["chance"] - null.mean()) <= 5 * null.std() / np.sqrt(200)
     assert 0.01 < p < 0.99
     assert abs(row.details["p"] - p) <= 5 * np.sqrt(p * (1 - p) / 200) + 1 / 201
 
@@ -376,16 +376,16 @@ def test_persons_are_exchanged_as_wholes() -> None:
         for units in (person, None)
     )
     assert by_person.value == pytest.approx(exact.statistic) == by_row.value
-    assert abs(by_person.details["alike"] - null.mean()) <= 5 * null.std() / np.sqrt(200)
+    assert abs(by_person.details["chance"] - null.mean()) <= 5 * null.std() / np.sqrt(200)
     assert abs(by_person.details["p"] - p) <= 5 * np.sqrt(p * (1 - p) / 200) + 1 / 201
-    assert by_row.details["alike"] < 0.75 * null.mean()  # thirty rows say more than ten persons
+    assert by_row.details["chance"] < 0.75 * null.mean()  # thirty rows say more than ten persons
 
 
 def test_units_that_cannot_be_exchanged_have_no_chance_level() -> None:
     """Each class is of one group: nothing that is exchanged would keep the classes of a group."""
     table = Confusion.of(["a", "a", "b", "b"], ["a", "b", "b", "b"], "FFMM", units=[1, 1, 2, 2])
     row = _by_key(fairness_rows(table, "x"))["independence", SUM]
-    assert not {"alike", "p"} & set(row.details)
+    assert not {"chance", "p"} & set(row.details)
     with pytest.raises(WordbiasError, match="expected a unit of each of 2 examples, found 1"):
         Confusion.of("ab", "ab", "FM", units=[1])
 
@@ -399,13 +399,13 @@ def test_different_classes_make_an_expected_gap_of_precision() -> None:
     row = found["precision-gap", SUM]
     expected = 2 * (8100 / 8200 - 900 / 1800)
     assert row.value == pytest.approx(expected)
-    assert row.details["alike"] == pytest.approx(expected, rel=0.01)
+    assert row.details["chance"] == pytest.approx(expected, rel=0.01)
     assert found["tpr-gap", SUM].value == pytest.approx(0, abs=1e-12)
 
 
 def test_rows_say_what_they_are() -> None:
     table = _random(4)
-    rows = fairness_rows(table, "clf", Settings(draws=20, seed=3), shares_from="somewhere")
+    rows = fairness_rows(table, "clf", Settings(draws=20, seed=3))
     keys = [(row.measure, row.details["set"]) for row in rows]
     expected = [(ACCURACY, part) for part in (ALL, "F", "M")]
     for gap in GAPS:
@@ -422,10 +422,6 @@ def test_rows_say_what_they_are() -> None:
         assert row.details["seed"] == 3
     assert found["tpr-gap", "a"].details["better"] == "neutral"
     assert found["tpr-gap", SUM].details["better"] == "lower"
-    assert found["tpr-gap", SUM].details["difference"] == "F − M"
-    assert found["tpr-gap", CORRELATION].details["shares_from"] == "somewhere"
-    assert found["separation", SUM].details["distance"] == "kl, nats"
-    assert found["sufficiency", SUM].details["distance"] == "total-variation"
     n = table.counts.sum(axis=2)[:, 0]
     assert found["tpr-gap", "a"].details["n"] == {"F": n[0], "M": n[1]}
     others = table.counts[:, 1:].sum(axis=(1, 2))
@@ -450,7 +446,7 @@ def test_the_same_seed_gives_the_same_rows() -> None:
 
 def test_no_draws_no_intervals() -> None:
     for row in fairness_rows(_random(6), "x", Settings(draws=0)):
-        assert not {"low", "high", "alike", "p"} & set(row.details)
+        assert not {"low", "high", "chance", "p"} & set(row.details)
 
 
 def test_what_is_empty_is_reported_and_left_out_of_sums() -> None:
@@ -511,7 +507,6 @@ def test_balanced_examples_have_no_shares_to_correlate_with() -> None:
 def test_three_groups_where_the_definition_allows() -> None:
     table = _made(_random(9, 3, 4, 4).counts + 1, ("F", "M", "X"))
     found = _by_key(fairness_rows(table, "x", Settings(draws=20)))
-    assert found["tpr-gap", SUM].details["difference"] == "largest − smallest"
     assert found["tpr-gap", "a"].details["better"] == "lower"
     assert all((r.details["low"] or 0) >= 0 for r in found.values() if r.value is not None)
     assert "3 groups have no signed gap" in found["tpr-gap", CORRELATION].details["reason"]
@@ -540,8 +535,6 @@ def test_as_published_is_the_released_arithmetic() -> None:
         moved += abs(w[0] - w[1])
     assert found["separation", SUM].value == pytest.approx(apart)
     assert found["sufficiency", SUM].value == pytest.approx(moved)
-    assert found["sufficiency", SUM].details["distance"] == "positions"
-    assert found["sufficiency", SUM].details["aggregate"] == "difference"
 
 
 def test_no_answer_is_left_out_of_separation_only_as_published() -> None:

@@ -95,7 +95,7 @@ def test_the_mask_is_the_given_one() -> None:
 
 def test_the_report_counts_the_masked_words() -> None:
     (row,) = wb.rewrite("scrub", ["She is a nurse.", "She sold HIS book."]).report["words-changed"]
-    assert (row.value, row.details["most"]) == (3, {"she": 2, "his": 1})
+    assert (row.value, row.details["words"]) == (3, {"she": 2, "his": 1})
 
 
 @pytest.mark.parametrize("method", ["scrub", "swap"])
@@ -103,7 +103,7 @@ def test_where_nothing_is_found_no_word_is_changed(method: str) -> None:
     report = wb.rewrite(method, ["Ann"]).report
     assert report["rows-changed"][0].value == 0
     (row,) = report["words-changed"]
-    assert (row.value, row.details["distinct"], row.details["most"]) == (0, 0, {})
+    assert (row.value, row.details["distinct"], row.details["words"]) == (0, 0, {})
     assert report.tables[0].cells == [[method, "1", "0", "0"]]
 
 

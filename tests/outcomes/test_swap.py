@@ -53,7 +53,7 @@ def test_a_text_and_its_counterpart(text: str, other: str) -> None:
 
 def test_the_swapped_words_are_counted() -> None:
     (row,) = wb.rewrite("swap", ["She and HER dog"]).report["words-changed"]
-    assert (row.value, row.details["most"]) == (2, {"she → he": 1, "her → his": 1})
+    assert (row.value, row.details["words"]) == (2, {"she → he": 1, "her → his": 1})
     assert wb.rewrite("swap", ["nobody"]).report["rows-changed"][0].value == 0
 
 

@@ -59,14 +59,11 @@ def test_a_row_for_each_query_and_layer_with_its_conventions() -> None:
         assert row.details.items() >= result.details().items()
         about = dict(row.details)
         assert about["low"] < row.value < about["high"]
-        assert about["random_effects_low"] < row.value < about["random_effects_high"]
-        assert about["p_two_sided"] == pytest.approx(2 * min(about["p"], 1 - about["p"]), abs=1e-12)
         assert about["n"] == {name: len(some) for name, some in words.items()}
         assert about["missing"] == {"male": ["Mike"], "family": ["cousins"]}
         assert about["sentences"] == {w: 2 if w == "Ann" else 12 for s in words.values() for w in s}
-        assert (about["draws"], about["seed"], about["single"]) == (2_000, 4, 0)
+        assert (about["draws"], about["seed"]) == (2_000, 4)
         assert (about["neutral"], about["better"], about["set"]) == (0, "neutral", "jobs")
-        assert (about["variance"], about["swapped"]) == ("standard-error", False)
         assert 0 <= about["draws_above_0"] <= 1
         assert about["draws_low"] < about["draws_mean"] < about["draws_high"]
 
@@ -96,19 +93,17 @@ def test_published_variance_and_roles() -> None:
             ("standard-error", True),
         )
     )
-    assert released.details["variance"] == "released"
     assert released.details["draws_mean"] == usual.details["draws_mean"]
     assert released.value != usual.value
-    assert released.details["random_effects_se"] < usual.details["random_effects_se"]
+    assert released.details["se"] < usual.details["se"]
     assert list(swapped.details["n"]) == ["career", "family", "male", "female"]
     assert np.sign(swapped.value or 0) == np.sign(usual.value or 0)
-    assert swapped.details["swapped"]
 
 
 def test_words_with_too_few_sentences_are_left_out_and_counted() -> None:
     query = replace(QUERY, targets=(QUERY.targets[0], ("female", ("Amy", "Ann", "home"))))
     (row,) = ceat(_found(), [query], Settings(draws=100, minimum=3), [6])
-    assert row.details["too_few"] == {"Ann": 2}
+    assert row.details["sentences"]["Ann"] == 2
     assert row.details["missing"]["female"] == ["Ann"]
     with pytest.raises(WordbiasError, match="mine: jobs: female: 1 of 2 words found") as raised:
         ceat(_found(), [QUERY], Settings(minimum=3))
@@ -146,8 +141,7 @@ def test_one_sentence_a_word_has_no_interval() -> None:
     for row in ceat(single, [QUERY], Settings(draws=10)):
         assert row.value is not None
         assert row.details["low"] is None
-        assert row.details["single"] == 8
-        assert "every word has one sentence" in row.details["interval_reason"]
+        assert "every word has one sentence" in row.details["reason"]
 
 
 def test_targets_that_are_all_alike_have_no_value() -> None:

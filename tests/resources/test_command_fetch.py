@@ -81,17 +81,17 @@ def test_the_list_in_every_format(cli: Run, to: str) -> None:
 
 
 def test_json_has_what_the_table_leaves_out(cli: Run) -> None:
-    rows = json.loads(cli("fetch", "--format", "json").out)["rows"]
-    assert [row["subject"] for row in rows] == list(catalogue())
-    for row in rows:
-        resource = catalogue()[row["subject"]]
-        assert row["url"] == list(resource.urls)
-        assert row["citation"] == resource.citation
-        assert row["licence"] == resource.licence
+    found = json.loads(cli("fetch", "--format", "json").out)
+    assert [row["subject"] for row in found["rows"]] == [*found["inputs"]] == list(catalogue())
+    for row in found["rows"]:
+        resource, about = catalogue()[row["subject"]], found["inputs"][row["subject"]]
+        assert about["url"] == list(resource.urls)
+        assert about["citation"] == resource.citation
+        assert about["licence"] == resource.licence
         assert row["value"] == resource.size
         assert resource.size or row["reason"]
-        assert row["hash"] == (resource.hash or "unknown: recorded at the first download")
-        assert row["path"] is None
+        assert about["hash"] == (resource.hash or "unknown: recorded at the first download")
+        assert about["path"] is None
 
 
 def test_about_says_everything(cli: Run) -> None:
@@ -106,11 +106,11 @@ def test_about_says_everything(cli: Run) -> None:
 def test_fetching_from_a_mirror_and_asking_where(cli: Run, server: Server, data: Path) -> None:
     _serve(server, "rg-65", b"gem\tjewel\t3.94\n")
     done = cli("fetch", "rg-65", "--mirror", server.url, "--format", "json")
-    (row,) = json.loads(done.out)["rows"]
+    about = json.loads(done.out)["inputs"]["rg-65"]
     path = data / "rg-65" / "EN-RG-65.txt"
-    assert row["path"] == str(path)
-    assert row["sha256"] == [hashlib.sha256(path.read_bytes()).hexdigest()]
-    assert row["origin"].startswith(server.url)
+    assert about["path"] == str(path)
+    assert about["sha256"] == [hashlib.sha256(path.read_bytes()).hexdigest()]
+    assert about["origin"].startswith(server.url)
     assert cli("fetch", "--paths", "rg-65").out == f"{path}\n"
     table = cli("fetch", "rg-65")
     assert "already there" in table.out

@@ -125,7 +125,7 @@ def test_the_authors_place_of_the_biased_answer_comes_first(tmp_path: Path) -> N
         if row.measure == "bbq-bias" and row.details["answers"] == OWN
         and row.details["score"] == "likelihood"
     ]  # fmt: skip
-    assert (row.details["n"], row.details["not unknown"]) == (3, 2)
+    assert (row.details["n"], row.details["answered"]) == (3, 2)
     # by the names of groups, the man is biased where the question is not negative
     assert values(rows, "bbq-bias", condition="ambig", answers=HARNESS) == pytest.approx(-1 / 3)
 
@@ -198,7 +198,7 @@ def test_the_interval_is_over_templates(tmp_path: Path) -> None:
         and row.details["score"] == "likelihood"
     ]  # fmt: skip
     assert (row.value, row.details["low"], row.details["high"]) == (0, -1, 1)
-    assert row.details["templates"] == 2
+    assert row.details["units"] == 2
     accuracy = next(row for row in rows if row.measure == "bbq-accuracy")
     assert (accuracy.details["low"], accuracy.details["high"]) == (0, 1)
     assert accuracy.details["unit"] == "templates"

@@ -306,7 +306,6 @@ def _prediction_rows(
                 view.test,
                 predict(layer, found.of(view.test)),
                 data.shares,
-                shares_from=data.plan.shares_from,
                 as_published=data.plan.as_published,
             )
 
@@ -357,7 +356,7 @@ def _coded(
 ) -> Iterator[Row]:
     """Code the gender of some people; undefined for too few, or for one gender."""
     fractions = usable_fractions(len(rows))
-    about = {**run.details(REPRESENTATION), "set": part, "n": len(rows), "fractions": fractions}
+    about = {**run.details(REPRESENTATION), "set": part, "n": len(rows)}
     genders, code = probe.genders[rows], None
     reason = f"{len(rows)} biographies are too few for a code of {LEAST_BLOCKS} blocks"
     if fractions:
@@ -415,7 +414,7 @@ def word_rows(
     sentences
         Source of the sentences.
     """
-    about = {**run.details(REPRESENTATION), "sentences_from": sentences}
+    about = run.details(REPRESENTATION)
     try:
         if isinstance(found, str):
             raise WordbiasError(found)
@@ -434,7 +433,6 @@ def gap_rows(
     predicted: Codes,
     shares: NDArray[np.float64],
     *,
-    shares_from: str,
     as_published: bool = False,
 ) -> list[Row]:
     """Measure the fairness of predictions; see `wordbias.outcomes.fairness`.
@@ -445,8 +443,6 @@ def gap_rows(
         Class numbers, shape ``(n,)``.
     shares
         Share of women in each class, shape ``(classes,)``.
-    shares_from
-        Source of the shares.
     """
     confusion = Confusion.of(
         test.label_names(),
@@ -462,6 +458,5 @@ def gap_rows(
         run.subject,
         settings,
         shares=np.array([known[name] for name in confusion.classes]),
-        shares_from=shares_from,
     )
     return [replace(row, details={**row.details, **run.details(stage)}) for row in found]

@@ -49,7 +49,7 @@ OF_PREDICTIONS = (ACCURATE, *GAPS)
 R_SQUARED = "r-squared"
 ALL_RUNS = "all runs"
 _STAGES = {REPRESENTATION: OF_VECTORS, BEFORE: OF_PREDICTIONS, AFTER: OF_PREDICTIONS}
-_KEPT = ("neutral", "better", "shares_from", "classes_measured")
+_KEPT = ("neutral", "better", "classes_measured")
 SUMS = tuple(metric for metric in GAPS if metric.set == SUM)
 """Gaps that can be reduced and restored by a share."""
 MAIN = GAPS[1]

@@ -101,7 +101,7 @@ def fairness_rows(
         "attribute": test.attribute,
         "words": [filler.word for filler in test.hypotheses],
         "setting": setting,
-        "occupations": len(p),
+        "units": len(p),
         "n": len(test),
     }
 
@@ -188,5 +188,5 @@ def snli_row(
     if viability is not None and viability.base is not None:
         base, drop, relative = viability.base, viability.drop, viability.relative
         viable = is_viable(accuracy, base, drop, relative=relative)
-        about |= {**viability._asdict(), "viable": viable}
+        about["viable"] = viable
     return Row(subject, "snli-accuracy", accuracy, about)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from wordbias.arguments import seeds_of
 from wordbias.biographies.data import Biographies, load_biographies, sample
@@ -230,6 +230,7 @@ def bios(
     kept = (
         tempfile.TemporaryDirectory(prefix="wordbias-") if output is None else nullcontext(output)
     )
+    inputs: dict[str, dict[str, Any]] = {}
     with kept as folder, in_folder(model) as encoder:
         plan = Plan(
             people,
@@ -253,12 +254,14 @@ def bios(
             values, _ = shares_for(people.classes, known, where)
             by_class = dict(zip(people.classes, values.tolist(), strict=True))
             plan = replace(plan, shares=by_class, shares_from=where)
+            inputs["shares"] = {"path": where}
         if sentences is not None:
             where = path_of(sentences) or "the sentences given"
             if isinstance(sentences, (str, os.PathLike)):
                 sentences = read_sentences(os.fspath(sentences), sentence_column)
             found = find_sentences(sentences, plan.words(), what=where)
             plan = replace(plan, sentences=found, sentences_from=where)
+            inputs["sentences"] = {"path": where}
         if people.dropped:
             dropped = how_many(people.dropped, "row")
             note(f"{people.path}: {dropped} dropped, the first: {people.problem}")
@@ -274,7 +277,7 @@ def bios(
     }
     summary = Summary.of(rows, correct=holm)
     return Report(
-        inputs={"biographies": facts, "model": {"path": called}},
+        inputs={"biographies": facts, "model": {"path": called}, **inputs},
         rows=[*rows, *summary.rows()],
         tables=tables(summary, frozen=head_only),
         heading=heading(people, called),

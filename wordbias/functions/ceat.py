@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -46,6 +45,7 @@ from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
 from wordbias.resources import located
 from wordbias.results import Row
+from wordbias.statistics import upper_tail
 from wordbias.wordlists.queries import Query, QueryLike, as_queries
 
 FEW = 10
@@ -373,7 +373,7 @@ def _effects_table(subject: str, rows: Sequence[Row], queries: Sequence[Query]) 
         return f"{'+'.join(sizes[:2])} × {'+'.join(sizes[2:])}" if sizes else "–"
 
     def sentences(row: Row) -> str:
-        return f"{sum(row.details['sentences'].values()):,}" if row.details.get("n") else "–"
+        return f"{sum(_of_used(row.details).values()):,}" if row.details.get("n") else "–"
 
     by = {**_places(rows), "X/Y × A/B": lambda row: words[row.details["set"]]}
     size = ("", lambda row: _size(row.value))
@@ -420,7 +420,7 @@ def _reason(row: Row) -> str:
     """Return why there is no value, without the remedy, or why there is no interval."""
     if row.value is None:
         return str(row.details["reason"]).partition("; ")[0]
-    why = str(row.details.get("interval_reason", ""))
+    why = str(row.details.get("reason", ""))
     return f"no interval: {why.removeprefix('undefined: ')}" if why else ""
 
 
@@ -428,16 +428,19 @@ def _draws_table(rows: Sequence[Row]) -> Table:
     """Return a table of the spread of the draws, and of p, by query and layer."""
     measured = [row for row in rows if row.value is not None]
 
-    def tiny(key: str, row: Row) -> str:
-        return cells.p_value(row.details[key]) if row.details[key] else "< 1e-300"
+    def tiny(p: float) -> str:
+        return cells.p_value(p) if p else "< 1e-300"
+
+    def two_sided(row: Row) -> str:
+        z = abs(row.value or 0) / row.details["se"]
+        return tiny(min(1.0, 2 * upper_tail(z)))
 
     above = ("above 0", lambda row: f"{100 * row.details['draws_above_0']:.1f} %")
     columns = values(("draws", cells.detail("draws")), ("mean", cells.detail("draws_mean")))
     columns += values(("sd", cells.detail("draws_sd")), ("middle 95 %", cells.interval_of("draws")))
-    columns += values(above, ("se", cells.detail("random_effects_se")))
-    columns += values(
-        ("p, one-sided", partial(tiny, "p")), ("two-sided", partial(tiny, "p_two_sided"))
-    )
+    columns += values(above, ("se", cells.detail("se")))
+    one_sided = ("p, one-sided", lambda row: tiny(row.details["p"]))
+    columns += values(one_sided, ("two-sided", two_sided))
     title = f"The draws{_one_layer(rows)}, and p of the random-effects model"
     return pivot(title, measured, _places(measured), columns, _P_SHRINKS)
 
@@ -452,18 +455,26 @@ def _words_lines(rows: Sequence[Row]) -> list[str]:
 
 
 def _few_words(about: Mapping[str, Any]) -> str:
-    left_out, kept = about.get("too_few", {}), about.get("sentences", {})
+    counts, kept = about.get("sentences", {}), _of_used(about)
+    left_out = {word: count for word, count in counts.items() if word not in kept}
     missing = [word for words in about.get("missing", {}).values() for word in words]
     none = [word for word in missing if word not in left_out]
     few = {word: count for word, count in kept.items() if count < FEW}
     parts = [f"no sentence has {_listed(none)}"] * bool(none)
     parts += [f"left out, with too few sentences: {_counted(left_out)}"] * bool(left_out)
     parts += [f"fewer than {FEW} sentences have {_counted(few)}"] * bool(few)
-    if single := about.get("single"):
+    if single := sum(count == 1 for count in kept.values()):
         noun = "word has" if single == 1 else "words have"
         narrow = "" if about.get("low") is None else ": the interval is too narrow"
         parts.append(f"{single} {noun} only one sentence, whose spread is unknown{narrow}")
     return "; ".join(parts)
+
+
+def _of_used(about: Mapping[str, Any]) -> dict[str, int]:
+    """Return the numbers of sentences of the words that are measured."""
+    missing = {word for words in about.get("missing", {}).values() for word in words}
+    counts = about.get("sentences", {})
+    return {word: count for word, count in counts.items() if word not in missing}
 
 
 def _listed(words: Sequence[str]) -> str:

@@ -23,7 +23,7 @@ from wordbias.rows import IDENTITY, read_rows
 
 _KEYS = tuple(key for key in IDENTITY if key != "original")
 """Keys that tell values apart; the name of an original may differ as that of its subject."""
-_SAID = frozenset({"original", "better", "interval", "unit", "reason", "interval_reason", "paired"})
+_SAID = frozenset({"original", "better", "interval", "unit", "reason", "paired"})
 """Texts that say something of a value, and do not tell it from another one."""
 _NUMBERED = frozenset({"layer", "component", "seed"})
 INDEPENDENT = "independent"

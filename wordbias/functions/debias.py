@@ -383,8 +383,8 @@ def reach_rows(chain: Chain, reached: Sequence[Reach], done: Embedding) -> list[
             reach.mapped + reach.replaced,
             {
                 "method": part.name,
+                "n": reach.mapped + reach.replaced + reach.outside,
                 "replaced": reach.replaced,
-                "outside": reach.outside,
                 **({} if part.centred is None else {"centred": part.centred}),
             },
         )

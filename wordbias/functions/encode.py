@@ -8,14 +8,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from wordbias.calls import note, public
 from wordbias.configuration import current_config, uses
 from wordbias.errors import UsageError
 from wordbias.formats.files import check_writable, refuse_same
 from wordbias.formats.rows.writing import check_rows, is_row_suffix
-from wordbias.functions.adapters import AdapterLike, open_adapter
-from wordbias.functions.encode_static import encode_static, static_folder
+from wordbias.functions.adapters import AdapterLike, Removal, open_adapter
+from wordbias.functions.encode_static import encode_static, facts_of, static_folder
 from wordbias.functions.inputs import path_of
 from wordbias.models.encoder import Encoder
 from wordbias.models.encoding import BATCH_TOKENS, EncodingJob, Settings, pooled_tokens
@@ -185,8 +187,11 @@ def encode(
     )
     given = load_texts(texts, choice)
     if (folder := static_folder(model)) is not None:
-        found, row = encode_static(folder, given, output, max_length, skip_bad=how.skip_bad)
-        return replace(found, report=_static_report(folder, file, found, row))
+        found, of_model, of_texts, seconds = encode_static(
+            folder, file, given, output, max_length, how.skip_bad
+        )
+        name = Path(os.path.abspath(folder)).name
+        return replace(found, report=_report(name, of_model, of_texts, seconds, output))
     encoder, removals = opened.load_encoder(
         model, device=how.device, precision=how.precision, random_init=random_init
     )
@@ -222,42 +227,24 @@ def encode(
             done = encode_to(output, job, given.columns, about, batch_tokens=batch_tokens)
             encoded, before, seconds = done.encoded, done.before, done.seconds
             found = load_representations(output)
-    row = Row(
+    report = _report(
         Path(encoder.name).name,
-        "texts-per-second",
-        encoded / seconds if encoded else None,
         {
-            "n": len(given),
-            "distinct": len(job.order),
+            "path": encoder.name,
+            "sha256": about["weights_sha256"],
             **job.settings.to_dict(),
             "dim": job.shape[-1],
-            "truncated": job.truncated,
-            "dropped": given.dropped,
-            "columns": {name: len(column.values) for name, column in given.columns.items()},
-            "encoded": encoded,
-            "before": before,
-            "seconds": round(seconds, 3),
-            "random_init": encoder.random_init,
-            "precision": encoder.precision,
-            "device": encoder.device,
-            "file": output,
-            **({} if removal is None else removal.details(chosen)),
-            **({} if encoded else {"reason": "the file was complete before"}),
+            **{name: about[name] for name in ("random_init", "precision", "device")},
         },
-    )
-    report = Report(
-        inputs={
-            "model": {"path": encoder.name, "sha256": about["weights_sha256"]},
-            "texts": {
-                **({} if file is None else {"path": file}),
-                "sha256": about["texts_sha256"],
-                "texts": len(given),
-            },
-            **opened.about(),
+        {
+            **({} if file is None else {"path": file}),
+            **facts_of(given, about, encoded, before),
+            "distinct": len(job.order),
         },
-        rows=[row],
-        tables=[_table(row)],
-        closing=[*([] if removal is None else [removal.said(chosen)]), _closing(row)],
+        seconds,
+        output,
+        removal,
+        opened.about(),
     )
     return replace(found, report=report)
 
@@ -299,14 +286,34 @@ def _with_prompt(encoder: Encoder, prompt: str | None, settings: Settings) -> En
     return replace(encoder, sentence=replace(encoder.sentence, prompt=text))
 
 
-def _static_report(folder: str, file: str | None, found: Representations, row: Row) -> Report:
-    """Return the report of a static model, which has no layers."""
-    texts = {} if file is None else {"path": file}
-    inputs = {
-        "model": {"path": folder, "sha256": found.about["weights_sha256"]},
-        "texts": {**texts, "sha256": found.about["texts_sha256"], "texts": len(found)},
-    }
-    return Report(inputs=inputs, rows=[row], tables=[_table(row)], closing=[_closing(row)])
+def _report(
+    name: str,
+    model: Mapping[str, Any],
+    texts: Mapping[str, Any],
+    seconds: float,
+    output: str | None,
+    removal: Removal | None = None,
+    more: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+) -> Report:
+    """Return the report of what was encoded: how fast, and how, which its inputs say."""
+    encoded, layers = texts["encoded"], model["layers"]
+    row = Row(
+        name,
+        "texts-per-second",
+        encoded / seconds if encoded else None,
+        {
+            "n": texts["texts"],
+            **({} if removal is None else removal.details(layers)),
+            **({} if encoded else {"reason": "the file was complete before"}),
+        },
+    )
+    closing = [] if removal is None else [removal.said(layers)]
+    return Report(
+        inputs={"model": model, "texts": texts, **more},
+        rows=[row],
+        tables=[_table(row, model, texts, seconds)],
+        closing=[*closing, _closing(output, encoded, texts["before"])],
+    )
 
 
 def encoding_notes(texts: Texts, job: EncodingJob) -> list[str]:
@@ -374,39 +381,37 @@ def notes_on_modules(encoder: Encoder, followed: Sequence[str]) -> list[str]:
     ]
 
 
-def _table(row: Row) -> Table:
-    """Return the row as a table of one line."""
-    about = row.details
-    layers = list(about["layers"])
+def _table(row: Row, model: Mapping[str, Any], texts: Mapping[str, Any], seconds: float) -> Table:
+    """Return a table of one line."""
+    layers = list(model["layers"])
     whole = layers == list(range(layers[0], layers[-1] + 1)) and len(layers) > 1
     cells = [
-        f"{about['n']:,}",
+        f"{texts['texts']:,}",
         f"{layers[0]} … {layers[-1]}" if whole else ", ".join(map(str, layers)),
-        str(about["dim"]),
-        about["pooling"],
-        str(about["max_length"] or "–"),
-        f"{about['truncated']:,}",
-        number(about["seconds"], 1),
+        str(model["dim"]),
+        model["pooling"],
+        str(model["max_length"] or "–"),
+        f"{texts['truncated']:,}",
+        number(seconds, 1),
         number(row.value, 0),
     ]
     columns = ["texts", "layers", "dim", "pooling", "tokens ≤", "cut", "seconds", "texts/s"]
     followed = ""
-    if about["modules"]:
-        prompt = f", after the prompt {about['prompt']!r}" if about["prompt"] else ""
-        followed = f"As its folder says: {' → '.join(about['modules'])}{prompt}. "
-    kept = ", ".join(f"{name} ({count})" for name, count in about["columns"].items())
-    counts = f"{about['distinct']:,} distinct texts; columns kept (values): {kept or 'none'}."
-    around = f"Each text in the template {about['template']!r}. " if "template" in about else ""
+    if model["modules"]:
+        prompt = f", after the prompt {model['prompt']!r}" if model["prompt"] else ""
+        followed = f"As its folder says: {' → '.join(model['modules'])}{prompt}. "
+    kept = ", ".join(f"{name} ({count})" for name, count in texts["columns"].items())
+    counts = f"{texts['distinct']:,} distinct texts; columns kept (values): {kept or 'none'}."
+    around = f"Each text in the template {model['template']!r}. " if "template" in model else ""
     note = f"{around}{followed}{counts}"
     return Table(f"Representations by {row.subject}", columns, [cells], note)
 
 
-def _closing(row: Row) -> str:
+def _closing(output: str | None, encoded: int, before: int) -> str:
     """Return the line on the file that was written, or was complete before."""
-    about = row.details
-    if about["file"] is None:
+    if output is None:
         return "Nothing written; -o FILE writes the vectors."
-    if row.value is None:
-        return f"{about['file']} is complete already; nothing was encoded."
-    before = f", {about['before']:,} distinct texts by an earlier call" if about["before"] else ""
-    return f"Written: {about['file']}{before}."
+    if not encoded:
+        return f"{output} is complete already; nothing was encoded."
+    earlier = f", {before:,} distinct texts by an earlier call" if before else ""
+    return f"Written: {output}{earlier}."

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from wordbias.calls import refuse_given
 from wordbias.formats import is_static_model
@@ -22,7 +24,6 @@ from wordbias.models.representations import (
 from wordbias.models.static_texts import StaticEncoder
 from wordbias.models.texts import Texts
 from wordbias.resources.models import model_folder
-from wordbias.results import Row
 
 _OF_ENCODERS = (
     "layers",
@@ -62,9 +63,14 @@ def static_folder(model: ModelLike) -> str | None:
 
 
 def encode_static(
-    folder: str, texts: Texts, output: str | None, max_length: int | None, *, skip_bad: bool
-) -> tuple[Representations, Row]:
-    """Encode texts with a static model, into a file if one is named.
+    folder: str,
+    file: str | None,
+    texts: Texts,
+    output: str | None,
+    max_length: int | None,
+    skip_bad: bool,
+) -> tuple[Representations, dict[str, Any], dict[str, Any], float]:
+    """Encode texts with a static model; return facts of it and of the texts, and the seconds.
 
     Raises
     ------
@@ -111,23 +117,24 @@ def encode_static(
             save_representations(found, output)
         found = load_representations(output)
     seconds = time.perf_counter() - start
-    row = Row(
-        name,
-        "texts-per-second",
-        None if done else len(given) / seconds,
-        {
-            "n": len(given),
-            "distinct": len(set(given.texts)),
-            **settings,
-            "dim": found.dim,
-            "truncated": about["truncated"],
-            "dropped": given.dropped,
-            "columns": {key: len(column.values) for key, column in given.columns.items()},
-            "encoded": 0 if done else len(given),
-            "before": len(given) if done else 0,
-            "seconds": round(seconds, 3),
-            "file": output,
-            **({"reason": "the file was complete before"} if done else {}),
-        },
+    encoded, before = (0, len(given)) if done else (len(given), 0)
+    return (
+        found,
+        {"path": folder, "sha256": about["weights_sha256"], **settings, "dim": found.dim},
+        {**({} if file is None else {"path": file}), **facts_of(given, about, encoded, before)},
+        seconds,
     )
-    return found, row
+
+
+def facts_of(texts: Texts, about: Mapping[str, Any], encoded: int, before: int) -> dict[str, Any]:
+    """Return facts of encoded texts: how many were encoded now and before, dropped and cut."""
+    return {
+        "sha256": about["texts_sha256"],
+        "texts": len(texts),
+        "distinct": len(set(texts.texts)),
+        "columns": {key: len(column.values) for key, column in texts.columns.items()},
+        "dropped": texts.dropped,
+        "truncated": about["truncated"],
+        "encoded": encoded,
+        "before": before,
+    }

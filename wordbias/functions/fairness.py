@@ -189,7 +189,6 @@ def fairness(
         path or "predictions",
         settings,
         shares=known,
-        shares_from=source,
         unit=names[3] if units else EXAMPLES,
     )
     found_rows = {(row.measure, row.details["set"]): row for row in rows}
@@ -281,7 +280,7 @@ def sums_table(found: Mapping[tuple[str, str], Row], groups: Sequence[str]) -> T
     """
     measures, parts = (*GAPS, *DIVERGENCES), (SUM, CORRELATION)
     rows = [found[one, part] for one in measures for part in parts if (one, part) in found]
-    columns = values("S", "95 %", ("alike", cells.detail("alike")), "p", set=SUM)
+    columns = values("S", "95 %", ("alike", cells.detail("chance")), "p", set=SUM)
     columns += values("P", "95 %", "p", set=CORRELATION)
     undefined: dict[tuple[str, Any], list[str]] = {}
     for (_, part), row in found.items():

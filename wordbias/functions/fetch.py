@@ -80,7 +80,7 @@ def fetch(
     >>> import wordbias as wb
     >>> wb.fetch()["download-bytes"][0].subject
     'glove.6B.50d'
-    >>> wb.fetch("men", about=True)["download-bytes"][0].details["licence"]
+    >>> wb.fetch("men", about=True).inputs["men"]["licence"]
     'MIT (the repository)'
     """
     chosen = resources.choose(names)
@@ -98,19 +98,18 @@ def fetch(
         raise WordbiasError(f"--timeout: expected seconds, more than 0, got {timeout!r}")
     if paths:
         places = [located(resource.name) for resource in chosen]
-        return _written(places, Report(rows=_rows(chosen), heading=places))
+        return _written(places, _report(chosen, heading=places))
     if about:
         heading = [line for one in chosen for line in (*_facts(one), "")][:-1]
-        return Report(rows=_rows(chosen), heading=heading)
+        return _report(chosen, heading=heading)
     if not names:
         chosen = list(resources.catalogue().values())
-        return Report(rows=_rows(chosen), tables=[_catalogue_table(chosen)], closing=[_LICENCES])
+        return _report(chosen, tables=[_catalogue_table(chosen)], closing=[_LICENCES])
     mirror = os.environ.get("WORDBIAS_MIRROR", "") if mirror is None else mirror
     options = resources.FetchOptions(mirror, os.fspath(source or ""), again, keep_archives, timeout)
     _note_sizes(() if source else chosen, again)
     done = list(resources.fetch(chosen, options))
-    rows = _rows(chosen)  # after fetching: they say what is there
-    report = Report(rows=rows, tables=[_fetched_table(done)], closing=[_LICENCES])
+    report = _report(chosen, tables=[_fetched_table(done)], closing=[_LICENCES])
     return _written([str(place(resource)) for resource in chosen], report)
 
 
@@ -136,15 +135,18 @@ def _written(paths: Sequence[str], report: Report) -> Written | SeveralWritten:
     return files[0] if len(files) == 1 else SeveralWritten(files, report)
 
 
-def _rows(chosen: Sequence[Resource]) -> list[Row]:
-    """Return a row for each resource: the size of its download and all that is known about it."""
-    return [Row(one.name, "download-bytes", one.size, _known(one)) for one in chosen]
+def _report(chosen: Sequence[Resource], **shown: Any) -> Report:
+    """Return a report with the size of each download, and what is known about each resource now."""
+    unknown = {"reason": "the size is not known before the download"}
+    rows = [
+        Row(one.name, "download-bytes", one.size, {} if one.size else unknown) for one in chosen
+    ]
+    return Report(inputs={one.name: _known(one) for one in chosen}, rows=rows, **shown)
 
 
 def _known(resource: Resource) -> dict[str, Any]:
     record = available(resource)
     return {
-        **({} if resource.size else {"reason": "the size is not known before the download"}),
         "title": resource.title,
         "url": list(resource.urls),
         "member": resource.member or None,
@@ -163,9 +165,7 @@ def _facts(resource: Resource) -> list[str]:
     """Say what is known about a resource, one fact per line."""
     known = _known(resource)
     facts = [f"{resource.name}: {resource.title}", f"size: {_size(resource.size)}"]
-    for key in ("url", "member", "hash", "licence", "citation", "note", "path", "fetched",
-                "origin", "sha256"):  # fmt: skip
-        value = known[key]
+    for key, value in list(known.items())[1:]:
         values = value if isinstance(value, list) else [value] * (value is not None)
         facts += [f"{key}: {one}" for one in values]
     return facts

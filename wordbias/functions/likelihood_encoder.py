@@ -43,7 +43,7 @@ def measure_encoder(
         assert table is not None
         for subject in dict.fromkeys(row.subject for row in found.rows):
             rows = [row for row in found.rows if row.subject == subject]
-            tables.append(table(rows, settings.as_published))
+            tables.append(table(rows, settings))
         heading.append(f"{scorer.name} on {described(data)}.")
         heads += [type(one.model).__name__ for one in scorer.heads.values()]
         inputs["model"] = {**_about(scorer), "heads": list(dict.fromkeys(heads)), **about}

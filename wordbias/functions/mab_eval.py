@@ -273,12 +273,12 @@ def _written(tests: Sequence[TestSet], write: File, *, named: bool) -> Report:
         details = {
             "attribute": test.attribute,
             "set": test.name,
-            "premises": premises,
+            "units": premises,
             "words": words,
             "file": str(file),
         }
         rows.append(Row(test.name, "pairs", len(test), details))
-    columns = [(key, cells.detail(key)) for key in ("premises", "words")]
+    columns = (("premises", cells.detail("units")), ("words", cells.detail("words")))
     heads = (*columns, ("pairs", cells.count), ("file", cells.detail("file")))
     table = pivot("Test sets written", rows, "set", values(*heads))
     return Report(rows=rows, tables=[table])
@@ -381,6 +381,7 @@ def _about_p(rows: Sequence[Row]) -> str:
     tested = [row.details for row in rows if "p" in row.details]
     if not tested:
         return ""
-    event = "d* > d, as published" if tested[0]["strict"] else "d* ≥ d"
-    kind = "all" if tested[0]["method"] == "exact" else f"{tested[0]['partitions']:,} random"
+    method, _, published = tested[0]["method"].partition(", ")
+    event = f"d* > d, {published}" if published else "d* ≥ d"
+    kind = "all" if method == "exact" else f"{tested[0]['partitions']:,} random"
     return f"; p = share of {kind} partitions of the words with {event}"

@@ -438,15 +438,15 @@ def _tally_rows(tally: Tally, subject: str) -> Iterator[Row]:
     if tally.added or tally.method in _BALANCING:
         yield Row(subject, "rows-added", tally.added, about)
     if tally.method in _CHANGING_WORDS:
-        most = dict(tally.words.most_common(_SHOWN))
-        more = {"distinct": len(tally.words), "most": most}
+        words = dict(tally.words.most_common(_SHOWN))
+        more = {"distinct": len(tally.words), "words": words}
         yield Row(subject, "words-changed", tally.words.total(), {**about, **more})
 
 
 def _cell_rows(balanced: Balanced, subject: str) -> Iterator[Row]:
     for i, label in enumerate(balanced.classes):
         for j, group in enumerate(balanced.groups):
-            about = {"method": balanced.how, "class": label, "group": group}
+            about = {"method": balanced.how, "set": label, "group": group}
             before = {"before": int(balanced.before[i, j])}
             yield Row(subject, "rows-in-cell", int(balanced.after[i, j]), {**about, **before})
 
@@ -455,7 +455,7 @@ def _round_rows(found: Found, value: str, subject: str) -> Iterator[Row]:
     for i, one in enumerate(found.rounds, 1):
         about = {
             "method": "extra-scrub",
-            "within": value or None,
+            **({"set": value} if value else {}),
             "round": i,
             "n": found.n,
             "sd": one.sd,
@@ -479,7 +479,7 @@ def _balance_table(balanced: Balanced, rows: Sequence[Row]) -> Table:
         before = (f"{group} before", cells.detail("before"))
         columns += values(before, (f"{group} after", cells.count), group=group)
     title = f"Rows, {balanced.how}d".replace("eed", "ed")
-    return pivot(title, rows, {"class": "class"}, columns)
+    return pivot(title, rows, {"class": "set"}, columns)
 
 
 def _words_table(tally: Tally) -> Table:

@@ -355,7 +355,7 @@ def _about_lean(row: Row, told: Row | None) -> list[str]:
         "original's neutral words, or its interval holds 0",
     ]
     if told is not None and told.value is not None:
-        untold, n = told.details["untold"], told.details["n"]
+        untold, n = told.details["missing"], told.details["n"]
         also = f" ({', '.join(untold[:3])}{', …' if untold[3:] else ''} are not told either)"
         right = n - len(untold) - len(told.details["wrong"])
         notes[-1] += also if untold else ""

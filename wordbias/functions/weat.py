@@ -288,5 +288,5 @@ def _sizes(row: Row) -> str:
     n = list(row.details.get("n", {}).values())
     compared = str(sum(n[:-2])) if len(n) > 4 else "+".join(map(str, n[:-2]))
     if "pairs" in row.details:
-        compared = how_many(row.details["pairs"], "pair")
+        compared = how_many(row.details["units"], "pair")
     return f"{compared} × {'+'.join(map(str, n[-2:]))}" if n else "–"

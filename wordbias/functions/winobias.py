@@ -138,14 +138,17 @@ def winobias(
     notes: list[str] = []
     if clusters is not None:
         found = load_clusters(clusters, read, unit=span_unit, inclusive=inclusive)
-        rows = _rows(read, found, settings, shares if shares is not None else _usual(place))
+        shares = _usual(place) if shares is None else shares
+        rows = _rows(read, found, settings, shares)
         about["clusters"] = {"path": found.path, "sha256": found.sha256}
+        if (source := path_of(shares)) is not None:
+            about["shares"] = {"path": source}
         scored = path_of(clusters) or found.path
         heading += f"; {scored}"
         if found.beside:
             beside = how_many(found.beside, "sentence is", "sentences are")
             notes.append(f"{scored}: {beside} not of {place}")
-    closing = _closing(rows, as_published) if rows else []
+    closing = _closing(rows, as_published, _source(shares)) if rows else []
     if sentences is not None:
         _write_text(sentences, "".join(sentence_lines(read)))
         closing.append(f"Written: {sentences}; let a coreference system add its clusters.")
@@ -181,7 +184,6 @@ def _rows(
     shares: str | os.PathLike[str] | Mapping[str, float] | None,
 ) -> list[Row]:
     """Score the clusters of a system: coreference, and the professions as classes."""
-    given = "the sentences" if shares is None else "the shares given"
     return [
         *f1_rows(read, found.clusters, found.path, settings),
         *classification_rows(
@@ -190,9 +192,14 @@ def _rows(
             found.path,
             settings,
             shares=None if shares is None else load_shares(shares),
-            shares_from=path_of(shares) or given,
+            shares_from=_source(shares),
         ),
     ]
+
+
+def _source(shares: str | os.PathLike[str] | Mapping[str, float] | None) -> str:
+    """Name where shares come from."""
+    return path_of(shares) or ("the sentences" if shares is None else "the shares given")
 
 
 def _write_text(path: str | os.PathLike[str], text: str) -> None:
@@ -238,10 +245,9 @@ def _f1_table(rows: Sequence[Row]) -> Table:
     return pivot("CoNLL F1, percent", scores, "setting", columns, note)
 
 
-def _closing(rows: Sequence[Row], as_published: bool) -> list[str]:
+def _closing(rows: Sequence[Row], as_published: bool, shares: str) -> list[str]:
     """Return the lines below the tables, which explain the numbers."""
     (undecided,) = (row for row in rows if row.measure == UNDECIDED)
-    shares = next(row.details["shares_from"] for row in rows if "shares_from" in row.details)
     how = "|D(F) − D(M)|, as published" if as_published else "sums over both genders"
     left = "left out of separation" if as_published else "counted as an outcome of its own"
     return [

@@ -229,7 +229,7 @@ def _rows(
     for words, value in _values(embedding, found, measure, settings.seed):
         about = {**found.details(), **({"words": words} if words else {})}
         if measure == "ripa" and found.pairs is not None:
-            about["pairs"] = len(found.pairs.found)
+            about["units"] = len(found.pairs.found)
         yield _row(embedding.name, measure, value, about, items)
 
 

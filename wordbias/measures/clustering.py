@@ -118,7 +118,7 @@ def _entropy(p: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def clustering_rows(panel: Panel, words: int = WORDS) -> list[Row]:
     """Cluster the words that lean most in the original, by their vectors in the embedding."""
-    about = {**panel.against(), "seeds": SEEDS, "n_init": N_INIT}
+    about = {**panel.against(), "seeds": SEEDS}
     try:
         chosen = panel.most_biased(words)
     except WordbiasError as error:

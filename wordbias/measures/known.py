@@ -34,8 +34,6 @@ SETTINGS = (
     "k",
     "isolated",
     "seeds",
-    "n_init",
-    "train_share",
     "ties",
     "ddof",
     "asked",

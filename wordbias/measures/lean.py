@@ -207,4 +207,4 @@ def told_rows(panel: Panel, lean: Lean) -> list[Row]:
     untold = [word for word, (side, _) in said.items() if side is None]
     wrong = [word for word, (side, own) in said.items() if side not in (None, own)]
     share = 1 - (len(untold) + len(wrong)) / len(said)
-    return [panel.row(TOLD, share, n=len(said), untold=untold, wrong=wrong, **ideal(TOLD))]
+    return [panel.row(TOLD, share, n=len(said), missing=untold, wrong=wrong, **ideal(TOLD))]

@@ -100,7 +100,7 @@ def make_classifier(name: str, seed: int) -> Any:
 
 def recoverability_rows(panel: Panel, words: int = WORDS) -> list[Row]:
     """Classify the words that lean most in the original by their vectors in the embedding."""
-    about = {**panel.against(), "train_share": TRAIN_SHARE}
+    about = panel.against()
     try:
         chosen = panel.most_biased(words)
     except WordbiasError as error:

@@ -157,10 +157,10 @@ def _noise(first: ArrayLike, second: ArrayLike) -> float:
 def _rows(name: str, pairs: Pairs, found: Alignment) -> tuple[Row, Row]:
     A, B = matrix(pairs.first), matrix(pairs.second)
     before, after = (float(np.linalg.norm(A @ W - B)) for W in (np.eye(A.shape[1]), found.W))
-    common = {"n": len(pairs.words), "rank": found.rank, "neutral": 0.0, "better": "lower"}
+    common = {"n": len(pairs.words), "dimensions": found.rank, "neutral": 0.0, "better": "lower"}
     return (
         Row(name, "procrustes-error", before, {"stage": "before", **common}),
-        Row(name, "procrustes-error", after, {"stage": "after", "ratio": after / before, **common}),
+        Row(name, "procrustes-error", after, {"stage": "after", **common}),
     )
 
 

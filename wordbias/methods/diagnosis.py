@@ -259,15 +259,12 @@ class Diagnosis:
     def removed_row(self, projection: Projection) -> Row:
         """Return how much of the groups' difference a fit removes, beside the published fit.
 
-        The value is the share of the squared distance of their means; `nearer` is that of the
-        distance.
+        The value is the share of the squared distance of their means; see `nearer`.
         """
         details: dict[str, Any] = {"centred": self.centre, "n": sum(map(len, self.vectors))}
         share = difference_removed(projection, *self.vectors)
         if share is None:
             details["reason"] = "undefined: the groups' means are the same"
-        else:
-            details["nearer"] = nearer(share)
         try:
             centred = Subspace.from_groups(*self.vectors, projection.subspace.dims, centre=True)
         except WordbiasError:  # centred differences of few words span fewer components
@@ -341,7 +338,7 @@ def about_removal(row: Row) -> list[str]:
     if row.details["centred"] and share == published:
         beside = ", as published: the differences are centred"
     return [
-        f"The means of the groups come {row.details['nearer']:.1%} nearer to each other "
+        f"The means of the groups come {nearer(share):.1%} nearer to each other "
         f"({share:.1%} of the squared distance){beside}."
     ]
 

@@ -30,7 +30,7 @@ from wordbias.measures.panel import Panel
 from wordbias.measures.registry import BY_KEY, MEASURES, ideal
 from wordbias.measures.word_lists import items_of_lists, redrawn, redraws, with_redraws
 from wordbias.methods.beside_null import Removals, random_removals, with_null
-from wordbias.methods.diagnosis import Diagnosis, about_removal
+from wordbias.methods.diagnosis import Diagnosis, about_removal, nearer
 from wordbias.methods.fitted import Chain, Fitted
 from wordbias.methods.misp import reweighted
 from wordbias.methods.transform import Projection, transformed
@@ -390,7 +390,7 @@ class Study:
         """Sentences on what was removed, what is left, how words lean, and what it cost."""
         sentences = about_removal(self.removal)
         if sentences and not self.projection.hard:
-            left = 1 - self.removal.details["nearer"]
+            left = 1 - nearer(self.removal.value or 0)
             sentences.append(f"MISP is soft: {left:.1%} of the distance stays; --mhd removes more.")
         return [*sentences, *self._about_lean(), self._about_cost()]
 

@@ -411,10 +411,10 @@ def _round_rows(
         removed += directions
         weight = 1.0 if weights == "hard" else information_weight(accuracy, classes)
         details = {
-            "iteration": i,
-            "directions": removed,
+            "round": i,
+            "dimensions": removed,
             "weight": weight if directions else 0.0,
-            "classifier": classifier,
+            "method": classifier,
             "n": len(words.dev),
             "neutral": 1 / classes,
             "better": "lower",

@@ -35,7 +35,7 @@ def probe_rows(
             for stage, x in (("before", before), ("after", after)):
                 found = probe(classifier, x, words.labels, fitted, words.test)
                 for name, (accuracy, n) in found.items():
-                    details = {"stage": stage, "classifier": classifier, "set": name, "n": n}
+                    details = {"stage": stage, "method": classifier, "set": name, "n": n}
                     details |= ideal("probe-accuracy", 1 / len(words.classes))
                     rows.append(Row(subject, "probe-accuracy", accuracy, details))
     return rows

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wordbias import cells
-from wordbias.draws import BOOTSTRAP, interval_keys
+from wordbias.draws import BOOTSTRAP, ENDS, interval_keys
 from wordbias.measures.registry import ideal
 from wordbias.models.families import PARTS
 from wordbias.models.sites import Site
@@ -45,8 +45,8 @@ def adapter_rows(adapter: Adapter, subject: str) -> list[Row]:
                 **common,
                 "component": 1,
                 "heads": len(shares),
-                "lowest": min(shares),
-                "highest": max(shares),
+                "heads_low": min(shares),
+                "heads_high": max(shares),
             }
             shares = [float(np.median(subspace.weights))]
         rows += [
@@ -82,7 +82,7 @@ def adapter_tables(rows: Sequence[Row], subject: str) -> list[Table]:
     def rest(row: Row) -> str:
         if "heads" not in row.details:
             return ", ".join(others.get(row.details["site"], ["–"]))
-        ends = (number(row.details[end], 3) for end in ("lowest", "highest"))
+        ends = (number(row.details[f"heads_{end}"], 3) for end in ENDS)
         return f"{' to '.join(ends)} in {row.details['heads']} heads"
 
     title = f"Subspaces of {subject}, fitted to differences of paired sentences"

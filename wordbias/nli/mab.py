@@ -140,7 +140,7 @@ def _parts(test: TestSet, probabilities: NDArray[np.float32]) -> Iterator[_Part]
         words = [filler for filler in test.hypotheses if filler.kind == kind]
         about = {
             "attribute": test.attribute, "set": test.name, "setting": f"{kind}s",
-            "premises": len(test.templates),
+            "units": len(test.templates),
         }  # fmt: skip
         yield _Part(about, test.groups, words, test.templates, p[chosen])
 
@@ -176,10 +176,8 @@ def _test(first: Float, second: Float, settings: Settings) -> dict[str, Any]:
     words = np.concatenate([first.mean(1), second.mean(1)])  # (w, 3)
     rng = np.random.default_rng(settings.seed)
     found = distance_test(words, len(first), rng, draws=settings.draws, strict=settings.strict)
-    method = "exact" if found.exact else "sampled"
-    return {
-        "p": found.p, "partitions": found.partitions, "method": method, "strict": settings.strict
-    }  # fmt: skip
+    method = ("exact" if found.exact else "sampled") + ", as published" * settings.strict
+    return {"p": found.p, "partitions": found.partitions, "method": method}
 
 
 def _means(mean: Float, about: dict[str, Any], subject: str) -> Iterator[Row]:

@@ -453,7 +453,7 @@ def over_epochs(rows: Mapping[int, Sequence[Row]]) -> list[Row]:
 
 
 def _over_epochs(rows: Sequence[Row], epochs: list[int]) -> Row:
-    dropped = ("low", "high", "interval", "unit", "p", "partitions", "method", "strict")
+    dropped = ("low", "high", "interval", "unit", "p", "partitions", "method")
     details = {key: value for key, value in rows[0].details.items() if key not in dropped}
     details["epochs"] = epochs
     values = [row.value for row in rows if row.value is not None]

@@ -45,7 +45,6 @@ def fairness_rows(
     settings: Settings | None = None,
     *,
     shares: Values | None = None,
-    shares_from: str = EVALUATED,
     unit: str = EXAMPLES,
 ) -> list[Row]:
     """Measure group fairness (Orgad et al. 2022, §2.1.1).
@@ -58,8 +57,6 @@ def fairness_rows(
         Share of the first group in each class, shape ``(classes,)``; by default that of
         `confusion`, as in the released code, which is the same for all classes of a balanced set.
         The paper's text takes them from the training data.
-    shares_from
-        Source of the shares, for the rows.
     unit
         Name of the units of `confusion`, for the rows: the intervals are a bootstrap over them.
 
@@ -101,7 +98,7 @@ def fairness_rows(
         samples = drawn.get(name), even.get(name)
         about = _about(confusion, settings, name)
         one = _Measured(subject, name, metric, *samples, unit, about)
-        rows += _rows(one, confusion, shares, shares_from, settings)
+        rows += _rows(one, confusion, shares, settings)
     return rows
 
 
@@ -150,34 +147,24 @@ def _about(confusion: Confusion, settings: Settings, name: str) -> dict[str, Any
     }
     if name == ACCURACY:
         return about
-    if name in GAPS:
-        signed = len(confusion.groups) == 2
-        first, second = confusion.groups[:2]
-        about["difference"] = f"{first} − {second}" if signed else "largest − smallest"
-        if name in GAPS[2:]:
-            about["precision"] = "TP/N" if settings.as_published else "TP/(TP+FP)"
-    if name in DIVERGENCES[1:]:
-        about["aggregate"] = settings.aggregate
-    if name in DIVERGENCES:
-        about["distance"] = settings.distance_name if name == DIVERGENCES[2] else "kl, nats"
     return about
 
 
 def _rows(
-    one: _Measured, confusion: Confusion, shares: Values, shares_from: str, settings: Settings
+    one: _Measured, confusion: Confusion, shares: Values, settings: Settings
 ) -> Iterator[Row]:
     name, parts = one.name, one.metric.parts[0]
     over = _over(confusion, name)[: len(parts)]
     differs = _WHY_DIFFERENCE if settings.aggregate == "difference" else {}
     reason = differs.get(name) or _WHY.get(name, "")
     left_out = [part for part, value in zip(over, parts, strict=True) if np.isnan(value)]
-    extra = {"left_out": left_out, "left_out_because": reason} if left_out else {}
+    extra = {"left_out": left_out} if left_out else {}
     yield one.row(ALL if name == ACCURACY else SUM, 0, f"of all {len(over)}: {reason}", **extra)
     signed = name in GAPS and len(confusion.groups) == 2
     better = "neutral" if signed else one.about["better"]
     if name in GAPS:
         why = undefined_because(parts, shares, len(confusion.groups))
-        yield one.row(CORRELATION, 1, why, shares_from=shares_from, better="neutral")
+        yield one.row(CORRELATION, 1, why, better="neutral")
     sizes = _sizes(confusion, name)
     for place, (part, size) in enumerate(zip(over, sizes, strict=False), 2):
         yield one.row(part, place, reason, n=size, better=better)
@@ -223,7 +210,7 @@ def bootstrap_interval(value: float, samples: Values, unit: str, *, biased: bool
     Returns
     -------
     dict
-        `low` and `high`, None with an `interval_reason`, and the number of `draws`.
+        `low` and `high`, None with a `reason`, and the number of `draws`.
     """
     defined = samples[~np.isnan(samples)]
     if not len(defined):
@@ -231,7 +218,7 @@ def bootstrap_interval(value: float, samples: Values, unit: str, *, biased: bool
     mean, spread = float(defined.mean()), float(defined.std())
     if biased and abs(mean - value) > MOST_BIAS * spread + TIE * abs(value):
         reason = f"undefined: resampling itself changes the value, to {mean:.3g} on average"
-        none = {"low": None, "high": None, "unit": unit, "interval_reason": reason}
+        none = {"low": None, "high": None, "unit": unit, "reason": reason}
         return {**none, "draws": len(defined)}
     return {**by_bootstrap(defined, unit), "draws": len(defined)}
 
@@ -247,9 +234,9 @@ def expected_alike(value: float, samples: Values) -> dict[str, Any]:
     Returns
     -------
     dict
-        `alike`, the mean, and `p`, the one-sided Monte Carlo p-value.
+        `chance`, the mean, and `p`, the one-sided Monte Carlo p-value.
     """
     defined = samples[~np.isnan(samples)]
     if not len(defined):
         return {}
-    return {"alike": float(defined.mean()), "p": p_of_null(defined, value * (1 - TIE))}
+    return {"chance": float(defined.mean()), "p": p_of_null(defined, value * (1 - TIE))}

@@ -55,7 +55,12 @@ def line_grid(
     """
     columns = _columns(lines, details, named)
     cells = [[make(line) for _, make in columns] for line in lines]
-    reasons = [row["reason"] for line in lines for row in line.stages.values() if "reason" in row]
+    reasons = [
+        row["reason"]
+        for line in lines
+        for row in line.stages.values()
+        if row["value"] is None and "reason" in row
+    ]
     reasons += [row["reading"] for line in lines for row in _with_reading(line).values()]
     chance = CHANCE_OF_MODELS if given(lines[0].any, "audit") else CHANCE
     reasons += [chance] if any(map(chance_text, lines)) else []

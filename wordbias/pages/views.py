@@ -275,7 +275,7 @@ def _plain_grid(measure: str, rows: Sequence[Found]) -> Grid:
         ]
         for row in rows[:SHOWN]
     ]
-    notes = [str(row["reason"]) for row in rows if row.get("reason")]
+    notes = [str(row["reason"]) for row in rows if row["value"] is None and row.get("reason")]
     if len(rows) > SHOWN:
         notes.insert(0, f"The first {SHOWN} of {len(rows):,}; all are in the data of the page.")
     return Grid(Table(measure, named, cells, "; ".join(dict.fromkeys(notes))))

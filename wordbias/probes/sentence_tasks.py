@@ -110,7 +110,7 @@ class TextPairs:
         for measure, old in found[0].items():
             n = len(self) if measure == STS else len(set(self.first))
             about = {"set": self.name, "n": n, "similarity": similarity, "seed": seed}
-            about |= {} if measure == STS else {"texts": len(set(self.second)), "nearest": NEAREST}
+            about |= {} if measure == STS else {"texts": len(set(self.second)), "k": NEAREST}
             first = old.row(subject, measure, {**about, "stage": "before"})
             second = found[1][measure].row(subject, measure, {**about, "stage": "after"})
             rows += [first, with_change(first, second)]

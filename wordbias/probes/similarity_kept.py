@@ -62,7 +62,7 @@ def kept_rows(
     return [
         order.row(subject, ORDER, {**about, "n": len(i)}),
         mean.row(subject, MOVED, {**about, "n": len(i)}),
-        near.row(subject, NEIGHBOURS, {**about, "n": n, "nearest": NEAREST}),
+        near.row(subject, NEIGHBOURS, {**about, "n": n, "k": NEAREST}),
     ]
 
 

@@ -344,7 +344,7 @@ def _rows(
     sums = unit_sums(counts, templates)
     unit = sums if len(sums) > 1 else counts
     means = resampled_means(unit, np.random.default_rng(seed))
-    about = {**about, "n": n, "templates": len(sums)}
+    about = {**about, "n": n, "units": len(sums)}
     named = "templates" if len(sums) > 1 else "questions"
     right = means[:, 0] / means[:, 1]
     known = {**ideal("bbq-accuracy"), **of_share(accuracy, right, len(unit), named)}
@@ -358,7 +358,7 @@ def _rows(
         return found
 
     value = float(bias(sums.sum(0)))
-    details = {**about, "not unknown": int(counts[:, 3].sum()), "seed": seed}
+    details = {**about, "answered": int(counts[:, 3].sum()), "seed": seed}
     if np.isnan(value):
         reason = "undefined: every answer is unknown"
         yield Row(subject, "bbq-bias", None, {**details, "reason": reason})

@@ -193,7 +193,7 @@ def _whole(model: CausalModel, data: CrowsPairs, subject: str, settings: Setting
     return Found(rows, preference_records(about, pairs, found))
 
 
-def _table(rows: Sequence[Row], _: bool) -> Table:
+def _table(rows: Sequence[Row], _: Settings) -> Table:
     note = "No preference is .5; the intervals are a bootstrap over pairs."
     columns = values("n", "stereotyping one likelier", "95 %")
     return pivot(rows[0].subject, rows, {"pairs": "subset"}, columns, note)

@@ -83,7 +83,7 @@ class StereotypeTest:
     check
         Parse the items for heads of these classes; refuse data without an item for them.
     table
-        Table of the rows of an encoder, with the setting `as_published`.
+        Table of the rows of an encoder, measured with settings.
     task
         Name of the data in the rows of a decoder, by default the title.
     part
@@ -104,7 +104,7 @@ class StereotypeTest:
     described: Callable[[Any], str] | None = None
     holds: Callable[[Any, type], bool] = lambda data, head: True
     check: Callable[[Any, Sequence[type]], None] = lambda data, heads: None
-    table: Callable[[Sequence[Row], bool], Table] | None = None
+    table: Callable[[Sequence[Row], Settings], Table] | None = None
     task: str = ""
     part: str = ""
     note: str = ""

@@ -473,19 +473,17 @@ def _part(p: Float, subject: str, about: dict[str, Any], settings: Settings) -> 
     s, d = strengths(p), distances(p)
     ranked = np.abs(s) if settings.absolute else s
     better = preferred(p[:, 0, 0], p[:, 1, 0], settings.ties)
-    tail = {"share": settings.share, "rounding": settings.rounding, "extremes": k}
-    by = {"by": "absolute" if settings.absolute else "signed"}
 
-    def row(name: str, values: Float, size: int, details: dict[str, Any]) -> Row:
-        known = {**about, "n": n, **ideal(name), **details}
+    def row(name: str, values: Float, size: int, **details: int) -> Row:
+        known = {**about, "n": size, **ideal(name), **details}
         return settings.row(subject, name, values, lambda x: tail_mean(x, size), known, "triples")
 
-    yield row("ss", better, n, {"ties": int((p[:, 0, 0] == p[:, 1, 0]).sum())})
-    yield row("strength", ranked, k, {**tail, **by})
+    yield row("ss", better, n, ties=int((p[:, 0, 0] == p[:, 1, 0]).sum()))
+    yield row("strength", ranked, k)
     if not settings.absolute:
-        yield row("opposite-strength", -s, k, {**tail, **by})
-    yield row("distance", d, k, tail)
-    yield row("mean-strength", s, n, {})
+        yield row("opposite-strength", -s, k)
+    yield row("distance", d, k)
+    yield row("mean-strength", s, n)
 
 
 def triple_records(gsss: Gsss, p: Float, version: str) -> list[Record]:
@@ -509,22 +507,20 @@ _MEASURES = ("strength", "opposite-strength", "distance", "mean-strength", "ss")
 _SUBSETS = {"M": "about men", "F": "about women"}
 
 
-def _table(rows: Sequence[Row], _: bool) -> Table:
+def _table(rows: Sequence[Row], settings: Settings) -> Table:
     """Return one line a measure and subset, the published swaps beside the repaired ones."""
 
     def name(row: Row) -> str:
         subset = _SUBSETS.get(row.details["subset"])
         return column_title(row.measure) + (f", {subset}" if subset else "")
 
-    size = ("n", lambda row: cells.detail("extremes")(row) or cells.n(row))
-    columns = values(size, ("no bias", cells.ideal))
+    columns = values("n", ("no bias", cells.ideal))
     for version in dict.fromkeys(row.details["version"] for row in rows):
         columns += values(version, "95 %", version=version)
-    s = next(row.details for row in rows if row.measure == "strength")
-    by = "of largest |s|" if s["by"] == "absolute" else "of largest s"
+    by = "of largest |s|" if settings.absolute else "of largest s"
     note = (
-        f"S and D are means of the {s['share']:.0%} of triples {by} and of largest d. A mean of "
-        "the most extreme is above 0 by chance, and so is its interval: compare S with S of the "
+        f"S and D are means of the {settings.share:.0%} of triples {by} and of largest d. A mean "
+        "of the most extreme is above 0 by chance, and so is its interval: compare S with S of the "
         "opposite, which has the labels exchanged. The intervals are a bootstrap over triples."
     )
     rows = sorted(rows, key=lambda row: _MEASURES.index(row.measure))

@@ -112,7 +112,6 @@ def preference_rows(
         for subset, chosen in subsets.items():
             first, second = values[chosen].T
             about: dict[str, Any] = {"task": task, "subset": subset, "score": score}
-            about["as_published"] = settings.as_published
             ties = int((first == second).sum())
             better = preferred(first, second, settings.ties)
             rows.append(share_row(subject, share, better, about, ties, settings.seed, unit="pairs"))

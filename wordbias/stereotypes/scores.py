@@ -67,10 +67,6 @@ class Settings:
         """Value of an equal score."""
         return 0.0 if self.as_published else 0.5
 
-    def seeded(self) -> dict[str, Any]:
-        """Return the settings of the bootstrap and the average, for the details of rows."""
-        return {"seed": self.seed, "as_published": self.as_published}
-
     def row(
         self,
         subject: str,
@@ -86,7 +82,7 @@ class Settings:
         """
         rng = np.random.default_rng(self.seed)
         samples = bootstrap(lambda rows: statistic(values[rows]), len(values), rng, self.samples)
-        details = {**about, **by_bootstrap(samples, unit), **self.seeded()}
+        details = {**about, **by_bootstrap(samples, unit), "seed": self.seed}
         return Row(subject, measure, float(statistic(values)), details, drawn(samples, unit))
 
 

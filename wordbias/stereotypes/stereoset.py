@@ -316,7 +316,7 @@ def _cat(
     rng = np.random.default_rng(settings.seed)
     blocks = resamples(len(scores), rng, settings.samples)
     samples = np.array([measured(rows) for block in blocks for rows in block])
-    about = {**about, "average": "triples" if terms is None else "terms", **settings.seeded()}
+    about = {**about, "seed": settings.seed}
     for i, (name, value) in enumerate(
         zip(("ss", "lms", "icat"), measured(slice(None)), strict=True)
     ):
@@ -560,12 +560,12 @@ def _described(data: StereoSet) -> str:
     return f"StereoSet, {between} between and {within} within sentences ({data.path})"
 
 
-def _table(rows: Sequence[Row], as_published: bool) -> Table:
+def _table(rows: Sequence[Row], settings: Settings) -> Table:
     """Return one line a part and type of bias."""
     columns = values("n")
     for measure, best in {"ss": ".5 is none", "lms": "1 is best", "icat": "1 is best"}.items():
         columns += values((f"{measure} ({best})", cells.with_interval), measure=measure)
-    average = "terms" if as_published else "triples"
+    average = "terms" if settings.as_published else "triples"
     note = f"Means over {average}; 95 % intervals: bootstrap over triples."
     return pivot(rows[0].subject, rows, {"task": "task", "about": "subset"}, columns, note)
 

@@ -389,9 +389,7 @@ def classification_rows(
     about = {"set": ALL, "n": len(confusion), **ideal(UNDECIDED)}
     return [
         Row(subject, UNDECIDED, float(undecided), about),
-        *fairness_rows(
-            confusion, subject, settings, shares=known, shares_from=shares_from, unit=PAIRS
-        ),
+        *fairness_rows(confusion, subject, settings, shares=known, unit=PAIRS),
     ]
 
 

@@ -204,7 +204,7 @@ def _gap(
 
     samples = gap(resampled_means(sums, np.random.default_rng(seed)))
     n = int((subsets[NOT_GOTCHA] | subsets[GOTCHA]).sum())
-    details = {**about, "n": n, "occupations": len(sums), **ideal("coreference-gap"), "seed": seed}
+    details = {**about, "n": n, "units": len(sums), **ideal("coreference-gap"), "seed": seed}
     value = float(gap(sums.sum(0)))
     return sampled_row(subject, "coreference-gap", value, details, samples, OCCUPATIONS)
 

@@ -95,7 +95,7 @@ class FairnessGaps(evaluate.Metric):  # type: ignore[misc]
                 if part == "sum":
                     found[name] = row.value
                     found[f"{name}_low"], found[f"{name}_high"] = interval
-                    found[f"{name}_alike"] = row.details.get("alike")
+                    found[f"{name}_alike"] = row.details.get("chance")
                     found[f"{name}_p"] = row.details.get("p")
                 elif part != "pearson":
                     by_class[part] = {"gap": row.value, "low": interval[0], "high": interval[1]}

@@ -42,8 +42,6 @@ OF_DECODERS = ("likelihood",)
 """Parts that only a decoder has."""
 COLUMN = "column"
 CEAT_DRAWS = 1000
-_OF_WORDS = ("sentences", "too_few", "single")
-"""Details of CEAT that are the same in all rows: every word has as many sentences."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,7 +294,7 @@ class Measuring:
         settings = CeatSettings(CEAT_DRAWS, seed=self.seed)
         rows = []
         for row in ceat(words, self.reader.texts.queries, settings, stage.layers):
-            details = {k: v for k, v in row.details.items() if k not in _OF_WORDS}
+            details = {k: v for k, v in row.details.items() if k != "sentences"}  # as many of each
             about = {**stage.about, "about": "gender", **details}
             rows.append(Row(self.subject, row.measure, row.value, about))
         return rows

@@ -209,17 +209,15 @@ def reach_rows(subject: str, reach: TanhReach, scale: float) -> Iterator[Row]:
 def training_rows(subject: str, groups: tuple[str, str], trained: Trained) -> Iterator[Row]:
     """Yield the epochs of each phase; losses and accuracies before and after the main phase.
 
-    The reconstruction loss is that of the vectors before scaling; the losses beside the epochs are
-    those that were minimised.
+    The reconstruction loss is that of the vectors before scaling; `epoch` is the one that is kept.
     """
     autoencoding, classifying, debiasing = trained.phases
     names = autoencoding.name, classifying.name, debiasing.name
     for phase, state in zip(names, trained.states, strict=True):
-        best, losses = state.epoch.tolist(), (-state.score).tolist()
-        which = [{"group": group} for group in groups] if len(losses) > 1 else [{}]
-        for one, epoch, loss in zip(which, best, losses, strict=True):
-            about = {"phase": phase, **one, "best_epoch": epoch, "dev_loss": loss}
-            yield Row(subject, "epochs", state.done, about)
+        best = state.epoch.tolist()
+        which = [{"group": group} for group in groups] if len(best) > 1 else [{}]
+        for one, epoch in zip(which, best, strict=True):
+            yield Row(subject, "epochs", state.done, {"set": phase, **one, "epoch": epoch})
     for stage, networks in (("before", trained.before), ("after", trained.after)):
         with load_torch().no_grad(), torch_threads(1):
             loss = autoencoding.reconstruction(networks).item() * autoencoding.corpus.scale**2

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,12 +119,11 @@ def fit(
     objective = Objective(units.vectors, g.basis[0], lambdas, as_published)
     x = minimise(objective, at, repelled.sets, iterations, learning_rate)
     found = outcome(objective, units.vectors[at], x, repelled.sets, chosen.found)
-    of_sets = {key: settings[key] for key in ("neighbours", "theta", "direction")}
     return Fitted(
         "ran",
         (Normalise(),) if as_published else (),
         replaced=_replaced(found, chosen.found, embedding, as_published),
-        found=rows(embedding.name, chosen, repelled, objective, found, of_sets),
+        found=rows(embedding.name, chosen, repelled, objective, found, direction),
         settings=settings,
         warnings=remarks(embedding.name, chosen, repelled),
     )
@@ -388,12 +387,12 @@ def rows(
     repelled: Repelled,
     objective: Objective,
     found: Outcome,
-    settings: dict[str, Any],
+    direction: str,
 ) -> tuple[Row, ...]:
-    """Return rows on the words, their repulsion sets with the settings, and the objective."""
+    """Return rows on the words, their repulsion sets, and the objective."""
     sizes = np.array([len(one) for one in repelled.sets])
     n = len(sizes)
-    details = {"n": n, **settings}
+    details = {"n": n, "direction": direction}
     unmoved = int((~found.moved).sum())
     return (
         Row(subject, "ran-words", n, {"unmoved": unmoved, "missing": list(chosen.missing)}),

@@ -144,27 +144,19 @@ class Association:
         return {
             **self._interval(),
             "p": combined.p,
-            "p_two_sided": combined.p_two_sided,
-            "random_effects_se": combined.se,
-            "random_effects_low": combined.interval.low,
-            "random_effects_high": combined.interval.high,
-            "tau2": combined.tau2,
-            "q": combined.q,
+            "se": combined.se,
             "draws": len(effects),
-            "undefined_draws": self.drawn.undefined,
             "draws_mean": float(effects.mean()),
             "draws_sd": float(effects.std(ddof=1)),
             "draws_low": low,
             "draws_high": high,
             "draws_above_0": float((effects > 0).mean()),
-            "monte_carlo_se": self.monte_carlo_se,
         }
 
     def _interval(self) -> dict[str, Any]:
         if self.sentence_se is None:
-            return {"low": None, "high": None, "sentence_se": None, "interval_reason": self.reason}
-        ends = by_normal(self.combined.effect, self.sentence_se, "distinct sentences")
-        return {**ends, "sentence_se": self.sentence_se}
+            return {"low": None, "high": None, "reason": self.reason}
+        return by_normal(self.combined.effect, self.sentence_se, "distinct sentences")
 
 
 class UndefinedError(WordbiasError):

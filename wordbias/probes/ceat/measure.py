@@ -92,8 +92,9 @@ def ceat(
     list of Row
         One row for each query and layer, whose value is the combined effect size. `low` and `high`
         are its 95 % interval over resampled sentences, see `association.sentence_spread`; the
-        words are fixed. `p` and `p_two_sided` are those of the random-effects model over draws and
-        shrink with their number.
+        words are fixed. `p`, one-sided, and the standard error `se` are those of the
+        random-effects model over draws and shrink with their number. `sentences` also has the
+        `missing` words that have too few.
 
     Raises
     ------
@@ -135,8 +136,6 @@ def _query_rows(
         about = {
             **words.details(),
             "layer": layer,
-            "variance": settings.variance,
-            "swapped": settings.swap,
             "seed": settings.seed,
             **ideal(MEASURE),
         }
@@ -198,14 +197,12 @@ class QueryWords:
     def details(self) -> dict[str, Any]:
         """Return the details on words and sentences that every row holds."""
         named = dict(zip(self.query.names, self.sets, strict=True))
-        counts = {word: len(rows) for word, rows in self.rows.items()}
+        counts = {word: len(rows) for word, rows in self.rows.items()} | dict(self.few)
         return {
             "set": self.query.name,
             "n": {name: len(words.found) for name, words in named.items()},
             "missing": {n: list(words.missing) for n, words in named.items() if words.missing},
-            "too_few": dict(self.few),
             "sentences": counts,
-            "single": sum(count == 1 for count in counts.values()),
         }
 
 
