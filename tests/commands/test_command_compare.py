@@ -321,4 +321,4 @@ def test_embeddings_are_measured_and_compared(cli: Run, three: list[Path], tmp_p
 def test_what_is_for_measuring_only(cli: Run, option: str, tmp_path: Path) -> None:
     found = cli("compare", tmp_path / "rows.json", option, "x")
     assert found.code == 2
-    assert f"{option} is for --measure, which is not given" in found.err
+    assert f"{option} is for --measure; give --measure" in found.err

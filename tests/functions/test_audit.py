@@ -210,9 +210,12 @@ def test_draws_are_columns_like_any_other(small: Embedding, tmp_path: Path) -> N
     assert rows["null-0"].value != rows["null-1"].value
     page.save(tmp_path / "page.html")
     html = (tmp_path / "page.html").read_text("utf-8")
-    assert "“null-0”, “null-1” are without random directions" in html
-    with pytest.raises(UsageError, match="null"):
-        audit(small, methods="misp null:0", **given)
+    assert "“null-0”, “null-1” are random directions removed" in html
+    for wrong in ("null:0", "hard,null:2", "null", "lists:x"):
+        with pytest.raises(UsageError, match="expected a number of draws from 1, alone"):
+            audit(small, methods=f"misp {wrong}", **given)
+    with pytest.raises(UsageError, match="null is given twice"):
+        audit(small, methods="null:2 null:5", **given)
 
 
 def test_files_without_common_words_are_refused(small: Embedding) -> None:

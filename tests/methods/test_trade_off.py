@@ -193,6 +193,21 @@ def test_efficient_columns_are_those_that_nothing_dominates() -> None:
     }
 
 
+@pytest.mark.parametrize("kind", ["null", "lists"])
+def test_a_control_is_neither_efficient_nor_hides_what_is(kind: str) -> None:
+    rows = [
+        *both("direct-bias", 0.3, 0.2, **CHANCE),
+        *both("similarity", 0.9, 0.8),
+        *(
+            replace(row, details={**row.details, "stage": "drawn", "column": kind})
+            for row in (*both("direct-bias", 0.3, 0.1, **CHANCE), *both("similarity", 0.9, 0.9))
+            if row.details["stage"] == "misp"
+        ),
+    ]
+    efficient_ones = {row.details["stage"]: row.details["pareto"] for row in trade_off_rows(rows)}
+    assert efficient_ones == {"misp": True, "drawn": False}
+
+
 def test_a_column_must_be_better_than_doing_nothing() -> None:
     assert points(misp=(0.99, 0.5)) == {"misp": True}
     assert points(misp=(1.01, 0.99), hard=(1.5, 0.2)) == {"misp": False, "hard": False}

@@ -347,6 +347,31 @@ def test_a_file_with_the_name_of_a_method_is_no_method() -> None:
     assert asked(rows, "What next?").endswith("wordbias audit EMBEDDING")
 
 
+@pytest.mark.parametrize("kind", ["null", "lists"])
+def test_a_control_is_judged_apart_and_never_recommended(kind: str) -> None:
+    """Though it leaves less than the method does."""
+    rows = [
+        {**one, "column": kind} if one.get("stage") == "inlp" else one
+        for one in two_methods({"hard": 0.4, "inlp": 0.1})
+    ]
+    text = asked(rows, "Does cleaning help?")
+    assert text.startswith("Yes: hard. Controls, not to be used: Yes: inlp. hard: GIPE")
+    assert asked(rows, "Which method?") == ""
+    assert "inlp" not in asked(rows, "At what cost?")
+    assert "--methods=hard" in (said := asked(rows, "What next?")) or "debias hard" in said
+    alone = [one for one in rows if one["stage"] != "hard"]
+    assert asked(alone, "Does cleaning help?").startswith("Controls, not to be used: Yes: inlp.")
+    assert "debias" not in asked(alone, "What next?")
+
+
+def test_redrawn_lists_lower_midb_by_construction_as_misp_does() -> None:
+    for kind, built_in in (("lists", True), ("method", False)):
+        rows = column("midb", 0.2, 0.1, stage="lists-0", **BEYOND)
+        rows[1]["column"] = kind
+        (one,) = column_answers(rows)
+        assert bool(one.effect.built_in) == built_in
+
+
 def test_where_nothing_finds_bias_no_method_is_said_to_remove_it() -> None:
     rows = column("gipe", 0.2, 0.1, **WITHIN)
     text = asked(rows, "Does cleaning help?")

@@ -41,6 +41,7 @@ from wordbias.methods.methods import NONE, parse_columns
 from wordbias.methods.settings import METHODS
 from wordbias.methods.trade_off import trade_off_rows
 from wordbias.models.model_like import ModelLike
+from wordbias.nli.arms import LISTS, NULL
 from wordbias.nli.files import Model
 from wordbias.nli.pairs import PairsLike
 from wordbias.pages.audit import MANY_WORDS, audit_digest, measure_stages, slow_parts
@@ -314,13 +315,30 @@ def _columns(methods: ChainsLike) -> list[Column]:
     drawn: dict[str, int] = {}
     for one in as_listed(methods):
         words = one.split() if isinstance(one, str) else [one]
-        found = [word for word in words if isinstance(word, str) and DRAWN.fullmatch(word)]
-        drawn |= {kind: int(count) for kind, _, count in (word.partition(":") for word in found)}
+        found = [word for word in words if isinstance(word, str) and _is_drawn(word)]
+        for word in found:
+            kind, _, count = word.partition(":")
+            if kind in drawn:
+                raise UsageError(f"--methods: {kind} is given twice; give it once, as in {word}")
+            drawn[kind] = int(count)
         left = " ".join(word for word in words if word not in found) if found else one
         kept += [left] if left or not found else []
     columns = [Column(label, chain) for label, chain in parse_columns(kept).items()]
     of_draws = [(kind, draw) for kind, count in drawn.items() for draw in range(count)]
     return columns + [Column(f"{kind}-{draw}", drawn=kind, draw=draw) for kind, draw in of_draws]
+
+
+def _is_drawn(word: str) -> bool:
+    """Return whether a word is a number of draws, such as null:3; refuse a wrong one."""
+    names = (part.partition(":")[0].strip() for part in word.split(","))
+    if not any(name in (NULL, LISTS) for name in names):
+        return False
+    if not DRAWN.fullmatch(word):
+        raise UsageError(
+            f"--methods: {word}: expected a number of draws from 1, alone between spaces, as in "
+            "null:3"
+        )
+    return True
 
 
 def _with_cleaned(

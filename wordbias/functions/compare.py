@@ -128,7 +128,7 @@ def compare(
     how = current_config()
     rows = _one_by_one(rows)
     if not measure:
-        refuse_given(("original", "groups"), "is for --measure, which is not given")
+        refuse_given(("original", "groups"), "is for --measure", "give --measure, or leave it out")
     measured: Sequence[Row] = []
     if measure:
         read_options, workers = reading(), Workers(how.jobs, how.backend)

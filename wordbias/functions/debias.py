@@ -170,7 +170,9 @@ def debias(
         check_families(families)
     else:
         of_null = () if null else ("vocab", "strict_vocab")
-        refuse_given((*_OF_MEASURE, *of_null), "is for --measure, which is not given")
+        refuse_given(
+            (*_OF_MEASURE, *of_null), "is for --measure", "give --measure, or leave it out"
+        )
     if seed_lists is not None:
         refuse_no_redraws(families)
     output, transform = path_of(output), path_of(save_transform)

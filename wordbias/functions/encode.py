@@ -238,8 +238,7 @@ def encode(
         },
         {
             **({} if file is None else {"path": file}),
-            **facts_of(given, about, encoded, before),
-            "distinct": len(job.order),
+            **facts_of(given, len(job.order), about, encoded, before),
         },
         seconds,
         output,

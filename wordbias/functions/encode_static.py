@@ -121,17 +121,22 @@ def encode_static(
     return (
         found,
         {"path": folder, "sha256": about["weights_sha256"], **settings, "dim": found.dim},
-        {**({} if file is None else {"path": file}), **facts_of(given, about, encoded, before)},
+        {
+            **({} if file is None else {"path": file}),
+            **facts_of(given, len(set(given.texts)), about, encoded, before),
+        },
         seconds,
     )
 
 
-def facts_of(texts: Texts, about: Mapping[str, Any], encoded: int, before: int) -> dict[str, Any]:
+def facts_of(
+    texts: Texts, distinct: int, about: Mapping[str, Any], encoded: int, before: int
+) -> dict[str, Any]:
     """Return facts of encoded texts: how many were encoded now and before, dropped and cut."""
     return {
         "sha256": about["texts_sha256"],
         "texts": len(texts),
-        "distinct": len(set(texts.texts)),
+        "distinct": distinct,
         "columns": {key: len(column.values) for key, column in texts.columns.items()},
         "dropped": texts.dropped,
         "truncated": about["truncated"],

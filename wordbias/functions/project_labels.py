@@ -114,7 +114,8 @@ def check_labels(
         The method; None if it is not known before the model is loaded.
     """
     if texts is None:
-        refuse_given(("labels", "text_column", "where", "skip_bad"), "goes with --texts")
+        names = ("labels", "text_column", "where", "skip_bad")
+        refuse_given(names, "goes with --texts", "give --texts, or leave it out")
     if texts is not None and pairs is not None:
         raise UsageError("choose one of --texts and --pairs: removals are fitted to one of them")
     if texts is not None and labels is None:

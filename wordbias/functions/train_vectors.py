@@ -345,7 +345,7 @@ def _check_options(
     check_choice("--objective", objective, tuple(_TITLES))
     check_choice("--separation", distance, ("l1", "l2"))
     if objective == "glove":
-        refuse_given(_OF_GN_GLOVE, "is for --objective gn-glove; without that it has no effect")
+        refuse_given(_OF_GN_GLOVE, "is for --objective gn-glove")
     if lists is not None and groups is not None:
         raise UsageError("--lists and --groups both name the gendered words; give one")
     if as_published and distance != "l1":

@@ -287,6 +287,6 @@ def _about(targets: Mapping[str, str], by_group: bool, part: int, row: Row) -> s
 def _sizes(row: Row) -> str:
     n = list(row.details.get("n", {}).values())
     compared = str(sum(n[:-2])) if len(n) > 4 else "+".join(map(str, n[:-2]))
-    if "pairs" in row.details:
+    if "units" in row.details:
         compared = how_many(row.details["units"], "pair")
     return f"{compared} × {'+'.join(map(str, n[-2:]))}" if n else "–"

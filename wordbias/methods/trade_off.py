@@ -28,6 +28,8 @@ UNCHANGED = (1.0, 1.0)
 """Bias left and quality kept where nothing is done."""
 _COLUMN = "column"
 _SHARED = ("audit", "layer", _COLUMN, "debiased")
+CONTROLS = ("null", "lists")
+"""Kinds of columns that are drawn at random, to compare with."""
 QUALITY = ("similarity", "analogy")
 """Measures of quality."""
 OF_MODELS = (BEST, *PROBES, "pronoun-stereotype", "expected-pronoun-stereotype")
@@ -61,9 +63,8 @@ def trade_off_rows(rows: Sequence[Row]) -> list[Row]:
         mhd and leace lower it by construction. ``of`` has the share of each,
         and ``unmeasured`` those among them that have no value after. ``kept`` is the smallest
         share kept of similarity, analogies and neighbours, of a model of `COSTS`; ``costs`` has
-        each. ``pareto`` is true
-        if neither another column nor the embedding as it was leaves as little bias and keeps as
-        much quality, and more of one.
+        each. ``pareto`` is true if neither another column nor the embedding as it was leaves as
+        little bias and keeps as much quality, and more of one; of a control it is false.
     """
     subjects = dict.fromkeys(row.subject for row in rows)
     return [
@@ -138,8 +139,11 @@ def _subject_rows(rows: Sequence[Row]) -> list[Row]:
 
 
 def _point(row: Row) -> tuple[float, float] | None:
+    """Return bias left and quality kept, if both are known and it is no control."""
     kept = row.details["kept"]
-    return None if row.value is None or kept is None else (row.value, kept)
+    if row.value is None or kept is None or row.details.get(_COLUMN) in CONTROLS:
+        return None
+    return row.value, kept
 
 
 def _main_rows(before: Sequence[Row]) -> list[Row]:

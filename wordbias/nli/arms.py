@@ -26,6 +26,7 @@ Arm = Mapping[int, Embedding]
 NULL, LISTS = "null", "lists"
 """Kinds of what is drawn: random removals, and redraws of the word lists."""
 NAMES = {NULL: "null", LISTS: "misp-lists"}
+"""What a draw of each kind is called in the name of an embedding."""
 
 
 def together(arms: Iterable[tuple[str, Arm]]) -> dict[str, Arm]:

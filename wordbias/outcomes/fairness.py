@@ -138,16 +138,13 @@ class _Measured:
 
 
 def _about(confusion: Confusion, settings: Settings, name: str) -> dict[str, Any]:
-    about: dict[str, Any] = {
+    return {
         "n": len(confusion),
         "groups": list(confusion.groups),
         "neutral": MEASURES[name].neutral,
         "better": MEASURES[name].better,
         "seed": settings.seed,
     }
-    if name == ACCURACY:
-        return about
-    return about
 
 
 def _rows(

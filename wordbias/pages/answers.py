@@ -18,6 +18,7 @@ from wordbias.measures.registry import FAMILY_OF, in_words, variant_of
 from wordbias.methods.settings import METHODS
 from wordbias.methods.trade_off import SHARES, shares_kept
 from wordbias.pages.columns import (
+    FILE,
     ColumnAnswer,
     best_of,
     capital,
@@ -233,11 +234,11 @@ def about_columns(rows: Sequence[Found], lines: Sequence[Line], call: Call) -> l
     if not columns and not any(row.get("column") for row in rows) and model is None:
         return []
     made = [one for one in columns if not one.failed]
-    best = best_of(made)
+    best, own = best_of(made), [one for one in made if not one.is_control]
     parts = [
         *([_does_it_help(columns, lines, best, model)] if columns else []),
-        *([_which(made, best)] if len(made) > 1 else []),
-        *([_cost(made, best, rows)] if made else []),
+        *([_which(own, best)] if len(own) > 1 else []),
+        *([_cost(own, best, rows)] if own else []),
     ]
     then = _next(columns, lines, call)
     return [*parts, then if model is None else Answer("What next?", model_next(model, columns))]
@@ -284,13 +285,14 @@ def _does_it_help(
     below = ["; ".join(f"{', '.join(names)}: {why}" for why, names in reasons.items()) + "."]
     below = [*(below if reasons else []), *_clusters(columns, lines)]
     below += [] if model is None else contradictions(model, columns)
-    better = [line.first for one in columns if one.helps for line in one.effect.better]
+    own = [one for one in columns if not one.is_control]
+    better = [line.first for one in own if one.helps for line in one.effect.better]
     if better and not any(row and finds(row) == verdicts.YES for row in better):
         below.append(
             "What got better was not compared with chance: it may have been no bias at all."
         )
     if best is None:
-        known = [one for one in columns if one.effect.left is not None and not one.effect.costly]
+        known = [one for one in own if one.effect.left is not None and not one.effect.costly]
         least = min(known, key=lambda one: one.effect.left or 0, default=None)
         figure = "" if least is None else f"{least.name}: {least.left}"
         return Answer("Does cleaning help?", text, figure, below=below)
@@ -398,7 +400,8 @@ def _next(columns: Sequence[ColumnAnswer], lines: Sequence[Line], call: Call) ->
 
 
 def _is_method(one: ColumnAnswer) -> bool:
-    return not one.is_file and one.name.partition(":")[0].split(",")[0] in METHODS
+    is_own = one.kind == FILE or one.is_control
+    return not is_own and one.name.partition(":")[0].split(",")[0] in METHODS
 
 
 class Call(NamedTuple):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from wordbias import verdicts
 from wordbias.measures.held_out_probes import BEST, PROBES
 from wordbias.measures.registry import FAMILY_OF, in_words, short_title
-from wordbias.methods.trade_off import COSTS, NEIGHBOURS_TITLE, OF_MODELS, QUALITY
+from wordbias.methods.trade_off import CONTROLS, COSTS, NEIGHBOURS_TITLE, OF_MODELS, QUALITY
+from wordbias.nli.arms import LISTS
 from wordbias.pages.lines import Line, is_refitted, minus
 from wordbias.results import number
 from wordbias.rows import Found, given
@@ -53,8 +54,8 @@ class ColumnAnswer:
         Share of the bias that is left, in words, and its interval where it has one.
     failed
         Reason why there is no such column.
-    is_file
-        Whether it is a cleaned file, not a method.
+    kind
+        ``method``, ``file``, or of a control ``null`` or ``lists``; empty if no row says.
     """
 
     name: str
@@ -66,12 +67,17 @@ class ColumnAnswer:
     left: str = ""
     left_ends: tuple[float, float] | None = None
     failed: str = ""
-    is_file: bool = False
+    kind: str = ""
 
     @property
     def helps(self) -> bool:
         """Whether it can be recommended: it helps, a little at least."""
         return self.verdict in (verdicts.YES, verdicts.LITTLE)
+
+    @property
+    def is_control(self) -> bool:
+        """Whether it is drawn at random, to compare with, and not to be used."""
+        return self.kind in CONTROLS
 
 
 def judge_columns(
@@ -130,10 +136,10 @@ def _judge(
         but=", but " * bool(raised),
         raised=_now_beyond(raised),
     )
-    is_file = any(row.get("column") == FILE for row in own)
+    kind = next((str(row["column"]) for row in own if given(row, "column")), "")
     return ColumnAnswer(
         name, rule.verdict, reason, effect, within, kept, left_in_words, interval(left),
-        is_file=is_file,
+        kind=kind,
     )  # fmt: skip
 
 
@@ -160,6 +166,8 @@ def _methods(line: Line, column: str) -> list[str]:
     row = line.stages.get(column, {})
     if row.get("column") == FILE:
         return []
+    if row.get("column") == LISTS:
+        return ["misp"]
     names = column
     if column == AFTER:  # rows of a single method name it
         names = next((r["debiased"] for r in line.stages.values() if given(r, "debiased")), "")
@@ -211,18 +219,24 @@ def left_text(row: Found, lines: Sequence[Line] = ()) -> str:
 def best_of(columns: Sequence[ColumnAnswer]) -> ColumnAnswer | None:
     """Return of what helps what leaves the smallest share of bias; of equals, what keeps more.
 
-    Without shares of bias left, what lowers most measures.
+    Without shares of bias left, what lowers most measures. A control is never the best.
     """
 
     def rank(one: ColumnAnswer) -> tuple[float, float, float]:
         left = float("inf") if one.effect.left is None else one.effect.left
         return left, -len(one.effect.better), -min(one.kept.values(), default=1.0)
 
-    return min((one for one in columns if one.helps), key=rank, default=None)
+    helping = (one for one in columns if one.helps and not one.is_control)
+    return min(helping, key=rank, default=None)
 
 
 def verdicts_text(columns: Sequence[ColumnAnswer]) -> str:
-    """Name the columns by their verdict."""
+    """Name the columns by their verdict, the controls after the others."""
+    controls = [one for one in columns if one.is_control]
+    if controls:
+        own = verdicts_text([one for one in columns if not one.is_control])
+        known = verdicts_text([replace(one, kind="") for one in controls])
+        return f"{own} Controls, not to be used: {known}".lstrip()
     by: dict[str, list[str]] = {}
     for one in columns:
         but = ", but" * bool(one.verdict in verdicts.HELPFUL and one.effect.raised)

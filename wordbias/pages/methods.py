@@ -36,6 +36,11 @@ def method_sections(rows: Sequence[Found]) -> list[Section]:
         "Whether each method, or your own file, helps: by the changes of the main measures that "
         "found bias before, and by what it costs. All values are in the sections below."
     )
+    if any(one.is_control for one in judged):
+        lead += (
+            " Controls are not methods to use: null-… removes random directions with the weights "
+            "of MISP, lists-… is MISP fitted to names that are drawn again."
+        )
     method = (
         f"{explained(HELPS)} A measure counts if it found bias before or has no chance level, and "
         f"its change as in the column of changes. Limits: {limits_text(costs_of(judged))}."
@@ -56,7 +61,7 @@ def _grid(subject: str, columns: Sequence[ColumnAnswer]) -> Grid:
     heads += ["bias left"] if left else []
     cells = [
         [
-            one.name,
+            f"{one.name} (control)" if one.is_control else one.name,
             one.verdict + (f": {one.failed or one.reason}" if one.reason else ""),
             _changes(one, [*one.effect.better, *one.effect.built_in], BETTER),
             _changes(one, [*one.effect.worse, *one.effect.raised], WORSE),

@@ -130,9 +130,7 @@ def _about_stages(rows: Sequence[Found]) -> str:
     if own:
         parts.append(f"{_quoted(own)} your own file{'s' if len(own) > 1 else ''}")
     if nulls:
-        parts.append(
-            f"{_quoted(nulls)} without random directions, removed with the weights of MISP"
-        )
+        parts.append(f"{_quoted(nulls)} random directions removed with the weights of MISP")
     if lists:
         parts.append(f"{_quoted(lists)} MISP fitted to word lists drawn again")
     text = "; ".join(parts)

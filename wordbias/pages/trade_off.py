@@ -11,7 +11,7 @@ import numpy as np
 
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import FAMILY_OF, in_words, short_title
-from wordbias.methods.trade_off import BIAS_LEFT, UNCHANGED
+from wordbias.methods.trade_off import BIAS_LEFT, CONTROLS, UNCHANGED
 from wordbias.pages.panel import SERIES, Dot, Look, Panel, Path
 from wordbias.pages.plots import (
     draw_panel,
@@ -85,6 +85,11 @@ def points_of(rows: Sequence[Found]) -> list[Point]:
     return [as_it_was, *found]
 
 
+def is_control(row: Found) -> bool:
+    """Return whether a row is about a random removal or redrawn lists, which nobody would use."""
+    return row.get("column") in CONTROLS
+
+
 def has_trade_off(rows: Sequence[Found]) -> bool:
     """Return whether a row has both values, so that there is a figure."""
     return len(points_of([row for row in rows if claims_trade_off(row)])) > 1
@@ -98,6 +103,8 @@ def joined(points: Sequence[Point]) -> list[Point]:
 def _figure(title: str, points: Sequence[Point], limits: str) -> Figure:
     best = [one.name for one in joined(points) if one.name != AS_IT_WAS]
     shows = "Each point is a method or a file; the lower right corner is the best. "
+    if any(is_control(one.row) for one in points if one.row is not None):
+        shows += "null-… and lists-… are controls: random removals, and MISP with redrawn names. "
     if best:
         shows += f"Joined by a line are the efficient ones: {', '.join(best)}."
     else:
@@ -166,7 +173,7 @@ def _table(title: str, rows: Sequence[Found]) -> Table:
             str(row["stage"]),
             _share(row["value"]),
             _share(row.get("kept")),
-            "yes" if row.get("pareto") is True else "",
+            "control" if is_control(row) else "yes" if row.get("pareto") is True else "",
             *(_share(_shares(row, "of").get(name)) for name in parts),
             *(_share(_shares(row, "costs").get(name)) for name in costs),
         ]

@@ -187,7 +187,7 @@ def fetched(name: str, *, wanted: str = "") -> str:
     if not inside:
         raise WordbiasError(
             f"{outer}: {place.repo} has no file or folder {place.path!r}"
-            f"{_at(place)}; {_holds(place, files)}"
+            f"{_at(place)}; {_holds(files)}"
         )
     if wanted:
         chosen = [_the_file(place, inside, wanted)]
@@ -196,7 +196,7 @@ def fetched(name: str, *, wanted: str = "") -> str:
     else:
         chosen = [file for file in inside if not _NO_DATA.fullmatch(file)]
     if not chosen:
-        raise WordbiasError(f"{outer}: holds nothing that can be used; {_holds(place, inside)}")
+        raise WordbiasError(f"{outer}: holds nothing that can be used; {_holds(inside)}")
     if len(chosen) > 1 and not place.path:
         raise WordbiasError(f"{outer}: holds {len(chosen)} files; {_choice(place, chosen)}")
     folder = repository.get([below + file for file in chosen]) / below
@@ -233,11 +233,11 @@ def _the_file(place: Address, files: Sequence[str], wanted: str) -> str:
     if wanted in files or len(alike) == 1:
         return wanted if wanted in files else alike[0]
     if not alike:
-        raise WordbiasError(f"{place.text}: has no {wanted}; {_holds(place, files)}")
+        raise WordbiasError(f"{place.text}: has no {wanted}; {_holds(files)}")
     raise WordbiasError(f"{place.text}: has no {wanted}; {_choice(place, alike)}")
 
 
-def _holds(place: Address, files: Sequence[str]) -> str:
+def _holds(files: Sequence[str]) -> str:
     return f"it holds {listed(sorted(files)) if files else 'no file'}"
 
 

@@ -63,7 +63,7 @@ def stereotype_rows(
             notes.extend(found.notes)
         return found.rows
 
-    rows, staged = _staged(subject, columns, reader, scorer.applied, measure)
+    rows, staged = _staged(columns, reader, scorer.applied, measure)
     return rows, [*dict.fromkeys(notes), *staged]
 
 
@@ -96,11 +96,10 @@ def inference_rows(
         rows.append(snli_row(right, len(texts), subject, viability=Viability(base[0])))
         return rows
 
-    return _staged(subject, columns, reader, lambda some: applied(classifier.model, some), measure)
+    return _staged(columns, reader, lambda some: applied(classifier.model, some), measure)
 
 
 def _staged(
-    subject: str,
     columns: Sequence[Fitted],
     reader: Reader,
     changed: Callable[[Interventions], AbstractContextManager[None]],

@@ -468,11 +468,6 @@ class Combined:
         """One-sided p: probability of an effect at least as large if there were none."""
         return upper_tail(self.effect / self.se)
 
-    @property
-    def p_two_sided(self) -> float:
-        """Two-sided p: probability of an effect at least as far from 0 if there were none."""
-        return min(1.0, 2 * upper_tail(abs(self.effect) / self.se))
-
 
 def combine_effects(effects: ArrayLike, variances: ArrayLike) -> Combined:
     """Combine effect sizes.
