@@ -120,8 +120,8 @@ def _about_stages(rows: Sequence[Found]) -> str:
     for row in rows:
         stage = str(row.get("stage") or "")
         if stage not in ("", "before") and (given(row, "debiased") or given(row, "column")):
-            kind = row.get("column")
-            kinds[str(kind) if kind in kinds else "method"][stage] = ""
+            kind = str(row.get("column"))
+            kinds[kind if kind in kinds else "method"][stage] = ""
     methods, own, nulls, lists = kinds.values()
     parts = ["“before” is the embedding as it was given"] if any(kinds.values()) else []
     if methods:
