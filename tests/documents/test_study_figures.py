@@ -746,7 +746,7 @@ def test_what_one_model_of_each_can_say() -> None:
     assert f"it is {each[1]} on GloVe {by} {single[0]} and {single[1]} for single" in SAID
     assert "best on dev, it is {} (five arms) and {} (MISP).".format(*single) in SAID
     assert "with probability {} on GloVe and {} on w_a".format(*same) in SAID
-    assert "models of different seeds with {} and {}".format(*different) in SAID
+    assert "models of different seeds the probability is {} and {}".format(*different) in SAID
     ends = (short(end(APPENDIX_C)) for end in (min, max))
     said = (
         "has {} more, with MISP's weights in other orders: their *E* is {} to {}, with a standard"
