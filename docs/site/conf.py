@@ -35,7 +35,12 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/static-models",
         "docs/train-vectors",
     ),
-    "A model of inference": ("docs/nli", "docs/study"),
+    "A model of inference": (
+        "docs/nli",
+        "docs/study",
+        "docs/study/tables",
+        "docs/study/protocol",
+    ),
     "An encoder or a decoder": (
         "docs/audit-models",
         "docs/probing",

@@ -106,6 +106,11 @@ def test_every_guide_is_in_the_index_and_the_index_in_the_readme() -> None:
     assert "docs/README.md" in links(ROOT / "README.md")
 
 
+def test_every_decision_is_in_the_index() -> None:
+    text = (GUIDES / "decisions.md").read_text(encoding="utf-8")
+    assert re.findall(r"^- \[(.+)\]\(#\S+\)$", text, re.M) == re.findall(r"^### (.+)$", text, re.M)
+
+
 def test_every_picture_is_shown() -> None:
     shown = {Path(link).name for path in DOCUMENTS for link in links(path)}
     pictures = {path.name for path in GUIDES.iterdir() if path.suffix in (".svg", ".png")}

@@ -1,4 +1,4 @@
-"""The figures of docs/study.md are those of the models' rows, computed anew with scipy."""
+"""The figures of docs/study.md and its tables are those of the models' rows, computed anew."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ from scipy.spatial.distance import pdist
 from wordbias.wordlists.templates import Templates
 
 ROOT = Path(__file__).resolve().parents[2]
-STUDY = (ROOT / "docs" / "study.md").read_text(encoding="utf-8")
+PAGE, TABLES, PROTOCOL = (
+    (ROOT / "docs" / name).read_text(encoding="utf-8")
+    for name in ("study.md", "study/tables.md", "study/protocol.md")
+)
+STUDY = PAGE + TABLES + PROTOCOL
 SAID = " ".join(STUDY.split()).replace("−", "-")  # the minus sign
 E, D = "mab-error", "mab-distance"
 SEEDS = 12
@@ -134,6 +138,22 @@ def test_all_signs_are_counted_as_scipy_does() -> None:
     for d in GLOVE.differences(E, "nouns").values():
         test = stats.permutation_test((d,), np.mean, permutation_type="samples")
         assert sign_flips(d) == pytest.approx(test.pvalue, rel=1e-12)
+
+
+def test_the_answers_of_the_page_stand_in_the_tables() -> None:
+    heading = "| vectors | removal | *E* change | 95 % | p, Holm | reading |"
+    lines = PAGE.partition(heading)[2].partition("\n\n")[0].splitlines()[2:]
+    first = "| | *E* change | 95 % | p, Holm | to random"
+    tables = {
+        "GloVe": GLOVE.table(first),
+        "w_a": GN.table("| | *E* change from wa |"),
+        "GloVe, new seeds": CARD.table(first),
+    }
+    assert len(lines) == 10
+    for line in lines:
+        vectors, arm, *shown = (cell.strip() for cell in line.split("|")[1:-1])
+        cells = tables[vectors][arm]
+        assert shown == [*cells[:3], cells[-1]], arm
 
 
 @each_study
@@ -391,7 +411,7 @@ def test_what_the_third_study_says() -> None:
     assert f"Of GloVe's {short(base)} the paper's 26 % is excluded for both" in SAID
     for arm in ("misp-published", "hard"):
         assert APART / base < fall(apart[arm], base) / 100 < 0.26
-    assert f"deviation of {short(spread)} ({freedom} degrees of freedom), so that power .8" in SAID
+    assert f"deviation of {short(spread)} ({freedom} degrees of freedom). Power .8" in SAID
     shown = "takes {} models of each embedding for 26 %, for 15 % {}, for 10 % {}."
     assert shown.format(*needed(base, spread, len(apart))) in SAID
     tests = CARD.differences(E, "pronouns"), CARD.differences(E, "pronouns", NULL)
@@ -409,8 +429,8 @@ def test_the_words_of_the_sentences() -> None:
     first = values(GLOVE.folder)[E, "nouns", "", BASE]
     correlation = short(np.corrcoef(ours, theirs)[0, 1], 2)
     said = f"have an *E* of {mean_and_spread(ours)} (correlation by seed {correlation})"
-    assert f"{said}, and the twelve of that study" in SAID
-    assert f"trained on CPUs, {mean_and_spread(first)}." in SAID
+    assert f"{said}. The twelve of that study" in SAID
+    assert f"have, trained on CPUs, {mean_and_spread(first)}." in SAID
     assert len(ours) == len(theirs) == CARD.seeds
 
 
@@ -458,9 +478,9 @@ def test_the_excluded_shares_of_d() -> None:
         low, high = interval(d, 0.9)
         base = values(GLOVE.folder)[D, one, "", BASE].mean()
         of[one] = short(max(-low, high)), excluded(d, base)
-    said = "nouns of {} or more is excluded ({} %), in that of the names of {} ({} %), in that of"
+    said = "nouns of {} or more is excluded ({} %). For the names it is {} ({} %), for"
     assert said.format(*of["nouns"], *of["names"]) in SAID
-    assert "the occupations of {} ({} % of a small".format(*of["occupations"]) in SAID
+    assert "the occupations {} ({} % of a small".format(*of["occupations"]) in SAID
     means = [
         values(GLOVE.folder)[D, "pronouns", "", arm].mean() for arm in ("misp-published", BASE)
     ]
@@ -533,7 +553,7 @@ def test_the_accuracies_that_fall(study: Study) -> None:
     else:
         mhd = below.pop(("mhd", "dev"))
         assert set(below) == {(arm, one) for arm in ("wa", *OF_WA) for one in ("dev", "test")}
-        assert f"with MHD on dev (p {short(mhd)})" in SAID
+        assert f"So it is with MHD on dev (p {short(mhd)})" in SAID
         ends = " to ".join(short(end(below.values())) for end in (min, max))
         assert f"(p {ends}, corrected over twelve" in SAID
         means = [-apart[key].mean() for key in below]
@@ -628,8 +648,8 @@ def test_the_error_without_an_answer() -> None:
 
 
 def test_the_scale_of_the_study() -> None:
-    """The first paragraph: dimensions, pairs, accuracy and E of the arms of both studies."""
-    opening = SAID[: SAID.index(" In the paper MISP, a soft removal")]
+    """The question: dimensions, pairs, accuracy and E of the arms of both studies."""
+    opening = SAID[: SAID.index(" ## Answer")]
     accuracies, errors = {}, []
     for study, arms in ((GLOVE, (BASE,)), (GN, (BASE, "gn", "wa"))):
         of = values(study.folder)
@@ -726,13 +746,12 @@ def test_what_one_model_of_each_can_say() -> None:
     assert f"it is {each[1]} on GloVe {by} {single[0]} and {single[1]} for single" in SAID
     assert "best on dev, it is {} (five arms) and {} (MISP).".format(*single) in SAID
     assert "with probability {} on GloVe and {} on w_a".format(*same) in SAID
-    assert "models of different seeds with {} and {}".format(*different) in SAID
+    assert "models of different seeds the probability is {} and {}".format(*different) in SAID
     ends = (short(end(APPENDIX_C)) for end in (min, max))
     said = (
         "has {} more, with MISP's weights in other orders: their *E* is {} to {}, with a standard"
     )
     assert said.format(len(APPENDIX_C), *ends) in SAID
     assert f"deviation of {short(np.std(APPENDIX_C, ddof=1))}. How much of that" in SAID
-    for page in ("papers/dawkins-2021.md", "../CHANGELOG.md"):
-        text = " ".join((ROOT / "docs" / page).read_text(encoding="utf-8").split())
-        assert "with probability {} (GloVe) and {} (w_a)".format(*same) in text
+    text = " ".join((ROOT / "docs/papers/dawkins-2021.md").read_text(encoding="utf-8").split())
+    assert "with probability {} (GloVe) and {} (w_a)".format(*same) in text
