@@ -146,7 +146,7 @@ def test_the_limits_stand_in_the_readme_as_in_every_result() -> None:
 
 
 def test_two_commands_do_all_the_set_up() -> None:
-    assert "pip install . && wordbias misp\n" in README
+    assert "pip install .\nwordbias misp\n" in README
     setup = 'pip install -e ".[dev]" -c constraints.txt && pytest -n auto\n'
     assert setup in README
     assert setup in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
