@@ -154,6 +154,15 @@ def test_two_commands_do_all_the_set_up() -> None:
     assert setup in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
 
+def test_what_a_newcomer_types_works_in_every_shell() -> None:
+    """PowerShell 5.1 has no `&&`, cmd no single quotes, and neither goes on after a backslash."""
+    for path in (ROOT / "README.md", GUIDES / "install.md"):
+        for block in blocks(path):
+            if block.language == "sh" and "## Developing" not in block.before:
+                assert not re.search(r"&&|'|\\$", block.text, re.MULTILINE), block.text
+    assert "```sh\npip install .\nwordbias misp\n" in (GUIDES / "install.md").read_text("utf-8")
+
+
 def test_every_extra_that_is_named_is_one() -> None:
     install = (GUIDES / "install.md").read_text(encoding="utf-8")
     found = re.search(r"Extras: (.*?):\s`pip", install, re.DOTALL)
