@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SECTIONS: dict[str, dict[str, str]] = {
     "Word vectors or a model": {
-        "audit": "Measure everything, compare several methods, write one page.",
+        "audit": "Answer on one page: is it biased, and which method helps?",
     },
     "Word vectors": {
         "misp": "Measure gender bias, remove it softly (MISP), write the result.",

@@ -31,6 +31,7 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/embedding",
         "docs/audit",
         "docs/debiasing",
+        "docs/methods-compared",
         "docs/attributes",
         "docs/static-models",
         "docs/train-vectors",
@@ -59,6 +60,7 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/papers/dawkins-2021",
         "docs/papers/dawkins-2024",
         "docs/papers/orgad-2022",
+        "docs/papers/methods",
     ),
     "Reference": (
         "docs/cli",

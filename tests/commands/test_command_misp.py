@@ -150,6 +150,16 @@ def test_the_first_line_says_what_was_removed(once: Run, found: Callable[..., An
     assert "nearer to each other (4.0% of the squared distance), as published: the" in centred
 
 
+@pytest.mark.parametrize("weights", ["perm:2134", "0.5,0.3,0.2,0.1"])
+@pytest.mark.parametrize("centre", [[], ["--centre"]])
+def test_other_weights_are_not_compared_with_the_published_variant(
+    weights: str, centre: list[str], cli: Run, vocab: Path
+) -> None:
+    done = cli("misp", "--vocab", vocab, "--weights", weights, *centre)
+    assert "published" not in done.out
+    assert "published" in cli("misp", "--vocab", vocab, "--weights", "variance", *centre).out
+
+
 def test_as_published_is_the_centred_fit(found: Callable[..., Any]) -> None:
     assert found("--as-published")["rows"] == found("--centre")["rows"] != found()["rows"]
 

@@ -151,12 +151,21 @@ def test_the_limits_stand_in_the_readme_as_in_every_result() -> None:
 
 
 def test_two_commands_do_all_the_set_up() -> None:
-    assert "pip install . && wordbias misp\n" in README
+    assert "pip install .\nwordbias misp\n" in README
     setup = 'pip install -e ".[dev]" -c constraints.txt && pytest -n auto\n'
     assert setup in README
     assert setup in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     setup = setup.replace('"', "'")
     assert setup in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_what_a_newcomer_types_works_in_every_shell() -> None:
+    """PowerShell 5.1 has no `&&` and splits at commas, cmd has no single quotes and no comments."""
+    for path in (ROOT / "README.md", GUIDES / "install.md"):
+        for block in blocks(path):
+            if block.language == "sh" and "## Developing" not in block.before:
+                assert not re.search(r"&&|['#,\\]", block.text), block.text
+    assert "```sh\npip install .\nwordbias misp\n" in (GUIDES / "install.md").read_text("utf-8")
 
 
 def test_every_extra_that_is_named_is_one() -> None:

@@ -86,7 +86,7 @@ def audit(
     strict_vocab: bool = False,
     seed: int = 0,
 ) -> Page:
-    """Measure everything about ``embeddings`` or a model, before and after debiasing, on a page.
+    """Measure ``embeddings`` or a model before and after debiasing, and answer on one page.
 
     Of word vectors the page shows every measure of bias with its interval, the occupations that
     lean most, neighbours, quality, and how an NLI model that reads the vectors treats women and

@@ -61,8 +61,8 @@ def measure(
 
     The measures are MIDB, direct bias, clustering, recoverability, SemBias and GIPE, averaged over
     the frequent neutral words that all embeddings have. Without ``embeddings`` the sample that
-    comes with wordbias is measured. GIPE takes longest, about a minute for 400,000 words: ``only``
-    leaves it out.
+    comes with wordbias is measured. GIPE takes longest, one to two minutes for 350,000 words:
+    ``only`` leaves it out.
 
     A debiased embedding is compared with its ``original``, which gives the labels of clustering and
     recoverability and the proximities of GIPE.

@@ -257,14 +257,18 @@ class Diagnosis:
         return [*rows, Row(self.subject, "difference-in-span", found.share, in_span)]
 
     def removed_row(self, projection: Projection) -> Row:
-        """Return how much of the groups' difference a fit removes, beside the published fit.
+        """Return how much of the groups' difference a fit removes, and the published fit.
 
-        The value is the share of the squared distance of their means; see `nearer`.
+        The value is the share of the squared distance of their means; see `nearer`. The published
+        fit has shares of variance as weights, so that none is given for other weights.
         """
         details: dict[str, Any] = {"centred": self.centre, "n": sum(map(len, self.vectors))}
         share = difference_removed(projection, *self.vectors)
         if share is None:
             details["reason"] = "undefined: the groups' means are the same"
+        weights = projection.subspace.weights
+        if not (projection.hard or np.allclose(weights, self.subspace.weights)):
+            return Row(self.subject, REMOVED, share, details)
         try:
             centred = Subspace.from_groups(*self.vectors, projection.subspace.dims, centre=True)
         except WordbiasError:  # centred differences of few words span fewer components
