@@ -47,6 +47,7 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/probing",
         "docs/contextual",
         "docs/decoders",
+        "docs/smollm2",
     ),
     "Embeddings of texts": ("docs/erase",),
     "A classifier or its training data": ("docs/fairness", "docs/experiment"),
