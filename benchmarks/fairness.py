@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.columns import read
-from wordbias.outcomes.confusion import Confusion, rates
+from wordbias.outcomes.confusion import Confusion, rates_of
 from wordbias.outcomes.fairness import fairness_rows
 from wordbias.outcomes.metrics import Settings
 
@@ -69,7 +69,10 @@ def main() -> None:
     texts = [[f"class {code:02d}" for code in codes.tolist()] for codes in (y, r)]
     columns = (*texts, ["FM"[code] for code in z.tolist()])
     confusion = Confusion.of(*columns)
-    ours = np.stack(list(rates(confusion.counts).values()))
+    counts = confusion.counts
+    called = counts[..., : counts.shape[-2]].sum(axis=-2)
+    right = np.diagonal(counts, axis1=-2, axis2=-1)
+    ours = np.stack(list(rates_of(right, counts.sum(axis=-1), called).values()))
     difference = np.abs(ours - loops(y, r, z)).max()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "predictions.csv"
