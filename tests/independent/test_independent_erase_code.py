@@ -22,7 +22,7 @@ from scipy.special import logsumexp, softmax
 
 import wordbias as wb
 
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
 
 Array = NDArray[np.float64]
 Row = dict[str, Any]

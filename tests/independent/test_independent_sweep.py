@@ -26,7 +26,7 @@ import wordbias as wb
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
 
 Array = NDArray[np.float64]
 Row = dict[str, Any]
