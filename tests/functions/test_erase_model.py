@@ -23,7 +23,7 @@ from wordbias.models.sentence_folder import SentenceVectors
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = pytest.mark.usefixtures("one_thread", "short_probes")
 
 GENDER = ["f" if text.startswith(("She", "A nurse")) else "m" for text in TEXTS]
 VERB = ["spoke" if " spoke " in text else "said" for text in TEXTS]
