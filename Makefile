@@ -1,7 +1,10 @@
-.PHONY: test lint format package
+.PHONY: test all lint format package
 
 test:
 	pytest -n auto
+
+all:
+	pytest -n auto -m ""
 
 lint:
 	ruff check wordbias tests integrations

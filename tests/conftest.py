@@ -109,6 +109,16 @@ def one_thread() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module")
+def short_probes() -> Iterator[None]:
+    """Train the non-linear probes of `erase` for two epochs: for tests of all but their values."""
+    from wordbias.probes import held_out
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(held_out, "_EPOCHS", 2)
+        yield
+
+
 @pytest.fixture
 def process() -> Callable[..., Outcome]:
     """Run the command line as a process of its own."""

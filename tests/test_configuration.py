@@ -100,6 +100,7 @@ def test_blocks_of_two_tasks_do_not_mix() -> None:
     assert device() is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["loky", "dask"])
 def test_worker_processes_get_the_settings_of_their_caller(backend: str) -> None:
     if backend == "dask":

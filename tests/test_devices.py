@@ -87,6 +87,7 @@ print(*sorted(found), file=sys.stderr)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [["--threads", "1"], ["--threads=2"]])
 def test_threads_bound_blas_in_the_shell(given: list[str]) -> None:
     measured = ["measure", "--only", "clustering", "--no-chance", "-q", *given]

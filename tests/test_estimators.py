@@ -167,6 +167,7 @@ def test_parameters_are_kept_untouched_and_cloned(cls: Any) -> None:
         made.save("nowhere.safetensors")
 
 
+@pytest.mark.slow
 def test_doctests() -> None:
     with np.errstate(all="warn"):
         found = doctest.testmod(estimators)
@@ -176,6 +177,7 @@ def test_doctests() -> None:
 # embeddings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", ALL, ids=lambda cls: cls.__name__)
 def test_an_embedding_is_debiased_as_the_command_line_does(
     cls: Any, cli: Run, tmp_path: Path
@@ -704,6 +706,7 @@ def _loaded(code: str) -> str:
     return done.stdout.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_neither_the_package_nor_misp_loads_scikit_learn() -> None:
     assert _loaded("import wordbias") == "[]"
     for command in ("['misp', '-q']", "['debias', 'hard,leace', '--help']"):

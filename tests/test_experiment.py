@@ -179,6 +179,7 @@ def test_an_arm_has_a_file_for_each_seed(tmp_path: Path, monkeypatch: pytest.Mon
     ]
 
 
+@pytest.mark.slow
 def test_several_processes_change_nothing(tmp_path: Path) -> None:
     arms = {"a": Embedding.sample(), "b": "@misp"}
     one = Experiment(arms, lean, seeds=range(2)).run()

@@ -30,6 +30,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_vectors(folder: Path) -> None:
     pytest.importorskip("pandas")
     pytest.importorskip("matplotlib")

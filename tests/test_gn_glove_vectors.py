@@ -70,6 +70,7 @@ def test_a_folder_with_other_settings_is_refused(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_two_processors_make_the_same_vectors(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     stand_ins.corpus(tmp_path / "enwik8.txt")

@@ -19,6 +19,7 @@ ITEMS = st.builds(Item, NAMES, st.dictionaries(NAMES, VALUES, max_size=3))
 CHAINS = st.lists(st.lists(ITEMS, min_size=1, max_size=3), max_size=3)
 
 
+@pytest.mark.slow
 @given(CHAINS)
 def test_what_is_written_is_read_as_the_same(chains: list[list[Item]]) -> None:
     text = " ".join(map(written, chains))

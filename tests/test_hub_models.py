@@ -41,6 +41,7 @@ def same_vectors(a: wb.Representations, b: wb.Representations) -> bool:
     return np.array_equal(a.vectors, b.vectors)
 
 
+@pytest.mark.slow
 def test_an_encoder_by_address_by_name_and_by_folder_gives_the_same_vectors(
     hub: Hub, folder: Callable[[str], Path]
 ) -> None:
@@ -73,6 +74,7 @@ def test_a_model_of_sentence_transformers_is_read_with_its_modules(
     assert np.allclose(lengths, 1, atol=1e-6)  # of its last module, so that it was read
 
 
+@pytest.mark.slow
 def test_stereoset_by_address_is_that_of_the_folder(
     hub: Hub, folder: Callable[[str], Path], tmp_path: Path
 ) -> None:
@@ -85,6 +87,7 @@ def test_stereoset_by_address_is_that_of_the_folder(
     assert [row.value for row in found] == [row.value for row in expected]
 
 
+@pytest.mark.slow
 def test_an_adapter_goes_from_a_fit_over_the_hub_to_a_measurement(
     hub: Hub, folder: Callable[[str], Path], cli: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -106,6 +109,7 @@ def test_an_adapter_goes_from_a_fit_over_the_hub_to_a_measurement(
     assert "there is no such model" in done.err
 
 
+@pytest.mark.slow
 def test_a_model_with_a_projection_in_its_weights_goes_over_the_hub(
     hub: Hub, folder: Callable[[str], Path], tmp_path: Path
 ) -> None:
@@ -174,6 +178,7 @@ def test_code_that_comes_with_a_model_is_neither_fetched_nor_run(
     assert hub.asked("GET", "own.py") == []
 
 
+@pytest.mark.slow
 def test_rows_and_labels_of_a_data_set_are_cleaned_by_address(
     hub: Hub, tmp_path: Path, cli: Callable[..., Any]
 ) -> None:
@@ -196,6 +201,7 @@ def test_rows_and_labels_of_a_data_set_are_cleaned_by_address(
     assert again.read_bytes() == here.read_bytes()
 
 
+@pytest.mark.slow
 def test_texts_are_encoded_with_an_adapter_by_address(
     hub: Hub, folder: Callable[[str], Path], tmp_path: Path
 ) -> None:
@@ -209,6 +215,7 @@ def test_texts_are_encoded_with_an_adapter_by_address(
     assert not same_vectors(found, wb.encode(path, TEXTS))
 
 
+@pytest.mark.slow
 def test_a_static_model_is_vectors_and_an_encoder_by_address(hub: Hub, tmp_path: Path) -> None:
     pytest.importorskip("model2vec")
     import static_folders
@@ -228,6 +235,7 @@ def test_a_static_model_is_vectors_and_an_encoder_by_address(hub: Hub, tmp_path:
     assert "library_name: model2vec\n" in card
 
 
+@pytest.mark.slow
 def test_a_label_is_erased_from_a_sentence_model_by_address(
     hub: Hub, folder: Callable[[str], Path], tmp_path: Path
 ) -> None:

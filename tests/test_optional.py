@@ -64,6 +64,7 @@ def test_only_the_library_itself_loads_numpy() -> None:
     assert "numpy" in _loaded("import wordbias; wordbias.Embedding")
 
 
+@pytest.mark.slow
 def test_a_run_loads_none_of_the_extras() -> None:
     run = "from wordbias.cli import run; run(['misp', '--format', 'json', '-q'])"
     assert _loaded(run) <= {"numpy"}
@@ -75,6 +76,7 @@ def test_a_lazy_name_is_the_object_of_the_module_that_defines_it(name: str) -> N
     assert value is getattr(importlib.import_module(value.__module__), name)
 
 
+@pytest.mark.slow
 def test_what_misp_loads_on_the_sample_is_numpy_from_python_too() -> None:
     assert _loaded("import wordbias; wordbias.misp()") <= {"numpy"}
 
@@ -90,6 +92,7 @@ for section in SECTIONS.values():
 """
 
 
+@pytest.mark.slow
 def test_without_extras_every_name_is_there_and_every_command_has_its_help() -> None:
     code = WITHOUT.format(packages=EXTRAS) + ALL_HELP
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -97,6 +100,7 @@ def test_without_extras_every_name_is_there_and_every_command_has_its_help() -> 
     assert done.stdout.count("Usage: wordbias ") == sum(map(len, SECTIONS.values()))
 
 
+@pytest.mark.slow
 def test_without_extras_a_call_that_needs_one_names_it(tmp_path: Path) -> None:
     calls = (
         ["fine-tune", "bert", "--task", "nli", "--train", "a", "--dev", "b", "-o", "c"],

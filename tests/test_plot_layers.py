@@ -15,6 +15,8 @@ import pytest
 import wordbias as wb
 
 pytest.importorskip("matplotlib")
+
+pytestmark = pytest.mark.slow
 TOOL = Path(__file__).parents[1] / "tools" / "plot_layers.py"
 N = 120
 

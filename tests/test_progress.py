@@ -100,6 +100,7 @@ def test_a_terminal_has_the_bars_of_a_terminal(
     assert bars == []
 
 
+@pytest.mark.slow
 def test_a_real_kernel(tmp_path: Path) -> None:
     """Execute a notebook as nbconvert does, once as if somebody looked at it."""
     nbclient, nbformat = (pytest.importorskip(name) for name in ("nbclient", "nbformat"))

@@ -78,6 +78,7 @@ def _found(package: str, *, where: Path | None = None) -> Any:
     return json.loads(done.stdout.rpartition("FOUND")[2])
 
 
+@pytest.mark.slow
 def test_importing_every_module_replaces_no_public_name() -> None:
     found = _found("wordbias")
     assert {"wordbias.methods.misp", "wordbias.commands.misp"} <= set(found["modules"])
@@ -262,6 +263,7 @@ NOT_RUN = {
 """Examples of which a line is not run, and what it needs."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_examples_are_true(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

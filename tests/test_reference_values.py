@@ -177,6 +177,7 @@ def run(tool: Any, monkeypatch: pytest.MonkeyPatch, *arguments: object) -> None:
     tool.main()
 
 
+@pytest.mark.slow
 def test_the_tool_measures_goes_on_and_keeps_others(
     tool: Any,
     package: Path,

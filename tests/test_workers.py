@@ -69,11 +69,13 @@ def _dying_once(item: tuple[int, str]) -> int:
     return number
 
 
+@pytest.mark.slow
 def test_results_come_in_the_order_of_the_items(backend: str) -> None:
     items = list(range(11))
     assert Workers(2, backend).results(_square, items, "squares") == [i * i for i in items]
 
 
+@pytest.mark.slow
 def test_each_result_has_its_place(backend: str) -> None:
     found = sorted(Workers(2, backend).unordered(_square, [5, 6, 7]))
     assert found == [(0, 25), (1, 36), (2, 49)]
@@ -120,6 +122,7 @@ def test_one_job_is_done_here() -> None:
     assert Workers().results(_about, [0], "here") == [(threads(), os.getpid())]
 
 
+@pytest.mark.slow
 def test_workers_share_the_threads(backend: str) -> None:
     with limited_threads(4):
         found = Workers(2, backend).results(_about, [0, 1, 2], "threads")
@@ -127,12 +130,14 @@ def test_workers_share_the_threads(backend: str) -> None:
     assert os.getpid() not in {process for _, process in found}
 
 
+@pytest.mark.slow
 def test_an_error_of_a_job_is_its_own_line(backend: str) -> None:
     with pytest.raises(WordbiasError) as caught:
         Workers(2, backend).results(_refusing, [0, 1, 2, 3], "refusing")
     assert str(caught.value) == "glove.txt: line 2: expected 100 numbers, found 99"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cluster", ["dask", "ray"])
 def test_a_cluster_that_loses_a_worker_finishes(
     cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -147,6 +152,7 @@ def test_a_cluster_that_loses_a_worker_finishes(
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_here_is_one_line(tmp_path: Path) -> None:
     items = [(i, str(tmp_path / "died")) for i in range(6)]
     done: dict[int, int] = {}
@@ -172,6 +178,7 @@ def _leaves_interrupts(item: int) -> bool:
     return signal.SIGINT in blocked and signal.getsignal(signal.SIGINT) == signal.SIG_IGN
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_processes_of_this_machine_leave_interruptions_to_us() -> None:
     reusable = importlib.import_module("joblib.externals.loky.reusable_executor")
@@ -195,6 +202,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_processes_of_a_killed_call_end(tmp_path: Path) -> None:
     (tmp_path / "waiting.py").write_text(_WAITING)
@@ -233,6 +241,7 @@ def test_no_more_workers_are_started_than_there_is_work_for(
     assert {count for count, _ in found} == {2}
 
 
+@pytest.mark.slow
 def test_a_worker_heeds_omp_num_threads(monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda _: range(16), raising=False)
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
@@ -262,6 +271,7 @@ def _handler(number: int) -> Any:
     return signal.getsignal(number)
 
 
+@pytest.mark.slow
 def test_workers_of_a_dask_cluster_leave_interruptions_to_us() -> None:
     pytest.importorskip("distributed")
     handlers = Workers(2, "dask").results(_handler, [signal.SIGINT] * 2, "handlers")

@@ -169,6 +169,7 @@ def test_damaged_compressed_files(
     assert "damaged" in refusing(path)
 
 
+@pytest.mark.slow
 def test_damage_far_behind_the_beginning(refusing: Refused, inputs: Path) -> None:
     """Damage that recognising the format does not meet, only reading does."""
     lines = [

@@ -46,6 +46,7 @@ def same(a: dict[str, Any], b: dict[str, Any]) -> bool:
     return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["bert", "roberta", "distilbert"])
 @pytest.mark.parametrize("pooling", ["first", "mean"])
 def test_six_texts_are_memorised_and_vectors_give_the_same_predictions(
@@ -89,6 +90,7 @@ def test_the_vector_is_the_first_token_of_the_last_layer(folder: str, bios: Biog
         assert np.allclose(vector, expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_an_interruption_changes_nothing(
     tmp_path: Path, folder: str, bios: Biographies, monkeypatch: pytest.MonkeyPatch
 ) -> None:

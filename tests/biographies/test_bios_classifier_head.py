@@ -53,6 +53,7 @@ def loss_and_gradient(x: Any, y: Any, w: Any, b: Any) -> tuple[float, Any, Any]:
     return float(-np.log(p[np.arange(len(y)), y]).mean()), gradient, hessian
 
 
+@pytest.mark.slow
 def test_training_ends_at_the_optimum_of_logistic_regression() -> None:
     """Cross entropy is convex: near its minimum f - f* ≤ ‖gradient‖² / 2μ, μ the least curvature.
 

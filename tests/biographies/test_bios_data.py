@@ -358,6 +358,7 @@ def test_taking_keeps_columns_together() -> None:
     assert bios.take(range(4)).sha256 == bios.sha256
 
 
+@pytest.mark.slow
 def test_the_real_biographies(shared_data: Path) -> None:
     file = shared_data / "bios" / "bios_surgeon_nurse.tsv.gz"
     bios = load_biographies(file)

@@ -97,6 +97,7 @@ def stop_at(monkeypatch: pytest.MonkeyPatch, what: Any, name: str, call: int) ->
     return calls
 
 
+@pytest.mark.slow
 def test_a_frozen_study(plan: Plan) -> None:
     rows = run(plan)
     found = [(row.subject, row.details["seed"]) for row in rows]
@@ -125,6 +126,7 @@ def test_a_frozen_study(plan: Plan) -> None:
     assert all(row.details["view"] in ("own", "original") for row in rows)
 
 
+@pytest.mark.slow
 def test_vectors_are_kept_once_for_all_seeds(plan: Plan) -> None:
     """Of all texts, scrubbed ones, and those that the untrained encoder is probed on."""
     run(plan)
@@ -132,6 +134,7 @@ def test_vectors_are_kept_once_for_all_seeds(plan: Plan) -> None:
     assert [name.partition("-")[0] for name in files] == ["texts"] * 3 + ["words"] * 2
 
 
+@pytest.mark.slow
 def test_finished_jobs_are_not_run_again(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     first = run(plan)
     before = plan.results.read_bytes()
@@ -144,6 +147,7 @@ def test_finished_jobs_are_not_run_again(plan: Plan, monkeypatch: pytest.MonkeyP
         run(replace(plan, seeds=(2,)))
 
 
+@pytest.mark.slow
 def test_resume_after_an_interruption_between_jobs(
     plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,6 +163,7 @@ def test_resume_after_an_interruption_between_jobs(
     assert not list(plan.folder.glob("*.lock"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [2, 4])
 def test_resume_after_an_interruption_within_a_fine_tuning(
     plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
@@ -179,6 +184,7 @@ def test_resume_after_an_interruption_within_a_fine_tuning(
     assert sorted(file.name for file in plan.folder.iterdir()) == ["results.jsonl"]
 
 
+@pytest.mark.slow
 def test_a_job_whose_line_is_cut_off_is_run_again(plan: Plan) -> None:
     first = as_json(run(plan))
     data = plan.results.read_bytes()
@@ -192,6 +198,7 @@ def test_a_job_whose_line_is_cut_off_is_run_again(plan: Plan) -> None:
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frozen", [True, False])
 def test_processes_change_nothing(plan: Plan, tmp_path: Path, frozen: bool) -> None:
     plan = replace(plan, seeds=(0,), strategies=("none",)) if frozen else tuned(plan)
@@ -201,6 +208,7 @@ def test_processes_change_nothing(plan: Plan, tmp_path: Path, frozen: bool) -> N
     assert len(lines_of(plan)) == len(plan.jobs())
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")  # of clusters that start and stop
 @pytest.mark.parametrize("cluster", ["dask", "ray"])
 def test_a_cluster_changes_nothing(
@@ -242,6 +250,7 @@ def test_a_fine_tuned_study(plan: Plan) -> None:
     assert 0 <= line["training"]["dev_accuracy"] <= 1
 
 
+@pytest.mark.slow
 def test_a_kept_model_is_not_replaced(plan: Plan) -> None:
     plan = tuned(plan, keep_models=True, strategies=("none",), baselines=False)
     first = as_json(run(plan))
@@ -407,6 +416,7 @@ def test_data_are_checked_before_a_model_is_loaded(
         run(plan)
 
 
+@pytest.mark.slow
 def test_a_study_is_finished_by_the_version_that_began_it(
     plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,6 +72,7 @@ def holds_bytes(data: Any) -> bool:
     )
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(PLAIN, max_size=5), st.sampled_from(PROTOCOLS))
 def test_plain_data_come_back_whatever_the_protocol(
@@ -229,6 +230,7 @@ def test_a_key_that_takes_for_ever_to_hash_is_refused(file: Path) -> None:
     assert "a key of a dict is a tuple" in refusal(file, b"]}()" + doubling + b"K\x01ua.")
 
 
+@pytest.mark.slow
 def test_a_deep_nest_is_read_without_recursion(file: Path) -> None:
     file.write_bytes(b"]" * 100_000 + b"a" * 99_999 + b".")
     found = read_pickle(file)

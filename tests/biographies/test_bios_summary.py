@@ -64,6 +64,7 @@ def two_strategies(x: list[float], y: list[float], z: list[float]) -> list[Row]:
     return rows
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), min_size=8, max_size=8))
 def test_r_squared_is_that_of_numpy(triples: list[tuple[float, float, float]]) -> None:

@@ -63,6 +63,7 @@ def finished(cache: Path) -> int:
     return sum(path.read_bytes().count(b"\n") for path in stores(cache))
 
 
+@pytest.mark.slow
 def test_a_killed_audit_resumes_with_the_same_rows(
     cli: Run, small: Path, cache_folder: Path, started: list[tuple[str, str, str]]
 ) -> None:
@@ -88,6 +89,7 @@ def test_a_killed_audit_resumes_with_the_same_rows(
     assert first == second
 
 
+@pytest.mark.slow
 def test_other_methods_use_what_was_measured_before(
     cli: Run,
     small: Path,
@@ -137,6 +139,7 @@ def test_other_inputs_and_settings_do_not_resume(
     assert len({path.name for path in (cache_folder / "audits").iterdir()}) == len(calls)
 
 
+@pytest.mark.slow
 def test_two_at_the_same_time_do_not_disturb_each_other(
     cli: Run, small: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,6 +160,7 @@ def test_two_at_the_same_time_do_not_disturb_each_other(
     assert not folder.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [0, 1])
 def test_damaged_results_are_measured_again(
     cli: Run, small: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch, first: int
@@ -179,6 +183,7 @@ def test_damaged_results_are_measured_again(
     assert cli("audit", small, *none).out == whole
 
 
+@pytest.mark.slow
 def test_an_audit_that_is_killed_while_it_clears_up_does_not_disturb_the_next(
     cli: Run, small: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

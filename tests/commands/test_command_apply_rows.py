@@ -65,6 +65,7 @@ def test_a_folder_by_two_processes(folder: Path, cli: Callable[..., Any]) -> Non
     assert "4 shards that an earlier call wrote" in again.out
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_one_line_and_the_same_call_resumes(folder: Path) -> None:
     (folder / "in").mkdir()
     x = np.tile(X, (200, 1))

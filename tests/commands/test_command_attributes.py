@@ -55,6 +55,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("attribute", TWO)
 def test_every_family_of_measures_measures_it(small: Path, attribute: str, family: str) -> None:
@@ -72,6 +73,7 @@ def test_every_family_of_measures_measures_it(small: Path, attribute: str, famil
             assert row["low"] <= row["value"] <= row["high"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attribute", TWO)
 def test_what_is_printed_is_about_its_groups_and_nothing_gendered(
     cli: Run, small: Path, attribute: str
@@ -128,6 +130,7 @@ def test_more_groups_than_two_are_to_be_chosen_from(cli: Run, small: Path, comma
     assert "--groups=religion:jewish,christian" in done.err
 
 
+@pytest.mark.slow
 def test_an_unknown_name_lists_those_there_are(process: Callable[..., Any]) -> None:
     done = process("measure", "--groups", "relgion")
     assert done.code == 2
@@ -138,6 +141,7 @@ def test_an_unknown_name_lists_those_there_are(process: Callable[..., Any]) -> N
     ]
 
 
+@pytest.mark.slow
 def test_weat_takes_every_two_groups_and_corrects_for_their_number(cli: Run) -> None:
     arguments = ["weat", "--groups", "religion", "--attributes", "pleasant,unpleasant"]
     done = cli(*arguments, "--only", "weat,rnsb,mac", "--two-sided", "--holm")
@@ -252,6 +256,7 @@ def test_german_hard_debiasing_takes_the_stereotype_off_its_side() -> None:
     assert abs(after) < before / 10
 
 
+@pytest.mark.slow
 def test_english_vectors_lack_most_german_words_and_say_so(cli: Run) -> None:
     done = cli("misp", "--groups", "gender-de")
     assert "group female: only 16 of 40 first names found" in done.err

@@ -45,6 +45,7 @@ def found(cli: Run) -> Callable[..., dict[str, Any]]:
     return call
 
 
+@pytest.mark.slow
 def test_the_page_of_everything_is_the_page_of_its_rows(
     cli: Run, small: Path, tmp_path: Path
 ) -> None:
@@ -80,6 +81,7 @@ def test_json_has_the_rows_of_all_columns(found: Run, small: Path) -> None:
     assert (midb["before"]["neutral"], midb["before"]["better"]) == (0, "lower")
 
 
+@pytest.mark.slow
 def test_the_methods_of_one_embedding_and_of_several(cli: Run, small: Path) -> None:
     skip = ("--skip", ",".join(part for part in PARTS if part != "direct-bias"), "--no-chance")
     done = cli("audit", small, *skip, "--format", "json")
@@ -94,6 +96,7 @@ def test_the_methods_of_one_embedding_and_of_several(cli: Run, small: Path) -> N
     assert "several embeddings are compared as they are; --methods cleans each of them" in done.err
 
 
+@pytest.mark.slow
 def test_a_cleaned_file_is_a_column_of_the_page(cli: Run, small: Path, tmp_path: Path) -> None:
     cleaned, page = tmp_path / "cleaned.safetensors", tmp_path / "page.html"
     assert cli("debias", "hard", small, "-o", cleaned).code == 0
@@ -112,6 +115,7 @@ def test_a_cleaned_file_is_a_column_of_the_page(cli: Run, small: Path, tmp_path:
     assert values["hard"] == values["cleaned"]
 
 
+@pytest.mark.slow
 def test_a_column_that_fails_is_in_the_page_and_the_others_are_measured(
     cli: Run, small: Path, tmp_path: Path
 ) -> None:
@@ -126,6 +130,7 @@ def test_a_column_that_fails_is_in_the_page_and_the_others_are_measured(
     assert '<th scope="col" role="columnheader" class="number">leace</th>' in text
 
 
+@pytest.mark.slow
 def test_compare_reads_the_rows(cli: Run, found: Run, small: Path, tmp_path: Path) -> None:
     paths = []
     result = found(small, "--methods", "misp", "--skip", QUICK)
@@ -140,6 +145,7 @@ def test_compare_reads_the_rows(cli: Run, found: Run, small: Path, tmp_path: Pat
     assert ("midb-abs[d=4, not centred] (before)", "direct-bias[c=1] (before)") in pairs
 
 
+@pytest.mark.slow
 def test_what_takes_minutes_is_said_before(
     cli: Run, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,6 +158,7 @@ def test_what_takes_minutes_is_said_before(
     assert first == "note: gipe may take minutes; --skip=gipe leaves it out"
 
 
+@pytest.mark.slow
 def test_markdown_on_stdout(cli: Run, small: Path) -> None:
     done = cli("audit", small, "--skip", QUICK, "--format", "md", "--quiet")
     assert (done.code, done.err) == (0, "")
@@ -167,6 +174,7 @@ def test_skipping_leaves_out_and_only_that(found: Run, small: Path) -> None:
     assert all("stage" not in row for row in rows)
 
 
+@pytest.mark.slow
 def test_several_embeddings_share_one_vocabulary_and_get_a_matrix(
     cli: Run, small: Path, tmp_path: Path
 ) -> None:
@@ -182,6 +190,7 @@ def test_several_embeddings_share_one_vocabulary_and_get_a_matrix(
     assert "&lt;script&gt;alert(1)&lt;b&gt;" in text
 
 
+@pytest.mark.slow
 def test_two_files_of_one_name_are_called_by_their_paths(
     found: Run, small: Path, tmp_path: Path
 ) -> None:
@@ -192,6 +201,7 @@ def test_two_files_of_one_name_are_called_by_their_paths(
     assert {row["subject"] for row in result["rows"]} == {str(small), str(copy)}
 
 
+@pytest.mark.slow
 def test_what_cannot_be_measured_is_said_and_the_rest_goes_on(
     cli: Run, small: Path, tmp_path: Path
 ) -> None:
@@ -205,6 +215,7 @@ def test_what_cannot_be_measured_is_said_and_the_rest_goes_on(
     assert "mab was not measured" in target.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_words_can_be_asked_for_and_an_odd_one_is_escaped(
     found: Run, small: Path, tmp_path: Path
 ) -> None:
@@ -217,6 +228,7 @@ def test_words_can_be_asked_for_and_an_odd_one_is_escaped(
     assert listed[:2] == ["<script>", "boss"]
 
 
+@pytest.mark.slow
 def test_real_sets_of_quality_and_sembias(found: Run, small: Path, shared_data: Path) -> None:
     skip = ",".join(set(QUICK.split(",")) - {"quality", "sembias"})
     sets = (
@@ -232,6 +244,7 @@ def test_real_sets_of_quality_and_sembias(found: Run, small: Path, shared_data: 
     assert any(r["measure"] == "sembias-stereotype" and r["value"] is not None for r in rows)
 
 
+@pytest.mark.slow
 def test_without_a_name_the_page_has_one(
     cli: Run, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -275,6 +288,7 @@ def test_the_page_is_not_written_over_an_input(cli: Run, small: Path) -> None:
     assert small.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_help_loads_nothing_heavy_and_a_process_writes_the_page(
     process: Run, small: Path, tmp_path: Path
 ) -> None:

@@ -52,6 +52,7 @@ def flat(text: str) -> str:
     return " ".join(text.split())
 
 
+@pytest.mark.slow
 def test_synthetic_frozen(cli: Cli, encoder: str, tmp_path: Path) -> None:
     """All tables, within 100 columns, said to be of synthetic data; nothing on stderr."""
     output, plot = tmp_path / "study", tmp_path / "figure.svg"
@@ -78,6 +79,7 @@ def test_synthetic_frozen(cli: Cli, encoder: str, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_random_changes_of_the_same_size(cli: Cli, encoder: str, tmp_path: Path) -> None:
     arguments = [
         "bios",
@@ -108,6 +110,7 @@ def test_random_changes_of_the_same_size(cli: Cli, encoder: str, tmp_path: Path)
     assert "no strategy given changes anything" in alone.err
 
 
+@pytest.mark.slow
 def test_json_is_what_the_library_gives(cli: Cli, encoder: str, tmp_path: Path) -> None:
     data = written(sample(synthetic(), 200), tmp_path / "bios.tsv")
     given = ["bios", "--model", encoder, "--data", data, "--strategies", "scrub+subsample"]
@@ -173,6 +176,7 @@ def test_options_reach_the_study(cli: Cli, encoder: str, tmp_path: Path) -> None
     assert "weat6" in ceat["reason"]
 
 
+@pytest.mark.slow
 def test_as_a_process(forked: Callable[..., Any], encoder: str, tmp_path: Path) -> None:
     given = ["bios", "--model", encoder, "--head-only", "-o", tmp_path / "study", "--threads", 1]
     more = [*SMALL, *QUICK, "--strategies", "none", "--no-baselines"]
@@ -261,6 +265,7 @@ def test_a_class_that_a_limit_leaves_empty(cli: Cli, encoder: str, tmp_path: Pat
     assert "nan" not in said
 
 
+@pytest.mark.slow
 def test_what_is_undefined_everywhere_has_no_table(cli: Cli, encoder: str, tmp_path: Path) -> None:
     """No run, or one, has no correlation: said in words, and there is no table without lines."""
     given = ["bios", "--model", encoder, "--head-only", "-o", tmp_path / "study", "--format", "md"]
@@ -293,6 +298,7 @@ def test_help_loads_nothing_heavy(process: Callable[..., Any]) -> None:
     assert "roberta-base" in done.stdout
 
 
+@pytest.mark.slow
 def test_real_biographies(cli: Cli, shared_data: Path, tmp_path: Path) -> None:
     """Surgeons and nurses; the tiny encoder is drawn at random, so only the data are real."""
     data = shared_data / "bios" / "bios_surgeon_nurse.tsv.gz"

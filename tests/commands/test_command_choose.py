@@ -41,6 +41,7 @@ def rows_of(cli: Run, *arguments: object) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["txt", "safetensors"])
 def test_the_file_is_that_of_the_method_chosen_byte_for_byte(
     cli: Run, text: Path, tmp_path: Path, suffix: str
@@ -58,6 +59,7 @@ def test_the_file_is_that_of_the_method_chosen_byte_for_byte(
     assert saved.read_bytes() == expected.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_method_with_a_seed_and_a_chain_are_written_as_alone_too(
     cli: Run, text: Path, tmp_path: Path
 ) -> None:
@@ -73,6 +75,7 @@ def test_a_method_with_a_seed_and_a_chain_are_written_as_alone_too(
         assert chosen.read_bytes() == expected.read_bytes()
 
 
+@pytest.mark.slow
 def test_rows_say_what_was_tried_on_one_half_and_reported_on_the_other(
     cli: Run, text: Path
 ) -> None:
@@ -100,6 +103,7 @@ def test_rows_say_what_was_tried_on_one_half_and_reported_on_the_other(
     assert max(n) - min(n) <= 1  # halves
 
 
+@pytest.mark.slow
 def test_vectors_that_got_shorter_are_not_chosen_for_it(cli: Run, text: Path) -> None:
     """MIDB of vectors as they are falls most after hard, which scales all vectors to length one."""
     rows = rows_of(cli, METHODS, text, "--by", "midb-abs", "--keep", 0.9)
@@ -124,11 +128,13 @@ def test_similarity_is_a_cost_on_each_half(cli: Run, text: Path, shared_data: Pa
     assert after["kept"] == min(after["costs"].values())
 
 
+@pytest.mark.slow
 def test_processes_side_by_side_choose_the_same(cli: Run, text: Path) -> None:
     call = [METHODS, text, "--by", "direct-bias", "--keep", 0.9]
     assert rows_of(cli, *call, "--jobs", 2) == rows_of(cli, *call)
 
 
+@pytest.mark.slow
 def test_a_text_that_stands_alone_is_the_embedding_unless_it_is_a_method(
     cli: Run, tmp_path: Path
 ) -> None:
@@ -142,6 +148,7 @@ def test_a_text_that_stands_alone_is_the_embedding_unless_it_is_a_method(
     assert "oscar on the sample" in done.out
 
 
+@pytest.mark.slow
 def test_the_grid_is_tried_where_no_method_is_named(
     cli: Run, few: Embedding, tmp_path: Path
 ) -> None:
@@ -154,6 +161,7 @@ def test_the_grid_is_tried_where_no_method_is_named(
     assert {"leace", "inlp:rounds=35", "hard,misp", "mhd:dims=8", "oscar"} <= {*stages}
 
 
+@pytest.mark.slow
 def test_of_python_it_is_the_same(few: Embedding) -> None:
     methods = [wb.MISP(dims=1), ["hard"], "misp:dims=2"]
     clean = choose(few, methods, by="midb-abs", keep=0.95)
@@ -166,6 +174,7 @@ def test_of_python_it_is_the_same(few: Embedding) -> None:
 # Refusals
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("call", "said"),
     [

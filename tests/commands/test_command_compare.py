@@ -125,6 +125,7 @@ def test_how_far_each_correlation_can_be_trusted(cli: Run, table: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_ten_pairs_are_shown_in_detail_and_those_of_a_chosen_measure(cli: Run, wide: Path) -> None:
     said = " ".join(cli("compare", wide).out.split())
     assert "The 10 largest of 276 pairs." in said
@@ -151,6 +152,7 @@ def test_every_format_has_the_same_values(cli: Run, table: Path) -> None:
     assert r"\begin{tabular}{lrrr}" in said["latex"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [60, 80, 100])
 def test_many_measures_are_numbered_and_fit(
     cli: Run, wide: Path, columns: int, monkeypatch: pytest.MonkeyPatch
@@ -166,6 +168,7 @@ def test_many_measures_are_numbered_and_fit(
         assert f"{row['value']:z.3f}" in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", ["json", "jsonl", "csv"])
 def test_what_misp_prints_can_be_compared(cli: Run, made: Path, tmp_path: Path, to: str) -> None:
     given, want = [], {}
@@ -220,6 +223,7 @@ def test_x_and_y_choose_the_pair(cli: Run, table: Path) -> None:
     assert f"not corrected for {len(names)} pairs." in whole
 
 
+@pytest.mark.slow
 def test_plot(cli: Run, table: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     path = tmp_path / "a.png"
@@ -305,6 +309,7 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return made
 
 
+@pytest.mark.slow
 def test_embeddings_are_measured_and_compared(cli: Run, three: list[Path], tmp_path: Path) -> None:
     """It is what measure and compare say one after the other, to the last bit on one thread."""
     same = ("--original", three[0], "--threads", 1, "--format", "json")

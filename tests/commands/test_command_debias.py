@@ -67,6 +67,7 @@ def _needs(name: str) -> None:
         pytest.skip(f"{package} is not installed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ROW_WISE)
 def test_every_method_writes_what_python_makes(
     name: str, cli: Run, few: Embedding, text: Path, tmp_path: Path
@@ -107,6 +108,7 @@ def test_words_that_are_left_alone_are_counted(
     assert row["n"] == len(few)
 
 
+@pytest.mark.slow
 def test_a_chain_is_one_after_the_other(cli: Run, text: Path, tmp_path: Path) -> None:
     both, first, second = (tmp_path / f"{i}.txt" for i in range(3))
     assert cli("debias", "hard,misp", text, "-o", both).code == 0
@@ -131,6 +133,7 @@ def test_the_chain_is_recorded(cli: Run, text: Path, tmp_path: Path) -> None:
     assert " hard, then mhd on " in " ".join(done.out.split())  # a long path is wrapped
 
 
+@pytest.mark.slow
 def test_the_output_may_be_safetensors_or_the_input_itself(
     cli: Run, few: Embedding, text: Path, tmp_path: Path
 ) -> None:
@@ -181,6 +184,7 @@ def _gn_glove(few: Embedding, path: Path) -> Embedding:
     return made
 
 
+@pytest.mark.slow
 def test_gn_glove_is_split(cli: Run, few: Embedding, tmp_path: Path) -> None:
     source, fitted = tmp_path / "gn.vec", tmp_path / "f.safetensors"
     vectors = _gn_glove(few, source).vectors
@@ -214,6 +218,7 @@ def test_applied_twice_changes_nothing_and_fails(cli: Run, text: Path, tmp_path:
     assert not twice.exists()
 
 
+@pytest.mark.slow
 def test_a_transform_belongs_to_its_vectors(
     cli: Run, few: Embedding, text: Path, tmp_path: Path
 ) -> None:

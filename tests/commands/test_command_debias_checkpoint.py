@@ -13,6 +13,8 @@ from wordbias.methods.words import listed_words
 
 pytest.importorskip("torch")
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., Any]
 METHOD = "gender-preserving:pretrain-epochs=2:epochs=1"
 QUICK = ("--device", "cpu", "-q")

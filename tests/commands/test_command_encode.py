@@ -251,6 +251,7 @@ def test_a_second_call_encodes_nothing(
     assert out.read_bytes() == content
 
 
+@pytest.mark.slow
 def test_an_interruption_is_one_line_and_the_same_command_resumes(
     cli: Run, model: Path, out: Path, tmp_path: Path
 ) -> None:
@@ -291,6 +292,7 @@ def _rows_done(part: Path) -> bool:
     return bool(load_representations(part).vectors.any())
 
 
+@pytest.mark.slow
 def test_help_loads_no_heavy_library() -> None:
     code = (
         "import sys; from wordbias.cli import run; run(['encode', '--help']);"

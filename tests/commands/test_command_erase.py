@@ -200,6 +200,7 @@ def test_a_value_that_is_not_finite_is_named(tmp_path: Path, cli: Run) -> None:
     assert not (tmp_path / "c.npy").exists()
 
 
+@pytest.mark.slow
 def test_biographies_as_bags_of_their_words(shared_data: Path, tmp_path: Path, cli: Run) -> None:
     """Real texts: the mean of their words' vectors tells gender, and hardly does afterwards."""
     sample = wb.Embedding.sample()
@@ -224,6 +225,7 @@ def test_biographies_as_bags_of_their_words(shared_data: Path, tmp_path: Path, c
     assert found["task-accuracy", "after"]["low"] > found["task-accuracy", "after"]["neutral"]
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_leaves_no_method_without_its_rows(
     tmp_path: Path, process: Run
 ) -> None:

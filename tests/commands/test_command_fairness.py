@@ -282,6 +282,7 @@ def test_as_a_process_of_its_own(process: Run, predictions: Path) -> None:
     assert json.loads(done.out.splitlines()[0])["measure"] == "accuracy"
 
 
+@pytest.mark.slow
 def test_it_needs_none_of_the_heavy_libraries(predictions: Path) -> None:
     arguments = ["fairness", str(predictions), *NAMES, "--format", "jsonl"]
     code = (

@@ -125,6 +125,7 @@ def test_limit(cli: Cli, encoder: str, nli: Path, tmp_path: Path) -> None:
     assert json.loads(done.out)["inputs"]["train"]["pairs"] == 2
 
 
+@pytest.mark.slow
 def test_as_a_process(forked: Callable[..., Any], encoder: str, nli: Path, tmp_path: Path) -> None:
     """Nothing but the table on stdout, nothing at all on stderr."""
     done = forked(*given(encoder, "nli", nli, tmp_path / "o", "--threads", 1))

@@ -125,6 +125,7 @@ def test_a_model_is_not_written_over_what_it_learns_from(
     assert (folder / file).read_bytes() == before
 
 
+@pytest.mark.slow
 def test_an_archive_is_not_replaced_by_one_of_its_files(
     cli: Run, refused: Refused, tmp_path: Path
 ) -> None:
@@ -167,6 +168,7 @@ def test_what_is_read_is_known_by_its_file(tmp_path: Path) -> None:
     refuse_same({"-o": str(file)}, {"the list": f"{file}b::member", "none": None, "empty": ""})
 
 
+@pytest.mark.slow
 def test_a_page_is_written_as_its_file_is_named(cli: Run, refused: Refused, tmp_path: Path) -> None:
     rows = tmp_path / "rows.csv"
     rows.write_text("subject,measure,value\na,midb,0.1\n", encoding="utf-8")

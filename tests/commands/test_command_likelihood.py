@@ -47,6 +47,7 @@ def rows_of(out: str) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.slow
 def test_every_data_set_is_recognised_and_measured(data: Path, cli: Cli, tmp_path: Path) -> None:
     given = [word for name in SETS for word in ("--data", data / name)]
     scores = tmp_path / "scores.csv"
@@ -112,6 +113,7 @@ def test_records_hold_the_log_likelihoods_of_the_rows(data: Path, tmp_path: Path
     assert report["crows"][0].value == sum(gap > 0 for gap in gaps) / len(gaps)
 
 
+@pytest.mark.slow
 def test_as_published_changes_stereoset(data: Path) -> None:
     usual = wb.likelihood(data / "decoder", data=data / "stereoset.json")
     published = wb.likelihood(data / "decoder", data=data / "stereoset.json", as_published=True)

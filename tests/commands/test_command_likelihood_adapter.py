@@ -79,6 +79,7 @@ def rows_of(done: Any) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.slow
 def test_before_and_after_on_the_same_items(data: Path, cli: Cli, tmp_path: Path) -> None:
     """Rows before are those without the adapter; those after are those of a changed model."""
     adapter, scores = data / "adapter.safetensors", tmp_path / "scores.csv"

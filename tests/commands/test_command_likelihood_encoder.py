@@ -334,6 +334,7 @@ def test_an_adapter_is_measured_beside_the_model(
     assert json.loads(alone.out)["rows"][0]["value"] == rows[both, "ss", "original", "all"]["value"]
 
 
+@pytest.mark.slow
 def test_a_head_that_a_setting_does_not_reach_is_left_out(
     cli: Cli, both: str, stereoset: Path, tmp_path: Path
 ) -> None:
@@ -445,12 +446,14 @@ def test_rows_that_form_no_triple(cli: Cli, both: str, gsss: Path) -> None:
     assert "context_id 3 (line 8): is no triple: it has 0 rows with the label unrelated" in done.err
 
 
+@pytest.mark.slow
 def test_help_needs_no_torch(process: Callable[..., Any]) -> None:
     done = process("likelihood", "--help")
     assert done.code == 0
     assert "next sentence" in done.out
 
 
+@pytest.mark.slow
 def test_as_a_process(forked: Callable[..., Any], both: str, gsss: Path) -> None:
     done = forked("likelihood", both, "--data", gsss, "--format", "jsonl", "--threads", 1)
     assert done.code == 0

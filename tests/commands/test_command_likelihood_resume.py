@@ -64,6 +64,7 @@ def measure(data: Path, model: str, output: Path | None = None, **given: Any) ->
     )
 
 
+@pytest.mark.slow
 def test_an_interrupted_measurement_resumes(
     data: Path, tmp_path: Path, batches: Callable[..., list[str]]
 ) -> None:

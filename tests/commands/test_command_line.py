@@ -32,6 +32,7 @@ ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = [name for section in SECTIONS.values() for name in section]
 
 
+@pytest.mark.slow
 def test_without_docstrings_one_line_says_why() -> None:
     call = [sys.executable, "-OO", "-m", "wordbias", "lists"]
     done = subprocess.run(call, capture_output=True, text=True, check=False)
@@ -141,6 +142,7 @@ def test_an_interruption_after_the_end_is_not_heard() -> None:
     assert done.stdout.startswith("{")
 
 
+@pytest.mark.slow
 def test_debug_shows_where_a_failure_came_from(process: Run) -> None:
     done = process("misp", "nowhere.txt", "--debug")
     assert done.code == 1
@@ -148,6 +150,7 @@ def test_debug_shows_where_a_failure_came_from(process: Run) -> None:
     assert "Traceback" not in process("misp", "nowhere.txt").err
 
 
+@pytest.mark.slow
 def test_a_missing_extra_names_the_line_that_installs_it(
     cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -286,6 +289,7 @@ def test_tables_fit_80_columns_and_nothing_is_cut(
 needs_shell = pytest.mark.skipif(sys.platform == "win32", reason="needs a shell that closes files")
 
 
+@pytest.mark.slow
 @needs_shell
 @pytest.mark.parametrize("command", ["misp v.txt -o", "convert v.txt"])
 def test_a_closed_stream_is_no_failure(tmp_path: Path, command: str) -> None:

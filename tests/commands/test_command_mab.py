@@ -78,6 +78,7 @@ def write_predictions(path: Path, *tests: TestSet) -> NDArray[np.float32]:
 # --write
 
 
+@pytest.mark.slow
 def test_three_sets_are_written(cli: Run, tmp_path: Path) -> None:
     folder = tmp_path / "sets"
     done = cli("mab-eval", "--set", "all", "--write", folder)
@@ -183,6 +184,7 @@ def test_wrong_usage_is_status_2(
 # mab-eval: our models
 
 
+@pytest.mark.slow
 def test_the_rows_are_the_librarys(
     found: Callable[..., dict[str, Any]], model: Path, sample: Embedding
 ) -> None:
@@ -198,6 +200,7 @@ def test_the_rows_are_the_librarys(
     assert result["seed"] == 3
 
 
+@pytest.mark.slow
 def test_one_set_or_all(found: Callable[..., dict[str, Any]], model: Path) -> None:
     def settings(*arguments: object) -> list[str]:
         rows = found(model, "--draws", 50, *arguments)["rows"]
@@ -208,6 +211,7 @@ def test_one_set_or_all(found: Callable[..., dict[str, Any]], model: Path) -> No
     assert settings("--set", "all") == ["nouns", "pronouns", "occupations", "names"]
 
 
+@pytest.mark.slow
 def test_p_as_published(found: Callable[..., dict[str, Any]], model: Path) -> None:
     ours, published = (
         [row for row in found(model, "--set", "occupations", *flag)["rows"] if "p" in row]
@@ -217,6 +221,7 @@ def test_p_as_published(found: Callable[..., dict[str, Any]], model: Path) -> No
     assert ours[0]["p"] == pytest.approx((1 + 10_000 * published[0]["p"]) / 10_001)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [80, 100])
 def test_the_tables_fit_a_terminal(
     cli: Run, model: Path, monkeypatch: pytest.MonkeyPatch, columns: int
@@ -323,6 +328,7 @@ def test_an_embedding_that_is_not_there(refused: Refused, model: Path) -> None:
     assert "nowhere.txt" in refused("mab-eval", model, "--embedding", "nowhere.txt")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not nli_sample_path().exists(), reason="no NLI model comes with this checkout")
 def test_without_arguments_it_is_the_sample_and_its_model(cli: Run) -> None:
     done = cli("mab-eval")
@@ -340,6 +346,7 @@ def test_the_model_that_comes_along_is_the_default(
     assert without.out == given.out
 
 
+@pytest.mark.slow
 def test_neither_torch_nor_transformers_is_loaded(model: Path) -> None:
     code = (
         "import sys; from wordbias.cli import run\n"
@@ -353,6 +360,7 @@ def test_neither_torch_nor_transformers_is_loaded(model: Path) -> None:
 # mab-eval: other systems
 
 
+@pytest.mark.slow
 def test_predictions_of_another_system(
     cli: Run, found: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -382,6 +390,7 @@ def test_sets_that_are_written_can_be_predicted_and_evaluated(cli: Run, tmp_path
     assert {row["value"] for row in rows if row["measure"] == "mab-distance"} == {0}
 
 
+@pytest.mark.slow
 def test_pairs_of_no_chosen_set_are_noted(cli: Run, tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     write_predictions(path, build("explicit"), build("occupations"))

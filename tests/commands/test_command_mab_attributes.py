@@ -91,6 +91,7 @@ def test_groups_of_one_initial_are_told_apart(cli: Run, tmp_path: Path) -> None:
     assert "Sp: spanish, Sw: swedish" in done.out
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few")
 def test_studies_of_religion_and_gender_share_a_folder(cli: Run, tmp_path: Path) -> None:
     from wordbias import Embedding

@@ -178,6 +178,7 @@ def test_an_adapter_is_measured_beside_and_judged_viable(
     assert max(map(len, table.out.splitlines())) <= 100
 
 
+@pytest.mark.slow
 def test_what_comes_with_the_package(cli: Cli, shared_data: Path, tmp_path: Path) -> None:
     out = tmp_path / "occupations.csv"
     snli = shared_data / "nli" / "snli_test.tsv.gz"
@@ -230,6 +231,7 @@ def test_models_that_are_none(cli: Cli, torch: Any, tmp_path: Path) -> None:
     assert (done.code, "has 2 labels" in done.err) == (1, True)
 
 
+@pytest.mark.slow
 def test_as_a_process(process: Callable[..., Any]) -> None:
     done = process(*PARITY, "--format", "csv", "--threads", 1)
     assert done.code == 0
@@ -257,6 +259,7 @@ def test_nothing_is_written_over_what_is_read(cli: Cli, tmp_path: Path, snli: Pa
     assert (snli.read_bytes(), model.read_bytes()) == (before, b"x")
 
 
+@pytest.mark.slow
 def test_other_groups_stand_in_the_hypotheses(cli: Cli) -> None:
     faiths = ("--groups", "religion:christian,muslim")
     found = json.loads(cli(*PARITY, *faiths, "--format", "json").out)["rows"]

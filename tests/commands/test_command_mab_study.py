@@ -53,6 +53,7 @@ def _call(
     return cli("mab-study", *given, *pairs, "-o", out, *more)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("five_premises")
 def test_a_finished_study_is_not_repeated(cli: Run, files: Path, tmp_path: Path) -> None:
     options = ("--epochs", 1, "--seed", "0,1", "--only", "direct-bias", "--jobs", 1, "-q")
@@ -116,6 +117,7 @@ def test_a_finished_study_is_not_repeated(cli: Run, files: Path, tmp_path: Path)
     assert max(map(len, table.out.splitlines())) <= 100
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("five_premises")
 def test_random_removals_are_one_arm_and_the_others_are_compared_with_it(
     cli: Run, files: Path, tmp_path: Path
@@ -187,6 +189,7 @@ def test_random_removals_are_one_arm_and_the_others_are_compared_with_it(
     assert (refused.code, "2 seeds would use 1 of 2 draws" in refused.err) == (2, True)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("five_premises")
 def test_misp_of_redrawn_names_is_one_arm_beside_random_removals(
     cli: Run, files: Path, tmp_path: Path
@@ -260,6 +263,7 @@ def _without(words: set[str], path: Path) -> None:
     sample.subset([word for word in sample.words if word not in words]).save(path)
 
 
+@pytest.mark.slow
 def test_a_set_whose_words_are_missing_is_skipped_and_the_study_goes_on(
     cli: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

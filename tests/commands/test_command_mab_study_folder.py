@@ -155,6 +155,7 @@ def test_centred_and_not_centred_are_not_mixed_in_a_folder(tmp_path: Path) -> No
         measured(folder=other)
 
 
+@pytest.mark.slow
 def test_an_interruption_after_training_names_the_remedy(
     cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,6 +22,8 @@ from wordbias.nli import study, train
 from wordbias.nli.train import NLITask
 from wordbias.wordlists import Templates
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., Any]
 NAMES = ("base", "one")
 MODELS = [f"{name}.seed{seed}.safetensors" for seed in (0, 1) for name in NAMES]

@@ -58,6 +58,7 @@ def _models(folder: Path) -> set[str]:
     return {path.name.removesuffix(".safetensors") for path in folder.glob("*.safetensors")}
 
 
+@pytest.mark.slow
 def test_the_model_of_a_seed_reads_the_vectors_of_that_seed(
     cli: Run, files: Path, tmp_path: Path
 ) -> None:
@@ -156,6 +157,7 @@ def _measures_are_those_of_each_file(cli: Run, files: Path, out: Path, rows: Any
     assert "draws" not in found
 
 
+@pytest.mark.slow
 def test_files_and_a_mapping_of_vectors_are_the_same_study(files: Path, tmp_path: Path) -> None:
     given: dict[str, Any] = {
         "train": files / "pairs.tsv", "dev": files / "pairs.tsv", "epochs": 1,
@@ -171,6 +173,7 @@ def test_files_and_a_mapping_of_vectors_are_the_same_study(files: Path, tmp_path
     assert not list((tmp_path / "files").glob("*.against-*"))
 
 
+@pytest.mark.slow
 def test_lists_and_permuted_weights_start_from_the_vectors_of_the_seed(
     cli: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,6 +217,7 @@ def test_bad_names_are_refused_before_any_training(cli: Run, files: Path, tmp_pa
     assert not out.exists()
 
 
+@pytest.mark.slow
 def test_methods_stand_behind_an_embedding(cli: Run, files: Path, tmp_path: Path) -> None:
     """An arm with methods is the file that they write; draws are those of the options."""
     out, base = tmp_path / "study", files / "fixed.safetensors"

@@ -152,6 +152,7 @@ def test_without_an_embedding_it_runs_on_the_sample(found: Callable[..., Any]) -
     assert Subspace.from_groups(*names, 4).dims == 4
 
 
+@pytest.mark.slow
 def test_all_families_are_measured_by_default(rows: Run, file: Path, questions: Path) -> None:
     got = rows(file, "--sembias", questions)
     assert {row["measure"] for row in got} == set().union(*MEASURES.values())
@@ -187,6 +188,7 @@ def test_the_values_are_those_of_the_functions(rows: Run, file: Path, vocab: Pat
     assert {row["n"] for row in got.values()} == {len(WORDS)}
 
 
+@pytest.mark.slow
 def test_recoverability_of_the_sample(rows: Run) -> None:
     got = rows("--only", "recoverability")
     assert {row["measure"] for row in got} == MEASURES["recoverability"]
@@ -194,6 +196,7 @@ def test_recoverability_of_the_sample(rows: Run) -> None:
     assert all(row["value"] > 0.95 for row in got)  # Table 6: 1.000 of GloVe
 
 
+@pytest.mark.slow
 def test_several_embeddings_are_one_table_for_a_paper_and_more_on_a_terminal(
     cli: Run, saved: Callable[..., Path]
 ) -> None:
@@ -248,6 +251,7 @@ def test_an_embedding_beside_others_has_its_own_direction(
         assert one == pytest.approx(two, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_the_original_gives_labels_and_proximities(
     rows: Run, file: Path, saved: Callable[..., Path], few: Embedding
 ) -> None:
@@ -275,6 +279,7 @@ def test_the_original_is_among_the_inputs(found: Run, file: Path, saved: Run, vo
     assert re.fullmatch("[0-9a-f]{64}", result["inputs"]["original: few"]["sha256"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("recipe", "said"),
     [
@@ -294,6 +299,7 @@ def test_directions(rows: Run, file: Path, questions: Path, recipe: str, said: s
         assert defined >= MEASURES["clustering"]
 
 
+@pytest.mark.slow
 def test_a_direction_from_a_file(
     rows: Run, cli: Run, file: Path, few: Embedding, tmp_path: Path
 ) -> None:
@@ -307,6 +313,7 @@ def test_a_direction_from_a_file(
     assert "the subspace has 7 dimensions, few has 100" in done.err
 
 
+@pytest.mark.slow
 def test_dims_and_centring_are_those_of_names(rows: Run, file: Path, vocab: Path) -> None:
     options = (file, "--vocab", vocab, "--only", "midb", "--dims", 2)
     centred, kept = rows(*options, "--centre"), rows(*options)
@@ -370,6 +377,7 @@ def _sides(out: str) -> dict[str, str]:
     return {line.split()[0]: line[start:end].strip() for line in words}
 
 
+@pytest.mark.slow
 def test_the_words_of_the_sample_are_labelled_rightly(cli: Run) -> None:
     out = cli("measure", "--words", "she,he,jessica,nurse").out
     assert "positive leans" not in out
@@ -380,6 +388,7 @@ def test_the_words_of_the_sample_are_labelled_rightly(cli: Run) -> None:
     assert re.search(r"\d+ are told right \(\d+%\), 0 wrong, \d+ not told", text)
 
 
+@pytest.mark.slow
 def test_measure_says_of_components_what_misp_says(cli: Run) -> None:
     for option in ([], ["--centre"]):
         notes = [
@@ -404,6 +413,7 @@ def test_chance_stands_beside_each_value_and_can_be_left_out(rows: Run, file: Pa
     assert not any("chance" in row for row in rows(*options, "--no-chance"))
 
 
+@pytest.mark.slow
 def test_single_words_and_families_together(rows: Run, file: Path) -> None:
     got = rows(file, "--words", "nurse", "--only", "direct-bias")
     assert [row.get("word") for row in got] == [None, None, *["nurse"] * 3, None]
@@ -428,6 +438,7 @@ def test_missing_words_of_the_vocabulary_are_not_silent(cli: Run, file: Path, vo
     assert "8 of 9" in done.out + done.err or "zzyzxq" in done.out + done.err
 
 
+@pytest.mark.slow
 def test_extremes_are_those_of_the_vocabulary(rows: Run, file: Path, vocab: Path) -> None:
     got = [row for row in rows(file, "--extremes", 3, "--vocab", vocab) if row["measure"] == "lean"]
     words = rows(file, "--words", ",".join(WORDS), "--vocab", vocab)
@@ -477,6 +488,7 @@ def test_the_test_set_is_counted_in_parts(rows: Run, file: Path, questions: Path
     }
 
 
+@pytest.mark.slow
 def test_another_attribute(rows: Run, cli: Run, file: Path, age: Path) -> None:
     got = rows(file, "--groups", age, "--dims", 2, "--only", "midb,direct-bias,gipe")
     assert {row["direction"] for row in got if "direction" in row} == {"young−old"}
@@ -488,6 +500,7 @@ def test_another_attribute(rows: Run, cli: Run, file: Path, age: Path) -> None:
     assert not re.search(r"\b(she|he|female|male|gender)\b", done.out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", ["table", "json", "jsonl", "csv", "md", "latex"])
 def test_every_format_carries_the_values(cli: Run, file: Path, questions: Path, to: str) -> None:
     done = cli(
@@ -512,12 +525,14 @@ def test_every_format_carries_the_values(cli: Run, file: Path, questions: Path, 
         assert done.out.partition("beyond that range")[0].count("GIPE (") == 3
 
 
+@pytest.mark.slow
 def test_latex_holds_no_character_that_pdflatex_refuses(cli: Run, file: Path) -> None:
     done = cli("measure", file, "--only", LINEAR, "--format", "latex", "-q")
     shown = "\n".join(line for line in done.out.splitlines() if not line.startswith("%"))
     assert {c for c in shown if ord(c) > 127} <= set("·×’‘“”–—…")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [80, 100])
 @pytest.mark.parametrize("count", [1, 2])
 def test_tables_fit_the_terminal(
@@ -536,6 +551,7 @@ def test_tables_fit_the_terminal(
     assert max(map(len, done.out.splitlines())) <= columns
 
 
+@pytest.mark.slow
 def test_the_table_of_two_has_a_line_a_measure(
     cli: Run, saved: Run, few: Embedding, questions: Path
 ) -> None:
@@ -553,6 +569,7 @@ def test_the_table_of_two_has_a_line_a_measure(
         assert re.search(" (0|0.5|lower|higher)$", line)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_in_every_process(
     process: Run, file: Path, questions: Path
 ) -> None:
@@ -573,6 +590,7 @@ def test_the_seed_moves_the_intervals(rows: Run, file: Path) -> None:
     assert all(a["low"] != b["low"] for a, b in zip(one, other, strict=True))
 
 
+@pytest.mark.slow
 def test_one_thread_and_two_agree(rows: Run, file: Path, questions: Path) -> None:
     one, two = (
         rows(file, "--only", LINEAR, "--sembias", questions, "--threads", n) for n in (1, 2)
@@ -589,6 +607,7 @@ def _turned(few: Embedding, exact: bool) -> NDArray[np.float32]:
     return (few.vectors.astype(float) @ q).astype(np.float32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exact", [True, False])
 def test_rotation_changes_no_deterministic_measure(
     rows: Run, saved: Run, few: Embedding, questions: Path, exact: bool
@@ -605,6 +624,7 @@ def test_rotation_changes_no_deterministic_measure(
         )
 
 
+@pytest.mark.slow
 def test_twice_the_length_doubles_midb_alone(
     rows: Run, saved: Run, few: Embedding, questions: Path
 ) -> None:
@@ -617,6 +637,7 @@ def test_twice_the_length_doubles_midb_alone(
         assert after[key] == pytest.approx(factor * value, rel=1e-12), key
 
 
+@pytest.mark.slow
 def test_hard_debiasing_leaves_no_direct_bias_and_less_gipe(
     rows: Run, saved: Run, file: Path, few: Embedding
 ) -> None:
@@ -709,6 +730,7 @@ def test_embeddings_without_a_common_word_are_refused(
     assert "one, two: 0 neutral words among the first 50000 of 0 common words" in done.err
 
 
+@pytest.mark.slow
 def test_redrawn_word_lists_add_intervals_and_change_nothing_else(
     cli: Run, file: Path, tmp_path: Path
 ) -> None:
@@ -748,6 +770,7 @@ def test_redrawn_word_lists_add_intervals_and_change_nothing_else(
         assert (refused.code, said in refused.err) == (2, True)
 
 
+@pytest.mark.slow
 def test_the_most_biased_words_by_projection_are_those_of_the_longest_vectors(
     tmp_path: Path,
 ) -> None:

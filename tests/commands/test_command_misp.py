@@ -90,6 +90,7 @@ def _value(found: dict[str, Any], measure: str, stage: str, reference: str | Non
     return float(value)
 
 
+@pytest.mark.slow
 def test_without_an_embedding_it_runs_on_the_sample_and_says_so(once: Run) -> None:
     done = once("misp")
     assert done.code == 0
@@ -127,6 +128,7 @@ def test_the_difference_is_kept_unless_it_is_centred(found: Callable[..., Any]) 
     assert share("--as-published") == share("--centre") < 0.5 < share()
 
 
+@pytest.mark.slow
 def test_the_first_line_says_what_was_removed(once: Run, found: Callable[..., Any]) -> None:
     sample = Embedding.sample()
     groups = [[word.lower() for word in words] for words in Attribute.load().members]
@@ -160,10 +162,12 @@ def test_other_weights_are_not_compared_with_the_published_variant(
     assert "published" in cli("misp", "--vocab", vocab, "--weights", "variance", *centre).out
 
 
+@pytest.mark.slow
 def test_as_published_is_the_centred_fit(found: Callable[..., Any]) -> None:
     assert found("--as-published")["rows"] == found("--centre")["rows"] != found()["rows"]
 
 
+@pytest.mark.slow
 def test_the_first_screen_is_a_few_sentences_and_five_rows(once: Run) -> None:
     """The rest is printed with --details; the table is that of the rows."""
     short, long = once("misp").out, once("misp", "--details").out
@@ -182,6 +186,7 @@ def test_the_first_screen_is_a_few_sentences_and_five_rows(once: Run) -> None:
     assert "Before and after" not in long
 
 
+@pytest.mark.slow
 def test_the_table_of_the_first_screen_has_the_values_of_the_rows(once: Run, cli: Run) -> None:
     rows = json.loads(cli("misp", "--format", "json").out)
     sample, shown = Embedding.sample(), once("misp").out
@@ -213,6 +218,7 @@ def test_hard_leaves_nothing_along_the_components(found: Callable[..., Any]) -> 
     assert _value(result, "midb-rms", "before") > 1000 * rounding
 
 
+@pytest.mark.slow
 def test_weights_replace_the_shares_in_the_removal_only(found: Callable[..., Any]) -> None:
     plain, full, none = found(), found("--weights", "1,1,1,1"), found("--weights", "0,0,0,0")
     hard = found("--mhd")
@@ -233,6 +239,7 @@ def test_permuted_weights_change_the_result(found: Callable[..., Any]) -> None:
     assert one != other
 
 
+@pytest.mark.slow
 def test_a_users_attribute(cli: Run, found: Callable[..., Any], age: Path) -> None:
     result = found("--groups", age, "--dims", 2)
     assert _weights(result)
@@ -248,6 +255,7 @@ def test_the_vocabulary_is_what_is_averaged_over(found: Callable[..., Any]) -> N
     assert {row["n"] for row in rows if row["measure"] == "midb"} == {len(WORDS)}
 
 
+@pytest.mark.slow
 def test_the_strict_filter_drops_long_and_capitalised_words(
     found: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -285,6 +293,7 @@ def test_the_seed_and_only_the_seed_decides(found: Callable[..., Any]) -> None:
     assert stability(0) != stability(1)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_in_every_process(process: Run) -> None:
     outputs = {
         process("misp", "--format", "json", "-q", env={**os.environ, "PYTHONHASHSEED": seed}).out
@@ -321,6 +330,7 @@ def test_latex_holds_no_character_that_pdflatex_refuses(cli: Run, vocab: Path) -
     assert {c for c in shown if ord(c) > 127} <= set_up
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [80, 100])
 @pytest.mark.parametrize("to_age", [False, True])
 def test_tables_fit_the_terminal(
@@ -372,6 +382,7 @@ def test_what_is_written_is_the_debiased_embedding(
     assert (off <= 2 * (100 + 4) * 2**-24 * length).all()  # float32, sums of d + k terms
 
 
+@pytest.mark.slow
 def test_a_file_gives_what_the_sample_gives(
     cli: Run, found: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -465,6 +476,7 @@ def test_a_suffix_of_something_else_is_refused(cli: Run, tmp_path: Path, name: s
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["plain", "glove.300d"])
 def test_a_name_without_a_suffix_of_something_else_is_written(
     cli: Run, tmp_path: Path, name: str
@@ -478,6 +490,7 @@ def test_a_failed_run_writes_nothing(cli: Run, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_name_of_broken_bytes_passes_through_every_format(
     cli: Run, vocab: Path, tmp_path: Path
 ) -> None:
@@ -498,6 +511,7 @@ def test_hard_takes_no_weights(cli: Any) -> None:
     assert "--mhd removes the components completely" in done.err
 
 
+@pytest.mark.slow
 def test_what_was_removed_stands_beside_the_weight(cli: Any) -> None:
     rows = json.loads(cli("misp", "--weights", "perm:2134", "--format", "json").out)["rows"]
     found = [(row["value"], row["removed"]) for row in rows if "removed" in row]
@@ -505,6 +519,7 @@ def test_what_was_removed_stands_beside_the_weight(cli: Any) -> None:
     assert [removed for _, removed in found] == [weights[i] for i in (1, 0, 2, 3)]
 
 
+@pytest.mark.slow
 def test_missing_words_are_not_silent(cli: Any, tmp_path: Path) -> None:
     path = tmp_path / "few.toml"
     path.write_text(
@@ -516,6 +531,7 @@ def test_missing_words_are_not_silent(cli: Any, tmp_path: Path) -> None:
     assert "group b" not in done.err  # all of its words were found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", ["md", "latex"])
 def test_documents_say_what_was_measured(cli: Any, to: str) -> None:
     out = cli("misp", "--format", to).out
@@ -525,6 +541,7 @@ def test_documents_say_what_was_measured(cli: Any, to: str) -> None:
     assert "Cost: words move by 3.6" in out
 
 
+@pytest.mark.slow
 def test_random_removals_stand_beside_misp(
     cli: Run, found: Callable[..., dict[str, Any]], vocab: Path
 ) -> None:
@@ -556,6 +573,7 @@ def test_random_removals_stand_beside_misp(
     assert (refused.code, "--null" in refused.err) == (2, True)
 
 
+@pytest.mark.slow
 def test_redrawn_lists_add_intervals_of_before_after_and_the_change(
     cli: Run, found: Callable[..., dict[str, Any]], vocab: Path
 ) -> None:
@@ -594,6 +612,7 @@ def test_redrawn_lists_add_intervals_of_before_after_and_the_change(
     assert max(map(len, table.out.splitlines())) <= 100
 
 
+@pytest.mark.slow
 def test_redraws_without_a_subspace_are_counted_in_a_note(cli: Run, tmp_path: Path) -> None:
     groups = tmp_path / "groups.toml"
     words = '[groups]\na = ["he", "man", "{}"]\nb = ["she", "woman", "{}"]\n'

@@ -69,6 +69,7 @@ def glove(tmp_path: Path) -> Path:
     return vectors(tmp_path / "glove.txt", 0)
 
 
+@pytest.mark.slow
 def test_one_model_is_a_file(cli: Run, files: list[object], glove: Path, tmp_path: Path) -> None:
     output = tmp_path / "m.st"
     done = cli("nli-train", glove, *files, *QUICK, "-o", output, "--format", "json")
@@ -100,6 +101,7 @@ def test_one_model_is_a_file(cli: Run, files: list[object], glove: Path, tmp_pat
     assert sorted(path.name for path in tmp_path.glob("m.*")) == ["m.st", "m.st.log.jsonl"]
 
 
+@pytest.mark.slow
 def test_several_models_are_files_in_a_folder(
     cli: Run, files: list[object], glove: Path, tmp_path: Path
 ) -> None:
@@ -230,6 +232,7 @@ def test_an_interrupted_training_is_resumed(
         np.testing.assert_array_equal(weight, other.weights[name])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs a process group to interrupt")
 def test_ctrl_c_stops_all_processes_with_one_line(
     files: list[object], glove: Path, tmp_path: Path

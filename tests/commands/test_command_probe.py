@@ -79,6 +79,7 @@ def _value(result: dict[str, Any], measure: str, **wanted: Any) -> Any:
     return row
 
 
+@pytest.mark.slow
 def test_without_arguments_it_probes_the_sample_beside_random_vectors(cli: Run) -> None:
     done = cli("probe")
     assert (done.code, done.err) == (0, "")
@@ -160,6 +161,7 @@ def test_both_figures_obey_the_conversion(found: Run, encoded: Path) -> None:
         assert length["neutral"] == pytest.approx(N / neutral)
 
 
+@pytest.mark.slow
 def test_neutral_is_what_the_shares_of_the_classes_give(cli: Run, tmp_path: Path) -> None:
     """A probe learns that a class is rare from any vectors; that is no trace of the label."""
     rng = np.random.default_rng(0)
@@ -179,6 +181,7 @@ def test_neutral_is_what_the_shares_of_the_classes_give(cli: Run, tmp_path: Path
     assert 1.3 < row["value"] <= 1.02 * neutral
 
 
+@pytest.mark.slow
 def test_as_published_uses_the_last_weights(cli: Run, encoded: Path) -> None:
     arguments = ("probe", encoded, "--labels", "gender", "--layers", 0, "--dev", "split=dev")
     best, last = cli(*arguments), cli(*arguments, "--as-published")
@@ -244,6 +247,7 @@ def test_groups_types_and_fractions(found: Run, encoded: Path) -> None:
     assert _value(result, "codelength", set="labels")["block_ends"] == [[40, 200, 400]] * 2
 
 
+@pytest.mark.slow
 def test_plain_accuracy(found: Run, cli: Run, encoded: Path) -> None:
     result = found(encoded, "--labels", "gender", "--accuracy")
     row = _value(result, "probe-accuracy", set="labels", layer=12)
@@ -256,6 +260,7 @@ def test_plain_accuracy(found: Run, cli: Run, encoded: Path) -> None:
     assert "compression" not in out
 
 
+@pytest.mark.slow
 def test_an_mlp(found: Run, encoded: Path) -> None:
     arguments = (encoded, "--labels", "gender", "--layers", 12, "--seed", 0, "--probe", "mlp")
     result = found(*arguments, "--device", "cpu")
@@ -276,6 +281,7 @@ def test_every_format(cli: Run, encoded: Path, to: str) -> None:
     assert "compression" in done.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
 def test_a_figure(cli: Run, encoded: Path, tmp_path: Path, suffix: str) -> None:
     pytest.importorskip("matplotlib")
@@ -438,6 +444,7 @@ def test_classes_that_occur_once_are_noted(cli: Run, tmp_path: Path) -> None:
     assert cli(*arguments, "--quiet").err == ""
 
 
+@pytest.mark.slow
 def test_it_runs_as_a_process_without_heavy_packages(process: Run, encoded: Path) -> None:
     done = process("probe", encoded, "--labels", "gender", "--epochs", 1, "--seed", 0)
     assert (done.code, done.err) == (0, "")
@@ -459,6 +466,7 @@ def test_help(cli: Run) -> None:
     assert max(map(len, done.out.split("\n"))) <= 100
 
 
+@pytest.mark.slow
 def test_an_interruption_ends_all_threads_and_writes_nothing(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     rng = np.random.default_rng(0)

@@ -312,6 +312,7 @@ def test_a_family_that_is_not_known(
     assert "models of type 'bloom' are not known here" in refused("project", tmp_path / "bloom")
 
 
+@pytest.mark.slow
 def test_as_a_process(forked: Run, folder: Callable[..., str], tmp_path: Path) -> None:
     done = forked("project", folder(), "-o", tmp_path / "a")
     assert (done.code, done.err) == (0, "")

@@ -190,6 +190,7 @@ def test_one_thread_and_two_agree(found: Callable[..., Any]) -> None:
     assert found("--threads", 1)["rows"] == found("--threads", 2)["rows"]
 
 
+@pytest.mark.slow
 def test_the_published_sets(cli: Run, shared_data: Path) -> None:
     folders = ["--benchmarks", shared_data / "wordsim", "--benchmarks", shared_data / "analogy"]
     done = cli("quality", *folders, "--format", "json", "-q")

@@ -177,6 +177,7 @@ def test_the_page_is_not_written_over_its_rows(cli: Run, saved: Run, tmp_path: P
     assert cli("report").code == 2
 
 
+@pytest.mark.slow
 def test_as_a_process_it_needs_neither_sklearn_nor_matplotlib(
     saved: Run, process: Run, tmp_path: Path
 ) -> None:
@@ -202,6 +203,7 @@ def test_what_is_printed_fits_80_columns_and_breaks_no_word(
     assert " ".join(said) == " ".join(answers(rows))
 
 
+@pytest.mark.slow
 def test_the_table_of_a_sweep_is_printed_and_written_where_that_is_asked_for(
     cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared_data: Path
 ) -> None:

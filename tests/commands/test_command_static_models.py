@@ -119,6 +119,7 @@ def test_exempt_words_stay_as_they_were_in_the_folder(folder: Path) -> None:
     assert not np.allclose(new["nurse"], old["nurse"], rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_an_embedding_in_memory_keeps_its_folder(folder: Path) -> None:
     wb.misp(folder, output="one")
     wb.misp(wb.load(folder), output="two")
@@ -133,6 +134,7 @@ def test_an_embedding_in_memory_keeps_its_folder(folder: Path) -> None:
         wb.misp(loaded, output="three")
 
 
+@pytest.mark.slow
 def test_convert(cli: Run, folder: Path) -> None:
     for target in ("words.txt", "words.safetensors", "words.vec.gz"):
         done = cli("convert", folder, target)
@@ -172,6 +174,7 @@ def test_what_cannot_be_written_or_read(
     assert sorted(Path().rglob("*")) == before
 
 
+@pytest.mark.slow
 def test_every_command_on_vectors_takes_the_folder(cli: Run, folder: Path) -> None:
     sentence_folder(Path("other"))
     Path("sets").mkdir()

@@ -157,6 +157,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory, inputs: dict[str, Any]) -> S
     return Swept(json.loads(out.getvalue()), err.getvalue(), output, plot)
 
 
+@pytest.mark.slow
 def test_table_7_in_one_command(swept: Swept) -> None:
     table, found = swept.table, swept.values
     assert [row["level"] for row in table[:2]] == ["Base", "Sent-debias"]
@@ -247,6 +248,7 @@ def test_its_own_table_is_summarised_again(swept: Swept) -> None:
         assert mine[1] == pytest.approx(other[1], abs=1e-12)
 
 
+@pytest.mark.slow
 def test_the_published_table(process: Callable[..., Any], shared_data: Path) -> None:
     """All of Table 6, 37 of 37, 24 of 32, Spearman −.041, and where Table 5 differs from it."""
     done = process("report", shared_data / "published" / "paper2_table7_clean.csv")
@@ -279,6 +281,7 @@ def test_a_part_of_the_published_table_is_not_compared_with_its_best(
     assert "7 of the 76 models of the published Table 7" in done.err
 
 
+@pytest.mark.slow
 def test_without_a_text_there_is_no_baseline(cli: Cli, inputs: dict[str, Any]) -> None:
     done = cli(*arguments(inputs, "--no-repair"))
     assert done.code == 0
@@ -287,6 +290,7 @@ def test_without_a_text_there_is_no_baseline(cli: Cli, inputs: dict[str, Any]) -
     assert all(len(line) <= 100 for line in done.out.splitlines())
 
 
+@pytest.mark.slow
 def test_interrupted_behind_the_models(
     cli: Cli, inputs: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -336,6 +340,7 @@ def test_an_attribute_without_a_text(cli: Cli, inputs: dict[str, Any]) -> None:
     assert "--groups goes with --sent-debias" in done.err
 
 
+@pytest.mark.slow
 def test_an_interrupted_sweep_is_resumed(
     cli: Cli, inputs: dict[str, Any], swept: Swept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -412,6 +417,7 @@ def test_a_model_of_one_layer(cli: Cli, inputs: dict[str, Any], tmp_path: Path) 
     assert "layers 1 to 1" in done.err
 
 
+@pytest.mark.slow
 def test_help_needs_no_torch(process: Callable[..., Any]) -> None:
     done = process("sweep", "--help")
     assert done.code == 0

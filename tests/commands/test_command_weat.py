@@ -101,6 +101,7 @@ def test_queries_know_what_they_are_about(found: Run, cli: Run, tmp_path: Path) 
     assert "[queries.mine] about: expected a text, found" in done.err
 
 
+@pytest.mark.slow
 def test_a_small_p_beside_an_interval_with_0_says_what_that_means(found: Run, cli: Run) -> None:
     rows = found()["rows"]
     for row in rows:
@@ -211,6 +212,7 @@ def test_wefes_sets_and_wefes_query(found: Run, tmp_path: Path) -> None:
     assert same["value"] == row["value"] > 0
 
 
+@pytest.mark.slow
 def test_several_embeddings(found: Run, cli: Run, tmp_path: Path) -> None:
     sample = Embedding.sample()
     words = [word for query in load_queries() for word in query.candidates() if word in sample]
@@ -312,6 +314,7 @@ def test_impossible_numbers_are_wrong_usage(cli: Run, arguments: tuple[object, .
     assert cli("weat", *arguments).code == 2
 
 
+@pytest.mark.slow
 def test_weat_alone_needs_neither_scipy_nor_sklearn() -> None:
     code = (
         "import sys\n"

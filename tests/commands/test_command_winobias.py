@@ -106,6 +106,7 @@ def test_shares_beside_the_sentences_are_found(
     )
 
 
+@pytest.mark.slow
 def test_scores_are_drawn_and_sentences_are_not(
     cli: Run, folder: Path, found: Path, tmp_path: Path
 ) -> None:

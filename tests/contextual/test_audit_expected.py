@@ -53,6 +53,7 @@ def test_an_unchanged_decoder_keeps_everything() -> None:
             assert (row.value, row.details["low"], row.details["high"]) == (1.0, 1.0, 1.0)
 
 
+@pytest.mark.slow
 def test_leans_like_the_shares_are_beyond_permuted_ones_and_others_are_not() -> None:
     share, rng = np.array(list(WOMEN.values())), np.random.default_rng(3)
     beyond = 0

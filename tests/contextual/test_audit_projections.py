@@ -160,6 +160,7 @@ def test_inlp_leaves_the_training_versions_at_chance(folders: dict[str, Path]) -
     assert LogisticRegression().fit(z[::2], y[::2]).score(z[1::2], y[1::2]) < 0.65
 
 
+@pytest.mark.slow
 def test_settings_are_fitted_as_project_fits_them(folders: dict[str, Path]) -> None:
     one = reader(folders["mean"])
     done = fit(read_method("L11-01010"), one, *halves(), seed=0)

@@ -64,6 +64,7 @@ def saved(path: Path, family: str = "bert", purpose: str = "", **options: Any) -
     return tiny_heads.folder(path, made.base_model)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", tiny_heads.FAMILIES)
 def test_a_new_head_on_every_family_keeps_the_encoder(tmp_path: Path, family: str) -> None:
     name = saved(tmp_path / "encoder", family)
@@ -127,6 +128,7 @@ def test_an_encoder_with_damaged_weights_is_refused(tmp_path: Path) -> None:
         load_headed("nli", LABELS, name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("head_only", [False, True])
 def test_it_learns_and_is_what_the_folder_says(tmp_path: Path, head_only: bool) -> None:
     recipe = replace(BY_HEART, rate=2e-2, epochs=40, head_only=True) if head_only else BY_HEART
@@ -162,6 +164,7 @@ def test_head_only_leaves_the_encoder_and_whole_does_not(tmp_path: Path) -> None
         assert all(torch.equal(a, b) for a, b in pairs) == head_only
 
 
+@pytest.mark.slow
 def test_a_head_with_labels_in_another_order_is_trained_in_it(tmp_path: Path) -> None:
     labels = {0: "contradiction", 1: "neutral", 2: "entailment"}
     name = saved(tmp_path / "m", "bert", "SequenceClassification", id2label=labels)
@@ -183,6 +186,7 @@ def weights_of(folder: Path) -> dict[str, Any]:
     return dict(load_file(folder / "model.safetensors"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("head_only", [False, True])
 def test_an_interrupted_training_ends_as_if_it_had_not_been(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head_only: bool
@@ -212,6 +216,7 @@ def test_an_interrupted_training_ends_as_if_it_had_not_been(
     assert not (tmp_path / "again.checkpoint").exists()
 
 
+@pytest.mark.slow
 def test_a_seed_decides_and_torch_s_random_state_does_not_change(tmp_path: Path) -> None:
     name = saved(tmp_path / "m")
     torch.manual_seed(5)
@@ -225,6 +230,7 @@ def test_a_seed_decides_and_torch_s_random_state_does_not_change(tmp_path: Path)
     assert not torch.equal(a["classifier.weight"], c["classifier.weight"])
 
 
+@pytest.mark.slow
 def test_bfloat16_trains_too(tmp_path: Path) -> None:
     recipe = replace(QUICK, half=True, epochs=2)
     name = saved(tmp_path / "m")

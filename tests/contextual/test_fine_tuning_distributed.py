@@ -31,6 +31,8 @@ from wordbias.distributed import (  # noqa: E402
 )
 from wordbias.errors import WordbiasError  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 STILL = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -60,12 +60,14 @@ def test_fairness_is_counted_by_hand(p: np.ndarray) -> None:
         assert eta == pytest.approx(accuracy * parity)
 
 
+@pytest.mark.slow
 @given(predictions())
 def test_who_is_called_first_does_not_matter(p: np.ndarray) -> None:
     for kind in PARITIES:
         assert fairness(p[:, ::-1], kind) == pytest.approx(fairness(p, kind))
 
 
+@pytest.mark.slow
 @given(predictions())
 def test_without_gender_there_is_parity(p: np.ndarray) -> None:
     blind = np.repeat(p[:, :1], 2, axis=1)

@@ -284,6 +284,7 @@ def test_each_layer_is_computed_once(sequential: bool) -> None:
     assert calls_of_layers(model, wanted=sites("input@1"), **how) == [1, 0, 0]
 
 
+@pytest.mark.slow
 def test_a_compiled_model() -> None:
     model = build_decoder("llama", len(WORDS) + 2, num_hidden_layers=2)
     ids = torch.arange(6)[None]

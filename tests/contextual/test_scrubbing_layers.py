@@ -21,6 +21,7 @@ from labelled_texts import (
     marking,
     tokenizer,
 )
+from quick_cases import first_quick
 from tiny_decoders import WITH_SITES
 from tiny_encoders import FAMILIES as ENCODER_FAMILIES
 
@@ -146,7 +147,7 @@ def check_fitted(
             before[site] = expected
 
 
-@pytest.mark.parametrize("family", WITH_SITES)
+@pytest.mark.parametrize("family", first_quick(WITH_SITES))
 def test_each_is_fitted_on_what_those_before_it_left(family: str) -> None:
     """At every layer of each decoder; `tokens@3` is what the final norm puts out."""
     adapter = scrub(decoder(family), tokenizer(), *TWO, batch=7)
@@ -156,7 +157,7 @@ def test_each_is_fitted_on_what_those_before_it_left(family: str) -> None:
 
 @pytest.mark.parametrize(
     ("family", "sequential"),
-    [*((name, True) for name in WITH_SITES), ("gpt_neox", False), ("gemma2", False)],
+    first_quick([*((name, True) for name in WITH_SITES), ("gpt_neox", False), ("gemma2", False)]),
 )
 def test_sites_inside_of_layers(family: str, sequential: bool) -> None:
     adapter = scrub(
@@ -169,7 +170,9 @@ def test_sites_inside_of_layers(family: str, sequential: bool) -> None:
 
 @pytest.mark.parametrize(
     ("family", "sequential"),
-    [*((name, True) for name in ENCODERS), ("deberta-v2", False), ("modernbert", False)],
+    first_quick(
+        [*((name, True) for name in ENCODERS), ("deberta-v2", False), ("modernbert", False)]
+    ),
 )
 def test_layers_of_encoders(family: str, sequential: bool) -> None:
     """DeBERTa mixes the first layer's output with that of a convolution; others end with a norm."""
@@ -182,6 +185,7 @@ def test_layers_of_encoders(family: str, sequential: bool) -> None:
     check_fitted(adapter, read, read_by(marking(), TWO), sequential=sequential)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tokens", ["last", "mean"])
 @pytest.mark.parametrize("family", ["gpt2", "gemma3_text"])
 def test_one_vector_of_each_text(family: str, tokens: str) -> None:

@@ -109,6 +109,7 @@ def test_what_is_the_same_has_no_difference(seed: int) -> None:
             assert row.details["p"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("heads", [2, 8, 20])
 def test_a_removal_that_predicts_the_same_for_every_head_reaches_the_setting(heads: int) -> None:
     """Means over heads are added in two orders, which must not decide whether they are equal."""

@@ -156,6 +156,7 @@ def test_a_file_of_another_sweep_is_refused(
         outputs(source, model, plan, pairs, file=file)
 
 
+@pytest.mark.slow
 def test_a_sweep_that_fails_is_resumed(
     source: ModelSource, model: Any, plan: Plan, pairs: TokenisedPairs, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -194,6 +195,7 @@ def one_batch_each(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "BATCHES_TOGETHER", 1)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_batch_each")
 def test_several_jobs_give_the_same(
     source: ModelSource, model: Any, plan: Plan, pairs: TokenisedPairs
@@ -204,6 +206,7 @@ def test_several_jobs_give_the_same(
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_batch_each")
 @pytest.mark.filterwarnings("default")  # of clusters that start and stop
 @pytest.mark.parametrize("cluster", ["dask", "ray"])

@@ -41,6 +41,7 @@ def same(first: Subspace, second: Subspace) -> bool:
     return bool(np.allclose(signs, np.eye(first.dims), atol=1e-3) and apart < 1e-4)
 
 
+@pytest.mark.slow
 def test_every_setting_has_the_sites_that_it_needs(fitted: Fitted) -> None:
     _, _, adapter, own = fitted
     assert list(own) == [setting.name for setting in all_settings()]

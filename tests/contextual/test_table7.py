@@ -85,6 +85,7 @@ def test_attention_helps_all_but_the_settings_with_two_hard_components(
     assert len(found.others) == 8
 
 
+@pytest.mark.slow
 def test_strength_and_fairness_do_not_correlate(table: Sequence[Entry]) -> None:
     found = correlation(table)
     assert found.n == 76

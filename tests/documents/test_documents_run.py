@@ -207,6 +207,7 @@ def reader(cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
     return lambda path: Reader(path, cli, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", RUN, ids=map(name_of, RUN))
 @pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated:FutureWarning")
 def test_a_document_does_what_it_says(

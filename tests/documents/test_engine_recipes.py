@@ -13,7 +13,7 @@ from fences import ROOT
 from quicker import ENGINES
 
 # engines log and warn on their own account
-pytestmark = pytest.mark.filterwarnings("default")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 
 
 @pytest.fixture

@@ -84,6 +84,7 @@ def test_layers(model: Path, layers: Any) -> None:
     np.testing.assert_array_equal(found[found.layers[0]], found.vectors[0])
 
 
+@pytest.mark.slow
 def test_texts_and_columns_in_memory(model: Path, bios: Path) -> None:
     pandas = pytest.importorskip("pandas")
     expected = encode(model, bios, layers="last")

@@ -30,6 +30,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_a_layer_is_read_again_with_its_columns(model: Path, tmp_path: Path, suffix: str) -> None:
     if suffix in (".parquet", ".arrow", ".feather"):

@@ -40,6 +40,7 @@ def test_vectors_are_those_of_model2vec(
     assert found.report.inputs["model"]["max_length"] == 512
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalize", [True, False])
 def test_vectors_are_those_of_sentence_transformers(normalize: bool, tmp_path: Path) -> None:
     folder = sentence_folder(tmp_path / "m", normalize=normalize)
@@ -56,6 +57,7 @@ def test_max_length(tmp_path: Path) -> None:
     np.testing.assert_allclose(found[0], theirs, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_file_that_probe_reads(cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     model2vec_folder(Path("m"))
@@ -84,6 +86,7 @@ def test_a_text_without_a_known_token(tmp_path: Path) -> None:
         assert len(wb.encode(folder, ["a nurse", "ξξξ"])) == 1
 
 
+@pytest.mark.slow
 def test_probe_encodes_the_texts_itself(tmp_path: Path) -> None:
     folder = model2vec_folder(tmp_path / "m")
     texts = [f"{word} {other}" for other in WORDS[:60] for word in ("she", "he")]

@@ -58,6 +58,7 @@ def parts(x: Floats, y: Any, **given: Any) -> Any:
 # what it does
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("method", ROW_METHODS)
 def test_each_method_makes_a_label_unreadable_on_held_out_rows(method: str, k: int) -> None:
@@ -76,6 +77,7 @@ def test_each_method_makes_a_label_unreadable_on_held_out_rows(method: str, k: i
     assert made.transform(x).dtype == np.float32
 
 
+@pytest.mark.slow
 def test_it_is_fitted_on_the_training_rows_alone() -> None:
     x, y = rows()
     split = np.where(np.arange(300) % 3 == 0, "test", "train")
@@ -99,6 +101,7 @@ def test_a_class_of_one_row_is_trained_on() -> None:
     assert "once (0)" in said
 
 
+@pytest.mark.slow
 def test_several_labels_are_erased_together() -> None:
     x, y = rows(800)
     z = np.where(x[:, 3] > np.median(x[:, 3]), "high", "low")
@@ -115,6 +118,7 @@ def test_several_labels_are_erased_together() -> None:
     assert made.fitted_.settings["labels"] == {"gender": ["f", "m"], "height": ["high", "low"]}
 
 
+@pytest.mark.slow
 def test_rows_without_a_label_are_refused_or_only_mapped() -> None:
     x, y = rows()
     gaps: list[Any] = [None if i in (3, 9) else one for i, one in enumerate(y)]
@@ -134,6 +138,7 @@ def test_rows_without_a_label_are_refused_or_only_mapped() -> None:
     assert "3 rows without a label only mapped" in str(made.report)
 
 
+@pytest.mark.slow
 def test_the_callers_arrays_stay_and_the_seed_decides() -> None:
     x, y = rows()
     before = x.copy(), y.copy()
@@ -165,6 +170,7 @@ def test_what_is_returned_is_an_estimator_that_is_saved_pickled_and_applied(tmp_
         _ = loaded.report
 
 
+@pytest.mark.slow
 def test_tables_and_representations_bring_their_labels() -> None:
     x, y = rows()
     reps = wb.Representations(x[None], (6,), {"gender": Column.of(y.tolist())}, name="bios")
@@ -250,6 +256,7 @@ def test_the_share_left_is_that_of_the_worst_probe_and_nothing_left_needs_all_at
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "said"), [(300, True), (600, False)])
 def test_a_compression_that_is_not_given_has_its_reason_below(n: int, said: bool) -> None:
     report = wb.erase(*rows(n)).report
@@ -261,6 +268,7 @@ def test_a_compression_that_is_not_given_has_its_reason_below(n: int, said: bool
 # limits of data
 
 
+@pytest.mark.slow
 def test_a_column_that_is_the_label_itself_is_erased() -> None:
     rng = np.random.default_rng(0)
     codes = rng.integers(2, size=400)

@@ -121,6 +121,7 @@ def test_each_fold_is_mapped_by_the_method_fitted_on_the_others(method: str) -> 
     assert made.report.inputs["vectors"]["folds"] == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["npy", "parquet", "arrow", "csv"])
 def test_a_row_has_the_same_fold_and_values_however_rows_are_sharded(
     suffix: str, tmp_path: Path
@@ -166,6 +167,7 @@ def _read(folder: Path) -> Any:
     return open_rows(folder).vectors()
 
 
+@pytest.mark.slow
 def test_a_folder_is_not_resumed_with_other_folds(tmp_path: Path) -> None:
     x, y = rows(120, 6)
     (tmp_path / "in").mkdir()
@@ -235,6 +237,7 @@ def _tied() -> tuple[Floats, Any, Any]:
     return x.astype(np.float32), np.array(["f", "m"])[label], np.array(["n", "s"])[task]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["leace", "hard"])
 def test_balanced_rows_keep_the_task_and_what_it_tells(method: str) -> None:
     x, y, task = _tied()

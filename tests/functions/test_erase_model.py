@@ -23,7 +23,7 @@ from wordbias.models.sentence_folder import SentenceVectors
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = pytest.mark.usefixtures("one_thread", "short_probes")
 
 GENDER = ["f" if text.startswith(("She", "A nurse")) else "m" for text in TEXTS]
 VERB = ["spoke" if " spoke " in text else "said" for text in TEXTS]
@@ -69,6 +69,7 @@ def own(folder: Path, fitted: Any) -> Any:
     return model.outputs(np.asarray(fitted(x), np.float32))
 
 
+@pytest.mark.slow
 def test_the_library_loads_what_was_computed(
     folder: Path, erased: tuple[ErasedModel, Path]
 ) -> None:
@@ -98,6 +99,7 @@ def test_the_rows_are_of_three_kinds_of_vectors(erased: tuple[ErasedModel, Path]
     assert erased[0].report.inputs["texts"]["training"] == len(TEXTS) - 24
 
 
+@pytest.mark.slow
 def test_texts_are_balanced_and_groups_are_held_out_whole(folder: Path, tmp_path: Path) -> None:
     """The map is that of as many texts of each gender within each verb, and so says the card."""
     people = [f"p{i // 4}" for i in range(len(TEXTS))]
@@ -116,6 +118,7 @@ def test_texts_are_balanced_and_groups_are_held_out_whole(folder: Path, tmp_path
     assert f"f ({about['fitted'] // 2}), m ({about['fitted'] // 2})" in card
 
 
+@pytest.mark.slow
 def test_the_map_is_fitted_on_the_training_part_alone(folder: Path) -> None:
     parts = ["test" if i % 4 == 0 else "train" for i in range(len(TEXTS))]
     columns = {**COLUMNS, "part": parts}
@@ -155,6 +158,7 @@ def test_the_card_has_a_header_the_values_and_the_licence(
     assert (made / "erased" / "README.original.md").read_text().endswith("# Small\n")
 
 
+@pytest.mark.slow
 def test_a_folder_of_the_hubs_cache_has_a_base_model(tmp_path: Path) -> None:
     hub = pytest.importorskip("huggingface_hub")
     place = tmp_path / "models--someone--small-model" / "snapshots" / "0123"
@@ -174,6 +178,7 @@ def test_the_map_is_saved_for_vectors_of_the_same_width(
     assert (origin.dim, origin.size) == (16, 96)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["leace", "inlp", "misp", "mhd", "hard"])
 @pytest.mark.parametrize("kinds", [(), ("Normalize",)], ids=["plain", "normalized"])
 def test_every_method_is_written(tmp_path: Path, method: str, kinds: tuple[str, ...]) -> None:
@@ -192,6 +197,7 @@ def test_every_method_is_written(tmp_path: Path, method: str, kinds: tuple[str, 
     assert kinds_written == ["Transformer", "Pooling", "Dense", *normalized]
 
 
+@pytest.mark.slow
 def test_inlp_is_fitted_on_a_sample_of_many_texts(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,6 +216,7 @@ def test_a_label_that_inlp_does_not_find_writes_no_folder(folder: Path, tmp_path
     assert not (tmp_path / "erased").exists()
 
 
+@pytest.mark.slow
 def test_several_labels_are_erased_together(folder: Path) -> None:
     for labels in ("gender,verb", ["gender", "verb"]):
         found = erase_model(folder, COLUMNS, labels)
@@ -220,6 +227,7 @@ def test_several_labels_are_erased_together(folder: Path) -> None:
         assert np.linalg.matrix_rank(x - found.method.fitted_(x), tol=1e-4) == 2
 
 
+@pytest.mark.slow
 def test_labels_come_from_a_column_a_file_or_values(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "labels.txt").write_text("\n".join(GENDER))
     texts = {"text": TEXTS}
@@ -229,6 +237,7 @@ def test_labels_come_from_a_column_a_file_or_values(folder: Path, tmp_path: Path
         np.testing.assert_array_equal(own(folder, found.method.fitted_), expected)
 
 
+@pytest.mark.slow
 def test_texts_without_a_label_are_dropped_on_request(folder: Path) -> None:
     gaps = ["" if i % 8 == 0 else cell for i, cell in enumerate(GENDER)]
     columns = {**COLUMNS, "gender": gaps}
@@ -241,6 +250,7 @@ def test_texts_without_a_label_are_dropped_on_request(folder: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_loaded_model_is_not_changed(folder: Path, tmp_path: Path) -> None:
     loaded = load(folder)
     before = encoded(loaded)
@@ -290,6 +300,7 @@ def test_mistakes_are_refused(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_command_line_writes_the_same_folder(
     cli: Callable[..., Any], folder: Path, pairs: Path, erased: Any, tmp_path: Path
 ) -> None:
@@ -314,6 +325,7 @@ def test_the_command_line_writes_the_same_folder(
     ]
 
 
+@pytest.mark.slow
 def test_texts_are_read_from_parquet(folder: Path, tmp_path: Path) -> None:
     arrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")

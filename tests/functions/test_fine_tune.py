@@ -30,6 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@pytest.mark.slow
 def test_the_folder_is_a_model_with_a_report(
     cli: Callable[..., Any], folder: Path, tmp_path: Path
 ) -> None:
@@ -57,6 +58,7 @@ def test_the_folder_is_a_model_with_a_report(
     assert adapter.fingerprint.architecture == "BertForSequenceClassification"
 
 
+@pytest.mark.slow
 def test_a_loaded_model_is_left_as_it_is(folder: Path, tmp_path: Path) -> None:
     pairs, source = folder / "pairs.tsv.gz", str(folder / "encoder")
     made = {"task": "nli", "train": pairs, "dev": pairs, "head_only": True, "limit": 40}

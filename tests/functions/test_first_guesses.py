@@ -46,6 +46,7 @@ def test_arguments_that_do_not_fit(
         call(sample)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("call", "said"),
     [
@@ -80,6 +81,7 @@ def test_embeddings_by_name(sample: wb.Embedding, tmp_path: Path) -> None:
     assert same.value == pytest.approx(first.value)
 
 
+@pytest.mark.slow
 def test_embeddings_by_name_are_read_as_those_without(sample: wb.Embedding, tmp_path: Path) -> None:
     query = {"targets": GROUPS, "attributes": SETS}
     damaged = tmp_path / "damaged.txt"
@@ -157,6 +159,7 @@ def test_what_to_fetch_is_said_as_a_call() -> None:
     )
 
 
+@pytest.mark.slow
 def test_groups_of_three_words_have_no_chance_level_and_four_have_one() -> None:
     said = "MIDB has no chance level here"
     for n in (3, 4):

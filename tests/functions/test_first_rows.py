@@ -66,6 +66,7 @@ def vectors_of(made: Any) -> Any:
     return np.array(cells.to_pylist() if hasattr(cells, "to_pylist") else list(map(list, cells)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [objects, column, X.tolist, table, frame, polars_frame, dataset])
 def test_erase_is_the_same_of_all_that_holds_the_rows(rows: Callable[[], Any]) -> None:
     """Whatever holds the rows, held-out rows and their fit are those of the array."""
@@ -73,16 +74,19 @@ def test_erase_is_the_same_of_all_that_holds_the_rows(rows: Callable[[], Any]) -
     assert wb.erase(rows(), Y).transform(X) == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_an_array_of_objects_may_hold_numbers() -> None:
     expected = wb.erase(X, Y).transform(X)
     assert wb.erase(X.astype(object), Y).transform(X) == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [dataset, table, frame, polars_frame])
 def test_a_column_of_a_table_has_the_labels(rows: Callable[[], Any]) -> None:
     assert "gender (f, m)" in wb.erase(rows(), "gender").report.heading[0]
 
 
+@pytest.mark.slow
 def test_a_named_column_of_labels_gives_its_name_to_the_report() -> None:
     labels = frame()["gender"]
     assert {row.details["concept"] for row in wb.erase(X, labels).report["linear-probe"]} == {
@@ -137,6 +141,7 @@ def test_apply_takes_lists_and_still_takes_words() -> None:
     assert isinstance(wb.apply(LEACE, (words, X)), wb.Embedding)
 
 
+@pytest.mark.slow
 def test_apply_takes_columns_beside_lists_of_any_length() -> None:
     tokens = [["a"] * (1 + i % 3) for i in range(N)]
     made: Any = wb.apply(LEACE, {"tokens": tokens, "vector": X})

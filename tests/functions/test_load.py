@@ -51,6 +51,7 @@ def test_representations_an_nli_model_and_a_subspace(tmp_path: Path) -> None:
     assert np.allclose(wb.load(tmp_path / "s.safetensors").basis, [[0.6, 0.8]])
 
 
+@pytest.mark.slow
 def test_an_adapter(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     folder = tmp_path / "minilm-nsp"

@@ -108,6 +108,7 @@ def test_correlations_of_two_embeddings_are_not_shown(
     assert (needs in report.closing) == (not shown)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few")
 def test_the_outcome_comes_first_and_its_tests_stand_for_themselves(tmp_path: Path) -> None:
     """A same embedding and random removals: two arms, so that Holm at most doubles their p."""
@@ -136,6 +137,7 @@ def test_the_outcome_comes_first_and_its_tests_stand_for_themselves(tmp_path: Pa
     assert "2 seeds the smallest is .500, after Holm over 2 tests 1" in said
 
 
+@pytest.mark.slow
 def test_one_seed_is_said_to_have_no_intervals(tmp_path: Path, few: None) -> None:
     sample = Embedding.sample()
     given = {**CALL, "only": ["direct-bias"], "output": tmp_path / "study"}
@@ -160,6 +162,7 @@ def test_only_sets_that_were_given_have_columns(
     assert "lower is better" in table.note
 
 
+@pytest.mark.slow
 def test_a_stopped_study_has_as_many_models_of_each_embedding(
     tmp_path: Path, few: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,6 +183,7 @@ def test_a_stopped_study_has_as_many_models_of_each_embedding(
     ]
 
 
+@pytest.mark.slow
 def test_bad_arguments_are_refused(tmp_path: Path) -> None:
     sample = Embedding.sample()
     (tmp_path / "file").write_text("")

@@ -53,6 +53,7 @@ def _errors(report: Report) -> dict[tuple[str, str], float | None]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [{}, {"as_published": True}, {"raw": True}])
 def test_a_study_scores_its_models_as_mab_eval_does(
     tmp_path: Path, lists: Path, more: dict[str, bool]
@@ -75,6 +76,7 @@ def test_a_study_scores_its_models_as_mab_eval_does(
         np.testing.assert_array_equal(one.weights[name], weight)
 
 
+@pytest.mark.slow
 def test_raw_vectors_are_another_training(tmp_path: Path) -> None:
     """Models that read longer vectors are the same if vectors are scaled, and others if raw."""
     sample = Embedding.sample()
@@ -156,6 +158,7 @@ def test_words_that_all_files_of_an_arm_lack_are_named_once(tmp_path: Path) -> N
         assert line.startswith(said)
 
 
+@pytest.mark.slow
 def test_rows_of_other_sentences_are_made_again(tmp_path: Path, lists: Path) -> None:
     sample, out = Embedding.sample(), tmp_path / "study"
     small = {**CALL, "lists": lists, "output": out}
@@ -187,6 +190,7 @@ def test_bad_sets_and_lists_are_refused_before_training(tmp_path: Path, lists: P
     assert not out.exists()
 
 
+@pytest.mark.slow
 def test_the_command_takes_the_options(cli: Run, tmp_path: Path, lists: Path) -> None:
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("\n".join("\t".join(pair) for pair in PAIRS) + "\n", encoding="utf-8")

@@ -36,6 +36,7 @@ def pairs() -> list[tuple[str, str, str]]:
     return [(labels[i % 4], *rng.choice(WORDS, 2).tolist()) for i in range(60)]
 
 
+@pytest.mark.slow
 def test_one_model_from_pairs_in_memory(
     cli: Callable[..., Any], emb: Embedding, pairs: list[tuple[str, str, str]], tmp_path: Path
 ) -> None:
@@ -67,6 +68,7 @@ def test_one_model_from_pairs_in_memory(
     assert other.about["data"] == model.about["data"]  # hashes included
 
 
+@pytest.mark.slow
 def test_several_models_are_taken_by_other_functions(
     emb: Embedding, pairs: list[tuple[str, str, str]], tmp_path: Path
 ) -> None:

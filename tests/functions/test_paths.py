@@ -26,6 +26,7 @@ def test_arguments_that_are_documented_as_paths_may_be_paths(function: Callable[
             assert accepted(name, str(one.annotation), file, names) is file, name
 
 
+@pytest.mark.slow
 def test_a_path_is_written_to_and_read_from(tmp_path: Path) -> None:
     words = tmp_path / "words.txt"
     words.write_text("nurse\ndoctor\nteacher\n")

@@ -135,6 +135,7 @@ def test_the_sample(cli: Callable[..., Any]) -> None:
     assert rows(probe(**QUICK)) == json.loads(done.out)["rows"]
 
 
+@pytest.mark.slow
 def test_the_picture_is_that_of_the_codes(reps: Representations, tmp_path: Path) -> None:
     figures = pytest.importorskip("matplotlib.figure")
     report = probe(reps, "gender", **QUICK)
@@ -236,6 +237,7 @@ def grown() -> tuple[Any, Any]:
     return x * np.array([0.05, 1, 60], np.float32)[:, None, None], y
 
 
+@pytest.mark.slow
 def test_layers_of_different_sizes_are_comparable_once_they_are_scaled() -> None:
     x, y = grown()
     kept = x.copy()
@@ -250,6 +252,7 @@ def test_layers_of_different_sizes_are_comparable_once_they_are_scaled() -> None
     assert "of vectors with mean square 1 in each layer" in " ".join(str(by_accuracy).split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("factor", "told"), [(5, True), (2, False)])
 def test_inputs_whose_vectors_spread_differently_get_a_note(
     factor: float, told: bool, recwarn: pytest.WarningsRecorder
@@ -281,6 +284,7 @@ def test_constant_vectors_are_not_scaled_up() -> None:
     assert row.value <= 1.02
 
 
+@pytest.mark.slow
 def test_layers_are_scaled_by_one_number_each() -> None:
     x, y = grown()
     x[2, :7] = 0

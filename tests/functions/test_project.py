@@ -141,6 +141,7 @@ def test_settings_are_listed_and_chosen(fitted: Adapter, bert: Any, tokenizer: A
         pass
 
 
+@pytest.mark.slow
 def test_nothing_that_is_read_would_change(
     fitted: Adapter, bert: Any, tokenizer: Any, tmp_path: Path
 ) -> None:

@@ -63,6 +63,7 @@ def test_the_subspace_is_that_of_the_vectors_before_normalize(
     assert {row.details["site"] for row in fitted.report} == {"embedding"}
 
 
+@pytest.mark.slow
 def test_redraws_of_the_pairs_have_the_components_of_their_vectors(
     folder: Path, tmp_path: Path
 ) -> None:
@@ -87,6 +88,7 @@ def test_redraws_of_the_pairs_have_the_components_of_their_vectors(
         assert str(read.chosen) == "embedding"
 
 
+@pytest.mark.slow
 def test_the_exported_folder_is_loaded_by_the_library(folder: Path, tmp_path: Path) -> None:
     found = project(folder, **RUN)  # type: ignore[arg-type]
     wb.apply(found, folder, output=tmp_path / "clean")
@@ -102,6 +104,7 @@ def test_the_exported_folder_is_loaded_by_the_library(folder: Path, tmp_path: Pa
     assert kinds == ["Transformer", "Pooling", "Dense", "Normalize"]
 
 
+@pytest.mark.slow
 def test_the_report_and_the_card_have_values_before_and_after(folder: Path, tmp_path: Path) -> None:
     hub = pytest.importorskip("huggingface_hub")
     adapter = project(folder, **RUN)  # type: ignore[arg-type]
@@ -115,6 +118,7 @@ def test_the_report_and_the_card_have_values_before_and_after(folder: Path, tmp_
     assert f"Fitted on {len(PAIRS)} pairs of sentences" in card.text
 
 
+@pytest.mark.slow
 def test_a_loaded_model_removes_it_in_a_block_and_in_a_copy(
     folder: Path, fitted: Adapter, tmp_path: Path
 ) -> None:
@@ -133,6 +137,7 @@ def test_a_loaded_model_removes_it_in_a_block_and_in_a_copy(
     np.testing.assert_allclose(encoded(tmp_path / "clean"), wanted, rtol=0, atol=TOLERANCE)
 
 
+@pytest.mark.slow
 def test_it_is_saved_with_other_sites(folder: Path, tmp_path: Path) -> None:
     found = project(folder, output=tmp_path / "a.st", **RUN)  # type: ignore[arg-type]
     read = wb.load(tmp_path / "a.st")
@@ -147,6 +152,7 @@ def test_it_is_saved_with_other_sites(folder: Path, tmp_path: Path) -> None:
     assert np.abs(both - inside).max() > 1e-4
 
 
+@pytest.mark.slow
 def test_what_has_no_such_site_is_refused(folder: Path, fitted: Adapter, tmp_path: Path) -> None:
     plain = sentence_folder(tmp_path / "plain")
     (plain / "modules.json").unlink()
@@ -171,6 +177,7 @@ def test_what_has_no_such_site_is_refused(folder: Path, fitted: Adapter, tmp_pat
     assert not (tmp_path / "clean").exists()
 
 
+@pytest.mark.slow
 def test_the_command_line(cli: Callable[..., Any], folder: Path, tmp_path: Path) -> None:
     lines = "\n".join("\t".join(pair) for pair in PAIRS)
     (tmp_path / "pairs.tsv").write_text(lines)

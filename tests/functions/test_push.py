@@ -102,6 +102,7 @@ def test_the_card_of_a_method_fitted_on_words_has_the_bias_before_and_after(hub:
     )
 
 
+@pytest.mark.slow
 def test_what_the_card_says_can_be_typed(
     hub: Hub, method_file: Path, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,6 +213,7 @@ def test_the_card_of_a_model_names_the_library_that_loads_it(
     assert f"A {library} model from which wordbias removed a concept" in card.text
 
 
+@pytest.mark.slow
 def test_a_card_that_is_there_stays(hub: Hub, tmp_path: Path, method_file: Path) -> None:
     folder = model_folder(tmp_path)
     (folder / "README.md").write_text("---\nlicense: mit\n---\n# Mine\n")
@@ -226,6 +228,7 @@ def test_a_card_that_is_there_stays(hub: Hub, tmp_path: Path, method_file: Path)
     assert "its README.md stays" in report.closing[0]
 
 
+@pytest.mark.slow
 def test_vectors_are_published_and_load_from_there(hub: Hub, tmp_path: Path) -> None:
     small = stand_ins.small().renamed("clean")
     wb.push(small, "me/clean")

@@ -37,6 +37,7 @@ def loaded(path: Path) -> Any:
     return model.train(), transformers.AutoTokenizer.from_pretrained(path)
 
 
+@pytest.mark.slow
 def test_loaded_models_give_what_the_command_line_gives_for_folders(
     cli: Callable[..., Any], folder: Path, tmp_path: Path
 ) -> None:

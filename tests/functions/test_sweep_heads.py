@@ -19,7 +19,7 @@ from wordbias.reports import Report
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
 SEEDS = (0, 1)
 DRAWS = 2
 

@@ -69,6 +69,7 @@ def test_the_shell_and_python_write_the_same_vectors(
     assert facts["tokens"] == len(corpus.read_text().split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [{}, {"separation": "l2"}, {"as_published": True}])
 def test_debias_gn_glove_takes_what_gn_glove_trained(
     more: dict[str, Any], corpus: Path, tmp_path: Path
@@ -166,6 +167,7 @@ def test_the_folder_of_counts_may_be_a_link(corpus: Path, tmp_path: Path) -> Non
     assert not any((tmp_path / "disk").iterdir())
 
 
+@pytest.mark.slow
 def test_counts_of_another_version_are_refused_by_it(corpus: Path, tmp_path: Path) -> None:
     given = {**QUICK, "output": tmp_path / "o.txt", "counts": tmp_path / "counts"}
     wb.train_vectors(corpus, **given)
@@ -178,6 +180,7 @@ def test_counts_of_another_version_are_refused_by_it(corpus: Path, tmp_path: Pat
         wb.train_vectors(corpus, **given)
 
 
+@pytest.mark.slow
 def test_counts_that_a_failed_call_left_are_made_anew(corpus: Path, tmp_path: Path) -> None:
     given: dict[str, Any] = {**GN_GLOVE, "output": tmp_path / "gn.txt"}
     text = corpus.read_text()

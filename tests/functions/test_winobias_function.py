@@ -75,6 +75,7 @@ def _scored(folder: Path, share: float) -> Report:
     return winobias(folder, clusters=clusters)
 
 
+@pytest.mark.slow
 def test_bias_in_a_twentieth_of_the_pairs_is_found(shared_data: Path) -> None:
     """Its sum is beyond what exchanging she and he within pairs gives, and in its interval."""
     report = _scored(shared_data / "winobias", 0.05)

@@ -44,6 +44,7 @@ def model(kind: str, recipe: Recipe = RECIPE) -> GloVe:
     return KINDS[kind](30, recipe, *given)
 
 
+@pytest.mark.slow
 def test_with_enough_dimensions_glove_fits_log_x(counts: Cooccurrences) -> None:
     assert len(counts.vocabulary.words) == 30
     trained = model("glove", Recipe(dim=40, rate=0.3, x_max=1e-3))  # all cells weigh the same

@@ -22,6 +22,18 @@ WRITE = "WORDBIAS_WRITE_GOLDEN"
 KEEP = "WORDBIAS_KEEP_GOLDEN"
 """Set by tools/byte_equal.py: a folder for everything that the calls print and write."""
 
+SLOW = {
+    "audit-html",
+    "audit-json",
+    "audit-sample-md",
+    "choose-table",
+    "debias-gender-preserving-json",
+    "debias-half-sibling-json",
+    "measure-gipe-sembias-json",
+    "measure-json",
+}
+"""Calls over a second; the command of each has others."""
+
 
 @pytest.fixture(scope="session")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -65,7 +77,13 @@ def in_a_model(path: Path) -> bool:
     return beside and path.name not in ("model.safetensors", "training.json")
 
 
-@pytest.mark.parametrize("call", CALLS, ids=[call.name for call in CALLS])
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param(call, id=call.name, marks=pytest.mark.slow if call.name in SLOW else ())
+        for call in CALLS
+    ],
+)
 def test_a_call_gives_what_it_gave(
     call: Call,
     cli: Callable[..., Any],

@@ -61,6 +61,7 @@ def test_the_others_have_no_such_option(command: str, cli: Callable[..., Any]) -
     assert "--plot" not in cli(command, "--help").out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", PLOTTED)
 def test_a_command_draws_what_it_measured(
     command: str,

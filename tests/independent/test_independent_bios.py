@@ -24,7 +24,7 @@ from wordbias.biographies.synthetic import synthetic
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
 
 Array = NDArray[np.float64]
 Row = dict[str, Any]

@@ -229,6 +229,7 @@ def afters(space: Space, names: list[list[str]]) -> dict[str, Space]:
     return {name: _after(space, names, *one) for name, one in CANDIDATES.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", list(KEEP))
 def test_the_choice_on_one_half_and_the_interval_on_the_other(
     space: Space,
@@ -280,6 +281,7 @@ def test_the_choice_on_one_half_and_the_interval_on_the_other(
     assert made.vectors == pytest.approx(np.array(list(afters[best].values())), abs=SINGLE)
 
 
+@pytest.mark.slow
 def test_the_interval_of_a_clustering_is_paired_by_word() -> None:
     """The words that lean most in the original are the same before and after."""
     by = "clustering-accuracy"

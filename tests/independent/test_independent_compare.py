@@ -20,6 +20,8 @@ from scipy import stats
 
 import wordbias as wb
 
+pytestmark = pytest.mark.slow
+
 Array = NDArray[np.float64]
 EXACT = 1e-9  # float64 over sums of at most 16 values
 SEED, DRAWS, AT_A_TIME = 5, 40_000, 1000

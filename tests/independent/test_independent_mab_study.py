@@ -25,6 +25,8 @@ import wordbias as wb
 
 pytest.importorskip("torch")
 
+pytestmark = pytest.mark.slow
+
 Array = NDArray[np.float64]
 Row = dict[str, Any]
 EXACT = 1e-9  # float64 over sums of six values

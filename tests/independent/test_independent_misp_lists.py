@@ -19,6 +19,8 @@ from safetensors.numpy import load_file
 import wordbias as wb
 from wordbias.data import sample_path
 
+pytestmark = pytest.mark.slow
+
 Matrix = NDArray[np.float64]
 LISTS = Path(__file__).resolve().parents[2] / "wordbias" / "wordlists"
 SEED, DRAWS, DIMS, WORDS, NEIGHBOURS, QUERIES = 3, 5, 3, 1500, 10, 1000
@@ -200,10 +202,11 @@ def expected(vectors: dict[str, Matrix], neutral: list[str], centre: bool) -> li
         drawn, axis = [pairs[i] for i in of_pairs], pairs[of_axis]
         before = _axes(vectors, names, centre, drawn, axis)
         g, a = before.g, before.a
+        listed = {*neutral, *names[0], *names[1], *(word for pair in pairs for word in pair)}
         removed = {
             word: (v - (v.astype(np.float64) @ g.T * a) @ g).astype(np.float32)
             for word, v in vectors.items()
-            if word in {*neutral, *names[0], *names[1], *(w for pair in pairs for w in pair)}
+            if word in listed
         }
         after = _axes(removed, names, centre, drawn, axis)
         unseen = _axes(vectors, others, centre)

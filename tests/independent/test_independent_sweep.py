@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from csv import DictReader
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,7 +27,7 @@ import wordbias as wb
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
 
 Array = NDArray[np.float64]
 Row = dict[str, Any]
@@ -154,33 +155,44 @@ def _removing(model: Any, adapter: Any, setting: str) -> Iterator[None]:
         handle.remove()
 
 
-def _probabilities(folder: Path, model: Any, pairs: list[tuple[str, str]]) -> Array:
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    inputs = tokenizer(*map(list, zip(*pairs, strict=True)), padding=True, return_tensors="pt")
+def _probabilities(model: Any, inputs: Any) -> Array:
     with torch.no_grad():
         p: Array = model(**inputs).logits.double().softmax(-1).numpy()
     return p
 
 
-def _triples(folder: Path) -> list[tuple[str, str]]:
+@cache
+def _loaded(folder: Path, purpose: str) -> Any:
+    return getattr(transformers, f"AutoModelFor{purpose}").from_pretrained(folder).eval()
+
+
+@cache
+def _inputs(folder: Path, pairs: tuple[tuple[str, str], ...]) -> Any:
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    return tokenizer(*map(list, zip(*pairs, strict=True)), padding=True, return_tensors="pt")
+
+
+@cache
+def _triples(folder: Path) -> tuple[tuple[str, str], ...]:
     """Return the pairs of each triple: its three sentences, each before and after the swap."""
     with (folder / "gsss.csv").open(encoding="utf-8") as file:
         lines = list(DictReader(file))
-    return [
+    return tuple(
         pair
         for line in lines  # in the file: stereotype, anti-stereotype, unrelated
         for pair in (
             (line["context"], line["next_sentence"]),
             (line["gender_swapped_context"], line["gender_swapped_next_sentence"]),
         )
-    ]
+    )
 
 
-def _questions() -> list[tuple[str, str]]:
+@cache
+def _questions() -> tuple[tuple[str, str], ...]:
     """Cross the few words of the lists: occupations, man and woman, 33 times what they did."""
     did = ["ate a pie", *(f"bought a {x}" for x in ("bed", "car", "cow", "cup", "hat", "pie"))]
     did += ["drove a car", "saw a friend", "saw a king"]
-    return [
+    return tuple(
         (
             f"The {occupation} {did[i * len(did) // TEMPLATES]}.",
             f"The {person} {did[i * len(did) // TEMPLATES]}.",
@@ -188,18 +200,18 @@ def _questions() -> list[tuple[str, str]]:
         for occupation in ("nurse", "doctor", "teacher")
         for person in ("man", "woman")
         for i in range(TEMPLATES)
-    ]
+    )
 
 
 def _items(folder: Path, head: int, of_nsp: Any, of_nli: Any, setting: str) -> Items:
     nsp, nli = folder / f"nsp-{head}", folder / f"nli-{head}"
-    model = transformers.AutoModelForNextSentencePrediction.from_pretrained(nsp).eval()
+    model = _loaded(nsp, "NextSentencePrediction")
     with _removing(model, of_nsp, setting):
-        p = _probabilities(nsp, model, _triples(folder))[:, 0].reshape(-1, 3, 2)
+        p = _probabilities(model, _inputs(nsp, _triples(folder)))[:, 0].reshape(-1, 3, 2)
     gap = p[:, 0] - p[:, 1]  # the swap exchanges stereotype and anti-stereotype
-    model = transformers.AutoModelForSequenceClassification.from_pretrained(nli).eval()
+    model = _loaded(nli, "SequenceClassification")
     with _removing(model, of_nli, setting):
-        q = _probabilities(nli, model, _questions()).reshape(3, 2, TEMPLATES, 3)
+        q = _probabilities(model, _inputs(nli, _questions())).reshape(3, 2, TEMPLATES, 3)
     label = q.mean(2).argmax(-1)
     return Items(
         gap[:, 0] - gap[:, 1],

@@ -54,6 +54,7 @@ def _gaps(found: Any) -> dict[tuple[str, str], float]:
     return {(name, row.details["set"]): row.value for name in GAPS for row in found[GAPS[name]]}
 
 
+@pytest.mark.slow
 def test_on_real_biographies_both_find_the_same_gaps(biographies: tuple[Any, Any, Any]) -> None:
     y, r, z = biographies
     ours = _gaps(wb.fairness(y, r, z, draws=0))
@@ -75,6 +76,7 @@ def test_on_real_biographies_both_find_the_same_gaps(biographies: tuple[Any, Any
     assert abs(selected[0] - selected[1]) == pytest.approx(parity, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", ["FM", "FMX"])
 def test_rates_of_every_class_and_group(groups: str) -> None:
     y, r, z = _examples(groups=groups)
@@ -90,6 +92,7 @@ def test_rates_of_every_class_and_group(groups: str) -> None:
     assert next(row.value for row in found["accuracy"]) == pytest.approx((y == r).mean())
 
 
+@pytest.mark.slow
 def test_a_class_of_ones_own_and_two_of_three_groups() -> None:
     y, r, z = _examples(groups="FMX")
     frame = to_fairlearn(y, r, z, values=["F", "X"], positive="nurse")
@@ -100,6 +103,7 @@ def test_a_class_of_ones_own_and_two_of_three_groups() -> None:
     assert again.difference().to_dict() == frame.difference().to_dict()
 
 
+@pytest.mark.slow
 def test_the_interval_and_the_chance_level_of_a_frame() -> None:
     """Groups that are treated alike have a difference as by chance, others a larger one."""
     rng = np.random.default_rng(1)

@@ -39,6 +39,7 @@ def test_rows_are_those_of_the_table(panels: list[Panel], here: list[Row]) -> No
     assert [row.value for row in here] == [row.value for row in expected]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_rows_are_those_of_one_process(
     backend: str, join: Callable[[str], None], panels: list[Panel], here: list[Row]

@@ -326,6 +326,7 @@ def test_damaged_weights_are_refused(bert: Encoder) -> None:
         encode(bert, ["a"])
 
 
+@pytest.mark.slow
 def test_a_slow_tokenizer_gives_texts_but_no_words(bert: Encoder) -> None:
     slow = replace(bert, tokenizer=transformers.CanineTokenizer(model_max_length=10))
     job = EncodingJob.of(slow, ["abc", "a text too long"])

@@ -169,6 +169,7 @@ def test_a_classifier_without_padding_is_refused(cli: Callable[..., Any], tmp_pa
     assert f"{folder}: its tokenizer has no padding token" in done.err
 
 
+@pytest.mark.slow
 def test_no_line_of_a_library_precedes_ours(
     process: Callable[..., Any], pairs: Path, tmp_path: Path
 ) -> None:
@@ -180,6 +181,7 @@ def test_no_line_of_a_library_precedes_ours(
     assert "reads at most 16 tokens" in done.err
 
 
+@pytest.mark.slow
 def test_warnings_of_libraries_are_not_shown(process: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(
         "import sys, warnings\n"

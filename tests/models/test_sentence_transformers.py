@@ -309,6 +309,7 @@ def real_models() -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_real_models_are_those_of_the_library() -> None:
     models = real_models()
     if not models:
@@ -508,6 +509,7 @@ def test_a_folder_without_modules_is_a_plain_encoder(folder: Path) -> None:
     assert Encoder.load(folder, device="cpu").sentence is None
 
 
+@pytest.mark.slow
 def test_a_name_on_the_hub_is_read_from_its_cache(folder: Path, tmp_path: Path) -> None:
     add(folder, ("Normalize", {}), pooled=pooling("mean_tokens"))
     expected = last(folder, ["A nurse"])

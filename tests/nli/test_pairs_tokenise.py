@@ -126,6 +126,7 @@ def test_raw_and_tokenised_sentences_give_the_same_tokens(
     assert unlike == []
 
 
+@pytest.mark.slow
 def test_the_parts_of_the_corpus_use_the_same_tokens(snli: dict[str, set[str]]) -> None:
     counts = {
         name: Counter(token for text in texts for token in tokenise(text))

@@ -48,6 +48,7 @@ def test_articles_are_right_and_names_have_none() -> None:
     assert next(iter(build("names", attribute=asian))).hypothesis.startswith(f"{name.word} ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MARKED)
 def test_gender_as_an_attribute_gives_the_same_pairs(name: str) -> None:
     turned = build(name, attribute=Attribute.load("gender:male,female"))

@@ -137,6 +137,7 @@ def test_seeds_and_embeddings_make_different_models(trained: list[Job]) -> None:
             assert not np.allclose(first[i], first[j], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_processes_make_the_same_models(trained: list[Job], tmp_path: Path) -> None:
     again = planned(tmp_path / "new" / "folder")
     set_threads(2)  # two processes of one thread
@@ -204,6 +205,7 @@ def test_each_model_is_handed_on_before_the_next_is_trained(tmp_path: Path) -> N
     assert there == [[names[0], True, False], [names[1], True, True]]
 
 
+@pytest.mark.slow
 def test_an_error_while_others_train_ends_them(tmp_path: Path) -> None:
     """Without a warning of joblib that jobs were cancelled."""
     chosen = planned(tmp_path)
@@ -275,6 +277,7 @@ def stacked_run(
     return trained_now
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("written", [0, 1, 3])
 def test_a_stack_that_was_killed_between_two_files_is_resumed_from_its_checkpoint(
     written: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -424,6 +427,7 @@ def test_another_file_is_not_overwritten(content: bytes, tmp_path: Path) -> None
     assert path.read_bytes() == content
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")  # of clusters that start and stop
 @pytest.mark.parametrize(("cluster", "package"), [("dask", "distributed"), ("ray", "ray")])
 def test_a_cluster_trains_the_same(
@@ -446,6 +450,7 @@ def test_a_cluster_that_writes_elsewhere(tmp_path: Path, monkeypatch: pytest.Mon
         run(planned(tmp_path), workers=Workers(2, "dask"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_training_that_diverges_is_an_error(processes: int, tmp_path: Path) -> None:
     chosen = planned(tmp_path, (0,), rate=1e30)

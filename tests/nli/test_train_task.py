@@ -146,6 +146,7 @@ def test_the_accuracy_is_the_share_of_pairs_that_are_right() -> None:
     assert found.dtype == torch.float64
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", [False, True])
 def test_a_model_learns_a_simple_task(half: bool) -> None:
     recipe = replace(RECIPE, epochs=25, hidden=16, dropout=0.1)

@@ -214,6 +214,7 @@ def test_the_p_value_counts_as_many_or_more() -> None:
     assert expected_alike(2.0, np.full(3, np.nan)) == {}
 
 
+@pytest.mark.slow
 def test_an_even_handed_classifier_is_rarely_suspected() -> None:
     """Of 300 p-values as many are below .1 as a binomial allows with probability 1 − 2e-6."""
     from scipy.stats import binom
@@ -331,6 +332,7 @@ def test_the_interval_of_pairs_is_scipys() -> None:
         assert abs(of_rows.details[end] - theirs_end) > 5 * error
 
 
+@pytest.mark.slow
 def test_a_system_that_ignores_the_group_is_rarely_suspected_within_pairs() -> None:
     """Of 300 p-values no more are below .1 than a binomial allows with probability 1 − 1e-6."""
     from scipy.stats import binom

@@ -85,6 +85,7 @@ def test_shuffled_output_keeps_its_header(file: Path, tmp_path: Path) -> None:
     assert again.read_bytes() == out.read_bytes()
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     """A file four times as long takes no more; what is read at once is half a megabyte."""
 

@@ -129,6 +129,7 @@ def bracketed(folder: Path, kind: str, part: str) -> list[tuple[str, str]]:
 _PRONOUNS = ("he", "she", "him", "his", "her")
 
 
+@pytest.mark.slow
 def test_winobias_sentences_become_those_of_the_other_set(shared_data: Path) -> None:
     """Pro and anti hold the same sentences with pronouns exchanged, so that one is the other's key.
 

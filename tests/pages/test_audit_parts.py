@@ -317,6 +317,7 @@ def test_marked_bias_is_of_the_attribute(monkeypatch: pytest.MonkeyPatch) -> Non
     assert {row.details["group"] for row in rows} == set(faiths.groups)
 
 
+@pytest.mark.slow
 def test_marked_bias_is_measured_with_one_model_at_all_stages(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

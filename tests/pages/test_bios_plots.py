@@ -77,6 +77,7 @@ def test_without_enough_runs_there_is_no_line() -> None:
     assert panel.title == "R² undefined"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".png", ".SVG", ".pdf"])
 def test_files_are_written_and_the_same_again(tmp_path: Path, suffix: str) -> None:
     file = tmp_path / f"figure{suffix}"

@@ -213,6 +213,7 @@ def test_markdown_has_the_same_tables() -> None:
     assert "## At a glance" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1280])
 def test_nothing_is_wider_than_the_window(width: int, tmp_path: Path) -> None:
     path = tmp_path / "page.html"

@@ -173,6 +173,7 @@ def test_chance_is_in_sight_beside_the_value_before(tmp_path: Path, width: int) 
         assert set(browser.evaluate(places.format(before))) == {"before"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1280])
 def test_a_page_of_six_columns_fits_a_phone_and_a_desk(tmp_path: Path, width: int) -> None:
     path = tmp_path / "page.html"

@@ -191,6 +191,7 @@ def opened(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [320, 390, 1280])
 def test_in_a_browser_nothing_fails_and_nothing_hangs_over(
@@ -232,6 +233,7 @@ def test_in_a_browser_all_text_has_contrast(browser: Browser, opened: Path, dark
     assert browser.evaluate(_CONTRAST) >= 4.5  # WCAG 2.1, criterion 1.4.3
 
 
+@pytest.mark.slow
 def test_in_a_browser_dark_is_dark_and_paper_is_white(browser: Browser, opened: Path) -> None:
     grey = "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)[0]"
     browser.open(opened)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -66,6 +67,7 @@ class Balanced(HTMLParser):
         assert self.open.pop() == tag
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(ROWS, max_size=8), ABOUT)
 def test_any_rows_make_a_sound_page(rows: list[dict[str, Any]], about: dict[str, Any]) -> None:

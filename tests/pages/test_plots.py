@@ -71,6 +71,7 @@ def test_vector_formats(tmp_path: Path, table: Comparison, suffix: str, begin: b
     assert _save(tmp_path / f"a{suffix}", table).startswith(begin)
 
 
+@pytest.mark.slow
 def test_svg_holds_all_names_as_text_and_is_reproducible(tmp_path: Path, table: Comparison) -> None:
     first = _save(tmp_path / "a.svg", table)
     for name in [*table.subjects, "MIDB_$x$", "gipe[θ=0.03]", "E &amp; &lt;F&gt;"]:

@@ -74,6 +74,7 @@ def test_attributes_are_named_as_in_html_and_none_is_left_out() -> None:
     assert element("meta", charset="utf-8") == '<meta charset="utf-8">'
 
 
+@pytest.mark.slow
 @given(
     st.recursive(ANY | st.integers() | st.none(), lambda x: st.lists(x) | st.dictionaries(ANY, x))
 )

@@ -80,6 +80,7 @@ def test_the_papers_effect_is_a_line_in_the_panel_of_the_outcome_alone(tmp_path:
         assert ("26 % of glove's E" in path.read_text(encoding="utf-8")) == (outcome is not None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
 def test_a_figure_is_written_whole(tmp_path: Path, kind: str) -> None:
     path = tmp_path / f"study.{kind}"

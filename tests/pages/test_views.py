@@ -82,6 +82,7 @@ def shown(found: list[Section]) -> str:
     return "\n".join([*cells, *(figure.picture for one in found for figure in one.figures)])
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from(["tpr-gap", "what", "compression"]), VALUES), min_size=1))
 def test_unknown_measures_are_shown_value_by_value(found: list[tuple[str, float]]) -> None:
     rows = [row(measure, value, place=i) for i, (measure, value) in enumerate(found)]

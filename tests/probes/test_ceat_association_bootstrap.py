@@ -122,6 +122,7 @@ def _resampled(contexts: Contexts, rng: np.random.Generator) -> Contexts:
     return Contexts(contexts.vectors[rows], contexts.counts, contexts.sizes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variance", ["standard-error", "released"])
 def test_the_variance_is_that_of_a_bootstrap_that_resamples_and_draws_again(variance: str) -> None:
     n, resamples, draws = 25, 300, 2_000
@@ -166,6 +167,7 @@ def test_the_interval_shrinks_with_the_number_of_sentences() -> None:
     assert few / many == pytest.approx(4, rel=0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("apart", [0.0, 0.5])
 def test_the_interval_covers_what_all_sentences_would_give(apart: float) -> None:
     sample = _population(3, 12, 3, apart)
@@ -179,6 +181,7 @@ def test_the_interval_covers_what_all_sentences_would_give(apart: float) -> None
     assert covered < 1 or apart == 0
 
 
+@pytest.mark.slow
 def test_the_random_effects_interval_does_not_cover_it() -> None:
     sample = _population(3, 12, 3, 0.5)
     truth = associate(sample(20_000, np.random.default_rng(9)), draws=150_000).combined.effect

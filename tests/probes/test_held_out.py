@@ -44,6 +44,7 @@ def found(reported: list[Row], measure: str, stage: str = "after", of: str | Non
     return row
 
 
+@pytest.mark.slow
 def test_a_label_is_read_before_and_not_after_its_coordinates_are_gone() -> None:
     x, y, held_out = rows()
     after = x * np.array([0, 0, 1, 1, 1, 1], np.float32)
@@ -76,6 +77,7 @@ def test_a_linear_probe_is_a_logistic_regression_of_scaled_rows() -> None:
     assert row.details["balanced_low"] < expected < row.details["balanced_high"]
 
 
+@pytest.mark.slow
 def test_an_exclusive_or_is_read_by_the_non_linear_probe_only() -> None:
     rng = np.random.default_rng(0)
     x = rng.choice([-1.0, 1.0], (1200, 2)) + rng.normal(size=(1200, 2)) / 10
@@ -88,6 +90,7 @@ def test_an_exclusive_or_is_read_by_the_non_linear_probe_only() -> None:
     assert mlp.value > 0.95
 
 
+@pytest.mark.slow
 def test_with_few_of_a_class_the_balanced_accuracy_shows_what_the_accuracy_hides() -> None:
     rng = np.random.default_rng(0)
     y = np.where(np.arange(3000) % 30 == 0, "rare", "frequent")
@@ -98,6 +101,7 @@ def test_with_few_of_a_class_the_balanced_accuracy_shows_what_the_accuracy_hides
     assert row.details["balanced_low"] > 0.55
 
 
+@pytest.mark.slow
 def test_what_is_left_is_read_by_probes_that_saw_no_row_of_the_fit() -> None:
     """LEACE leaves the means of its own rows equal, so that probes of them read nothing linear."""
     rng = np.random.default_rng(0)
@@ -116,6 +120,7 @@ def test_what_is_left_is_read_by_probes_that_saw_no_row_of_the_fit() -> None:
     assert row.value == pytest.approx(expected.value, abs=0.02)
 
 
+@pytest.mark.slow
 def test_what_only_a_non_linear_probe_reads_is_left() -> None:
     rng = np.random.default_rng(0)
     signs = rng.choice([-1.0, 1.0], (600, 2))
@@ -128,6 +133,7 @@ def test_what_only_a_non_linear_probe_reads_is_left() -> None:
     assert rbf.details["left"] > 0.9
 
 
+@pytest.mark.slow
 def test_rounding_is_no_label() -> None:
     """A copy of the label, erased up to rounding, must not be scaled up and read again."""
     x, y, held_out = rows()
@@ -145,6 +151,7 @@ def test_rounding_is_no_label() -> None:
     assert row.details["low"] <= row.details["neutral"]
 
 
+@pytest.mark.slow
 def test_one_large_coordinate_hides_no_other_of_half_precision() -> None:
     x, y, held_out = rows()
     x[:, 5] = 2000 + 50 * x[:, 5]
@@ -228,6 +235,7 @@ def test_compression_does_not_depend_on_the_length_of_vectors() -> None:
     assert values[0] == pytest.approx(values[1], rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.5, 0.1])
 def test_compression_is_not_above_chance_where_nothing_is_read(share: float) -> None:
     """A code that learns only that a class is rare is shorter, whatever the vectors are."""
@@ -242,6 +250,7 @@ def test_compression_is_not_above_chance_where_nothing_is_read(share: float) -> 
     assert row.value <= 1.02 * row.details["neutral"]
 
 
+@pytest.mark.slow
 def test_a_task_is_probed_on_the_rows_that_have_its_label() -> None:
     x, y, held_out = rows()
     task = np.where(np.arange(len(x)) % 5 == 0, "", np.where(x[:, 3] > 0, "up", "down"))

@@ -44,6 +44,7 @@ def test_random_labels_never_compress(n: int, d: int, k: int) -> None:
     assert code.compression <= 1.02
 
 
+@pytest.mark.slow
 def test_a_true_code_saves_bits_as_rarely_as_a_code_must() -> None:
     """Kraft: under fair coins a decodable code saves b bits or more with probability ≤ 2^-b."""
     saved = []
@@ -66,6 +67,7 @@ def test_random_labels_of_many_examples_read_one() -> None:
     assert code.compression == pytest.approx(1, abs=0.02)
 
 
+@pytest.mark.slow
 def test_separable_labels_approach_the_limit() -> None:
     """The limit is one by the first block's share; a longer training comes nearer to it."""
     rng = np.random.default_rng(0)
@@ -289,6 +291,7 @@ def _three_classes() -> Labelled:
     return Labelled.of(vectors, labels, layers=[5, 6])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")  # of clusters that start and stop
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_codes_of_several_processes_are_those_of_one(

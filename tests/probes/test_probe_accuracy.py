@@ -74,6 +74,7 @@ def test_accuracy_is_above_control_and_majority() -> None:
     assert bare.selectivity is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("probe", ["linear", "mlp"])
 def test_only_an_mlp_learns_the_sign_of_a_product(probe: str) -> None:
     rng = np.random.default_rng(0)

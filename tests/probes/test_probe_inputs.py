@@ -217,6 +217,7 @@ def test_labels_are_drawn_as_often_as_they_occur() -> None:
     assert abs(np.corrcoef(labels, drawn[:1000])[0, 1]) < 5 / np.sqrt(1000)
 
 
+@pytest.mark.slow
 def test_a_type_that_occurs_again_can_be_memorised() -> None:
     """Twenty types, their one-hot vectors: the control task is easy, so selectivity is none."""
     rng = np.random.default_rng(0)

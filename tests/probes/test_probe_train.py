@@ -101,6 +101,7 @@ def test_chunks_do_not_matter(rows: int, monkeypatch: pytest.MonkeyPatch) -> Non
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("probe", ["linear", "mlp"])
 def test_threads_change_no_bit(probe: str) -> None:
     x, y = _data(200, 8, 3, layers=4)
@@ -176,6 +177,7 @@ def test_a_stack_can_be_stopped() -> None:
         Stack(LinearProbes, x, _jobs(y), 2, QUICK).train(lambda count: None, stop)
 
 
+@pytest.mark.slow
 def test_a_failure_in_one_thread_is_the_one_that_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = _data(120, 4, 2, layers=4)
     monkeypatch.setattr(trainer, "ROWS", 1)

@@ -73,6 +73,7 @@ def test_a_command_that_fails_ends_the_check_with_its_output(check: ModuleType) 
         check.run(sys.executable, "-c", "print('broken'); raise SystemExit(3)")
 
 
+@pytest.mark.slow
 def test_a_checkout_without_links_is_complete(tmp_path: Path) -> None:
     """Git on Windows writes a link as a file with the name of its target."""
     if not (ROOT / ".git").exists():

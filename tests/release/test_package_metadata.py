@@ -150,6 +150,7 @@ def test_authors_are_those_of_the_citation() -> None:
     assert citation["license"] == settings()["metadata"]["license"]
 
 
+@pytest.mark.slow
 def test_all_files_have_the_address_of_the_metadata() -> None:
     owner, name = urls()["Repository"].removeprefix("https://github.com/").split("/")
     known = {f"github.com/{owner}/{name}", f"{owner}.github.io/{name}"}

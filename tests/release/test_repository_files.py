@@ -54,6 +54,21 @@ def test_the_linters_are_those_of_the_checkout() -> None:
     assert [command for command in ours if command.startswith(linters)] == commands
 
 
+def test_nothing_is_left_out_where_all_is_run() -> None:
+    """Of the markers of a test only `slow` is deselected, and by no run of the integration."""
+    settings = (ROOT / "setup.cfg").read_text(encoding="utf-8")
+    assert re.findall(r"^addopts = .*?-m (.+)$", settings, re.MULTILINE) == ['"not slow"']
+    lines = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    lines += [line for path in WORKFLOWS for text in steps(path) for line in text.splitlines()]
+    runs = [line for line in lines if re.search(r"(^|&& )pytest ", line)]
+    assert len(runs) == 4
+    for run in runs:
+        assert run.endswith(' -m ""'), run
+    given = [line for line in lines if "pytest" in line.lower() and "pip install" not in line]
+    for line in given:
+        assert not re.search(r" -k | --deselect| --ignore|-m (?!\"\")", line), line
+
+
 def test_hooks_run_the_linters() -> None:
     (local,) = read(ROOT / ".pre-commit-config.yaml")["repos"]
     assert local["repo"] == "local"

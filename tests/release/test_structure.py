@@ -21,6 +21,7 @@ def structure() -> Any:
     return module
 
 
+@pytest.mark.slow
 def test_the_package_has_no_circle_and_no_upward_import(
     structure: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

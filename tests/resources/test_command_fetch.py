@@ -219,6 +219,7 @@ def _serve_lists(server: Server, shared_data: Path) -> None:
             server.put("/" + url.split("/", 3)[3], (shared_data / folder / file).read_bytes())
 
 
+@pytest.mark.slow
 def test_the_published_vocabulary_leaves_out_the_papers_1622_words(
     cli: Run, server: Server, fetched: Run, shared_data: Path, tmp_path: Path
 ) -> None:
@@ -325,6 +326,7 @@ def _wait_for_part(data: Path) -> Path:
     raise AssertionError("no part arrived")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_killed_fetch_is_resumed(
     cli: Run, server: Server, data: Path, how: signal.Signals
@@ -349,6 +351,7 @@ def test_a_killed_fetch_is_resumed(
     assert list((data / ".downloads").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_it_is_whole_or_not_there(
     cli: Run, server: Server, data: Path
 ) -> None:
@@ -369,6 +372,7 @@ def test_killed_at_any_moment_it_is_whole_or_not_there(
     assert {path.name for path in data.iterdir()} == {name, ".downloads"}
 
 
+@pytest.mark.slow
 def test_the_lock_of_a_killed_fetch_is_gone_with_the_next(
     cli: Run, server: Server, data: Path, fetched: Run
 ) -> None:
@@ -388,6 +392,7 @@ def test_the_lock_of_a_killed_fetch_is_gone_with_the_next(
     assert {path.name for path in (data / ".downloads").iterdir()} == {"rg-65"}
 
 
+@pytest.mark.slow
 def test_what_a_killed_fetch_left_is_cleared_by_the_next(
     cli: Run, server: Server, data: Path, fetched: Run
 ) -> None:

@@ -417,6 +417,7 @@ def test_an_address_is_no_output(cli: Callable[..., Any], hub: Hub) -> None:
         assert "is a place on the hub; write to a path here, then: wordbias push" in done.err
 
 
+@pytest.mark.slow
 def test_the_command_line_reads_the_settings_of_huggingface_hub(hub: Hub, tmp_path: Path) -> None:
     hub.put("me/secret", {"v.txt": b"\n".join(VECTORS.split(b"\n"))}, private=True)
     told = hub_server.environment(hub.url, tmp_path / "home", TOKEN)

@@ -97,6 +97,7 @@ def test_a_model_that_is_in_the_cache_is_not_asked_for(hub: Hub, minilm: Path) -
     assert len(hub.requests) == asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["modules.json", "1_Pooling/config.json", "model.safetensors"])
 def test_what_the_cache_lacks_is_fetched(hub: Hub, minilm: Path, file: str) -> None:
     expected = wb.encode(minilm, TEXTS)

@@ -45,6 +45,7 @@ def started(*arguments: object) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 def test_two_processes_fill_it_at_once(path: Path, tmp_path: Path, cache_folder: Path) -> None:
     outputs = [tmp_path / f"{name}.safetensors" for name in "ab"]
     children = [started("misp", path, "-o", output, "-q") for output in outputs]
@@ -112,6 +113,7 @@ def without_cache(path: Path, process: Any, **options: Any) -> str:
     return said
 
 
+@pytest.mark.slow
 def test_a_file_in_place_of_the_folder(path: Path, process: Any, tmp_path: Path) -> None:
     place = tmp_path / "cache"
     place.write_bytes(b"mine")
@@ -119,6 +121,7 @@ def test_a_file_in_place_of_the_folder(path: Path, process: Any, tmp_path: Path)
     assert place.read_bytes() == b"mine"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs rlimits")
 def test_a_full_disk_for_a_cache_entry(path: Path, process: Any, cache_folder: Path) -> None:
     """No file may grow beyond 100 kB, as on a disk that is full."""

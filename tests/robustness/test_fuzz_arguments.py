@@ -5,8 +5,6 @@ parameters and each of some fifty odd values (`fuzz_arguments.VALUES`, which say
 give); all other arguments are those of its small call in `tests/test_public_names.py`. A refusal is
 one line of a `WordbiasError` or `TypeError` that says which argument it is about. Nothing else may
 be raised, printed or left on the disk, no argument changed, no call hang or need gigabytes.
-
-These tests are slow, and left out unless they are asked for: ``pytest -m slow``.
 """
 
 from __future__ import annotations

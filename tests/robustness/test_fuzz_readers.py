@@ -17,7 +17,10 @@ from fuzz_readers import READERS, Reader
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGALRM and rlimits")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform == "win32", reason="needs SIGALRM and rlimits"),
+]
 ASKED = int(os.environ.get("WORDBIAS_FUZZ", "0"))
 NAMES = [reader.name for reader in READERS]
 

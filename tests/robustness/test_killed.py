@@ -21,7 +21,10 @@ from killing import Moment, finished, killed, replaced, written
 from wordbias.formats import save
 from wordbias.wordlists import common_names
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"),
+]
 OLD = b"what was here before"
 
 

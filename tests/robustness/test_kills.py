@@ -33,7 +33,7 @@ from wordbias.formats.files import locked
 from wordbias.methods.words import listed_words
 from wordbias.pages.stages import PARTS
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")]
 
 HOOK = """
 import os, signal, sys

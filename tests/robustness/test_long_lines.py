@@ -17,6 +17,8 @@ from wordbias.errors import WordbiasError
 from wordbias.formats import load, save
 from wordbias.wordlists import common_names
 
+pytestmark = pytest.mark.slow
+
 LENGTH = 600_000_000
 ALLOWED = 40_000_000
 """Bytes of memory beyond what the same command takes for a small file."""

@@ -50,6 +50,7 @@ def test_the_answer_is_that_of_a_double_loop(
             assert scores[got] >= max(scores) - CLOSE[method] * max(1, abs(max(scores)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("size", [3, 700, 1500])
 def test_tiles_blocks_and_threads_change_nothing(

@@ -227,6 +227,7 @@ def test_answers_are_gensims_word_by_word(some: Path, method: Any) -> None:
     assert [part.words[i] for i in answer(Space.of(part), rows, method)] == expected
 
 
+@pytest.mark.slow
 def test_every_question_of_the_sample(shared_data: Path) -> None:
     """Golden: what this package gave when it agreed with gensim, 12 563 questions."""
     (google,) = find_sets(shared_data / "analogy" / "questions-words.txt")

@@ -124,6 +124,7 @@ def test_gender_specific_words_cover_the_public_lists(shared_data):
     assert len(gn_glove & ours) / len(gn_glove) > 0.8
 
 
+@pytest.mark.slow
 def test_no_published_file_was_copied(shared_data):
     ours = {hashlib.sha256(read(name).encode()).digest() for name in PACKAGED}
     theirs = {
