@@ -369,17 +369,6 @@ def _encoder(path: Path, purpose: str, **options: Any) -> None:
     tiny_encoders.save(model, tokenizer, path)
 
 
-def adapter_of_peft(path: Path) -> None:
-    peft, transformers = pytest.importorskip("peft"), pytest.importorskip("transformers")
-    base = path.with_name("smollm2")
-    if not base.exists():
-        tiny_decoders.save_decoder(base)
-    model = transformers.AutoModelForCausalLM.from_pretrained(base)
-    config = peft.LoraConfig(task_type="CAUSAL_LM", target_modules=["q_proj"])
-    peft.get_peft_model(model, config).save_pretrained(path)
-    tiny_decoders.byte_tokenizer().save_pretrained(path)  # or PEFT asks the hub for one
-
-
 def encoder(path: Path) -> None:
     _encoder(path, "Model")
 
@@ -407,12 +396,6 @@ def next_sentence_encoder(path: Path, seed: int = 0) -> None:
 
 def nli_encoder(path: Path, seed: int = 0) -> None:
     _encoder(path, "SequenceClassification", id2label=dict(enumerate(NLI_LABELS)), seed=seed)
-
-
-def _heads(path: Path, write: Callable[[Path, int], None]) -> None:
-    """Write the models of three seeds."""
-    for seed in range(3):
-        write(path.with_name(path.name.replace("{seed}", str(seed))), seed)
 
 
 def table_of_measures(path: Path) -> None:
@@ -477,8 +460,6 @@ STAND_INS: dict[str, Callable[[Path], None]] = {
     "glove.nli.safetensors": nli_model,
     "glove.txt": vectors,
     "enwik8.txt": corpus,
-    "e5-nli-{seed}": lambda path: _heads(path, nli_encoder),
-    "e5-nsp-{seed}": lambda path: _heads(path, next_sentence_encoder),
     "gsss_dev.csv": gsss,
     "gsss_test.csv": gsss,
     "hard.txt": debiased_vectors,
@@ -497,7 +478,6 @@ STAND_INS: dict[str, Callable[[Path], None]] = {
     "roberta-base": encoder,
     "sentences.txt.gz": sentences,
     "smollm2": tiny_decoders.save_decoder,
-    "smollm2-lora": adapter_of_peft,
     "dev.jsonl": nli_lines,
     "test.jsonl": nli_lines,
     "train.jsonl": nli_lines,
