@@ -102,7 +102,7 @@ def test_json_lists_the_written_files(cli: Run, tmp_path: Path) -> None:
         "value": 10_824,
         "attribute": "gender",
         "set": "parity",
-        "premises": 164 * 33,
+        "units": 164 * 33,
         "words": 2,
         "file": str(tmp_path / "parity.csv"),
     }
