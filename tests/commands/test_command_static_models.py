@@ -46,6 +46,7 @@ def all_rows(path: Path | str) -> Any:
     return model.vectors(np.arange(model.count)).astype(float)
 
 
+@pytest.mark.slow
 def test_misp_debiases_every_token_and_every_text(cli: Run, folder: Path) -> None:
     done = cli("misp", folder, "-o", "clean", "--format", "json")
     assert done.code == 0
