@@ -111,3 +111,10 @@ TEXTS = (
     "nurse",
 )
 """Texts of words, of words in parts, and of what is unknown."""
+
+
+def sentence_transformer(path: Path | str) -> Any:
+    """Load a folder with sentence-transformers, which takes seconds to import."""
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(path), device="cpu")

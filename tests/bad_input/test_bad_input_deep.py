@@ -16,6 +16,7 @@ PARTS = ".".join(["a"] * 5_000)
 HUGE = 10**400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", [f"{PARTS} = 1", f"[{PARTS}]\nx = 1", f'name = "x"\nspecific = {{ {PARTS} = 1 }}']
 )

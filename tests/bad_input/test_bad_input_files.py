@@ -278,6 +278,7 @@ def test_a_truncated_pickle_that_may_be_opened(refused: Refused, inputs: Path, p
     assert f"{path}: gensim cannot load it" in message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", ["jpeg", "random text"])
 def test_through_a_process(refused: Refused, inputs: Path, process: Any, content: str) -> None:
     (inputs / "v.txt").write_bytes(CONTENTS[content])
@@ -285,6 +286,7 @@ def test_through_a_process(refused: Refused, inputs: Path, process: Any, content
     assert "is not an embedding" in message
 
 
+@pytest.mark.slow
 def test_a_name_that_is_no_utf8_through_a_process(
     refused: Refused, inputs: Path, process: Any
 ) -> None:

@@ -198,6 +198,7 @@ def limit_files(size: int) -> Callable[[], None]:
     return limit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["OUT.txt", "OUT.vec.gz", "OUT.safetensors"])
 def test_a_real_limit_while_writing(refused: Refused, good: Path, process: Any, name: str) -> None:
     def limited(*arguments: object) -> Any:
@@ -248,6 +249,7 @@ def stopped(outputs: Path, big: Path) -> Callable[..., tuple[int, str, str]]:
     return call
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="needs nameless files")
 @pytest.mark.parametrize("name", ["o.vec", "o.bin"])
 def test_a_killed_process_leaves_the_old_file_and_nothing_else(
@@ -258,6 +260,7 @@ def test_a_killed_process_leaves_the_old_file_and_nothing_else(
     assert (outputs / name).read_bytes() == OLD
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").exists(), reason="needs Linux' /proc")
 @pytest.mark.parametrize("name", ["o.vec", "o.bin", "o.txt.gz"])
 def test_an_interrupted_process_prints_one_line(stopped: Any, outputs: Path, name: str) -> None:

@@ -87,6 +87,7 @@ def test_the_first_line_of_a_file_without_a_header(
     assert f"line 1: column 9: '{value}'" in message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bad", BAD)
 @pytest.mark.parametrize("target", ["out.txt", "out.vec", "out.bin", "out.safetensors"])
 @pytest.mark.parametrize("command", ["misp", "convert"])
@@ -219,6 +220,7 @@ def test_a_word_the_output_cannot_hold(refused: Refused, good: Path) -> None:
         assert "write text (.txt, .vec) or .safetensors instead" in message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["OUT.txt", "OUT.vec", "OUT.bin", "OUT.safetensors"])
 def test_a_result_beyond_float32_is_refused_or_can_be_read(
     process: Any, refused: Refused, good: Path, outputs: Path, target: str

@@ -124,6 +124,7 @@ def test_an_interruption_changes_nothing(
         tuned(checkpoint=checkpoint, about={"a": 2})
 
 
+@pytest.mark.slow
 def test_seeds(folder: str, bios: Biographies) -> None:
     heads = []
     for seed in (0, 0, 1):
@@ -134,6 +135,7 @@ def test_seeds(folder: str, bios: Biographies) -> None:
     assert not same(heads[0], heads[2])
 
 
+@pytest.mark.slow
 def test_bfloat16_is_of_products_only(folder: str, bios: Biographies) -> None:
     """Its 8 bits of precision show in the vectors; parameters are float32 before and after."""
     half = replace(SETTINGS, half=True)

@@ -103,6 +103,7 @@ def _last(data: Labelled, recipe: Recipe) -> Any:
     return head
 
 
+@pytest.mark.slow
 def test_separable_classes_are_separated() -> None:
     rng = np.random.default_rng(1)
     y = rng.integers(2, size=200)
@@ -155,6 +156,7 @@ def test_training_equals_a_plain_loop_of_torch(plain: bool) -> None:
     assert np.allclose(b, wanted_b, atol=21 * 2**-20, rtol=0)
 
 
+@pytest.mark.slow
 def test_the_best_on_dev_is_a_copy() -> None:
     """Dev has the labels the other way round, so that learning makes it worse and worse."""
     data = overlapping(classes=2)

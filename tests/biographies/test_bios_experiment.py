@@ -220,6 +220,7 @@ def test_a_cluster_changes_nothing(
     assert as_json(run(plan, Workers(2, cluster))) == as_json(one)
 
 
+@pytest.mark.slow
 def test_a_fine_tuned_study(plan: Plan) -> None:
     """Vectors, predictions before and after, all from the model that is kept."""
     plan = tuned(plan, keep_models=True, strategies=("none",), baselines=False)
@@ -261,6 +262,7 @@ def test_a_kept_model_is_not_replaced(plan: Plan) -> None:
         run(replace(plan, recipe=replace(ONE, epochs=1)))
 
 
+@pytest.mark.slow
 def test_retraining_starts_from_the_vectors_alone(plan: Plan) -> None:
     """By hand: a last layer trained on the vectors of the original data of the view."""
     plan = replace(plan, strategies=("scrub",), seeds=(0,), baselines=False)
@@ -280,6 +282,7 @@ def test_retraining_starts_from_the_vectors_alone(plan: Plan) -> None:
         assert [value for *_, value in found] == [pytest.approx(right.mean())]
 
 
+@pytest.mark.slow
 def test_own_shares_and_sentences_are_used(plan: Plan) -> None:
     plan = replace(plan, strategies=("none",), seeds=(0,), baselines=False)
     texts = [f"{word} is here" for word in plan.words()] * 2
@@ -341,6 +344,7 @@ def test_a_folder_of_another_study_is_refused(plan: Plan) -> None:
     assert len(lines_of(plan)) == 1
 
 
+@pytest.mark.slow
 def test_a_folder_of_another_model_is_refused(plan: Plan, tmp_path: Path) -> None:
     plan = replace(plan, strategies=("none",), seeds=(0,), baselines=False)
     run(plan)

@@ -207,6 +207,7 @@ def test_an_audit_that_is_killed_while_it_clears_up_does_not_disturb_the_next(
     assert json.loads(again.out)["rows"] == json.loads(whole.out)["rows"]
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_written_is_done_without(
     cli: Run, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

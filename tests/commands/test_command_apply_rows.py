@@ -51,6 +51,7 @@ def test_probe_finds_nothing_after_apply(folder: Path, cli: Callable[..., Any]) 
     assert found["clean"]["low"] < found["clean"]["neutral"] + 0.05
 
 
+@pytest.mark.slow
 def test_a_folder_by_two_processes(folder: Path, cli: Callable[..., Any]) -> None:
     (folder / "in").mkdir()
     for i in range(4):

@@ -113,6 +113,7 @@ def test_vectors_that_got_shorter_are_not_chosen_for_it(cli: Run, text: Path) ->
     assert [stage for stage, row in tried.items() if row.get("chosen")] == ["misp:dims=2"]
 
 
+@pytest.mark.slow
 def test_similarity_is_a_cost_on_each_half(cli: Run, text: Path, shared_data: Path) -> None:
     sets = shared_data / "wordsim" / "EN-MEN-TR-3k.txt"
     rows = rows_of(cli, "misp", text, "--by", "midb-abs", "--benchmarks", sets)

@@ -18,7 +18,7 @@ import wordbias as wb
 from wordbias.batches import map_rows
 from wordbias.probes import held_out as probing
 
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = pytest.mark.usefixtures("one_thread", "short_probes")
 Run = Callable[..., Any]
 N = 300
 

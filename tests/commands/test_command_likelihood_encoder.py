@@ -410,6 +410,7 @@ def test_a_model_with_neither_head(cli: Cli, stereoset: Path, gsss: Path, tmp_pa
     assert "is no two-way classifier" in done.err
 
 
+@pytest.mark.slow
 def test_several_data_sets(cli: Cli, both: str, gsss: Path, stereoset: Path, crows: Path) -> None:
     given = [word for path in (gsss, stereoset, crows) for word in ("--data", path)]
     together = json.loads(cli("likelihood", both, *given, "--format", "json").out)

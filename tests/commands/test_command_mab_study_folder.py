@@ -64,6 +64,7 @@ def test_figures_that_cannot_be_drawn(
     assert [path.name for path in tmp_path.iterdir()] == ["pairs.svg"]
 
 
+@pytest.mark.slow
 def test_a_locked_folder_is_refused(cli: Run, tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
     pairs, study = tmp_path / "pairs.tsv", tmp_path / "study"

@@ -188,6 +188,7 @@ def test_lists_and_permuted_weights_start_from_the_vectors_of_the_seed(
     assert subjects == {"glove", "glove.misp-lists", "glove.perm-2134"}
 
 
+@pytest.mark.slow
 def test_one_seed_of_an_arm_has_no_interval(cli: Run, files: Path, tmp_path: Path) -> None:
     done = _call(cli, files, tmp_path / "study", ("glove{seed}", "gn-{seed}"), "--seed", 2)
     assert done.code == 0, done.err

@@ -341,6 +341,7 @@ def test_tables_fit_the_terminal(
     assert max(map(len, done.out.splitlines())) <= columns
 
 
+@pytest.mark.slow
 def test_what_needs_saying_is_said_on_stderr(once: Run) -> None:
     done = once("misp", "--centre", "--details")
     assert re.search(r"^note: these components hold 22% of the difference", done.err, re.M)
@@ -354,6 +355,7 @@ def test_quiet_says_nothing_on_stderr(cli: Run, vocab: Path) -> None:
     assert cli(*command, "--quiet").err == cli(*command, "-q").err == ""
 
 
+@pytest.mark.slow
 def test_components_that_hold_the_difference_need_no_note(once: Run) -> None:
     assert "these components hold" not in once("misp").err
 

@@ -278,6 +278,7 @@ def test_nothing_to_do_is_said(cli: Callable, bios: Path, tmp_path: Path) -> Non
     assert out.read_bytes() == bios.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_process_of_its_own_on_a_compressed_file(
     process: Callable, bios: Path, tmp_path: Path
 ) -> None:

@@ -11,8 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 from model2vec import StaticModel as Model2Vec
-from sentence_transformers import SentenceTransformer
-from static_folders import PARTS, TEXTS, known_words, model2vec_folder, sentence_folder
+from static_folders import (
+    PARTS,
+    TEXTS,
+    known_words,
+    model2vec_folder,
+    sentence_folder,
+    sentence_transformer,
+)
 
 import wordbias as wb
 from wordbias import WordbiasError
@@ -40,6 +46,7 @@ def all_rows(path: Path | str) -> Any:
     return model.vectors(np.arange(model.count)).astype(float)
 
 
+@pytest.mark.slow
 def test_misp_debiases_every_token_and_every_text(cli: Run, folder: Path) -> None:
     done = cli("misp", folder, "-o", "clean", "--format", "json")
     assert done.code == 0
@@ -54,7 +61,7 @@ def test_misp_debiases_every_token_and_every_text(cli: Run, folder: Path) -> Non
     rows, new = all_rows(folder), all_rows("clean")
     np.testing.assert_allclose(new, fitted(rows), atol=1e-5)
     assert (np.abs(new - rows).max(1) > 1e-4).mean() > 0.99
-    whole = SentenceTransformer("clean", device="cpu").encode(list(TEXTS[-2:])).astype(float)
+    whole = sentence_transformer("clean").encode(list(TEXTS[-2:])).astype(float)
     np.testing.assert_allclose(whole, after[-2:], atol=1e-5)
 
 
@@ -210,7 +217,7 @@ def test_audit_takes_the_folder_as_vectors(folder: Path) -> None:
 
 def test_a_loaded_model_is_refused_with_the_remedy(folder: Path) -> None:
     sentence_folder(Path("other"))
-    loaded = [Model2Vec.from_pretrained(folder), SentenceTransformer("other", device="cpu")]
+    loaded = [Model2Vec.from_pretrained(folder), sentence_transformer("other")]
     for model in loaded:
         for call in (wb.measure, wb.load, wb.audit, lambda one: wb.encode(one, ["a nurse"])):
             with pytest.raises(
@@ -239,6 +246,6 @@ def test_a_real_model(cli: Run, tmp_path: Path) -> None:
     removed = np.linalg.svd(old - new)
     assert removed.S[1] < 1e-5 * removed.S[0]  # all texts moved along one direction
     np.testing.assert_allclose(new @ removed.Vh[0], 0, atol=1e-4)
-    ours = SentenceTransformer(str(tmp_path / "clean"), device="cpu").encode(texts)
+    ours = sentence_transformer(tmp_path / "clean").encode(texts)
     units = new / np.linalg.norm(new, axis=1, keepdims=True)
     np.testing.assert_allclose(ours, units, atol=1e-5)

@@ -83,6 +83,7 @@ def test_a_redraw_of_too_few_pairs_is_named(source: tuple[Any, Any]) -> None:
         fit_with_baseline(*source, Recipe(), pairs=PAIRS[:2], draws=9)
 
 
+@pytest.mark.slow
 def test_project_writes_them_beside_the_adapter(source: tuple[Any, Any], tmp_path: Path) -> None:
     fitted = project(
         source, output=tmp_path / "a.adapter", seed_lists=2, null=1, seed=3, setting="L12-110"

@@ -53,6 +53,7 @@ def test_every_setting_has_the_sites_that_it_needs(fitted: Fitted) -> None:
         np.testing.assert_array_equal(found[0].what.basis, first.what.basis)
 
 
+@pytest.mark.slow
 def test_a_site_is_fitted_on_the_model_with_earlier_removals_in_its_weights(
     fitted: Fitted,
 ) -> None:

@@ -19,6 +19,7 @@ import wordbias
 from wordbias.cli import cli
 from wordbias.measures.chance import draw_nulls
 from wordbias.measures.clustering import clustering
+from wordbias.probes import held_out
 
 INSTEAD: dict[str, dict[str, str]] = {
     "audit": {"--skip": "clustering,gipe,recoverability,mab"},
@@ -93,6 +94,8 @@ def _instead(command: str, given: Collection[str]) -> dict[str, str]:
     instead = dict(known.get(command, {}))
     if command == "mab-eval" and "parity" in given:
         instead["--lists"] = "lists/"
+    if "--jobs" in given:
+        instead["--jobs"] = "1" if command in ("mab-study", "nli-train", "sweep") else "2"
     counts = ("--null", "--seed-lists", "--average-epochs")
     instead |= {option: "1" for option in counts if option in given}
     if command == "mab-study" and "--plot" in given:
@@ -105,9 +108,10 @@ def _instead(command: str, given: Collection[str]) -> dict[str, str]:
 
 @contextmanager
 def fewer_repetitions() -> Iterator[None]:
-    """Compute chance levels along few axes, and cluster from few starts."""
+    """Compute chance levels along few axes, cluster from few starts, train probes for a moment."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(draw_nulls, "__defaults__", (3,))
+        patch.setattr(held_out, "_EPOCHS", 2)
         for name in ("seeds", "n_init"):
             patch.setitem(clustering.__kwdefaults__, name, 2)  # type: ignore[arg-type]
         yield

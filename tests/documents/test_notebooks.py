@@ -99,6 +99,7 @@ def said(cell: Any) -> tuple[str, list[float]]:
     return NUMBER.sub("#", text), [float(one) for one in NUMBER.findall(text)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path: Path, execute: Execute, tmp_path: Path) -> None:
     notebook = read(path)
@@ -191,6 +192,7 @@ wb.rewrite("scrub", ["She is a nurse."])
 """
 
 
+@pytest.mark.slow
 def test_results_show_themselves_in_a_kernel(execute: Execute) -> None:
     written = [nbformat.v4.new_code_cell(one.strip()) for one in CELLS.split("---")]
     made = execute(nbformat.v4.new_notebook(cells=written))

@@ -60,6 +60,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_every_link_of_the_site_leads_somewhere(site: Path) -> None:
     pages = {path: Page(path) for path in site.rglob("*.html")}
     assert {site / f"{page}.html" for page in PAGES} <= set(pages)
@@ -74,6 +75,7 @@ def test_every_link_of_the_site_leads_somewhere(site: Path) -> None:
                 assert place in pages[target].places, f"{path.relative_to(site)}: {link}"
 
 
+@pytest.mark.slow
 def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
     for path in site.rglob("*.html"):
         text = path.read_text(encoding="utf-8")
@@ -81,6 +83,7 @@ def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
         assert 'rel="stylesheet" href="http' not in text, path
 
 
+@pytest.mark.slow
 def test_the_search_finds_functions_and_commands(site: Path) -> None:
     index = (site / "searchindex.js").read_text(encoding="utf-8")
     for heading in ("likelihood", "train-vectors", "mab_study"):

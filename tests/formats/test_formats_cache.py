@@ -218,6 +218,7 @@ def tall(tmp_path: Path) -> tuple[Path, list[str], Any]:
     return tmp_path / "tall.txt", words, vectors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [0.125, np.nan, np.inf])
 @pytest.mark.parametrize("place", [0, 1, 777, 31_337, 59_999])
 def test_one_damaged_value_is_found_wherever_it_is(

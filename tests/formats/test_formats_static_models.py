@@ -14,13 +14,13 @@ import torch
 from model2vec import StaticModel as Model2Vec
 from safetensors.numpy import load_file, save_file
 from safetensors.torch import save_file as save_torch
-from sentence_transformers import SentenceTransformer
 from static_folders import (
     TEXTS,
     known_words,
     model2vec_folder,
     nested_folder,
     sentence_folder,
+    sentence_transformer,
     token_vectors,
 )
 
@@ -56,7 +56,7 @@ def text_vectors(path: Path, texts: tuple[str, ...] = TEXTS) -> Any:
 
 def sentence_vectors(path: Path, texts: tuple[str, ...] = TEXTS) -> Any:
     """Return what sentence-transformers makes of texts before it normalises them."""
-    first = SentenceTransformer(str(path), device="cpu")[0]
+    first = sentence_transformer(path)[0]
     with torch.no_grad():
         return first(first.preprocess(list(texts)))["sentence_embedding"].numpy().astype(float)
 
@@ -193,7 +193,7 @@ def test_sentence_transformers_loads_what_was_written(folder: Path, tmp_path: Pa
     rounding = 3e-2 if kind == np.float16 else 1e-4
     theirs, ours = sentence_vectors(written, KNOWN), text_vectors(written, KNOWN)
     np.testing.assert_allclose(theirs, ours, atol=rounding * np.abs(ours).max())
-    whole = SentenceTransformer(str(written), device="cpu").encode(list(KNOWN))
+    whole = sentence_transformer(written).encode(list(KNOWN))
     np.testing.assert_allclose(units(whole.astype(float)), units(ours), atol=rounding)
     if "int8" not in str(folder_types(folder)):  # with unknown words, which it does not leave out
         before, after = sentence_vectors(folder), sentence_vectors(written)

@@ -181,6 +181,7 @@ sys.exit(code)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux' /proc")
 @pytest.mark.parametrize(("source", "target"), [("v.txt", "out.vec"), ("v.bin", "out.txt")])
 def test_a_file_twice_as_long_needs_no_more_memory(
@@ -257,6 +258,7 @@ def tall(tmp_path: Path, people: Any) -> Path:
 needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux' /proc")
 
 
+@pytest.mark.slow
 @needs_proc
 def test_convert_holds_no_matrix(tmp_path: Path, tall: Path) -> None:
     """Half of what the values need is not there, whether they are read, cached or mapped."""
@@ -271,6 +273,7 @@ def test_convert_holds_no_matrix(tmp_path: Path, tall: Path) -> None:
     assert first.read_bytes() == (tmp_path / "c.safetensors").read_bytes()
 
 
+@pytest.mark.slow
 @needs_proc
 @pytest.mark.skipif(sys.platform != "linux", reason="allocators differ")
 def test_misp_holds_few_copies_of_the_words_it_measures(tmp_path: Path, tall: Path) -> None:

@@ -40,6 +40,7 @@ def saved(small: Embedding, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_rows_are_those_of_the_command(cli: Run, saved: Path, small: Embedding) -> None:
     done = cli("audit", saved, "--methods", "misp hard", "--skip", SKIP, "--format", "json", "-q")
     found = json.loads(done.out)
@@ -51,6 +52,7 @@ def test_the_rows_are_those_of_the_command(cli: Run, saved: Path, small: Embeddi
     assert of_object.arguments["embeddings"].startswith("<Embedding 'sample'")
 
 
+@pytest.mark.slow
 def test_the_page_that_is_saved_is_the_page_that_the_command_writes(
     cli: Run, saved: Path, tmp_path: Path
 ) -> None:
@@ -223,6 +225,7 @@ def test_files_without_common_words_are_refused(small: Embedding) -> None:
         audit(small, after=Embedding(["zzx", "zzy"], np.eye(2, small.dim), "other"), skip=SKIP)
 
 
+@pytest.mark.slow
 def test_processes_change_no_bit_of_the_rows(small: Embedding) -> None:
     skip = [part for part in PARTS if part not in ("midb", "weat", "occupations", "gipe")]
     with wb.config(jobs=1):
@@ -242,6 +245,7 @@ def test_nothing_is_left_in_the_cache(
         audit(small, methods="none", skip=SKIP, chance=False)
 
 
+@pytest.mark.slow
 def test_what_is_left_is_read_off_words_that_no_method_was_fitted_to(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

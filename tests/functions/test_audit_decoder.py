@@ -237,6 +237,7 @@ def test_scrubbing_leaves_no_mean_difference_in_any_layer(
     assert all(new < 1e-4 * old for new, old in zip(after, before, strict=True))
 
 
+@pytest.mark.slow
 def test_a_removal_in_all_layers_changes_all_of_them(folder: Path) -> None:
     found = audit(folder, methods=["tokens@all", "tokens@2"], skip="untrained,seat,ceat,likelihood")
     layers = {
@@ -261,6 +262,7 @@ def values(page: Page, stage: str) -> Mapping[tuple[str, str], float]:
     }
 
 
+@pytest.mark.slow
 def test_the_written_decoder_has_the_figures_of_the_column(
     cli: Cli, folder: Path, tmp_path: Path
 ) -> None:

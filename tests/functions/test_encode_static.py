@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from model2vec import StaticModel
-from sentence_transformers import SentenceTransformer
-from static_folders import known_words, model2vec_folder, sentence_folder
+from static_folders import known_words, model2vec_folder, sentence_folder, sentence_transformer
 
 import wordbias as wb
 from wordbias import WordbiasError
@@ -44,7 +43,7 @@ def test_vectors_are_those_of_model2vec(
 @pytest.mark.parametrize("normalize", [True, False])
 def test_vectors_are_those_of_sentence_transformers(normalize: bool, tmp_path: Path) -> None:
     folder = sentence_folder(tmp_path / "m", normalize=normalize)
-    theirs = SentenceTransformer(str(folder), device="cpu").encode(TEXTS)
+    theirs = sentence_transformer(folder).encode(TEXTS)
     found = wb.encode(folder, TEXTS)
     np.testing.assert_allclose(found[0], theirs, rtol=1e-4, atol=1e-5)
     assert found.about["modules"] == ("StaticEmbedding", *(["Normalize"] if normalize else []))

@@ -19,7 +19,7 @@ from wordbias import WordbiasError
 from wordbias.probes import held_out as probing
 from wordbias.results import Row
 
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = pytest.mark.usefixtures("one_thread", "short_probes")
 Floats = NDArray[np.float32]
 ESTIMATORS = {"leace": wb.LEACE, "hard": wb.Hard, "mhd": wb.MHD, "misp": wb.MISP, "inlp": wb.INLP}
 

@@ -11,6 +11,8 @@ import pytest
 
 import wordbias as wb
 
+pytestmark = pytest.mark.usefixtures("short_probes")
+
 N, D = 120, 5
 RNG = np.random.default_rng(8)
 Y = np.array(["f", "m"])[np.arange(N) % 2]
@@ -66,17 +68,23 @@ def vectors_of(made: Any) -> Any:
     return np.array(cells.to_pylist() if hasattr(cells, "to_pylist") else list(map(list, cells)))
 
 
+@pytest.fixture(scope="module")
+def expected(short_probes: None) -> Any:
+    """The rows without their labels, by the map that is fitted to the array."""
+    return wb.erase(X, Y).transform(X)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", [objects, column, X.tolist, table, frame, polars_frame, dataset])
-def test_erase_is_the_same_of_all_that_holds_the_rows(rows: Callable[[], Any]) -> None:
+def test_erase_is_the_same_of_all_that_holds_the_rows(
+    rows: Callable[[], Any], expected: Any
+) -> None:
     """Whatever holds the rows, held-out rows and their fit are those of the array."""
-    expected = wb.erase(X, Y).transform(X)
     assert wb.erase(rows(), Y).transform(X) == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.slow
-def test_an_array_of_objects_may_hold_numbers() -> None:
-    expected = wb.erase(X, Y).transform(X)
+def test_an_array_of_objects_may_hold_numbers(expected: Any) -> None:
     assert wb.erase(X.astype(object), Y).transform(X) == pytest.approx(expected, abs=1e-6)
 
 

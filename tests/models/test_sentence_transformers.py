@@ -255,6 +255,7 @@ def test_the_newest_layout_of_the_library_is_read(tmp_path: Path, side: str) -> 
     same(last(tmp_path / "saved"), library(tmp_path / "saved"))
 
 
+@pytest.mark.slow
 def test_a_prompt_is_chosen_by_its_name_or_given(folder: Path) -> None:
     add(folder, ("Normalize", {}), pooled=pooling("mean_tokens", include_prompt=False))
     config = {

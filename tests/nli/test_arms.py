@@ -35,6 +35,7 @@ def test_the_wrong_weightings_are_all_orders_but_the_right_one() -> None:
     np.testing.assert_allclose(swapped.vectors[:50], expected.remove(x), atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("centre", [False, True])
 def test_random_draws_remove_the_fitted_weights_along_other_directions(centre: bool) -> None:
     sample, age = Embedding.sample(), Attribute.load("age")
@@ -84,6 +85,7 @@ def test_words_that_are_missing_are_not_redrawn() -> None:
         drawn_arm("lists", {0: few}, 1)
 
 
+@pytest.mark.slow
 def test_wrong_weightings_are_of_the_groups_given() -> None:
     sample, age = Embedding.sample(), Attribute.load("age")
     swapped = permuted_weights("sample", {0: sample}, age)["sample.perm-4321"][0]

@@ -113,6 +113,7 @@ def test_each_model_of_a_stack_keeps_the_last_epochs_of_its_own_training(
     assert len(_names(jobs[0])) == 4
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_ends_with_the_same_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,6 +191,7 @@ CALL: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_study_averages_what_mab_eval_measures_of_each_epoch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

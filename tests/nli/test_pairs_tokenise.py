@@ -55,6 +55,7 @@ def test_tokenising_tokens_changes_nothing(text: str) -> None:
     assert tokenise(" ".join(tokens)) == tokens
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(TEXT)
 def test_nothing_is_lost_and_nothing_added(text: str) -> None:
@@ -100,6 +101,7 @@ def snli(shared_data: Path) -> dict[str, set[str]]:
     return {name: set(sentences(shared_data, name)) for name in SETS}
 
 
+@pytest.mark.slow
 def test_tokenising_tokens_of_real_sentences_changes_nothing(snli: dict[str, set[str]]) -> None:
     for texts in snli.values():
         for text in sorted(texts)[:20_000]:
@@ -107,6 +109,7 @@ def test_tokenising_tokens_of_real_sentences_changes_nothing(snli: dict[str, set
             assert tokenise(" ".join(tokens)) == tokens
 
 
+@pytest.mark.slow
 def test_raw_and_tokenised_sentences_give_the_same_tokens(
     snli: dict[str, set[str]],
 ) -> None:

@@ -23,6 +23,7 @@ from wordbias.settings import read_chain
 from wordbias.word_tasks.sets import AnalogySet, SimilaritySet
 from wordbias.wordlists import Attribute, load_queries
 
+pytestmark = pytest.mark.slow
 Array = np.ndarray[Any, np.dtype[Any]]
 SEED = 3
 METHODS = "hard misp,leace"
@@ -120,7 +121,6 @@ def midb(panel: Panel, embedding: Embedding) -> Array:
     return np.sqrt((signed**2).sum(1))
 
 
-@pytest.mark.slow
 def test_direct_bias_is_paired_by_word(
     panel: Panel, stages: dict[str, Embedding], found: Audited
 ) -> None:
@@ -149,7 +149,6 @@ def test_midb_is_paired_by_word_along_axes_of_each_stage(
         np.testing.assert_allclose(got, np.percentile(after - before, [2.5, 97.5]), rtol=2e-3)
 
 
-@pytest.mark.slow
 def test_clustering_is_paired_by_word(
     panel: Panel, stages: dict[str, Embedding], found: Audited
 ) -> None:
@@ -168,7 +167,6 @@ def test_clustering_is_paired_by_word(
         check(row_of(found, "clustering-accuracy", label), values["before"], values[label])
 
 
-@pytest.mark.slow
 def test_similarity_is_paired_by_pair_and_analogies_by_question(
     stages: dict[str, Embedding], plan: Plan, found: Audited
 ) -> None:
@@ -244,7 +242,6 @@ def test_the_interval_is_of_the_differences_of_pairs() -> None:
         assert ends(before, other) == (None, None)
 
 
-@pytest.mark.slow
 def test_what_did_not_change_has_the_change_0(panel: Panel, plan: Plan) -> None:
     """Draws are alike, so that the interval of no change is a point."""
     same = Column("same", embedding=panel.embedding)

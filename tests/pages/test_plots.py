@@ -66,6 +66,7 @@ def test_png(tmp_path: Path, table: Comparison, columns: int) -> None:
     assert 500 < height < width
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("suffix", "begin"), [(".pdf", b"%PDF-"), (".svg", b"<?xml")])
 def test_vector_formats(tmp_path: Path, table: Comparison, suffix: str, begin: bytes) -> None:
     assert _save(tmp_path / f"a{suffix}", table).startswith(begin)

@@ -91,6 +91,7 @@ def test_unknown_measures_are_shown_value_by_value(found: list[tuple[str, float]
     assert sorted(cells) == sorted((one["measure"], value_text(one, 4)) for one in rows)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from(LISTED), VALUES, st.integers()), min_size=1))
 def test_no_value_of_a_known_measure_is_lost(found: list[tuple[str, float, int]]) -> None:
     rows = [row(measure, value, setting=str(i)) for measure, value, i in found]
