@@ -211,6 +211,9 @@ def test_every_key_of_a_row_is_described() -> None:
         "values",
         "chance",
         "driver",
+        "before",
+        "change",
+        "directions",
     )
     known |= {f"{kind}_{end}" for kind in ROW_KEYS["kinds"] for end in ends}
     assert {key for one in _golden_rows() for key in one} <= known

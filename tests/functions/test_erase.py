@@ -372,7 +372,7 @@ def test_an_output_that_could_not_be_written_is_refused_before_anything_is_fitte
 ) -> None:
     x, y = rows()
     np.save(tmp_path / "x.npy", x)
-    monkeypatch.setattr(erasing, "Parts", None)
+    monkeypatch.setattr(erasing, "Labelled", None)
     for given, message in (
         ({"output": tmp_path / "x.npy"}, "x.npy"),
         ({"output": tmp_path / "x.parquet"}, "rows keep their format, npy"),
