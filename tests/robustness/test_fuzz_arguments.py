@@ -10,6 +10,7 @@ be raised, printed or left on the disk, no argument changed, no call hang or nee
 from __future__ import annotations
 
 import json
+import os
 from itertools import product
 from pathlib import Path
 
@@ -18,7 +19,12 @@ import fuzz_arguments
 import pytest
 import test_public_names as small
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not os.environ.get("WORDBIAS_FUZZ"), reason="ten minutes; set WORDBIAS_FUZZ=1 to run it"
+    ),
+]
 NAMES = sorted({*small.FUNCTIONS, *small.ESTIMATORS})
 LIMIT = 1800
 """Seconds for all calls of one function, of which each has a limit of its own."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from wordbias import cells, verdicts
+from wordbias.arguments import path_named
 from wordbias.calls import public
 from wordbias.draws import SAMPLE, change_keys, seed_change, with_holm
 from wordbias.errors import WordbiasError
@@ -73,7 +74,7 @@ def changes(
     >>> report["same"][0].details["paired"]
     'words'
     """
-    found = [_rows_of(one) for one in (old, new)]
+    found = [_rows_of("old", old), _rows_of("new", new)]
     across = _one_subject_each(*found)
     before, after = _keyed(*found, across=across)
     matched = {key: (before[key], _as_measured(after[key])) for key in after if key in before}
@@ -117,8 +118,8 @@ def _both(pairs: Sequence[Pair]) -> list[Row]:
     ]
 
 
-def _rows_of(one: str | os.PathLike[str] | Report) -> Sequence[Row]:
-    return one.rows if isinstance(one, Report) else read_rows(Path(os.fspath(one)))
+def _rows_of(name: str, one: str | os.PathLike[str] | Report) -> Sequence[Row]:
+    return one.rows if isinstance(one, Report) else read_rows(Path(path_named(name, one)))
 
 
 def _one_subject_each(before: Iterable[Row], after: Iterable[Row]) -> bool:
