@@ -102,7 +102,8 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
         tracemalloc.stop()
         return found
 
-    assert peak(6_000) < 1.2 * peak(1_500)
+    peak(1_500)  # the first call fills caches
+    assert peak(24_000) < 1.2 * peak(6_000)
 
 
 def test_an_error_leaves_the_old_output(tmp_path: Path) -> None:

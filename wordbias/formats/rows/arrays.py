@@ -134,14 +134,15 @@ class RawRows(_Arrays):
     """
 
     def __init__(self, path: str, kind: str, array: str | None) -> None:
-        self.path, self.kind = path, kind
+        self.path: str = path
+        self.kind: str = kind
         self._columns: Mapping[str, NDArray[Any]] = {}
         self._values: Mapping[str, Sequence[str]] = {}
         found, name = self._npy(array) if kind == "npy" else self._tensor(array)
         self._shaped(found.shape, found.dtype, name)
         self._offset = int(getattr(found, "offset", 0))
         self._fortran = found.flags.f_contiguous and not found.flags.c_contiguous
-        self.columns = tuple(
+        self.columns: tuple[str, ...] = tuple(
             key.removeprefix(_COLUMN) if key.removeprefix(_COLUMN) in self._values else key
             for key, one in self._columns.items()
             if one.shape == (self.n,)
@@ -244,7 +245,9 @@ class NpzRows(_Arrays):
         self._shaped(shape, dtype, self._name)
         with reading_numpy(Path(path)), zipfile.ZipFile(path) as archive:
             check_member(Path(path), archive, self._name)
-        self.columns = tuple(n for n, (shape, *_) in headers.items() if shape == (self.n,))
+        self.columns: tuple[str, ...] = tuple(
+            n for n, (shape, *_) in headers.items() if shape == (self.n,)
+        )
 
     def cells(self, name: str) -> Cells:
         """Return one column, the values of an array as text."""
@@ -295,7 +298,8 @@ class ArrayRows(_Arrays):
         self.path = name
         self._shaped(array.shape, array.dtype, "")
         self._array = array.reshape(self.n, self.dim)
-        self._cells, self.columns = columns, tuple(columns)
+        self._cells = columns
+        self.columns: tuple[str, ...] = tuple(columns)
         for key, cells in columns.items():
             if len(cells) != self.n:
                 raise WordbiasError(

@@ -333,7 +333,8 @@ class ParquetRows(_Table):
     def __init__(self, path: str, array: str | None) -> None:
         self.path = path
         with self._open() as file:
-            self.schema, self._n = file.schema_arrow, file.metadata.num_rows
+            self.schema: Any = file.schema_arrow
+            self._n = file.metadata.num_rows
         self._begin(array)
 
     @property
@@ -487,9 +488,10 @@ class ArrowRows(_Table):
     """Rows of an Arrow IPC file (also called Feather) or stream."""
 
     def __init__(self, path: str, kind: str, array: str | None) -> None:
-        self.path, self.kind = path, kind
+        self.path: str = path
+        self.kind: str = kind
         with self._open() as reader:
-            self.schema = reader.schema
+            self.schema: Any = reader.schema
         self._begin(array)
 
     @cached_property
@@ -605,7 +607,9 @@ class ArrowTable(_Table):
     kind = "memory"
 
     def __init__(self, table: Any, array: str | None, name: str) -> None:
-        self.table, self.schema, self.path = table, table.schema, name
+        self.table: Any = table
+        self.schema: Any = table.schema
+        self.path: str = name
         self._begin(array)
 
     @property
