@@ -218,6 +218,8 @@ def test_draws_are_columns_like_any_other(small: Embedding, tmp_path: Path) -> N
             audit(small, methods=f"misp {wrong}", **given)
     with pytest.raises(UsageError, match="null is given twice"):
         audit(small, methods="null:2 null:5", **given)
+    with pytest.raises(UsageError, match="101 draws"):
+        audit(small, methods="null:101", **given)
 
 
 def test_files_without_common_words_are_refused(small: Embedding) -> None:

@@ -193,6 +193,7 @@ def test_bad_arguments_are_refused(tmp_path: Path) -> None:
         ({"only": ["beauty"]}, "measure 'beauty': expected one of midb"),
         ({"benchmarks": str(tmp_path / "none")}, "none"),
         ({"embeddings": [sample, sample]}, "two embeddings have the same name"),
+        ({"embeddings": [sample, "@null:2", "@null:3"]}, "null is given twice"),
         ({"null": 0}, "null=: expected a whole number from 1 on, got 0"),
         ({"seed_lists": -1}, "seed_lists=: expected a whole number from 1 on, got -1"),
         ({"null": 2}, "null=: 1 seed would use 1 of 2 draws"),

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from wordbias.embedding import EmbeddingLike, as_embedding
-from wordbias.errors import WordbiasError
+from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats import VectorFile
 from wordbias.formats.source import Source
 from wordbias.functions.inputs import (
@@ -95,7 +95,23 @@ def without_drawn(embeddings: ArmsLike) -> tuple[ArmsLike, dict[str, int]]:
     if not found:
         return embeddings, {}
     kept = [one for i, one in enumerate(embeddings) if i not in found]
-    return kept, {match[1]: int(match[2]) for match in found.values()}
+    return kept, draws_of([match[0] for match in found.values()])
+
+
+def draws_of(words: Sequence[str]) -> dict[str, int]:
+    """Return the number of draws by their kind, of words such as ``null:3``.
+
+    Raises
+    ------
+    UsageError
+        If a kind is given twice.
+    """
+    found: dict[str, int] = {}
+    for kind, _, count in (word.partition(":") for word in words):
+        if kind in found:
+            raise UsageError(f"{kind} is given twice, as {kind}:{found[kind]} and {kind}:{count}")
+        found[kind] = int(count)
+    return found
 
 
 def divided(one: Any) -> tuple[Any, str]:

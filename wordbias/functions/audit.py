@@ -15,7 +15,7 @@ from wordbias.devices import threads
 from wordbias.embedding import Embedding
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import locked
-from wordbias.functions.arms import DRAWN
+from wordbias.functions.arms import DRAWN, draws_of
 from wordbias.functions.audit_model import audit_model, model_among, refuse_options_of_models
 from wordbias.functions.inputs import (
     EmbeddingsLike,
@@ -58,6 +58,8 @@ COLUMNS = "misp hard inlp leace"
 """Methods that need no extra and take seconds."""
 _COMPARED = "several embeddings are compared as they are; --methods cleans each of them"
 FORMATS = (*PAGE_FORMATS, "json")
+MOST_DRAWS = 100
+"""Largest number of draws of a kind; each is a column."""
 
 
 @public
@@ -312,19 +314,18 @@ def _projections(methods: ChainsLike | None) -> list[str] | None:
 def _columns(methods: ChainsLike) -> list[Column]:
     """Return a column for each chain of methods, and for each draw of null:3 and lists:3."""
     kept: list[Any] = []
-    drawn: dict[str, int] = {}
+    drawn: list[str] = []
     for one in as_listed(methods):
         words = one.split() if isinstance(one, str) else [one]
         found = [word for word in words if isinstance(word, str) and _is_drawn(word)]
-        for word in found:
-            kind, _, count = word.partition(":")
-            if kind in drawn:
-                raise UsageError(f"--methods: {kind} is given twice; give it once, as in {word}")
-            drawn[kind] = int(count)
+        drawn += found
         left = " ".join(word for word in words if word not in found) if found else one
         kept += [left] if left or not found else []
     columns = [Column(label, chain) for label, chain in parse_columns(kept).items()]
-    of_draws = [(kind, draw) for kind, count in drawn.items() for draw in range(count)]
+    counts = draws_of(drawn)
+    if (count := max(counts.values(), default=0)) > MOST_DRAWS:
+        raise UsageError(f"--methods: {count} draws are as many columns; give {MOST_DRAWS} or less")
+    of_draws = [(kind, draw) for kind, count in counts.items() for draw in range(count)]
     return columns + [Column(f"{kind}-{draw}", drawn=kind, draw=draw) for kind, draw in of_draws]
 
 
