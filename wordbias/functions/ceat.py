@@ -207,11 +207,9 @@ def ceat(
             "find words in: --sentences FILE"
         )
     else:
-        file = path_of(sentences)
-        if output is not None:
-            output = os.fspath(output)
-            read_files = {"--sentences": file, "--query": query, "--adapter": adapter}
-            check_outputs({"--output": output}, read_files)
+        file, output = path_of(sentences), path_of(output)
+        read_files = {"--sentences": file, "--query": query, "--adapter": adapter}
+        check_outputs({"--output": output}, read_files)
         check_template(template)
         opened = open_adapter(adapter, setting, force=force)
         if output is not None and len(opened.settings) > 1:
