@@ -1,33 +1,21 @@
-"""What the estimators get: words with vectors, rows with labels, moments, and batches to map."""
+"""What the estimators take: words with vectors, rows with labels, moments."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
-from warnings import warn
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from wordbias.arguments import refuse_odd
 from wordbias.arrays import numbers
-from wordbias.batches import BatchMap
-from wordbias.calls import WordbiasWarning, python_messages
+from wordbias.calls import python_messages
 from wordbias.embedding import Embedding, as_embedding, is_words_and_vectors
 from wordbias.errors import WordbiasError
 from wordbias.formats.tables import cell_of
 from wordbias.functions.inputs import ReadOptions, open_subject
-from wordbias.methods.fitted import Fitted
-from wordbias.methods.storage import Origin
 from wordbias.moments import Moments
-from wordbias.rendering import how_many
-
-
-class FittedMethod(Protocol):
-    """A fitted estimator."""
-
-    fitted_: Fitted
-    origin_: Origin
 
 
 def moments_of(X: Any) -> list[Moments]:
@@ -87,28 +75,3 @@ def refuse_missing(method: Any, groups: Any) -> None:
             f"{type(method).__name__}: {len(missing):,} of {len(cells):,} labels are missing, the "
             f"first that of row {missing[0] + 1}; leave those rows out"
         )
-
-
-def batch_map(methods: Sequence[FittedMethod], array: str | None) -> BatchMap:
-    """Make a function of batches from fitted methods; say what they cannot do without words."""
-    for one in methods:
-        if not one.fitted_.steps:
-            raise WordbiasError(
-                f"{type(one).__name__} only gives single words new vectors, which rows do not "
-                "name: give transform() an Embedding"
-            )
-        if one.fitted_.by_word:
-            warn(mapped_alike(type(one).__name__, one.fitted_), WordbiasWarning, stacklevel=3)
-    steps = tuple(step for one in methods for step in one.fitted_.steps)
-    name = ".".join(one.fitted_.name for one in methods)
-    first = methods[0].origin_
-    return BatchMap(name, steps, first.dim, first.name, array)
-
-
-def mapped_alike(name: str, fitted: Fitted) -> str:
-    """Say that a method treats some words differently."""
-    return (
-        f"{name} leaves out {how_many(len(fitted.exempt), 'word')} and "
-        f"replaces {len(fitted.replaced)} vectors; rows do not name words, and all of them "
-        "are mapped alike"
-    )

@@ -5,7 +5,7 @@ Each class is a method of `wordbias.methods` with its settings as parameters. ``
 `MISP`, `MHD`, `Hard`, `INLP` and `LEACE` also take an array of rows, shape ``(n, d)``, with the
 group of each row as its label. Their parameters and docstrings are those of
 `wordbias.methods.settings`. No other module may import scikit-learn's base, which takes seconds:
-that is why all of them, with one contract, are in one file.
+that is why all of them, with one contract, are in one long file.
 """
 
 from __future__ import annotations
@@ -31,8 +31,6 @@ from wordbias.calls import WordbiasWarning, misfit, plain, python_messages
 from wordbias.embedding import EmbeddingLike
 from wordbias.errors import WordbiasError, on_a_line
 from wordbias.estimator_data import (
-    batch_map,
-    mapped_alike,
     moments_of,
     refuse_missing,
     refuse_table,
@@ -47,6 +45,7 @@ from wordbias.methods.methods import arguments_of, fit_methods
 from wordbias.methods.rows import fit_labelled, fit_moments, fit_rows
 from wordbias.methods.storage import Origin, load_chain, save_chain
 from wordbias.moments import Moments
+from wordbias.rendering import how_many
 from wordbias.reports import Report
 from wordbias.settings import Configured, check_settings
 from wordbias.wordlists import GroupsLike, load_attribute
@@ -122,7 +121,7 @@ class _Rows(_Estimator):
         refuse_table(self, X)
         x: Floats = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
         if self.fitted_.by_word:
-            warn(mapped_alike(type(self).__name__, self.fitted_), WordbiasWarning, stacklevel=4)
+            warn(_alike(self), WordbiasWarning, stacklevel=4)
         mapped: Floats = self.fitted_(x)
         return mapped.copy() if mapped is x else mapped
 
@@ -451,12 +450,12 @@ class Method(_Words, _Rows):
         [[0.0, 3.0]]
         """
         check_is_fitted(self)
-        return batch_map([self], array)
+        return _batch_map([self], array)
 
     def __call__(self, batch: Any) -> Any:
         """Map a batch, as ``on()`` does."""
         check_is_fitted(self)
-        return batch_map([self], None)(batch)
+        return _batch_map([self], None)(batch)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted method to a safetensors file, which `wordbias.load` reads.
@@ -560,11 +559,11 @@ class Methods(_Pipeline):
         array : str, optional
             Name of the vectors' column; see ``on`` of a method.
         """
-        return batch_map([method for _, method in self.steps], array)
+        return _batch_map([method for _, method in self.steps], array)
 
     def __call__(self, batch: Any) -> Any:
         """Map a batch, as ``on()`` does."""
-        return batch_map([method for _, method in self.steps], None)(batch)
+        return _batch_map([method for _, method in self.steps], None)(batch)
 
 
 def read_method(path: str | os.PathLike[str]) -> Method | Pipeline:
@@ -576,6 +575,31 @@ def read_method(path: str | os.PathLike[str]) -> Method | Pipeline:
             raise WordbiasError(f"{path}: holds {part.name!r}, expected {', '.join(_METHODS)}")
         found.append(estimator_of(part, origin))
     return found[0] if len(found) == 1 else Methods(make_pipeline(*found).steps)
+
+
+def _batch_map(methods: Sequence[Method], array: str | None) -> BatchMap:
+    """Make a function of batches from fitted methods; say what they cannot do without words."""
+    for one in methods:
+        if not one.fitted_.steps:
+            raise WordbiasError(
+                f"{type(one).__name__} only gives single words new vectors, which rows do not "
+                "name: give transform() an Embedding"
+            )
+        if one.fitted_.by_word:
+            warn(_alike(one), WordbiasWarning, stacklevel=3)
+    steps = tuple(step for one in methods for step in one.fitted_.steps)
+    name = ".".join(one.fitted_.name for one in methods)
+    first = methods[0].origin_
+    return BatchMap(name, steps, first.dim, first.name, array)
+
+
+def _alike(method: _Rows) -> str:
+    """Say that a method treats some words differently."""
+    return (
+        f"{type(method).__name__} leaves out {how_many(len(method.fitted_.exempt), 'word')} and "
+        f"replaces {len(method.fitted_.replaced)} vectors; rows do not name words, and all of them "
+        "are mapped alike"
+    )
 
 
 def estimator_of(fitted: Fitted, origin: Origin, report: Report | None = None) -> Method:

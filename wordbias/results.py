@@ -123,6 +123,6 @@ def number(value: float | None, digits: int = 4) -> str:
     return text
 
 
-def labelled(rows: Sequence[Row], about: Mapping[str, object]) -> list[Row]:
+def with_details(rows: Sequence[Row], about: Mapping[str, object]) -> list[Row]:
     """Return rows with further details, before their own."""
     return [replace(row, details={**about, **row.details}) for row in rows]

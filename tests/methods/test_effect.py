@@ -364,7 +364,7 @@ def test_random_removals_are_measured_as_the_fitted_one_is(
     alone = study(before, NEUTRAL, attribute, dims=3, hard=hard, seed=7)
     assert [row.value for row in found.rows] == [row.value for row in alone.rows]
     assert not any("null" in row.details for row in alone.rows)
-    for draw, removal in enumerate(random_chains(Chain((found.projection,)), 4, seed=7)):
+    for draw, removal in enumerate(random_chains(Chain((found.projection,)), range(4), seed=7)):
         after = removal(before)
         expected = changes(effect(before, after, NEUTRAL, attribute, dims=3, seed=7).rows)
         null = {change_of(r): r.draws["null"].values[draw] for r in found.rows if "null" in r.draws}

@@ -201,7 +201,9 @@ def test_transforming_leaves_the_embedding_as_it_is(emb: Embedding, colour: Attr
 
 
 def _random(removal: Projection, draws: int, seed: int = 0) -> list[Projection]:
-    return [one.parts[0].steps[0] for one in random_chains(Chain((removal,)), draws, seed=seed)]
+    return [
+        one.parts[0].steps[0] for one in random_chains(Chain((removal,)), range(draws), seed=seed)
+    ]
 
 
 @pytest.mark.parametrize("hard", [False, True])

@@ -30,7 +30,7 @@ AdapterLike = str | os.PathLike[str] | Adapter
 def open_adapter(
     given: AdapterLike | None, setting: str | Sequence[str], *, force: bool = False
 ) -> OpenAdapter:
-    """Read an adapter, if one is given; the settings to measure are by default its own one.
+    """Read an adapter, if one is given; without settings to measure take its default one.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class OpenAdapter:
     force: bool
 
     def check(self, model: Any, *, inside: bool = True) -> None:
-        """Refuse a model other than that it was fitted on; `inside` that may be in another one."""
+        """Refuse another model than that of the fit; with `inside`, another encoder."""
         if self.adapter is not None:
             name = path_of(self.given) or "adapter"
             self.adapter.check(model, force=self.force, name=name, inside=inside)

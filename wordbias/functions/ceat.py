@@ -11,7 +11,7 @@ from typing import Any, cast
 from wordbias import cells
 from wordbias.calls import is_given, note, public
 from wordbias.configuration import current_config, uses
-from wordbias.errors import Interrupted, UsageError, WordbiasError
+from wordbias.errors import Interrupted, UsageError, WordbiasError, listed
 from wordbias.formats.files import check_outputs
 from wordbias.functions.adapters import AdapterLike, Removal, open_adapter
 from wordbias.functions.encode import notes_on_modules
@@ -50,7 +50,6 @@ from wordbias.wordlists.queries import Query, QueryLike, as_queries
 
 FEW = 10
 """Number of sentences below which tables name a word."""
-_SHOWN = 12
 _OF_MODELS = (
     "sentences", "text_column", "per_word", "template", "subword", "special_tokens",
     "short_context", "max_length", "output", "device", "precision", "random_init", "adapter",
@@ -208,11 +207,9 @@ def ceat(
             "find words in: --sentences FILE"
         )
     else:
-        file = path_of(sentences)
-        if output is not None:
-            output = os.fspath(output)
-            read_files = {"--sentences": file, "--query": query, "--adapter": adapter}
-            check_outputs({"--output": output}, read_files)
+        file, output = path_of(sentences), path_of(output)
+        read_files = {"--sentences": file, "--query": query, "--adapter": adapter}
+        check_outputs({"--output": output}, read_files)
         check_template(template)
         opened = open_adapter(adapter, setting, force=force)
         if output is not None and len(opened.settings) > 1:
@@ -460,7 +457,7 @@ def _few_words(about: Mapping[str, Any]) -> str:
     missing = [word for words in about.get("missing", {}).values() for word in words]
     none = [word for word in missing if word not in left_out]
     few = {word: count for word, count in kept.items() if count < FEW}
-    parts = [f"no sentence has {_listed(none)}"] * bool(none)
+    parts = [f"no sentence has {listed(none)}"] * bool(none)
     parts += [f"left out, with too few sentences: {_counted(left_out)}"] * bool(left_out)
     parts += [f"fewer than {FEW} sentences have {_counted(few)}"] * bool(few)
     if single := sum(count == 1 for count in kept.values()):
@@ -477,12 +474,7 @@ def _of_used(about: Mapping[str, Any]) -> dict[str, int]:
     return {word: count for word, count in counts.items() if word not in missing}
 
 
-def _listed(words: Sequence[str]) -> str:
-    more = [f"and {len(words) - _SHOWN} more"] * (len(words) > _SHOWN)
-    return ", ".join([*words[:_SHOWN], *more])
-
-
 def _counted(counts: Mapping[str, int]) -> str:
     """List words and how many sentences they have, fewest first."""
     ordered = sorted(counts.items(), key=lambda item: item[1])
-    return _listed([f"{word} {count}" for word, count in ordered])
+    return listed([f"{word} {count}" for word, count in ordered])

@@ -186,12 +186,13 @@ def encode(
         how.skip_bad,
     )
     given = load_texts(texts, choice)
+    source = {} if file is None else {"path": file}
     if (folder := static_folder(model)) is not None:
-        found, of_model, of_texts, seconds = encode_static(
-            folder, file, given, output, max_length, how.skip_bad
+        found, of_model, facts, seconds = encode_static(
+            folder, given, output, max_length, how.skip_bad
         )
         name = Path(os.path.abspath(folder)).name
-        return replace(found, report=_report(name, of_model, of_texts, seconds, output))
+        return replace(found, report=_report(name, of_model, source | facts, seconds, output))
     encoder, removals = opened.load_encoder(
         model, device=how.device, precision=how.precision, random_init=random_init
     )
@@ -236,10 +237,7 @@ def encode(
             "dim": job.shape[-1],
             **{name: about[name] for name in ("random_init", "precision", "device")},
         },
-        {
-            **({} if file is None else {"path": file}),
-            **facts_of(given, len(job.order), about, encoded, before),
-        },
+        source | facts_of(given, len(job.order), about, encoded, before),
         seconds,
         output,
         removal,

@@ -63,12 +63,7 @@ def static_folder(model: ModelLike) -> str | None:
 
 
 def encode_static(
-    folder: str,
-    file: str | None,
-    texts: Texts,
-    output: str | None,
-    max_length: int | None,
-    skip_bad: bool,
+    folder: str, texts: Texts, output: str | None, max_length: int | None, skip_bad: bool
 ) -> tuple[Representations, dict[str, Any], dict[str, Any], float]:
     """Encode texts with a static model; return facts of it and of the texts, and the seconds.
 
@@ -121,10 +116,7 @@ def encode_static(
     return (
         found,
         {"path": folder, "sha256": about["weights_sha256"], **settings, "dim": found.dim},
-        {
-            **({} if file is None else {"path": file}),
-            **facts_of(given, len(set(given.texts)), about, encoded, before),
-        },
+        facts_of(given, len(set(given.texts)), about, encoded, before),
         seconds,
     )
 

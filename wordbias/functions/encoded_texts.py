@@ -19,7 +19,7 @@ from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.adapters import AdapterLike, Removal, open_adapter
 from wordbias.functions.encode import encoding_notes
 from wordbias.functions.encode_static import encode_static, static_folder
-from wordbias.functions.inputs import ReadOptions, path_of
+from wordbias.functions.inputs import ReadOptions
 from wordbias.functions.labelled_vectors import open_labelled
 from wordbias.labelled import CellsLike, Labelled
 from wordbias.measures.held_out_probes import BEST, NOT_CODED, left_text, read_groups
@@ -115,7 +115,7 @@ def encode_labelled(
     choice = Choice(None, None, kept_values(where), limit, None, None, skip_bad)
     given = load_texts(texts, choice)
     if (folder := static_folder(model)) is not None:
-        means, *_ = encode_static(folder, path_of(texts), given, None, None, skip_bad)
+        means, *_ = encode_static(folder, given, None, None, skip_bad)
         return open_labelled(means, None, ReadOptions(), labels, False, None, None), []
     encoder, removals = opened.load_encoder(model, device=device)
     chosen = None if layers is None else which_layers(layers, range(encoder.layers + 1))

@@ -13,7 +13,7 @@ from wordbias.functions.adapters import OpenAdapter
 from wordbias.functions.inputs import write_records
 from wordbias.measures.registry import column_title
 from wordbias.models.causal_model import CausalModel
-from wordbias.models.fingerprint import weights_sha256
+from wordbias.models.fingerprint import sampled_sha256
 from wordbias.models.hooks import Intervention, applied, sha256_of
 from wordbias.models.likelihood_resume import resuming
 from wordbias.models.perplexity import perplexity_rows
@@ -155,7 +155,7 @@ def _identity(
 ) -> dict[str, object]:
     """Return everything that log-likelihoods depend on except the texts."""
     return {
-        "weights": weights_sha256(decoder.model.named_parameters()),
+        "weights": sampled_sha256(decoder.model.named_parameters()),
         "device": decoder.device,
         "precision": decoder.precision,
         "removals": {

@@ -200,10 +200,9 @@ def mab_eval(
     """
     how = current_config()
     check_choice("--set", set, CHOICES)
-    if output is not None:
-        read: dict[str, object] = {"MODEL": model, "--embedding": embedding, "--snli": snli}
-        read |= {"--predictions": predictions, "--adapter": adapter, "--groups": groups}
-        check_outputs({"-o": output}, read)
+    read: dict[str, object] = {"MODEL": model, "--embedding": embedding, "--snli": snli}
+    read |= {"--predictions": predictions, "--adapter": adapter, "--groups": groups}
+    check_outputs({"-o": output}, read)
     attribute, templates = other_than_gender(groups), templates_of(lists)
     known = marked_sets(attribute)
     chosen = known if set == ALL else (known[0] if set is None else set,)

@@ -178,8 +178,8 @@ def _outside(rows: Sequence[Row], name: Callable[[Row], str]) -> str:
             ends = cells.ends_of(row, kind)
             if ends is not None and value is not None and not ends[0] <= value <= ends[1]:
                 found[name(row)] = None
-    why = "a redraw has fewer different words, to which a subspace fits more closely"
-    return f". Outside: {'; '.join(found)}. That can be: {why}" if found else ""
+    why = "A subspace fits the fewer different words of a redraw more closely"
+    return f". Outside their intervals: {'; '.join(found)}. {why}" if found else ""
 
 
 def _changed(key: str, kind: str, head: str = "change") -> list[Column]:

@@ -20,7 +20,7 @@ from wordbias.reports import Report
 from wordbias.resources import located
 from wordbias.results import Row
 from wordbias.statistics import SAMPLES
-from wordbias.stereotypes.clusters import UNITS, Found, Unit, load_clusters
+from wordbias.stereotypes.clusters import UNITS, FoundClusters, Unit, load_clusters
 from wordbias.stereotypes.winobias import (
     ANTI,
     COLUMNS,
@@ -179,7 +179,7 @@ def _usual(folder: str) -> str | None:
 
 def _rows(
     read: Sequence[Sentence],
-    found: Found,
+    found: FoundClusters,
     settings: Settings,
     shares: str | os.PathLike[str] | Mapping[str, float] | None,
 ) -> list[Row]:

@@ -65,7 +65,9 @@ def random_removals(
     """
     if not draws:
         return Removals({}, {}, {})
-    chains: dict[str, Sequence[Chain]] = {"null": list(random_chains(chain, draws, seed=seed))}
+    chains: dict[str, Sequence[Chain]] = {
+        "null": list(random_chains(chain, range(draws), seed=seed))
+    }
     directions, reasons = {}, {}
     for kind, by_covariance in (("null_as_far", False), ("null_covariance", True)):
         try:

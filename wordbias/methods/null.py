@@ -9,7 +9,7 @@ A file of its own because three packages import it: methods, encoders, and the s
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -52,11 +52,11 @@ def random_step(step: Projection | Erasure, rng: np.random.Generator) -> Project
     return Erasure(directions.T, directions, step.bias)
 
 
-def random_chains(chain: Chain, draws: int, *, seed: int = 0) -> Iterator[Chain]:
-    """Yield chains with random orthonormal directions in every removal; see `random_step`.
+def random_chains(chain: Chain, draws: Iterable[int], *, seed: int = 0) -> Iterator[Chain]:
+    """Yield draws of chains with random orthonormal directions in every removal, by their numbers.
 
-    Words that a method leaves as they are stay so. A draw has random numbers of its own, so that it
-    is the same however many are made, and others than the axes of chance levels have.
+    Words that a method leaves as they are stay so; for a removal see `random_step`. A draw has
+    random numbers of its own, others than the axes of chance levels have.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def random_chains(chain: Chain, draws: int, *, seed: int = 0) -> Iterator[Chain]
         If a method is not made of projections, or gives words new vectors.
     """
     _check(chain)
-    for draw in range(draws):
+    for draw in draws:
         rng = np.random.default_rng((seed, draw, _DRAWS))
         parts = [
             replace(part, steps=tuple(_drawn(step, rng) for step in part.steps))

@@ -52,8 +52,8 @@ class Fingerprint:
             layer_count(model),
             width(model),
             head_count(model),
-            weights_sha256(model.named_parameters()),
-            weights_sha256(_inner_parameters(model)),
+            sampled_sha256(model.named_parameters()),
+            sampled_sha256(_inner_parameters(model)),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -95,8 +95,8 @@ def _inner_parameters(model: Any) -> Iterator[tuple[str, Any]]:
             yield name, parameter
 
 
-def weights_sha256(parameters: Iterable[tuple[str, Any]]) -> str:
-    """Return the hash of parameters by their names; see `Fingerprint`."""
+def sampled_sha256(parameters: Iterable[tuple[str, Any]]) -> str:
+    """Return the hash of a sample of parameters, by their names; see `Fingerprint`."""
     torch = need("torch", extra="contextual", purpose=PURPOSE)
     digest = hashlib.sha256()
     for name, parameter in sorted(parameters, key=lambda item: item[0]):

@@ -1,4 +1,4 @@
-"""What the files of a model's folder say about its weights, checked before they are loaded."""
+"""The weights in the files of a model, compared with its config and with the loaded model."""
 
 from __future__ import annotations
 

@@ -104,14 +104,11 @@ def drawn_chains(
     WordbiasError
         If MISP cannot be fitted: too few words are found, or different ones drawn.
     """
-    count = max(draws) + 1
     if kind == NULL:
-        fitted = _chain(misp.fit(one, attribute, **settings))
-        made = list(random_chains(fitted, count, seed=seed))
-        return [made[draw] for draw in draws]
+        return list(random_chains(_chain(misp.fit(one, attribute, **settings)), draws, seed=seed))
     chosen = attribute or Attribute.load()
     misp.resolve_groups(one, chosen)  # refuses too few words
-    redrawn, made = redraws(chosen, count, seed), []
+    redrawn, made = redraws(chosen, max(draws) + 1, seed), []
     vectors = redrawn_vectors(one, chosen, [redrawn[draw] for draw in draws])
     for draw, groups in zip(draws, vectors, strict=True):
         try:

@@ -42,7 +42,7 @@ from wordbias.pages.unfinished import results_of
 from wordbias.pages.words import MAP
 from wordbias.progress import progress
 from wordbias.rendering import how_many
-from wordbias.results import Row, labelled
+from wordbias.results import Row, with_details
 from wordbias.store import Entry, Store, digest_of
 from wordbias.wordlists import resolve
 from wordbias.workers import Workers
@@ -392,7 +392,7 @@ def _rows_of(work: Work, subject: int, of_jobs: dict[Job, Entry]) -> list[Row]:
         found = [
             row
             for j in stages
-            for row in labelled(
+            for row in with_details(
                 of_jobs.get(Job(subject, j, part), Entry()).rows, about[0 if j is None else j + 1]
             )
         ]

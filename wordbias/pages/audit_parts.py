@@ -33,7 +33,7 @@ from wordbias.nli.scoring import score_set
 from wordbias.nli.test_sets import TestSet, build, marked_sets, with_known_words
 from wordbias.pages.stages import Plan, Stage, among
 from wordbias.pages.word_rows import change_rows, map_rows, neighbour_rows, occupation_rows
-from wordbias.results import Row, labelled
+from wordbias.results import Row, with_details
 from wordbias.statistics import resampled_means
 from wordbias.word_tasks import quality
 from wordbias.wordlists import Attribute
@@ -227,7 +227,7 @@ def _mab(stage: Stage, plan: Plan) -> list[Row]:
     for test in _tests(stage.before, plan.model):
         scored = score_set(plan.model, stage.panel.embedding, test)
         rows = mab_rows(test, scored.probabilities, stage.name, settings)
-        found += labelled(rows, {"missing": list(scored.unknown)})
+        found += with_details(rows, {"missing": list(scored.unknown)})
     return found
 
 

@@ -21,7 +21,7 @@ UNITS: tuple[Unit, ...] = ("characters", "tokens")
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FoundClusters:
     """Clusters of sentences, in characters.
 
     Attributes
@@ -46,7 +46,7 @@ def load_clusters(
     *,
     unit: Unit = "characters",
     inclusive: bool = False,
-) -> Found:
+) -> FoundClusters:
     """Read the clusters of any coreference system.
 
     Parameters
@@ -91,7 +91,7 @@ def load_clusters(
         place, clusters = given[one.text]
         found.append(_checked(f"{name}: {place}", one.text, clusters, unit, inclusive))
     beside = len(given.keys() - {one.text for one in sentences})
-    return Found(name, sha256, found, beside)
+    return FoundClusters(name, sha256, found, beside)
 
 
 def _whole(file: Path, raw: bytes) -> Mapping[str, tuple[str, Any]]:

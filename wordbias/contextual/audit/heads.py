@@ -19,7 +19,7 @@ from wordbias.models.causal_model import CausalModel
 from wordbias.models.hooks import Intervention, applied
 from wordbias.nli.hugging_face import Classifier
 from wordbias.nli.test_sets import Pair, build
-from wordbias.results import Row, labelled
+from wordbias.results import Row, with_details
 from wordbias.stereotypes.entry import Found
 from wordbias.stereotypes.scorer import Scorer
 from wordbias.stereotypes.scores import Settings
@@ -107,7 +107,7 @@ def _staged(
 ) -> tuple[list[Row], list[str]]:
     """Measure before and after each projection."""
     before = measure()
-    rows = labelled(before, stage_details(BEFORE, reader.kind))
+    rows = with_details(before, stage_details(BEFORE, reader.kind))
     notes = []
     for one in columns:
         label = one.method.text
@@ -119,5 +119,5 @@ def _staged(
             continue
         if [row.value for row in after] == [row.value for row in before]:
             notes.append(f"{label}: no value of the head changes")
-        rows += labelled(after, stage_details(label, reader.kind))
+        rows += with_details(after, stage_details(label, reader.kind))
     return rows, notes

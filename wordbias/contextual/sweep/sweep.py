@@ -41,7 +41,6 @@ from wordbias.nli.scoring import softmax
 from wordbias.nli.test_sets import TestSet
 from wordbias.results import Row
 from wordbias.stereotypes.gsss import LABELS, Gsss, gsss_rows
-from wordbias.stereotypes.next_sentence import NextSentence
 from wordbias.stereotypes.scores import ALL, Settings, distances, strengths
 from wordbias.wordlists import GroupsLike
 from wordbias.workers import Workers
@@ -237,13 +236,13 @@ def sweep(
     models = models_of(next_sentence.adapter, next_sentence.own)
     names = list(models)
     pairs = [pair for version in data.versions for pair in data.triples(version)]
-    is_next = _is_next(next_sentence, models, pairs, workers)
+    is_next = _probabilities(next_sentence, models, pairs, workers)
     found = stereoset_rows(data.versions, is_next, next_sentence.subject, names, data.settings)
     version, gsss = next(iter(data.versions.items()))
     of_triples = triple_values(is_next[: 2 * len(LABELS) * len(gsss.triples)])
     questions = [*data.occupations, *data.snli.pairs]
     models = models_of(inference.adapter, inference.own)
-    p = _inferred(inference, models, questions, workers)
+    p = _probabilities(inference, models, questions, workers)
     size = len(data.test)
     correct = p[size:].argmax(-1) == data.snli.labels[:, None]
     more = inference_rows(
@@ -339,54 +338,33 @@ def drawn_items(
         for one in (next_sentence, inference)
     )
     pairs = data.triples(next(iter(data.versions)))
-    of_triples = triple_values(_is_next(next_sentence, of_next_sentence, pairs, workers))
-    p = _inferred(inference, of_inference, data.occupations, workers)
+    of_triples = triple_values(_probabilities(next_sentence, of_next_sentence, pairs, workers))
+    p = _probabilities(inference, of_inference, data.occupations, workers)
     items = items_of(list(of_next_sentence), of_triples, data.test, p, data.parity).values()
     draws = list(zip(*[iter(items)] * len(names), strict=True))
     return {name: [draw[i] for draw in draws] for i, name in enumerate(names)}
 
 
-def _is_next(
+def _probabilities(
     swept: SweptModel,
     models: Mapping[str, Sequence[Intervention]],
     pairs: Sequence[tuple[str, str]],
     workers: Workers,
-) -> Float:
-    """Return the probabilities that sentences are next, by intervention, shape ``(n, models)``."""
+) -> NDArray[Any]:
+    """Return the probabilities of a head under several interventions.
+
+    Those that sentences are next, shape ``(n, models)``, or those of N, E and C, shape ``(n,
+    models, 3)``.
+    """
     model = swept.load()
-    assert isinstance(model, NextSentence)
-    logits = _logits(swept, model, models, pairs, workers, truncate=False)
-    found: Float = softmax(logits.astype(np.float64))[..., model.place]
-    return found
-
-
-def _inferred(
-    swept: SweptModel,
-    models: Mapping[str, Sequence[Intervention]],
-    pairs: Sequence[tuple[str, str]],
-    workers: Workers,
-) -> Float32:
-    """Return the probabilities of N, E and C, by intervention, shape ``(n, models, 3)``."""
-    model = swept.load()
-    assert isinstance(model, Classifier)
-    logits = _logits(swept, model, models, pairs, workers, truncate=True)
-    return softmax(logits[..., list(model.places)])
-
-
-def _logits(
-    swept: SweptModel,
-    model: Model,
-    models: Mapping[str, Sequence[Intervention]],
-    pairs: Sequence[tuple[str, str]],
-    workers: Workers,
-    *,
-    truncate: bool,
-) -> Float32:
-    """Return the logits of a model under several interventions, shape ``(n, models, labels)``."""
     plan = Plan.of(models, layer_count(model.model))
-    tokenised = TokenisedPairs.of(model, pairs, truncate=truncate)
+    tokenised = TokenisedPairs.of(model, pairs, truncate=isinstance(model, Classifier))
     with evaluating(model.model):
-        return outputs(swept.source, model, plan, tokenised, file=swept.file, workers=workers)
+        logits = outputs(swept.source, model, plan, tokenised, file=swept.file, workers=workers)
+    if isinstance(model, Classifier):
+        return softmax(logits[..., list(model.places)])
+    is_next: Float = softmax(logits.astype(np.float64))[..., model.place]
+    return is_next
 
 
 def triple_values(is_next: Float) -> tuple[Float, Float]:
