@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from wordbias.measures.registry import measure_title
 from wordbias.pages.lines import FIRST, Line, known_values, stages_of, value_text
-from wordbias.pages.panel import SHAPES, Bar, Dot, Look, Panel, Path, Row
+from wordbias.pages.panel import SERIES, SHAPES, Bar, Dot, Look, Panel, Path, Row
 from wordbias.pages.section import Markup
 from wordbias.pages.svg import NAME_HEIGHT, legend_picture, panel_picture
 from wordbias.rows import Found
@@ -25,8 +25,8 @@ def look(stage: str, stages: Sequence[str]) -> Look:
     if stage == "after, refitted":
         return Look("refitted", "diamond")
     later = [one for one in stages if one not in FIRST and one != "after, refitted"]
-    place = later.index(stage) % len(SHAPES) if stage in later else 0
-    return Look(f"after m{place}" if place else "after", SHAPES[place])
+    again, place = divmod(later.index(stage) if stage in later else 0, len(SHAPES))
+    return Look(SERIES[place], SHAPES[(place + again) % len(SHAPES)])
 
 
 Values = Mapping[str, Found]

@@ -174,7 +174,7 @@ _DARK = 0.55  # strength of a colour from which text on it is white
 _STRIPE, _GRID = "#f6f6f6", "#e2e2e2"
 _DARKEST = 0.87  # of a scale of shades, whose end looks like black
 _CHARACTERS = 13  # in an inch of a legend
-_INSIDE = 8  # names, of a legend that is not beside the axes
+_INSIDE = 4  # names, of a legend for which there is room between the curves
 _LONG = 6  # characters of a tick from which all are tilted
 _WIDTH = 46  # characters of the name of a row
 
