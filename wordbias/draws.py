@@ -33,9 +33,11 @@ from wordbias.statistics import (
 )
 
 Array = NDArray[np.float64]
-SAMPLE, CHANCE, LISTS = "sample", "chance", "lists"
-"""Kinds of draws: of the items that were measured, along axes that mean nothing, with other word
-lists. Those of random removals are named by `wordbias.methods.beside_null.random_removals`."""
+SAMPLE, CHANCE, NULL, LISTS = "sample", "chance", "null", "lists"
+"""Kinds of draws: of the items that were measured, along axes that mean nothing, by random removals
+(further ones in `wordbias.methods.beside_null.random_removals`), with other word lists."""
+CONTROLS = (NULL, LISTS)
+"""Kinds of what is drawn in place of a method, to compare it with."""
 BOOTSTRAP, WILSON, STUDENT = "bootstrap", "Wilson", "Student's t"
 NORMAL, FISHER = "normal", "Fisher's z"
 """Kinds of intervals, these and the three above."""

@@ -16,7 +16,7 @@ import numpy as np
 from wordbias import cells
 from wordbias.arguments import seeds_of
 from wordbias.configuration import current_config
-from wordbias.draws import seed_change
+from wordbias.draws import CONTROLS, seed_change
 from wordbias.embedding import Embedding
 from wordbias.errors import UsageError, WordbiasError, on_a_line
 from wordbias.formats.files import check_writable
@@ -24,7 +24,7 @@ from wordbias.functions.arms import DRAWN, divided, open_arms
 from wordbias.functions.inputs import as_list, reading
 from wordbias.methods.methods import fit_methods
 from wordbias.methods.settings import METHODS
-from wordbias.nli.arms import LISTS, NULL, drawn_arm
+from wordbias.nli.arms import drawn_arm
 from wordbias.pages.lines import identity, variant
 from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
@@ -223,7 +223,7 @@ def _arm(name: str, base: Mapping[int, Embedding], done: str) -> Arm:
     """Read what is done to the embeddings of an arm."""
     if (match := DRAWN.fullmatch(done)) is not None:
         return Arm(name, base, done, drawn=match[1], draws=int(match[2]))
-    if done.partition(":")[0] in (NULL, LISTS):
+    if done.partition(":")[0] in CONTROLS:
         raise UsageError(f"arm {done!r}: expected a number of draws from 1, as in null:3")
     return Arm(name, base, done, read_chain(done, METHODS) if done else ())
 

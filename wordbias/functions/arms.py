@@ -13,6 +13,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, cast
 
+from wordbias.draws import LISTS, NULL
 from wordbias.embedding import EmbeddingLike, as_embedding
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats import VectorFile
@@ -28,7 +29,6 @@ from wordbias.functions.inputs import (
 )
 from wordbias.methods.methods import fit_methods
 from wordbias.methods.settings import METHODS
-from wordbias.nli.arms import LISTS, NULL
 from wordbias.resources import located
 from wordbias.resources.hub import is_address
 from wordbias.settings import Configured, read_chain, text_of

@@ -12,6 +12,7 @@ from wordbias.calls import current, note, public
 from wordbias.configuration import READS_VECTORS, current_config, uses
 from wordbias.data import nli_sample_path
 from wordbias.devices import threads
+from wordbias.draws import CONTROLS
 from wordbias.embedding import Embedding
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import locked
@@ -41,7 +42,6 @@ from wordbias.methods.methods import NONE, parse_columns
 from wordbias.methods.settings import METHODS
 from wordbias.methods.trade_off import trade_off_rows
 from wordbias.models.model_like import ModelLike
-from wordbias.nli.arms import LISTS, NULL
 from wordbias.nli.files import Model
 from wordbias.nli.pairs import PairsLike
 from wordbias.pages.audit import MANY_WORDS, audit_digest, measure_stages, slow_parts
@@ -332,7 +332,7 @@ def _columns(methods: ChainsLike) -> list[Column]:
 def _is_drawn(word: str) -> bool:
     """Return whether a word is a number of draws, such as null:3; refuse a wrong one."""
     names = (part.partition(":")[0].strip() for part in word.split(","))
-    if not any(name in (NULL, LISTS) for name in names):
+    if not any(name in CONTROLS for name in names):
         return False
     if not DRAWN.fullmatch(word):
         raise UsageError(

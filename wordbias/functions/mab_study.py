@@ -12,6 +12,7 @@ from wordbias import cells
 from wordbias.arguments import check_choice, seeds_of
 from wordbias.calls import is_given, note, public
 from wordbias.configuration import READS_VECTORS, STARTS_PROCESSES, current_config, uses
+from wordbias.draws import LISTS, NULL
 from wordbias.errors import UsageError, need
 from wordbias.formats.files import check_output_folder, check_writable, replacing
 from wordbias.functions.arms import ArmsLike, open_arms, without_drawn
@@ -24,7 +25,7 @@ from wordbias.functions.quality import Places, places_of, quality_tables
 from wordbias.functions.tables import measures_tables
 from wordbias.measures.registry import MEASURES, STANDARD, names_families
 from wordbias.measures.sembias import SemBias
-from wordbias.nli.arms import LISTS, NULL, different, is_one
+from wordbias.nli.arms import different, is_one
 from wordbias.nli.differences import (
     AGAINST_LISTS,
     AGAINST_NULL,

@@ -14,7 +14,7 @@ from wordbias.contextual.fitting import ONE_SIDED, TOKENS, Recipe
 from wordbias.contextual.labelled_pairs import load_inferences
 from wordbias.contextual.nli_fairness import DROP, Parity, Viability
 from wordbias.contextual.sent_debias import LIMIT, TextLike
-from wordbias.contextual.sweep.comparison import LISTS, NULL, comparison_tables, drawn_file
+from wordbias.contextual.sweep.comparison import comparison_tables, drawn_file
 from wordbias.contextual.table7 import (
     SENT_DEBIAS,
     best_by_level,
@@ -24,6 +24,7 @@ from wordbias.contextual.table7 import (
     mean_rows,
     records,
 )
+from wordbias.draws import LISTS, NULL
 from wordbias.errors import UsageError, WordbiasError, need
 from wordbias.formats.files import check_outputs
 from wordbias.functions.inputs import path_of, write_records

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from wordbias.draws import CONTROLS
 from wordbias.measures.held_out_probes import BEST, PROBES
 from wordbias.measures.registry import (
     FAMILIES,
@@ -28,8 +29,6 @@ UNCHANGED = (1.0, 1.0)
 """Bias left and quality kept where nothing is done."""
 _COLUMN = "column"
 _SHARED = ("audit", "layer", _COLUMN, "debiased")
-CONTROLS = ("null", "lists")
-"""Kinds of columns that are drawn at random, to compare with."""
 QUALITY = ("similarity", "analogy")
 """Measures of quality."""
 OF_MODELS = (BEST, *PROBES, "pronoun-stereotype", "expected-pronoun-stereotype")

@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
+from wordbias.draws import LISTS, NULL
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.word_lists import redrawn_vectors, redraws
@@ -23,8 +24,6 @@ from wordbias.wordlists import Attribute
 
 Arm = Mapping[int, Embedding]
 """The embedding of each seed; seeds that share one stand together."""
-NULL, LISTS = "null", "lists"
-"""Kinds of what is drawn: random removals, and redraws of the word lists."""
 NAMES = {NULL: "null", LISTS: "misp-lists"}
 """What a draw of each kind is called in the name of an embedding."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from wordbias import verdicts
+from wordbias.draws import CONTROLS, LISTS
 from wordbias.measures.held_out_probes import BEST, PROBES
 from wordbias.measures.registry import FAMILY_OF, in_words, short_title
-from wordbias.methods.trade_off import CONTROLS, COSTS, NEIGHBOURS_TITLE, OF_MODELS, QUALITY
-from wordbias.nli.arms import LISTS
+from wordbias.methods.trade_off import COSTS, NEIGHBOURS_TITLE, OF_MODELS, QUALITY
 from wordbias.pages.lines import Line, is_refitted, minus
 from wordbias.results import number
 from wordbias.rows import Found, given
@@ -232,17 +232,18 @@ def best_of(columns: Sequence[ColumnAnswer]) -> ColumnAnswer | None:
 
 def verdicts_text(columns: Sequence[ColumnAnswer]) -> str:
     """Name the columns by their verdict, the controls after the others."""
-    controls = [one for one in columns if one.is_control]
-    if controls:
-        own = verdicts_text([one for one in columns if not one.is_control])
-        known = verdicts_text([replace(one, kind="") for one in controls])
-        return f"{own} Controls, not to be used: {known}".lstrip()
+    own = _by_verdict([one for one in columns if not one.is_control])
+    controls = _by_verdict([one for one in columns if one.is_control])
+    return " ".join([*own, *(["Controls, not to be used:", *controls] if controls else [])])
+
+
+def _by_verdict(columns: Sequence[ColumnAnswer]) -> list[str]:
     by: dict[str, list[str]] = {}
     for one in columns:
         but = ", but" * bool(one.verdict in verdicts.HELPFUL and one.effect.raised)
         by.setdefault((NOT_MADE if one.failed else one.verdict) + but, []).append(one.name)
     ordered = sorted(by, key=lambda verdict: _ORDER.index(verdict.partition(",")[0]))
-    return " ".join(f"{capital(verdict)}: {', '.join(by[verdict])}." for verdict in ordered)
+    return [f"{capital(verdict)}: {', '.join(by[verdict])}." for verdict in ordered]
 
 
 # Words and numbers

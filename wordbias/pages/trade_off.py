@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wordbias.draws import CONTROLS
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import FAMILY_OF, in_words, short_title
-from wordbias.methods.trade_off import BIAS_LEFT, CONTROLS, UNCHANGED
+from wordbias.methods.trade_off import BIAS_LEFT, UNCHANGED
 from wordbias.pages.panel import SERIES, Dot, Look, Panel, Path
 from wordbias.pages.plots import (
     draw_panel,

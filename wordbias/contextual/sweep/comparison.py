@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from wordbias import cells
 from wordbias.contextual.table7 import BASE, SENT_DEBIAS
-from wordbias.draws import by_bootstrap, seed_keys, spread_keys, with_holm
+from wordbias.draws import LISTS, NULL, by_bootstrap, seed_keys, spread_keys, with_holm
 from wordbias.measures.registry import MEASURES
 from wordbias.pivot import pivot, values
 from wordbias.rendering import Table, how_many
@@ -30,8 +30,6 @@ from wordbias.statistics import (
 )
 from wordbias.stereotypes.scores import Settings, extremes, tail_mean
 
-NULL = "null"
-LISTS = "lists"
 _ENTRIES = {
     "strength": MEASURES["strength"],
     "distance": MEASURES["distance"],

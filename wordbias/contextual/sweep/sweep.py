@@ -23,11 +23,12 @@ from wordbias.contextual.nli_fairness import (
     snli_row,
 )
 from wordbias.contextual.sent_debias import LIMIT, TextLike, fit_with_baseline
-from wordbias.contextual.sweep.comparison import LISTS, NULL, Items, comparison_rows, drawn_file
+from wordbias.contextual.sweep.comparison import Items, comparison_rows, drawn_file
 from wordbias.contextual.sweep.forward import Plan
 from wordbias.contextual.sweep.run import Model, ModelSource, outputs
 from wordbias.contextual.sweep.sequential import fit_in_sequence
 from wordbias.contextual.table7 import BASE, SENT_DEBIAS, Entry
+from wordbias.draws import LISTS, NULL
 from wordbias.models.adapters import Adapter
 from wordbias.models.families import layer_count
 from wordbias.models.hooks import Intervention
