@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from wordbias.contextual.audit.expected import MEASURES, Predicted
+from wordbias.draws import change_keys
 from wordbias.probes.pronouns import Chance, Pronouns
 
 N = 30
@@ -51,6 +52,8 @@ def test_an_unchanged_decoder_keeps_everything() -> None:
     for row in one.rows("m", {}, before=one):
         if row.measure == "perplexity-kept":
             assert (row.value, row.details["low"], row.details["high"]) == (1.0, 1.0, 1.0)
+        else:
+            assert change_keys(row, row) == {"change": 0, "change_low": 0, "change_high": 0}
 
 
 @pytest.mark.slow

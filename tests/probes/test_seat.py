@@ -76,7 +76,11 @@ def test_a_change_is_over_the_same_draws_and_none_where_nothing_changed() -> Non
     same = change_keys(before, Seat(QUERY, vectors).row("m", {}))
     assert same == {"change": 0, "change_low": 0, "change_high": 0}
     without = {word: x * np.array([0, *[1.0] * 7]) for word, x in vectors.items()}
-    assert change_keys(before, Seat(QUERY, without).row("m", {}))["change_high"] < 0
+    removed = Seat(QUERY, without).row("m", {})
+    assert removed.value is not None
+    keys = change_keys(before, removed)
+    assert keys["change"] == pytest.approx(removed.value - before.value)
+    assert keys["change_high"] < 0
 
 
 def test_equal_associations_have_no_effect_size() -> None:
