@@ -201,7 +201,6 @@ def test_an_embedding_is_debiased_as_the_command_line_does(
     np.testing.assert_array_equal(made.vectors, wb.load(again).vectors)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("cls", ALL, ids=lambda cls: cls.__name__)
 def test_a_saved_estimator_is_loaded_whole(cls: Any, tmp_path: Path) -> None:
     method = fitted(cls)

@@ -87,7 +87,6 @@ def test_the_first_line_of_a_file_without_a_header(
     assert f"line 1: column 9: '{value}'" in message
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("bad", BAD)
 @pytest.mark.parametrize("target", ["out.txt", "out.vec", "out.bin", "out.safetensors"])
 @pytest.mark.parametrize("command", ["misp", "convert"])

@@ -31,8 +31,6 @@ from wordbias.distributed import (  # noqa: E402
 )
 from wordbias.errors import WordbiasError  # noqa: E402
 
-pytestmark = pytest.mark.slow
-
 STILL = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -102,6 +100,7 @@ def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
     return one.keys() == other.keys() and all(torch.equal(one[key], other[key]) for key in one)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("what", "head_only"), [("still", False), ("head", True)])
 def test_gradients_are_those_of_one_process_with_all_rows(
     seen: list[dict[str, Any]], model: str, what: str, head_only: bool
@@ -122,6 +121,7 @@ def test_gradients_are_those_of_one_process_with_all_rows(
         assert float((weight - together["weights"][key]).abs().max()) < 0.1 * moved, key
 
 
+@pytest.mark.slow
 def test_all_processes_end_alike(seen: list[dict[str, Any]]) -> None:
     first, *others = seen
     for other in others:
@@ -133,6 +133,7 @@ def test_all_processes_end_alike(seen: list[dict[str, Any]]) -> None:
             assert all(same(*pair) for pair in pairs)
 
 
+@pytest.mark.slow
 def test_a_resumed_training_ends_as_if_it_had_not_stopped(seen: list[dict[str, Any]]) -> None:
     straight, resumed = seen[0]["straight"], seen[0]["resumed"]
     assert len(resumed["gradients"]) < len(straight["gradients"])
@@ -140,6 +141,7 @@ def test_a_resumed_training_ends_as_if_it_had_not_stopped(seen: list[dict[str, A
     assert (straight["accuracy"], straight["round"]) == (resumed["accuracy"], resumed["round"])
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_only_one_process_has_is_refused(seen: list[dict[str, Any]]) -> None:
     assert {one["refused"] for one in seen} == {
         "made.checkpoint: only 1 of 2 processes see it; name an output in a folder that all "
@@ -147,6 +149,7 @@ def test_a_checkpoint_that_only_one_process_has_is_refused(seen: list[dict[str, 
     }
 
 
+@pytest.mark.slow
 def test_the_command_line(model: str, tmp_path: Path) -> None:
     """One report, one folder, one line of log a round; nothing of the second process."""
     pairs = tmp_path / "pairs.tsv"

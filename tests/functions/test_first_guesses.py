@@ -46,7 +46,6 @@ def test_arguments_that_do_not_fit(
         call(sample)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("call", "said"),
     [

@@ -85,7 +85,6 @@ def test_words_that_are_missing_are_not_redrawn() -> None:
         drawn_arm("lists", {0: few}, 1)
 
 
-@pytest.mark.slow
 def test_wrong_weightings_are_of_the_groups_given() -> None:
     sample, age = Embedding.sample(), Attribute.load("age")
     swapped = permuted_weights("sample", {0: sample}, age)["sample.perm-4321"][0]

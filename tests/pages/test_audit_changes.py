@@ -23,7 +23,6 @@ from wordbias.settings import read_chain
 from wordbias.word_tasks.sets import AnalogySet, SimilaritySet
 from wordbias.wordlists import Attribute, load_queries
 
-pytestmark = pytest.mark.slow
 Array = np.ndarray[Any, np.dtype[Any]]
 SEED = 3
 METHODS = "hard misp,leace"
@@ -121,6 +120,7 @@ def midb(panel: Panel, embedding: Embedding) -> Array:
     return np.sqrt((signed**2).sum(1))
 
 
+@pytest.mark.slow
 def test_direct_bias_is_paired_by_word(
     panel: Panel, stages: dict[str, Embedding], found: Audited
 ) -> None:
@@ -136,6 +136,7 @@ def test_direct_bias_is_paired_by_word(
         assert width < row.details["high"] - row.details["low"] + 0.01
 
 
+@pytest.mark.slow
 def test_midb_is_paired_by_word_along_axes_of_each_stage(
     panel: Panel, stages: dict[str, Embedding], found: Audited
 ) -> None:
@@ -149,6 +150,7 @@ def test_midb_is_paired_by_word_along_axes_of_each_stage(
         np.testing.assert_allclose(got, np.percentile(after - before, [2.5, 97.5]), rtol=2e-3)
 
 
+@pytest.mark.slow
 def test_clustering_is_paired_by_word(
     panel: Panel, stages: dict[str, Embedding], found: Audited
 ) -> None:
@@ -167,6 +169,7 @@ def test_clustering_is_paired_by_word(
         check(row_of(found, "clustering-accuracy", label), values["before"], values[label])
 
 
+@pytest.mark.slow
 def test_similarity_is_paired_by_pair_and_analogies_by_question(
     stages: dict[str, Embedding], plan: Plan, found: Audited
 ) -> None:
@@ -192,6 +195,7 @@ def test_similarity_is_paired_by_pair_and_analogies_by_question(
         check(row, right["before"], right[label])
 
 
+@pytest.mark.slow
 def test_every_measure_with_an_interval_has_one_of_its_change(found: Audited) -> None:
     measured = {"midb-abs", "direct-bias", "clustering-v", "recoverability-mlp", "weat",
                 "sembias-definition", "similarity", "analogy"}  # fmt: skip
@@ -242,6 +246,7 @@ def test_the_interval_is_of_the_differences_of_pairs() -> None:
         assert ends(before, other) == (None, None)
 
 
+@pytest.mark.slow
 def test_what_did_not_change_has_the_change_0(panel: Panel, plan: Plan) -> None:
     """Draws are alike, so that the interval of no change is a point."""
     same = Column("same", embedding=panel.embedding)

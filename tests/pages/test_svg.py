@@ -36,7 +36,6 @@ def test_every_value_has_a_place_within_the_picture_and_order_is_kept(values: li
     assert places == sorted(places)
 
 
-@pytest.mark.slow
 @given(NUMBERS, st.floats(1e-3, 1e6), st.integers(2, 8))
 def test_ticks_are_few_round_and_within(low: float, span: float, count: int) -> None:
     high = low + span

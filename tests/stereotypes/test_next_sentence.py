@@ -62,7 +62,6 @@ def test_a_config_that_says_otherwise_is_believed(tmp_path: Path) -> None:
     assert NextSentence.load(folder(tmp_path, made)).place == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("family", ["bert", "roberta", "distilbert", "deberta-v2", "mpnet"])
 def test_a_classifier_with_two_labels_counts(tmp_path: Path, family: str) -> None:
     made = model(family, "SequenceClassification", id2label={0: "not_next", 1: "is_next"})
