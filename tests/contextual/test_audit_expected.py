@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from wordbias.contextual.audit.expected import MEASURES, Predicted
+from wordbias.draws import change_keys
 from wordbias.probes.pronouns import Chance, Pronouns
 
 N = 30
