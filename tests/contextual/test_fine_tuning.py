@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tiny_heads
+from quick_cases import first_quick
 
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.nli.pairs import LABELS
@@ -64,8 +65,7 @@ def saved(path: Path, family: str = "bert", purpose: str = "", **options: Any) -
     return tiny_heads.folder(path, made.base_model)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("family", tiny_heads.FAMILIES)
+@pytest.mark.parametrize("family", first_quick(tiny_heads.FAMILIES))
 def test_a_new_head_on_every_family_keeps_the_encoder(tmp_path: Path, family: str) -> None:
     name = saved(tmp_path / "encoder", family)
     headed = load_headed("nli", LABELS, name, seed=1)

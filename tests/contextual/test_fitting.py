@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_encoders import LAYERS, NORMS, build, make_tokenizer
+from quick_cases import first_quick
+from tiny_encoders import FAMILIES, LAYERS, NORMS, build, make_tokenizer
 
 from wordbias.contextual import sent_debias
 from wordbias.contextual.fitting import (
@@ -113,7 +114,7 @@ def test_which_tokens_the_vectors_are_of(tokens: str, small: Any) -> None:
     assert_same(adapter.subspaces[Site("tokens", 1)], rows, 2)
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("family", first_quick(FAMILIES))
 def test_the_sentence_is_what_enters_the_last_linear_layer(family: str, small: Any) -> None:
     """Only logits are looked at: without g they move as the difference of sentences says."""
     model = model_for(family, small).double()
@@ -145,7 +146,7 @@ def test_all_sites_take_one_pass(small: Any) -> None:
     assert len(calls) == math.ceil(2 * len(EVEN) / 4)
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("family", first_quick(FAMILIES))
 def test_batches_and_their_padding_do_not_matter(family: str, small: Any) -> None:
     model = model_for(family, small)
     one, all_at_once = (fit_adapter(model, small, EVEN, batch=size) for size in (1, 64))
@@ -293,7 +294,7 @@ def test_vectors_of_length_one_as_sent_debias_takes_them(small: Any) -> None:
     assert (plain.facts["unit"], adapter.facts["unit"]) == (False, True)
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("family", first_quick(FAMILIES))
 def test_the_built_in_pairs_fit_a_model_of_every_family(family: str, tokenizer: Any) -> None:
     adapter = fit_adapter(model_for(family, tokenizer), tokenizer, sentence_pairs())
     assert adapter.facts["left_out"] == []
