@@ -156,6 +156,21 @@ def test_occupations_stand_from_one_side_to_the_other_where_their_values_are() -
     assert ratio == pytest.approx(0.9 / 0.5, rel=1e-3)
 
 
+def test_controls_are_in_the_table_of_occupations_and_not_in_the_picture() -> None:
+    drawn = [
+        {**one, "stage": "null-0", "column": "null"}
+        for one in leaning()
+        if one.get("stage") not in (None, "", "before")
+    ]
+    assert drawn
+    (plain,), (section,) = (
+        words.occupation_sections(rows) for rows in (leaning(), [*leaning(), *drawn])
+    )
+    assert "null-0" in section.grids[0].table.columns
+    assert section.figures[0].picture == plain.figures[0].picture
+    assert words.occupation_sections(drawn)[0].figures
+
+
 def test_only_the_most_leaning_are_drawn_and_none_from_the_wrong_side() -> None:
     known = {f"w{i}": {"": row("direct-bias", i / 100)} for i in range(-3, 40) if i}
     found = words.most_leaning(known, 12)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from wordbias.draws import CONTROLS
 from wordbias.pages.forest import look
 from wordbias.pages.lines import minus
 from wordbias.pages.panel import Dot, Look, Panel, Path, Row
@@ -113,7 +114,15 @@ def _figure(
 def occupation_panel(
     words: Mapping[str, Mapping[str, Found]], names: tuple[str, str], along: str
 ) -> Panel:
-    """Describe a row for each word, a mark for each stage; the colour says the side before."""
+    """Describe a row for each word, a mark for each stage; the colour says the side before.
+
+    Controls are in the table alone: their marks lie on each other and on those of the methods.
+    """
+    own = {
+        word: {stage: row for stage, row in found.items() if row.get("column") not in CONTROLS}
+        for word, found in words.items()
+    }
+    words = own if all(own.values()) else words
     stages = list(dict.fromkeys(stage for found in words.values() for stage in found))
     size = 4.0 if len(stages) < 3 else 3.2
     dots, paths, rows = [], [], []
