@@ -125,7 +125,7 @@ def test_the_documented_correlations_are_those_of_the_table(table_6: Comparison)
     def short(value: float) -> str:
         return f"{value:.3f}".replace("0.", ".", 1).replace("-", "−")
 
-    text = (Path(__file__).parents[1] / "docs" / "measures.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[1] / "docs" / "known-embeddings.md").read_text(encoding="utf-8")
     for name in table_6.measures[:-1]:
         columns = table_6.column(name), table_6.column("E")
         pair = correlation((name, columns[0]), ("E", columns[1]), "pearson")

@@ -1,6 +1,6 @@
 """Shell completion of ``wordbias``, without importing a command, which would load numpy.
 
-The options of the commands are in ``completion.json``, which ``python tools/cli_reference.py``
+The options of the commands are in ``completion.json``, which ``python tools/write_tables.py``
 writes from the commands themselves.
 """
 

@@ -1,24 +1,31 @@
 """Settings of the documentation site; `tools/build_site.sh` builds it with Sphinx.
 
 The pages are the Markdown files and notebooks as they stand in the repository, which is the source
-folder: links between them work here and where the repository is browsed. Nothing is imported from
-wordbias, no notebook is executed, and no network is used.
+folder: links between them work here and where the repository is browsed. To them `reference.py`
+adds a page for each command, public name and family of measures, made from the checkout's
+wordbias. No notebook is executed, and no network is used.
 """
 
 from __future__ import annotations
 
 import re
-import shutil
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
 if TYPE_CHECKING:
     from docutils import nodes
     from sphinx.application import Sphinx
+    from sphinx.config import Config
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "docs" / "site")]
+
+import reference  # noqa: E402, after the checkout is on the path
+
 _VERSION = re.compile(r'^__version__ = "(.+)"$', re.MULTILINE)
+_ADDRESS = re.compile(r"^\s+Repository = (\S+)$", re.MULTILINE)
 
 NAVIGATION: dict[str, tuple[str, ...]] = {
     "Start": ("docs/README", "docs/install", "docs/which-measure", "docs/glossary"),
@@ -26,6 +33,12 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/tutorials/vectors",
         "docs/tutorials/encoder",
         "docs/tutorials/reproduce",
+    ),
+    "Values": (
+        "docs/reading-values",
+        "docs/chance",
+        "docs/intervals",
+        "docs/known-embeddings",
     ),
     "Word vectors": (
         "docs/embedding",
@@ -64,12 +77,13 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/papers/methods",
     ),
     "Reference": (
-        "docs/cli",
-        "docs/words",
-        "docs/api",
-        "docs/measures",
+        "reference/commands",
+        "reference/options",
+        "reference/python",
+        "reference/measures",
         "docs/verdicts",
         "docs/rows",
+        "docs/designs",
         "docs/gallery",
         "docs/hub",
         "docs/integrations",
@@ -90,10 +104,11 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
 project = "wordbias"
 author = "The wordbias developers"
 release = _VERSION.findall((ROOT / "wordbias" / "__init__.py").read_text(encoding="utf-8"))[0]
+REPOSITORY = _ADDRESS.findall((ROOT / "setup.cfg").read_text(encoding="utf-8"))[0]
 
-extensions = ["myst_nb"]
+extensions = ["myst_nb", "sphinx_copybutton", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 root_doc = "README"
-include_patterns = [f"{root_doc}.md"] + [
+include_patterns = [f"{root_doc}.md", f"{reference.FOLDER}/**.rst"] + [
     f"{page}{suffix}"
     for pages in NAVIGATION.values()
     for page in pages
@@ -102,14 +117,50 @@ include_patterns = [f"{root_doc}.md"] + [
 nb_execution_mode = "off"
 smartquotes = False  # `--null` stays two dashes where it is not in a fence
 myst_heading_anchors = 4
+copybutton_prompt_text = r"\$ |>>> |\.\.\. "
+copybutton_prompt_is_regexp = True
+default_role = "code"  # in docstrings one backquote marks code, as in Markdown
+autodoc_typehints = "none"  # the entries of parameters say what they take
+autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True, "inherited-members": True}
+napoleon_google_docstring = False
+napoleon_use_ivar = True
+maximum_signature_line_length = 80
 
 html_theme = "furo"
 html_title = f"wordbias {release}"
-html_static_path = ["."]
+html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_js_files = ["versions.js"]
 html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False
+templates_path = ["templates"]
+html_additional_pages = {"index": "front.html"}
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "sidebar/search.html",
+        "versions.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}
+html_theme_options = {
+    "source_repository": REPOSITORY,
+    "source_branch": "main",
+    "source_directory": "",
+    "top_of_page_buttons": ["edit"],
+}
+
+PAGES: dict[str, reference.Page] = {}
+"""The pages of the reference, once they are written."""
+
+
+def write_reference(app: Sphinx, config: Config) -> None:
+    """Write the pages of the reference before Sphinx looks for its sources."""
+    PAGES.update(reference.write(Path(app.srcdir)))
 
 
 def add_navigation(app: Sphinx, name: str, source: list[str]) -> None:
@@ -120,9 +171,41 @@ def add_navigation(app: Sphinx, name: str, source: list[str]) -> None:
             source[0] += f"\n```{{toctree}}\n:hidden:\n:caption: {title}\n\n{listed}\n```\n"
 
 
+def keep_blocks(app: Sphinx, kind: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Mark the indented lines above a docstring's sections as the block that they are in the help."""
+    end = next((i - 1 for i, line in enumerate(lines) if line and not line.strip("-")), len(lines))
+    starts = [i for i in range(1, end) if lines[i][:1] == " " and not lines[i - 1].strip()]
+    for i in reversed(starts):
+        lines[i:i] = ["::", ""]
+
+
+def escape(app: Sphinx, kind: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Let |x| and a path with * be text; napoleon has made fields of the sections before."""
+    for i, line in enumerate(lines):
+        parts = line.split("``")
+        parts[::2] = [re.sub(r"\||(?<=/)\*", r"\\\g<0>", part) for part in parts[::2]]
+        lines[i] = "``".join(parts)
+
+
+def is_skipped(app: Sphinx, kind: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
+    """Skip what a class has from elsewhere, such as scikit-learn."""
+    ours = str(getattr(thing, "__module__", "wordbias")).startswith("wordbias")
+    return None if ours else True
+
+
+def find_options(app: Sphinx, doctree: nodes.document) -> None:
+    """Let the search show an option, such as --null, before the pages that mention it."""
+    from sphinx.addnodes import index
+
+    for node in doctree.findall(index):
+        for i, (kind, text, place, main, key) in enumerate(node["entries"]):
+            if "command line option" in text:
+                node["entries"][i] = (kind, text, place, main or "main", key)
+
+
 def title_links(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Show the title of a page where the text of a link is the name of its file."""
-    from docutils import nodes  # the navigation above can be read without it
+    from docutils import nodes
 
     for link in doctree.findall(nodes.reference):
         if not (link.get("internal") and link.astext().endswith(".md")):
@@ -133,15 +216,37 @@ def title_links(app: Sphinx, doctree: nodes.document, page: str) -> None:
         link += nodes.inline(title, title)
 
 
-def copy_first_page(app: Sphinx, error: Exception | None) -> None:
-    """Give the first page its second name, which servers look for."""
-    if error is None and app.builder.format == "html":
-        folder = Path(app.outdir)
-        shutil.copyfile(folder / f"{root_doc}.html", folder / "index.html")
+def code_links(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Link code that is just a command or a public name, as `wordbias misp`, to its page."""
+    from docutils import nodes
+
+    for code in list(doctree.findall(nodes.literal)):
+        target = reference.page_of(code.astext())
+        linked = (nodes.reference, nodes.title, nodes.literal_block)
+        above = code.parent
+        while above is not None and not isinstance(above, linked):
+            above = above.parent
+        if target and target != page and above is None:
+            address = app.builder.get_relative_uri(page, target)
+            code.replace_self(nodes.reference("", "", code.deepcopy(), internal=True, refuri=address))
+
+
+def edit_source(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """Let the pencil of a page of the reference lead to the file that it is made from."""
+    if page in PAGES:
+        context["theme_source_edit_link"] = f"{REPOSITORY}/edit/main/{PAGES[page].source}"
 
 
 def setup(app: Sphinx) -> None:
     """Connect the functions above to the build."""
+    app.connect("config-inited", write_reference)
     app.connect("source-read", add_navigation)
+    app.connect("autodoc-process-docstring", keep_blocks, priority=400)
+    app.connect("autodoc-process-docstring", escape, priority=600)
+    app.connect("autodoc-skip-member", is_skipped)
+    app.connect("doctree-read", find_options)
     app.connect("doctree-resolved", title_links)
-    app.connect("build-finished", copy_first_page)
+    app.connect("doctree-resolved", code_links)
+    app.connect("html-page-context", edit_source)

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-WRITTEN_BY_TOOLS = ("api.md", "cli.md")
 DOCUMENTS = (
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     ROOT / "benchmarks" / "README.md",
-    *(path for path in sorted((ROOT / "docs").rglob("*.md")) if path.name not in WRITTEN_BY_TOOLS),
+    *sorted((ROOT / "docs").rglob("*.md")),
 )
 _FENCE = re.compile(r"^( *)```([^\n]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 _CALL = re.compile(r"`(wordbias [^`]+)`")

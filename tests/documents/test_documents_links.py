@@ -9,20 +9,10 @@ from pathlib import Path
 
 import click
 import pytest
-from fences import (
-    DOCUMENTS,
-    ROOT,
-    WRITTEN_BY_TOOLS,
-    blocks,
-    commands,
-    inline_calls,
-    name_of,
-    prose,
-)
+from fences import DOCUMENTS, ROOT, blocks, commands, inline_calls, name_of, prose
 
 import wordbias
 from wordbias.cli import SECTIONS, cli
-from wordbias.measures.registry import MEASURES
 from wordbias.methods import METHODS
 from wordbias.results import LIMITS
 
@@ -30,7 +20,7 @@ GUIDES = ROOT / "docs"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 INDEX = (GUIDES / "README.md").read_text(encoding="utf-8")
 COMMANDS = [name for section in SECTIONS.values() for name in section]
-ALL = (*DOCUMENTS, ROOT / "CHANGELOG.md", *(GUIDES / name for name in WRITTEN_BY_TOOLS))
+ALL = (*DOCUMENTS, ROOT / "CHANGELOG.md")
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 _FILE = re.compile(r"`((?:docs|tools|benchmarks|wordbias|tests)/[\w./-]*\w)`")
 OTHER_PROGRAMS = ("accelerate ", "torchrun ", "git ", "lm_eval ", "pip ", "python ", "pyright ")
@@ -75,7 +65,7 @@ def test_calls_in_sentences_have_commands_and_options_that_exist(path: Path) -> 
         assert options <= known | {"--help", "--version"}, call
 
 
-@pytest.mark.parametrize("path", ALL[:-1], ids=map(name_of, ALL[:-1]))
+@pytest.mark.parametrize("path", ALL, ids=map(name_of, ALL))
 def test_options_in_sentences_are_those_of_a_command(path: Path) -> None:
     every = [cli.get_command(click.Context(cli), name) for name in COMMANDS]
     known = {
@@ -121,15 +111,6 @@ def test_every_command_stands_in_the_table_of_tasks() -> None:
     rows = [line for line in INDEX.split("\n") if line.startswith("|") and line.count("|") == 5]
     named = re.findall(r"`([a-z-]+)`", " ".join(row.split("|")[2] for row in rows))
     assert sorted(set(named)) == sorted(COMMANDS)
-
-
-def test_measures_have_the_names_that_rows_have() -> None:
-    source = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "wordbias").rglob("*.py"))
-    named_elsewhere = set(re.findall(r'"([a-z-]+)"', source))
-    lines = (GUIDES / "measures.md").read_text(encoding="utf-8").splitlines()
-    first = " ".join(line.split("|")[1] for line in lines if line.startswith("| `"))
-    named = re.findall(r"`([a-z-]+)`", first)
-    assert set(named) <= MEASURES.keys() | named_elsewhere
 
 
 def test_every_command_is_called_in_a_guide() -> None:

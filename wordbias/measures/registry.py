@@ -1,7 +1,7 @@
 """Table of measures: everything there is to say about each, in one place.
 
 `measures.toml` holds it. The order and the texts of a report, the titles of tables, neutral values
-and better ways in rows, `wordbias lists measures` and the tables of `docs/measures.md` come from
+and better ways in rows, `wordbias lists measures` and the site's pages of measures come from
 it. Nothing is imported here, so that what measures can ask for its own entry.
 `wordbias.measures.evaluate` has the functions that take the measures of embeddings.
 """
@@ -119,7 +119,7 @@ class Family:
     measures
         Measures, one or more.
     area
-        What it measures, a heading of `docs/measures.md`.
+        What it measures, a heading of the site's list of measures.
     question
         Question that it answers, in words for a reader who does not know the paper.
     limits

@@ -1,0 +1,382 @@
+"""Pages of the reference, one a name: commands, options, Python, measures.
+
+They are made from the commands, the docstrings and `wordbias/measures/measures.toml` when the site
+is built, and stored in no repository. `conf.py` writes them; tests call `pages` without Sphinx.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+import wordbias
+from wordbias.cli import SECTIONS, cli
+from wordbias.commands.shell import Command, common_options
+from wordbias.commands.words import GROUPS, WORDS
+from wordbias.measures.registry import FAMILIES, Family, Measure
+from wordbias.outcomes.settings import METHODS
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = "reference"
+COMMANDS = {name: what for commands in SECTIONS.values() for name, what in commands.items()}
+NAMES = tuple(name for name in wordbias.__all__ if name != "__version__")
+TYPES = ("Embedding", "Subspace", "Attribute", "Query", "Representations", "Moments", "Adapter")
+TYPES += ("Report", "Row", "Experiment")
+STATUSES = {
+    "0": "The command did what it was asked for.",
+    "1": "An answer could not be given: a file cannot be read, words are missing, nothing improves.",
+    "2": "Wrong usage: an unknown option, method, attribute, measure or query; options that contradict.",
+    "130": "Interrupted by Ctrl-C; the line says what is complete, and whether the same call resumes.",
+}
+_SPECIAL = re.compile(r"[\\*`|]|_(?=\W|$)")
+_CLOSED = re.compile(r"(?<=\w``)(?=[\w=(])")
+_NAMED = re.compile(r"(?:wb|wordbias)\.(\w+)")
+_MARKUP = re.compile(r"(\*[^*]+\*|`[^`]+`)")
+_TYPED = re.compile(r"(?<![\w-])(--[a-z][\w-]*\w)")
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page in reStructuredText, and the file of the repository that it is made from."""
+
+    text: str
+    source: str
+
+
+def pages() -> dict[str, Page]:
+    """Return all pages by their names on the site."""
+    found = {f"{FOLDER}/commands": Page(_commands(), "wordbias/cli.py")}
+    for name in COMMANDS:
+        function = getattr(wordbias, name.replace("-", "_"))
+        found[page_of_command(name)] = Page(_command(name), _source(function))
+    found[f"{FOLDER}/options"] = Page(_options(), "wordbias/commands/words.py")
+    found[f"{FOLDER}/python"] = Page(_python(), "wordbias/__init__.py")
+    for name in NAMES:
+        found[page_of_name(name)] = Page(_name(name), _source(getattr(wordbias, name)))
+    table = "wordbias/measures/measures.toml"
+    found[f"{FOLDER}/measures"] = Page(_measures(), table)
+    for family in FAMILIES:
+        found[page_of_family(family.key)] = Page(_family(family), table)
+    return found
+
+
+def page_of_command(name: str) -> str:
+    """Return the page of a command."""
+    return f"{FOLDER}/commands/{name}"
+
+
+def page_of_name(name: str) -> str:
+    """Return the page of a public name; `MISP` and `misp` are one file on some systems."""
+    return f"{FOLDER}/{'classes' if inspect.isclass(getattr(wordbias, name)) else 'python'}/{name}"
+
+
+def page_of_family(key: str) -> str:
+    """Return the page of a family of measures."""
+    return f"{FOLDER}/measures/{key}"
+
+
+def page_of(code: str) -> str | None:
+    """Return the page of what is typed, `wordbias misp` or `wb.misp`, if it has one."""
+    command, name = code.removeprefix("wordbias "), _NAMED.fullmatch(code)
+    if command != code and command in COMMANDS:
+        return page_of_command(command)
+    return page_of_name(name[1]) if name and name[1] in NAMES else None
+
+
+def write(folder: Path) -> dict[str, Page]:
+    """Write the pages below a folder, remove those of names that are gone, and return all."""
+    found = pages()
+    made = {folder / f"{name}.rst": page.text for name, page in found.items()}
+    for path, text in made.items():
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            new = path.with_suffix(".new")
+            new.write_text(text, encoding="utf-8")
+            new.replace(path)
+    for path in (folder / FOLDER).rglob("*.rst"):
+        if path not in made:
+            path.unlink(missing_ok=True)
+    return found
+
+
+def sections() -> dict[str, list[str]]:
+    """Return the public names under their titles; each stands under one."""
+    found: dict[str, list[str]] = {"Load vectors": ["load"]}
+    for title, commands in SECTIONS.items():
+        found[title] = [name.replace("-", "_") for name in commands]
+    rewriting = [one.__name__ for one in METHODS.values()]
+    known = {name for names in found.values() for name in names}
+    known |= {*TYPES, *rewriting, "config", "WordbiasError"}
+    found["Methods with fit and transform"] = [name for name in NAMES if name not in known]
+    found["Methods of rewriting"] = rewriting
+    found["Types"] = list(TYPES)
+    found["Settings and errors"] = ["config", "WordbiasError"]
+    return found
+
+
+# Commands and options
+
+
+def _commands() -> str:
+    parts = [
+        _heading("Commands", "="),
+        "``wordbias COMMAND --help`` says the same. Results go to standard output, progress and "
+        "notes to standard error. An error is one line that begins with ``wordbias:``. "
+        f"What each option means: :doc:`/{FOLDER}/options`.\n",
+    ]
+    for title, commands in SECTIONS.items():
+        parts.append(_heading(title, "-"))
+        parts += [f":doc:`{name} <commands/{name}>`\n   {_plain(commands[name])}\n" for name in commands]
+    parts += [_heading("Exit status", "-"), *(f"{code}\n   {what}\n" for code, what in STATUSES.items())]
+    return "\n".join([*parts, _tree(f"{name} <commands/{name}>" for name in COMMANDS)])
+
+
+def _command(name: str) -> str:
+    command = command_of(name)
+    arguments = [one for one in command.params if isinstance(one, click.Argument)]
+    options = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
+    usage = " ".join(["wordbias", name, "[OPTIONS]", *map(_argument, arguments)])
+    parts = [_heading(f"wordbias {name}", "="), f".. program:: wordbias {name}\n"]
+    parts += [_code(usage, "text"), *_help(command.help or "")]
+    if arguments:
+        parts.append(_heading("Arguments", "-"))
+        parts += [_option(_argument(one), WORDS[str(one.name)][1]) for one in arguments]
+    for group in GROUPS:
+        chosen = [one for one in options if WORDS.get(str(one.name), ("Output",))[0] == group]
+        if chosen:
+            parts.append(_heading(group, "-"))
+            parts += [_option(_signature(one), _said(one)) for one in chosen]
+    common = ", ".join(f":option:`wordbias {one}`" for one in command.common)
+    parts.append(_heading("Common options", "-") + f"\n{common}\n")
+    function = name.replace("-", "_")
+    parts.append(f"In Python: :py:func:`wordbias.{function}`.\n")
+    return "\n".join(parts)
+
+
+def _options() -> str:
+    parts = [
+        _heading("Options", "="),
+        "Each option or argument has one meaning, wherever it stands. In Python the parameter has the "
+        "same name, with underscores. What it does in one command is on the page of the command. "
+        "Settings of methods, such as ``inlp:rounds=10``, are in :doc:`/docs/debiasing` and "
+        ":doc:`/docs/fairness`.\n\n.. program:: wordbias\n",
+    ]
+    having = commands_with()
+    for group in GROUPS:
+        parts.append(_heading(group, "-"))
+        chosen = {_typed(word): word for word, (place, _) in WORDS.items() if place == group}
+        for typed, word in sorted(chosen.items(), key=lambda one: one[0].lstrip("-").lower()):
+            commands = ", ".join(f":doc:`{name} <commands/{name}>`" for name in having[word])
+            parts.append(_option(typed, f"{_capital(WORDS[word][1])}.", f"In {commands}."))
+    parts.append(_heading("Common options", "-"))
+    parts.append(
+        "Of several commands; in Python they are ``wordbias.config``. A command refuses one that it "
+        "does not use.\n"
+    )
+    parts += [_option(_signature(one), _said(one)) for one in common_options()]
+    return "\n".join(parts)
+
+
+def commands_with() -> dict[str, list[str]]:
+    """Return the commands that have each word."""
+    having: dict[str, list[str]] = {}
+    for name in COMMANDS:
+        for one in command_of(name).params:
+            if not getattr(one, "hidden", False) and one.name in WORDS:
+                having.setdefault(one.name, []).append(name)
+    return having
+
+
+def command_of(name: str) -> Command:
+    """Return a command by its name."""
+    command = cli.get_command(click.Context(cli), name)
+    if not isinstance(command, Command):
+        raise SystemExit(f"there is no command {name}")
+    return command
+
+
+def _typed(word: str) -> str:
+    """Return how a word is typed: as an option, or in capitals as an argument."""
+    for name in COMMANDS:
+        for one in command_of(name).params:
+            if one.name == word and isinstance(one, click.Option):
+                return max(one.opts, key=len)
+    return word.upper()
+
+
+def _argument(argument: click.Argument) -> str:
+    name = (argument.metavar or (argument.name or "").upper()).strip("[]").removesuffix("...")
+    name = name.rstrip("]") + "..." * (argument.nargs == -1)
+    return name if argument.required else f"[{name}]"
+
+
+def _signature(option: click.Option) -> str:
+    values = "" if option.is_flag else _values(option)
+    return ", ".join(f"{name} {values}".strip() for name in [*option.opts, *option.secondary_opts])
+
+
+def _values(option: click.Option) -> str:
+    if isinstance(option.type, click.Choice):
+        return "|".join(map(str, option.type.choices))
+    return option.metavar or option.type.name.upper().removesuffix(" RANGE")
+
+
+def _said(option: click.Option) -> str:
+    """Return the help of an option with its default."""
+    shown = option.show_default is True and option.default is not None and not option.multiple
+    value = option.default
+    if option.is_flag and option.secondary_opts:
+        value = option.opts[0] if option.default else option.secondary_opts[0]
+    return f"{option.help or ''}{f' Default: {value}.' if shown else ''}"
+
+
+def _option(signature: str, *paragraphs: str) -> str:
+    said, *others = paragraphs
+    lines = "\n\n".join(f"   {text}" for text in [_plain(said), *others])
+    return f".. option:: {signature}\n\n{lines}\n"
+
+
+def _help(text: str) -> Iterator[str]:
+    """Yield the paragraphs of a help text; what it keeps line by line becomes a block."""
+    for paragraph in inspect.cleandoc(text).split("\n\n"):
+        if not paragraph.startswith("\b"):
+            yield _plain(paragraph) + "\n"
+            continue
+        lines = paragraph.removeprefix("\b").strip("\n")
+        examples = lines.removeprefix("Examples:\n")
+        yield _code(examples, "text" if examples == lines else "sh")
+
+
+# Python
+
+
+def _python() -> str:
+    parts = [
+        _heading("Python", "="),
+        "These are all names that wordbias promises to keep; what is not listed here may change. "
+        "``help(wordbias.NAME)`` says the same. Every :doc:`command <commands>` is a function of the "
+        "same name, with the same options and defaults; some functions have further parameters that "
+        "are for Python only.\n",
+    ]
+    for title, names in sections().items():
+        parts.append(_heading(title, "-"))
+        for name in names:
+            first = (inspect.getdoc(getattr(wordbias, name)) or "").split("\n\n")[0]
+            said = _plain(first.replace("``", ""))
+            parts.append(f":doc:`{name} </{page_of_name(name)}>`\n   {said}\n")
+    names = [name for some in sections().values() for name in some]
+    return "\n".join([*parts, _tree(f"{name} </{page_of_name(name)}>" for name in names)])
+
+
+def _name(name: str) -> str:
+    thing = getattr(wordbias, name)
+    kind = "function"
+    if inspect.isclass(thing):
+        kind = "exception" if issubclass(thing, Exception) else "class"
+    parts = [_heading(f"wordbias.{name}", "="), f".. auto{kind}:: wordbias.{name}\n"]
+    if name.replace("_", "-") in COMMANDS:
+        typed = name.replace("_", "-")
+        parts.append(f"In the shell: :doc:`wordbias {typed} <../commands/{typed}>`.\n")
+    return "\n".join(parts)
+
+
+def _source(thing: object) -> str:
+    """Return the file of the repository that defines it."""
+    path = inspect.getsourcefile(inspect.unwrap(thing))  # type: ignore[arg-type]
+    return Path(str(path)).resolve().relative_to(Path(wordbias.__file__).resolve().parents[1]).as_posix()
+
+
+# Measures
+
+
+def _measures() -> str:
+    parts = [
+        _heading("Measures", "="),
+        "One page a family of measures: what it asks, how it is computed, its range and neutral value, "
+        "and what a value near neutral does not mean. The names are those of rows, ``measure`` in JSON. "
+        "``wordbias lists NAME`` says the same. Which measure answers which question: "
+        ":doc:`/docs/which-measure`; how to read a value: :doc:`/docs/reading-values`.\n",
+    ]
+    for area in dict.fromkeys(family.area for family in FAMILIES):
+        chosen = [family for family in FAMILIES if family.area == area]
+        parts.append(_heading(area, "-"))
+        for family in chosen:
+            names = ", ".join(f"``{one.name}``" for one in family.measures)
+            title = family_title(family)
+            parts.append(f":doc:`{title} <measures/{family.key}>`\n   {_marked(family.question)} {names}\n")
+    tree = _tree(f"{family_title(one)} <measures/{one.key}>" for one in FAMILIES)
+    return "\n".join([*parts, tree])
+
+
+def family_title(family: Family) -> str:
+    """Return the title of a family's page, which no other family has."""
+    alike = [one for one in FAMILIES if one.short == family.short]
+    return family.short if len(alike) == 1 else f"{family.short} ({family.area.lower()})"
+
+
+def _family(family: Family) -> str:
+    parts = [_heading(family_title(family), "="), f"{_marked(family.question)}\n"]
+    parts += [f"{_marked(family.description)}\n", f"**Limits.** {_marked(family.limits)}\n"]
+    if family.rows:
+        parts.append(_code(f"wordbias measure glove.txt --only {family.key}", "sh"))
+    if family.needs:
+        parts.append(f"It needs {_marked(family.needs)}.\n")
+    for one in family.measures:
+        parts.append(_heading(one.name, "-"))
+        parts.append(f".. index:: ! single: {one.name}\n")
+        parts.append("\n".join(f":{key}: {_marked(said)}" for key, said in facts_of(one)) + "\n")
+    return "\n".join(parts)
+
+
+def facts_of(measure: Measure) -> Iterator[tuple[str, str]]:
+    """Yield what is known of a measure, each under its heading."""
+    yield "Title", measure.title
+    yield "Asks", measure.question
+    yield "Range", measure.scale
+    yield "Neutral", measure.neutral_text
+    yield "Better", measure.better_text
+    if measure.caution:
+        yield "A value near neutral does not mean", measure.caution
+
+
+# reStructuredText
+
+
+def _heading(title: str, line: str) -> str:
+    return f"{title}\n{line * max(3, len(title))}\n"
+
+
+def _code(text: str, language: str) -> str:
+    lines = inspect.cleandoc(text).splitlines()
+    return "\n".join([f".. code-block:: {language}\n", *(f"   {line}".rstrip() for line in lines), ""])
+
+
+def _tree(entries: Iterable[str]) -> str:
+    return "\n".join([".. toctree::\n   :hidden:\n", *(f"   {entry}" for entry in entries), ""])
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _plain(text: str) -> str:
+    """Return a text on one line in which options are code and nothing else is markup."""
+    return _escaped(" ".join(text.split()))
+
+
+def _escaped(text: str) -> str:
+    text = _SPECIAL.sub(lambda found: "\\" + found[0], text)
+    return _CLOSED.sub(r"\\ ", _TYPED.sub(r"``\1``", text))
+
+
+def _marked(text: str) -> str:
+    """Return a text of `measures.toml`, whose *emphasis* and `code` are Markdown's."""
+    parts = _MARKUP.split(" ".join(text.split()))
+    parts[::2] = map(_escaped, parts[::2])
+    parts[1::2] = [part if part.startswith("*") else f"`{part}`" for part in parts[1::2]]
+    return "".join(parts)
