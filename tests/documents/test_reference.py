@@ -53,7 +53,9 @@ def test_each_name_has_one_page_and_each_index_names_all(
     for name in wanted:
         index = "python" if name.startswith("reference/classes") else name.split("/")[1]
         short = name.removeprefix("reference/")
-        entries = re.findall(rf"^   .+ <(?:/reference/)?{short}>$", pages[f"reference/{index}"], re.M)
+        entries = re.findall(
+            rf"^   .+ <(?:/reference/)?{short}>$", pages[f"reference/{index}"], re.M
+        )
         assert len(entries) == 1, name
 
 

@@ -12,11 +12,11 @@ from wordbias.calls import current, note, public
 from wordbias.configuration import READS_VECTORS, current_config, uses
 from wordbias.data import nli_sample_path
 from wordbias.devices import threads
-from wordbias.draws import CONTROLS
+from wordbias.draws import control_name
 from wordbias.embedding import Embedding
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import locked
-from wordbias.functions.arms import DRAWN, draws_of
+from wordbias.functions.arms import each_draw, is_drawn
 from wordbias.functions.audit_model import audit_model, model_among, refuse_options_of_models
 from wordbias.functions.inputs import (
     EmbeddingsLike,
@@ -58,8 +58,6 @@ COLUMNS = "misp hard inlp leace"
 """Methods that need no extra and take seconds."""
 _COMPARED = "several embeddings are compared as they are; --methods cleans each of them"
 FORMATS = (*PAGE_FORMATS, "json")
-MOST_DRAWS = 100
-"""Largest number of draws of a kind; each is a column."""
 
 
 @public
@@ -111,7 +109,8 @@ def audit(
     methods : str, method such as MISP(dims=2), or list of these or of lists, optional
         Columns of the page after the first, separated by spaces. "misp hard,misp inlp:rounds=10"
         gives three columns; the second applies two methods in order. null:3 adds three random
-        removals with the weights of misp. lists:3 adds misp fitted to three redraws of the names.
+        removals with the weights of misp. lists:3 adds misp fitted to three redraws of the names,
+        or of a model's sentences.
         none measures only before. For a model: misp, hard, mhd, leace, inlp; misp-pairs or
         mhd-pairs, fitted to pairs of sentences; or a setting such as tokens@3..10. For a decoder
         also concept-scrubbing.  [default: misp hard inlp leace; none for several embeddings; for an
@@ -318,29 +317,14 @@ def _columns(methods: ChainsLike) -> list[Column]:
     drawn: list[str] = []
     for one in as_listed(methods):
         words = one.split() if isinstance(one, str) else [one]
-        found = [word for word in words if isinstance(word, str) and _is_drawn(word)]
+        found = [word for word in words if isinstance(word, str) and is_drawn(word)]
         drawn += found
         left = " ".join(word for word in words if word not in found) if found else one
         kept += [left] if left or not found else []
     columns = [Column(label, chain) for label, chain in parse_columns(kept).items()]
-    counts = draws_of(drawn)
-    if (count := max(counts.values(), default=0)) > MOST_DRAWS:
-        raise UsageError(f"--methods: {count} draws are as many columns; give {MOST_DRAWS} or less")
-    of_draws = [(kind, draw) for kind, count in counts.items() for draw in range(count)]
-    return columns + [Column(f"{kind}-{draw}", drawn=kind, draw=draw) for kind, draw in of_draws]
-
-
-def _is_drawn(word: str) -> bool:
-    """Return whether a word is a number of draws, such as null:3; refuse a wrong one."""
-    names = (part.partition(":")[0].strip() for part in word.split(","))
-    if not any(name in CONTROLS for name in names):
-        return False
-    if not DRAWN.fullmatch(word):
-        raise UsageError(
-            f"--methods: {word}: expected a number of draws from 1, alone between spaces, as in "
-            "null:3"
-        )
-    return True
+    return columns + [
+        Column(control_name(kind, draw), drawn=kind, draw=draw) for kind, draw in each_draw(drawn)
+    ]
 
 
 def _with_cleaned(
