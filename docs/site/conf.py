@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from docutils import nodes
     from sphinx.application import Sphinx
     from sphinx.config import Config
+    from sphinx.writers.html5 import HTML5Translator
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "docs" / "site")]
@@ -127,6 +128,7 @@ napoleon_google_docstring = False
 napoleon_use_ivar = True
 maximum_signature_line_length = 80
 
+html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = f"wordbias {release}"
 html_static_path = ["static"]
@@ -171,8 +173,10 @@ def add_navigation(app: Sphinx, name: str, source: list[str]) -> None:
             source[0] += f"\n```{{toctree}}\n:hidden:\n:caption: {title}\n\n{listed}\n```\n"
 
 
-def keep_blocks(app: Sphinx, kind: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    """Mark the indented lines above a docstring's sections as the block that they are in the help."""
+def keep_blocks(
+    app: Sphinx, kind: str, name: str, thing: Any, options: Any, lines: list[str]
+) -> None:
+    """Mark indented lines above a docstring's sections as the block that they are in the help."""
     end = next((i - 1 for i, line in enumerate(lines) if line and not line.strip("-")), len(lines))
     starts = [i for i in range(1, end) if lines[i][:1] == " " and not lines[i - 1].strip()]
     for i in reversed(starts):
@@ -180,27 +184,45 @@ def keep_blocks(app: Sphinx, kind: str, name: str, thing: Any, options: Any, lin
 
 
 def escape(app: Sphinx, kind: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    """Let |x| and a path with * be text; napoleon has made fields of the sections before."""
+    """Let |x|, nouns/* and FILE::NAME be text; napoleon has made fields of the sections before."""
     for i, line in enumerate(lines):
-        parts = line.split("``")
-        parts[::2] = [re.sub(r"\||(?<=/)\*", r"\\\g<0>", part) for part in parts[::2]]
-        lines[i] = "``".join(parts)
+        parts = re.split(r"(``.+?``|`[^`]+`)", line)
+        parts[::2] = [re.sub(r"\||(?<=/)\*|:(?=:\w)", r"\\\g<0>", part) for part in parts[::2]]
+        lines[i] = "".join(parts)
 
 
-def is_skipped(app: Sphinx, kind: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
+def is_skipped(
+    app: Sphinx, kind: str, name: str, thing: Any, skip: bool, options: Any
+) -> bool | None:
     """Skip what a class has from elsewhere, such as scikit-learn."""
     ours = str(getattr(thing, "__module__", "wordbias")).startswith("wordbias")
     return None if ours else True
 
 
-def find_options(app: Sphinx, doctree: nodes.document) -> None:
-    """Let the search show an option, such as --null, before the pages that mention it."""
+def find_names(app: Sphinx, doctree: nodes.document) -> None:
+    """Let the search show a command, or an option such as --null, before pages that mention it."""
+    from docutils import nodes
     from sphinx.addnodes import index
 
     for node in doctree.findall(index):
         for i, (kind, text, place, main, key) in enumerate(node["entries"]):
             if "command line option" in text:
                 node["entries"][i] = (kind, text, place, main or "main", key)
+    folder, _, name = app.env.docname.rpartition("/")
+    if folder == f"{reference.FOLDER}/commands":
+        section = next(doctree.findall(nodes.section))
+        entry = ("single", name, section["ids"][0], "main", None)
+        section.insert(1, index(entries=[entry]))
+
+
+def plain_types(app: Sphinx, doctree: nodes.document) -> None:
+    """Keep words of a parameter's type, such as n in "shape (n, d)", from being links."""
+    from sphinx.addnodes import pending_xref
+
+    for node in list(doctree.findall(pending_xref)):
+        target = node["reftarget"].removeprefix("wordbias.")
+        if node.get("refdomain") == "py" and target not in reference.NAMES:
+            node.replace_self(node.children)
 
 
 def title_links(app: Sphinx, doctree: nodes.document, page: str) -> None:
@@ -216,6 +238,15 @@ def title_links(app: Sphinx, doctree: nodes.document, page: str) -> None:
         link += nodes.inline(title, title)
 
 
+def dashes(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Set a dash between a parameter and its text, where Sphinx writes two hyphens."""
+    from docutils import nodes
+
+    for text in list(doctree.findall(nodes.Text)):
+        if text == " -- ":
+            text.parent.replace(text, nodes.Text(" – "))
+
+
 def code_links(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Link code that is just a command or a public name, as `wordbias misp`, to its page."""
     from docutils import nodes
@@ -228,25 +259,39 @@ def code_links(app: Sphinx, doctree: nodes.document, page: str) -> None:
             above = above.parent
         if target and target != page and above is None:
             address = app.builder.get_relative_uri(page, target)
-            code.replace_self(nodes.reference("", "", code.deepcopy(), internal=True, refuri=address))
+            link = nodes.reference("", "", code.deepcopy(), internal=True, refuri=address)
+            code.replace_self(link)
 
 
-def edit_source(
+def show_formula(self: HTML5Translator, node: nodes.math) -> None:
+    """Write a formula as MathML, which browsers show without a script from elsewhere."""
+    from docutils.nodes import SkipNode, math_block
+    from docutils.utils.math.latex2mathml import tex2mathml
+
+    self.body.append(tex2mathml(node.astext(), as_block=isinstance(node, math_block)))
+    raise SkipNode
+
+
+def adapt_page(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
-    """Let the pencil of a page of the reference lead to the file that it is made from."""
+    """Let the site's name lead to the front page, a pencil to the source of a made page."""
+    context["master_doc"] = "index"
     if page in PAGES:
         context["theme_source_edit_link"] = f"{REPOSITORY}/edit/main/{PAGES[page].source}"
 
 
 def setup(app: Sphinx) -> None:
     """Connect the functions above to the build."""
+    app.add_html_math_renderer("mathml", (show_formula, None), (show_formula, None))
     app.connect("config-inited", write_reference)
     app.connect("source-read", add_navigation)
     app.connect("autodoc-process-docstring", keep_blocks, priority=400)
     app.connect("autodoc-process-docstring", escape, priority=600)
     app.connect("autodoc-skip-member", is_skipped)
-    app.connect("doctree-read", find_options)
+    app.connect("doctree-read", find_names)
+    app.connect("doctree-read", plain_types)
     app.connect("doctree-resolved", title_links)
     app.connect("doctree-resolved", code_links)
-    app.connect("html-page-context", edit_source)
+    app.connect("doctree-resolved", dashes)
+    app.connect("html-page-context", adapt_page)

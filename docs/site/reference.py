@@ -17,7 +17,7 @@ import click
 import wordbias
 from wordbias.cli import SECTIONS, cli
 from wordbias.commands.shell import Command, common_options
-from wordbias.commands.words import GROUPS, WORDS
+from wordbias.commands.words import GROUPS, OUTPUT, WORDS
 from wordbias.measures.registry import FAMILIES, Family, Measure
 from wordbias.outcomes.settings import METHODS
 
@@ -29,11 +29,11 @@ TYPES = ("Embedding", "Subspace", "Attribute", "Query", "Representations", "Mome
 TYPES += ("Report", "Row", "Experiment")
 STATUSES = {
     "0": "The command did what it was asked for.",
-    "1": "An answer could not be given: a file cannot be read, words are missing, nothing improves.",
-    "2": "Wrong usage: an unknown option, method, attribute, measure or query; options that contradict.",
-    "130": "Interrupted by Ctrl-C; the line says what is complete, and whether the same call resumes.",
+    "1": "An answer could not be given: an unreadable file, missing words, nothing improves.",
+    "2": "Wrong usage: an unknown option, method, attribute, measure or query, or a contradiction.",
+    "130": "Interrupted by Ctrl-C; the line says what is complete, and if the same call resumes.",
 }
-_SPECIAL = re.compile(r"[\\*`|]|_(?=\W|$)")
+_SPECIAL = re.compile(r"[\\*`|]|_(?=\W|$)|:(?=//|:)")
 _CLOSED = re.compile(r"(?<=\w``)(?=[\w=(])")
 _NAMED = re.compile(r"(?:wb|wordbias)\.(\w+)")
 _MARKUP = re.compile(r"(\*[^*]+\*|`[^`]+`)")
@@ -131,27 +131,31 @@ def _commands() -> str:
     ]
     for title, commands in SECTIONS.items():
         parts.append(_heading(title, "-"))
-        parts += [f":doc:`{name} <commands/{name}>`\n   {_plain(commands[name])}\n" for name in commands]
-    parts += [_heading("Exit status", "-"), *(f"{code}\n   {what}\n" for code, what in STATUSES.items())]
+        parts += [_term(name, f"commands/{name}", _plain(what)) for name, what in commands.items()]
+    parts.append(_heading("Exit status", "-"))
+    parts += [f"{code}\n   {what}\n" for code, what in STATUSES.items()]
     return "\n".join([*parts, _tree(f"{name} <commands/{name}>" for name in COMMANDS)])
 
 
 def _command(name: str) -> str:
     command = command_of(name)
     arguments = [one for one in command.params if isinstance(one, click.Argument)]
-    options = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
+    options = [one for one in command.params if isinstance(one, click.Option)]
     usage = " ".join(["wordbias", name, "[OPTIONS]", *map(_argument, arguments)])
     parts = [_heading(f"wordbias {name}", "="), f".. program:: wordbias {name}\n"]
     parts += [_code(usage, "text"), *_help(command.help or "")]
     if arguments:
         parts.append(_heading("Arguments", "-"))
-        parts += [_option(_argument(one), WORDS[str(one.name)][1]) for one in arguments]
+        for one in arguments:
+            parts.append(
+                _option(_argument(one).strip("[]"), f"{_capital(WORDS[str(one.name)][1])}.")
+            )
     for group in GROUPS:
-        chosen = [one for one in options if WORDS.get(str(one.name), ("Output",))[0] == group]
+        chosen = [one for one in options if not one.hidden and _group(one) == group]
         if chosen:
             parts.append(_heading(group, "-"))
             parts += [_option(_signature(one), _said(one)) for one in chosen]
-    common = ", ".join(f":option:`wordbias {one}`" for one in command.common)
+    common = ", ".join(f":option:`{one} <wordbias {one}>`" for one in command.common)
     parts.append(_heading("Common options", "-") + f"\n{common}\n")
     function = name.replace("-", "_")
     parts.append(f"In Python: :py:func:`wordbias.{function}`.\n")
@@ -161,8 +165,8 @@ def _command(name: str) -> str:
 def _options() -> str:
     parts = [
         _heading("Options", "="),
-        "Each option or argument has one meaning, wherever it stands. In Python the parameter has the "
-        "same name, with underscores. What it does in one command is on the page of the command. "
+        "Each option or argument has one meaning, wherever it stands. In Python the parameter "
+        "has the same name, with underscores. The page of a command says what it does there. "
         "Settings of methods, such as ``inlp:rounds=10``, are in :doc:`/docs/debiasing` and "
         ":doc:`/docs/fairness`.\n\n.. program:: wordbias\n",
     ]
@@ -175,8 +179,8 @@ def _options() -> str:
             parts.append(_option(typed, f"{_capital(WORDS[word][1])}.", f"In {commands}."))
     parts.append(_heading("Common options", "-"))
     parts.append(
-        "Of several commands; in Python they are ``wordbias.config``. A command refuses one that it "
-        "does not use.\n"
+        "Of several commands; in Python they are ``wordbias.config``. A command refuses one "
+        "that it does not use.\n"
     )
     parts += [_option(_signature(one), _said(one)) for one in common_options()]
     return "\n".join(parts)
@@ -198,6 +202,11 @@ def command_of(name: str) -> Command:
     if not isinstance(command, Command):
         raise SystemExit(f"there is no command {name}")
     return command
+
+
+def _group(option: click.Option) -> str:
+    """Return the group of an option, as in the help; that of the terminal's own is Output."""
+    return WORDS.get(str(option.name), (OUTPUT, ""))[0]
 
 
 def _typed(word: str) -> str:
@@ -259,16 +268,16 @@ def _python() -> str:
     parts = [
         _heading("Python", "="),
         "These are all names that wordbias promises to keep; what is not listed here may change. "
-        "``help(wordbias.NAME)`` says the same. Every :doc:`command <commands>` is a function of the "
-        "same name, with the same options and defaults; some functions have further parameters that "
-        "are for Python only.\n",
+        "``help(wordbias.NAME)`` says the same. Every :doc:`command <commands>` is a function of "
+        "the same name, with the same options and defaults. Some functions have further "
+        "parameters, for Python only.\n",
     ]
     for title, names in sections().items():
         parts.append(_heading(title, "-"))
         for name in names:
             first = (inspect.getdoc(getattr(wordbias, name)) or "").split("\n\n")[0]
             said = _plain(first.replace("``", ""))
-            parts.append(f":doc:`{name} </{page_of_name(name)}>`\n   {said}\n")
+            parts.append(_term(name, f"/{page_of_name(name)}", said))
     names = [name for some in sections().values() for name in some]
     return "\n".join([*parts, _tree(f"{name} </{page_of_name(name)}>" for name in names)])
 
@@ -287,8 +296,8 @@ def _name(name: str) -> str:
 
 def _source(thing: object) -> str:
     """Return the file of the repository that defines it."""
-    path = inspect.getsourcefile(inspect.unwrap(thing))  # type: ignore[arg-type]
-    return Path(str(path)).resolve().relative_to(Path(wordbias.__file__).resolve().parents[1]).as_posix()
+    path = Path(str(inspect.getsourcefile(inspect.unwrap(thing)))).resolve()  # type: ignore[arg-type]
+    return path.relative_to(Path(wordbias.__file__).resolve().parents[1]).as_posix()
 
 
 # Measures
@@ -297,8 +306,9 @@ def _source(thing: object) -> str:
 def _measures() -> str:
     parts = [
         _heading("Measures", "="),
-        "One page a family of measures: what it asks, how it is computed, its range and neutral value, "
-        "and what a value near neutral does not mean. The names are those of rows, ``measure`` in JSON. "
+        "One page a family of measures: what it asks, how it is computed, its range and neutral "
+        "value, and what a value near neutral does not mean. The names are those of rows, "
+        "``measure`` in JSON. "
         "``wordbias lists NAME`` says the same. Which measure answers which question: "
         ":doc:`/docs/which-measure`; how to read a value: :doc:`/docs/reading-values`.\n",
     ]
@@ -307,8 +317,8 @@ def _measures() -> str:
         parts.append(_heading(area, "-"))
         for family in chosen:
             names = ", ".join(f"``{one.name}``" for one in family.measures)
-            title = family_title(family)
-            parts.append(f":doc:`{title} <measures/{family.key}>`\n   {_marked(family.question)} {names}\n")
+            said = f"{_marked(family.question)} {names}"
+            parts.append(_term(family_title(family), f"measures/{family.key}", said))
     tree = _tree(f"{family_title(one)} <measures/{one.key}>" for one in FAMILIES)
     return "\n".join([*parts, tree])
 
@@ -328,7 +338,7 @@ def _family(family: Family) -> str:
         parts.append(f"It needs {_marked(family.needs)}.\n")
     for one in family.measures:
         parts.append(_heading(one.name, "-"))
-        parts.append(f".. index:: ! single: {one.name}\n")
+        parts.append(".. rst-class:: measure\n")
         parts.append("\n".join(f":{key}: {_marked(said)}" for key, said in facts_of(one)) + "\n")
     return "\n".join(parts)
 
@@ -351,9 +361,13 @@ def _heading(title: str, line: str) -> str:
     return f"{title}\n{line * max(3, len(title))}\n"
 
 
+def _term(name: str, page: str, said: str) -> str:
+    return f":doc:`{name} <{page}>`\n   {said}\n"
+
+
 def _code(text: str, language: str) -> str:
-    lines = inspect.cleandoc(text).splitlines()
-    return "\n".join([f".. code-block:: {language}\n", *(f"   {line}".rstrip() for line in lines), ""])
+    lines = [f"   {line}".rstrip() for line in inspect.cleandoc(text).splitlines()]
+    return "\n".join([f".. code-block:: {language}\n", *lines, ""])
 
 
 def _tree(entries: Iterable[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def reference() -> Any:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     with pytest.MonkeyPatch.context() as patch:  # a dataclass looks its module up
-        patch.setitem(__import__("sys").modules, "site_reference", module)
+        patch.setitem(sys.modules, "site_reference", module)
         spec.loader.exec_module(module)
     return module
 
@@ -53,9 +54,8 @@ def test_each_name_has_one_page_and_each_index_names_all(
     for name in wanted:
         index = "python" if name.startswith("reference/classes") else name.split("/")[1]
         short = name.removeprefix("reference/")
-        entries = re.findall(
-            rf"^   .+ <(?:/reference/)?{short}>$", pages[f"reference/{index}"], re.M
-        )
+        entry = rf"^   .+ <(?:/reference/)?{short}>$"
+        entries = re.findall(entry, pages[f"reference/{index}"], re.M)
         assert len(entries) == 1, name
 
 
@@ -71,7 +71,7 @@ def test_a_command_has_its_help_and_each_option_once(
             assert len(ours) == 1, parameter.opts
             assert _words(parameter.help or "") <= _words(text), parameter.opts
     for option in command.common:
-        assert f":option:`wordbias {option}`" in text
+        assert f"<wordbias {option}>" in text
     assert _words(command.help.replace("\b", "")) - {"Examples:"} <= _words(text)
 
 
