@@ -31,7 +31,10 @@ OUTPUT = ROOT / "docs" / "cli.md"
 WORDS_PAGE = ROOT / "docs" / "words.md"
 COMPLETION = ROOT / "wordbias" / "completion.json"
 METHODS: dict[str, Known] = {"debias": DEBIASING, "choose": DEBIASING, "rewrite": REWRITING}
-GUIDES = {"debias": ROOT / "docs" / "debiasing.md", "rewrite": ROOT / "docs" / "fairness.md"}
+GUIDES = {
+    "debias": ROOT / "docs" / "papers" / "methods.md",
+    "rewrite": ROOT / "docs" / "fairness.md",
+}
 BLOCK = re.compile(r"(<!-- settings: (.+?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 HEAD = """# Commands and options
 
@@ -51,7 +54,7 @@ WORDS_HEAD = """# The words of the command line
 Written by `python tools/cli_reference.py` from `wordbias/commands/words.py`. Each option or argument
 has one meaning, wherever it stands; in Python the parameter has the same name, with underscores.
 What it does in one command is said by `wordbias COMMAND --help`. The settings of methods, such as
-`inlp:rounds=10`, are in [debiasing.md](debiasing.md) and [fairness.md](fairness.md); the common
+`inlp:rounds=10`, are in [methods.md](papers/methods.md#settings) and [fairness.md](fairness.md); the common
 options, such as `--device`, in [cli.md](cli.md#common-options).
 """
 

@@ -148,7 +148,7 @@ def test_each_association_test_says_what_it_shows(p: float, low: float, text: st
     found = said([seat(1.2, p), ceat(0.5, low, 0.9)])
     ends = f"0.50 ({'−' * (low < 0)}0.10 to 0.90)"
     assert f"{text} x/y × a/b (SEAT 1.20, p = {p:.2g}; CEAT {ends})." in found
-    assert ("other words would give as much" in found) is ((p < LEVEL) != (low > 0))
+    assert ("other words would give an equally large value" in found) is ((p < LEVEL) != (low > 0))
     alone = said([seat(1.2, p)])
     assert "CEAT" not in alone
     assert ("SEAT shows gender in" in alone) is (p < LEVEL)

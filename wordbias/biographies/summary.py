@@ -428,8 +428,9 @@ def _beside_random_changes(found: Summary) -> Iterator[str]:
         of_base = found.cell(MAIN, base or "", BEFORE).spread.mean
         than = f" ({base}: {of_base:.3f})" if of_base is not None else ""
         yield (
-            f"{MAIN.title} beside that of random changes of the same size{than}: "
-            f"{'; '.join(parts)}. What a random change does too is no effect of debiasing."
+            f"{MAIN.title} compared with random changes of the same size{than}: "
+            f"{'; '.join(parts)}. A change that also comes from a random change is no effect of "
+            "debiasing."
         )
 
 

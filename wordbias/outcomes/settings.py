@@ -66,7 +66,7 @@ class ExtraScrub(TextSettings):
     sensitive : column
         Column of the group.
     within : column, optional
-        Column within each of whose values words are found.
+        Column; words are found within each of its values.
     rounds : int
         Number of rounds at most.
     words_per_round : int

@@ -256,9 +256,9 @@ _TESTS = {
 }
 """Beginnings of a sentence, by what SEAT and CEAT show; None is not measured."""
 _WHY_TESTS_DIFFER = (
-    "They ask different things: the p of SEAT is whether other words would give as much; the "
-    "interval of CEAT takes the words as given, and that of a model with random weights often "
-    "leaves 0 out, too."
+    "They ask different things. The p of SEAT asks whether other words would give an equally large "
+    "value. The interval of CEAT takes the words as given; for a model with random weights it "
+    "often leaves 0 out, too."
 )
 
 
