@@ -191,9 +191,10 @@ class Counted(NamedTuple):
 class Effect(NamedTuple):
     """What a method did to main measures that found bias, or have no chance level.
 
-    `better`, `worse` and `built_in`, better by construction, are measures, and `raised` those that
-    found no bias before, got worse, and find bias now; `others` are verdicts on the changes of the
-    others, `costly` the costs beyond their `LIMITS`, and `left` the share of the bias that is left.
+    `better`, `worse` and `built_in` (better by construction) are measures. `raised` are measures
+    that found no bias before, got worse, and find bias now. `others` are verdicts on the changes of
+    the others. `costly` are the costs beyond their `LIMITS`, and `left` is the share of the bias
+    that is left.
     """
 
     better: Sequence[Any] = ()

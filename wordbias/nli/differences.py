@@ -81,12 +81,12 @@ def paired_differences(
     -------
     list of Row
         For E and d of each set, and each embedding but the first (its `original`): the mean
-        difference over the `n` seeds that both have, its 95 % interval by Student's t, `sd`
-        (standard deviation of the differences), the exact sign-flip `p`, `p_holm` over the
-        `tests` of this measure, all embeddings and sets (but the outcome's), `excluded` (see
-        `wordbias.statistics.excluded_effect`) and `detectable` (see
-        `wordbias.statistics.detectable_effect`). One seed has only the difference; without a
-        common seed the row has no value but a `reason`.
+        difference over the `n` seeds that both have, with its 95 % interval by Student's t. `sd` is
+        the standard deviation of the differences, and `p` that of the exact sign-flip test.
+        `p_holm` is corrected over the `tests` of this measure, all embeddings and sets (but the
+        outcome's). For `excluded` see `wordbias.statistics.excluded_effect`, for `detectable`
+        `wordbias.statistics.detectable_effect`. One seed has only the difference; without a common
+        seed the row has no value but a `reason`.
     """
     values: dict[tuple[str, str, str], dict[str, dict[int, float | None]]] = {}
     about: dict[tuple[str, str, str], dict[str, Any]] = {}

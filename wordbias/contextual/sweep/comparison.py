@@ -120,15 +120,15 @@ def comparison_rows(
     -------
     list of Row
         ``null-strength``, ``null-distance`` and ``null-fairness`` are means over the draws, and
-        `low` and `high` their percentiles; `reached` counts the draws that are at least as good as
-        the setting, whose chance is `p` if its directions are no better than random ones.
-        ``strength-change``, ``distance-change`` and ``fairness-change`` are differences of the
-        setting from what they are `against`, with the 95 % interval over items, and over the
-        draws. Of several heads all are means over the heads, and the changes have the interval
-        over heads by Student's t, `heads_low` and `heads_high`, the exact sign-flip `p`, corrected
-        for the number of settings `p_holm`, and `excluded`. With redraws the changes against the
-        base have their number `lists_draws` and the middle 95 % of the changes that these make,
-        `lists_low` and `lists_high`, whose items are not drawn again.
+        `low` and `high` their percentiles. `reached` counts the draws that are as good as the
+        setting or better; `p` is the chance of that if its directions are no better than random
+        ones. ``strength-change``, ``distance-change`` and ``fairness-change`` are differences of
+        the setting from what they are `against`, with the 95 % interval over items, and over the
+        draws. For several heads all are means over the heads. The changes have the interval over
+        heads by Student's t, `heads_low` and `heads_high`. They also have the exact sign-flip `p`,
+        `p_holm`, corrected for the number of settings, and `excluded`. With redraws the changes
+        against the base have their number `lists_draws` and the middle 95 % of the changes that
+        these make, `lists_low` and `lists_high`, whose items are not drawn again.
     """
     rows: list[Row] = []
     for measure in _ENTRIES:
