@@ -108,16 +108,16 @@ def best(rows: Rows) -> str | None:
 def test_gender_is_read_if_a_layer_is_beyond_chance() -> None:
     both = said(BEFORE)
     assert (
-        "can be read off sentences that do not state it: the best probe is right for 0.93" in both
+        "can be read from sentences that do not state it: the best probe is right for 0.93" in both
     )
     assert "(chance 0.40 to 0.60), and compression is 2.90 in the last layer" in both
     nothing = said([compression(1.05), stereotype(0.1)])
-    assert "cannot be read off sentences that do not state it" in nothing
+    assert "cannot be read from sentences that do not state it" in nothing
     assert "no layer is beyond chance" in nothing
     unequal = compression(1.3, neutral=1.33, beyond_chance=False)
     assert "compression is 1.30 in the last layer, 1.33 where nothing is read" in said([unequal])
     not_coded = said([compression(1.05), read(0.75)])
-    assert "can be read off sentences" in not_coded
+    assert "can be read from sentences" in not_coded
     assert "is 1.05 in the last layer, 1 where nothing is read (at chance: nothing" in not_coded
     lower = [compression(1.05), read(0.55), compression(1.8, layer=2), stereotype(0.1)]
     assert "which is at chance. Inside the encoder it can, most in layer 2: 1.80" in said(lower)
