@@ -186,7 +186,7 @@ def _value(row: dict[str, Any] | None) -> str:
 
 
 DOCUMENTS: dict[str, Callable[[str], str]] = {
-    "debiasing.md": guide,
+    "papers/methods.md": guide,
     "fairness.md": guide,
     "verdicts.md": rules,
     "rows.md": keys,

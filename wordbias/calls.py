@@ -236,7 +236,7 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
     Raises
     ------
     WordbiasError
-        On a call, if an argument is an empty text, as from a script whose variable is not set; also
+        On a call, if an argument is an empty text, as from a script whose variable is not set. Also
         the errors of the function, with options spelled as Python's arguments for a caller there.
     """
     signature = inspect.signature(function)

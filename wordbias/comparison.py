@@ -271,11 +271,11 @@ def correlation_row(
     Returns
     -------
     Row
-        With ``low`` and ``high`` (Fisher), ``bootstrap_low`` and ``bootstrap_high``, the other
-        coefficient and its p (``spearman``, ``spearman_p``; ``pearson``, ``pearson_p``), the range
-        with one embedding left out (``without_low``, ``without_high``), the embedding whose
-        absence changes it most (``driver``) and the value then (``without_driver``). With three
-        embeddings only the other coefficient.
+        With ``low`` and ``high`` (Fisher), ``bootstrap_low`` and ``bootstrap_high``, and the other
+        coefficient with its p (``spearman``, ``spearman_p``; ``pearson``, ``pearson_p``).
+        ``without_low`` and ``without_high`` are the range with one embedding left out. ``driver``
+        is the embedding whose absence changes it most, ``without_driver`` the value then. With
+        three embeddings only the other coefficient.
     """
     about: dict[str, Any] = {"x": pair.x, "y": pair.y, "n": pair.n, "p": pair.p, "method": method}
     about["neutral"] = 0.0

@@ -244,9 +244,9 @@ def change_keys(
     -------
     dict
         `change`, after less before; empty where either is undefined. `change_low` and `change_high`
-        are the middle 95 % of the differences of draws that both rows have of the same unit, for
-        word lists `change_lists_low` and `change_lists_high`: draw by draw the same words, pairs
-        or persons. Draws that are undefined in one of them are left out.
+        are the middle 95 % of the differences of draws that both rows have of the same unit: draw
+        by draw the same words, pairs or persons. For word lists they are `change_lists_low` and
+        `change_lists_high`. Draws that are undefined in one of them are left out.
     """
     if before.value is None or after.value is None:
         return {}
@@ -306,9 +306,9 @@ def seed_keys(differences: ArrayLike) -> dict[str, Any]:
     Returns
     -------
     dict
-        Of two or more: the 95 % interval of the mean by Student's t, `low` and `high`; `sd`, the
-        standard deviation; `p` of the exact sign-flip test; `excluded`, see
-        `wordbias.statistics.excluded_effect`; and `detectable`, see
+        For two or more: the 95 % interval of the mean by Student's t, `low` and `high`; `sd`, the
+        standard deviation; and `p` of the exact sign-flip test. Also `excluded`, see
+        `wordbias.statistics.excluded_effect`, and `detectable`, see
         `wordbias.statistics.detectable_effect`. Of one: nothing.
     """
     d = np.asarray(differences, np.float64)

@@ -275,8 +275,8 @@ def as_embedding(source: EmbeddingLike) -> Embedding:
     Parameters
     ----------
     source
-        An `Embedding`, gensim ``KeyedVectors`` or a model with them as ``wv``, a pair of words and
-        vectors, a mapping from words to vectors, or a pandas frame whose index has the words.
+        An `Embedding`, gensim ``KeyedVectors`` or a model with them as ``wv``. Or a pair of words
+        and vectors, a mapping from words to vectors, or a pandas frame with words as its index.
 
     Raises
     ------

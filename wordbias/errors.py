@@ -12,9 +12,9 @@ class WordbiasError(ValueError):
 
     The message is one line: which file, line, word or shape; what was expected and what was
     received; what to do about it. The command line prints it and exits with status 1. A damaged
-    file can bring line breaks and very long texts into a message: line breaks are removed, and
-    names of more than 200 characters and very long messages lose their middle. Addresses are
-    without user names, passwords and queries.
+    file can bring line breaks and very long texts into a message. Line breaks are removed. Names of
+    more than 200 characters and very long messages lose their middle. Addresses are without user
+    names, passwords and queries.
 
     Parameters
     ----------

@@ -88,12 +88,11 @@ class Experiment:
     Parameters
     ----------
     arms : sequence of str or Embedding, or mapping of str to these
-        Embeddings, the first of which the others are compared with. A text is a file, a fetched
-        name, or ``glove{seed}.txt`` for a file of each seed, and after ``@`` what is done to it:
-        methods with their settings (``glove.txt@misp:dims=2``), ``null:3`` for three random
-        removals with the weights of MISP, ``lists:7`` for MISP fitted to seven redraws of the
-        names; seed s gets draw s modulo their number. Without a file before ``@`` it is the first
-        arm's.
+        Embeddings; the others are compared with the first. A text is a file, a fetched name, or
+        ``glove{seed}.txt`` for a file of each seed. After ``@`` it says what to do: methods with
+        their settings (``glove.txt@misp:dims=2``), ``null:3`` for three random removals with the
+        weights of MISP, or ``lists:7`` for MISP fitted to seven redraws of the names. Seed s gets
+        draw s modulo their number. Without a file before ``@`` it is the first arm's.
     measure : function
         Function of an embedding and a seed, which returns values by their names, or rows. It is
         sent to other processes, and must not depend on the order of the calls.
@@ -143,8 +142,8 @@ class Experiment:
         -------
         Report
             The rows of each arm and seed (`seed`), then their means over seeds (`seeds`, `sd`:
-            standard deviation), with the `change` to the first arm and, with two seeds or more, its
-            interval and p of the sign-flip test; they are paired by seed.
+            standard deviation) with the `change` to the first arm. With two seeds or more the
+            change has an interval and p of the sign-flip test, paired by seed.
 
         Raises
         ------

@@ -52,8 +52,8 @@ def own_files(
     Raises
     ------
     WordbiasError
-        If a link leads out of the folder, except from a snapshot of the hub's cache to its blobs,
-        or to a hidden file; or a file of the model is no regular file.
+        If a link leads out of the folder (except from a snapshot of the hub's cache to its blobs),
+        or to a hidden file. Or if a file of the model is no regular file.
     """
     top = Path(folder)
     paths = _visible(top)

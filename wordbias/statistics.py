@@ -226,7 +226,7 @@ class PValue(NamedTuple):
 
 
 def p_of_null(null: Array, least: float, *, exact: bool = False) -> float:
-    """Return how often a statistic is at least as large where there is no effect.
+    """Return how often a statistic is this large or larger where there is no effect.
 
     Parameters
     ----------
@@ -256,8 +256,8 @@ def permutation_test(
 ) -> PValue:
     r"""Test whether two groups differ more than groups of the same sizes made at random.
 
-    All :math:`\binom{n}{k}` partitions are counted if there are at most `max_exact`, the observed
-    one among them, so that p is never 0; otherwise `samples` are drawn, each k rows without
+    All :math:`\binom{n}{k}` partitions are counted if there are at most `max_exact`. The observed
+    one is among them, and p is never 0. Otherwise `samples` are drawn, each k rows without
     replacement, and p = (r + 1)/(N + 1).
 
     Parameters

@@ -94,9 +94,9 @@ class Subspace:
         dims
             Number of components `k`.
         centre
-            By default the differences f − m are taken together with m − f, so that their mean is
-            zero, nothing is centred, and the difference between the groups' means is kept. True is
-            the paper's PCA of f − m alone, which is centred: the difference between the means drops
+            By default the differences f − m are taken together with m − f. Their mean is then zero,
+            nothing is centred, and the difference between the groups' means is kept. True is the
+            paper's PCA of f − m alone, which is centred: the difference between the means drops
             out, and the components describe how vectors vary *within* the groups. See
             `wordbias.subspace.of_groups` for the formula.
         """

@@ -191,9 +191,10 @@ class Counted(NamedTuple):
 class Effect(NamedTuple):
     """What a method did to main measures that found bias, or have no chance level.
 
-    `better`, `worse` and `built_in`, better by construction, are measures, and `raised` those that
-    found no bias before, got worse, and find bias now; `others` are verdicts on the changes of the
-    others, `costly` the costs beyond their `LIMITS`, and `left` the share of the bias that is left.
+    `better`, `worse` and `built_in` (better by construction) are measures. `raised` are measures
+    that found no bias before, got worse, and find bias now. `others` are verdicts on the changes of
+    the others. `costly` are the costs beyond their `LIMITS`, and `left` is the share of the bias
+    that is left.
     """
 
     better: Sequence[Any] = ()
@@ -280,12 +281,12 @@ _CLEARLY = "the interval of the paired change, or without one two intervals that
 RULES: Mapping[str, Sequence[Rule]] = {
     FINDS: [
         Rule(YES, lambda row: beyond_chance(row) and differs(row) is not False,
-             "it is beyond the range of its chance level (of probes: p of permuted labels ≤ .05) "
+             "it is beyond the range of its chance level (for probes: p of permuted labels ≤ .05) "
              "and, if values lie on both sides of neutral, its interval leaves neutral out",
              "beyond chance"),
         Rule(YES, lambda row: Reading(row).is_backwards,
              "an accuracy of two classes is below its chance level: its opposite answers are right",
-             "below chance, so that the opposite answers are right"),
+             "below chance: its opposite answers are right"),
         Rule(NO, lambda row: beyond_chance(row) is not None,
              "it has a chance level otherwise", "at chance"),
         Rule(YES, shows,
@@ -302,7 +303,7 @@ RULES: Mapping[str, Sequence[Rule]] = {
         Rule(NOT_SHOWN, lambda of: not of.yes, "none of those that can tell finds bias",
              "{none} more than chance gives"),
         Rule(PERHAPS, lambda of: of.yes == 1 < of.yes + of.no and not of.is_certain,
-             "one of several finds bias, without a p, or its p times their number is above .05",
+             "one of several finds bias, and has no p, or its p times their number is above .05",
              "one of {n} measures finds more than chance gives; where there is no bias, about one "
              "measure in twenty does so by luck"),
         Rule(YES, lambda _: True, "otherwise", "by {some} that can tell"),
@@ -310,8 +311,8 @@ RULES: Mapping[str, Sequence[Rule]] = {
     CHANGES: [
         Rule(UNKNOWN, lambda of: of.moved is None, "a value is missing"),
         Rule(RESCALED, lambda of: of.after.get("length_ratio") not in (None, ""),
-             "it grows with the length of the vectors, and this was changed by more than what was "
-             "projected out"),
+             "it grows with the length of the vectors, and the lengths changed by more than the "
+             "projection explains"),
         Rule(SAME, lambda of: of.moved < _ROUNDING, "both values are equal"),
         Rule(UNKNOWN, lambda of: not better_way(of.before), "neither way is better"),
         Rule(UNCLEAR, lambda of: of.paired and of.paired[0] <= 0 <= of.paired[1],
@@ -322,7 +323,7 @@ RULES: Mapping[str, Sequence[Rule]] = {
              f"it changed clearly, by less than {SMALLEST_CHANGE:.0%} of its distance from chance, "
              "else from neutral"),
         Rule(BETTER, lambda of: of.ways[0],
-             f"{_CLEARLY} lies wholly on the better side; of an accuracy of two classes: nearer "
+             f"{_CLEARLY} lies wholly on the better side; for an accuracy of two classes: nearer "
              "to .5"),
         Rule(WORSE, lambda of: of.ways[1], f"{_CLEARLY} lies wholly on the worse side"),
         Rule(CROSSED, lambda of: of.paired,
@@ -336,8 +337,8 @@ RULES: Mapping[str, Sequence[Rule]] = {
              "a measure that counts got better, and another got worse",
              "measures contradict each other: {better} got better, {worse} got worse"),
         Rule(HARDLY, lambda of: of.better and (of.left or 0) > ALMOST_ALL_LEFT,
-             f"one got better, and more than {ALMOST_ALL_LEFT:.0%} of the bias is left: the tenth "
-             "that is gone at most is less than the value before is uncertain by",
+             f"one got better, and more than {ALMOST_ALL_LEFT:.0%} of the bias is left: what is "
+             "gone, a tenth at most, is less than the uncertainty of the value before",
              "{left}{but}{raised}"),
         Rule(LITTLE, lambda of: of.better and (of.left or 0) > MUCH_LEFT,
              f"one got better, and more than {MUCH_LEFT:.0%} is left", "{left}{but}{raised}"),
@@ -368,17 +369,17 @@ RULES: Mapping[str, Sequence[Rule]] = {
              "the end of its interval, or a code under its worst seed, is above what the shares of "
              "the classes give, and above all of random labels"),
         Rule(BALANCED, lambda of: of.row.get("balanced_low", 0) > of.row.get("balanced_neutral", 1),
-             "its accuracy is so where every class counts alike",
+             "its accuracy is beyond chance where every class counts alike",
              " With every class counted alike, the {probe} probe is right for {balanced}, where "
              "chance is {chance}."),
         Rule(UNREAD, lambda _: True, "otherwise"),
     ],
     SEEDS: [
         Rule(LOWER, lambda of: of.is_clear and of.difference < 0 and of.is_beyond,
-             "it is lower, p is below .05 after Holm, and so it is beside the random removals",
+             "it is lower with p below .05 after Holm, also compared with the random removals",
              "lower"),
         Rule(NOT_BEYOND, lambda of: of.is_clear and of.difference < 0,
-             "it is lower, p is below .05 after Holm, but not beside the random removals",
+             "it is lower with p below .05 after Holm, but not compared with the random removals",
              "lower than {first}, not shown to be below {null}"),
         Rule(HIGHER, lambda of: of.is_clear,
              "it is higher, and p is below .05 after Holm", "higher"),
@@ -397,7 +398,7 @@ def decide(question: str, facts: Any) -> Rule:
 def explained(question: str) -> str:
     """Return the rules of a question as sentences."""
     rules = "; ".join(f"“{rule.verdict}”: {rule.when}" for rule in RULES[question])
-    return f"{question} {rules}. The first of these that holds is said."
+    return f"{question} {rules}. The first rule that holds decides."
 
 
 def finds(row: Found) -> str:

@@ -246,7 +246,7 @@ def test_random_changes_are_no_points_of_associations() -> None:
         assert one == other
     assert beside.runs.debiased() == ("scrub", "swap")
     said = " ".join(conclusions(beside))
-    assert "TPR gap (S) beside that of random changes of the same size (none: " in said
+    assert "TPR gap (S) compared with random changes of the same size (none: " in said
     assert f"p = {2 / 2**SEEDS:.3f}" in said
     assert "random changes" not in " ".join(conclusions(without))
 

@@ -99,7 +99,7 @@ def test_random_changes_of_the_same_size(cli: Cli, encoder: str, tmp_path: Path)
     assert all(len(line) <= 100 for line in done.out.splitlines())
     said = flat(done.out)
     assert "Differences from random changes of the same size, paired by seed" in said
-    assert "beside that of random changes of the same size" in said
+    assert "compared with random changes of the same size" in said
     lines = (tmp_path / "study" / "results.jsonl").read_text().splitlines()
     jobs = [(one["strategy"], one["seed"]) for one in map(json.loads, lines)]
     assert jobs == [(name, seed) for name in ("none", "subsample", "random-subsample")

@@ -152,7 +152,7 @@ def test_the_tables_say_what_p_is(cli: Run, saved: Path, mine: Path) -> None:
         "men/women × career/family",
         "large 2+2 × 2+2 160",
         "mine: no sentence has zed.",
-        "p is not a test of significance: its standard error, se, falls as 1/√draws",
+        "p is not a test of significance. Its standard error, se, falls as 1/√draws",
         "se p, one-sided two-sided",
         "beyond ±0.5 medium, beyond ±0.8",
         "neutral 0",

@@ -51,7 +51,7 @@ def test_the_file_is_that_of_the_method_chosen_byte_for_byte(
     call = ["--by", "midb-abs", "--keep", 0.95, "-q"]
     done = cli("choose", METHODS, text, *call, "-o", chosen, "--save-transform", saved)
     assert (done.code, done.err) == (0, "")
-    assert done.out.startswith("misp:dims=2: of 3 methods tried on one half of the words")
+    assert done.out.startswith("misp:dims=2: 3 methods tried on one half of the words.")
     assert f"Written: {chosen}" in " ".join(done.out.split())
     single = ["misp:dims=2", text, "-q"]
     assert cli("debias", *single, "-o", alone, "--save-transform", expected).code == 0
@@ -168,7 +168,7 @@ def test_of_python_it_is_the_same(few: Embedding) -> None:
     clean = choose(few, methods, by="midb-abs", keep=0.95)
     np.testing.assert_array_equal(clean.vectors, debias(few, "misp:dims=2").vectors)
     assert clean.report is not None
-    assert clean.report.heading[0].startswith("misp:dims=2: of 3 methods")
+    assert clean.report.heading[0].startswith("misp:dims=2: 3 methods")
     assert "Tried on one half of the words" in str(clean.report)
 
 

@@ -383,8 +383,8 @@ def test_the_words_of_the_sample_are_labelled_rightly(cli: Run) -> None:
     assert "positive leans" not in out
     assert _sides(out) == {"she": "female", "he": "", "jessica": "female", "nurse": "female"}
     text = " ".join(out.split())
-    assert "Blank: not told here, as it lies between" in text  # why he has no side
-    assert "the middle 95 % of the original's neutral words, or its interval holds 0" in text
+    assert "Blank: no side is named, because the lean lies between" in text  # why he has no side
+    assert "(the middle 95 % of the original's neutral words), or its interval includes 0" in text
     assert re.search(r"\d+ are told right \(\d+%\), 0 wrong, \d+ not told", text)
 
 
@@ -493,7 +493,7 @@ def test_another_attribute(rows: Run, cli: Run, file: Path, age: Path) -> None:
     got = rows(file, "--groups", age, "--dims", 2, "--only", "midb,direct-bias,gipe")
     assert {row["direction"] for row in got if "direction" in row} == {"young−old"}
     done = cli("measure", file, "--groups", age, "--words", "nurse", "--dims", 2)
-    assert "Blank: not told here, as it lies between" in " ".join(done.out.split())
+    assert "Blank: no side is named, because the lean lies between" in " ".join(done.out.split())
     assert _sides(done.out) == {"nurse": ""}
     told = cli("measure", file, "--groups", age, "--words", "nurse,youth,maintained", "--dims", 2)
     assert _sides(told.out) == {"youth": "young", "nurse": "", "maintained": "old"}

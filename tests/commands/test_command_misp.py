@@ -565,12 +565,12 @@ def test_random_removals_stand_beside_misp(
     (fell,) = (r for r in rows if (r["measure"], r.get("reference")) == ("midb-rms", "before"))
     assert (fell["null_less"], fell["change"] < fell["null_low"]) == (9, True)
     table = cli("misp", "--vocab", vocab, "--null", 9, "--mhd", "-q")
-    assert "Change, beside that of 9 random removals of each kind" in table.out
+    assert "Change, compared with 9 random removals of each kind" in table.out
     assert "change weights p as far p covariance p" in " ".join(table.out.split())
     assert max(map(len, table.out.splitlines())) <= 100
     one = cli("misp", "--vocab", vocab, "--null", 1, "--seed-lists", 1, "--no-chance", "-q")
     assert one.code == 0, one.err  # one draw has no interval
-    assert "beside that of 1 random removal of each kind" in one.out
+    assert "compared with 1 random removal of each kind" in one.out
     refused = cli("misp", "--null", 0)
     assert (refused.code, "--null" in refused.err) == (2, True)
 

@@ -174,7 +174,7 @@ def test_neutral_is_what_the_shares_of_the_classes_give(cli: Run, tmp_path: Path
     entropy = -(p * np.log2(p) + (1 - p) * np.log2(1 - p))
     neutral = 3000 / (60 + 2940 * entropy)
     text = " ".join(done.out.split())
-    assert f"{neutral:.3g} = the labels cannot be read off the vectors" in text
+    assert f"{neutral:.3g} = the labels cannot be read from the vectors" in text
     assert "The shares of the classes alone give that much" in text
     row = _value(json.loads(cli(*arguments, "--format", "json").out), "compression", set="labels")
     assert row["neutral"] == pytest.approx(neutral)
@@ -185,7 +185,7 @@ def test_neutral_is_what_the_shares_of_the_classes_give(cli: Run, tmp_path: Path
 def test_as_published_uses_the_last_weights(cli: Run, encoded: Path) -> None:
     arguments = ("probe", encoded, "--labels", "gender", "--layers", 0, "--dev", "split=dev")
     best, last = cli(*arguments), cli(*arguments, "--as-published")
-    assert "external dev set, as published; that is not a valid code" in " ".join(best.out.split())
+    assert "external dev set, as published. That is not a valid code" in " ".join(best.out.split())
     assert "--as-published: the last weights" in last.out
     assert "--as-published" not in best.out
     assert best.out.split("Compression =")[0] != last.out.split("Compression =")[0]

@@ -199,7 +199,7 @@ def test_the_table_and_the_command_that_measures_other_texts(
     assert any(line.split()[:2] == ["1", "–"] for line in lines)
     said = " ".join(done.out.split())
     assert "after leace 0 by construction" in said
-    call = said.split("says: wordbias ")[-1].split()
+    call = said.split("before and after: wordbias ")[-1].split()
     call[call.index("OTHERS")] = str(data / "texts.tsv")
     assert call[:2] == ["probe", str(data / "gpt2")]
     probed = cli(*call, "--accuracy", "--seed", "0", "--layers", "last", "--epochs", "1")
@@ -229,7 +229,9 @@ def test_few_tokens_for_the_dimensions_are_noted(cli: Run, data: Path) -> None:
     """Of 16 dimensions 160 tokens are enough, and 32 texts of five tokens have as many."""
     done = cli(*given(data, "llama", "--limit", 31))
     assert done.code == 0
-    expected = "155 tokens are few for 16 dimensions: a linear map of so many explains about 10 %"
+    expected = (
+        "155 tokens are few for 16 dimensions: a linear map fitted to them explains about 10 %"
+    )
     assert expected in done.err
     assert "fit to 160 or more, with more texts" in done.err
     assert "are few for" not in cli(*given(data, "llama", "--limit", 32)).err
@@ -245,7 +247,7 @@ def test_few_tokens_for_the_dimensions_are_noted(cli: Run, data: Path) -> None:
 
 def test_what_a_removal_costs_a_decoder_is_named(cli: Run, data: Path, tmp_path: Path) -> None:
     out = " ".join(cli(*given(data, "llama", "-o", tmp_path / "a")).out.split())
-    call = out.split("says: wordbias ")[1].split(" These are")[0].split()
+    call = out.split("the language: wordbias ")[1].split(" These are")[0].split()
     text = tmp_path / "text.txt"
     text.write_text("she often left the house and the man found the street\n")
     measured = cli(*(text if word == "TEXT" else word for word in call))
@@ -297,7 +299,7 @@ def test_pairs_in_a_decoder(cli: Run, report: Run, data: Path, tmp_path: Path) -
     assert (fitted["method"], fitted["tokens"], fitted["sequential"]) == ("leace", "all", True)
     call = ("project", data / "llama", "--methods", "mhd-pairs")
     found = report(*call, "-o", tmp_path / "a")
-    assert "mhd-pairs on the tokens 'mean' at tokens@1: only leace" in found["notes"][-1]
+    assert "mhd-pairs on the tokens 'mean' at tokens@1: attention" in found["notes"][-1]
     variance = [row for row in found["rows"] if row["measure"] == "explained-variance"]
     assert [row["site"] for row in variance] == ["tokens@1"] * 2 + ["tokens@2"] * 2
     adapter = wb.load(tmp_path / "a")

@@ -152,7 +152,7 @@ def test_what_a_newcomer_types_works_in_every_shell() -> None:
 
 def test_every_extra_that_is_named_is_one() -> None:
     install = (GUIDES / "install.md").read_text(encoding="utf-8")
-    found = re.search(r"Extras: (.*?):\s`pip", install, re.DOTALL)
+    found = re.search(r"Install extras with (.*?)\(this site\)", install, re.DOTALL)
     assert found
     named = re.findall(r"`([a-z]+)`", found[1])
     setup = ConfigParser(interpolation=None)

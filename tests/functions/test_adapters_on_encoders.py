@@ -604,7 +604,7 @@ def test_what_is_wrong_for_most_is_readable_by_the_opposite_answers(high: float,
     rows = [row("before", 0.9, 0.95), row("after", 0.3, high)]
     (text,) = answers(rows, named("before"), [after], None)  # type: ignore[arg-type, list-item]
     assert text.startswith(f"{said}: ")
-    assert ("so that the opposite answers are right" in text) is (said == "Yes")
+    assert ("its opposite answers are right" in text) is (said == "Yes")
 
 
 def named(name: str) -> Any:

@@ -72,7 +72,7 @@ def test_planted_gender_is_found_in_every_layer(page: Page) -> None:
     assert row.details["low"] > 0.5
     assert row.details["beyond_chance"] is True
     said = "\n".join(page.heading)
-    assert "can be read off sentences that do not state it" in said
+    assert "can be read from sentences that do not state it" in said
     assert "training put it there" in said
     assert "lie nearer to “she …” the more women work in them" in said
 

@@ -255,7 +255,7 @@ def test_the_table_of_measure_places_values_within_80_columns(
     assert f"  {found.below} of {found.of}  " in line
     told = " ".join(done.out.split())
     assert all(name in told for name in values_of(row))
-    assert "WEAT: farther from 0" in told
+    assert "for WEAT: the number nearer to 0" in told
     assert "chance" not in told
 
 
@@ -266,7 +266,10 @@ def test_the_note_names_places_that_differ_less_chance(cli: Callable[..., Any]) 
     assert less is not None
     assert less != place(row)
     told = " ".join(done.out.split())
-    assert f"less the chance level another place (direct bias: {less.below} of {less.of}" in told
+    assert (
+        f"with the chance level subtracted, another number (direct bias: {less.below} of {less.of}"
+        in told
+    )
     assert f"{DRAWS} axes" in told
 
 
@@ -282,8 +285,8 @@ def test_json_has_the_values_and_several_embeddings_no_column(
     rows = json.loads(cli("measure", *files, *given, "--format", "json").out)["rows"]
     assert OWN not in rows[0]["known_values"]
     assert OWN in rows[2]["known_values"], "other vectors: centred ones"
-    assert "above: so many" not in cli("measure", *files, *given).out
-    assert "above: so many" in cli("measure", files[0], *given).out
+    assert "above: the number" not in cli("measure", *files, *given).out
+    assert "above: the number" in cli("measure", files[0], *given).out
 
 
 def test_a_published_value_is_compared_without_vectors(sample: Embedding) -> None:

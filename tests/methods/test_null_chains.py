@@ -236,7 +236,7 @@ def test_a_table_shows_the_change_beside_random_removals(
     call = ("debias", "hard:equalise=no", "--vocab", tmp_path / "some.txt", "-q")
     done = cli(*call, "--null", 3, "-o", tmp_path / "clean.txt")
     assert done.code == 0, done.err
-    assert "Change, beside that of 3 random removals of each kind" in done.out
+    assert "Change, compared with 3 random removals of each kind" in done.out
     assert max(map(len, done.out.splitlines())) <= 100
     expected = wb.debias(None, "hard:equalise=no")
     written = wb.load(tmp_path / "clean.txt")

@@ -214,7 +214,7 @@ def test_a_change_of_what_was_not_compared_with_chance_says_so() -> None:
     for rows, expected in ((unjudged, True), (judged, False), ([*unjudged, *judged], False)):
         text = asked(rows, "Does cleaning help?")
         assert text.startswith("Yes: hard.")
-        assert ("it may have been no bias at all" in text) == expected
+        assert ("they may have found no bias at all" in text) == expected
 
 
 @pytest.mark.parametrize(("p", "said"), [(0.001, "p = 0.001"), (7.8e-05, "p < 0.001")])

@@ -108,16 +108,16 @@ def best(rows: Rows) -> str | None:
 def test_gender_is_read_if_a_layer_is_beyond_chance() -> None:
     both = said(BEFORE)
     assert (
-        "can be read off sentences that do not state it: the best probe is right for 0.93" in both
+        "can be read from sentences that do not state it: the best probe is right for 0.93" in both
     )
     assert "(chance 0.40 to 0.60), and compression is 2.90 in the last layer" in both
     nothing = said([compression(1.05), stereotype(0.1)])
-    assert "cannot be read off sentences that do not state it" in nothing
+    assert "cannot be read from sentences that do not state it" in nothing
     assert "no layer is beyond chance" in nothing
     unequal = compression(1.3, neutral=1.33, beyond_chance=False)
     assert "compression is 1.30 in the last layer, 1.33 where nothing is read" in said([unequal])
     not_coded = said([compression(1.05), read(0.75)])
-    assert "can be read off sentences" in not_coded
+    assert "can be read from sentences" in not_coded
     assert "is 1.05 in the last layer, 1 where nothing is read (at chance: nothing" in not_coded
     lower = [compression(1.05), read(0.55), compression(1.8, layer=2), stereotype(0.1)]
     assert "which is at chance. Inside the encoder it can, most in layer 2: 1.80" in said(lower)
@@ -148,7 +148,7 @@ def test_each_association_test_says_what_it_shows(p: float, low: float, text: st
     found = said([seat(1.2, p), ceat(0.5, low, 0.9)])
     ends = f"0.50 ({'−' * (low < 0)}0.10 to 0.90)"
     assert f"{text} x/y × a/b (SEAT 1.20, p = {p:.2g}; CEAT {ends})." in found
-    assert ("other words would give as much" in found) is ((p < LEVEL) != (low > 0))
+    assert ("other words would give an equally large value" in found) is ((p < LEVEL) != (low > 0))
     alone = said([seat(1.2, p)])
     assert "CEAT" not in alone
     assert ("SEAT shows gender in" in alone) is (p < LEVEL)

@@ -125,7 +125,7 @@ def test_occupations_are_drawn_before_and_after_what_helps_most() -> None:
 def test_an_encoder_without_projections_has_a_page() -> None:
     page = render_page([document(rows(()))])
     assert "Methods side by side" not in page
-    assert "can be read off sentences" in page
+    assert "can be read from sentences" in page
     assert "hard debiasing makes of it" not in render_page([document(rows())])
 
 

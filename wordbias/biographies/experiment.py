@@ -329,16 +329,15 @@ def gender_rows(
     """Code the gender of people given their vectors, over all occupations and within each.
 
     If an occupation is mostly of one gender, a probe that finds the occupation knows much of the
-    gender. So each occupation is coded by itself too, on as many women as men; and beside the
-    compression over all stands, as `control`, that of a receiver who knows the occupation and
-    nothing else, ``1 / H(gender | occupation)``.
+    gender. So each occupation is also coded alone, on equally many women and men. `control` is the
+    compression of a receiver who knows only the occupation, ``1 / H(gender | occupation)``.
 
     Parameters
     ----------
     vectors
         Vectors of the people, shape ``(n, d)``.
     balanced
-        Also over all occupations, take as many women as men of each.
+        Also over all occupations, take equally many women and men of each.
     """
     even = np.flatnonzero(copies(probe.labels, probe.genders, "subsample", run.seed))
     everyone = even if balanced else np.arange(len(probe))

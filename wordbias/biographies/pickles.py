@@ -63,9 +63,9 @@ def is_pickle(file: Path) -> bool:
 def read_pickle(file: Path) -> list[Any]:
     """Return the list in a pickle.
 
-    Time and memory are at most a multiple of the size of the file, whatever it holds: this is the
-    Python unpickler of the standard library, whose memo is a dict (the C one allocates as many
-    entries as the highest number that occurs), and keys of dicts are only hashed if they are plain.
+    Time and memory are at most a multiple of the size of the file, whatever it holds. This is the
+    Python unpickler of the standard library, whose memo is a dict; the C one allocates entries up
+    to the highest number that occurs. Keys of dicts are only hashed if they are plain.
 
     Parameters
     ----------

@@ -67,9 +67,9 @@ class Prepared:
     views
         Views by name: `OWN` with the texts as the strategy rewrites them; and, if it rewrites
         texts, `ORIGINAL` with the original texts. The paper says that the training data are
-        scrubbed, and does not say what the model is tested, probed and retrained on: the first
-        view shows what a model does with texts like those it was trained on, the second what it
-        does with texts as they occur.
+        scrubbed. It does not say what the model is tested, probed and retrained on. The first view
+        shows what a model does with texts like those it was trained on, the second what it does
+        with texts as they occur.
     """
 
     strategy: str
@@ -87,14 +87,14 @@ def prepare(parts: Parts, strategy: str, seed: int) -> Prepared:
     parts
         Split of the data.
     strategy
-        ``none``; ``subsample`` or ``oversample``: as many women as men in each class, of training
-        and development part; ``scrub``: texts without gendered words, and without the names of
-        their person if these are known; ``scrub-as-published``: without the eleven words of the
-        released expression, which leaves *husband*; ``swap``: beside each text the same with the
-        other gender (counterfactual augmentation). Several joined, such as ``scrub+subsample``.
-        With ``random-`` before it, a change of the same size that does not regard gender: as many
-        biographies of each class are left out or repeated; in each text as many words are replaced,
-        drawn from all of its words; beside each text stands the text itself.
+        ``none``. ``subsample`` or ``oversample``: equally many women and men in each class of the
+        training and the development part. ``scrub``: texts without gendered words, and without the
+        names of their person if these are known. ``scrub-as-published``: without the eleven words
+        of the released expression, which leaves *husband*. ``swap``: each text is added again with
+        the other gender (counterfactual augmentation). Several joined, such as ``scrub+subsample``.
+        With ``random-`` before it, a change of the same size without regard to gender. The same
+        number of biographies of each class is left out or repeated. In each text the same number of
+        words is replaced, drawn from all of its words. Or each text is added again unchanged.
     seed
         Seed of the draws.
 

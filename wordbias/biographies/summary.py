@@ -270,10 +270,10 @@ def paired_test(values: ArrayLike, base: ArrayLike) -> PairedTest:
     """Test whether a strategy differs from another over seeds, and by how much.
 
     Orgad et al. (2022) put stars at p < .05 and do not name their test. Here it is the exact
-    sign-flip permutation test of the mean difference (Fisher 1935): a seed decides the split, the
-    head and the order of training alike for every strategy, so that runs of one seed are pairs; if
-    the strategy makes no difference, each pair's difference is as likely to have the other sign.
-    The interval of the mean difference takes the differences as normally distributed.
+    sign-flip permutation test of the mean difference (Fisher 1935). A seed decides the split, the
+    head and the order of training alike for every strategy; runs of one seed are therefore pairs.
+    If the strategy makes no difference, each pair's difference is equally likely to have the other
+    sign. The interval of the mean difference takes the differences as normally distributed.
 
     Parameters
     ----------
@@ -428,8 +428,9 @@ def _beside_random_changes(found: Summary) -> Iterator[str]:
         of_base = found.cell(MAIN, base or "", BEFORE).spread.mean
         than = f" ({base}: {of_base:.3f})" if of_base is not None else ""
         yield (
-            f"{MAIN.title} beside that of random changes of the same size{than}: "
-            f"{'; '.join(parts)}. What a random change does too is no effect of debiasing."
+            f"{MAIN.title} compared with random changes of the same size{than}: "
+            f"{'; '.join(parts)}. A change that also comes from a random change is no effect of "
+            "debiasing."
         )
 
 

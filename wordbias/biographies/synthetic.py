@@ -30,9 +30,10 @@ KNOWN = 0.3
 def synthetic(people: int = PEOPLE, seed: int = 0) -> Biographies:
     """Generate biographies of people in ten occupations with 14 % to 88 % women.
 
-    A person's gender shows in pronouns, in the first name, in *husband* or *wife*, and, less
-    surely, in what they like and talk about (some of family, some of career); the occupation in
-    words of which some are shared by neighbours. The words of WEAT 6 occur, so that CEAT has some.
+    A person's gender shows in pronouns, in the first name and in *husband* or *wife*. It shows less
+    surely in what they like and talk about (some of family, some of career). The occupation shows
+    in words; neighbouring occupations share some of these. The words of WEAT 6 occur, so that CEAT
+    has some.
 
     Parameters
     ----------

@@ -94,9 +94,10 @@ def scrub(
     Raises
     ------
     WordbiasError
-        If interventions are applied to the model, it lacks a site, its layers share their weights,
-        a label is missing, there is one class, or one for almost every text, or the classes do not
-        differ at a site, such as one whose vectors are the sum of those at sites before it.
+        If interventions are applied to the model, it lacks a site, or its layers share their
+        weights. If a label is missing, or there is one class, or one for almost every text. If the
+        classes do not differ at a site, for example because its vectors are the sum of those at
+        sites before it.
 
     References
     ----------

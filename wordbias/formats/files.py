@@ -28,11 +28,11 @@ from wordbias.errors import WordbiasError
 def replacing(path: str | os.PathLike[str], *, follow: bool = True) -> Iterator[IO[bytes]]:
     """Write a file atomically: it takes its name only when it is complete.
 
-    Where the system can, the file has no name at all while it is written, so that not even a
-    killed process leaves a part of it behind; elsewhere it is a hidden file in the same folder,
-    removed on any error. An existing file keeps its permissions and is replaced in one step at the
-    end. The bytes are on the disk before the file gets its name, and the name is on the disk when
-    the block has ended.
+    Where the system can, the file has no name while it is written: not even a killed process then
+    leaves a part of it behind. Elsewhere it is a hidden file in the same folder, removed on any
+    error. An existing file keeps its permissions and is replaced in one step at the end. The bytes
+    are on the disk before the file gets its name, and the name is on the disk when the block has
+    ended.
 
     Parameters
     ----------

@@ -158,8 +158,8 @@ class VectorFile:
         Raises
         ------
         WordbiasError
-            At the first unusable row (the message has its line, what was expected and what was
-            found), at damage, or if the file has more or fewer rows than its header promises.
+            At the first unusable row; the message has its line, what was expected and what was
+            found. Also at damage, or if the file has more or fewer rows than its header promises.
         """
         format_: Any = text if self.layout.is_text else binary
         digest = hashlib.sha256()

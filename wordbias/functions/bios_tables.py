@@ -82,10 +82,10 @@ def tables(found: Summary, *, frozen: bool = False) -> list[Table]:
 def closing(found: Summary) -> list[str]:
     """Return the lines below the tables: conclusions, and what the figures mean."""
     conventions = (
-        "Gaps are F − M on equally many women and men of each class; 0 is fair. S: sum of "
-        "absolute gaps over classes; P: Pearson's r of the gap with the share of women. "
-        "Compression, in bits: 1 if gender cannot be read off the vectors and as many are women as "
-        "men, more by their shares alone if not; higher: more easily."
+        "Gaps are F − M on equally many women and men of each class; 0 is fair. S: sum of absolute "
+        "gaps over classes; P: Pearson's r of the gap with the share of women. Compression, in "
+        "bits: 1 if gender cannot be read from the vectors and half of the people are women; "
+        "unequal shares alone give more. Higher: gender is easier to read."
     )
     return [*conclusions(found), conventions]
 
@@ -129,12 +129,12 @@ def _representative_lines(found: Summary) -> list[tuple[Metric, str, str]]:
 def _difference_tables(found: Summary) -> list[Table]:
     """Return how far strategies are from no debiasing, and from random changes, seed by seed."""
     note = (
-        "Mean difference and its 95 % interval over the seeds, by Student's t: what another seed "
-        "may change, not other biographies."
+        "Mean difference and its 95 % interval over the seeds, by Student's t. It covers what "
+        "another seed may change, not other biographies."
     )
     null = (
-        "A random change leaves out or repeats as many biographies, or replaces as many words, "
-        "without regard to gender."
+        "A random change leaves out or repeats the same number of biographies, or replaces the "
+        "same number of words, without regard to gender."
     )
     kinds = (
         (f"Differences from {found.runs.base()}, paired by seed", lambda cell: cell.test, note),

@@ -58,9 +58,9 @@ _OF_MODELS = (
 _MEDIUM, _LARGE = 0.5, 0.8
 _REMEDY = "add a table [queries.NAME]"
 _P_SHRINKS = (
-    "p is not a test of significance: its standard error, se, falls as 1/√draws, so that with "
-    "enough draws any effect but 0 has p near 0 (or, one-sided and negative, near 1). Read the "
-    "interval over sentences, which does not shrink."
+    "p is not a test of significance. Its standard error, se, falls as 1/√draws. With enough draws "
+    "any effect but 0 has p near 0 (or, one-sided and negative, near 1). Read the interval over "
+    "sentences, which does not shrink."
 )
 _CONVENTION = (
     "Effect sizes as in WEAT: neutral 0; positive: X is associated with A, Y with B; beyond ±0.5 "

@@ -91,9 +91,9 @@ def changes(
     notes = [f"{how_many(alone, 'value')} that only one of the results has"] if alone else []
     if unpaired := sum(row.details.get("paired") == INDEPENDENT for row in rows):
         notes.append(
-            f"{how_many(unpaired, 'change')} of values that did not draw the same items, or of "
-            "results without their draws (JSON has them, CSV and JSON lines do not): the interval "
-            "is that of two independent values"
+            f"{how_many(unpaired, 'change')} not paired: the values did not draw the same items, "
+            "or the results lack their draws (JSON has them, CSV and JSON lines do not). The "
+            "interval is that of two independent values"
         )
     inputs = {
         name: {"path": os.fspath(one)}

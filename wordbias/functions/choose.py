@@ -277,12 +277,12 @@ def _heading(choice: Choice, reported: Sequence[Row]) -> list[str]:
     title, keep = short_title(choice.task.metric), percent(choice.keep)
     kept = after.details["kept"]
     no_proof = after.value is not None and not Tried(choice.best.candidate, after).improves
-    verdict = "; this interval holds 0, which is no proof of an improvement" if no_proof else ""
+    verdict = "; this interval includes 0, so the improvement is not proved" if no_proof else ""
     missed = f", less than the {keep} asked for" if kept is not None and kept < choice.keep else ""
     shares = ", ".join(f"{share:.1%} of {name}" for name, share in after.details["costs"].items())
     return [
-        f"{choice.best.candidate}: of {how_many(len(choice.tried), 'method')} tried on one "
-        f"half of the words it improves {title} most, of those that keep {keep}.",
+        f"{choice.best.candidate}: {how_many(len(choice.tried), 'method')} tried on one half of "
+        f"the words. Of those that keep {keep} it improves {title} most.",
         f"On the other half: {title} {cells.value(before)} → {cells.value(after)}, change "
         f"{cells.change(after)}{verdict}; it keeps {shares}{missed}.",
     ]

@@ -199,8 +199,8 @@ def best_table(rows: Sequence[Row]) -> Table:
     columns = values("balanced accuracy", "95 %", ("chance", cells.interval_of("chance")), "p")
     columns += values(("left", cells.percent("left")))
     note = (
-        "95 %: over groups. Chance: permuted labels, of which 5 % give any probe more than the "
-        "upper end. Left: of what the probe read beyond chance before."
+        "95 %: over groups. Chance: the range of permuted labels; 5 % of them give any probe more "
+        "than the upper end. Left: the share of what the probe read beyond chance before."
     )
     return pivot("The best of several probes, on held-out groups", rows, by, columns, note)
 
@@ -244,7 +244,7 @@ def answers(
             f"{_words(now)} {number(now.value, 2)} in layer {last}, {number(was.value, 2)} before"
         )
         if _reading(now, control) == BACKWARDS:
-            shown += ", so that the opposite answers are right"
+            shown += "; its opposite answers are right"
         if control is not None:
             shown += f", {number(control.value, 2)} with random labels"
         probes = {row.measure: row for row in rows if row.subject == name and "p" in row.details}
@@ -259,7 +259,7 @@ def answers(
             said = f"Yes: {what} is still readable after {one.removal.setting}: {shown}."
         elif readable:
             said = (
-                f"Not in the last of these layers, {last}: {shown}; but {what} is still readable "
+                f"Not in the last of these layers, {last}: {shown}. But {what} is still readable "
                 f"after {one.removal.setting} in {_listed(readable)}."
             )
         elif not _readable(was, was_control):

@@ -23,20 +23,22 @@ _NON_LINEAR = (
     "larger one, or one trained on more rows, may read more."
 )
 _CORRELATED = (
-    "What is correlated with a label is read less well afterwards, and predicts the label wherever "
-    "it is known: if most nurses are women, an occupation predicts gender."
+    "Anything correlated with a label can be read less well afterwards. It still predicts the "
+    "label where it is known: if most nurses are women, an occupation predicts gender."
 )
 _TRAINED = (
     "Do not train on the rows that the method was fitted on, and do not judge by them. The classes "
-    "are alike in all of them together, so that one part differs against the rest: what is trained "
-    "on one part reads the label of the other backwards. Train on rows that it was not fitted on, "
-    "such as those of a larger --held-out; --cross-fit lessens it."
+    "are alike in all of these rows together, so in one part they differ in the opposite way to "
+    "the rest. A model trained on one part reads the label of the other backwards. Train on rows "
+    "that the method was not fitted on, by a larger --held-out; --cross-fit makes the problem "
+    "smaller."
 )
 _OF_METHODS = {
-    "leace": "LEACE makes the means of the classes equal in the training part only: held-out rows, "
-    "and rows of another source, stay apart as far as the training part does not represent them.",
+    "leace": "LEACE makes the means of the classes equal in the training part only. In held-out "
+    "rows and in rows from elsewhere some difference stays, as far as the training part does not "
+    "represent them.",
     "misp": "MISP weakens directions and removes none: a probe that scales them up reads them as "
-    "before; the label affects cosines, and searches by cosine, less.",
+    "before. The label affects cosines, and searches by cosine, less.",
 }
 _READ = (BEST, *PROBES, LINEAR, MLP, COMPRESSION)
 _STAGE_OF = {"after": "", "cross-fit": ", cross-fit"}
@@ -173,9 +175,9 @@ def held_out_tables(rows: Sequence[Row]) -> list[Table]:
     note = (
         "Accuracy: chance is the share of the most frequent label. Balanced: the mean over the "
         "classes, after. The best probe and the two ridge probes are tuned, trained and tested on "
-        "held-out rows, and their accuracy is balanced; the others are trained on the training "
-        "rows, to which the method was fitted. Compression by an online code in bits: chance is "
-        "what the shares of the classes alone give, 1 if they are equal."
+        "held-out rows; their accuracy is balanced. The others are trained on the training rows, "
+        "which the method was fitted on. Compression is by an online code, in bits: chance is the "
+        "value that the shares of the classes alone give, 1 if they are equal."
     )
     by: dict[str, object] = {"label": "concept", "read by": _probe}
     tables = [pivot("Read from held-out rows", read, by, columns, note)]
@@ -183,8 +185,8 @@ def held_out_tables(rows: Sequence[Row]) -> list[Table]:
     columns = values("right", "95 %", ("backwards", _backwards), ("chance", cells.neutral))
     note = (
         f"A logistic regression, cross-validated in {FOLDS} parts. Backwards: the share of its "
-        "opposite answers that is right, of two classes. Far from chance on either side, the rows "
-        "tell the label."
+        "opposite answers that is right, for two classes. If a value is far from chance on either "
+        "side, the rows tell the label."
     )
     by = {"label": "concept", "rows of": lambda row: _STAGES[row.details["stage"]]}
     tables.append(pivot("Read from the training rows", trained, by, columns, note))

@@ -343,7 +343,7 @@ def _closing(confusion: Confusion, settings: Settings, source: str) -> list[str]
         f"Gaps are {gaps}; precision is {precision}. Shares for P are of {source}. "
         "Independence and separation are KL divergences in nats; sufficiency is "
         f"{_DISTANCES[settings.distance_name]}; separation and sufficiency are {how}.",
-        f"alike: S {alike} (chance level); p: how often that S, or |P|, is as large. By chance a "
+        f"alike: S {alike} (chance level). p: how often this S, or |P|, is as large. By chance a "
         f"sum is above 0. {NO_INTERVAL}",
     ]
     if source == EVALUATED and signed and not settings.as_published:

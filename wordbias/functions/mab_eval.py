@@ -50,7 +50,8 @@ _OF_MARKED = ("by_word", "draws", "seed_lists")
 _OF_HUGGING_FACE = ("label_order", "device", "adapter", "setting", "force")
 _OF_MEASURING = ("embedding", "predictions", "label_order", "seed", *_OF_PARITY, *_OF_MARKED)
 _OVER_LISTS = (
-    "Over lists: {} of each group's words, the verbs and the objects, as many, with replacement. "
+    "Over lists: {} of each group's words, the verbs and the objects, the same number with "
+    "replacement. "
 )
 
 
@@ -348,8 +349,7 @@ def _bias_table(rows: Sequence[Row]) -> Table:
         + " over premises; the words and the model are fixed. "
         + (_OVER_LISTS.format(how_many(redraws, "redraw")) if redraws else "")
         + ("Neither covers" if redraws else "They do not cover")
-        + " the training seed: the same training under another seed gives other values, "
-        "which mab-study shows."
+        + " the training seed: training with another seed gives other values (see mab-study)."
     )
 
     def name(row: Row) -> str:

@@ -375,8 +375,8 @@ def _heading(plan: Plan) -> str:
     said = f"Embeddings: {len(given)}. Models of each: {len(plan.seeds)}."
     if anew:
         said += (
-            f" {', '.join(anew)}: vectors of each seed; differences vary over vectors trained anew "
-            "and models trained anew."
+            f" {', '.join(anew)}: vectors of each seed; differences vary over the training of "
+            "vectors and of models."
         )
     if plan.null:
         drawn = how_many(_draws(plan, plan.null), "random removal")
@@ -410,7 +410,7 @@ def _outcome_tables(rows: Sequence[Row]) -> list[Table]:
         against = of_arm[row.subject][0]
         return "" if against is None else cell(against)  # of the random removals themselves
 
-    lower = "below .05 after Holm" + (f", and so it is beside {null}" if null else "")
+    lower = "below .05 after Holm" + (f", also compared with {null}" if null else "")
     columns = values("E change", "95 %", "Holm")
     columns += values(
         ("to random", partial(beside, cells.value)), ("Holm", partial(beside, cells.p_holm))
@@ -419,9 +419,9 @@ def _outcome_tables(rows: Sequence[Row]) -> list[Table]:
     title = f"Outcome: E of the {setting}, {number(before, 3)} with {first}"
     note = (
         f"Differences of models of the same seed, {how_many(about['n'], 'seed')}; Holm over "
-        f"{how_many(len(read), 'arm')}. lower: p is {lower}. not shown: an effect of this "
-        f"share of {first}'s E, up or down, is excluded (two one-sided t tests at .05); the "
-        f"paper's is {100 * PUBLISHED_EFFECT:g} %."
+        f"{how_many(len(read), 'arm')}. lower: p is {lower}. not shown: two one-sided t tests at "
+        f".05 exclude an effect of this share of {first}'s E or more, up or down; the paper's is "
+        f"{100 * PUBLISHED_EFFECT:g} %."
     )
     return [pivot(title, [change for change, _, _ in read], "subject", columns, note)]
 
@@ -482,8 +482,8 @@ def _difference_tables(rows: Sequence[Row]) -> list[Table]:
         columns = values(symbol, "95 %", "p", "Holm", excluded, ("seeds", cells.n))
         note = (
             "Below 0: less bias. 95 %: Student's t over seeds. p: exact sign-flip test; Holm: "
-            f"corrected for {corrected}. excluded: a difference this large or larger, up or "
-            "down, is excluded (two one-sided t tests at .05)."
+            f"corrected for {corrected}. excluded: two one-sided t tests at .05 exclude a "
+            "difference of this size or more, up or down."
         )
         tables.append(pivot(title, tested, _arm, columns, note))
     return tables

@@ -260,8 +260,8 @@ def _about_chance(rows: Sequence[Row]) -> list[str]:
     if all("chance" in row.details or "length_ratio" in row.details for row in known):
         return []
     return [
-        "MIDB has no chance level here: there are too few words to form other groups of the same "
-        "sizes; give at least 4 words of each"
+        "MIDB has no chance level here: too few words to form other groups of the same sizes; give "
+        "at least 4 words of each"
     ]
 
 

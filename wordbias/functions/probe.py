@@ -450,16 +450,16 @@ def _code_closing(rows: Sequence[Row], external: bool, last: bool) -> list[str]:
     )
     lines = [
         f"Compression = uniform / online codelength, in bits. {known} = the labels cannot be read "
-        "off the vectors; higher = more easily; lower is better if they should not be. Memorising "
-        "labels costs bits, so a probe that finds nothing gives slightly less, as does the "
-        f"control: the same vectors with random labels.{of_shares}",
-        "As published: cross-entropy in nats added to bits, so that finding nothing gives "
+        "from the vectors; higher = easier to read. Lower is better if they should not be "
+        "readable. Memorising labels costs bits: a probe that finds nothing gives slightly less, "
+        f"and so does the control, the same vectors with random labels.{of_shares}",
+        "As published: cross-entropy in nats is added to bits; finding nothing then gives "
         f"{published}. Converted: 1 / (f + (1/c − f) / ln 2), f = {f1:.4g}, the first block.",
     ]
     if external:
         lines.append(
-            "The best weights were chosen on an external dev set, as published; that is not a "
-            "valid code, as a receiver does not have that set."
+            "The best weights were chosen on an external dev set, as published. That is not a "
+            "valid code: a receiver does not have that set."
         )
     if last:
         lines.append(
@@ -487,9 +487,9 @@ def _uneven(one: Labelled) -> list[str]:
     if ratio < _UNEVEN:
         return []
     return [
-        f"{one.name}: the vectors of layer {most} are {ratio:,.0f} times as large as "
-        f"those of layer {least}, and a probe learns both with one learning rate; scaled, the "
-        "layers are comparable"
+        f"{one.name}: the vectors of layer {most} are {ratio:,.0f} times as large as those of "
+        f"layer {least}. A probe learns both with one learning rate; scaled, the layers are "
+        "comparable"
     ]
 
 
@@ -509,8 +509,8 @@ def _apart(inputs: Sequence[Labelled]) -> list[str]:
         return []
     return [
         f"{more} and {less}: the vectors of the first are {ratio:,.1f} times as far from their "
-        f"mean as those of the second (layer {layer}), and a probe learns both with one learning "
-        "rate; scaled, they are comparable"
+        f"mean as those of the second (layer {layer}). A probe learns both with one learning rate; "
+        "scaled, they are comparable"
     ]
 
 

@@ -93,10 +93,10 @@ def decoder_caution(model: Any, adapter: Adapter, method: str, tokens: str) -> l
     if not is_decoder(model) or not places or (method, tokens) == ("leace", "all"):
         return []
     return [
-        f"{method} on the tokens {tokens!r} at {written(sorted(places, key=depth))}: only leace on "
-        "all tokens takes account of the long vector of the first token, on which attention rests; "
-        "other removals can make a decoder useless, so measure it with: wordbias likelihood MODEL "
-        "--perplexity TEXT --adapter ADAPTER"
+        f"{method} on the tokens {tokens!r} at {written(sorted(places, key=depth))}: attention "
+        "rests on the long vector of the first token, and only leace on all tokens takes account "
+        "of it. Other removals can make a decoder useless; measure it with: wordbias likelihood "
+        "MODEL --perplexity TEXT --adapter ADAPTER"
     ]
 
 
@@ -221,13 +221,13 @@ def label_report(
         []
         if base_of(target.model) is target.model or not is_decoder(target.model)
         else [
-            f"What it costs the language says: wordbias likelihood {target.name} --perplexity TEXT "
-            f"--adapter {output or 'ADAPTER'}"
+            f"To measure the cost for the language: wordbias likelihood {target.name} --perplexity "
+            f"TEXT --adapter {output or 'ADAPTER'}"
         ]
     )
     lines += [
-        f"These are shares on the fitted texts{_by_construction(facts)}. What the best of several "
-        f"probes reads of other texts, before and after, says: wordbias probe {target.name} "
+        f"These are shares on the fitted texts{_by_construction(facts)}. To measure what the best "
+        f"of several probes reads of other texts, before and after: wordbias probe {target.name} "
         f"--texts OTHERS --labels {column} --adapter {output or 'ADAPTER'}"
     ]
     return Report(
@@ -256,17 +256,17 @@ def _notes(target: Target, adapter: Adapter, given: Texts | None) -> list[str]:
         )
     if facts.get("left_out"):
         notes.append(
-            "left out, as their sentences have the same tokens, or for --tokens=word not as many: "
-            f"{how_many(facts['left_out'], 'pair')}"
+            "left out, as their sentences have the same tokens, or for --tokens=word a different "
+            f"number: {how_many(facts['left_out'], 'pair')}"
         )
     n, dim = next(iter(facts["sites"].values()))["vectors"], width(target.model)
     if n < FEW * dim:
         what = "tokens" if facts["tokens"] == "all" else "vectors"
         more = "more texts" if given is not None else "more pairs, or --texts and --labels"
         notes.append(
-            f"{n:,} {what} are few for {dim:,} dimensions: a linear map of so many explains about "
-            f"{100 * explained_by_chance(n, dim):.0f} % of random labels too, and what is removed "
-            f"is in part chance; fit to {FEW * dim:,} or more, with {more}"
+            f"{n:,} {what} are few for {dim:,} dimensions: a linear map fitted to them explains "
+            f"about {100 * explained_by_chance(n, dim):.0f} % of random labels too. What is "
+            f"removed is partly chance; fit to {FEW * dim:,} or more, with {more}"
         )
     if said := part_of_sequence(adapter):
         notes.append(said)

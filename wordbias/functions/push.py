@@ -416,8 +416,8 @@ def _method_card(path: Path) -> Card:
             f"clean = method.transform(vectors)  # an embedding, or rows of {origin.dim} values",
         ],
         [
-            "What the method was not fitted to remove stays, and non-linear classifiers may still "
-            "read what it removed; measure what is left on your own data.",
+            "The method removes only what it was fitted to, and non-linear classifiers may still "
+            "read that. Measure what is left on your own data.",
             NO_PROOF,
         ],
     )
@@ -483,8 +483,8 @@ def _model_card(folder: Path) -> Card:
         ["wordbias audit ADDRESS -o audit.html"],
         _LOADED_BY[library],
         [
-            "What was not removed stays, and non-linear classifiers may still read what was; "
-            "measure it in your system.",
+            "The rest stays, and non-linear classifiers may still read what was removed. Measure "
+            "it in your system.",
             NO_PROOF,
         ],
         library=library,

@@ -18,8 +18,8 @@ from wordbias.results import Row, number
 from wordbias.wordlists import Attribute
 
 _NULLS = {
-    "null": ("weights", "random directions, as many and with the same weights"),
-    "null_as_far": ("as far", "as many random directions as move words as far, at length one"),
+    "null": ("weights", "the same number of random directions, with the same weights"),
+    "null_as_far": ("as far", "enough random directions to move words as far, at length one"),
     "null_covariance": ("covariance", "the same, drawn by the covariance of the words"),
 }
 """Kinds of random removals by their keys, each with its column and what it is."""
@@ -124,11 +124,11 @@ def null_table(rows: Sequence[Row], attribute: Attribute | None = None) -> Table
         columns += values((head, cells.mean_of(name)), ("p", cells.p_of(name)))
     draws = max((row.details["null_draws"] for row in rows), default=0)
     what = "Change of measures" if attribute is None else "Change"
-    title = f"{what}, beside that of {how_many(draws, 'random removal')} of each kind"
+    title = f"{what}, compared with {how_many(draws, 'random removal')} of each kind"
     note = (
         "; ".join(f"{head}: {what}" for head, what in notes.items())
-        + ". Each with its mean, and p: the share that changes as much or more, the fitted one "
-        "among them"
+        + ". Each kind has its mean, and p: the share of removals, the fitted one included, that "
+        "change as much or more"
     )
     label = _label if attribute is None else partial(_refitted, attribute)
     return pivot(title, rows, label, columns, note)
@@ -154,7 +154,7 @@ def effect_lists_tables(study: Study, attribute: Attribute) -> list[Table]:
     columns = values(("before", start), ("after", cells.interval_of("lists")))
     columns += _changed("change", "change_lists")
     note = (
-        f"{_REDRAWN}; MISP is fitted to each redraw, and bias measured along it before and "
+        f"{_REDRAWN}. MISP is fitted to each redraw, and bias is measured along it before and "
         f"after. {_COVERS}{_outside(rows, partial(_refitted, attribute))}"
     )
     tables = [pivot(title, changed, partial(_refitted, attribute), columns, note)]
@@ -164,7 +164,7 @@ def effect_lists_tables(study: Study, attribute: Attribute) -> list[Table]:
         columns += _changed("unseen_change", "unseen")
         note = (
             "means over the redraws, and the middle 95 % of the changes. Fewer names give larger "
-            "weights, so compare the change with the value before"
+            "weights: compare the change with the value before"
         )
         tables.append(pivot(title, unseen, partial(_staged, attribute), columns, note))
     return tables
@@ -178,7 +178,7 @@ def _outside(rows: Sequence[Row], name: Callable[[Row], str]) -> str:
             ends = cells.ends_of(row, kind)
             if ends is not None and value is not None and not ends[0] <= value <= ends[1]:
                 found[name(row)] = None
-    why = "A subspace fits the fewer different words of a redraw more closely"
+    why = "A redraw has fewer different words, and its subspace fits them more closely"
     return f". Outside their intervals: {'; '.join(found)}. {why}" if found else ""
 
 
@@ -186,10 +186,10 @@ def _changed(key: str, kind: str, head: str = "change") -> list[Column]:
     return values((head, cells.mean_of(key)), ("95 %", lambda row: cells.ends(row, kind)))
 
 
-_REDRAWN = "names and pairs of the attribute drawn again, as many, with replacement"
+_REDRAWN = "the same number of the attribute's names and pairs, drawn again with replacement"
 _COVERS = (
-    "It covers which words of this kind were listed, not other kinds of lists, nor which neutral "
-    "words are averaged over"
+    "The interval covers the choice of words of this kind. It does not cover other kinds of lists, "
+    "or the choice of neutral words"
 )
 
 
@@ -239,8 +239,8 @@ def length_notes(rows: Sequence[Row]) -> list[str]:
     )
     how = ", ".join(f"{number(ratio, 2)} times in {name}" for name, ratio in changed.items())
     return [
-        f"the vectors' length changed by more than what was projected out ({how}): "
-        f"{', '.join(titles)} grow with it and do not compare; compare MIDB of unit length"
+        f"the vectors' length changed by more than the projection explains ({how}): "
+        f"{', '.join(titles)} grow with length and cannot be compared; compare MIDB of unit length"
     ]
 
 
@@ -259,7 +259,7 @@ def lists_tables(rows: Sequence[Row]) -> list[Table]:
         return f"{_label(row)}, {row.subject}" if several else _label(row)
 
     note = (
-        f"{_REDRAWN}; the axis is one of the pairs. {_COVERS}; a method fitted to these lists has "
+        f"{_REDRAWN}; the axis is one of the pairs. {_COVERS}. A method fitted to these lists has "
         f"less bias along them than along others{_outside(known, name)}"
     )
     return [pivot(f"95 % interval over word lists, {redraws}", known, name, columns, note)]
@@ -307,10 +307,14 @@ def known_notes(rows: Sequence[Row]) -> list[str]:
         if (less := place_less_chance(row)) and less != place(row, row.details["known_chance"])
     ]
     return [
-        f"above: so many of the known embeddings that were measured alike "
-        f"({', '.join(names)}), of other texts, words and dimensions"
-        + (f"; {' and '.join(families)}: farther from 0" if families else "")
-        + (f"; less the chance level another place ({'; '.join(other)})" if other else "")
+        "above: the number of known embeddings, measured in the same way, that have a lower value "
+        f"({', '.join(names)}); their texts, words and dimensions differ"
+        + (f"; for {' and '.join(families)}: the number nearer to 0" if families else "")
+        + (
+            f"; with the chance level subtracted, another number ({'; '.join(other)})"
+            if other
+            else ""
+        )
     ]
 
 
@@ -351,8 +355,8 @@ def _about_lean(row: Row, told: Row | None) -> list[str]:
     notes = [
         f"lean: cosine with {row.details['setting']}, less its mean over the neutral words; 95 %: "
         "over redrawn pairs",
-        f"Blank: not told here, as it lies between {low} and {high}, the middle 95 % of the "
-        "original's neutral words, or its interval holds 0",
+        f"Blank: no side is named, because the lean lies between {low} and {high} (the middle 95 % "
+        "of the original's neutral words), or its interval includes 0",
     ]
     if told is not None and told.value is not None:
         untold, n = told.details["missing"], told.details["n"]

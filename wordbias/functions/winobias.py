@@ -254,7 +254,8 @@ def _closing(rows: Sequence[Row], as_published: bool, shares: str) -> list[str]:
         f"As classification: the profession clustered with the pronoun; F − M by pronoun. In "
         f"{undecided.value or 0:.1%} of sentences there is none, or several: {left}. "
         f"Separation and sufficiency are {how}. Shares for P are of {shares}.",
-        "alike: S if she and he are exchanged at random within pairs, as of a system that ignores "
-        f"the pronoun (chance level); p: how often that S, or |P|, is as large. {NO_INTERVAL} "
-        "Intervals are over pairs of sentences about these professions, not over other ones.",
+        "alike: S if she and he are exchanged at random within pairs, as for a system that ignores "
+        f"the pronoun (chance level). p: how often this S, or |P|, is as large. {NO_INTERVAL} "
+        "Intervals are over pairs of sentences about these professions, not over other "
+        "professions.",
     ]

@@ -101,9 +101,9 @@ class HeldOut:
         """Return a row for each probe, with its interval over groups and its chance level.
 
         Each probe is compared with the largest value of all of them in each permutation (Westfall
-        and Young 1993), so that any of them is beyond chance by accident in a share `LEVEL` of
-        cases and no more. ``chance_high`` is the end of those largest values, ``chance_low`` that
-        of the probe's own.
+        and Young 1993). Any of them is then beyond chance by accident in at most a share `LEVEL` of
+        cases. ``chance_high`` is the end of those largest values, ``chance_low`` that of the
+        probe's own.
 
         Parameters
         ----------

@@ -156,10 +156,10 @@ def with_known_values(rows: Sequence[Row], panels: Sequence[Panel]) -> list[Row]
     """Add to rows the values of known embeddings that may be compared with theirs.
 
     A row gets ``known_values``, a mapping from names to values, and ``known_chance``, the same of
-    mean chance levels. Not compared are: an embedding with itself, also if it is an excerpt or
-    rounded; other attributes, settings or words; values after debiasing in an audit; values that
-    grow with the length of the vectors; and values for which less than `COVERED` of the listed
-    words are known.
+    mean chance levels. An embedding is not compared with itself, also if it is an excerpt or
+    rounded. Other attributes, settings or words are not compared, and values after debiasing in an
+    audit. Neither are values that grow with the length of the vectors, or values for which less
+    than `COVERED` of the listed words are known.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ class Measure:
     name
         Name in the rows.
     title
-        Title beside the other measures of its family.
+        Title among the other measures of its family.
     question
         Question that it answers, in a line.
     scale

@@ -40,8 +40,8 @@ from wordbias.statistics import (
 from wordbias.wordlists.queries import FoundQuery, Query
 
 READING = (
-    "p takes all words as given; the interval draws the words of all four sets again and includes "
-    "0: with other words of the same kinds the result could be otherwise"
+    "p takes all words as given. The interval draws the words of all four sets again and includes "
+    "0: other words of the same kinds could give another result"
 )
 """Note on a p below `SMALL` whose interval includes 0."""
 SMALL = 0.05

@@ -34,9 +34,9 @@ class Removals(NamedTuple):
     Attributes
     ----------
     chains
-        ``null``: with the same weights; ``null_as_far``: of as many directions as move words as far
-        as the chain, see `wordbias.methods.null.chains_as_far`; ``null_covariance``: the same, with
-        directions drawn by the words' covariance.
+        ``null``: with the same weights. ``null_as_far``: of enough directions to move words as far
+        as the chain does, see `wordbias.methods.null.chains_as_far`. ``null_covariance``: the same,
+        with directions drawn by the words' covariance.
     directions
         Number of directions of those that move words as far, shape ``(draws,)``.
     reasons

@@ -108,9 +108,9 @@ def labelled_words(
         Two groups with an axis (a direction, or definitional pairs), or any number of groups.
     classes
         As many as there are groups: the words that lean most to each. One more: neutral words as
-        well, drawn among the other words with |cos| < .03, of which there may be none where there
-        are many groups. They are drawn without replacement; the published code draws with it and
-        drops the repeated ones, so that its third class is the smallest. By default
+        well, drawn among the other words with |cos| < .03. There may be none where there are many
+        groups. They are drawn without replacement. The published code draws with replacement and
+        drops repeated words; its third class is therefore the smallest. By default
         `default_classes`.
     per_class
         Number of words in each class; by default 5 % of the candidates, 7,500 at most, as the

@@ -219,7 +219,7 @@ def effect_beside_null(
     centre: bool = False,
     seed: int = 0,
 ) -> Effect:
-    """Measure what a chain of methods changes, beside random removals in its place.
+    """Measure what a chain of methods changes, and what random removals in its place change.
 
     Parameters
     ----------
@@ -315,9 +315,10 @@ def with_lists(rows: Sequence[Row], lists: Mapping[Stage, Float], items: str) ->
     list of Row
         With the keys of `wordbias.measures.word_lists.with_redraws`; after the removal also with
         the `change`, and the middle 95 % of the changes, `change_lists_low` and
-        `change_lists_high`. MIDB along the directions fitted before has the mean over the redraws,
-        along the names that each leaves out, of its value before, `unseen_before`, and of its
-        change, `unseen_change`, with their middle 95 %, `unseen_low` and `unseen_high`.
+        `change_lists_high`. MIDB along the directions fitted before is also measured along the
+        names that each redraw leaves out. `unseen_before` is the mean over the redraws of its value
+        before, and `unseen_change` of its change; `unseen_low` and `unseen_high` are the middle 95
+        % of the changes.
     """
     known = with_redraws(rows, lists, items, _stage_of)
     starts = {row.measure: row for row in known if row.details["stage"] == "before"}

@@ -48,8 +48,8 @@ def fit(
         Definitional and equalising pairs, which should differ in the last coordinate; by default
         gender.
     drop_last
-        Drop the last coordinate, so that a vector has one value less, as w_a in the paper; by
-        default it is set to zero, which gives the same lengths and cosines.
+        Drop the last coordinate; a vector then has one value less, as w_a in the paper. By default
+        it is set to zero, which gives the same lengths and cosines.
     check
         Check that the last coordinate tells the pairs' words apart.
 

@@ -43,10 +43,10 @@ def fit(
     All vectors are brought to length one; every word but the attribute's specific ones loses its
     component along the direction and is brought to length one again; pairs are equalised.
 
-    Specific words are those that the attribute lists as such and those of its definitional and
-    equalising pairs, listed or not, in all capitalisations: Mary, who defines the direction, is not
-    neutral to it. Our list for gender has all words of its pairs; the published one lacks Mary and
-    John (definitional) and Catholic_priest (equalising).
+    Specific words are the words that the attribute lists as specific, and the words of its
+    definitional and equalising pairs, listed or not, in all capitalisations. Mary, who defines the
+    direction, is not neutral to it. Our list for gender has all words of its pairs; the published
+    one lacks Mary and John (definitional) and Catholic_priest (equalising).
 
     Parameters
     ----------
@@ -60,9 +60,9 @@ def fit(
     equalise
         Equalise the pairs, in the order of the list; see `cased`.
     as_published
-        Only the listed words are specific, as they are spelled, as in the released code: Mother
-        loses its gender, and so does a word of a definitional pair that is not listed. Pairs are
-        equalised in the order of the list all the same.
+        Only the listed words are specific, as they are spelled, as in the released code. Mother
+        then loses its gender, and so does a word of a definitional pair that is not listed. Pairs
+        are equalised in the order of the list all the same.
 
     Raises
     ------

@@ -84,11 +84,11 @@ def fit(
         ``svm``, as published, or ``logistic``; neither has an intercept.
     as_published
         Train on the vectors as they are, and do all rounds in which there is a direction. By
-        default the vectors are centred on the mean of the training words, and the first classifier
-        whose held-out balanced accuracy is at most a point above chance ends the rounds; its
-        directions are not removed. Centring stands for the intercept: a hyperplane through the
-        origin may be at chance because all words are on one side of it, while one beside it tells
-        them apart.
+        default the vectors are centred on the mean of the training words. The rounds end at the
+        first classifier whose held-out balanced accuracy is at most a point above chance; its
+        directions are not removed. Centring replaces the intercept. A hyperplane through the origin
+        may be at chance because all words are on one side of it, while a shifted one tells them
+        apart.
     seed
         Seed of the neutral words and of the split into training, development and test words.
 

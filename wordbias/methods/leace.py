@@ -153,9 +153,9 @@ def erase(moments: Sequence[Moments], method: str = "leace", shrinkage: bool = T
     """Return the eraser of one label or several, by the moments of the same vectors by each.
 
     The classes' means become equal however the covariance is estimated; the estimate only decides
-    how little else moves. It is shrunk, see `shrunk_covariance`, so that vectors which are fewer
-    than their dimensions, or constant in some of them, are no special case. Of several labels the
-    one-hot columns of all are erased: the means become equal of the classes of each.
+    how little else moves. It is shrunk, see `shrunk_covariance`: vectors that are fewer than their
+    dimensions, or constant in some of them, are then no special case. Of several labels the one-hot
+    columns of all are erased: the means become equal of the classes of each.
 
     Parameters
     ----------
@@ -237,8 +237,8 @@ def shrunk_covariance(s: Matrix, n: int) -> Matrix:
     .. math:: \alpha S + (1 - \alpha)\, m I, \quad m = \tfrac1d \mathrm{tr}\, S, \quad
               \alpha = 1 - \frac{(\mathrm{tr}\, S)^2}{n\, \|S - m I\|_F^2} \in [0, 1]
 
-    The mean variance `m` is no robust one: a single vector that is far longer than all others sets
-    it, and `α`, so that the directions in which the others vary are shrunk to nearly one variance.
+    The mean variance `m` is not robust. A single vector that is far longer than all others sets it,
+    and `α`. The directions in which the others vary are then shrunk to nearly one variance.
 
     Parameters
     ----------

@@ -47,17 +47,15 @@ def fit(
         Vectors of the groups' words.
     attribute
         The groups, or a file with them; by default gender, 100 + 100 common first names. More than
-        two give the subspace of their means, see `Subspace.from_means`: beside that, the paper's
-        pairwise differences hold only variation within the groups, and more of it the more groups
-        there are.
+        two give the subspace of their means, see `Subspace.from_means`. Apart from it, the paper's
+        pairwise differences hold only variation within the groups, and more of it with more groups.
     dims
         Components to remove. By default 4, as in the paper, where they were chosen on the test
         correlation itself; of k > 2 groups all k − 1.
     centre
-        Centre the differences f − m, as the paper's PCA of one side does, so that the difference
-        between the groups drops out and hardly any of it is removed; see `Subspace.from_groups`.
-        By default it is among the components. Not for more than two groups, of which the means
-        are compared.
+        Centre the differences f − m, as the paper's PCA of one side does. The difference between
+        the groups then drops out, and hardly any of it is removed; see `Subspace.from_groups`. By
+        default it is among the components. Not for more than two groups, whose means are compared.
     hard
         Project the components out whole: MHD, the paper's control.
     weights
@@ -131,8 +129,8 @@ def subspace_of(moments: Moments, dims: int | None = None, *, centre: bool = Fal
     Parameters
     ----------
     dims
-        Number of components; by default 4 of two classes and K − 1 of more, or as many as there
-        are, but of two dimensions or more one is kept.
+        Number of components; by default 4 for two classes and K − 1 for more, or all if there are
+        fewer. One dimension of two or more is kept.
     centre
         See `Subspace.from_groups`.
     """
@@ -233,7 +231,7 @@ def reweighted(subspace: Subspace, weights: str | Sequence[float]) -> Subspace:
     subspace
         Fitted, with the shares of variance as its weights.
     weights
-        ``"variance"`` keeps them; numbers, or a string such as ``"0.5,0.3"``, replace them;
+        ``"variance"`` keeps them. Numbers, or a string such as ``"0.5,0.3"``, replace them.
         ``"perm:2134"`` permutes them as in the paper's appendix C: digit `i` names the component
         whose weight component `i` gets.
 

@@ -38,7 +38,7 @@ def fit(
     sets
         The sets, or a file with them; by default religion, three groups.
     dims
-        Number of components; by default one less than the words of the largest set, as many as
+        Number of components; by default one less than the words of the largest set, the most that
         groups can differ in.
     equalise
         Equalise the sets that say so.

@@ -85,18 +85,18 @@ def chains_as_far(
     r"""Draw chains with one removal of random directions, which moves words as far.
 
     It stands in place of the last removal of `chain`; all others are left out. Its weights are 1,
-    for as many directions as are needed, and less for the last, so that the displacement is that of
-    `chain`. Displacement is the mean of :math:`\|w' / \|w'\| - w / \|w\|\|` over the words, where w
-    is the word after the chain without its removals: what only scales or shifts vectors, as in
-    `hard` and `double-hard`, is no removal, and both sides do it.
+    for the number of directions that is needed, and less for the last; the displacement is then
+    that of `chain`. Displacement is the mean of :math:`\|w' / \|w'\| - w / \|w\|\|` over the words,
+    where w is the word after the chain without its removals. A step that only scales or shifts
+    vectors, as in `hard` and `double-hard`, is no removal, and both sides do it.
 
     Parameters
     ----------
     embedding, words
         The words that displacement is counted over.
     by_covariance
-        Draw directions from the normal distribution with the covariance of the words, so that they
-        have as much of them as the words' own differences. By default they are uniform.
+        Draw directions from the normal distribution with the covariance of the words: the words
+        then have as much of them as of the words' own differences. By default they are uniform.
 
     Returns
     -------

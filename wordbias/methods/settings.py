@@ -198,8 +198,8 @@ class MultiHard(MethodSettings):
 class DoubleHard(MethodSettings):
     """Remove a frequency component first, then a direction (Wang et al. 2020).
 
-    One principal component of the whole vocabulary is removed. It is chosen so that the most biased
-    words then cluster least by group.
+    One principal component of the whole vocabulary is removed. Without this component the most
+    biased words cluster least by group.
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ class INLP(MethodSettings):
     random_state : int, RandomState or None
         Seed of the split, and of neutral words.
     classes : int from 2, optional
-        Number of classes: as many as groups, or one more for neutral words; for an embedding only.
+        Number of classes: that of the groups, or one more for neutral words; for an embedding only.
     per_class : int, optional
         Number of words in each class; for an embedding only.
     groups : name, path or mapping, optional
@@ -309,7 +309,7 @@ class LEACE(MethodSettings):
     random_state : int, RandomState or None
         Seed of the held-out words; no rows are held out.
     classes : int from 2, optional
-        Number of classes: as many as groups, or one more for neutral words; for an embedding only.
+        Number of classes: that of the groups, or one more for neutral words; for an embedding only.
     per_class : int, optional
         Number of words in each class; for an embedding only.
     groups : name, path or mapping, optional
@@ -457,9 +457,9 @@ class Conceptor(MethodSettings):
 class RAN(MethodSettings):
     """Repel, attract and neutralise each word (Kumar et al. 2020).
 
-    For each word to debias, Adam minimises a weighted sum of three terms: its similarity to
-    neighbours that are near because of the direction, its distance from its first vector, and its
-    component along the direction. Other words do not change.
+    For each word to debias, Adam minimises a weighted sum of three terms. They are its similarity
+    to neighbours that are near because of the direction, its distance from its first vector, and
+    its component along the direction. Other words do not change.
 
     Parameters
     ----------

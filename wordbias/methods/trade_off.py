@@ -57,13 +57,13 @@ def trade_off_rows(rows: Sequence[Row]) -> list[Row]:
     -------
     list of Row
         Their value is the largest share that is left, see `share_left`, of the main measures that
-        are beyond chance before: beyond their chance level, or as WEAT, which has a test of its
-        own, with p < .05 and an interval without the neutral value. MIDB is not among them: misp,
-        mhd and leace lower it by construction. ``of`` has the share of each,
-        and ``unmeasured`` those among them that have no value after. ``kept`` is the smallest
-        share kept of similarity, analogies and neighbours, of a model of `COSTS`; ``costs`` has
-        each. ``pareto`` is true if neither another column nor the embedding as it was leaves as
-        little bias and keeps as much quality, and more of one; of a control it is false.
+        are beyond chance before. That means beyond their chance level. For WEAT, which has a test
+        of its own, it means p < .05 and an interval without the neutral value. MIDB is not among
+        them: misp, mhd and leace lower it by construction. ``of`` has the share of each, and
+        ``unmeasured`` those among them that have no value after. ``kept`` is the smallest share
+        kept of similarity, analogies and neighbours, of a model of `COSTS`; ``costs`` has each.
+        ``pareto`` is true if neither another column nor the original embedding is better in bias
+        left or quality kept and at least equal in the other. For a control it is false.
     """
     subjects = dict.fromkeys(row.subject for row in rows)
     return [

@@ -50,11 +50,12 @@ _OF_THE_FIT = ("sites", "sequential")
 class Adapter:
     """Removals fitted at the sites of a model, to be applied while it computes.
 
-    `wordbias.project` fits one. A setting names the subspaces to remove: one of the 74 of Dawkins
-    et al. (2024) by its name, such as ``L12-110``, ``sent-debias``, or sites such as
-    ``tokens@3,attention@3``, whose first components are removed completely, or as the method says
-    that was fitted to pairs: ``misp-pairs`` or ``mhd-pairs:dims=2``. What was fitted to labels,
-    such as LEACE, is applied whole, and a setting names its sites, such as ``tokens@3..10``.
+    `wordbias.project` fits one. A setting names the subspaces to remove. It is one of the 74 of
+    Dawkins et al. (2024) by its name, such as ``L12-110``, or ``sent-debias``, or sites such as
+    ``tokens@3,attention@3``. The first components at sites are removed completely, or as the method
+    that was fitted to pairs says: ``misp-pairs`` or ``mhd-pairs:dims=2``. A removal fitted to
+    labels, such as LEACE, is applied whole, and a setting names its sites, such as
+    ``tokens@3..10``.
 
     Parameters
     ----------
@@ -138,10 +139,10 @@ class Adapter:
     def null(self, seed: int = 0) -> Adapter:
         """Return the adapter with random directions in place of those that were fitted.
 
-        There are as many at each site, with the same weights and settings. What its removal changes
-        in a measure, any removal of these weights changes: compare several seeds with the fitted
-        adapter. A random direction has less of the vectors than a fitted one, so that they move
-        less. A removal that was fitted to labels by LEACE becomes an orthogonal projection.
+        There are equally many at each site, with the same weights and settings. What its removal
+        changes in a measure, any removal of these weights changes: compare several seeds with the
+        fitted adapter. Vectors have less of a random direction than of a fitted one, and move less.
+        A removal that was fitted to labels by LEACE becomes an orthogonal projection.
 
         Parameters
         ----------
@@ -344,7 +345,7 @@ class Adapter:
         site
             Site with its layer counted from 1.
         dims
-            Number of first components to remove; by default all that were fitted. What was fitted
+            Number of first components to remove; by default all that were fitted. A removal fitted
             to labels is removed as it was fitted, whatever `dims` and `hard` are.
 
         Raises

@@ -106,10 +106,10 @@ class Encoder(LoadedModel):
         Raises
         ------
         WordbiasError
-            If transformers is missing, there is no such model or device, a weight that the layers
-            need is in no file, a module of a sentence-transformers folder is not understood, or a
-            loaded model would have to be changed. A pooler or a head may be missing: no layer needs
-            it.
+            If transformers is missing, there is no such model or device, or a weight that the
+            layers need is in no file. Also if a module of a sentence-transformers folder is not
+            understood, or a loaded model would have to be changed. A pooler or a head may be
+            missing: no layer needs it.
         """
         need_transformers()
         notes: list[str] = []

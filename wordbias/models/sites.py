@@ -43,11 +43,11 @@ class Site:
     Attributes
     ----------
     kind
-        ``sentence``, the input of the final linear layer; ``embedding``, the vector that a
-        sentence-transformers model outputs; ``cls`` and ``tokens``, the output of a layer at
-        position 0 and at all positions, of the last layer after the final norm if there is one;
-        ``query``, ``key`` and ``value`` of all heads of a layer, as the linear maps put them out.
-        In decoders also ``input``, the residual stream that enters a layer, and
+        ``sentence`` is the input of the final linear layer. ``embedding`` is the vector that a
+        sentence-transformers model outputs. ``cls`` and ``tokens`` are the output of a layer at
+        position 0 and at all positions; for the last layer after the final norm, if there is one.
+        ``query``, ``key`` and ``value`` are those of all heads of a layer, as the linear maps
+        output them. In decoders also ``input``, the residual stream that enters a layer, and
         ``attention-output`` and ``mlp-output``, what a layer adds to it.
     layer
         Number of the layer: 1 for the first, −1 for the last; None for sentence and embedding.

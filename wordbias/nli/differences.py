@@ -81,12 +81,12 @@ def paired_differences(
     -------
     list of Row
         For E and d of each set, and each embedding but the first (its `original`): the mean
-        difference over the `n` seeds that both have, its 95 % interval by Student's t, `sd`
-        (standard deviation of the differences), the exact sign-flip `p`, `p_holm` over the
-        `tests` of this measure, all embeddings and sets (but the outcome's), `excluded` (see
-        `wordbias.statistics.excluded_effect`) and `detectable` (see
-        `wordbias.statistics.detectable_effect`). One seed has only the difference; without a
-        common seed the row has no value but a `reason`.
+        difference over the `n` seeds that both have, with its 95 % interval by Student's t. `sd` is
+        the standard deviation of the differences, and `p` that of the exact sign-flip test.
+        `p_holm` is corrected over the `tests` of this measure, all embeddings and sets (but the
+        outcome's). For `excluded` see `wordbias.statistics.excluded_effect`, for `detectable`
+        `wordbias.statistics.detectable_effect`. One seed has only the difference; without a common
+        seed the row has no value but a `reason`.
     """
     values: dict[tuple[str, str, str], dict[str, dict[int, float | None]]] = {}
     about: dict[tuple[str, str, str], dict[str, Any]] = {}
@@ -221,11 +221,11 @@ def about_power(changes: Sequence[Row], error: float) -> list[str]:
     ]
     enough = "" if power >= POWER else "Too few seeds: "
     said.append(
-        f"{enough}{n} seeds find a difference of {100 * PUBLISHED_EFFECT:g} % in E of the "
-        f"{kind['setting']} ({effect:.3f}, the paper's effect of MISP) with power "
-        f"{_short(power)}, after Holm over {how_many(tests, 'test')}. Power .8 takes {needed[0]} "
-        f"seeds, for 15 % {needed[1]}, for 10 % {needed[2]}. The paired differences have a "
-        f"standard deviation of {_short(spread)} ({how_many(df, 'degree')} of freedom)."
+        f"{enough}{n} seeds find the paper's effect of MISP, {100 * PUBLISHED_EFFECT:g} % in E of "
+        f"the {kind['setting']} ({effect:.3f}), with power {_short(power)}, after Holm over "
+        f"{how_many(tests, 'test')}. Power .8 takes {needed[0]} seeds, for 15 % {needed[1]}, for "
+        f"10 % {needed[2]}. The paired differences have a standard deviation of {_short(spread)} "
+        f"({how_many(df, 'degree')} of freedom)."
     )
     return said
 

@@ -65,9 +65,9 @@ def build(
     ----------
     name
         ``explicit`` (15,744 pairs), ``occupations`` (62,976) and ``names`` (125,952) of Dawkins
-        (2021); ``dev``, all occupations × six gendered words (1,936,512) of Dev et al. (2020);
-        ``parity``, all occupations × man, woman × 33 templates with "The" (10,824) of Dawkins et
-        al. (2024), who do not say which templates: here every 59th or 60th of all.
+        (2021). ``dev``: all occupations × six gendered words (1,936,512) of Dev et al. (2020).
+        ``parity``: all occupations × man, woman × 33 templates with "The" (10,824) of Dawkins et
+        al. (2024). They do not say which templates: here every 59th or 60th of all.
     lists
         Verbs, objects, occupations and gendered words; by default the built-in ones.
     attribute

@@ -63,12 +63,12 @@ def fairness_rows(
     Returns
     -------
     list of Row
-        Accuracy, over all and by group; the four gaps: their absolute sum (S), their correlation
-        with the shares (P), and that of each class; independence, separation and sufficiency:
+        Accuracy, over all and by group. The four gaps: their absolute sum (S), their correlation
+        with the shares (P), and the gap of each class. Independence, separation and sufficiency:
         their sum, and the part of each group, class or prediction. An undefined value is None with
         a reason, and is left out of sums, whose rows name the classes that were. Each sum comes
-        with that of a classifier that treats the groups `alike`, see `Confusion.alike`, and how
-        often that is as large, `p`; such sums are above 0 by chance, and some also where groups
+        with that of a classifier that treats the groups `alike`, see `Confusion.alike`, and with
+        `p`, how often that is as large. Such sums are above 0 by chance, and some also where groups
         differ in their classes. Of a correlation both are of its absolute value.
 
     Raises

@@ -72,10 +72,10 @@ class Scrubber:
     kept
         Words that are not replaced if written like this: MS, MA and PA are degrees and places.
     as_published
-        Match as the released code does: pronouns in small letters or with a capital (HE stays),
-        titles in any case (so that an MS in Nursing goes), names as they are written, initials too;
-        a word ends where no letter, digit or underscore follows. A name of several words goes word
-        by word.
+        Match as the released code does. Pronouns match in small letters or with a capital (HE
+        stays), and titles in any case (an MS in Nursing goes). Names match as they are written,
+        initials too. A word ends where no letter, digit or underscore follows. A name of several
+        words goes word by word.
     """
 
     words: frozenset[str] = field(default_factory=gendered_words, repr=False)

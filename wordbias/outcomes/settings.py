@@ -66,7 +66,7 @@ class ExtraScrub(TextSettings):
     sensitive : column
         Column of the group.
     within : column, optional
-        Column within each of whose values words are found.
+        Column; words are found within each of its values.
     rounds : int
         Number of rounds at most.
     words_per_round : int
@@ -97,7 +97,7 @@ class ExtraScrub(TextSettings):
 
 @dataclass(kw_only=True, repr=False)
 class Subsample(TextSettings):
-    """Drop rows until each class has as many of each group as of the smallest.
+    """Drop rows until each class has equally many of each group.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class Subsample(TextSettings):
 
 @dataclass(kw_only=True, repr=False)
 class Oversample(TextSettings):
-    """Repeat rows until each class has as many of each group as of the largest.
+    """Repeat rows until each class has equally many of each group.
 
     Parameters
     ----------

@@ -202,7 +202,7 @@ def among_known(lines: Sequence[Line]) -> list[str]:
     said = [_place(*one) for one in placed[:_KNOWN]]
     if not said:
         return []
-    limit = "Corpus, vocabulary and dimension differ, so that only large differences mean anything."
+    limit = "Corpus, vocabulary and dimension differ: only large differences mean anything."
     return [f"Among embeddings that people know: {'; '.join(said)}. {limit}"]
 
 
@@ -289,7 +289,8 @@ def _does_it_help(
     better = [line.first for one in own if one.helps for line in one.effect.better]
     if better and not any(row and finds(row) == verdicts.YES for row in better):
         below.append(
-            "What got better was not compared with chance: it may have been no bias at all."
+            "The measures that got better were not compared with chance: they may have found no "
+            "bias at all."
         )
     if best is None:
         known = [one for one in own if one.effect.left is not None and not one.effect.costly]
@@ -360,8 +361,8 @@ def _clusters(columns: Sequence[ColumnAnswer], lines: Sequence[Line]) -> list[st
         return []
     if finds(line.first) == verdicts.NO:
         return [
-            "Clustering can show nothing here: these vectors cluster as well along axes that have "
-            "nothing to do with the groups."
+            "Clustering can show nothing here: these vectors cluster equally well along axes that "
+            "have nothing to do with the groups."
         ]
     return [
         f"After {', '.join(still)} the most biased words still fall into two clusters by their "

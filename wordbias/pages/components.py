@@ -20,8 +20,9 @@ CONTRIBUTION = "midb-component"
 _BESIDE = 30.0  # units that the names of components take
 _NOT_SHOWN = (
     "Along these fixed components the filled bar is (1 − aᵢ) times the pale one by construction. "
-    "The components say what the groups’ words differ in, within a group too; whether that is "
-    "the difference between the groups is what cos(gᵢ, Δ) tells: near 0, it is something else."
+    "The components are directions in which the groups’ words differ, also within a group. cos(gᵢ, "
+    "Δ) tells whether a component is the difference between the groups: near 0, it is something "
+    "else."
 )
 
 
@@ -59,7 +60,7 @@ def _stage(row: Found) -> str:
 def _figure(subject: str, rows: Sequence[Found]) -> Figure:
     weights = _by_component(rows, VARIANCE)
     before, after = (_by_component(rows, CONTRIBUTION, after=done) for done in (False, True))
-    shows = "Left: the variance that each component explains, which is how much of it MISP removes."
+    shows = "Left: the variance that each component explains; MISP removes this share of it."
     if before:
         shows += " Right: what it contributes to MIDB, the mean of |aᵢ⟨gᵢ, x⟩| over neutral words."
     title = f"MIDB spectrum of {subject}"

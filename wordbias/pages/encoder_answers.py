@@ -174,19 +174,19 @@ def _readable(one: ModelRows) -> list[str]:
             shown += f" ({NOT_CODED})"
     if not is_read and not any(map(_finds, by_layer.values())):
         return [
-            "The gender of a first name cannot be read off sentences that do not state it, as far "
+            "The gender of a first name cannot be read from sentences that do not state it, as far "
             f"as these probes can tell: {shown}, and no layer is beyond chance."
         ]
     most = max(by_layer, key=lambda layer: float(by_layer[layer]["value"]))
     if not is_read and not is_coded:
         return [
-            "The gender of a first name cannot be read off the vectors of sentences that do not "
+            "The gender of a first name cannot be read from the vectors of sentences that do not "
             f"state it: {shown}, which is at chance. Inside the {one.kind} it can, most in layer "
             f"{most}: {_value(by_layer[most])}.{_untrained(one, by_layer[most], most)}"
         ]
     in_layer = "" if most == one.last else f"; most in layer {most}, {_value(by_layer[most])}"
     return [
-        "The gender of a first name can be read off sentences that do not state it: "
+        "The gender of a first name can be read from sentences that do not state it: "
         f"{shown}{in_layer}.{_untrained(one, by_layer[most], most)}"
     ]
 
@@ -256,9 +256,9 @@ _TESTS = {
 }
 """Beginnings of a sentence, by what SEAT and CEAT show; None is not measured."""
 _WHY_TESTS_DIFFER = (
-    "They ask different things: the p of SEAT is whether other words would give as much; the "
-    "interval of CEAT takes the words as given, and that of a model with random weights often "
-    "leaves 0 out, too."
+    "They ask different things. The p of SEAT asks whether other words would give an equally large "
+    "value. The interval of CEAT takes the words as given; for a model with random weights it "
+    "often leaves 0 out, too."
 )
 
 

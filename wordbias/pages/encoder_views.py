@@ -156,7 +156,7 @@ def _layers(models: Models) -> Section:
         f"{family.description} Names are never divided between training and test. Vectors are "
         "scaled to mean square 1 at each layer. Layer 0 is the input embeddings."
     )
-    title = "Gender in the layers: how easily is it read off?"
+    title = "Gender in the layers: how easily can it be read?"
     return Section("layers", title, [lead], figures, grids, [method])
 
 

@@ -18,8 +18,8 @@ MEASURES = ("mab-neutral", "mab-entailment", "mab-contradiction")
 _NAMES = ("neutral", "entailment", "contradiction")
 _STEP, _NARROW = 34.0, 0.06  # units of a row; share of a bar too narrow for its number
 _NOT_SHOWN = (
-    "Means over many template sentences, which say nothing about single ones; a model that is "
-    "wrong alike for all is not biased here, and not right either."
+    "The values are means over many template sentences, and say nothing about single sentences. A "
+    "model that is equally wrong for all groups is not biased here, but it is not right either."
 )
 
 

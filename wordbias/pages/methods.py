@@ -33,13 +33,13 @@ def method_sections(rows: Sequence[Found]) -> list[Section]:
     if not grids:
         return []
     lead = (
-        "Whether each method, or your own file, helps: by the changes of the main measures that "
-        "found bias before, and by what it costs. All values are in the sections below."
+        "Does each method, or your own file, help? The answer depends on the changes of the main "
+        "measures that found bias before, and on the cost. All values are in the sections below."
     )
     if any(one.is_control for one in judged):
         lead += (
             " Controls are not methods to use: null-… removes random directions with the weights "
-            "of MISP, lists-… is MISP fitted to names or sentences that are drawn again."
+            "of MISP, and lists-… is MISP fitted to redrawn names or sentences."
         )
     method = (
         f"{explained(HELPS)} A measure counts if it found bias before or has no chance level, and "
@@ -71,9 +71,9 @@ def _grid(subject: str, columns: Sequence[ColumnAnswer]) -> Grid:
         for one in columns
     ]
     note = (
-        "bias left: the largest share of what a main measure found before, counted from chance; "
-        "of a measure with a test and no chance level, as WEAT, from its neutral value; within "
-        "chance: measures that found no bias before or after; * by construction"
+        "bias left: the largest share of what a main measure found before, counted from chance "
+        "(from the neutral value if a measure has a test but no chance level, such as WEAT); "
+        "within chance: measures that found no bias before or after; * by construction"
     )
     return Grid(Table(f"What each does to {subject}", heads, cells, note))
 

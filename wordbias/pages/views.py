@@ -152,8 +152,8 @@ def glance_sections(rows: Sequence[Found]) -> list[Section]:
     title = "One measure of each kind, with its 95 % interval"
     grid = line_grid(found, title, strips=True, details=False, named=full_title)
     lead = (
-        "Each measure detects only the bias it was made for: they are not alternatives, and none "
-        "is a verdict by itself. All values are in the sections below."
+        "Each measure detects only the bias it was made for. They are not alternatives, and none "
+        "alone is a verdict. All values are in the sections below."
     )
     leads = [lead, *missing_query_notes(rows)]
     return [Section("glance", "At a glance", leads, (), [grid], [_MEANING_OF_CHANGES])]

@@ -74,14 +74,14 @@ def occupation_sections(rows: Sequence[Found]) -> list[Section]:
     if not figures:
         return []
     lead = (
-        "Which occupations lean most to a side, as they stand in the vectors, and where debiasing "
-        "put them; the axis stays that of the vectors before."
+        "The occupations that lean most to a side in the vectors, and where debiasing moved them. "
+        "The axis is always that of the vectors before."
     )
     method = (
-        "Cosine of the word with the axis of the pairs, such as she and he, less the mean of it "
-        "over the neutral words: most words are nearer to one end of an axis, which says "
-        "nothing of any of them. A side is named for words outside the middle 95 % of the neutral "
-        "ones before, in every column. After Bolukbasi et al. (2016), section 5.1."
+        "Cosine of the word with the axis of the pairs, such as she and he, minus its mean over "
+        "the neutral words. Most words are nearer to one end of an axis, which says nothing about "
+        "any one of them. A side is named for words outside the middle 95 % of the neutral ones "
+        "before, in every column. After Bolukbasi et al. (2016), section 5.1."
     )
     title = "The occupations that lean most"
     return [Section("occupations", title, [lead], figures, grids, [method])]

@@ -405,9 +405,9 @@ TEST = StereotypeTest(
     items="questions",
     scores={CausalModel: _measured},
     note=(
-        "Bias 0 is none, 1 all answers as the stereotype says. Of own answers, chance is right in "
-        "a third; of the harness's, which say “unknown” in ten ways, in 10 of 12 that are "
-        "ambiguous and 1 of 12 that are not."
+        "Bias 0 is none; 1 means that all answers follow the stereotype. With its own answers, "
+        "chance is right in a third. The harness's answers say “unknown” in ten ways: chance is "
+        "right in 10 of 12 ambiguous and in 1 of 12 other questions."
     ),
     bias=("bbq-bias",),
     cost=("bbq-accuracy",),

@@ -51,9 +51,9 @@ def analogies(
         Set of questions.
     oov
         ``"skip"`` leaves out questions with an unknown word. ``"mean"`` counts every question, as
-        ``web.evaluate.evaluate_analogy`` of word-embeddings-benchmarks does: the mean of all
-        vectors of length one stands for an unknown word of the question, and a question whose
-        answer is unknown counts as wrong. That package also changes some words first: see
+        ``web.evaluate.evaluate_analogy`` of word-embeddings-benchmarks does. The mean of all
+        vectors of length one replaces an unknown word of the question. A question whose answer is
+        unknown counts as wrong. That package also changes some words first: see
         `AnalogySet.standardised`.
     method
         See `wordbias.word_tasks.analogy`.

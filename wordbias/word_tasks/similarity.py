@@ -75,9 +75,9 @@ def similarity(
         Random numbers of the interval.
     oov
         ``"skip"`` leaves out pairs with an unknown word. ``"mean"`` keeps them as
-        ``web.evaluate.evaluate_similarity`` of word-embeddings-benchmarks does: the unknown word
-        gets the mean of all vectors of length one, as it is, and the product stands for the
-        cosine; two unknown words are then alike by the mean's squared length.
+        ``web.evaluate.evaluate_similarity`` of word-embeddings-benchmarks does. The unknown word
+        gets the mean of all vectors of length one, as it is, and the product replaces the cosine.
+        Two unknown words are then alike by the mean's squared length.
     """
     check_oov(oov)
     found = space.find(word for pair in test_set.pairs for word in pair)

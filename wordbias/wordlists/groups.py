@@ -94,14 +94,14 @@ class WordGroups:
     def load(cls, path: str | Path | None = None) -> "WordGroups":
         """Read groups by name or from a file; without `path`, the built-in gender.
 
-        The file has a table ``[groups]`` with two lists of words or more, and may have ``name``,
-        ``source``, ``first_names = true``, ``grammatical_gender = true``, ``specific = [...]`` and
-        a table ``[sets]`` with ``definitional``, ``equalise`` and ``wider``, lists of lists with
-        one word of each group. With two groups the table may be called ``[pairs]``, and there may
-        be ``direction = [a, b]``. Tables ``[subjects.nouns]``, ``[subjects.names]``, … with a list
-        for each group hold the subjects of sentences: nouns and occupations are what may stand
-        behind an article, "young person"; pronouns and names stand without one. Instead of a list
-        of words ``"FILE#key"`` names one in another TOML file beside it, ``"FILE#*"`` all of that
+        The file has a table ``[groups]`` with two lists of words or more. It may have ``name``,
+        ``source``, ``first_names = true``, ``grammatical_gender = true`` and ``specific = [...]``.
+        A table ``[sets]`` may have ``definitional``, ``equalise`` and ``wider``, lists of lists
+        with one word of each group. With two groups the table may be called ``[pairs]``, and there
+        may be ``direction = [a, b]``. Tables ``[subjects.nouns]``, ``[subjects.names]``, … with a
+        list for each group hold the subjects of sentences. Nouns and occupations can follow an
+        article, "young person"; pronouns and names have none. Instead of a list of words
+        ``"FILE#key"`` names one in another TOML file in the same folder, ``"FILE#*"`` all of that
         file's.
 
         Parameters

@@ -59,8 +59,8 @@ class Query:
         Words of X and Y that belong together; by default the i-th words of both sets, where these
         are equally long.
     about : str
-        Attribute of people that the query is about, such as ``gender``; ``control`` where it is
-        about none and shows that the test works at all; empty where it is not known.
+        Attribute of people that the query is about, such as ``gender``. ``control`` where it is
+        about none and shows that the test works. Empty where it is not known.
 
     Examples
     --------
@@ -182,19 +182,19 @@ def load_queries(
     """Read queries from a file; without `path`, WEAT 1-10 of Caliskan et al. (2017).
 
     A TOML file has a table ``[sets]``, a list of words under each name, and a table
-    ``[queries.NAME]`` for each query with ``targets = [x, y]``, ``attributes = [a, b]``, names of
-    sets, and perhaps ``source = "..."`` and ``about = "gender"``, see `Query`. A JSON
-    file (suffix ``.json``) has either such word lists by name, as WEFE keeps its own, or what
-    WEFE's ``Query.dict()`` returns, once or in a list.
+    ``[queries.NAME]`` for each query. A query has ``targets = [x, y]`` and ``attributes = [a, b]``,
+    names of sets, and perhaps ``source = "..."`` and ``about = "gender"``, see `Query`. A JSON file
+    (suffix ``.json``) has either such word lists by name, as WEFE keeps its own, or what WEFE's
+    ``Query.dict()`` returns, once or in a list.
 
     Parameters
     ----------
     path
         The file.
     targets, attributes
-        Two sets each: one query is made of them, in place of the file's. Words by name; two lists,
-        which are called X and Y, A and B; or two texts: a name of a set in the file, a file with a
-        word in each line, or words with commas. One text is two names with a comma between.
+        Two sets each: one query is made of them, in place of the file's. Words by name. Or two
+        lists, which are called X and Y, A and B. Or two texts: a name of a set in the file, a file
+        with a word in each line, or words with commas. One text is two names with a comma between.
     remedy
         Remedy in the error for a file that has only sets.
 

@@ -180,9 +180,9 @@ def wordlist(path: str | os.PathLike[str] | Sequence[str]) -> tuple[str, ...]:
     Parameters
     ----------
     path
-        The words themselves, or a text file with one word a line (blank lines, lines that start
-        with ``#`` and a comma at the end of a line are ignored), or a ``.toml`` file with
-        ``words = [...]``.
+        The words themselves, or a text file with one word a line, or a ``.toml`` file with ``words
+        = [...]``. In a text file blank lines, lines that start with ``#`` and a comma at the end of
+        a line are ignored.
 
     Returns
     -------

@@ -120,15 +120,15 @@ def comparison_rows(
     -------
     list of Row
         ``null-strength``, ``null-distance`` and ``null-fairness`` are means over the draws, and
-        `low` and `high` their percentiles; `reached` counts the draws that are at least as good as
-        the setting, whose chance is `p` if its directions are no better than random ones.
-        ``strength-change``, ``distance-change`` and ``fairness-change`` are differences of the
-        setting from what they are `against`, with the 95 % interval over items, and over the
-        draws. Of several heads all are means over the heads, and the changes have the interval
-        over heads by Student's t, `heads_low` and `heads_high`, the exact sign-flip `p`, corrected
-        for the number of settings `p_holm`, and `excluded`. With redraws the changes against the
-        base have their number `lists_draws` and the middle 95 % of the changes that these make,
-        `lists_low` and `lists_high`, whose items are not drawn again.
+        `low` and `high` their percentiles. `reached` counts the draws that are as good as the
+        setting or better; `p` is the chance of that if its directions are no better than random
+        ones. ``strength-change``, ``distance-change`` and ``fairness-change`` are differences of
+        the setting from what they are `against`, with the 95 % interval over items, and over the
+        draws. For several heads all are means over the heads. The changes have the interval over
+        heads by Student's t, `heads_low` and `heads_high`. They also have the exact sign-flip `p`,
+        `p_holm`, corrected for the number of settings, and `excluded`. With redraws the changes
+        against the base have their number `lists_draws` and the middle 95 % of the changes that
+        these make, `lists_low` and `lists_high`, whose items are not drawn again.
     """
     rows: list[Row] = []
     for measure in _ENTRIES:
@@ -291,9 +291,9 @@ def _lists_table(rows: Sequence[Row]) -> Table:
     columns = values("− base", ("95 % over items", cells.interval))
     columns += values(("95 % over pairs", cells.interval_of(LISTS)))
     note = (
-        "over pairs: the pairs of sentences that the settings are fitted to, drawn again, as many, "
-        "with replacement; the items stay. It covers which pairs of this kind were listed, not "
-        "other kinds of pairs."
+        "over pairs: the settings are fitted to the same number of pairs of sentences, drawn again "
+        "with replacement; the items stay. The interval covers the choice of pairs of this kind, "
+        "not other kinds of pairs."
     )
     return pivot(f"Change from the base, and {title}", rows, name, columns, note)
 
@@ -307,9 +307,9 @@ def _items_table(symbol: str, changes: Sequence[Row], nulls: Sequence[Row]) -> T
         columns += values("− null", "95 %", against=NULL)
         columns += values(("reach", cells.detail("reached")), measure=nulls[0].measure)
         note = (
-            f"null: mean of {nulls[0].details['draws']} removals along random directions, as many "
-            "and with the same weights; reach: how many of these are at least as good as the "
-            "setting. 95 %: bootstrap over items, and over these draws."
+            f"null: mean of {nulls[0].details['draws']} removals along the same number of random "
+            "directions, with the same weights; reach: how many of these are as good as the "
+            "setting, or better. 95 %: bootstrap over items, and over these draws."
         )
     return pivot(title, [*changes, *nulls], {"setting": "setting"}, columns, note)
 
@@ -327,7 +327,7 @@ def _heads_table(symbol: str, changes: Sequence[Row]) -> Table:
     n = len(changes[0].details["heads"])
     title = f"{symbol} of the best settings, paired over {n} heads"
     note = (
-        "95 %: Student's t. p: exact sign-flip test, with so many heads at least "
-        f"{2 ** (1 - n):.2g}; Holm: corrected for the number of settings."
+        f"95 %: Student's t. p: exact sign-flip test, at least {2 ** (1 - n):.2g} with this number "
+        "of heads; Holm: corrected for the number of settings."
     )
     return pivot(title, changes, {"setting": "setting"}, columns, note)

@@ -222,9 +222,9 @@ def open_rows(source: Any, *, array: str | None = None) -> Rows:
     ----------
     source
         A file, whose format is recognised by its content: .npy, .npz, safetensors, Parquet, Arrow
-        IPC or Feather, CSV or TSV; a folder of such files; an array ``(n, d)``, or a list or a
-        column of pandas with a vector for each row; representations of one layer; a table of
-        pyarrow, a frame of pandas or polars, a dataset of Hugging Face, or a mapping of columns.
+        IPC or Feather, CSV or TSV. Or a folder of such files. Or an array ``(n, d)``, or a list or
+        a column of pandas with a vector for each row, or representations of one layer. Or a table
+        of pyarrow, a frame of pandas or polars, a dataset of Hugging Face, or a mapping of columns.
     array
         Name of the array, or of the vectors' column (of several the first), if there are several.
 

@@ -82,21 +82,21 @@ def fit(
         `wordbias.methods.gender_preserving.training.train`. It is not removed at the end: remove
         it, by hand or by `remove_checkpoints`, when the result is stored.
     as_published
-        Train as the published code does: on vectors that are not scaled, although the decoder's
-        tanh cannot reach values outside (−1, 1); one epoch less of the autoencoder and the
-        classifiers; an epoch of the main loss that ends with the shortest list; and what else
-        `.training.Autoencoding` and `.training.Debiasing` name. By default vectors with such values
-        are divided by one number so that the decoder can reach all, and training takes all epochs
-        and all words of all lists.
+        Train as the published code does. Vectors are not scaled, although the decoder's tanh cannot
+        reach values outside (−1, 1). The autoencoder and the classifiers have one epoch less, and
+        an epoch of the main loss ends with the shortest list. `.training.Autoencoding` and
+        `.training.Debiasing` name the rest. By default vectors with such values are divided by one
+        number, and the decoder can reach all of them. Training takes all epochs and all words of
+        all lists.
     seed
         Seed of everything random.
 
     Raises
     ------
     WordbiasError
-        If too few words are found, the pairs do not differ, a vector is not finite or far larger
-        than the others, a setting is out of range, or torch is missing; as published, if most
-        values are out of reach.
+        If too few words are found, the pairs do not differ, or a vector is not finite or far larger
+        than the others. If a setting is out of range, or torch is missing. As published, also if
+        most values are out of reach.
 
     Notes
     -----

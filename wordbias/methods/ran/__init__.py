@@ -82,7 +82,7 @@ def fit(
     lambdas
         Weights λ1, λ2, λ3 of repulsion, attraction and neutralisation.
     neighbours
-        Number of words in a repulsion set at most, out of twice as many nearest neighbours.
+        Maximum number of words in a repulsion set, out of twice this number of nearest neighbours.
     theta
         Indirect bias β from which on a neighbour repels.
     direction
@@ -91,16 +91,16 @@ def fit(
     as_published
         As in the released code, in four ways. λ2 weights the neutralisation too, which is ``|X·g|``
         in place of the paper's ``|cos(X, g)|``, see `Objective`. All words are brought to length
-        one; by default every word keeps its own length, so that inner products between words
-        inside and outside V_d keep their meaning. And every word takes the vector that Adam ends
-        with; by default it keeps its own if the objective is not lower there, because it was nearly
-        neutral before.
+        one. By default every word keeps its own length, and inner products between words inside and
+        outside V_d keep their meaning. And every word takes the vector that Adam ends with; by
+        default it keeps its own if the objective is not lower there, because it was nearly neutral
+        before.
 
     Raises
     ------
     WordbiasError
-        If a setting is out of range, a vector is not finite, no word of V_d is found or one is
-        zero, there is no direction or more than one, or no word moves.
+        If a setting is out of range, a vector is not finite, or no word of V_d is found or one is
+        zero. Also if there is no direction or more than one, or no word moves.
     """
     settings = {
         "words": str(words) if isinstance(words, (str, Path)) else words and list(words),
