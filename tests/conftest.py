@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -52,6 +54,14 @@ def _strict_numerics() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _unsynced() -> Iterator[None]:
+    """Do not wait for the disk: what a test writes need not outlive a loss of power."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: None)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _threads() -> Iterator[None]:
     """Go back to one thread behind a test that wants more."""
@@ -65,18 +75,30 @@ def _terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
 
 
-@pytest.fixture(autouse=True)
-def cache_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give every test an empty cache."""
-    folder = tmp_path_factory.mktemp("cache")
-    monkeypatch.setenv("WORDBIAS_CACHE", str(folder))
+@pytest.fixture(scope="session")
+def _new_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Name folders by number; pytest's own read the names of all earlier ones to make the next."""
+    root = tmp_path_factory.mktemp("tests")
+    numbers = itertools.count()
+    return lambda name: root / f"{next(numbers)}-{name}"
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, _new_folder: Callable[[str], Path]) -> Path:
+    """Give a test a folder of its own."""
+    folder = _new_folder(re.sub(r"\W", "_", request.node.name)[:30])
+    folder.mkdir()
     return folder
 
 
 @pytest.fixture(autouse=True)
-def _data_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give every test a data folder in which nothing is."""
-    monkeypatch.setenv("WORDBIAS_DATA", str(tmp_path_factory.mktemp("data")))
+def cache_folder(_new_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give every test an empty cache, and a data folder in which nothing is."""
+    monkeypatch.setenv("WORDBIAS_DATA", str(_new_folder("data")))
+    folder = _new_folder("cache")
+    folder.mkdir()
+    monkeypatch.setenv("WORDBIAS_CACHE", str(folder))
+    return folder
 
 
 @pytest.fixture

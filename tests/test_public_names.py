@@ -475,7 +475,15 @@ def test_every_public_name_has_a_call() -> None:
     assert sorted(CALLS) == sorted(NAMES)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            name, marks=[pytest.mark.slow] if name in ("GenderPreserving", "audit") else []
+        )
+        for name in NAMES
+    ],
+)
 def test_a_call_gives_what_the_signature_says(
     name: str, file: File, monkeypatch: pytest.MonkeyPatch
 ) -> None:

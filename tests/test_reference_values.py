@@ -107,6 +107,7 @@ def test_an_embedding_with_all_words_has_every_measure(content: dict[str, Any]) 
         assert not any("coverage" in row for row in one["rows"] if row["measure"] == "midb")
 
 
+@pytest.mark.slow
 def test_the_sample_has_these_values(content: dict[str, Any], shared_data: Path) -> None:
     """`measure` and `quality` compute the values of the file, intervals and chance levels too."""
     [known] = [one for one in computed(content) if one["package"] == "wordbias"]

@@ -15,6 +15,7 @@ from integrations_page import ROOT, put_integrations, python_block
 
 import wordbias as wb
 
+pytestmark = pytest.mark.slow  # in processes of their own
 MODULE = ROOT / "integrations" / "evaluate" / "fairness_gaps"
 SAY = "\nimport json, sys; json.dump([found], sys.stdout)"
 LOAD = """

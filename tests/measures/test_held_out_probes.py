@@ -146,6 +146,7 @@ def test_groups_are_never_divided_and_what_only_a_group_has_is_not_read() -> Non
     )
 
 
+@pytest.mark.slow
 def test_any_probe_is_beyond_chance_as_often_as_the_level_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

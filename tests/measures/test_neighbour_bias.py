@@ -41,10 +41,10 @@ def _by_hand(panel: Panel, axis: np.ndarray) -> float:
     for vectors in (now, before):
         for word, x in vectors.items():
             vectors[word] = x / np.linalg.norm(x)
-    leans, shares = [], []
+    leans, shares, table = [], [], np.array(list(now.values()))
     for word in panel.vocabulary:
         others = [other for other in words if other != word]
-        cosines = np.array([now[other] @ now[word] for other in others])
+        cosines = np.delete(table @ now[word], words.index(word))
         near = [others[i] for i in np.argsort(-cosines, kind="stable")[:K]]
         leans.append(before[word] @ axis)
         shares.append(sum(before[other] @ axis > 0 for other in near) / K)

@@ -67,7 +67,7 @@ def _direct(seed: int) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("seed", [0, 7])
+@pytest.mark.parametrize("seed", [0, pytest.param(7, marks=pytest.mark.slow)])
 def test_they_are_these_classifiers_on_this_split(words: Any, seed: int) -> None:
     x, labels = words
     train, test = train_test_split(

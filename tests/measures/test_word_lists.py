@@ -98,6 +98,8 @@ def test_a_debiased_embedding_has_it_along_redraws_of_its_original(
     """Its values are those with the drawn lists in the original, in itself where SAME is taken."""
     for name in ("seeds", "n_init"):
         monkeypatch.setitem(clustering.__kwdefaults__, name, 2)  # type: ignore[arg-type]
+    if family in ("gipe", "neighbour-bias"):  # these read all words for each of the given ones
+        given = given[:400]
     clean = misp.fit(sample)(sample)
     panels = make_panels([sample, clean], sample, Attribute.load(), given)
     known = [row for panel in panels for row in evaluate(panel, [family])]

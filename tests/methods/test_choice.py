@@ -173,7 +173,10 @@ def test_a_measure_without_a_value_before_says_why(few: Embedding) -> None:
 # Values on a half
 
 
-@pytest.mark.parametrize("metric", ["midb-abs", "midb-unit-rms", "direct-bias", "gipe"])
+@pytest.mark.parametrize(
+    "metric",
+    ["midb-abs", "midb-unit-rms", "direct-bias", pytest.param("gipe", marks=pytest.mark.slow)],
+)
 def test_a_value_is_that_of_the_measure_on_the_words_of_the_half(
     few: Embedding, metric: str
 ) -> None:

@@ -457,6 +457,7 @@ def test_an_unknown_method_is_refused() -> None:
         fit_erasure(np.eye(4), np.arange(4) % 2, "inlp")
 
 
+@pytest.mark.slow
 def test_it_needs_no_torch() -> None:
     code = (
         "import sys; from wordbias import Embedding; from wordbias.methods import leace; "

@@ -48,8 +48,8 @@ def words() -> Words:
     g = find_direction(units, Attribute.load(), "pca").defined()
     rows = units.rows(choose_vocabulary([sample], Attribute.load())[:600])[0]
     sets = repulsion_sets(units.vectors, rows, g).sets
-    some = [i for i, one in enumerate(sets) if len(one)][:6]
-    none = [i for i, one in enumerate(sets) if not len(one)][:6]
+    some = [i for i, one in enumerate(sets) if len(one)][:3]
+    none = [i for i, one in enumerate(sets) if not len(one)][:3]
     chosen = [i for both in zip(some, none, strict=True) for i in both]
     return Words(units.vectors, rows[chosen], [sets[i] for i in chosen], g.basis[0])
 

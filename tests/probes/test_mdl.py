@@ -307,6 +307,7 @@ def test_codes_of_several_processes_are_those_of_one(
     np.testing.assert_allclose(*lengths, rtol=1e-6)  # of products in float32
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_settings_reach_the_probes() -> None:
     examples = _three_classes()
