@@ -30,7 +30,9 @@ def test_the_files_are_up_to_date(tool: Any) -> None:
         assert path.read_text(encoding="utf-8") == text, "run python tools/write_tables.py"
 
 
-@pytest.mark.parametrize(("command", "name"), [("debias", "papers/methods"), ("rewrite", "fairness")])
+@pytest.mark.parametrize(
+    ("command", "name"), [("debias", "papers/methods"), ("rewrite", "fairness")]
+)
 def test_a_guide_has_the_settings_of_every_method(tool: Any, command: str, name: str) -> None:
     text = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
     for method in tool.METHODS[command]:
