@@ -32,11 +32,11 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def wide(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Twenty-four measures with long names."""
     rng = np.random.default_rng(3)
-    path = tmp_path / "wide.csv"
+    path = tmp_path_factory.mktemp("wide") / "wide.csv"
     heads = ",".join(f"neighbours-preserved-number-{i}" for i in range(24))
     lines = [f"e{i}," + ",".join(map(str, rng.normal(size=24))) for i in range(6)]
     path.write_text("\n".join([f"emb,{heads}", *lines]), encoding="utf-8")
@@ -126,10 +126,17 @@ def test_how_far_each_correlation_can_be_trusted(cli: Run, table: Path) -> None:
     ]
 
 
+@pytest.fixture(scope="module")
+def of_many(wide: Path) -> wb.Report:
+    """Return the correlations of 24 measures."""
+    return wb.compare(wide)
+
+
 @pytest.mark.slow
-def test_ten_pairs_are_shown_in_detail_and_those_of_a_chosen_measure(cli: Run, wide: Path) -> None:
-    said = " ".join(cli("compare", wide).out.split())
-    assert "The 10 largest of 276 pairs." in said
+def test_ten_pairs_are_shown_in_detail_and_those_of_a_chosen_measure(
+    cli: Run, wide: Path, of_many: wb.Report
+) -> None:
+    assert "The 10 largest of 276 pairs." in " ".join(str(of_many).split())
     detailed = cli("compare", wide, "--y", "neighbours-preserved-number-3").out
     assert "The 10 largest of 23 pairs." in " ".join(detailed.split())
     lines = detailed.split("one embedding left out\n")[1].split("\n\n")[0].splitlines()[1:]
@@ -153,13 +160,14 @@ def test_every_format_has_the_same_values(cli: Run, table: Path) -> None:
 
 
 @pytest.mark.slow
-def test_many_measures_are_numbered_and_fit(wide: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    report = wb.compare(wide)
-    rows = report.to_dict()["rows"]
+def test_many_measures_are_numbered_and_fit(
+    of_many: wb.Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = of_many.to_dict()["rows"]
     assert len(rows) == 24 * 23 // 2
     for columns in (60, 80, 100):
         monkeypatch.setenv("COLUMNS", str(columns))
-        said = str(report)
+        said = str(of_many)
         assert max(map(len, said.split("\n"))) <= columns
         assert "  24  neighbours-preserved-number-23" in said
         shown = said.split("measures over")[1].split()
