@@ -251,7 +251,7 @@ def test_an_interrupted_audit_goes_on(
             "part 'weat': expected some of probe, untrained, seat, ceat, pronouns",
         ),
         (("--methods", "mips"), "--methods: 'mips': expected leace, inlp, misp"),
-        (("{folder}",), "is a model, which is audited by itself; 2 arguments were given"),
+        (("{folder}",), "is a model, and a call audits one model alone; 2 arguments were given"),
         (("-o", "page.pdf"), "a page cannot be written as .pdf"),
         (("--stereoset", "nosuch.csv"), "nosuch.csv"),
     ],

@@ -307,8 +307,8 @@ def _check_sums(chosen: Sequence[Site], layers: int, *, normed: bool) -> None:
                 continue
             if len(equal) == 1:
                 raise WordbiasError(
-                    f"sites {equal[0]} and {site}: are the same vectors, of which the first leaves "
-                    "the second nothing; name one of them"
+                    f"sites {equal[0]} and {site}: are the same vectors, and the first leaves the "
+                    "second nothing; name one of them"
                 )
             if equal:
                 raise WordbiasError(

@@ -325,7 +325,9 @@ def _columns(methods: ChainsLike) -> list[Column]:
     columns = [Column(label, chain) for label, chain in parse_columns(kept).items()]
     counts = draws_of(drawn)
     if (count := max(counts.values(), default=0)) > MOST_DRAWS:
-        raise UsageError(f"--methods: {count} draws are as many columns; give {MOST_DRAWS} or less")
+        raise UsageError(
+            f"--methods: each draw is a column; {count} are too many, give {MOST_DRAWS} or less"
+        )
     of_draws = [(kind, draw) for kind, count in counts.items() for draw in range(count)]
     return columns + [Column(f"{kind}-{draw}", drawn=kind, draw=draw) for kind, draw in of_draws]
 

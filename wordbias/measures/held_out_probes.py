@@ -256,7 +256,7 @@ def _check_groups(codes: Integers, units: Integers, names: NDArray[Any]) -> None
         one, other = (str(name) for name in names[pairs[1, same[0] : same[0] + 2]])
         raise WordbiasError(
             f"a group has the labels {one!r:.40} and {other!r:.40}; labels are permuted over "
-            "groups, so that each needs one label"
+            "groups: each needs one label"
         )
 
 

@@ -104,9 +104,9 @@ def _exempt(attribute: Attribute, as_published: bool) -> Iterable[str]:
     listed = attribute.specific - attribute.unlisted
     if not listed.intersection(word for pair in attribute.pairs for word in pair):
         raise WordbiasError(
-            f"{attribute.name} lists no word of its definitional pairs as specific, so that as "
-            "published all of them would lose what they differ in; add them to specific = [...] in "
-            "its file, or leave --as-published out"
+            f"{attribute.name} lists no word of its definitional pairs as specific; as published "
+            "all of them would lose what they differ in. Add them to specific = [...] in its file, "
+            "or leave --as-published out"
         )
     return listed
 

@@ -341,8 +341,8 @@ def _check(names: Sequence[str], codes: Codes) -> None:
     sizes = np.bincount(codes)
     if sizes.min() < _FEWEST:
         raise WordbiasError(
-            f"group {names[int(sizes.argmin())]!r} has {how_many(int(sizes.min()), 'text')}, of "
-            f"which a part is held out; at least {_FEWEST} are needed"
+            f"group {names[int(sizes.argmin())]!r} has {how_many(int(sizes.min()), 'text')}, and a "
+            f"part is held out; at least {_FEWEST} are needed"
         )
 
 
