@@ -170,7 +170,7 @@ def cased(sets: Iterable[Sequence[str]], vocabulary: Container[str]) -> list[Wor
     """Return sets in lower case, Title Case and UPPER CASE, as the published code does.
 
     A form counts if all of its words are in the vocabulary. The order is that of the list, which
-    matters for a word in several sets; the published code iterates over a Python set, so that its
+    matters for a word in several sets. The published code iterates over a Python set, and its
     result there depends on hash values.
     """
     forms = (
