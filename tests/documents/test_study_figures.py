@@ -331,11 +331,11 @@ def test_gn_glove_by_the_best_epoch() -> None:
     means = [short(d.mean()) for d in from_wa.values()]
     said = f"by {means[0]} here ({low:.3f} to {high:.3f}; p {corrected[0]:.3f} after Holm"
     assert f"MISP changes *E* {said}".replace("0.", ".") in SAID
-    said = f"and as published {means[1]} ({lower:.3f} to {higher:+.3f})".replace("0.", ".")
+    said = f"and as published by {means[1]} ({lower:.3f} to {higher:+.3f})".replace("0.", ".")
     assert said in SAID
     base = values(best.folder)[E, "nouns", "", "wa"].mean()
     shares = [excluded(d, base) for d in from_wa.values()]
-    assert "effects of {} % and {} % or more are excluded".format(*shares) in SAID
+    assert "Effects of {} % and {} % or more are excluded".format(*shares) in SAID
 
 
 OF_WA = ("misp", "misp-published")
@@ -555,7 +555,7 @@ def test_the_accuracies_that_fall(study: Study) -> None:
         assert set(below) == {(arm, one) for arm in ("wa", *OF_WA) for one in ("dev", "test")}
         assert f"So it is with MHD on dev (p {short(mhd)})" in SAID
         ends = " to ".join(short(end(below.values())) for end in (min, max))
-        assert f"(p {ends}, corrected over twelve" in SAID
+        assert f"The p are {ends}, corrected over twelve" in SAID
         means = [-apart[key].mean() for key in below]
         least, most = (short(end(means)) for end in (min, max))
         assert f"is {least} to {most} lower with w_a and both kinds of MISP" in SAID
@@ -580,7 +580,7 @@ def test_the_fall_that_misp_excludes() -> None:
     assert {key for key, low in lows.items() if low > -APART} == {
         ("study-gn", arm) for arm in OF_WA
     }
-    said = "end at {} (as published) and {} (default) on w_a, at {} and {} on GloVe."
+    said = "end at {} (as published) and {} (default) on w_a. On GloVe they end at {} and {}."
     arms = [(folder, arm) for folder in ("study-gn", "study-50d") for arm in reversed(OF_WA)]
     assert said.format(*(short(lows[key]) for key in arms)) in SAID
 
@@ -686,7 +686,7 @@ def test_the_table_and_the_lists_of_the_paper(shared_data: Path) -> None:
     )
     assert said.format(*shown) in SAID
     ends = [short(sixth[arm], 2) for arm in reversed(arms)]
-    assert "where the paper has {} to {}.".format(*ends) in SAID
+    assert "; the paper has {} to {}.".format(*ends) in SAID
     assert f"from {short(sixth['GN-GloVe(w_a)'])} to .1107: by .038, or 26 %." in SAID
     assert (round(0.149 - 0.1107, 3), round(100 * (1 - 0.1107 / 0.149))) == (0.038, 26)
     ours, theirs = Templates.load(), Templates.load(shared_data / "dev2020")
@@ -696,7 +696,7 @@ def test_the_table_and_the_lists_of_the_paper(shared_data: Path) -> None:
             {word for words in named(one).values() for word in words} for one in (ours, theirs)
         )
         counted += [len(mine & other), len(mine)]
-    assert "{} of its {} verbs and {} of its {} objects are among".format(*counted) in SAID
+    assert "{} of its {} verbs and {} of its {} objects are in".format(*counted) in SAID
 
 
 APART = 0.038  # the fall of the paper, from E .149 to .1107
@@ -746,7 +746,7 @@ def test_what_one_model_of_each_can_say() -> None:
     assert f"it is {each[1]} on GloVe {by} {single[0]} and {single[1]} for single" in SAID
     assert "best on dev, it is {} (five arms) and {} (MISP).".format(*single) in SAID
     assert "with probability {} on GloVe and {} on w_a".format(*same) in SAID
-    assert "models of different seeds the probability is {} and {}".format(*different) in SAID
+    assert "if they share a seed, else {} and {}.".format(*different) in SAID
     ends = (short(end(APPENDIX_C)) for end in (min, max))
     said = (
         "has {} more, with MISP's weights in other orders: their *E* is {} to {}, with a standard"
