@@ -211,8 +211,8 @@ def null_keys(kind: str, value: float, change: float, draws: Array) -> dict[str,
     -------
     dict
         The mean of the random changes, under the kind's name; their middle 95 %, `_low` and
-        `_high`, and number, `_draws`; how many are smaller in size, `_less`; and the two-sided p,
-        `_p`: (1 + those that are not smaller) / (1 + draws).
+        `_high`; and their number, `_draws`. `_less` counts those that are smaller in size, and `_p`
+        is the two-sided p: (1 + those that are not smaller) / (1 + draws).
     """
     sizes, size = np.abs(draws), abs(change)
     size -= TIE * (abs(value) + size)  # the same means in another order differ by rounding

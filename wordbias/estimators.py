@@ -1,7 +1,7 @@
 """The debiasing methods as scikit-learn estimators, on embeddings and on arrays.
 
 Each class is a method of `wordbias.methods` with its settings as parameters. ``fit`` and
-``transform`` take an `Embedding`, or what holds words and vectors, and treat it word by word;
+``transform`` take an `Embedding`, or an object with words and vectors, and treat it word by word.
 `MISP`, `MHD`, `Hard`, `INLP` and `LEACE` also take an array of rows, shape ``(n, d)``, with the
 group of each row as its label. Their parameters and docstrings are those of
 `wordbias.methods.settings`. No other module may import scikit-learn's base, which takes seconds:

@@ -425,8 +425,8 @@ class Labelled:
         if not chosen.any():
             raise WordbiasError(
                 f"{self.name}: no class of {' and '.join(tasks)} has training rows of every class "
-                f"of {' and '.join(self.labels)}, so that there are none to balance; leave out "
-                "--balance, or name another --also"
+                f"of {' and '.join(self.labels)}: there are none to balance; leave out --balance, "
+                "or name another --also"
             )
         return chosen
 

@@ -2,9 +2,9 @@
 
 A store is lines of JSON, one a result: its key, the settings and data that all results depend on
 (`about`), rows with their bootstrap values, arrays, and other facts. A result is appended as soon
-as it is there, so that a killed process loses at most the line that it is writing: what cannot be
-read is left out, and computed anew. `resumable` locks an output, says where the same call resumes,
-and removes the stores of a run that has ended.
+as it is there: a killed process loses at most the line that it is writing. What cannot be read is
+left out, and computed anew. `resumable` locks an output, says where the same call resumes, and
+removes the stores of a run that has ended.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 MIDB measures along a subspace, MISP removes it by its weights, and a projection removes it whole.
 The functions `of_groups`, `of_pairs`, `of_sets` and `of_means` return the principal components of
-differences, the rows of a basis of shape ``(k, d)``, and their shares ``(k,)`` of the **total**
-variance, not of the variance that the `k` components keep.
+differences, the rows of a basis of shape ``(k, d)``, and their shares ``(k,)``. These are shares of
+the **total** variance, not of the variance that the `k` components keep.
 """
 
 from __future__ import annotations

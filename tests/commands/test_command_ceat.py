@@ -169,9 +169,9 @@ def test_a_reason_is_said_once_for_all_layers(cli: Run, tmp_path: Path, mine: Pa
     column = {"word": Column.of(WORDS)}
     save_representations(Representations(vectors, (0, 5, 6), column), path)
     said = " ".join(cli("ceat", path, "--query", mine, "--draws", 50).out.split())
-    reason = "no interval: every word has one sentence, of whose spread nothing is known"
+    reason = "no interval: every word has only one sentence, whose spread is unknown"
     assert f"mine, layers 0, 5, 6: {reason} The draws" in said
-    assert said.count("every word has one sentence") == 1
+    assert said.count("every word has only one sentence") == 1
     assert "too narrow" not in said  # there is no interval
     one = " ".join(cli("ceat", path, "--query", mine, "--draws", 50, "--layers", "5").out.split())
     assert f"mine, layer 5: {reason}" in one
@@ -372,7 +372,7 @@ def test_stimuli_of_no_use_are_named(refused: Refused, tmp_path: Path) -> None:
         '[queries.q]\ntargets = ["x", "y"]\nattributes = ["a", "b"]\n'
     )
     said = refused("ceat", "x", "--sentences", text, "--query", file)
-    assert f"{file}: the word '?!' has neither a letter nor a digit" in said
+    assert f"{file}: the word '?!' has no letter and no digit" in said
 
 
 def test_bad_sentences_are_one_line(refused: Refused, model: Path, tmp_path: Path) -> None:

@@ -339,7 +339,7 @@ def test_what_cannot_be_done_is_one_line_and_nothing_is_written(
         (("--pooling", "word"), "--pooling=word needs --word-column or --span-columns"),
         (("--pooling", "mean", "--word-column", "job"), "is for whole texts; name no words"),
         (("--span-columns", "a"), "--span-columns takes two columns"),
-        (("--span-columns", "a,b", "--word-column", "job"), "no --word-column beside it"),
+        (("--span-columns", "a,b", "--word-column", "job"), "goes without --word-column"),
         (("--precision", "int8"), "'int8' is not one of"),
         (("--limit", 0), "0 is not in the range"),
     ],

@@ -325,7 +325,7 @@ def test_pairs_in_a_decoder(cli: Run, report: Run, data: Path, tmp_path: Path) -
         ("--sites cls@1", "is a decoder; it has input@L, attention-output@L, mlp-output@L"),
         ("--sites tokens@3", "has the layers 1 to 2"),
         ("--sites query@1", "removals are fitted to labels at input@L, attention-output@L"),
-        ("--sites input@2,tokens@1", "are the same vectors, of which the first leaves"),
+        ("--sites input@2,tokens@1", "are the same vectors, and the first leaves"),
         ("--sites embedding", "by: wordbias erase --model MODEL --texts FILE --labels COLUMN"),
         ("--setting tokens@1 --sites tokens@2 -o OUT", "needs the site tokens@1"),
         ("--setting L12-110 -o OUT", "setting L12-110: is of misp-pairs and mhd-pairs, which"),

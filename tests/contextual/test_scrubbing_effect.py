@@ -542,7 +542,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"wanted": sites("query@1")}, "site query@1: removals are fitted to labels at input@L, atten"),
     (
         {"wanted": sites("tokens@1,input@2")},
-        "sites tokens@1 and input@2: are the same vectors, of which the first leaves the second",
+        "sites tokens@1 and input@2: are the same vectors, and the first leaves the second",
     ),
     (
         {"wanted": sites("input@1,attention-output@1,mlp-output@1,tokens@1")},

@@ -125,7 +125,7 @@ def test_controls_are_columns_beside_the_methods(folder: Path, tmp_path: Path) -
     [
         (["null"], "null: expected a number of draws from 1"),
         (["null:0"], "null:0: expected a number of draws from 1"),
-        (["lists:101"], "101 draws are as many columns; give 100 or less"),
+        (["lists:101"], "each draw is a column; 101 are too many, give 100 or less"),
         (["null:2", "null:3"], "null is given twice, as null:2 and null:3"),
     ],
 )
@@ -294,7 +294,7 @@ def test_an_interrupted_audit_goes_on(
             "part 'weat': expected some of probe, untrained, seat, ceat, pronouns",
         ),
         (("--methods", "mips"), "--methods: 'mips': expected leace, inlp, misp"),
-        (("{folder}",), "is a model, which is audited by itself; 2 arguments were given"),
+        (("{folder}",), "is a model, and a call audits one model alone; 2 arguments were given"),
         (("-o", "page.pdf"), "a page cannot be written as .pdf"),
         (("--stereoset", "nosuch.csv"), "nosuch.csv"),
     ],

@@ -253,7 +253,7 @@ def test_balanced_rows_keep_the_task_and_what_it_tells(method: str) -> None:
     read = found(balanced.report, "linear-probe", "after")
     assert read.details["low"] < 0.9 < read.details["high"]  # what the task tells of the label
     said = " ".join(str(balanced.report).split())
-    assert "training rows of vectors, as many of each label within each also, tested" in said
+    assert "training rows of vectors, equally many of each label within each also, tested" in said
 
 
 def test_as_many_rows_of_each_class_are_fitted_on_within_each_task() -> None:

@@ -112,7 +112,10 @@ def test_texts_are_balanced_and_groups_are_held_out_whole(folder: Path, tmp_path
     assert about["fitted"] == found.method.origin_.size <= about["training"]
     assert about["fitted"] % 2 == 0
     said = " ".join(str(found.report).split())
-    assert f"fitted on {about['fitted']} training texts, as many of each gender within each" in said
+    assert (
+        f"fitted on {about['fitted']} training texts, equally many of each gender within each"
+        in said
+    )
     card = (tmp_path / "erased" / "README.md").read_text("utf-8")
     assert f"Fitted on {about['fitted']} texts" in card
     assert f"f ({about['fitted'] // 2}), m ({about['fitted'] // 2})" in card

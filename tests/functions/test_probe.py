@@ -200,7 +200,7 @@ def test_bad_arguments_are_refused(reps: Representations, arguments: Any, messag
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"split": "split"}, "split= is for mdl=False; an online code splits by itself"),
+        ({"split": "split"}, "split= is for mdl=False; an online code makes its own split"),
         ({"mdl": False, "dev": "split=dev"}, "dev= is for mdl=True"),
         ({"first_names": True}, "first_names=True is for embeddings; bios holds no words"),
         ({"array": "x"}, "array= is for files that hold several; bios is none"),

@@ -94,7 +94,7 @@ def test_by_default_a_text_is_its_last_token(encoder: Encoder, side: str) -> Non
 
 def test_the_first_token_is_refused_with_the_reason(encoder: Encoder) -> None:
     assert encoder.causal
-    with pytest.raises(WordbiasError, match=r"sees only those before it.*--pooling=last"):
+    with pytest.raises(WordbiasError, match=r"first token has read no other.*--pooling=last"):
         encode(encoder, TEXTS, settings=Settings(pooling="first"))
 
 
@@ -126,7 +126,7 @@ def test_the_command_says_last_and_refuses_first(cli: Run, folder: Path, tmp_pat
     assert json.loads(done.out)["inputs"]["model"]["pooling"] == "last"
     done = cli("encode", folder, data, "-o", tmp_path / "no.safetensors", "--pooling", "first")
     assert done.code == 1
-    assert "sees only those before it" in done.err
+    assert "first token has read no other" in done.err
     assert not (tmp_path / "no.safetensors").exists()
 
 

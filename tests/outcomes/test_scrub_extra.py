@@ -151,7 +151,7 @@ def test_a_small_group_does_not_go_unheard() -> None:
     [
         (["F"] * 20, "expected two groups or more, found only 'F'"),
         ([], "expected two groups or more, found no text"),
-        (["F"] * 20 + ["M"] * 7, "group 'M' has 7 texts, of which a part is held out; at least 8"),
+        (["F"] * 20 + ["M"] * 7, "group 'M' has 7 texts, and a part is held out; at least 8"),
     ],
 )
 def test_groups_that_are_too_few(groups: list[str], message: str) -> None:

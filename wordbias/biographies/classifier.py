@@ -1,7 +1,7 @@
 """Classifier of occupations: a linear layer on one vector of a text, and the encoder below it.
 
-Orgad et al. (2022, appendix A.1) put one linear layer on the last hidden state of the first token,
-so that the vectors that are probed are also those that the layer is retrained on.
+Orgad et al. (2022, appendix A.1) put one linear layer on the last hidden state of the first token.
+The probed vectors are then also those that the layer is retrained on.
 """
 
 from __future__ import annotations

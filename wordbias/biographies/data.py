@@ -491,7 +491,7 @@ def _drawn(bios: Biographies, share: float, seed: int) -> tuple[Biographies, Bio
         least = int(np.where(sizes > 0, sizes, len(bios) + 1).argmin())
         raise WordbiasError(
             f"{bios.path}: {100 * share:g} % cannot be drawn of {len(bios):,} biographies of "
-            f"{int((sizes > 0).sum())} classes, of which {bios.classes[least]} has "
-            f"{sizes[least]}: each class is to be in both; give more, or leave rare classes out"
+            f"{int((sizes > 0).sum())} classes: {bios.classes[least]} has {sizes[least]}, and each "
+            "class must be in both parts; give more, or leave rare classes out"
         ) from None
     return bios.take(np.sort(rest)), bios.take(np.sort(drawn))

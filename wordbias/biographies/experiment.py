@@ -1,9 +1,9 @@
 """The occupation experiment of Orgad et al. (2022): every strategy under every seed.
 
-A classifier is trained on data that a strategy debiased; gender is probed in its vectors and its
-gaps are measured; then only its last layer is trained again, on the original data, and the gaps
-are measured once more. The rows of each job are a line of a file, so that an interrupted
-experiment resumes.
+A classifier is trained on data that a strategy debiased. Gender is probed in its vectors and its
+gaps are measured. Then only its last layer is trained again, on the original data, and the gaps are
+measured once more. The rows of each job are a line of a file, so that an interrupted experiment
+resumes.
 """
 
 from __future__ import annotations

@@ -207,8 +207,8 @@ def _balanced(
     counts: Codes = copies(bios.labels, genders, how, seed)
     if len(np.unique(bios.genders)) < 2 or not counts.any():
         raise WordbiasError(
-            f"{bios.path}: no class has both women and men among {len(bios):,} biographies that "
-            f"are to be balanced ({how}); give more, or another split"
+            f"{bios.path}: no class has both women and men among {len(bios):,} biographies to "
+            f"balance ({how}); give more, or another split"
         )
     return bios.take(np.repeat(np.arange(len(bios)), counts))
 

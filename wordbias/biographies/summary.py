@@ -368,12 +368,12 @@ def associations(runs: Runs, view: str = OWN) -> Iterator[Association]:
     """Yield every association: over all runs, then within each strategy.
 
     Table 2 of Orgad et al. (2022, §4.3) is of squared Pearson correlations over all runs, a point
-    for each strategy and seed. Runs of one strategy are similar, so that it mostly shows how the
-    strategies differ, and p, which takes every run for a draw of its own, is too small; the same
-    within each strategy shows the effect of seeds. The paper keeps only the CEAT effects with
-    p < .05; as p of CEAT falls with the number of its draws, all are kept here. The change by
-    retraining is taken over the runs of strategies that debias: the others have nothing to restore.
-    Random changes are in none of them.
+    for each strategy and seed. Runs of one strategy are similar, and it mostly shows how the
+    strategies differ. p takes every run for a draw of its own and is too small. The same within
+    each strategy shows the effect of seeds. The paper keeps only the CEAT effects with p < .05; as
+    p of CEAT falls with the number of its draws, all are kept here. The change by retraining is
+    taken over the runs of strategies that debias: the others have nothing to restore. Random
+    changes are in none of them.
     """
     for strategies in ((), *((name,) for name in runs.studied())):
         for x in INTRINSIC:

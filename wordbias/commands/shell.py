@@ -1,10 +1,10 @@
 """A command made of a public function: its parameters are the options, its docstring the help.
 
 Nothing is written twice. Names, order and defaults of the options come from the function's
-signature; their help from the section Parameters of its docstring, in which a parameter between
-double backquotes is written as the command line spells it; the text above that section is the help
-of the command. A command only adds what click needs beyond that: types, metavars, examples. The
-options of every command, and the printing of its report, are below.
+signature, and their help from the section Parameters of its docstring. The text above that section
+is the help of the command. A parameter between double backquotes is written as the command line
+spells it. A command only adds what click needs beyond that: types, metavars, examples. The options
+of every command, and the printing of its report, are below.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Removals fitted to labelled texts at the layers of a model: concept scrubbing.
 
 Each is fitted on what the ones before it left, in the order of the model's computation (Belrose et
-al. 2023, section 6), so that with all of them on, the classes' means are equal at every site. Each
-layer is computed once, and once more for each site inside of it: the hidden states of all tokens go
-from layer to layer, and of what is fitted only counts, means and second moments are held, whatever
-the number of tokens.
+al. 2023, section 6). With all of them on, the classes' means are then equal at every site. Each
+layer is computed once, and once more for each site inside of it. The hidden states of all tokens go
+from layer to layer. A fit only holds counts, means and second moments, whatever the number of
+tokens.
 """
 
 from __future__ import annotations
@@ -307,8 +307,8 @@ def _check_sums(chosen: Sequence[Site], layers: int, *, normed: bool) -> None:
                 continue
             if len(equal) == 1:
                 raise WordbiasError(
-                    f"sites {equal[0]} and {site}: are the same vectors, of which the first leaves "
-                    "the second nothing; name one of them"
+                    f"sites {equal[0]} and {site}: are the same vectors, and the first leaves the "
+                    "second nothing; name one of them"
                 )
             if equal:
                 raise WordbiasError(

@@ -1,7 +1,7 @@
 """Conversion of decimal text to float32, many numbers at a time, without a loop or a compiler.
 
-A number such as ``-0.038194`` is one machine word: the eight bytes that end it are loaded as one
-unsigned integer, bytes before the decimal point are masked away, and three multiplications add up
+A number such as ``-0.038194`` is one machine word. The eight bytes that end it are loaded as one
+unsigned integer, and bytes before the decimal point are masked away. Three multiplications add up
 the digits (the "SIMD within a register" technique). Numpy does this for tens of thousands of
 numbers at a time and lets other threads run meanwhile.
 """

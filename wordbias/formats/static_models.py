@@ -1,8 +1,7 @@
 """Folders of static models: model2vec (potion), and `StaticEmbedding` of sentence-transformers.
 
-Such a model has one vector for each token of a tokenizer, and its vector of a text is the mean of
-those of the text's tokens, which may then be brought to length one. A token with the number t
-contributes
+Such a model has one vector for each token of a tokenizer. Its vector of a text is the mean over the
+text's tokens, which may then be brought to length one. A token with the number t contributes
 
     v_t = weights[t] · embeddings[mapping[t]],
 

@@ -145,7 +145,9 @@ def each_draw(words: Sequence[str]) -> list[tuple[str, int]]:
     """
     counts = draws_of(words)
     if (count := max(counts.values(), default=0)) > MOST_DRAWS:
-        raise UsageError(f"--methods: {count} draws are as many columns; give {MOST_DRAWS} or less")
+        raise UsageError(
+            f"--methods: each draw is a column; {count} are too many, give {MOST_DRAWS} or less"
+        )
     return [(kind, draw) for kind, count in counts.items() for draw in range(count)]
 
 

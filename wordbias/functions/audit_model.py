@@ -77,8 +77,8 @@ def model_among(sources: object) -> ModelLike | None:
         return None
     if len(listed) > 1:
         raise WordbiasError(
-            f"{name_of(cast('ModelLike', models[0]))}: is a model, which is audited by itself; "
-            f"{len(listed)} arguments were given"
+            f"{name_of(cast('ModelLike', models[0]))}: is a model, and a call audits one model "
+            f"alone; {len(listed)} arguments were given"
         )
     return cast("ModelLike", models[0])
 

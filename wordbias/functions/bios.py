@@ -171,8 +171,8 @@ def bios(
 
     Notes
     -----
-    A random change leaves out or repeats the same number of biographies of each class as its
-    strategy, or replaces the same number of words of each text, without regard to gender.
+    A random change has the size of its strategy, without regard to gender. It leaves out or repeats
+    the same number of biographies of each class, or replaces the same number of words of each text.
     Differences from random changes and from no debiasing are paired by seed. Biographies can also
     be a pickle that biosbias wrote; no code in it is run.
 

@@ -308,8 +308,8 @@ def _find(
     words = [word for q in queries for _, some in (*q.targets, *q.attributes) for word in some]
     if silent := next((word for word in words if not can_be_found(word)), None):
         raise WordbiasError(
-            f"{query or 'query'}: the word {silent!r} has neither a letter nor a digit, so "
-            "that no sentence has it; remove it"
+            f"{query or 'query'}: the word {silent!r} has no letter and no digit, and is found in "
+            "no sentence; remove it"
         )
     file = path_of(sentences)
     name = file or "sentences"

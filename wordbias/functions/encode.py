@@ -256,7 +256,7 @@ def _by_word(
     """Return whether vectors are of words; refuse options that contradict that."""
     by_word = word_column is not None or span_columns is not None
     if span_columns is not None and (len(span_columns) != 2 or word_column is not None):
-        raise UsageError("--span-columns takes two columns, and no --word-column beside it")
+        raise UsageError("--span-columns takes two columns, and goes without --word-column")
     if pooling not in (None, "word") and by_word:
         raise UsageError(f"--pooling={pooling} is for whole texts; name no words")
     if pooling == "word" and not by_word:

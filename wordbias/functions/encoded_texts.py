@@ -228,7 +228,7 @@ def answers(
     """Say for each setting whether the label is still readable after it, and in which layers.
 
     It counts as readable by the rules of `wordbias.verdicts`: in the last layer by any of
-    `best_probes`, in others, and without them, by the value beside that of random labels.
+    `best_probes`, in others, and without them, by the value compared with that of random labels.
     """
     what = "the label" if labels is None else Path(labels).stem
     found = _by_layer(rows)

@@ -106,7 +106,7 @@ class Parts:
         if not self.balanced:
             return ""
         labels, tasks = (" and ".join(one) for one in (self.labelled.labels, self.balanced))
-        return f", as many of each {labels} within each {tasks}"
+        return f", equally many of each {labels} within each {tasks}"
 
     def fit(
         self,
@@ -152,8 +152,8 @@ class Parts:
                 found.append(fitted(fold))
                 if not found[-1].steps:
                     raise WordbiasError(
-                        f"{labelled.name}: {method} found no classifier better than chance, so "
-                        "that there is nothing to erase; are they debiased already?"
+                        f"{labelled.name}: {method} found no classifier better than chance: there "
+                        "is nothing to erase; are they debiased already?"
                     )
             except WordbiasError as error:
                 if not fold:

@@ -98,7 +98,7 @@ def measure_decoder(
 ) -> Report:
     """Measure a decoder without an adapter and with each of its settings; write the scores.
 
-    A run that was interrupted resumes from what is kept beside `target`.
+    An interrupted run resumes from the files next to `target`.
     """
     removals: dict[str, Sequence[Intervention]] = {}
     if opened.adapter is not None:

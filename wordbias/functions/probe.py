@@ -215,7 +215,7 @@ def probe(
     """
     how = current_config()
     if mdl:
-        refuse_given(("split",), "is for --accuracy; an online code splits by itself")
+        refuse_given(("split",), "is for --accuracy; an online code makes its own split")
     else:
         refuse_given(("fractions", "unit", "dev", "jobs"), "is for --mdl")
     if texts is not None:

@@ -237,7 +237,7 @@ class Card:
         Parameters
         ----------
         rows
-            Measured values, of which those before and after are shown.
+            Measured values; those before and after are shown.
         inputs
             Paths and names of what they were measured on, one of them perhaps the base model.
         """

@@ -1,13 +1,13 @@
 """Co-occurrences of words in a corpus of any size, counted in bounded memory, stored in a folder.
 
 Two tokens of a line that are k apart, k at most the window, add 1/k to the co-occurrence of their
-words, in both directions, so that a word that is near itself gets 2/k. Words that are not in the
+words, in both directions. A word that is near itself therefore gets 2/k. Words that are not in the
 vocabulary are dropped before the distance is counted, and no window crosses the end of a line: both
 as in GloVe's own program `cooccur`.
 
 What fits into memory is sorted and summed there, and written as a run: pairs in order, with their
-sums. Runs are merged by sixteens into longer ones, and the last merge deals all cells at random
-into files that fit into memory one at a time, so that training can shuffle each of them.
+sums. Runs are merged by sixteens into longer ones. The last merge deals all cells at random into
+files that fit into memory one at a time; training can then shuffle each of them.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ For a word of the first group D is :math:`-w^g` with :math:`w^g` bounded by ±1 
 zero. E is :math:`(v_g \cdot w^a)^2` for the words of neither group, and zero for the others;
 :math:`v_g` is the mean difference of :math:`w^a` over the pairs, taken as a constant.
 
-Each term counts once for every cell of a word, as in the authors' code: the sums over words that
-the paper prints would be thousands of times weaker beside :math:`J_G`, with the same λ.
+Each term counts once for every cell of a word, as in the authors' code. The sums over words that
+the paper prints would be thousands of times weaker compared with :math:`J_G`, with the same λ.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 A probe is a kernel ridge classifier, linear or with a Gaussian kernel. Its penalty and width, and
 the probe that counts as the best, are chosen on inner folds and tested on an outer fold. A group,
-such as a name or a person, is never divided between folds. Chance is the same with permuted labels:
-those of whole groups, and tuning and choice are repeated for each permutation, so that the best of
-several probes is compared with the best of as many.
+such as a name or a person, is never divided between folds. Chance is the same with permuted labels
+of whole groups. Tuning and choice are repeated for each permutation: the best of several probes is
+compared with the best of the same number.
 
 Ridge regression makes this cheap. With :math:`G = (K + λI)^{-1}`, the residuals of rows B of a fit
 that leaves them out are :math:`G_{BB}^{-1} (Gy)_B`: one inverse serves all folds, outer and inner,
@@ -256,7 +256,7 @@ def _check_groups(codes: Integers, units: Integers, names: NDArray[Any]) -> None
         one, other = (str(name) for name in names[pairs[1, same[0] : same[0] + 2]])
         raise WordbiasError(
             f"a group has the labels {one!r:.40} and {other!r:.40}; labels are permuted over "
-            "groups, so that each needs one label"
+            "groups: each needs one label"
         )
 
 

@@ -83,8 +83,8 @@ def neighbours_preserved(
 ) -> NDArray[np.float64]:
     """Return the share of `k` cosine neighbours that each of `sample` random words keeps.
 
-    Words whose vector is zero before have no neighbours and are not drawn; those that have become
-    zero after are left out, so that the draw does not depend on what was done to the vectors.
+    Words whose vector is zero before have no neighbours and are not drawn. Words that have become
+    zero after are left out. The draw does not depend on what was done to the vectors.
     """
     return neighbours_kept_by(before, rng, sample=sample, k=k)(after)
 

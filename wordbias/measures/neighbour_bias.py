@@ -75,7 +75,7 @@ def neighbour_bias_rows(panel: Panel) -> list[Row]:
     found = moments(lean_and_share(near, direction.subspace))
     value = float(correlation_of(found.mean(axis=0)))
     if np.isnan(value):
-        reason = "undefined: all words have the same lean, or as many neighbours of each side"
+        reason = "undefined: all words have the same lean, or equally many neighbours of each side"
         return panel.undefined([MEASURE], reason, **about)
     samples = correlation_of(resampled_means(found, panel.rng()))
     return [panel.row(MEASURE, value, samples, n=len(found), **ideal(MEASURE), **about)]

@@ -69,11 +69,11 @@ def weat(embedding: Embedding, query: Query, settings: Settings | None = None) -
     -------
     list of Row
         One, whose value is d. `low` and `high` are the middle 95 % of `resampled_effect_sizes`.
-        They draw the words of all four sets again, which the p-value takes as given, so that a
-        small p is possible where the interval includes 0: then the result depends on which words
-        were chosen, and the row has a `reading` that says so. Of sets as small as the usual eight
-        words they say no more than that: a word drawn twice lowers the deviation and pushes values
-        outward, up to the largest possible (2√((N−1)/N) for equal sets and ``ddof=1``), and words
+        They draw the words of all four sets again, which the p-value takes as given. A small p is
+        therefore possible where the interval includes 0. The result then depends on which words
+        were chosen, and the row has a `reading` that says so. For sets as small as the usual eight
+        words they say no more than that. A word drawn twice lowers the deviation and pushes values
+        outward, up to the largest possible (2√((N−1)/N) for equal sets and ``ddof=1``). Words
         listed in pairs (he, she) are not drawn in pairs. Below about five words a set they are
         hardly worth reading.
 

@@ -1,7 +1,7 @@
 """Intervals over word lists: how far a value depends on which names and pairs were listed.
 
-The names of both groups and the definitional pairs of an attribute are drawn again, as many, with
-replacement, and each measure is computed along what is fitted to them, all else the same. Another
+The same number of names of both groups and of definitional pairs of an attribute is drawn again,
+with replacement. Each measure is computed along what is fitted to them, all else the same. Another
 axis pair is one of the definitional pairs: the axis of direct bias is a single one. A word that is
 drawn twice counts twice in what is fitted; nothing is tested on the drawn words themselves.
 """

@@ -1,12 +1,12 @@
 """Choice of a method and its strength: tried on one half of the words, reported on the other.
 
-Each candidate is fitted as it would be alone, on the whole word lists. What is divided in two
-halves at random is what is *measured*: the neutral vocabulary, the occupations, the questions of
+Each candidate is fitted as it would be alone, on the whole word lists. What is *measured* is
+divided in two halves at random. These are the neutral vocabulary, the occupations, the questions of
 SemBias (by their stereotyped pair), the words of association tests and the pairs of similarity
-sets. The candidate is chosen on the first half, so that its value on the second is not that of the
-luckiest of many. This leaves open what both halves share: the embedding, the lists that methods are
-fitted to, forms of one word (nurse, nurses), the words of definitional pairs, and words that occur
-in pairs of both halves.
+sets. The candidate is chosen on the first half; its value on the second is then not that of the
+luckiest of many. The halves still share the embedding, the lists that methods are fitted to and
+forms of one word (nurse, nurses). They also share the words of definitional pairs, and words that
+occur in pairs of both halves.
 
 The file is long because the halves, the candidates, the trials on them and the rows are read
 together.

@@ -1,8 +1,9 @@
 r"""Labelled words for a learned subspace: those that lean most to each group, and neutral ones.
 
 A classifier needs words of known class. As Ravfogel et al. (2020, section 6.1) do it, the embedding
-labels them itself: two groups with an axis (she − he) by the cosine with that axis; groups without
-one, and more than two, by their means. There a word leans to group `j` by its cosine with
+labels them itself. Two groups with an axis (she − he) are labelled by the cosine with that axis;
+groups without one, and more than two, by their means. There a word leans to group `j` by its cosine
+with
 
 .. math:: \bar x_j - \tfrac1k \sum_i \bar x_i
 

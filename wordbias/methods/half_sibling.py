@@ -73,8 +73,7 @@ def fit(
     details = {"n": len(words), "dimensions": embedding.dim}
     note = (
         f"{len(words)} specific words predict {freedom:.1f} of {embedding.dim} dimensions of every "
-        "other word, so that little of it is left; fewer specific words or a larger alpha leave "
-        "more"
+        "other word, and little of it is left; fewer specific words or a larger alpha leave more"
     )
     return Fitted(
         "half-sibling",

@@ -104,9 +104,9 @@ def _exempt(attribute: Attribute, as_published: bool) -> Iterable[str]:
     listed = attribute.specific - attribute.unlisted
     if not listed.intersection(word for pair in attribute.pairs for word in pair):
         raise WordbiasError(
-            f"{attribute.name} lists no word of its definitional pairs as specific, so that as "
-            "published all of them would lose what they differ in; add them to specific = [...] in "
-            "its file, or leave --as-published out"
+            f"{attribute.name} lists no word of its definitional pairs as specific; as published "
+            "all of them would lose what they differ in. Add them to specific = [...] in its file, "
+            "or leave --as-published out"
         )
     return listed
 
@@ -170,7 +170,7 @@ def cased(sets: Iterable[Sequence[str]], vocabulary: Container[str]) -> list[Wor
     """Return sets in lower case, Title Case and UPPER CASE, as the published code does.
 
     A form counts if all of its words are in the vocabulary. The order is that of the list, which
-    matters for a word in several sets; the published code iterates over a Python set, so that its
+    matters for a word in several sets. The published code iterates over a Python set, and its
     result there depends on hash values.
     """
     forms = (

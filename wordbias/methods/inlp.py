@@ -126,7 +126,7 @@ def fit(
     if projection is None:
         raise WordbiasError(
             f"{embedding.name}: no classifier was right about more held-out words than chance "
-            f"({1 / classes:.3f}), so that there is nothing to remove (the first: "
+            f"({1 / classes:.3f}): there is nothing to remove (the first: "
             f"{trained.rounds[0].accuracy:.3f}); is it debiased already?"
         )
     found = (

@@ -7,13 +7,13 @@ labelled words (see `wordbias.methods.classes`):
           \quad U U^\top \text{ onto the columns of } W \Sigma_{xz}
 
 It makes the classes' means equal in the words it was fitted on, so that no linear classifier tells
-those words apart better than a constant answer does (section 3). With ``shrinkage=False`` it is the
-one of all affine maps that do so which moves them least; with the shrunk covariance, the authors'
-default and ours, it moves them a little more (see `erase`). The guarantee does not reach held-out
-words: they stay apart as far as the fitted words do not represent them. `fit` measures how much.
-Nor does it hold in parts of the fitted words: the means are equal over all of them, so that in one
-half they differ against the other half, and a classifier trained on one half reads the other
-backwards (arXiv 2403.16142).
+those words apart better than a constant answer does (section 3). With ``shrinkage=False`` no affine
+map that does so moves them less. With the shrunk covariance, the authors' default and ours, it
+moves them a little more (see `erase`). The guarantee does not reach held-out words: they stay apart
+as far as the fitted words do not represent them. `fit` measures how much. It does not hold in parts
+of the fitted words either. The means are equal over all of them; in one half they therefore differ
+in the opposite way to the other half. A classifier trained on one half reads the other backwards
+(arXiv 2403.16142).
 """
 
 from __future__ import annotations

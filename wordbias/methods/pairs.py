@@ -1,8 +1,9 @@
 """MISP and MHD of pairs: fitted to differences of the vectors of pairs of sentences.
 
-``misp`` and ``mhd`` compare every vector of one class with every one of the other; these only the
-two of a pair, so that what the pairs have in common is no part of it. The components are those of
-Bolukbasi et al. (2016), who compare words, and of Dawkins et al. (2024), who compare sentences.
+``misp`` and ``mhd`` compare every vector of one class with every one of the other. These compare
+only the two of a pair; what the pairs have in common is then no part of it. The components are
+those of Bolukbasi et al. (2016), who compare words, and of Dawkins et al. (2024), who compare
+sentences.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Fits of five methods to labelled rows: LEACE, MISP, MHD and Hard by their moments, INLP by rows.
 
-The mathematics of each stands in the module of its name; every place that fits one to labels, such
-as an estimator, `wordbias.erase`, `wordbias.project` and the audit of a model, comes through here.
+The mathematics of each is in the module of its name. Every place that fits one to labels, such as
+an estimator, `wordbias.erase`, `wordbias.project` and the audit of a model, comes through here.
 
 Several labels, such as gender and race, are erased together. LEACE makes the means equal of the
 classes of each. Hard removes the span of the differences between the means of each. MISP, MHD and

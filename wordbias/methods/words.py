@@ -121,9 +121,9 @@ def pair_vectors(
 def moments(embedding: Embedding) -> Moments:
     """Compute mean and covariance block by block, without a copy of the matrix.
 
-    Every block is centred on its own mean; the covariance of the whole is the mean of the blocks'
-    covariances plus the covariance of their means, so that nothing cancels however far from zero
-    the vectors lie.
+    Every block is centred on its own mean. The covariance of the whole is the mean of the blocks'
+    covariances plus the covariance of their means. Nothing cancels then, however far from zero the
+    vectors lie.
 
     Raises
     ------

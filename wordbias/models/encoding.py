@@ -202,9 +202,9 @@ class Settings:
             )
         if encoder.causal and "first" in found.ways:
             raise WordbiasError(
-                f"{encoder.name}: a token of this causal model sees only those before it, so that "
-                "its first one is the same in all texts that begin alike; take the last token or "
-                "the mean (--pooling=last, --pooling=mean)"
+                f"{encoder.name}: in this causal model the first token has read no other: it is "
+                "the same in all texts that begin alike; take the last token or the mean "
+                "(--pooling=last, --pooling=mean)"
             )
         return replace(found, layers=_layers(found, encoder))
 

@@ -1,10 +1,10 @@
 r"""Perplexity of a text in a decoder: what a change of the model costs.
 
-The text is one: its tokens are predicted in windows of the model's length, as
-lm-evaluation-harness does (`loglikelihood_rolling`): each window begins with the last token of the
-one before it, the first with the BOS token; the last window begins so early that it is as long as
-the others. Perplexity is :math:`\exp(-\frac1n \sum \log p)` over tokens; bits per byte,
-:math:`-\frac{1}{b \ln 2} \sum \log p`, compares models with different tokens.
+The text is one: its tokens are predicted in windows of the model's length, as lm-evaluation-harness
+does (`loglikelihood_rolling`). Each window begins with the last token of the one before it, the
+first with the BOS token. The last window begins early enough to be as long as the others.
+Perplexity is :math:`\exp(-\frac1n \sum \log p)` over tokens; bits per byte, :math:`-\frac{1}{b \ln
+2} \sum \log p`, compares models with different tokens.
 """
 
 from __future__ import annotations

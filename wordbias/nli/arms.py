@@ -114,8 +114,8 @@ def drawn_chains(
             made.append(_chain(Projection(misp.fit_vectors(groups, **settings))))
         except WordbiasError as error:
             raise WordbiasError(
-                f"MISP cannot be fitted to redraw {draw} of the names of {chosen.name}, of which "
-                f"too few are different and found; give more, or no redraws of lists ({error})"
+                f"MISP cannot be fitted to redraw {draw} of the names of {chosen.name}: too few "
+                f"are different and found; give more, or no redraws of lists ({error})"
             ) from None
     return made
 

@@ -221,11 +221,11 @@ def about_power(changes: Sequence[Row], error: float) -> list[str]:
     ]
     enough = "" if power >= POWER else "Too few seeds: "
     said.append(
-        f"{enough}{n} seeds find the paper's effect of MISP, {100 * PUBLISHED_EFFECT:g} % in E of "
-        f"the {kind['setting']} ({effect:.3f}), with power {_short(power)}, after Holm over "
-        f"{how_many(tests, 'test')}. Power .8 takes {needed[0]} seeds, for 15 % {needed[1]}, for "
-        f"10 % {needed[2]}. The paired differences have a standard deviation of {_short(spread)} "
-        f"({how_many(df, 'degree')} of freedom)."
+        f"{enough}{n} seeds find a difference of {100 * PUBLISHED_EFFECT:g} % in E of the "
+        f"{kind['setting']} ({effect:.3f}, the paper's effect of MISP) with power {_short(power)}, "
+        f"after Holm over {how_many(tests, 'test')}. Power .8 takes {needed[0]} seeds, for 15 % "
+        f"{needed[1]}, for 10 % {needed[2]}. The paired differences have a standard deviation of "
+        f"{_short(spread)} ({how_many(df, 'degree')} of freedom)."
     )
     return said
 

@@ -1,6 +1,6 @@
 """CoNLL F1 of coreference: MUC, B³ and CEAFφ4, summed over documents (Pradhan et al. 2014).
 
-Recall and precision of each metric are quotients of sums, so that a document is twelve numbers, a
+Recall and precision of each metric are quotients of sums. A document is therefore twelve numbers, a
 corpus their sum, and a bootstrap sample of documents a product of matrices.
 """
 

@@ -1,7 +1,7 @@
 """Scrubbing: texts without the words that tell somebody's gender (De-Arteaga et al. 2019).
 
-A classifier that is trained on scrubbed biographies cannot use pronouns; what it still finds, such
-as the women's college in a biography, is what the probes of Orgad et al. (2022) measure.
+A classifier that is trained on scrubbed biographies cannot use pronouns. The probes of Orgad et al.
+(2022) measure what it still finds, such as the women's college in a biography.
 """
 
 from __future__ import annotations
@@ -341,8 +341,8 @@ def _check(names: Sequence[str], codes: Codes) -> None:
     sizes = np.bincount(codes)
     if sizes.min() < _FEWEST:
         raise WordbiasError(
-            f"group {names[int(sizes.argmin())]!r} has {how_many(int(sizes.min()), 'text')}, of "
-            f"which a part is held out; at least {_FEWEST} are needed"
+            f"group {names[int(sizes.argmin())]!r} has {how_many(int(sizes.min()), 'text')}, and a "
+            f"part is held out; at least {_FEWEST} are needed"
         )
 
 

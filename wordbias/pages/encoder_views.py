@@ -99,7 +99,7 @@ def _grids(models: Models, measures: Sequence[str], title: str) -> list[Grid]:
 def _glance(models: Models) -> Section:
     """Show the main measures and the costs, a column for each projection."""
     lead = (
-        "Every column is measured on the same sentences, none of which it was fitted on. Main "
+        "Every column is measured on the same sentences; no projection was fitted on them. Main "
         f"measures: {', '.join(map(measure_title, MAIN))}."
     )
     title = "The last layer, before and after each projection"

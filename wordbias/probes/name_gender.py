@@ -1,10 +1,10 @@
 """Gender of first names, read off sentences that do not state it.
 
 The sentences are alike but for the name, and every name stands in several of them. A probe that had
-seen a name could remember it, so names are never divided between training and test: what it reads
-of a name that it has not seen is what the encoder makes of names of one gender alike. The control
-task gives every name one random label (Hewitt and Liang 2019); a probe cannot know that of an
-unseen name, so that its compression, or the neutral one where that is larger, is the chance level.
+seen a name could remember it, so names are never divided between training and test. What it reads
+of an unseen name is what the encoder makes of names of one gender alike. The control task gives
+every name one random label (Hewitt and Liang 2019). A probe cannot know that of an unseen name. Its
+compression, or the neutral one where that is larger, is therefore the chance level.
 
 The vectors of a layer are scaled by one number, so that their mean square is 1: a probe's learning
 rate suits one size of vectors, and a sentence-transformers model normalises those of its last

@@ -5,9 +5,9 @@ lm-evaluation-harness reports the accuracy (`winogender_all`, `_male`, `_female`
 taken for a woman than for a man, beside the share of women in it; here that is the difference of
 two log-likelihood ratios, averaged over the templates of an occupation.
 
-*Gotcha* sentences are those in which the right answer is not what the majority of women or men in
-the occupation suggests: the pronoun of the minority refers to the occupation, or that of the
-majority to the other person. Half of the sentences about she and he are, 240.
+In *gotcha* sentences the right answer is not what the majority of women or men in the occupation
+suggests. The pronoun of the minority refers to the occupation, or that of the majority to the other
+person. Half of the sentences about she and he are, 240.
 """
 
 from __future__ import annotations
@@ -152,13 +152,12 @@ def winogender_rows(
     Returns
     -------
     list of Row
-        ``coreference-accuracy`` of all sentences, each gender, and gotcha sentences or not;
-        ``coreference-gap``, the accuracy of sentences that are no gotcha minus that of those that
-        are, neutral 0; and ``coreference-correlation``, Spearman's correlation over occupations of
-        the share of women with the lean to resolve *she* rather than *he* to the occupation,
-        neutral 0.
-        The last two need the shares of women. Intervals are a bootstrap over occupations, of which
-        each has twelve sentences.
+        ``coreference-accuracy`` of all sentences, of each gender, and of gotcha sentences or not.
+        ``coreference-gap``, the accuracy of other sentences minus that of gotcha sentences, neutral
+        0. And ``coreference-correlation``, Spearman's correlation over occupations of the share of
+        women with the lean to resolve *she* rather than *he* to the occupation, neutral 0. The last
+        two need the shares of women. Intervals are a bootstrap over occupations, of which each has
+        twelve sentences.
     """
     rows: list[Row] = []
     gotcha = np.array([data.is_gotcha(one) for one in data.sentences], object)

@@ -373,7 +373,7 @@ def notes_on_language(attribute: Attribute | WordGroups) -> list[str]:
         return []
     return [
         f"{attribute.name}: nouns of this language have a grammatical gender, which is in the "
-        "vectors too, so that a value mixes grammar and bias; docs/attributes.md has a control"
+        "vectors too: a value mixes grammar and bias; docs/attributes.md has a control"
     ]
 
 

@@ -1,13 +1,13 @@
 """Projections of an audit: of the vectors that are read from a model, or inside it.
 
 `misp`, `mhd`, `hard`, `leace` and `inlp` change the vector of a text where a head, or the modules
-behind the pooling, read it: in a decoder that of every token, from which the next one is predicted.
-They are fitted to sentences that are labelled female and male, by `wordbias.methods.rows`, as
-everywhere. The sentences are in pairs of a female and a male version: `misp-pairs` and `mhd-pairs`
-are fitted to the differences of these pairs. Concept-scrubbing, LEACE behind every layer of a
-decoder, each fitted on what those before it left, is fitted to the same sentences. A setting of
-`wordbias project`, such as ``L11-01110`` or ``tokens@3..10``, removes subspaces inside the model,
-fitted as that command fits them.
+behind the pooling, read it. In a decoder they change that of every token, because each predicts the
+next one. They are fitted to sentences that are labelled female and male, by
+`wordbias.methods.rows`, as everywhere. The sentences are in pairs of a female and a male version:
+`misp-pairs` and `mhd-pairs` are fitted to the differences of these pairs. Concept-scrubbing, LEACE
+behind every layer of a decoder, each fitted on what those before it left, is fitted to the same
+sentences. A setting of `wordbias project`, such as ``L11-01110`` or ``tokens@3..10``, removes
+subspaces inside the model, fitted as that command fits them.
 
 Controls are random directions with the weights of `misp`, and `misp` fitted to sentences that are
 drawn again, a female and a male version together.

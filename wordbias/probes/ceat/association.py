@@ -210,7 +210,7 @@ def associate_drawn(contexts: Contexts, places: Places, variance: Variance) -> A
 def _sentence_se(contexts: Contexts, drawn: Drawn, r: Any) -> tuple[float | None, str]:
     """Return the standard error over sentences, or None and the reason."""
     if contexts.counts.max() == 1:
-        return None, "undefined: every word has one sentence, of whose spread nothing is known"
+        return None, "undefined: every word has only one sentence, whose spread is unknown"
     if np.ptp(drawn.effects) <= 4 * contexts.rounding / drawn.deviations.min():
         return 0.0, ""
     spread = sentence_spread(r, drawn.places, contexts.counts.tolist())

@@ -226,8 +226,9 @@ def published_window(context: Context) -> Context:
     """Cut a sentence as the released code of CEAT does; punctuation becomes space there.
 
     A sentence of nine words or more is cut to its first nine if fewer than four are before the
-    target, else to its last nine if fewer than four are behind it, else to the four before it, the
-    target, and three behind it: eight words, not nine, as the fourth behind is left out by mistake.
+    target, else to its last nine if fewer than four are behind it. Else it is cut to the four
+    before it, the target, and three behind it. These are eight words, not nine, as the fourth
+    behind is left out by mistake.
     """
     spans = [found.span() for found in _WORD.finditer(context.text)]
     first = next(i for i, (_, end) in enumerate(spans) if end > context.start)
