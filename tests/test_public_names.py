@@ -239,6 +239,8 @@ def test_a_docstring_says_every_parameter_with_its_type_and_has_an_example(name:
     wanted = {"Parameters", "Examples"}
     if name in FUNCTIONS:
         wanted |= {"Returns", "Raises"}
+    if hasattr(thing, "uses"):
+        wanted |= {"See Also"}
     assert wanted <= set(sections(thing)), name
     if name != "WordbiasError":
         found = documented(thing)

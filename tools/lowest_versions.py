@@ -1,7 +1,7 @@
 """Print the lowest versions that setup.cfg allows, as constraints for pip.
 
-Usage: python tools/lowest_versions.py [EXTRA ...] > lowest.txt
-       pip install . -c lowest.txt
+Usage: python tools/lowest_versions.py dev > lowest.txt
+       pip install -e '.[dev]' -c lowest.txt
 
 Continuous integration tests with them that the lower bounds are true. Only what setup.cfg names is
 pinned; packages that those need are the newest that fit.
@@ -24,7 +24,7 @@ def main() -> None:
 
 
 def lowest(extras: Sequence[str] = ()) -> list[str]:
-    """Return ``name==version`` for each requirement of the base and of some extras."""
+    """Return ``name==version`` for each requirement of the base and of some extras, and theirs."""
     settings = ConfigParser(interpolation=None)
     settings.read(ROOT / "setup.cfg", encoding="utf-8")
     known = settings["options.extras_require"]
@@ -34,7 +34,10 @@ def lowest(extras: Sequence[str] = ()) -> list[str]:
     found = {}
     for line in "\n".join(texts).splitlines():
         name = line.strip()
-        if not name or name.startswith(("#", "wordbias[")):
+        if not name or name.startswith("#"):
+            continue
+        if ours := re.match(r"wordbias\[([\w,]+)\]", name):
+            found |= dict(line.split("==") for line in lowest(ours[1].split(",")))
             continue
         bound = re.fullmatch(r"([\w-]+)(?:\[\w+\])?>=([\d.]+)", name)
         if bound is None:

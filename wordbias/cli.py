@@ -25,7 +25,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "audit": "Answer on one page: is it biased, and which method helps?",
     },
     "Word vectors": {
-        "misp": "Measure gender bias, remove it softly (MISP), write the result.",
+        "misp": "Measure gender bias, and remove it softly by MISP.",
         "debias": "Debias with any method, or with several in order.",
         "choose": "Debias with the method that improves one measure most.",
         "apply": "Apply a saved method to more vectors, of words or of texts.",
@@ -33,27 +33,27 @@ SECTIONS: dict[str, dict[str, str]] = {
         "weat": "Test associations between sets of words: WEAT and five others.",
         "quality": "Measure word similarity and analogies, which debiasing may harm.",
         "convert": "Convert vectors between formats.",
-        "nli-train": "Train a model of inference (NLI) on word vectors.",
-        "mab-study": "Train NLI models on several embeddings, compare their bias.",
+        "nli-train": "Train a natural language inference (NLI) model on word vectors.",
+        "mab-study": "Train NLI models on several embeddings, and compare their bias.",
     },
     "A model: encoder, decoder or NLI model": {
         "encode": "Write the vectors of texts, from any layers of a model.",
-        "probe": "Measure how easily a label is read off vectors, or off a model.",
-        "ceat": "Test associations of words in sentences: CEAT.",
+        "probe": "Measure how easily a label can be read from vectors or a model.",
+        "ceat": "Test associations between words in sentences (CEAT).",
         "likelihood": "Measure which texts a model prefers: StereoSet, BBQ and more.",
-        "mab-eval": "Measure a model of inference: does a person entail he but not she?",
-        "project": "Fit what removes gender or another label inside a model.",
+        "mab-eval": "Measure bias of an NLI model: does a person entail he, not she?",
+        "project": "Remove gender or another label inside a model, by an adapter.",
         "sweep": "Measure bias and fairness under all 74 projections of a paper.",
         "fine-tune": "Train a head on an encoder: NLI or next sentence.",
     },
     "Texts or vectors with labels": {
         "erase": "Erase a label, such as gender, and measure what is left.",
         "rewrite": "Rewrite texts to train on: scrub, balance, swap, anonymise.",
-        "bios": "Train on debiased biographies: is bias gone or only hidden?",
+        "bios": "Train on debiased biographies: is bias removed or only hidden?",
     },
     "Predictions": {
         "fairness": "Measure whether a classifier treats women and men alike.",
-        "winobias": "Score a coreference system on WinoBias: must a nurse be she?",
+        "winobias": "Score a coreference system on WinoBias: is a nurse always she?",
     },
     "Results of other commands": {
         "report": "Make one page of saved results.",
@@ -62,8 +62,8 @@ SECTIONS: dict[str, dict[str, str]] = {
         "push": "Publish methods, adapters, models and vectors on the hub.",
     },
     "Data": {
-        "fetch": "Download published vectors, test sets, word lists; or list them.",
-        "lists": "Show the word lists: their words, sizes and sources; or explain measures.",
+        "fetch": "Download or list published vectors, test sets and word lists.",
+        "lists": "Show the word lists and their sources, or explain measures.",
         "train-vectors": "Train GloVe or gender-neutral GN-GloVe vectors on text.",
         "cache": "List, limit or clear the cache of parsed vectors.",
     },
@@ -149,7 +149,13 @@ def _print_version(ctx: click.Context, parameter: click.Parameter, asked: bool) 
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.option("-v", "--verbose", is_flag=True, is_eager=True, help="With --version: all of them.")
+@click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    is_eager=True,
+    help="With --version: also what a bug report needs.",
+)
 @click.option(
     "--version",
     is_flag=True,

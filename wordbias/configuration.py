@@ -7,6 +7,7 @@ those of the main thread. Worker processes and clusters get those of their calle
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -278,7 +279,8 @@ def uses(*names: str) -> Callable[[F], F]:
     def marked(function: F) -> F:
         vars(function)["uses"] = names
         about = f"config : how it reads and computes, by {', '.join(names)}"
-        function.__doc__ = f"{function.__doc__}\n    See Also\n    --------\n    {about}\n    "
+        text = inspect.cleandoc(function.__doc__ or "")  # Python 3.13 has done so, 3.12 has not
+        function.__doc__ = f"{text}\n\nSee Also\n--------\n{about}\n"
         return function
 
     return marked

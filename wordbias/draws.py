@@ -38,6 +38,19 @@ SAMPLE, CHANCE, NULL, LISTS = "sample", "chance", "null", "lists"
 (further ones in `wordbias.methods.beside_null.random_removals`), with other word lists."""
 CONTROLS = (NULL, LISTS)
 """Kinds of what is drawn in place of a method, to compare it with."""
+
+
+def control_name(kind: str, draw: int) -> str:
+    """Return the name of a column that is drawn, such as ``null-0``; see `control_of`."""
+    return f"{kind}-{draw}"
+
+
+def control_of(name: str) -> tuple[str, int] | None:
+    """Return the kind and number of a column that is drawn; None of any other."""
+    kind, _, draw = name.partition("-")
+    return (kind, int(draw)) if kind in CONTROLS and draw.isdigit() else None
+
+
 BOOTSTRAP, WILSON, STUDENT = "bootstrap", "Wilson", "Student's t"
 NORMAL, FISHER = "normal", "Fisher's z"
 """Kinds of intervals, these and the three above."""

@@ -93,6 +93,49 @@ def test_a_projection_removes_it_and_the_change_is_paired(page: Page) -> None:
     assert any("A little: hard" in line for line in page.heading)
 
 
+def test_controls_are_columns_beside_the_methods(folder: Path, tmp_path: Path) -> None:
+    """Random removals leave what is planted, MISP of other draws of the sentences takes it."""
+    part = ["probe", "ceat", "seat"]
+    with pytest.warns(UserWarning, match="written, with misp behind its pooling"):
+        page = audit(
+            folder, methods=["misp", "null:2", "lists:2"], skip=part, export=tmp_path / "clean"
+        )
+    rows = {row.details["stage"]: row for row in of(page, "pronoun-stereotype", layer=3)}
+    kinds = {name: row.details.get("column") for name, row in rows.items()}
+    assert kinds == {
+        "before": None, "misp": "method", "null-0": "null", "null-1": "null",
+        "lists-0": "lists", "lists-1": "lists",
+    }  # fmt: skip
+    before, after = (abs(rows[name].value) for name in ("before", "misp"))
+    assert all(abs(rows[f"null-{i}"].value) > (before + after) / 2 for i in (0, 1))
+    assert all(abs(rows[f"lists-{i}"].value) < (before + after) / 2 for i in (0, 1))
+    assert rows["null-0"].value != rows["null-1"].value
+    assert {row.details["stage"] for row in of(page, "bias-left") if row.details["pareto"]} == {
+        "misp"
+    }
+    assert not any("written_by" in row.details for row in page.rows if "-" in row.details["stage"])
+    assert (tmp_path / "clean").is_dir()
+    again = audit(folder, methods=["null:1"], skip=part)
+    (row,) = of(again, "pronoun-stereotype", layer=3, stage="null-0")
+    assert row.value == rows["null-0"].value
+
+
+@pytest.mark.parametrize(
+    ("methods", "said"),
+    [
+        (["null"], "null: expected a number of draws from 1"),
+        (["null:0"], "null:0: expected a number of draws from 1"),
+        (["lists:101"], "101 draws are as many columns; give 100 or less"),
+        (["null:2", "null:3"], "null is given twice, as null:2 and null:3"),
+    ],
+)
+def test_controls_that_cannot_be_drawn_are_one_line(
+    folder: Path, methods: list[str], said: str
+) -> None:
+    with pytest.raises(wb.WordbiasError, match=said):
+        audit(folder, methods=methods)
+
+
 def test_rows_follow_the_contract(page: Page) -> None:
     labels = {"before", "hard", "mhd:dims=2", "L12-000"}
     assert {row.details["stage"] for row in page.rows} == labels

@@ -47,6 +47,7 @@ def test_extras_are_added(tool: ModuleType) -> None:
         except PackageNotFoundError:
             continue  # of an extra that is not installed here
     assert "torch==2.4" in every
+    assert "torch==2.4" in tool.lowest(["dev"]), "dev names the extra contextual, which has torch"
 
 
 def test_an_extra_that_is_none_is_named(tool: ModuleType) -> None:

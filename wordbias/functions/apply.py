@@ -50,15 +50,15 @@ def apply(
 ) -> Embedding | Representations | NDArray[Any] | Written:
     """Apply a ``transform`` saved by debias --save-transform to ``vectors``, a file of any size.
 
-    Or apply an adapter, which project wrote, to its model: ``output`` is then a new folder of the
-    model with the removal folded into its weights, or with a further module behind a sentence
-    model. Sites that cannot be folded are named.
+    It also applies an adapter, which project wrote, to its model. ``output`` is then a new folder
+    of the model with the removal folded into its weights. A sentence model can get a further module
+    instead. Sites that cannot be folded are named.
 
-    A transform is only valid for the vectors that it was fitted on: the dimensions and a few words
-    are compared first. For rows without words, such as vectors of sentences, only the dimensions
-    are. Files of rows are .npy, .npz, safetensors, .parquet, .arrow, .feather, .csv or .tsv, or a
-    folder of these. They are written in their format with all other columns; in a folder, files
-    that an earlier call wrote are skipped.
+    A transform is only valid for the vectors that it was fitted on. The dimensions and a few words
+    are therefore compared first. For rows without words, such as vectors of sentences, only the
+    dimensions are compared. Files of rows are .npy, .npz, safetensors, .parquet, .arrow, .feather,
+    .csv or .tsv, or a folder of these. They are written in their format with all other columns. In
+    a folder, files that an earlier call wrote are skipped.
 
     Parameters
     ----------
@@ -66,26 +66,26 @@ def apply(
         The fitted method; for an object only the dimensions are compared. Or an adapter.
     vectors : path, name, Embedding, KeyedVectors, (words, vectors), Representations, array or table
         The vectors to apply it to: words with vectors, or rows. A pandas frame is words with
-        vectors if its index has texts and all its columns are numbers. Of an adapter the model.
+        vectors if its index has texts and all its columns are numbers. For an adapter, the model.
     output : path, optional
         File for the debiased vectors, in the format of its suffix, else that of ``vectors``; for a
         folder of files, or a model, a folder.
     array : str, optional
         Name of the array, or of the vectors' column, if a file holds several.
     setting : str, optional
-        Setting of an adapter: L11-11101, sent-debias, tokens@3..10.  [default: its own; without
-        one, of a sentence model, embedding]
+        Setting of an adapter: L11-11101, sent-debias, tokens@3..10.  [default: its own; if it has
+        none, embedding for a sentence model]
     head : str, optional
         Head of the model to load, as for project.  [default: the one that the model has]
     force : bool
-        Apply it even to other vectors, or another model, than those it was fitted on.
+        Apply it even if it was fitted on other vectors, or on another model.
 
     Returns
     -------
     Embedding, Representations, array or Written
         The debiased vectors of all words; its ``report`` says how many each method changed. If a
-        file was streamed to ``output``, they are loaded from there on first use. Of rows in memory
-        an object of the same kind; of a file of rows, and of a model, what was written, with its
+        file was streamed to ``output``, they are loaded from there on first use. For rows in memory
+        an object of the same kind. For a file of rows, and for a model, what was written, with its
         ``report``.
 
     Raises

@@ -13,7 +13,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, cast
 
-from wordbias.draws import LISTS, NULL
+from wordbias.draws import CONTROLS, LISTS, NULL
 from wordbias.embedding import EmbeddingLike, as_embedding
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats import VectorFile
@@ -42,6 +42,8 @@ _JOINED = re.compile(r"(?:[._-]+seed)?[._-]*\{seed\}")
 _BRACES = re.compile(r"\{[^{}]*\}")
 DRAWN = re.compile(rf"({NULL}|{LISTS}):([1-9]\d*)")
 """What is drawn behind an ``@``, random removals or redraws of the word lists, and how many."""
+MOST_DRAWS = 100
+"""Largest number of draws of a kind in an audit; each is a column."""
 _NO_NAME = re.compile(r"[^\w.,=@-]+")
 """Characters that the name of a file should not have."""
 
@@ -112,6 +114,39 @@ def draws_of(words: Sequence[str]) -> dict[str, int]:
             raise UsageError(f"{kind} is given twice, as {kind}:{found[kind]} and {kind}:{count}")
         found[kind] = int(count)
     return found
+
+
+def is_drawn(word: str) -> bool:
+    """Return whether a method of an audit is a number of draws, such as null:3; refuse a wrong one.
+
+    Raises
+    ------
+    UsageError
+        If the number is missing, or methods are joined to it.
+    """
+    names = (part.partition(":")[0].strip() for part in word.split(","))
+    if not any(name in CONTROLS for name in names):
+        return False
+    if not DRAWN.fullmatch(word):
+        raise UsageError(
+            f"--methods: {word}: expected a number of draws from 1, alone between spaces, as in "
+            "null:3"
+        )
+    return True
+
+
+def each_draw(words: Sequence[str]) -> list[tuple[str, int]]:
+    """Return the kind and number of each draw, a column of an audit, of words such as ``null:3``.
+
+    Raises
+    ------
+    UsageError
+        If they are too many, or a kind is given twice.
+    """
+    counts = draws_of(words)
+    if (count := max(counts.values(), default=0)) > MOST_DRAWS:
+        raise UsageError(f"--methods: {count} draws are as many columns; give {MOST_DRAWS} or less")
+    return [(kind, draw) for kind, count in counts.items() for draw in range(count)]
 
 
 def divided(one: Any) -> tuple[Any, str]:

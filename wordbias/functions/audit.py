@@ -12,11 +12,11 @@ from wordbias.calls import current, note, public
 from wordbias.configuration import READS_VECTORS, current_config, uses
 from wordbias.data import nli_sample_path
 from wordbias.devices import threads
-from wordbias.draws import CONTROLS
+from wordbias.draws import control_name
 from wordbias.embedding import Embedding
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import locked
-from wordbias.functions.arms import DRAWN, draws_of
+from wordbias.functions.arms import each_draw, is_drawn
 from wordbias.functions.audit_model import audit_model, model_among, refuse_options_of_models
 from wordbias.functions.inputs import (
     EmbeddingsLike,
@@ -58,8 +58,6 @@ COLUMNS = "misp hard inlp leace"
 """Methods that need no extra and take seconds."""
 _COMPARED = "several embeddings are compared as they are; --methods cleans each of them"
 FORMATS = (*PAGE_FORMATS, "json")
-MOST_DRAWS = 100
-"""Largest number of draws of a kind; each is a column."""
 
 
 @public
@@ -90,18 +88,18 @@ def audit(
 ) -> Page:
     """Measure ``embeddings`` or a model before and after debiasing, and answer on one page.
 
-    Of word vectors the page shows every measure of bias with its interval, the occupations that
-    lean most, neighbours, quality, and how an NLI model that reads the vectors treats women and
-    men. Without ``embeddings`` the sample that comes with wordbias is used.
+    For word vectors the page shows every measure of bias with its interval, the occupations that
+    lean most, neighbours and quality. It also shows how an NLI model that reads the vectors treats
+    women and men. Without ``embeddings`` the sample that comes with wordbias is used.
 
-    A model is an encoder, such as BERT or one of sentence-transformers, or a decoder, such as
-    GPT-2. It reads sentences that come with wordbias: how easily is the gender of first names read
-    off each layer, which associations has it, which pronoun does it expect? It takes ``methods``,
-    ``skip``, ``seed`` and the options that say "Of a model".
+    A model is an encoder, such as BERT or a sentence-transformers model, or a decoder, such as
+    GPT-2. It reads sentences that come with wordbias. The page shows how easily each layer reveals
+    the gender of first names, which associations the model has, and which pronoun it expects. A
+    model takes ``methods``, ``skip``, ``seed`` and the options that say "For a model".
 
-    By default several methods are compared: before, and after each of ``methods`` and of your own
-    cleaned files. The page needs no network and contains its data. The same call resumes an
-    interrupted one.
+    Several methods are compared by default. The page has a column for the values before, and one
+    after each of ``methods`` and each of your own cleaned files. The page needs no network and
+    contains its data. The same call resumes an interrupted one.
 
     Parameters
     ----------
@@ -109,31 +107,33 @@ def audit(
         The embeddings to measure; by default the sample that comes with wordbias. Or one model: a
         folder, a name on the hub, (model, tokenizer) or SentenceTransformer.
     methods : str, method such as MISP(dims=2), or list of these or of lists, optional
-        Columns of the page after the first, spaces between: "misp hard,misp inlp:rounds=10" are
-        three, the second two methods in order; null:3 are three random removals with the weights of
-        misp, lists:3 misp fitted to three redraws of the names; none measures only before. Of a
-        model: misp, hard, mhd, leace, inlp; misp-pairs or mhd-pairs, fitted to pairs of sentences;
-        a setting such as tokens@3..10, and of a decoder concept-scrubbing.
-        [default: misp hard inlp leace; none for several embeddings; of an encoder misp hard leace;
-        of a decoder hard leace concept-scrubbing]
+        Columns of the page after the first, separated by spaces. "misp hard,misp inlp:rounds=10"
+        gives three columns; the second applies two methods in order. null:3 adds three random
+        removals with the weights of misp. lists:3 adds misp fitted to three redraws of the names,
+        or of a model's sentences.
+        none measures only before. For a model: misp, hard, mhd, leace, inlp; misp-pairs or
+        mhd-pairs, fitted to pairs of sentences; or a setting such as tokens@3..10. For a decoder
+        also concept-scrubbing.  [default: misp hard inlp leace; none for several embeddings; for an
+        encoder misp hard leace; for a decoder hard leace concept-scrubbing]
     after : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several, optional
-        The embedding after it was cleaned elsewhere, a column each; may be repeated. Words that one
-        of the files lacks are left out of all columns.
+        The embedding after it was cleaned elsewhere; may be repeated. Each file gets a column.
+        Words that are missing from one file are left out of all columns.
     output : path, optional
         File to write: a page (.html), the same without pictures (.md), or rows (.json).
     skip : sequence of str, optional
         Parts to leave out, some of midb, direct-bias, clustering, recoverability, sembias, gipe,
-        weat, occupations, map, neighbours, quality, mab. Of a model some of probe, untrained, seat,
-        ceat, pronouns, likelihood.
+        weat, occupations, map, neighbours, quality, mab. For a model some of probe, untrained,
+        seat, ceat, pronouns, likelihood.
     export : path, optional
-        Of a model: folder for it with a projection inside: the only one of ``methods``, or the one
-        that helps and leaves least. Where that is not exact, the folder holds an adapter.
+        For a model: folder to write the model to, with a projection inside. This is the only one of
+        ``methods``, or the one that helps and leaves the least bias. Where that is not exact, the
+        folder holds an adapter.
     stereoset : path, fetched name or frame, or several, optional
-        Of a model: StereoSet, enhanced StereoSet or CrowS-Pairs, for an encoder with a head that
-        scores them; for a decoder also WinoBias, Winogender and BBQ. May be repeated.
+        For a model: StereoSet, enhanced StereoSet or CrowS-Pairs. An encoder needs a head that
+        scores them. A decoder also takes WinoBias, Winogender and BBQ. May be repeated.
     snli : path, fetched name or pairs, optional
-        Of a model with an NLI head: labelled pairs, to measure its fairness, and its accuracy on
-        these.
+        For a model with an NLI head: labelled pairs, to measure its fairness, and its accuracy on
+        these pairs.
     words : sequence of str, optional
         Words whose neighbours are listed too: nurse,doctor.
     benchmarks : path, fetched name or several
@@ -174,24 +174,24 @@ def audit(
     ------
     WordbiasError
         If a file cannot be used or written, or no measure can be taken, as with vectors of another
-        language. A measure that cannot be taken becomes a note, and a method that fails a column
-        that says why.
+        language. A measure that cannot be taken becomes a note. A method that fails becomes a
+        column that says why.
 
     Notes
     -----
     The page can be mailed and printed, and needs no installed software. No other file is written.
 
-    Of a model the page has the gender of first names by layer, association tests (SEAT and CEAT),
-    occupations between she and he, and the pronoun that a decoder expects. Projections are of the
-    vectors that its head or pooling reads, and inside it, with what each costs. What a projection
-    leaves is judged by the best of several tuned probes on names that these have not seen, which
-    takes about a fifth of the time.
+    For a model the page has the gender of first names by layer, association tests (SEAT and CEAT),
+    occupations between she and he, and the pronoun that a decoder expects. It compares projections
+    of the vectors that the head or pooling reads with projections inside the model, and shows what
+    each costs. The best of several tuned probes, tested on names that it has not seen, judges what
+    a projection leaves. This takes about a fifth of the time.
 
-    Several methods in order have commas between them. Of a model the methods are projections,
-    settings of wordbias project, such as L11-01110 or tokens@3..10, or concept-scrubbing, LEACE
-    layer after layer. recoverability includes what probes read of words that no method was fitted
-    to, about 3 seconds a column. With ``export`` a sentence-transformers model gets the projection
-    as a module behind its pooling, a decoder in its weights.
+    Write commas between methods that are applied in order. For a model the methods are projections,
+    settings of wordbias project, such as L11-01110 or tokens@3..10, or concept-scrubbing (LEACE
+    layer after layer). recoverability includes what probes read of words that no method was fitted
+    to; this takes about 3 seconds a column. With ``export`` a sentence-transformers model gets the
+    projection as a module behind its pooling. A decoder gets it in its weights.
 
     Examples
     --------
@@ -317,29 +317,14 @@ def _columns(methods: ChainsLike) -> list[Column]:
     drawn: list[str] = []
     for one in as_listed(methods):
         words = one.split() if isinstance(one, str) else [one]
-        found = [word for word in words if isinstance(word, str) and _is_drawn(word)]
+        found = [word for word in words if isinstance(word, str) and is_drawn(word)]
         drawn += found
         left = " ".join(word for word in words if word not in found) if found else one
         kept += [left] if left or not found else []
     columns = [Column(label, chain) for label, chain in parse_columns(kept).items()]
-    counts = draws_of(drawn)
-    if (count := max(counts.values(), default=0)) > MOST_DRAWS:
-        raise UsageError(f"--methods: {count} draws are as many columns; give {MOST_DRAWS} or less")
-    of_draws = [(kind, draw) for kind, count in counts.items() for draw in range(count)]
-    return columns + [Column(f"{kind}-{draw}", drawn=kind, draw=draw) for kind, draw in of_draws]
-
-
-def _is_drawn(word: str) -> bool:
-    """Return whether a word is a number of draws, such as null:3; refuse a wrong one."""
-    names = (part.partition(":")[0].strip() for part in word.split(","))
-    if not any(name in CONTROLS for name in names):
-        return False
-    if not DRAWN.fullmatch(word):
-        raise UsageError(
-            f"--methods: {word}: expected a number of draws from 1, alone between spaces, as in "
-            "null:3"
-        )
-    return True
+    return columns + [
+        Column(control_name(kind, draw), drawn=kind, draw=draw) for kind, draw in each_draw(drawn)
+    ]
 
 
 def _with_cleaned(

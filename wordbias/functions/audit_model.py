@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from wordbias.calls import current, note
+from wordbias.draws import control_name, control_of
 from wordbias.embedding import is_words_and_vectors
 from wordbias.errors import WordbiasError
 from wordbias.formats import is_static_model
 from wordbias.formats.files import check_new
 from wordbias.formats.static_models import refuse_loaded_static
+from wordbias.functions.arms import each_draw, is_drawn
 from wordbias.functions.inputs import path_of
 from wordbias.functions.report import FORMATS as PAGE_FORMATS
 from wordbias.functions.report import Page, check_output
@@ -155,6 +157,8 @@ def audit_model(
         raise WordbiasError(
             f"part {unknown[0]!r}: expected some of {', '.join(PARTS)}, as of every model"
         )
+    drawn = [one for one in methods or () if is_drawn(one)]
+    each_draw(drawn)  # refuses too many
     sets: list[TextSetLike] = (
         list(stereoset)
         if isinstance(stereoset, (list, tuple))
@@ -174,7 +178,8 @@ def audit_model(
         raise WordbiasError(f"part {strange[0]!r}: is of decoders, and {encoder.name} is none")
     data = _data(sets, reader)
     texts = METHODS[reader.kind] if methods is None else methods
-    wanted = [read_method(one, reader.last) for one in texts]
+    wanted = [read_method(one, reader.last) for one in texts if one not in drawn]
+    wanted += [read_method(control_name(*draw)) for draw in each_draw(drawn)]
     distinct = list({method.text: method for method in wanted}.values())
     subject = Path(encoder.name).name
     told = [*encoder.notes, *missing, *fitted_to_pairs(distinct)]
@@ -241,6 +246,8 @@ def _with_head(
 def _with_command(row: Row, reader: Reader, fitted: Sequence[Fitted]) -> Row:
     """Add the command that writes the model with a projection, if there is one."""
     label, encoder = row.details["stage"], reader.encoder
+    if control_of(label) is not None:
+        return row
     (one,) = (one for one in fitted if one.method.text == label)
     if reader.kind != "decoder" and one.step is None:
         command = f"wordbias project {encoder.name} --setting={label} -o ADAPTER"
@@ -309,6 +316,7 @@ def _chosen(page: Page, fitted: Sequence[Fitted], methods: Sequence[Configured])
         If the only one could not be fitted, or none of several helps.
     """
     best = best_of(column_answers([row.to_dict() for row in page.rows]))
+    methods = [one for one in methods if control_of(one.name) is None]
     label = methods[0].text if len(methods) == 1 else best and best.name
     for one in fitted:
         if one.method.text == label:

@@ -76,9 +76,9 @@ def bios(
 
     For each strategy and seed an encoder with a classification layer is trained to predict
     occupations, from biographies that the strategy debiased (Orgad et al. 2022). Three things are
-    measured: how easily gender is read off its vectors (compression), its associations of words
-    (CEAT), and its gaps between women and men on a balanced test set. Then only its last layer is
-    trained again, on the original data: bias that comes back was only hidden by debiasing.
+    measured: how easily its vectors reveal gender (compression), its associations of words (CEAT),
+    and its gaps between women and men on a balanced test set. Then only its last layer is trained
+    again, on the original data. If bias comes back, debiasing had only hidden it.
 
     Biographies are .tsv, .csv or .jsonl with columns such as text, profession, gender and split.
     Without ``data`` they are synthetic.
@@ -96,10 +96,10 @@ def bios(
         Debiasing strategies, as in wordbias rewrite; also scrub-as-published, swap, and several
         joined: scrub+subsample.
     random_changes : bool
-        Compare each strategy also with a random change of the same size, such as random-subsample:
-        did debiasing do it?
+        Compare each strategy also with a random change of the same size, such as random-subsample.
+        This shows whether debiasing made the difference.
     seed : int or sequence of int
-        Random seeds; with two or more, differences from no debiasing have an interval; with six or
+        Random seeds. With two or more, differences from no debiasing have an interval. With six or
         more, they are tested.
     head_only : bool
         Freeze the encoder and train only its last layer, which is quick.
@@ -171,10 +171,10 @@ def bios(
 
     Notes
     -----
-    ``random_changes`` leave out or repeat as many biographies of each class, or replace as many
-    words of each text, without regard to gender. Differences from them are paired by seed, as those
-    from no debiasing are. Biographies can also be a pickle that biosbias wrote, of which no code is
-    run.
+    A random change leaves out or repeats the same number of biographies of each class as its
+    strategy, or replaces the same number of words of each text, without regard to gender.
+    Differences from random changes and from no debiasing are paired by seed. Biographies can also
+    be a pickle that biosbias wrote; no code in it is run.
 
     Without ``output`` nothing is stored, and an interrupted call cannot be resumed.
 

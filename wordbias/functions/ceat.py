@@ -98,24 +98,24 @@ def ceat(
 ) -> Report:
     """Test associations between two sets of words and two others, in context.
 
-    CEAT (Guo and Caliskan 2021) computes WEAT many times, each time on the words' vectors in one
-    randomly drawn sentence per word, and combines the effect sizes by a random-effects model. MODEL
-    is an encoder, a folder or a name on the hub, and needs ``sentences``. VECTORS is a file that
-    ``output`` or `wordbias encode --word-column word` wrote.
+    CEAT (Guo and Caliskan 2021) computes WEAT many times. Each time it takes the words' vectors in
+    one randomly drawn sentence per word. It combines the effect sizes by a random-effects model.
+    MODEL is an encoder, a folder or a name on the hub, and needs ``sentences``. VECTORS is a file
+    that ``output`` or `wordbias encode --word-column word` wrote.
 
-    In a causal model, such as GPT-2 or Llama, a word's vector depends on the words before it alone.
-    A note counts the sentences that begin with the word; with ``template`` something stands before.
+    In a causal model, such as GPT-2 or Llama, a word's vector depends only on the words before it.
+    A note counts the sentences that begin with the word; ``template`` can put text before them.
 
-    Only whole words are found. A word with a capital (Bill) is found only in this form, one without
-    (bill) in upper and lower case. Equal sentences count once.
+    Only whole words are found. A word with a capital (Bill) is found only in this form. A word
+    without a capital (bill) is found in upper and lower case. Equal sentences count once.
 
     Parameters
     ----------
     model : folder, name, (model, tokenizer), SentenceTransformer, Representations or their file
         An encoder, or vectors of words in context with a column ``word``.
     query : str, path, Query, {"targets": {name: words, …}, "attributes": …} or several
-        Queries: names or numbers of WEAT's, 1,6-8, or all; or a TOML or JSON file of your own, of
-        which FILE::NAME is one query.
+        Queries: names or numbers of WEAT's, 1,6-8, or all. Or a TOML or JSON file of your own;
+        FILE::NAME is one query in it.
     sentences : path, sequence of str, mapping or frame of columns, optional
         Sentences, one per line, or a table; for a MODEL.
     text_column : str, optional
@@ -131,7 +131,7 @@ def ceat(
     min_sentences : int
         Minimum number of sentences; words with fewer are left out.
     template : str, optional
-        Text that each sentence is put into, at its {}, such as "Someone said: {}"; or chat, for the
+        Template for each sentence, which replaces its {}: "Someone said: {}". Or chat, for the
         model's chat template.
     subword : str, optional
         How a word's tokens give its vector.  [default: mean, for a causal model last]
@@ -154,7 +154,8 @@ def ceat(
     random_init : int, optional
         Use random weights of this seed, as a baseline.
     output : path, optional
-        File for the words' vectors (safetensors); with one ``setting`` those after it.
+        File for the words' vectors (safetensors). With one ``setting`` it gets the vectors after
+        that setting.
     seed : int
         Seed of everything random.
 

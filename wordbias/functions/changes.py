@@ -38,11 +38,11 @@ def changes(
 ) -> Report:
     """Measure how each value of one result differs from the same value of another.
 
-    Values are the same if measure, set, setting, group, word and layer are; the names of the
-    inputs may differ if each result has one. Where both results have drawn the same items again,
-    the 95 % interval of a change is paired: of the differences draw by draw. Elsewhere it is that
-    of two independent values, which is wider, and said. Values of several seeds are paired by the
-    seed.
+    Two values are compared if their measure, set, setting, group, word and layer are the same. The
+    names of the inputs may differ if each result has one input. Where both results have drawn the
+    same items again, the 95 % interval of a change is paired: it comes from the differences draw by
+    draw. Elsewhere the two values count as independent, which gives a wider interval; the result
+    says so. Values of several seeds are paired by the seed.
 
     Parameters
     ----------
@@ -55,9 +55,9 @@ def changes(
     -------
     Report
         The rows of ``new`` that ``old`` has too, each with its ``change``, ``change_low`` and
-        ``change_high``, and ``paired``: what was drawn again in both, ``seeds``, or
-        ``independent``; over seeds also the sign-flip ``p``, and ``p_holm`` over all
-        of one measure.
+        ``change_high``. ``paired`` says what was drawn again in both, or ``seeds``, or
+        ``independent``. Over seeds a row also has the sign-flip ``p``, and ``p_holm``, corrected
+        over all values of one measure.
 
     Raises
     ------

@@ -72,24 +72,25 @@ def choose(
 ) -> Embedding:
     """Try ``methods`` on ``embedding``, and write the result of the one that improves ``by``.
 
-    Of those that keep a share ``keep`` of neighbours and of similarity ``benchmarks``, it is the
-    one that improves the measure most; what is written is the same as by wordbias debias. They are
-    compared on one half of the words at random, and the one chosen is measured on the other half,
-    so that this value is not that of the luckiest. Halved are the words measured: neutral words,
-    occupations, questions, pairs of words. Each method is fitted on all of its word lists, which
-    both halves share, as they share forms of one word (nurse, nurses). If none keeps enough, or
-    none improves the measure by an interval that excludes 0, nothing is written. A method gets the
-    measure that it removes to neutral by construction: choose by another one, or see the audit.
+    Only methods that keep a share ``keep`` of neighbours and of similarity ``benchmarks`` can be
+    chosen. The best of these improves the measure most. The result is the same as that of wordbias
+    debias. The methods are compared on a random half of the measured words: neutral words,
+    occupations, questions, pairs of words. The chosen method is measured again on the other half,
+    because the best of many values is partly luck. The halves are not fully independent: each
+    method is fitted on all of its word lists, and forms of one word (nurse, nurses) can be in both
+    halves. Nothing is written if no method keeps enough, or if none improves the measure by an
+    interval that excludes 0. A method brings the measure that it removes to neutral by
+    construction. Choose by another measure, or see the audit.
 
     Parameters
     ----------
     embedding : path, fetched name, Embedding, KeyedVectors or (words, vectors), optional
         The embedding to debias; by default the sample that comes with wordbias.
     methods : str, method such as MISP(dims=2), or list of these or of lists, optional
-        Methods to try, with spaces between; commas join those that follow each other, and settings
-        follow a name: "misp:dims=2 hard,misp". A list in a list is a chain.  [default: misp and mhd
-        with dims 1, 2, 4, 8; hard; hard,misp; leace; inlp with rounds 1, 4, 16, 35; half-sibling,
-        conceptor, oscar]
+        Methods to try, separated by spaces. Commas join methods that are applied in order, and
+        settings follow a name: "misp:dims=2 hard,misp". A list in a list is a chain.  [default:
+        misp and mhd with dims 1, 2, 4, 8; hard; hard,misp; leace; inlp with rounds 1, 4, 16, 35;
+        half-sibling, conceptor, oscar]
     by : str
         Measure to improve: midb-unit-abs, direct-bias, clustering-accuracy, gipe,
         sembias-stereotype, weat, lean or another; an unknown name lists all.
@@ -117,8 +118,8 @@ def choose(
     Returns
     -------
     Embedding
-        The debiased vectors of all words, shape ``(n, d)``; its ``report`` says what was tried on
-        one half of the words, what the chosen methods do on the other, and what fitting found.
+        The debiased vectors of all words, shape ``(n, d)``. Its ``report`` says what was tried on
+        one half of the words, what the chosen methods do on the other half, and what fitting found.
 
     Raises
     ------

@@ -69,13 +69,13 @@ def compare(
 ) -> Report:
     """Correlate the measures in ``rows`` over the embeddings, as Dawkins (2021) does in Table 5.
 
-    ``rows`` are files that commands printed with --format json, jsonl or csv, or CSV tables with a
-    line for each embedding, its name first, and a column for each measure (NA: undefined). With
-    ``measure`` they are embeddings, three or more, which are measured first.
+    ``rows`` are files that commands printed with --format json, jsonl or csv. They can also be CSV
+    tables with a line for each embedding: its name first, then a column for each measure (NA:
+    undefined). With ``measure`` they are three or more embeddings, which are measured first.
 
-    From four embeddings on, each correlation has 95 % intervals (Fisher, and a bootstrap over
-    embeddings), the other coefficient, its range with one embedding left out, and the embedding
-    whose absence changes it most.
+    With four embeddings or more, each correlation has 95 % intervals (Fisher, and a bootstrap over
+    embeddings) and the other coefficient. It also has its range when one embedding is left out, and
+    names the embedding that changes it most when left out.
 
     Parameters
     ----------

@@ -27,11 +27,11 @@ def convert(
 
     ``source`` is GloVe or word2vec text, word2vec binary, fastText .bin, gensim .kv or safetensors,
     recognised by its content, perhaps inside .gz, .bz2, .xz or .zip (ARCHIVE.zip::MEMBER).
-    ``target``'s suffix chooses the format: .txt text, with a header if ``source`` has one, .vec
-    word2vec text, .bin word2vec binary, .kv gensim, .safetensors; any other suffix keeps the format
+    ``target``'s suffix chooses the format: .txt text (with a header if ``source`` has one), .vec
+    word2vec text, .bin word2vec binary, .kv gensim, .safetensors. Any other suffix keeps the format
     of ``source``. A further suffix .gz, .bz2, .xz or .zip compresses text and binary formats. The
     folder of a static model (model2vec, StaticEmbedding) is read as its words, and copied if
-    ``target`` is a folder too; other formats lack the tokenizer that such a folder needs.
+    ``target`` is a folder too. Such a folder needs its tokenizer, which other formats lack.
 
     Parameters
     ----------

@@ -102,7 +102,7 @@ def debias(
     save_transform : path, optional
         File for the fitted methods, which wordbias apply reads.
     measure : bool
-        Measure bias before and after; without it only what was fitted and changed is reported.
+        Measure bias before and after. Without it the report only says what was fitted and changed.
     only : str or list of str, optional
         With ``measure``: families of measures, some of {measures}.  [default: all but {others}]
     sembias : path or fetched name, optional
@@ -111,9 +111,9 @@ def debias(
         With ``measure``: give the chance level of each value: along axes unrelated to the
         attribute.
     null : int, optional
-        Number of random removals of each kind, whose changes of MIDB, direct bias and cost, with
-        ``measure`` of every measure, stand beside those of ``methods``. For methods that only
-        project directions out, such as misp, inlp, leace and hard:equalise=no.
+        Number of random removals of each kind, to compare the changes of ``methods`` with: of MIDB,
+        direct bias and cost, and with ``measure`` of every measure. For methods that only project
+        directions out, such as misp, inlp, leace and hard:equalise=no.
     seed_lists : int, optional
         With ``measure``: number of redraws of the attribute's word lists, for 95 % intervals over
         them; ``methods`` stay as they were fitted.
@@ -132,8 +132,8 @@ def debias(
     Returns
     -------
     Embedding
-        The debiased vectors of all words, shape ``(n, d)``, ``(n, d - 1)`` if gn-glove removes w_g;
-        its ``report`` says what fitting found, how many words were changed and what was measured.
+        The debiased vectors of all words, shape ``(n, d)``, ``(n, d - 1)`` if gn-glove removes w_g.
+        Its ``report`` says what fitting found, how many words were changed and what was measured.
         If a file was streamed to ``output``, they are loaded from there on first use.
 
     Raises
@@ -144,10 +144,11 @@ def debias(
 
     Notes
     -----
-    With ``null`` MIDB, direct bias and cost are measured before and after, and each change stands
-    beside those of the same methods along random directions: as many and with the same weights,
-    which moves words less; and as many as move words as far, also drawn by the words' covariance.
-    The methods can be misp, mhd, double-hard, inlp, leace, half-sibling, conceptor, and hard and
+    With ``null`` MIDB, direct bias and cost are measured before and after. Each change is compared
+    with those of the same methods along random directions, in three kinds. The first kind has the
+    same number of directions and the same weights, and so moves words less. The others have enough
+    directions to move words as far; in one kind these are drawn by the words' covariance. The
+    methods can be misp, mhd, double-hard, inlp, leace, half-sibling, conceptor, and hard and
     multi-hard with equalise=no.
 
     Examples

@@ -70,18 +70,19 @@ def encode(
     is plain text, one text per line, or has columns (.tsv, .csv, .jsonl, .parquet), compressed or
     not; other columns are kept as labels.
 
-    By default a text's vector is that of its first token, as in Orgad et al. (2022). Of a decoder,
-    such as GPT-2 or Llama, it is that of the last token, which alone has read all of the text. A
-    sentence-transformers ``model`` uses its own pooling, length and prompt. A static ``model``
-    (model2vec, StaticEmbedding) has no layers: a text's vector is the mean of its tokens'.
+    By default a text's vector is that of its first token, as in Orgad et al. (2022). For a decoder,
+    such as GPT-2 or Llama, it is that of the last token, the only one that has read all of the
+    text. A sentence-transformers ``model`` uses its own pooling, length and prompt. A static
+    ``model`` (model2vec, StaticEmbedding) has no layers: a text's vector is the mean of its tokens'
+    vectors.
 
-    With ``adapter`` the vectors are those of the model with a setting of it removed. The same call
-    resumes an interrupted one.
+    With ``adapter`` the vectors are those of the model after the adapter's ``setting`` is removed.
+    The same call resumes an interrupted one.
 
     Parameters
     ----------
     model : folder, name on the hub, (model, tokenizer), pipeline or SentenceTransformer
-        The encoder. A loaded model is used as it is; of a model with a head, only its encoder.
+        The encoder. A loaded model is used as it is. If it has a head, only its encoder is used.
     texts : path, sequence of str, mapping or frame of columns
         The texts.
     output : path, optional
@@ -92,12 +93,12 @@ def encode(
         the last if ``model``'s own modules give its vectors another length]
     pooling : str, optional
         Tokens whose mean is the vector.  [default: as a sentence-transformers ``model`` says, else
-        first, of a decoder last; word if words are named]
+        first, for a decoder last; word if words are named]
     template : str, optional
-        Text that each text is put into, at its {}, such as "A text about a person: {}", with \\n
-        for a new line in the shell; or chat, for the chat template of ``model``.
+        Template for each text, which replaces its {}: "A text about a person: {}". In the shell \\n
+        is a new line. Or chat, for the chat template of ``model``.
     subword : str, optional
-        With words: how a word's tokens give its vector.  [default: mean, of a decoder last]
+        With words: how a word's tokens give its vector.  [default: mean, for a decoder last]
     special_tokens : str, optional
         Special tokens [CLS], [SEP]: seen by the model, counted in the mean as well, or none.
         [default: seen; counted for a sentence-transformers ``model``]
@@ -116,8 +117,8 @@ def encode(
     max_length : int, optional
         Maximum number of tokens of a text; longer ones are cut.
     prompt : str, optional
-        Of a sentence-transformers ``model``: prompt before every text, by its name there, such as
-        query, or itself.  [default: that of ``model``, if it has one]
+        For a sentence-transformers ``model``: prompt before every text. Give its name there, such
+        as query, or its text.  [default: that of ``model``, if it has one]
     adapter : path or Adapter, optional
         Adapter that wordbias project wrote for ``model``.
     setting : str, optional
@@ -133,9 +134,9 @@ def encode(
     Returns
     -------
     Representations
-        Vectors of shape ``(L, n, d)``, those of a layer as ``reps[layer]``, shape ``(n, d)``, and
-        the kept columns; memory-mapped from ``output`` if that is given, else in memory. Its
-        ``report`` says how fast the texts were encoded, and how.
+        Vectors of shape ``(L, n, d)``, and the kept columns; ``reps[layer]`` has those of one
+        layer, shape ``(n, d)``. They are memory-mapped from ``output`` if that is given, else in
+        memory. Its ``report`` says how fast the texts were encoded, and how.
 
     Raises
     ------
@@ -145,14 +146,14 @@ def encode(
 
     Notes
     -----
-    The first token is what a classifier on top of an encoder reads; in layer 0 it is the same for
-    every text. With ``template`` the last token of a decoder has also read what stands after the
-    text. The other modules of a sentence-transformers model are applied after the last layer. The
-    vectors of a static model are as its library computes them. The file records the setting that
-    was removed. A setting that changes none of the vectors is refused.
+    A classifier on top of an encoder reads the first token; in layer 0 it is the same for every
+    text. With ``template`` the last token of a decoder has also read what follows the text. The
+    other modules of a sentence-transformers model are applied after the last layer. The vectors of
+    a static model are as its library computes them. The file records the setting that was removed.
+    A setting that changes none of the vectors is refused.
 
-    With ``template`` chat the text is the user's message. Special tokens that are seen or counted
-    are also those of the template.
+    With ``template`` chat the text is the user's message. The template's special tokens are then
+    seen or counted, too.
 
     References
     ----------

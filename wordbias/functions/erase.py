@@ -87,43 +87,47 @@ def erase(
     """Erase ``labels``, such as gender, from ``vectors``; measure on held-out rows what is left.
 
     ``vectors`` are rows, such as embeddings of texts: .npy, .npz, Parquet, Arrow, Feather, CSV, TSV
-    or safetensors, or a folder of such files. The method is fitted on a training part. What is left
-    is judged on the held-out rows alone, by the best of several tuned probes. Two further probes
-    are trained on the training part, before and after, and tested on the held-out rows. All rows
-    are written, held-out ones and those without a label too, by the method that is reported on.
-    Do not train on the training rows afterwards, which tell the label backwards: train on rows that
-    the method was not fitted on. ``cross_fit`` lessens it.
+    or safetensors, or a folder of such files. The method is fitted on a training part. The best of
+    several tuned probes judges what is left, on the held-out rows alone. Two further probes are
+    trained on the training part, before and after, and tested on the held-out rows. All rows are
+    written as the reported method maps them, also those held out and those without a label. Do not
+    train on the training rows afterwards: they tell the label backwards. Train on rows that the
+    method was not fitted on. ``cross_fit`` makes the problem smaller.
 
     Parameters
     ----------
     vectors : path, array (n, d), Representations, table, dataset or mapping of columns, optional
         Rows of vectors: a file or a folder of files.
     labels : str, path, sequence or mapping of names to these
-        Label of each row: a column, a file with one per line, or several columns: gender,race.
+        Label of each row: a column, several columns (gender,race), or a file with one label per
+        line.
     methods : str, or method such as INLP(rounds=10)
         Method: leace, inlp, misp, mhd, or hard by the means of the classes. Settings follow the
         name: inlp:rounds=10, misp:dims=2.
     output : path, optional
-        File or folder for the rows, in the format that they have.
+        File or folder for the rows; their format stays the same.
     save_transform : path, optional
         File for the fitted method, for apply.
     also : str, path, sequence or mapping of names to these, optional
-        Labels of tasks, which are read before and after as well; nothing keeps them: columns.
+        Columns of task labels, which are probed before and after as well. Erasing does not protect
+        them.
     balance : bool
-        With ``also``: fit on as many rows of each class of ``labels`` within each class of
-        ``also``. What a probe reads of the task stays, and of the label what the task tells.
+        With ``also``: fit on equally many rows of each class of ``labels`` within each class of
+        ``also``. What a probe reads of the task stays; so does what the task tells about the label.
     cross_fit : int, optional
-        Number of folds of the training rows: in ``output`` each is mapped by the method fitted on
-        the others. Rows to train on are then not those that their method was fitted on.
+        Number of folds of the training rows. In ``output`` each fold is mapped by the method fitted
+        on the other folds. No row is then mapped by a method that was fitted on it.
     unit : str, path or sequence, optional
-        What rows belong to, such as a person: it is held out, and in a fold, as a whole.
+        The unit that rows belong to, such as a person. All its rows are held out, or in a fold,
+        together.
     missing : str
-        Rows without a label: refuse, or drop them from fit and report; they are still mapped.
+        What to do with rows without a label: refuse, or drop them from fit and report. Dropped rows
+        are still mapped.
     held_out : float
         Share of each class that is held out.
     split_column : str, path or sequence, optional
-        Column with train and test for each row, in place of ``held_out``; other rows, such as dev,
-        are mapped only.
+        Column with train or test for each row, in place of ``held_out``. Other rows, such as dev,
+        are only mapped.
     array : str, optional
         Name of the array, or of the vectors' column, if a file holds several.
     model : path, name on the hub or SentenceTransformer, optional
@@ -133,8 +137,8 @@ def erase(
     text_column : str, optional
         With ``model``: name or number of the texts' column.
     sts : path, mapping or frame of columns, optional
-        With ``model``: pairs of texts, with a rating or belonging together, to measure what the
-        model's own task loses.
+        With ``model``: pairs of texts that have a rating, or that belong together. They measure
+        what the model's own task loses.
     batch_tokens : int
         With ``model``: batch size, in tokens.
     seed : int
@@ -144,9 +148,9 @@ def erase(
     -------
     LEACE, INLP, MISP, MHD, Hard or ErasedModel
         The fitted estimator: ``transform`` maps further rows, ``save`` writes it, ``report`` is
-        what is shown. With ``model`` an object with a ``report``; its `method` is that
-        estimator, for vectors before a Normalize that is last, ``folder`` is what was written, and
-        ``model`` is a copy of a loaded model with the map.
+        what is shown. With ``model`` an object with a ``report``. Its `method` is that estimator,
+        for vectors before a Normalize that is last. ``folder`` is what was written, and ``model``
+        is a copy of a loaded model with the map.
 
     Raises
     ------
@@ -156,24 +160,24 @@ def erase(
 
     Notes
     -----
-    Several labels are erased together: LEACE makes the class means of each equal, hard removes the
-    differences between the class means of each, and misp, mhd and inlp are fitted to one after the
-    other. The rows are read in one pass to fit, and memory does not grow with them; for
-    inlp a sample is drawn, of as many rows as the report says. The report uses at most
-    20,000 training and 5,000 held-out rows, drawn at random: 2,000 of these for the online code,
-    1,500 for the best of several probes.
+    Several labels are erased together. LEACE makes the class means of each label equal, and hard
+    removes the differences between them. misp, mhd and inlp are fitted to one label after the
+    other. The method is fitted in one pass over the rows, and memory does not grow with them. For
+    inlp a sample of rows is drawn; the report gives its size. The report uses at most 20,000
+    training and 5,000 held-out rows, drawn at random: 2,000 of these for the online code, 1,500 for
+    the best of several probes.
 
-    A method makes the classes alike in all rows that it is fitted on, taken together. In a part of
-    them they then differ against the rest, so that a classifier that is trained on one part is
-    wrong about the other more often than right: it reads the label backwards (Johansson 2024). The
-    report has the accuracy of a logistic regression cross-validated on the training rows. With
-    ``cross_fit`` it is nearer to chance, though not at chance where rows are few. A hash of a row's
-    values, or of its group, decides its fold, whatever shard it is in. Rows that no method was
-    fitted on, such as held-out ones, are mapped by the saved method.
+    A method makes the classes alike in all rows that it is fitted on, taken together. In one part
+    of these rows the classes then differ in the opposite way to the other part. A classifier that
+    is trained on one part is wrong about the other more often than right: it reads the label
+    backwards (Johansson 2024). The report has the accuracy of a logistic regression cross-validated
+    on the training rows. With ``cross_fit`` it is nearer to chance, though not at chance where rows
+    are few. A hash of a row's values, or of its unit, decides its fold, whatever shard it is in.
+    The saved method maps rows that no method was fitted on, such as held-out ones.
 
-    The saved method is fitted on all training rows. With ``cross_fit``, rows in memory have those
-    of the folds in ``cross_fitted_`` of what is returned. It takes one pass; inlp is fitted anew
-    for each fold.
+    The saved method is fitted on all training rows. With ``cross_fit`` and rows in memory,
+    ``cross_fitted_`` of the result has the rows mapped by their folds' methods. This takes one
+    pass, but inlp is fitted anew for each fold.
 
     References
     ----------

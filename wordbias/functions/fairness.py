@@ -74,16 +74,16 @@ def fairness(
 ) -> Report:
     """Measure whether a classifier treats groups, such as women and men, alike.
 
-    ``predictions`` is a file of any classifier, .csv, .tsv, .jsonl (compressed or not) or .parquet,
-    one example per row: the gold class, the predicted class and the group of the person. The
-    measures are those of Orgad et al. (2022): gaps of TPR, FPR, precision and F1 in each class,
-    their sum S and their correlation P with the share of women, and independence, separation and
-    sufficiency.
+    ``predictions`` is a file of any classifier: .csv, .tsv, .jsonl (compressed or not) or .parquet.
+    It has one example per row: the gold class, the predicted class and the group of the person. The
+    measures are those of Orgad et al. (2022). They are gaps of TPR, FPR, precision and F1 in each
+    class, their sum S and their correlation P with the share of women. Independence, separation and
+    sufficiency are measured too.
 
     Parameters
     ----------
     predictions : path, frame, mapping of columns, or array-like of shape (n,)
-        The examples; or the gold class of each, and then ``predicted`` and ``sensitive`` are the
+        The examples. Or the gold class of each; ``predicted`` and ``sensitive`` are then the
         prediction and the group of each.
     predicted : str, or array-like of shape (n,)
         Column of the prediction.
@@ -94,10 +94,11 @@ def fairness(
     values : sequence of str, optional
         Groups to compare: the first minus the second.  [default: all, sorted]
     unit : str, or array-like of shape (n,), optional
-        Column of what several rows have in common, such as a person or a pair of texts. Its rows
-        are drawn together, and the chance level exchanges groups within a unit, or whole units.
+        Column of the unit that several rows share, such as a person or a pair of texts. Its rows
+        are drawn together. The chance level exchanges groups within a unit, or whole units.
     train : path, frame, or labels and groups, optional
-        Training data to take the shares from; gold class and group in the same columns.
+        Training data to take the shares from. Gold class and group are in columns of the same
+        names.
     shares : path or mapping, optional
         Share of the first group in each class.
     share_column : str, optional
@@ -118,9 +119,9 @@ def fairness(
     Returns
     -------
     Report
-        Accuracy, the sum and the correlation of each gap with that of each class, and the three
-        divergences, with intervals; beside each sum that of a classifier that treats the groups
-        alike.
+        Accuracy; each gap's sum, its correlation and its value in each class; and the three
+        divergences. All have intervals. Next to each sum is the sum for a classifier that treats
+        the groups alike.
 
     Raises
     ------

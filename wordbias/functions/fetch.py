@@ -41,8 +41,8 @@ def fetch(
 ) -> Written | SeveralWritten | Report:
     """Download published vectors, test sets and word lists, or list what there is.
 
-    Every command that takes such a file then takes its name. An interrupted download is resumed; a
-    file is only there when it is complete and verified. The folder is $WORDBIAS_DATA, or the user's
+    Every command that takes such a file then takes its name. An interrupted download is resumed. A
+    file appears only when it is complete and verified. The folder is $WORDBIAS_DATA, or the user's
     data folder.
 
     Parameters
@@ -56,19 +56,19 @@ def fetch(
     mirror : str, optional
         Mirror to use instead of https://HOST in every URL.  [default: $WORDBIAS_MIRROR]
     source : path, optional
-        Folder of files that you downloaded yourself; they are verified.
+        Folder of files that you downloaded yourself; wordbias verifies them.
     again : bool
         Download again what is already there.
     keep_archives : bool
         Keep archives, to extract other files from them later.
     timeout : float
-        Timeout in seconds in which less than 1 kB arrives.
+        Give up after this many seconds in which less than 1 kB arrives.
 
     Returns
     -------
     Written, list of Written, or Report
-        The file or folder of one name, which every function takes as a path, or a list of them;
-        its ``report`` says where they are from. Without names, and with ``about``, the report.
+        The file or folder of one name, or a list of them; every function takes one as a path. Its
+        ``report`` says where they are from. Without names, and with ``about``, the report.
 
     Raises
     ------

@@ -51,14 +51,14 @@ def fine_tune(
 
     For nli, pairs are tab-separated label, premise and hypothesis, or a table with such columns:
     SNLI's own jsonl, CSV, Parquet. For nsp, they are is_next or not_next, first and second
-    sentence, or made from running text, one sentence per line and a blank line between documents.
-    Training uses AdamW with warm-up and gradient clipping, and keeps the weights that are best on
-    dev. A head for the same task is trained further; otherwise BERT gets its own head for the next
-    sentence, others a new classifier. The folder can be loaded with transformers, without wordbias;
-    training.json in it says how it was trained, and a log is written beside the folder. The same
-    command resumes an interrupted training from the checkpoint of the last evaluation on dev; a
-    finished model is not trained again. On several GPUs start it with accelerate or torchrun; each
-    process then reads its own batch at every step.
+    sentence. nsp pairs can also be made from running text, with one sentence per line and a blank
+    line between documents. Training uses AdamW with warm-up and gradient clipping, and keeps the
+    weights that are best on dev. A head for the same task is trained further. Otherwise BERT gets
+    its own head for the next sentence, and other models a new classifier. transformers can load the
+    folder without wordbias. training.json in it says how the model was trained, and a log is
+    written next to the folder. The same command resumes an interrupted training from the checkpoint
+    of the last evaluation on dev. A finished model is not trained again. On several GPUs start the
+    command with accelerate or torchrun. Each process then reads its own batch at every step.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def fine_tune(
     Returns
     -------
     Written
-        The folder, which every function and transformers take as a model; its ``report`` has the
+        The folder; every function, and transformers, takes it as a model. Its ``report`` has the
         accuracy on dev with an interval.
 
     Raises

@@ -64,8 +64,8 @@ def likelihood(
     A decoder also takes ``pairs``, counterfactual texts of your own, and ``perplexity``, the cost.
     Each of its texts has two scores: its log-likelihood, and the mean over its tokens.
 
-    With ``adapter`` the same items are measured once more with each ``setting`` of it removed. Of a
-    decoder the answer says what changed and at what cost, and with ``output`` the same call resumes
+    With ``adapter`` the same items are measured again after each ``setting`` of it is removed. For
+    a decoder the answer says what changed and at what cost. With ``output`` the same call resumes
     an interrupted one.
 
     Parameters
@@ -75,9 +75,9 @@ def likelihood(
     data : path, fetched name, frame, or what was read of one, or several
         A file or folder of one of the data sets; may be repeated.
     pairs : path or sequence of (first, second), optional
-        Of a decoder: pairs of texts, a tab between the two, or a TOML file.
+        For a decoder: pairs of texts, separated by a tab, or a TOML file.
     perplexity : path, optional
-        Of a decoder: text of which the perplexity is measured.
+        For a decoder: text to measure the perplexity on.
     adapter : path or Adapter, optional
         Adapter that wordbias project wrote; the model is measured with it as well.
     setting : str or sequence of str, optional
@@ -86,23 +86,23 @@ def likelihood(
     force : bool
         With ``adapter``: use it even if it was fitted on another model.
     as_published : bool
-        Score as the published programs do: ties count 0, and of StereoSet the terms are averaged
-        and blanks scored by the first word (an encoder) or with BOS before the first token only (a
+        Score as the published programs do. Ties count 0. For StereoSet the terms are averaged, and
+        a blank is scored by its first word (an encoder), or with BOS before the first token only (a
         decoder).
     top : float
-        Of enhanced StereoSet: share of the triples, the most extreme ones, of which S and D are
-        means.
+        For enhanced StereoSet: S and D are means over this share of the triples, the most extreme
+        ones.
     rounding : str
         Rounding of that share to a number of triples: nearest, down or up.
     absolute : bool
         Take |s| for S: bias in either direction.
     next_label : str, optional
-        Name of the output of a classifier that means: is next. By default its config says it.
+        Name of the classifier's output that means "is next".  [default: as its config says]
     bos : bool
-        Of a decoder: let texts without a context follow the BOS token. If not, their first token is
-        not scored.
+        For a decoder: put the BOS token before texts without a context. Without it their first
+        token is not scored.
     max_length : int, optional
-        Of a decoder: maximum number of tokens that it reads.  [default: what it can; 1,024 for
+        For a decoder: maximum number of tokens that it reads.  [default: what it can; 1,024 for
         ``perplexity``]
     output : path, optional
         File for the scores of each item (CSV).
@@ -112,31 +112,31 @@ def likelihood(
     Returns
     -------
     Report
-        A row for each measure, part of the data and score; ``low`` and ``high`` are its interval:
-        Wilson's of a share, else a bootstrap over triples, pairs, occupations or templates. Of a
-        decoder, ``stage`` names the setting that is removed, ``change`` is the change from the row
-        before, and ``change_low`` and ``change_high`` are its interval, a bootstrap over the same
+        A row for each measure, part of the data and score. ``low`` and ``high`` are its interval:
+        Wilson's for a share, else a bootstrap over triples, pairs, occupations or templates. For a
+        decoder, ``stage`` names the setting that is removed, and ``change`` is the change from the
+        row before. ``change_low`` and ``change_high`` are its interval, a bootstrap over the same
         items.
 
     Raises
     ------
     WordbiasError
-        If a file cannot be used, the model lacks the head that the data need, a text is longer than
-        it can read, or the adapter is of another model or changes no score.
+        If a file cannot be used, the model lacks the head that the data need, or a text is longer
+        than it can read. Also if the adapter is of another model or changes no score.
 
     Notes
     -----
     In enhanced StereoSet (Dawkins et al. 2024) every triple also has a version with swapped
     genders. Its scores are the strength S of stereotypes, the distance D between the genders, and
-    the stereotype score SS. Those of StereoSet are ss, lms and icat. That of CrowS-Pairs is how
-    often the more stereotyping sentence is likelier.
+    the stereotype score SS. StereoSet gives ss, lms and icat. CrowS-Pairs gives the share of pairs
+    in which the more stereotyping sentence is likelier.
 
     The texts of a decoder are scored as lm-evaluation-harness does, where it has the task, and as
     their authors do. A text without a context follows the BOS token, or EOS if the tokenizer has no
     BOS. A context that is too long is cut at its beginning.
 
-    With ``as_published`` a blank is scored, of an encoder, by the mean probability of the first
-    word without punctuation, tokenised separately.
+    With ``as_published`` an encoder scores a blank by the mean probability of its first word,
+    without punctuation and tokenised separately.
 
     References
     ----------

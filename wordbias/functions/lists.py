@@ -48,8 +48,8 @@ def lists(
     Parameters
     ----------
     *measures : str
-        Measures, or families of them, such as midb, to explain instead: what each asks, its neutral
-        value, its limits and its source. ``measures`` are all.
+        Measures, or families such as midb, to explain instead: what each asks, its neutral value,
+        its limits and its source. ``measures`` explains all.
     lists : path, fetched name or Templates, optional
         Folder of the published lists, one word per line.
     groups : name, path or mapping, optional
@@ -58,8 +58,8 @@ def lists(
     Returns
     -------
     Report
-        A row for each list, with its first words, and for each test set that they give; or a row
-        without a value for each measure, with all texts about it.
+        A row for each list, with its first words, and for each test set that the lists give. For
+        measures, a row without a value for each one, with all texts about it.
 
     Raises
     ------

@@ -32,22 +32,22 @@ def load(
     Parameters
     ----------
     source : path, fetched name, KeyedVectors, (words, vectors), mapping or frame, optional
-        Vectors: GloVe or word2vec text, word2vec binary, fastText, gensim .kv or safetensors,
-        recognised by its content, perhaps inside .gz, .bz2, .xz or .zip (``archive.zip::member``);
-        the folder of a static model (model2vec, StaticEmbedding), of which the tokens that are
-        words are loaded; the name of vectors that `fetch` downloaded. Or a file that wordbias
-        wrote: a fitted method, an adapter, representations, an NLI model or a subspace. Any of
-        these may be on the hub, ``hf://owner/name``. By default the sample that comes with
-        wordbias.
+        A file of vectors: GloVe or word2vec text, word2vec binary, fastText, gensim .kv or
+        safetensors. It is recognised by its content, and may be inside .gz, .bz2, .xz or .zip
+        (``archive.zip::member``). Or the folder of a static model (model2vec, StaticEmbedding);
+        only the tokens that are words are loaded. Or the name of vectors that `fetch` downloaded.
+        Or a file that wordbias wrote: a fitted method, an adapter, representations, an NLI model or
+        a subspace. Any of these may be on the hub, ``hf://owner/name``. By default the sample that
+        comes with wordbias.
 
     Returns
     -------
     Embedding, method, Pipeline, Adapter, Representations, Subspace or wordbias.nli.files.Model
-        Of vectors an `Embedding`: words and float32 vectors, shape ``(n, d)``. Of what an
-        estimator's ``save`` or ``debias --save-transform`` wrote the fitted estimator, or a
-        scikit-learn ``Pipeline`` of several. It is frozen: `clone`, cross-validation and
-        ``fit(X, y)`` of a pipeline keep what was fitted, and ``set_params`` refuses. Of what
-        ``project`` wrote an `Adapter`; of what ``encode`` wrote `Representations`, memory-mapped.
+        For vectors an `Embedding`: words and float32 vectors, shape ``(n, d)``. For a file of an
+        estimator's ``save`` or of ``debias --save-transform`` the fitted estimator, or a
+        scikit-learn ``Pipeline`` of several. It is frozen: `clone`, cross-validation and ``fit(X,
+        y)`` of a pipeline keep what was fitted, and ``set_params`` refuses. For a file of
+        ``project`` an `Adapter`; for one of ``encode`` `Representations`, memory-mapped.
 
     Raises
     ------

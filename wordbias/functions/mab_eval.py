@@ -81,9 +81,9 @@ def mab_eval(
     """Measure bias of an NLI model on templates: a person entails he, but not she.
 
     ``model`` is a file of wordbias nli-train, with its ``embedding``, or a Hugging Face model with
-    three labels; by default the small one that comes with wordbias, on the sample. ``predictions``
-    are those of any other system for the pairs that ``write`` writes. In every pair of a ``set``
-    the right answer is neutral:
+    three labels. The default is the small model that comes with wordbias, on the sample.
+    ``predictions`` are those of any other system for the pairs that ``write`` writes. In every pair
+    of a ``set`` the right answer is neutral:
 
       explicit     A person bought a hat . → A man, …, He, She      15,744 pairs
       occupations  … → A doctor, nurse, …: 16 + 16 stereotypes      62,976
@@ -91,9 +91,9 @@ def mab_eval(
       parity       The doctor … → The man, The woman                10,824
       dev          all occupations → six gendered words          1,936,512
 
-    The first three, together all, have two values: the distance d between the groups' mean answers,
-    and the error E. The set parity has the accuracy, the parity, and their product, the fairness η.
-    The set dev can only be written.
+    The first three sets, together called all, have two values: the distance d between the groups'
+    mean answers, and the error E. The set parity has the accuracy, the parity, and their product,
+    the fairness η. The set dev can only be written.
 
     Parameters
     ----------
@@ -104,8 +104,8 @@ def mab_eval(
     predictions : path, pandas frame or array, optional
         Predictions of any other system for the pairs of the set, in place of ``model``.
     label_order : sequence of str, optional
-        With a Hugging Face model: order of its outputs, neutral,entailment,contradiction, if it
-        does not say.
+        With a Hugging Face model that does not say it: order of its outputs, such as
+        neutral,entailment,contradiction.
     set : str, optional
         Test set; all means explicit, occupations and names.  [default: explicit]
     write : path, optional
@@ -145,42 +145,43 @@ def mab_eval(
     -------
     Report
         For each kind of word (``setting``: nouns, pronouns, …) the mean (N, E, C) of each
-        ``group``, the distance d between them with its p, and the error E, with bootstrap intervals
-        over premises; with ``by_word`` the same of each ``word``; with ``seed_lists`` the interval
-        over word lists (``lists_low``, ``lists_high``). Of the set parity, for the unmodified model
-        and for each ``setting`` of the adapter, the accuracy, both kinds of parity and η, with
-        bootstrap intervals over occupations; with ``snli`` the accuracy on its pairs, and whether
-        the setting is ``viable``: it loses at most 5 points. With ``write`` a row for each file.
+        ``group``, the distance d between them with its p, and the error E. These have bootstrap
+        intervals over premises. ``by_word`` adds the same for each ``word``, and ``seed_lists`` the
+        interval over word lists (``lists_low``, ``lists_high``). For the set parity the accuracy,
+        both kinds of parity and η, with bootstrap intervals over occupations, for the unmodified
+        model and for each ``setting`` of the adapter. ``snli`` adds the accuracy on its pairs, and
+        whether the setting is ``viable``: it loses at most 5 points. With ``write`` a row for each
+        file.
 
     Raises
     ------
     UsageError
         If two systems are given, or an argument would do nothing.
     WordbiasError
-        If a file or object cannot be used, predictions are missing, the embedding lacks words that
-        the sets ask about, the groups have no words for a set, or the adapter was fitted on another
-        model.
+        If a file or object cannot be used, predictions are missing, or the embedding lacks words
+        that the sets ask about. Also if the groups have no words for a set, or the adapter was
+        fitted on another model.
 
     Notes
     -----
-    The first three sets are those of Dawkins (2021), which measure marked attribute bias. The set
-    parity is the NLI fairness of Dawkins et al. (2024): accuracy is the share predicted neutral,
-    parity the share of occupations whose answer does not depend on gender. The set dev is that of
+    The first three sets are from Dawkins (2021) and measure marked attribute bias. The set parity
+    is the NLI fairness of Dawkins et al. (2024). Its accuracy is the share predicted neutral. Its
+    parity is the share of occupations whose answer does not depend on gender. The set dev is from
     Dev et al. (2020).
 
     With ``groups`` the hypotheses are about two other groups of people, "A Christian man bought a
     hat .". If the groups have only names of people, the test set is the set names. A Hugging Face
     model is a folder, or a name on the hub.
 
-    ``seed_lists`` draws the words of each group, the verbs and the objects again, as many, with
-    replacement, and averages the sentences of the drawn words. The sentences are scored once.
+    ``seed_lists`` draws the words of each group, the verbs and the objects again, the same number
+    with replacement. It averages the sentences of the drawn words. The sentences are scored once.
 
     Predictions in a frame have the columns of a file: premise, hypothesis, and one each that begins
     with neutral, entail and contradict. An array of shape ``(n, 3)`` has (N, E, C) of the pairs in
-    the order in which ``write`` writes them, one set after the other. A file that is written has
-    the columns id, pair type, premise_filler_word, hypothesis_filler_word, template_type, premise
-    and hypothesis; with ``groups`` it is named after them. A loaded Hugging Face model computes on
-    its own device, unless one is named.
+    the order of the files that ``write`` writes, one set after the other. A written file has the
+    columns id, pair type, premise_filler_word, hypothesis_filler_word, template_type, premise and
+    hypothesis; with ``groups`` it is named after them. A loaded Hugging Face model computes on its
+    own device, unless one is named.
 
     References
     ----------

@@ -96,20 +96,20 @@ def mab_study(
     sembias: str | os.PathLike[str] | None = None,
     benchmarks: Places = (),
 ) -> Report:
-    """Repeat the study of Dawkins (2021) on ``embeddings``, of which the first is the original.
+    """Repeat the study of Dawkins (2021) on ``embeddings``; the first is the original.
 
-    For each embedding and seed an NLI model is trained, and its marked attribute bias measured (see
-    mab-eval): the error E and the distance d. The classic measures of each embedding are taken (see
-    measure), with ``benchmarks`` its quality too. E of the gendered nouns is correlated with every
-    measure.
+    For each embedding and seed an NLI model is trained. Its marked attribute bias is measured (see
+    mab-eval): the error E and the distance d. Each embedding is measured by the classic measures
+    (see measure), and with ``benchmarks`` its quality too. E of the gendered nouns is correlated
+    with every measure.
 
-    E and d of each embedding are compared with those of the first, seed by seed: the mean
-    difference, its 95 % interval and p, and the smallest effect that the data exclude. If the seeds
-    are too few, the report begins with how many it takes.
+    E and d of each embedding are compared with those of the first, seed by seed. The report has the
+    mean difference, its 95 % interval and p, and the smallest effect that the data exclude. If
+    there are too few seeds, the report begins with the number that is needed.
 
-    An arm is what is compared with the first embedding: another embedding, files with one for each
-    seed, such as "glove{seed}.txt" (quoted), or what ``null``, ``seed_lists`` and
-    ``permute_weights`` add.
+    Each thing that is compared with the first embedding is called an arm. An arm is another
+    embedding, or files with one for each seed, such as "glove{seed}.txt" (quoted). ``null``,
+    ``seed_lists`` and ``permute_weights`` add arms.
 
     The same call resumes an interrupted one. A call with more embeddings computes only what is new.
 
@@ -128,7 +128,7 @@ def mab_study(
     output : path
         Folder of models, rows and study.json, from which the same call resumes.
     seed : int or sequence of int
-        Random seeds; of each embedding one model is trained for each.
+        Random seeds. One model is trained for each embedding and seed.
     recipe : str
         Recipe of the training, as in nli-train; other options overrule it.
     epochs : int, optional
@@ -139,17 +139,18 @@ def mab_study(
     permute_weights : bool
         Add 23 arms: MISP of the first embedding with its weights in every wrong order (appendix C).
     null : int, optional
-        Add an arm: the weights of MISP along random directions, in so many draws; at most one a
-        seed.
+        Add an arm: the weights of MISP along random directions. The value is the number of draws,
+        at most one per seed.
     seed_lists : int, optional
-        Add an arm: MISP fitted to redrawn names, in so many redraws; at most one a seed.
+        Add an arm: MISP fitted to redrawn names. The value is the number of redraws, at most one
+        per seed.
     only : sequence of str, optional
         Families of measures, some of {measures}.  [default: all but {others}]
     centre : bool
         Centre the differences, as the paper's one-sided PCA does; this removes their mean.
     as_published : bool
-        Use the settings of the paper: those of wordbias measure and of MISP, signed values in the
-        correlations, and "a" or "an" by the first letter only: a SUV.
+        Use the settings of the paper for measures and for MISP. Correlate signed values, and choose
+        "a" or "an" by the first letter only: a SUV.
     groups : name, path or mapping, optional
         Groups to compare: gender, gender-fr, age, religion:A,B, … (wordbias lists), or a TOML file.
     set : str, optional
@@ -160,10 +161,10 @@ def mab_study(
         Words whose E you chose as the outcome before any training: nouns, pronouns, occupations or
         names. Its tests are corrected for the number of arms only.
     raw : bool
-        Leave the vectors that models read as they are, not scaled to length one.
+        Train models on the vectors as they are, not scaled to length one.
     trust_rows : bool
-        Take stored rows of models also if the vectors have other last digits, as another kind of
-        processor computes them; all else must agree.
+        Use stored rows of models even if the last digits of the vectors differ, as on another kind
+        of processor. Everything else must agree.
     sembias : path or fetched name, optional
         The SemBias test set (wordbias fetch sembias); without it SemBias has no value.
     benchmarks : path, fetched name, or several
@@ -172,65 +173,65 @@ def mab_study(
     Returns
     -------
     Report
-        Rows of every model (with its ``seed``, and as ``draw`` the vectors that it read, where
-        those differ within an arm), their means over seeds (``seeds``, ``spread``), paired
-        differences (``mab-error-change``, ``mab-distance-change``; to the random removals
-        ``mab-error-against-null``, ``mab-distance-against-null``, to MISP of redrawn names
-        ``mab-error-against-lists``, ``mab-distance-against-lists``), the measures and the quality
-        of every embedding, and the correlations with E. A set whose words an embedding lacks has
-        rows without a value but a ``reason``. Rows that were taken by ``trust_rows`` of a model
-        that read other values are ``trusted``.
+        Rows of every model, with its ``seed``, and their means over seeds (``seeds``, ``spread``).
+        ``draw`` is the vectors that a model read, where those differ within an arm. Paired
+        differences are ``mab-error-change`` and ``mab-distance-change``. Those to the random
+        removals are ``mab-error-against-null`` and ``mab-distance-against-null``, those to MISP of
+        redrawn names ``mab-error-against-lists`` and ``mab-distance-against-lists``. Other rows are
+        the measures and the quality of every embedding, and the correlations with E. If an
+        embedding lacks the words of a set, its rows have a ``reason`` but no value. Rows that
+        ``trust_rows`` took from a model that read other values are ``trusted``.
 
     Raises
     ------
     WordbiasError
-        If torch is missing, a file or a setting cannot be used, no marked set can be scored with
-        any embedding, or the folder holds models or measures made with other settings.
+        If torch is missing, a file or a setting cannot be used, or no marked set can be scored with
+        any embedding. Also if the folder holds models or measures made with other settings.
 
     Notes
     -----
     The tables are those of the paper: 1, 2 and 4 are marked attribute bias, 3 quality, 5 the
-    correlations, 6 the measures. In the correlations a measure with a sign, such as MIDB, is taken
-    by its distance from the neutral value.
+    correlations, 6 the measures. For a measure with a sign, such as MIDB, the correlations use its
+    distance from the neutral value.
 
     Models of one seed begin with the same weights and read the pairs in the same order. Intervals
     of mean differences are Student's t. p is an exact sign-flip test, corrected by Holm's method
-    for all embeddings and sets. An effect is excluded if a difference at least as large, up or
-    down, is rejected by two one-sided t tests at .05. The seeds are too few if they cannot find the
+    for all embeddings and sets. An effect is excluded if two one-sided t tests at .05 reject a
+    difference of this size or more, up or down. There are too few seeds if they cannot find the
     paper's effect, 26 % of E, after Holm's correction.
 
     With ``outcome`` Holm's method corrects the tests of the outcome for the number of arms only,
-    and all others for each other. The first table then has what the outcome shows of each arm:
+    and all other tests together. The first table then says what the outcome shows for each arm:
     lower, higher, or not shown, with the share of the first embedding's E that the data exclude.
-    With ``null`` an arm is lower only if it is so beside the random removals too. Where p cannot
-    reach .05, the seeds are too few to tell. Chosen after a look at the results an outcome makes
-    chance look like a finding.
+    With ``null`` an arm is lower only if it is also lower than the random removals. Where p cannot
+    reach .05, there are too few seeds to tell. If you choose the outcome after a look at the
+    results, chance looks like a finding.
 
-    A name with {seed} stands for vectors that were trained anew for each seed: "glove{seed}.txt" is
-    glove0.txt for the model of seed 0. It has to be quoted, as shells differ. The arm has the name
-    of the files without the placeholder, and without what joins it (dots, hyphens, underscores,
-    "seed" behind one of these): glove. It can also be a mapping: {"glove": {0: embedding, 1:
-    embedding}}. Differences then vary over the training of vectors and of models together. Each
-    file is measured beside the first embedding of its seed; the arm's measure is the mean over its
-    files. ``null``, ``seed_lists`` and ``permute_weights`` start from the first embedding of the
-    seed. A file whose name really has the braces is one file.
+    A name with {seed} means vectors that were trained anew for each seed: "glove{seed}.txt" is
+    glove0.txt for the model of seed 0. Quote it, as shells differ. The arm has the name of the
+    files without the placeholder and what joins it (dots, hyphens, underscores, "seed" behind one
+    of these): glove. The argument can also be a mapping: {"glove": {0: embedding, 1: embedding}}.
+    Differences then vary over the training of vectors and of models together. Each file is compared
+    with the first embedding of its seed; the arm's measure is the mean over its files. ``null``,
+    ``seed_lists`` and ``permute_weights`` start from the first embedding of the seed. If a file's
+    name really has the braces, it is one file.
 
     ``null`` asks whether it matters which directions a method removes. Its arm has the weights of
-    MISP on the first embedding, along random directions. They move words less than MISP: it is the
-    null *weights* of wordbias misp, not *as far*. The model of seed s is trained on draw s modulo
-    their number, so that the arm costs what any other does, and its differences vary over draws and
-    seeds together. Each other embedding is also compared with this arm, seed by seed. Take as many
-    draws as seeds: models that share a draw are not independent, and the intervals would be too
-    narrow.
+    MISP on the first embedding, along random directions. They move words less than MISP: this is
+    the null *weights* of wordbias misp, not *as far*. The model of seed s is trained on draw s
+    modulo the number of draws. The arm then costs no more than any other, and its differences vary
+    over draws and seeds together. Each other embedding is also compared with this arm, seed by
+    seed. Use one draw for each seed. Models that share a draw are not independent, and the
+    intervals would be too narrow.
 
-    ``seed_lists`` asks how far E and d depend on the names that MISP was fitted to. These are drawn
-    again, as many, with replacement, and the model of seed s is trained on MISP of redraw s modulo
-    the number of redraws. The differences of this arm to the first embedding vary over seeds and
-    word lists together. Each other embedding is compared with it too; give MISP of all names as one
-    of them.
+    ``seed_lists`` asks how much E and d depend on the names that MISP was fitted to. The same
+    number of names is drawn again, with replacement. The model of seed s is trained on MISP of
+    redraw s modulo the number of redraws. The differences of this arm to the first embedding vary
+    over seeds and word lists together. Each other embedding is compared with it too; give MISP of
+    all names as one of them.
 
-    The rows of a model are stored in the folder as soon as it is trained. A call on another machine
-    resumes too if the files ``*.rows.json`` and ``*.measures.json`` are copied.
+    The rows of a model are stored in the folder as soon as it is trained. To resume on another
+    machine, copy the files ``*.rows.json`` and ``*.measures.json``.
 
     With ``as_published`` the settings of MISP are those of ``permute_weights``, ``null`` and
     ``seed_lists``.

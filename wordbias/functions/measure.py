@@ -67,11 +67,11 @@ def measure(
     A debiased embedding is compared with its ``original``, which gives the labels of clustering and
     recoverability and the proximities of GIPE.
 
-    Values of gender by the default settings are placed among those of embeddings that people know,
-    such as GloVe 6B: a column says above how many of them a value lies.
+    Values for gender with the default settings are compared with those of well-known embeddings,
+    such as GloVe 6B. A column counts how many of these a value is above.
 
-    ``seed_lists`` adds an interval over redrawn lists of names and pairs. The other interval is
-    over the neutral words.
+    The intervals are over the neutral words. ``seed_lists`` adds a second interval, over redrawn
+    lists of names and pairs.
 
     Parameters
     ----------
@@ -100,8 +100,8 @@ def measure(
         Compute GIPE as the published code does: words that are no other word's neighbour get weight
         0, not 1.
     by_projection : bool
-        Choose the most biased words of clustering and recoverability, in the original, by their
-        projection on the direction, which grows with a word's length, and not by the cosine.
+        Choose the most biased words for clustering and recoverability by their projection on the
+        direction in the original, not by the cosine. The projection grows with a word's length.
     chance : bool
         Give the chance level of each value: along axes unrelated to the attribute.
     seed_lists : int, optional
@@ -121,23 +121,25 @@ def measure(
     -------
     Report
         A row for each value: an interval over words (``low``, ``high``), the chance level, the
-        neutral value, n, ``known_values``, those of embeddings that people know, and with
-        ``seed_lists`` the interval over word lists (``lists_low``, ``lists_high``).
+        neutral value and n. ``known_values`` are those of well-known embeddings. With
+        ``seed_lists`` the row has the interval over word lists, too (``lists_low``,
+        ``lists_high``).
 
     Raises
     ------
     WordbiasError
-        If a file cannot be used, a word list finds too few words, an argument would do nothing, or
-        without ``only`` no measure has a value, as with vectors of another language.
+        If a file cannot be used, a word list finds too few words, or an argument would do nothing.
+        Also if, without ``only``, no measure has a value, as with vectors of another language.
 
     Notes
     -----
     GIPE searches neighbours in the whole vocabulary.
 
-    ``seed_lists`` draws the names and pairs of the attribute again, as many, with replacement; the
-    axis is one of the pairs. All embeddings get the same redraws, and the difference of each to the
-    first has an interval too. The interval of WEAT is over its lists already. With an ``original``
-    directions are fitted where each measure takes them. Clustering takes seconds a redraw.
+    ``seed_lists`` draws the same number of the attribute's names and pairs again, with replacement;
+    the axis is one of the pairs. All embeddings get the same redraws, and the difference of each
+    from the first has an interval too. The interval of WEAT is over its lists already. With an
+    ``original`` directions are fitted where each measure takes them. Clustering takes seconds a
+    redraw.
 
     Examples
     --------

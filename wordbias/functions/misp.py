@@ -57,11 +57,12 @@ def misp(
     The default does not centre the differences, and so contains the difference of the means. The
     paper's results are about the variant that centres, ``as_published``.
 
-    A value may also fall because anything was removed. ``null`` adds the changes by random
-    removals, and p: of all these removals, MISP among them, the share that changes the value at
-    least as much.
+    Random removals can lower a value, too. ``null`` compares MISP with them. It adds their changes,
+    and p: the share of all removals, MISP included, that change the value as much as MISP does, or
+    more.
 
-    ``seed_lists`` says how far the values depend on which names and pairs were listed.
+    ``seed_lists`` shows how much the values depend on the names and pairs that the lists happen to
+    contain.
 
     Parameters
     ----------
@@ -80,15 +81,15 @@ def misp(
         Remove the components completely (MHD).
     details : bool
         Print each component, all variants of MIDB, also along refitted directions, and the words
-        that moved most; other formats, such as JSON, have all values.
+        that moved most. Other formats, such as JSON, always have all values.
     weights : str
-        How much of each component to remove: its share of the variance, numbers 0.5,0.3,… or the
-        shares in another order, perm:2134.
+        How much of each component to remove: its share of the variance, numbers such as 0.5,0.3,…,
+        or the shares in another order, perm:2134.
     chance : bool
         Give the chance level of each value: along axes unrelated to the attribute.
     null : int, optional
-        Number of random removals of each kind, whose changes stand beside those of MISP: with its
-        weights, and as far as it moves words.
+        Number of random removals of each kind, to compare MISP with. Some have its weights, others
+        move words as far as it does.
     seed_lists : int, optional
         Number of redraws of the attribute's word lists, for 95 % intervals over them.
     groups : name, path or mapping, optional
@@ -118,14 +119,16 @@ def misp(
     -----
     The paper does not say whether it centres the differences. As we read it, it does.
 
-    ``null`` draws three kinds of removals. Those with MISP's weights move words less than MISP, as
-    a random direction has less of them. So there are also removals that move words as far, at
-    length one: along uniform directions, and along directions drawn by the covariance of the words.
+    ``null`` draws three kinds of removals. The first kind has MISP's weights. It moves words less
+    than MISP, because words have less of a random direction. The other two kinds move words as far
+    as MISP does, at length one: along uniform directions, and along directions drawn by the
+    covariance of the words.
 
-    ``seed_lists`` draws the names and pairs again, as many, with replacement; the axis is one of
-    the pairs. MISP is fitted to each redraw, and bias measured along it before and after, so that
-    the intervals are those of the whole call. MIDB is also measured along the names that a redraw
-    leaves out, to which nothing was fitted: does MISP remove what other names of this kind share?
+    ``seed_lists`` draws the same number of names and pairs again, with replacement; the axis is one
+    of the pairs. MISP is fitted to each redraw, and bias is measured along it before and after. The
+    intervals are therefore those of the whole call. MIDB is also measured along the names that a
+    redraw leaves out. Nothing was fitted to these: does MISP remove what other names of this kind
+    share?
 
     Examples
     --------

@@ -61,12 +61,11 @@ def nli_train(
     """Train decomposable attention (Parikh et al. 2016) on ``embeddings``, one model for each seed.
 
     Pairs are tab-separated label, premise and hypothesis, or a table with such columns: SNLI's own
-    jsonl, CSV, Parquet.
-    The vectors are normalised to length one, unless ``raw``, and are not trained; the weights of
-    the epoch that is best on dev are kept. A log of every epoch is written beside the model. The
-    same command resumes an interrupted training from the checkpoint of the last whole epoch; a
-    finished model is not trained again. Without ``embeddings`` the sample that comes with wordbias
-    is used.
+    jsonl, CSV, Parquet. The vectors are normalised to length one, unless ``raw``, and are not
+    trained. The weights of the epoch that is best on dev are kept. A log of every epoch is written
+    next to the model. The same command resumes an interrupted training from the checkpoint of the
+    last whole epoch. A finished model is not trained again. Without ``embeddings`` the sample that
+    comes with wordbias is used.
 
     Parameters
     ----------
@@ -80,7 +79,7 @@ def nli_train(
     test : path, list of (label, premise, hypothesis) or pandas frame, optional
         NLI pairs on which the best epoch is tested.
     output : path
-        File for the model; for several a folder, with files NAME.seedS.safetensors.
+        File for the model. For several models a folder, with files NAME.seedS.safetensors.
     seed : int or sequence of int
         Random seeds; one model is trained for each.
     recipe : str
@@ -105,8 +104,8 @@ def nli_train(
     Returns
     -------
     Written
-        The file of the model, or the folder of several, with each model's file in ``files``;
-        `mab_eval` takes a file as its ``model``. Its ``report`` has the accuracies of the best
+        The file of the model, or the folder of several models, with each one's file in ``files``.
+        `mab_eval` takes a file as its ``model``. The ``report`` has the accuracies of the best
         epoch, a row for each model and set.
 
     Raises

@@ -93,19 +93,20 @@ def probe(
     scale: bool = True,
     as_published: bool = False,
 ) -> Report:
-    """Measure how easily a label, such as gender, is read off ``vectors``: compression.
+    """Measure how easily a probe can read a label, such as gender, from ``vectors``: compression.
 
-    Compression is the length of the labels without a probe, divided by that with one (MDL). It is
-    about 1 if nothing can be read, and the higher the easier it is.
+    Compression is the code length of the labels without a probe, divided by the length with one
+    (MDL). It is about 1 if nothing can be read. The higher it is, the easier the label is to read.
 
     ``vectors`` are files of encode, arrays (.npy, .npz, safetensors) or tables (.parquet, .arrow,
-    .feather, .csv, .tsv) with ``labels``; or word vectors, whose first names are probed for gender
-    unless ``labels`` is a file of words and labels, a tab between them. Several are compared.
-    Without ``vectors`` the sample that comes with wordbias is probed, and random vectors.
+    .feather, .csv, .tsv) with ``labels``. They can also be word vectors. Their first names are then
+    probed for gender, unless ``labels`` is a file of words and labels, separated by a tab. Several
+    are compared. Without ``vectors`` the sample that comes with wordbias is probed, and random
+    vectors.
 
-    With ``texts``, ``vectors`` is a model, a folder or a name on the hub, which encodes them. With
-    ``adapter`` a second time, with a ``setting`` of it removed: is the label still readable? Give
-    texts that the adapter was not fitted to.
+    With ``texts``, ``vectors`` is a model (a folder or a name on the hub), which encodes them. With
+    ``adapter`` it encodes them a second time, after a ``setting`` of it is removed: is the label
+    still readable? Give texts that the adapter was not fitted to.
 
     Parameters
     ----------
@@ -116,14 +117,14 @@ def probe(
     first_names : bool
         Probe first names for gender, the default for word vectors.
     mdl : bool
-        Measure MDL by an online code, the compression, or only accuracy.  [default: mdl]
+        Measure compression, as MDL by an online code, or only accuracy.  [default: mdl]
     probe : str
         Kind of probe.
     fractions : str or sequence of float, optional
-        With ``mdl``: ends of the blocks in which labels are sent, published, voita or percentages
+        With ``mdl``: ends of the blocks in which labels are sent: published, voita, or percentages
         such as 2,10,100.  [default: published]
     seed : int or sequence of int
-        Random seeds; each gives another order and other initial weights.
+        Random seeds. Each gives another order and other initial weights.
     layers : int, sequence of int or str, optional
         Layers: last, or numbers such as 0,6,12.  [default: all]
     array : str, optional
@@ -137,8 +138,8 @@ def probe(
     pooling : str, optional
         With ``texts``: tokens whose mean is the vector.  [default: that of wordbias encode]
     template : str, optional
-        With ``texts``: text that each text is put into, at its {}, such as "A text about a person:
-        {}"; or chat, for the model's chat template.
+        With ``texts``: template for each text, which replaces its {}: "A text about a person: {}".
+        Or chat, for the model's chat template.
     adapter : path or Adapter, optional
         With ``texts``: adapter that wordbias project wrote for the model.
     setting : str or sequence of str, optional
@@ -146,8 +147,8 @@ def probe(
     force : bool
         With ``adapter``: use it even if it was fitted on another model.
     unit : str, path or sequence, optional
-        With ``mdl``: what examples belong to, such as a person or a profession; blocks do not split
-        it.
+        With ``mdl``: the unit that examples belong to, such as a person or a profession. Blocks do
+        not split a unit.
     types : str, path or sequence, optional
         With ``control``: types of examples, such as words; each type gets one random label.
     control : bool
@@ -155,8 +156,8 @@ def probe(
     random : bool, optional
         Probe random vectors of the same shape too.  [default: only without arguments]
     dev : str or sequence of bool, optional
-        With ``mdl``: examples on which the best epoch is chosen, and which are not sent, as
-        published.  [default: the last tenth of those sent]
+        With ``mdl``: examples to choose the best epoch on; they are not sent, as published.
+        [default: the last tenth of those sent]
     split : str, path or sequence, optional
         With --accuracy: column of train, dev and test.
     epochs : int
@@ -166,10 +167,10 @@ def probe(
     lr : float
         Learning rate.
     scale : bool
-        Centre the vectors of each layer and divide them by one number, so that their mean square is
+        Centre the vectors of each layer, and divide them by one number that makes their mean square
         1. Without it compression depends on the length of vectors.
     as_published : bool
-        Use the last weights, not the best, and vectors as they are, as the released code does.
+        Do as the released code does: use the last weights, not the best, and unscaled vectors.
 
     Returns
     -------
@@ -180,21 +181,21 @@ def probe(
     Raises
     ------
     WordbiasError
-        If vectors and labels do not fit, there are fewer than two classes, fewer examples than the
-        blocks need, an adapter is of another model or changes no vector, or an argument would do
-        nothing.
+        If vectors and labels do not fit, or there are fewer than two classes or fewer examples than
+        the blocks need. Also if an adapter is of another model or changes no vector, or an argument
+        would do nothing.
 
     Notes
     -----
-    The neutral value of compression depends on the shares of the classes; the report says it. With
+    The neutral value of compression depends on the shares of the classes; the report gives it. With
     ``adapter`` the answer also says which layers are unchanged. In the last layer that changes, the
-    best of several tuned probes decides, which is trained and tested on the texts given.
+    best of several tuned probes decides. It is trained and tested on the given texts.
 
-    Orgad et al. (2022) call what compression measures the extractability of a label. The
+    Compression measures what Orgad et al. (2022) call the extractability of a label. The
     compression as published, which adds nats to bits, is always printed too. Scaling lets one
-    learning rate suit all layers and models; after an adapter the numbers are those before it.
-    ``fractions`` voita are the blocks of Voita and Titov (2020), published those of Orgad et al.
-    (2022).
+    learning rate suit all layers and models. After an adapter, vectors are scaled by the same
+    numbers as before it. ``fractions`` voita are the blocks of Voita and Titov (2020), and
+    published those of Orgad et al. (2022).
 
     References
     ----------

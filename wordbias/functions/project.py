@@ -91,21 +91,21 @@ def project(
     batch_size: int = BATCH,
     seed: int = 0,
 ) -> Adapter:
-    """Fit what removes gender, or another label, inside an encoder or a decoder: an adapter.
+    """Fit an adapter, which removes gender or another label inside an encoder or a decoder.
 
-    ``model`` is a folder or a name on the hub, such as BERT, RoBERTa, MPNet or ModernBERT, or a
-    decoder such as GPT-2, Llama or Qwen. An adapter is a small file, which other commands take with
-    --adapter and ``setting``, and wordbias apply writes into the model. Fit one for each model:
-    adapters do not transfer.
+    ``model`` is a folder or a name on the hub: an encoder such as BERT, RoBERTa, MPNet or
+    ModernBERT, or a decoder such as GPT-2, Llama or Qwen. An adapter is a small file. Other
+    commands take it with --adapter and ``setting``, and wordbias apply writes it into the model.
+    Fit one for each model: adapters do not transfer.
 
-    By default ``model`` reads sentences in a female and a male version. Of an encoder the main
-    components of the differences of these pairs are fitted at the sites of Dawkins et al. (2024);
-    of a decoder LEACE is fitted at all layers, to the sentences labelled female and male.
+    By default ``model`` reads sentences in a female and a male version. In an encoder the main
+    components of the differences of these pairs are fitted, at the sites of Dawkins et al. (2024).
+    In a decoder LEACE is fitted at all layers, to the sentences labelled female and male.
 
     With ``texts`` and ``labels`` a removal, by default LEACE, is fitted to the tokens of labelled
-    texts at all layers, each on what those before it left.
+    texts at all layers. Each layer's removal is fitted to what the earlier ones left.
 
-    In a decoder all methods but LEACE can make the model useless: measure its perplexity, with
+    In a decoder all methods but LEACE can make the model useless. Measure its perplexity with
     wordbias likelihood.
 
     Parameters
@@ -115,7 +115,7 @@ def project(
     output : path, optional
         File for the adapter.
     pairs : path or sequence of (str, str), optional
-        Pairs of sentences to fit on: TOML, or tab-separated lines.  [default: the built-in ones]
+        Pairs of sentences to fit on: TOML, or tab-separated lines.  [default: the built-in pairs]
     texts : path, sequence of str, mapping or frame of columns, optional
         Texts to fit on instead, with ``labels``; read as wordbias probe reads them.
     labels : str, path or sequence, optional
@@ -125,18 +125,19 @@ def project(
     where : mapping of str to str or sequence of str, optional
         With ``texts``: use only rows with this value; may be repeated.
     methods : str, or method such as MHD(dims=2), optional
-        Method that is fitted: leace, hard, mhd or misp, to labels, as wordbias erase fits it; or
-        misp-pairs or mhd-pairs, to the differences of pairs of sentences. Settings follow:
+        Method to fit. leace, hard, mhd and misp are fitted to labels, as by wordbias erase;
+        misp-pairs and mhd-pairs to the differences of pairs of sentences. Settings follow:
         mhd:dims=2.  [default: leace with texts and for a decoder, else mhd-pairs]
     sites : str or sequence of str, optional
         Sites, such as cls@-1,tokens@3..10,embedding.  [default: tokens@all; of methods for pairs
         in an encoder the four published ones, and embedding]
     tokens : str, optional
-        Tokens to fit on: all, each by itself; or one vector of a text: its mean, its last or its
-        first (cls); or those that differ in a pair (word).  [default: all; for pairs mean]
+        Tokens to fit on. all takes each token separately. mean, last or cls (the first) takes one
+        vector for a text. word takes the tokens that differ in a pair.  [default: all; for pairs
+        mean]
     simultaneous : bool
-        With ``methods`` or ``texts``: fit all sites on the unmodified model, and not each on what
-        those before it left. Together they may then remove too little or too much.
+        With ``methods`` or ``texts``: fit all sites on the unmodified model, not each on what the
+        sites before it left. Together they may then remove too little or too much.
     one_sided : bool
         Centre the differences of the pairs; this loses the mean gender shift.
     unit_length : bool
@@ -154,11 +155,11 @@ def project(
         Setting that the adapter removes by default: L11-11101, sent-debias, tokens@3..10.
         [default: none; with ``methods`` or ``texts``, and of a decoder, all sites]
     null : int, optional
-        Number of null adapters to write beside ``output``, such as nli.null1.adapter: random
-        directions with the same weights, which change vectors less.
+        Number of null adapters to write next to ``output``, such as nli.null1.adapter. They have
+        random directions with the same weights, and change vectors less.
     seed_lists : int, optional
-        Number of adapters to write beside ``output``, such as nli.lists1.adapter: fitted to
-        redrawn pairs of sentences.
+        Number of adapters, fitted to redrawn pairs of sentences, to write next to ``output``, such
+        as nli.lists1.adapter.
     batch_size : int
         Batch size, in sentences.
     seed : int
@@ -167,10 +168,11 @@ def project(
     Returns
     -------
     Adapter
-        ``adapter.on(model)`` removes the subspaces within a ``with`` block, ``adapter.fold(model)``
-        in the weights of a copy, ``adapter.save(path)`` writes it; its ``report`` has a row for
-        each share of variance, and how stable each first component is; with ``texts`` how much of
-        the label a linear map explains at each site, before and after.
+        ``adapter.on(model)`` removes the subspaces within a ``with`` block. ``adapter.fold(model)``
+        removes them in the weights of a copy, and ``adapter.save(path)`` writes the adapter. Its
+        ``report`` has a row for each share of variance, and how stable each first component is.
+        With ``texts`` it has how much of the label a linear map explains at each site, before and
+        after.
 
     Raises
     ------
@@ -180,27 +182,27 @@ def project(
 
     Notes
     -----
-    Models can be BERT, RoBERTa, XLM-RoBERTa (also XL), CamemBERT, ELECTRA, DistilBERT, DeBERTa-v2
-    and v3, MPNet, ALBERT, ModernBERT, EuroBERT, NomicBERT or GTE, with their head if they have one;
-    or the decoders GPT-2, GPT-NeoX, Llama, Mistral, Qwen, Gemma and Phi.
+    Encoders can be BERT, RoBERTa, XLM-RoBERTa (also XL), CamemBERT, ELECTRA, DistilBERT, DeBERTa-v2
+    and v3, MPNet, ALBERT, ModernBERT, EuroBERT, NomicBERT or GTE, with their head if they have one.
+    Decoders can be GPT-2, GPT-NeoX, Llama, Mistral, Qwen, Gemma and Phi.
 
     With ``texts``, or ``methods`` and ``pairs``, each removal is fitted on what those before it
-    left (concept scrubbing, Belrose et al. 2023), because a later layer may compute the label anew
-    from what an earlier removal leaves. In a decoder that is the default.
+    left (concept scrubbing, Belrose et al. 2023). The reason is that a later layer may compute the
+    label anew from what an earlier removal leaves. In a decoder this is the default.
 
-    The first token of what most decoders read has a vector about a hundred times as long as others,
-    on which attention rests. Of the removals only LEACE takes account of its length.
+    In most decoders the vector of the first token is about a hundred times as long as others, and
+    attention rests on it. LEACE is the only removal that takes account of its length.
 
-    A method of the same name as one of wordbias erase is the same operator, but that ``hard``
-    leaves vectors their lengths, which the next layer reads. Without ``methods``, of an encoder,
-    two components are fitted, as the published settings need, which say how many of them are
-    removed, and how; at sites that ``setting`` names the first is removed completely: mhd-pairs.
-    With ``tokens`` mean, methods for pairs are fitted to the mean of aligned tokens. Sites that are
-    fitted simultaneously are each right by themselves.
+    A method with the name of one of wordbias erase is the same operator, with one difference:
+    ``hard`` keeps the lengths of vectors, which the next layer reads. Without ``methods`` two
+    components are fitted in an encoder, as the published settings need them. A setting says how
+    many of them are removed, and how. At sites that ``setting`` names the first is removed
+    completely: mhd-pairs. With ``tokens`` mean, methods for pairs are fitted to the mean of aligned
+    tokens. Sites that are fitted simultaneously are each correct when removed alone.
 
-    Measures change with the adapters of ``null`` as by any removal with these weights. With those
-    of ``seed_lists``, whose pairs are drawn again, as many, with replacement, measures differ as
-    far as they depend on which pairs were listed.
+    The adapters of ``null`` show how any removal with these weights changes a measure. For those of
+    ``seed_lists`` the same number of pairs is drawn again, with replacement. They show how much a
+    measure depends on the listed pairs.
 
     References
     ----------

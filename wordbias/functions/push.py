@@ -70,19 +70,19 @@ def push(
     """Publish ``source``, a file or folder, in the repository ``repo`` of the Hugging Face hub.
 
     ``source`` is what debias --save-transform, project, debias or another command wrote: a method,
-    an adapter, the folder of a model, or vectors. The repository is created if it does not
-    exist. A README.md says what it is, how to load it, its bias before and after, and its limits,
-    unless the folder or the repository has one. Only files of a model by their usual names, its
-    card and its licence are uploaded; notes name them first, and those that are not. All files go
-    into one commit; unchanged files are not uploaded again. Log in first with: hf auth login, or
-    set HF_TOKEN.
+    an adapter, the folder of a model, or vectors. The repository is created if it does not exist.
+    Unless the folder or the repository has a README.md, one is written. It says what the source is,
+    how to load it, its bias before and after, and its limits. Only files of a model by their usual
+    names, its card and its licence are uploaded. Notes first name these files, and those left out.
+    All files go into one commit; unchanged files are not uploaded again. Log in first with hf auth
+    login, or set HF_TOKEN.
 
     Parameters
     ----------
     source : path, fitted estimator, Adapter or Embedding
         What to publish.
     repo : str
-        OWNER/NAME of a model, or datasets/OWNER/NAME of data; a folder in it may follow.
+        OWNER/NAME for a model, or datasets/OWNER/NAME for data; a folder in it may follow.
     private : bool
         Make a new repository private.
     revision : str, optional
@@ -97,7 +97,7 @@ def push(
     Returns
     -------
     Report
-        Rows ``bytes-published`` of each file, with the commit and the address that loads it; of
+        A row ``bytes-published`` for each file, with the commit and the address that loads it; with
         ``dry_run``, ``bytes-to-publish``.
 
     Raises

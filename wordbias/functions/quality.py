@@ -54,10 +54,10 @@ def quality(
 ) -> Report:
     """Measure how good each embedding is at word similarity and analogies.
 
-    Similarity is Spearman's correlation with human scores; for analogies it is the share answered
-    right, over the whole vocabulary. The test sets are not part of wordbias: wordbias fetch gets
-    them, and ``benchmarks`` takes their names, too. Without ``embeddings`` the sample that comes
-    with wordbias is used; it is small, so check its coverage.
+    The value is Spearman's correlation with human scores for similarity, and for analogies the
+    share answered right, over the whole vocabulary. The test sets are not part of wordbias:
+    wordbias fetch gets them, and ``benchmarks`` takes their names, too. Without ``embeddings`` the
+    sample that comes with wordbias is used. It is small, so check its coverage.
 
     Parameters
     ----------
@@ -66,11 +66,11 @@ def quality(
     benchmarks : path or fetched name, or several
         Test sets: a folder or one file; may be repeated.
     oov : {"skip", "mean"}
-        Leave out items with unknown words, or use the mean vector as published code does.
+        For items with unknown words: leave them out, or use the mean vector as published code does.
     analogy : {"add", "mul"}
         Method to answer analogies: 3CosAdd or 3CosMul.
     standardise : bool
-        Delete punctuation in analogies first, as published code does: city's, citys.
+        Delete punctuation in analogies first, as published code does: city's becomes citys.
     only : str or list of str, optional
         Names of the sets to use, separated by commas: men,google.
     seed : int
@@ -79,10 +79,10 @@ def quality(
     Returns
     -------
     Report
-        A row for each set and embedding, with the share of its pairs or questions all of whose
-        words are known (``coverage``). Rows of later embeddings have their change from the first,
-        ``change``, with its interval by the paired bootstrap: over the pairs or questions that both
-        know, whose number is ``change_n`` where it differs from ``n``.
+        A row for each set and embedding. ``coverage`` is the share of its pairs or questions in
+        which all words are known. Rows of later embeddings have their change from the first,
+        ``change``, with its interval by the paired bootstrap. It is over the pairs or questions
+        that both embeddings know; ``change_n`` is their number where it differs from ``n``.
 
     Raises
     ------

@@ -85,13 +85,13 @@ class Page(Report):
 def report(
     *rows: str | os.PathLike[str] | Report, output: str | os.PathLike[str] | None = None
 ) -> Page | Report:
-    """Write a page of the results in ``rows``, which any command may have saved.
+    """Write a page of saved results, which may come from any command.
 
     ``rows`` are files that commands printed with --format json, jsonl or csv, or pages of audit and
-    report, which contain their data. Measures that the page has no picture for get a plain table.
+    report, which contain their data. Measures without a picture get a plain table.
 
-    The table that sweep -o wrote is summarised as sweep summarises it, and given alone. Its tables
-    are printed; a page is only written to an ``output`` that is named.
+    A table that sweep -o wrote must be the only argument. It is summarised as sweep does, and the
+    tables are printed. A page is then written only if ``output`` is given.
 
     Parameters
     ----------
@@ -103,8 +103,8 @@ def report(
     Returns
     -------
     Report
-        Page of all rows, which ``save("page.html")`` writes; or the summary of a sweep's table, of
-        which ``plot()`` draws η against S.
+        Page of all rows, which ``save("page.html")`` writes. Or the summary of a sweep's table; its
+        ``plot()`` draws η against S.
 
     Raises
     ------
@@ -180,8 +180,8 @@ def check_output(
     Raises
     ------
     WordbiasError
-        Before anything is measured: if the suffix is that of another format, such as PDF, or than
-        ``--format`` names, the file cannot be written, or it is an input.
+        Before anything is measured: if the suffix is that of another format, such as PDF, or does
+        not agree with ``--format``. Also if the file cannot be written, or is an input.
     """
     if output is not None:
         check_outputs({"the output": output}, {f"an input, {path}": path for path in read})

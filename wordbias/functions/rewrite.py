@@ -159,13 +159,13 @@ def rewrite(
 ) -> Rewritten:
     """Rewrite the texts in ``data`` by ``methods``, one or several separated by commas, in order.
 
-    ``data`` is plain text, one text per line, or has columns (.tsv, .csv, .jsonl), compressed or
-    not, of any size. The output has the same format, and the rest of it is unchanged.
+    ``data`` is plain text, one text per line, or has columns (.tsv, .csv, .jsonl). It may be
+    compressed, and of any size. The output has the same format, and all else in it is unchanged.
 
     Parameters
     ----------
     methods : str, method such as Scrub(mask="*"), or sequence of these
-        Some of scrub, extra-scrub, subsample, oversample, swap, anonymise; settings follow the name
+        Some of scrub, extra-scrub, subsample, oversample, swap, anonymise. Settings follow the name
         of their method: oversample:labels=profession:sensitive=gender.
     data : path, sequence or series of str, or frame
         The texts; methods that need columns take a file or a frame.
@@ -174,9 +174,9 @@ def rewrite(
     text_column : str, optional
         Column of the texts.  [default: text, sentence]
     where : mapping of column to value or values, optional
-        Rewrite only rows with this value, pass on the others; may be repeated.
+        Rewrite only rows with this value, and copy the others; may be repeated.
     groups : name, path or mapping, optional
-        scrub, swap: groups, as gender, gender-fr, age, … (wordbias lists), or a TOML file.
+        scrub, swap: groups, such as gender, gender-fr, age, … (wordbias lists), or a TOML file.
     shuffle : bool
         Write the rows in random order.
     seed : int
@@ -185,8 +185,8 @@ def rewrite(
     Returns
     -------
     Rewritten
-        Its ``texts`` are a list, or a series if the data are; its ``frame`` has the other columns,
-        too. With ``output`` a file is never in memory as a whole, unless these are used.
+        Its ``texts`` are a list, or a series if the data are one. Its ``frame`` has the other
+        columns, too. With ``output`` a file is never in memory as a whole, unless these are used.
 
     Raises
     ------

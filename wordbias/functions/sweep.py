@@ -90,18 +90,18 @@ def sweep(
 ) -> Report:
     """Measure bias and fairness under all 74 projections of Dawkins et al. (2024), their Table 7.
 
-    ``model`` predicts whether a sentence is next: on ``stereoset`` it has a strength S of
-    stereotypes and a distance D between the genders (see likelihood). The model of ``nli`` predicts
-    whether a sentence follows from another: on occupations it has a fairness η (see mab-eval), on
-    ``snli`` an accuracy. The table that ``output`` names is summarised again by wordbias report.
+    ``model`` predicts whether a sentence is next. On ``stereoset`` it has a strength S of
+    stereotypes and a distance D between the genders (see likelihood). The ``nli`` model predicts
+    whether a sentence follows from another. It has a fairness η on occupations (see mab-eval), and
+    an accuracy on ``snli``. wordbias report summarises the table in ``output`` again.
 
     A projection removes a subspace that is fitted to pairs of sentences, as wordbias project does.
     All 74 take little more time than one pass of each model. With ``output`` the same call resumes
     an interrupted one.
 
     The best settings of each level (SENT, L12, L11, attn) are compared with the unmodified models
-    on the same items; with ``null`` also with random removals, with ``model_seeds`` over several
-    heads, with ``seed_lists`` over redrawn pairs.
+    on the same items. With ``null`` they are also compared with random removals, with
+    ``model_seeds`` over several heads, and with ``seed_lists`` over redrawn pairs.
 
     Parameters
     ----------
@@ -117,15 +117,15 @@ def sweep(
     pairs : path or sequence of (str, str), optional
         Pairs of sentences to fit on: TOML, or tab-separated lines.  [default: the built-in ones]
     tokens : str
-        At the sites tokens and attention: mean of all aligned tokens, of those that differ (word),
-        the first (cls) or the last.
+        Tokens at the sites tokens and attention: the mean of all aligned tokens (mean) or of those
+        that differ (word), the first (cls) or the last.
     one_sided : bool
         Centre the differences of the pairs; this loses the mean gender shift.
     unit_length : bool
         Fit on vectors of length one, as SENT-Debias does.
     sequential_fit : bool
-        Fit each subspace of a setting with its removals at earlier sites on: 45 passes over the
-        pairs instead of one.
+        Fit each subspace of a setting while its removals at earlier sites are active. This takes 45
+        passes over the pairs instead of one.
     sent_debias : path or sequence of str, optional
         Text to fit the SENT-Debias baseline on.
     limit : int
@@ -133,15 +133,16 @@ def sweep(
     groups : name, path or mapping, optional
         With ``sent_debias``: groups whose pairs of words are swapped.  [default: gender]
     next_label : str, optional
-        Name of the output of ``model`` that means: is next. By default its config says it.
+        Name of the output of ``model`` that means "is next".  [default: as its config says]
     label_order : sequence of str, optional
-        Order of the NLI model's outputs, neutral,entailment,contradiction, if it does not say.
+        If the NLI model does not say it: order of its outputs, such as
+        neutral,entailment,contradiction.
     top : float
-        Share of the triples of ``stereoset``, the most extreme ones, of which S and D are means.
+        S and D are means over this share of the triples of ``stereoset``, the most extreme ones.
     rounding : str
         Rounding of that share to a number of triples: nearest, down or up.
     repair : bool
-        Measure also with the repaired swaps of enhanced StereoSet, beside the published ones.
+        Measure with the repaired swaps of enhanced StereoSet as well as with the published ones.
     parity : str
         Parity in η: labels must agree in the mean over templates (mean), or in every template
         (strict).
@@ -150,31 +151,31 @@ def sweep(
     relative : bool
         Take ``drop`` as a share of the accuracy before debiasing.
     null : int, optional
-        Number of random removals, with the same weights and sites, to compare each of the best
-        settings with.
+        Number of random removals to compare each of the best settings with. They have its weights
+        and sites.
     seed_lists : int, optional
-        Number of redraws of the pairs, to each of which the best settings are fitted again: their
+        Number of redraws of the pairs. The best settings are fitted again to each, and their
         changes then have an interval over the pairs.
     best : path, optional
-        Table of an earlier sweep, such as one of dev data, whose best settings are compared.
-        [default: those of this sweep, which are chosen on the items that they are measured on]
+        Table of an earlier sweep, such as one on dev data, to take the best settings from.
+        [default: this sweep, which chooses them on the items that it measures them on]
     model_seeds : int or sequence of int, optional
-        Seeds of several heads: each replaces {seed} in the names of both models, or both are lists
-        with a model for each. The table has their means.
+        Seeds of several heads. Each replaces {seed} in the names of both models; or both are lists
+        with a model for each seed. The table has their means.
     lists : path, optional
         Word lists for the sentences about occupations, in the layout of Dev et al. (2020).
     as_published : bool
         Choose "a" or "an" by the first letter only, as the published sets do: a SUV.
     output : path, optional
-        File for Table 7, from which the same call resumes; partial results are stored beside it.
+        File for Table 7, from which the same call resumes. Partial results are stored next to it.
     seed : int
         Seed of everything random.
 
     Returns
     -------
     Report
-        Rows of every setting with intervals, those of the summaries, and the differences of the
-        best settings; the tables are 5 to 7, and those differences.
+        Rows of every setting with intervals, rows of the summaries, and the differences of the best
+        settings. Its tables are 5 to 7 of the paper, and one of those differences.
 
     Raises
     ------
@@ -185,11 +186,11 @@ def sweep(
     -----
     Both models are folders, or names on the hub. Subspaces are fitted on each unmodified model.
     Layers below the lowest intervention are run once, the last one only for its first token. With
-    ``seed_lists`` the changes of S, D and η have an interval over the pairs of sentences that
-    settings are fitted to, beside that over items.
+    ``seed_lists`` the changes of S, D and η have two intervals: one over items, and one over the
+    pairs of sentences that settings are fitted to.
 
-    Published are subspaces that are all fitted on the unmodified model. Redrawn pairs are as many,
-    drawn with replacement; with ``sent_debias`` its pairs are redrawn too.
+    The published subspaces are all fitted on the unmodified model. ``seed_lists`` draws the same
+    number of pairs, with replacement; with ``sent_debias`` its pairs are redrawn too.
 
     References
     ----------

@@ -89,11 +89,11 @@ def train_vectors(
     """Train word vectors on the text files ``corpus``, by GloVe or by GN-GloVe.
 
     GN-GloVe (Zhao et al. 2018) keeps the difference between two groups in the last coordinate, w_g,
-    and out of the others, w_a; then wordbias debias gn-glove takes w_g away. A text has a sentence
-    or a document on each line, in UTF-8, perhaps compressed. White space separates its tokens, and
+    and out of the others, w_a. wordbias debias gn-glove then removes w_g. A text has a sentence or
+    a document on each line, in UTF-8, and may be compressed. White space separates its tokens, and
     no window crosses the end of a line. Co-occurrences are counted in bounded memory, on disk. The
     same command resumes an interrupted training after the last whole epoch. A log of every epoch is
-    written beside ``output``. It needs the extra torch.
+    written next to ``output``. The command needs the extra torch.
 
     Parameters
     ----------
@@ -104,11 +104,11 @@ def train_vectors(
     objective : str
         Objective of the training: glove or gn-glove.
     vector_size : int
-        Number of values of a vector; of gn-glove the last one is w_g.
+        Number of values of a vector. For gn-glove the last one is w_g.
     epochs : int
         Number of passes through the co-occurrences.
     window : int
-        Greatest distance of two tokens; at distance k they add 1/k to their co-occurrence.
+        Greatest distance between two tokens that count as co-occurring. At distance k they add 1/k.
     min_count : int
         Least number of occurrences of a word.
     max_vocab : int, optional
@@ -116,17 +116,17 @@ def train_vectors(
     cased : bool
         Keep capital letters; by default the text is lower-cased.
     x_max : float
-        Co-occurrence from which on a pair of words has full weight.
+        A pair of words has full weight from this co-occurrence on.
     exponent : float
         Exponent of the weight of rarer pairs.
     lr : float
         Learning rate.
     groups : name, path or Attribute, optional
-        gn-glove: two groups, whose definitional and equalising pairs are used: a built-in name or a
-        TOML file with pairs.  [default: gender]
+        gn-glove: two groups, given by a built-in name or a TOML file with pairs. Their definitional
+        and equalising pairs are used.  [default: gender]
     lists : path or fetched name, optional
-        gn-glove: folder with male_word_file.txt and female_word_file.txt, in place of ``groups``;
-        the words on the same line of both are a pair.
+        gn-glove: folder with male_word_file.txt and female_word_file.txt, in place of ``groups``.
+        The words on the same line of both are a pair.
     separation : str
         gn-glove: how w_g separates the groups: l1, as far as its bounds of 1 and -1 allow, or l2,
         towards these two values.
@@ -139,15 +139,15 @@ def train_vectors(
         gn-glove: train as the authors' code does, on their lists (wordbias fetch gn-glove-lists):
         without AdaGrad, all coordinates bounded by 1 and -1, v_g added up over the epochs.
     counts : path, optional
-        Folder for words and co-occurrences, which is kept; further calls on the same corpus reuse
-        it.  [default: a folder beside ``output``, removed at the end; after an error the next call
-        uses it]
+        Folder to keep words and co-occurrences in; further calls on the same corpus reuse it.
+        [default: a folder next to ``output``, removed at the end; after an error the next call uses
+        it]
     memory : str
-        Memory for counting and shuffling, such as 8GB; the vectors need memory beside it. Counts
-        made with another amount are in another order; kept ones stay as they were made.
+        Memory for counting and shuffling, such as 8GB; the vectors need more memory. Counts made
+        with another amount are in another order. Kept counts stay as they were made.
     batch_size : int, optional
-        Co-occurrences of a step.  [default: so many that the most frequent word is in it ten
-        times, with ``as_published`` once]
+        Co-occurrences of a step.  [default: enough for the most frequent word to occur ten times in
+        a step, with ``as_published`` once]
     seed : int
         Random seed.
 
@@ -164,29 +164,30 @@ def train_vectors(
 
     Notes
     -----
-    Minimised is the sum over all pairs of words that co-occur, X times,
+    Training minimises the sum over all pairs of words that co-occur, X times,
 
         J = ½ f(X) (w·c + b_w + b_c - log X)² + λ_d (D(w) + D(c)) + λ_e (E(w) + E(c)),
 
-    with f(X) = min(1, (X / x_max)^alpha), w the vector of the word and c that of the context, by
-    AdaGrad as in GloVe's own code; the vectors are w + c. For GloVe both λ are zero. For GN-GloVe
-    D(w) of a word of the first group is -w_g (l1, with -1 ≤ w_g ≤ 1) or (1 - w_g)² (l2), of the
-    second the same of -w_g; E(w) of all other words is (v_g·w_a)², and v_g the mean difference of
-    w_a over the pairs, a constant in each step. The paper sums D and E over words. Here, as in the
-    authors' code, they count once for each pair of words that co-occur; otherwise they would weigh
-    next to nothing beside the first term.
+    by AdaGrad as in GloVe's own code. Here f(X) = min(1, (X / x_max)^alpha), w is the vector of the
+    word and c that of the context. The written vectors are w + c. For GloVe both λ are zero. For
+    GN-GloVe D(w) of a word of the first group is -w_g (l1, with -1 ≤ w_g ≤ 1) or (1 - w_g)² (l2).
+    For the second group it is the same of -w_g. E(w) of all other words is (v_g·w_a)². v_g is the
+    mean difference of w_a over the pairs, a constant in each step. The paper sums D and E over
+    words. Here, as in the authors' code, they count once for each pair of words that co-occur.
+    Otherwise their weight would be next to nothing compared with the first term.
 
     GloVe's code goes through the pairs of words one by one. Here a step is computed for a whole
-    batch, from the values before it; with ``batch_size`` 1 the result is that of GloVe's loop. On
-    a CPU it is the same for the same seed and counts, also after an interruption; processors of
-    another kind have other last digits, and a GPU, which sums in no fixed order, in every run.
+    batch, from the values before it. With ``batch_size`` 1 the result is that of GloVe's loop. On a
+    CPU the same seed and counts give the same result, also after an interruption. Another kind of
+    processor gives other last digits. A GPU sums in no fixed order and gives other last digits in
+    every run.
 
-    ``as_published`` does what the code of Zhao et al. does: AdaGrad is switched off, so that it is
-    gradient descent at a constant rate; every coordinate is bounded by ±1 after each step; v_g is
+    ``as_published`` does what the code of Zhao et al. does. AdaGrad is switched off; this leaves
+    gradient descent at a constant rate. Every coordinate is bounded by ±1 after each step. v_g is
     computed once an epoch from word vectors only, added to the one before, and divided by the
-    number of listed pairs, found or not; w_g of the word vectors of the groups begins at ±1; the
-    steps of D and E come after that of the first term. Its batches are ten times smaller. Both λ
-    stay 0.8, as in the paper and in one version of the code; another version has 0.5 and 0.3.
+    number of listed pairs, found or not. w_g of the word vectors of the groups begins at ±1. The
+    steps of D and E come after that of the first term. Batches are ten times smaller. Both λ stay
+    0.8, as in the paper and in one version of the code; another version has 0.5 and 0.3.
 
     References
     ----------

@@ -71,23 +71,23 @@ def weat(
 ) -> Report:
     """Test associations between two sets of words and two others.
 
-    WEAT (Caliskan et al. 2017) with its ten queries or your own, and five measures on the same
-    words. Without ``embeddings`` the sample that comes with wordbias is used.
+    The tests are WEAT (Caliskan et al. 2017), with its ten queries or your own, and five measures
+    on the same words. Without ``embeddings`` the sample that comes with wordbias is used.
 
     Parameters
     ----------
     embeddings : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several
         The embeddings to measure; by default the sample that comes with wordbias.
     query : str, path, Query, {"targets": {name: words, …}, "attributes": …} or several
-        Queries: names or numbers, 1,6-8, or all; or a TOML file, or WEFE's JSON, of your own, of
-        which FILE::NAME is one query.
+        Queries: names or numbers, 1,6-8, or all. Or your own TOML file or WEFE's JSON; FILE::NAME
+        is one query in it.
     targets : str, two lists, or mapping from two names to words, optional
-        Two sets of words, X and Y, for a query of your own: male,female by name. Given twice, once
-        for each set, it is a name, a file with a word per line, or words: he,him and she,her.
+        Two sets of words, X and Y, for a query of your own: male,female by name. Or give it twice,
+        once for each set, as a name, a file with a word per line, or words: he,him and she,her.
     attributes : str, two lists, or mapping from two names to words, optional
         Two sets of words, A and B, as ``targets``.
     groups : name, path or mapping, optional
-        Groups, every two of which are taken as X,Y: age, religion, …, or a TOML file.
+        Groups: age, religion, …, or a TOML file. Every two of them are taken as X,Y.
     only : str or list of str
         Measures, some of weat,rnd,rnsb,mac,ect,ripa.
     ddof : int
@@ -104,8 +104,8 @@ def weat(
     Returns
     -------
     Report
-        A row for each value: its interval over words (``low``, ``high``), of WEAT the p-value,
-        the number of words of each set and those that are missing.
+        A row for each value: its interval over words (``low``, ``high``), the number of words of
+        each set, and the missing words. For WEAT also the p-value.
 
     Raises
     ------
@@ -114,10 +114,10 @@ def weat(
 
     Notes
     -----
-    A query of your own is a mapping with ``targets`` and ``attributes``: each a mapping from two
-    names to words, a pair of lists, or names of two sets that come with wordbias. ``name`` and
-    ``about`` are optional. The arguments ``targets`` and ``attributes`` take names of sets in the
-    file ``query`` too.
+    A query of your own is a mapping with ``targets`` and ``attributes``. Each of these is a mapping
+    from two names to words, a pair of lists, or names of two sets that come with wordbias. ``name``
+    and ``about`` are optional. The arguments ``targets`` and ``attributes`` take names of sets in
+    the file ``query`` too.
 
     References
     ----------

@@ -59,10 +59,10 @@ def winobias(
     """Score a coreference system on WinoBias (Zhao et al. 2018): whether a nurse must be she.
 
     ``folder`` has the eight files of WinoBias, pro_stereotyped_type1.txt.dev and so on. Any system
-    can be scored: ``sentences`` writes its input, one {"sentence": …, "tokens": […]} per line, and
+    can be scored. ``sentences`` writes its input, one {"sentence": …, "tokens": […]} per line.
     ``clusters`` reads its output, {"sentence": …, "clusters": [[[0, 8], [17, 20]], …]} per line, or
     one JSON object of clusters by sentence. The report has CoNLL F1 of pro- and anti-stereotyped
-    sentences, and group fairness of the professions to which pronouns are resolved. ``masked``
+    sentences, and group fairness of the professions that pronouns are resolved to. ``masked``
     writes the sentences for a probe of an encoder.
 
     Parameters
@@ -72,15 +72,15 @@ def winobias(
     clusters : path, or mapping of sentence to clusters, optional
         Output of a system: .json or .jsonl.
     span_unit : str
-        With ``clusters``: unit of its spans; tokens are those that ``sentences`` writes.
+        With ``clusters``: unit of its spans. Tokens are those that ``sentences`` writes.
     inclusive : bool
         With ``clusters``: spans end at their last place, not at the one after it.
     shares : path, or mapping of profession to share, optional
         With ``clusters``: share of women in each profession.  [default:
         occupational_female_precentage.json in FOLDER]
     as_published : bool
-        Compute as the released code does: precision TP/N, differences in place of sums, undecided
-        sentences left out of separation.
+        Compute as the released code does: precision TP/N, differences instead of sums, and no
+        undecided sentences in separation.
     draws : int
         Number of bootstrap samples; 0 for no intervals.
     sentences : path, optional

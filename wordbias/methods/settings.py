@@ -121,11 +121,11 @@ class Hard(MethodSettings):
 
     Every vector but those of specific words loses its component along a direction ``g`` and is
     normalised to length one, ``(x − ⟨g, x⟩ g) / ‖x − ⟨g, x⟩ g‖``. Words of the pairs are left out
-    as specific words are, even if they are not listed as such. Rows have no pairs: their direction
-    is the difference of the groups' means, for k > 2 groups the k − 1 directions in which
-    these differ. Inside a model (``project``, ``audit MODEL``) vectors keep their lengths, which
-    are read behind it: the direction is that of the means of these vectors, and nothing is
-    normalised.
+    like specific words, even if they are not listed as specific. Rows have no pairs. Their
+    direction is the difference between the groups' means; k > 2 groups have the k − 1 directions in
+    which their means differ. Inside a model (``project``, ``audit MODEL``) later parts read the
+    lengths of vectors, and nothing is normalised. The direction is that of the means of these
+    vectors.
 
     Parameters
     ----------
@@ -198,8 +198,8 @@ class MultiHard(MethodSettings):
 class DoubleHard(MethodSettings):
     """Remove a frequency component first, then a direction (Wang et al. 2020).
 
-    One principal component of the whole vocabulary is removed: the one after which the most biased
-    words cluster least by group.
+    One principal component of the whole vocabulary is removed. It is chosen so that the most biased
+    words then cluster least by group.
 
     Parameters
     ----------
@@ -281,23 +281,24 @@ class INLP(MethodSettings):
 class LEACE(MethodSettings):
     r"""Erase groups linearly by a small change (Belrose et al. 2023).
 
-    In a pipeline give ``leace__concept=``, or the task's own label is erased.
-    ``LEACE().fit(X, y)`` erases `y`: afterwards no linear classifier predicts its groups better
-    than a constant answer does, on the rows that it was fitted on. In a pipeline `y` is the target
-    of the last step, so ``pipeline.fit(X, y, leace__concept=z)`` erases `z` instead.
+    In a pipeline give ``leace__concept=``, or the task's own label is erased. ``LEACE().fit(X, y)``
+    erases `y`. On the rows that it was fitted on, no linear classifier then predicts the groups
+    better than a constant answer does. In a pipeline `y` is the target of the last step, so
+    ``pipeline.fit(X, y, leace__concept=z)`` erases `z` instead.
 
     Least-squares concept erasure (Belrose et al. 2023) is the affine map
 
     .. math:: x - W^{+} U U^\top W (x - \mathrm{E}[x]), \quad W = (\Sigma_{xx}^{1/2})^{+},
 
-    where :math:`U U^\top` projects onto the columns of :math:`W \Sigma_{xz}`. It makes the
-    groups' means equal. With ``shrinkage=False`` it is the affine map that does so and moves the
-    fitted rows least; with the shrunk covariance they move further. One row far longer than all
-    others decides the shrinkage: leave it out.
+    where :math:`U U^\top` projects onto the columns of :math:`W \Sigma_{xz}`. It makes the groups'
+    means equal. With ``shrinkage=False`` no affine map that does so moves the fitted rows less;
+    with the shrunk covariance they move further. One row far longer than all others decides the
+    shrinkage: leave it out.
 
-    Do not train on the rows that it was fitted on. Their means are equal over all of them, so that
-    those of one part differ against those of the rest: a classifier that is trained on one part
-    reads the other part's groups backwards (arXiv 2403.16142). ``erase`` has ``cross_fit``.
+    Do not train on the rows that it was fitted on. The groups' means are equal over all of these
+    rows. In one part of them they therefore differ in the opposite way to the rest. A classifier
+    that is trained on one part reads the other part's groups backwards (arXiv 2403.16142).
+    ``erase`` has ``cross_fit``.
 
     Parameters
     ----------
@@ -371,8 +372,8 @@ class BAM(MethodSettings):
 class OSCaR(MethodSettings):
     """Rotate a second concept to 90 degrees from the groups (Dev et al. 2021).
 
-    Nothing is removed: each vector is rotated within the plane of the two directions by an angle
-    that depends on its own.
+    Nothing is removed. Each vector is rotated within the plane of the two directions, by an amount
+    that depends on its angle there.
 
     Parameters
     ----------
@@ -435,7 +436,7 @@ class Conceptor(MethodSettings):
     Parameters
     ----------
     aperture : float
-        Aperture α: more is removed the larger it is, and the longer the vectors are.
+        Aperture α. A larger aperture, or longer vectors, means that more is removed.
     groups : name, path or mapping, optional
         Words of the groups, by default gender.
 
@@ -456,9 +457,9 @@ class Conceptor(MethodSettings):
 class RAN(MethodSettings):
     """Repel, attract and neutralise each word (Kumar et al. 2020).
 
-    For each word to be debiased Adam minimises a weighted sum of three terms: its similarity to
+    For each word to debias, Adam minimises a weighted sum of three terms: its similarity to
     neighbours that are near because of the direction, its distance from its first vector, and its
-    component along the direction. All other words are not changed.
+    component along the direction. Other words do not change.
 
     Parameters
     ----------
@@ -471,7 +472,7 @@ class RAN(MethodSettings):
     lambdas : three numbers
         Weights of repulsion, attraction and neutralisation.
     neighbours : int
-        Number of neighbours that repel a word, at most.
+        Maximum number of neighbours that repel a word.
     theta : float
         Threshold of indirect bias above which a neighbour repels.
     direction : name or file
@@ -504,17 +505,17 @@ class RAN(MethodSettings):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GenderPreserving(MethodSettings):
-    """Make pairs differ and stereotypes not (Kaneko and Bollegala 2019).
+    """Keep gender in pairs, not in stereotypes (Kaneko and Bollegala 2019).
 
-    An autoencoder with two classifiers, which keep what distinguishes the groups' own words.
-    Fitting needs the extra ``torch``.
+    An autoencoder is trained with two classifiers, which keep what distinguishes the groups' own
+    words. Fitting needs the extra ``torch``.
 
     Parameters
     ----------
     stereotypes : file or list of words, optional
         Stereotyped words, which lose what distinguishes the groups.
     neutral : file or list of words, optional
-        Neutral words, which lose it too.
+        Neutral words, which lose this too.
     pretrain_epochs : int
         Number of epochs of the autoencoder, without the classifiers.
     classifier_epochs : int

@@ -39,7 +39,7 @@ def method_sections(rows: Sequence[Found]) -> list[Section]:
     if any(one.is_control for one in judged):
         lead += (
             " Controls are not methods to use: null-… removes random directions with the weights "
-            "of MISP, lists-… is MISP fitted to names that are drawn again."
+            "of MISP, lists-… is MISP fitted to names or sentences that are drawn again."
         )
     method = (
         f"{explained(HELPS)} A measure counts if it found bias before or has no chance level, and "

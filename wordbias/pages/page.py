@@ -132,7 +132,7 @@ def _about_stages(rows: Sequence[Found]) -> str:
     if nulls:
         parts.append(f"{_quoted(nulls)} random directions removed with the weights of MISP")
     if lists:
-        parts.append(f"{_quoted(lists)} MISP fitted to word lists drawn again")
+        parts.append(f"{_quoted(lists)} MISP fitted to names or sentences drawn again")
     text = "; ".join(parts)
     return f"{text[:1].upper()}{text[1:]}. Nothing was written." if text else ""
 

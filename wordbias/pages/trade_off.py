@@ -105,7 +105,7 @@ def _figure(title: str, points: Sequence[Point], limits: str) -> Figure:
     best = [one.name for one in joined(points) if one.name != AS_IT_WAS]
     shows = "Each point is a method or a file; the lower right corner is the best. "
     if any(is_control(one.row) for one in points if one.row is not None):
-        shows += "null-… and lists-… are controls: random removals, and MISP with redrawn names. "
+        shows += "null-… and lists-… are controls: random removals, and MISP fitted to redraws. "
     if best:
         shows += f"Joined by a line are the efficient ones: {', '.join(best)}."
     else:

@@ -17,6 +17,7 @@ from wordbias.contextual.audit import expected
 from wordbias.contextual.audit.expected import Predicted, pronoun_leans
 from wordbias.contextual.audit.projections import Fitted, Unprojected, fit
 from wordbias.contextual.audit.texts import Reader, TextVectors
+from wordbias.draws import control_of
 from wordbias.errors import WordbiasError
 from wordbias.measures.held_out_probes import HeldOut, read_groups
 from wordbias.models.causal_model import CausalModel
@@ -94,7 +95,9 @@ class Stage:
 
 def stage_details(label: str, kind: str) -> dict[str, str]:
     """Return the details that name the stage of a row, and the kind of the model."""
-    column = {} if label == BEFORE else {"column": "method", "debiased": label}
+    control = control_of(label)
+    what = "method" if control is None else control[0]
+    column = {} if label == BEFORE else {"column": what, "debiased": label}
     return {"audit": kind, "stage": label, **column}
 
 

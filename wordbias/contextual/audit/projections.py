@@ -8,6 +8,9 @@ are fitted to the differences of these pairs. Concept-scrubbing, LEACE behind ev
 decoder, each fitted on what those before it left, is fitted to the same sentences. A setting of
 `wordbias project`, such as ``L11-01110`` or ``tokens@3..10``, removes subspaces inside the model,
 fitted as that command fits them.
+
+Controls are random directions with the weights of `misp`, and `misp` fitted to sentences that are
+drawn again, a female and a male version together.
 """
 
 from __future__ import annotations
@@ -21,9 +24,11 @@ from numpy.typing import NDArray
 from wordbias.contextual.audit.texts import Float32, Reader, TextVectors
 from wordbias.contextual.fitting import Recipe, fit_adapter
 from wordbias.contextual.scrubbing import scrub
+from wordbias.draws import LISTS, NULL, control_of
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.methods.leace import Erasure
 from wordbias.methods.methods import arguments_of
+from wordbias.methods.null import random_step
 from wordbias.methods.pairs import PAIR_METHODS, PAIR_SETTINGS, fit_pairs
 from wordbias.methods.rows import fit_rows
 from wordbias.methods.settings import ROW_METHODS, ROW_SETTINGS
@@ -61,6 +66,8 @@ def read_method(text: str, layers: int | None = None) -> Configured:
     UsageError
         If there is no such method or setting, or it has no such value.
     """
+    if control_of(text) is not None:
+        return Configured(text)
     if text.partition(":")[0].strip().lower() in KNOWN:
         return only_method(text, KNOWN, TAKES)
     return Configured(SCRUB if text.strip().lower() == SCRUB else _inside(text, layers))
@@ -202,6 +209,8 @@ def fit(method: Configured, reader: Reader, first: Vectors, second: Vectors, see
     WordbiasError
         If the two versions do not differ, or the model lacks a site.
     """
+    if (control := control_of(method.name)) is not None:
+        return _fit_control(method, *control, first, second, seed)
     if method.name in PAIR_METHODS:
         return Fitted(method, fit_pairs(method.name, first, second, method.settings))
     if method.name in ROW_METHODS:
@@ -223,3 +232,15 @@ def fit(method: Configured, reader: Reader, first: Vectors, second: Vectors, see
         ",".join(map(str, wanted)) if names_sites(method.name) else method.name
     )
     return Fitted(method, None, tuple(adapter.interventions()), adapter)
+
+
+def _fit_control(
+    method: Configured, kind: str, draw: int, first: Vectors, second: Vectors, seed: int
+) -> Fitted:
+    """Draw random directions with the weights of MISP, or fit MISP to pairs drawn again."""
+    rng, n = np.random.default_rng([seed, draw, *kind.encode()]), len(first)
+    rows = rng.integers(n, size=n) if kind == LISTS else np.arange(n)
+    x, codes = np.concatenate([first[rows], second[rows]]), np.repeat([0, 1], n)
+    (step,) = fit_rows("misp", x, codes, {}, inside=True).steps
+    assert isinstance(step, Projection)
+    return Fitted(method, random_step(step, rng) if kind == NULL else step)
