@@ -180,7 +180,7 @@ def keep_blocks(
     end = next((i - 1 for i, line in enumerate(lines) if line and not line.strip("-")), len(lines))
     starts = [i for i in range(1, end) if lines[i][:1] == " " and not lines[i - 1].strip()]
     for i in reversed(starts):
-        lines[i:i] = ["::", ""]
+        lines[i:i] = [".. code-block:: text", ""]
 
 
 def escape(app: Sphinx, kind: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:

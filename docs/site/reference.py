@@ -276,7 +276,7 @@ def _python() -> str:
         parts.append(_heading(title, "-"))
         for name in names:
             first = (inspect.getdoc(getattr(wordbias, name)) or "").split("\n\n")[0]
-            said = _plain(first.replace("``", ""))
+            said = _marked(first.replace("``", "`"))
             parts.append(_term(name, f"/{page_of_name(name)}", said))
     names = [name for some in sections().values() for name in some]
     return "\n".join([*parts, _tree(f"{name} </{page_of_name(name)}>" for name in names)])
@@ -389,7 +389,7 @@ def _escaped(text: str) -> str:
 
 
 def _marked(text: str) -> str:
-    """Return a text of `measures.toml`, whose *emphasis* and `code` are Markdown's."""
+    """Return a text on one line whose *emphasis* and `code` are kept, as in `measures.toml`."""
     parts = _MARKUP.split(" ".join(text.split()))
     parts[::2] = map(_escaped, parts[::2])
     parts[1::2] = [part if part.startswith("*") else f"`{part}`" for part in parts[1::2]]
