@@ -85,6 +85,8 @@ def build(
     """
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
+    if family not in transformers.CONFIG_MAPPING:
+        pytest.skip(f"transformers {transformers.__version__} has no {family}")
     shape = _DISTILBERT if family == "distilbert" else SHAPE
     config = transformers.AutoConfig.for_model(
         family, **{"vocab_size": vocabulary, **shape, **_OWN.get(family, {}), **options}

@@ -96,7 +96,6 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     words += [letter for letter in letters if letter not in words]
     words += [f"##{letter}" for letter in letters]
     folder.mkdir()
-    (folder / "vocab.txt").write_text("\n".join(words), encoding="utf-8")
     config = transformers.BertConfig(
         vocab_size=len(words),
         hidden_size=12,
@@ -111,7 +110,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
         torch.manual_seed(0)
         transformers.BertModel(config).save_pretrained(folder)
     transformers.BertTokenizerFast(
-        vocab=str(folder / "vocab.txt"), do_lower_case=False
+        vocab={word: i for i, word in enumerate(words)}, do_lower_case=False
     ).save_pretrained(folder)
     return folder
 

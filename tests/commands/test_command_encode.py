@@ -45,7 +45,6 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "she", "he", "is", "a", ".", ",", ":"]
     words += [*letters[1:], *(f"##{letter}" for letter in letters)]
     folder.mkdir()
-    (folder / "vocab.txt").write_text("\n".join(words), encoding="utf-8")
     config = transformers.BertConfig(
         vocab_size=len(words),
         hidden_size=12,
@@ -59,7 +58,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         transformers.BertModel(config).save_pretrained(folder)
-    transformers.BertTokenizer(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
+    tokens = {word: i for i, word in enumerate(words)}
+    transformers.BertTokenizer(vocab=tokens).save_pretrained(folder)
     return folder
 
 

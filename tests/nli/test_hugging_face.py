@@ -31,7 +31,6 @@ def make(folder: Path, labels: tuple[str, ...], head: bool = True, seed: int = 0
     words = sorted({token.lower() for pair in test for text in pair for token in tokenise(text)})
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
     folder.mkdir(parents=True)
-    (folder / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
     config = transformers.BertConfig(
         vocab_size=len(vocabulary),
         hidden_size=16,
@@ -47,7 +46,8 @@ def make(folder: Path, labels: tuple[str, ...], head: bool = True, seed: int = 0
     kind = transformers.BertForSequenceClassification if head else transformers.BertModel
     transformers.utils.logging.disable_progress_bar()
     kind(config).save_pretrained(folder)
-    transformers.BertTokenizer(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
+    tokens = {word: i for i, word in enumerate(vocabulary)}
+    transformers.BertTokenizer(vocab=tokens).save_pretrained(folder)
     return str(folder)
 
 

@@ -46,8 +46,8 @@ def test_extras_are_added(tool: ModuleType) -> None:
             assert numbers(version(name)) >= numbers(lowest), name
         except PackageNotFoundError:
             continue  # of an extra that is not installed here
-    assert "torch==2.4" in every
-    assert "torch==2.4" in tool.lowest(["dev"]), "dev names the extra contextual, which has torch"
+    assert "torch==2.6" in every
+    assert "torch==2.6" in tool.lowest(["dev"]), "dev names the extra contextual, which has torch"
 
 
 def test_an_extra_that_is_none_is_named(tool: ModuleType) -> None:
