@@ -40,6 +40,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "encode": "Write the vectors of texts, from any layers of a model.",
         "probe": "Measure how easily a label is read off vectors, or off a model.",
         "ceat": "Test associations of words in sentences: CEAT.",
+        "predict": "Write what a classifier of texts predicts, for fairness.",
         "likelihood": "Measure which texts a model prefers: StereoSet, BBQ and more.",
         "mab-eval": "Measure a model of inference: does a person entail he but not she?",
         "project": "Fit what removes gender or another label inside a model.",
