@@ -13,6 +13,7 @@ import tiny_heads
 CLASSES = ("nurse", "doctor")
 _OF_GROUP = {"F": ("woman", "girl", "she", "her"), "M": ("man", "boy", "he", "his")}
 _OF_CLASS = {"nurse": ("kind", "tea", "cup", "slept"), "doctor": ("stern", "car", "dog", "fixed")}
+_SHAPE = {"hidden_size": 64, "intermediate_size": 64, "initializer_range": 0.5}
 _OTHERS = ("cooked", "ice", "meal", "hot", "melted", "very", "in", "and", "sat", "was")
 
 
@@ -59,7 +60,7 @@ def classifier(seed: int = 0, family: str = "bert", **options: Any) -> Any:
 
     named = {"id2label": dict(enumerate(CLASSES)), "label2id": {"nurse": 0, "doctor": 1}}
     model = tiny_heads.model(
-        family, "SequenceClassification", seed, initializer_range=0.5, **named, **options
+        family, "SequenceClassification", seed, **{**_SHAPE, **named, **options}
     )
     rows = texts(800, 1000 + seed)
     inputs = tiny_heads.tokenizer()([one.text for one in rows], padding=True, return_tensors="pt")

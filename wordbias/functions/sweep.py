@@ -31,7 +31,8 @@ from wordbias.functions.inputs import path_of, write_records
 from wordbias.functions.lists import templates_of
 from wordbias.functions.nli_models import read_named
 from wordbias.functions.sweep_summary import summarise
-from wordbias.functions.sweep_task import DRAWS, Columns, sweep_task
+from wordbias.functions.sweep_task import DRAWS, TaskFiles, sweep_task
+from wordbias.functions.task_texts import TaskColumns
 from wordbias.models.model_like import ModelLike, name_of
 from wordbias.models.sentence_pairs import SentencePairsLike
 from wordbias.models.texts import TextsLike
@@ -291,7 +292,9 @@ def sweep(
     target = path_of(output)
     if task is not None:
         check_by(by)
-        _check_task(model, values, rule, save_transform)
+        _check_task(values, rule, save_transform)
+        if isinstance(model, list):
+            raise UsageError("MODEL: with --task expected one classifier, got a list")
         check_outputs(
             {"-o": target, "--save-transform": save_transform},
             {"--task": task, "--test": test, "--retrain": retrain, "--best": best,
@@ -301,16 +304,25 @@ def sweep(
         files = {name: Path(f"{target}.{name}.part") for name in parts}
         with resumable(target, *files.values()):
             need("torch", extra="contextual", purpose="A sweep")
+            columns = TaskColumns(labels, comma_separated(sensitive), text_column, values, unit)
             return sweep_task(
-                model, task,
-                Columns(labels, comma_separated(sensitive), text_column, values, unit),
+                model,
+                TaskFiles.read(task, test, retrain, columns, how.skip_bad),
+                columns,
                 Recipe(tokens, one_sided, seed=seed, unit=unit_length),
                 {"pairs": pairs, "text": sent_debias, "groups": groups, "limit": limit},
-                test=test, by=by, limit=Limit(drop, relative), rule=rule, methods=methods,
-                null=DRAWS if null is None else null, retrain=retrain, best=best,
-                save_transform=path_of(save_transform), output=target, stores=files,
-                device=how.device, workers=Workers(how.jobs, how.backend), skip_bad=how.skip_bad,
-            )  # fmt: skip
+                by=by,
+                limit=Limit(drop, relative),
+                rule=rule,
+                methods=methods,
+                null=DRAWS if null is None else null,
+                entries=[] if best is None else load_table(path_named("--best", best)),
+                save_transform=path_of(save_transform),
+                output=target,
+                stores=files,
+                device=how.device,
+                workers=Workers(how.jobs, how.backend),
+            )
     assert stereoset is not None
     assert nli is not None
     assert snli is not None
@@ -413,12 +425,8 @@ def _check_of_paper(**given: object) -> None:
         )
 
 
-def _check_task(
-    model: object, values: Sequence[str] | None, rule: object, save_transform: object
-) -> None:
+def _check_task(values: Sequence[str] | None, rule: object, save_transform: object) -> None:
     """Refuse arguments of a task that contradict each other."""
-    if isinstance(model, list):
-        raise UsageError("MODEL: with --task expected one classifier, got a list")
     if values is not None and len(set(values)) < 2:
         raise UsageError("--values: name two groups at least, such as F,M")
     if rule is not None and not callable(rule):

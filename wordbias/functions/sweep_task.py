@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from wordbias.contextual.fitting import ONE_SIDED, Recipe
 from wordbias.contextual.sent_debias import fit_with_baseline
-from wordbias.contextual.table7 import BASE, load_table
-from wordbias.draws import NULL, by_bootstrap, drawn, items_of, null_keys, with_change
-from wordbias.errors import UsageError, WordbiasError, listed
+from wordbias.contextual.table7 import Entry
+from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.inputs import write_records
+from wordbias.functions.sweep_task_rows import Chosen, TaskSweep, retrained_rows
 from wordbias.functions.sweep_task_text import (
     answer_lines,
     choice_table,
@@ -26,163 +21,106 @@ from wordbias.functions.sweep_task_text import (
     reported_table,
     retrained_table,
 )
-from wordbias.measures.registry import ideal
-from wordbias.methods.choice import CHOOSE, REPORT
-from wordbias.methods.linear_classifiers import predicted as class_of
-from wordbias.methods.linear_classifiers import scores
+from wordbias.functions.task_texts import (
+    LabelledTexts,
+    TaskColumns,
+    parts_of_task,
+    read_task,
+    without_same_texts,
+)
 from wordbias.methods.settings import ROW_METHODS, ROW_SETTINGS
 from wordbias.models.model_like import ModelLike, name_of
-from wordbias.models.texts import Choice, Texts, TextsLike, load_texts
-from wordbias.outcomes.choice import MACRO_F1, Examples, Limit, Rule, choose, halves
+from wordbias.models.texts import TextsLike
+from wordbias.outcomes.choice import Limit, Rule
 from wordbias.outcomes.confusion import in_order
-from wordbias.outcomes.fairness import ACCURACY, ALL, EXAMPLES, SUM, fairness_rows
-from wordbias.outcomes.metrics import Settings
 from wordbias.pages.sweep_plots import plot_accuracy_gap
 from wordbias.rendering import how_many
 from wordbias.reports import Report
 from wordbias.results import Row
 from wordbias.settings import ChainsLike, Configured, only_method, read_chains
-from wordbias.statistics import weighted_spearman
 from wordbias.workers import Workers
 
 if TYPE_CHECKING:
-    from wordbias.contextual.sweep.task import Predicted, TaskModel
-    from wordbias.models.adapters import Adapter
+    from wordbias.contextual.sweep.task import Predicted
+    from wordbias.models.text_classifier import TextClassifier
 
-Places = NDArray[np.intp]
-Values = NDArray[np.float64]
 DRAWS = 20
 """Number of random removals by default: the fewest with which p can be below .05."""
-RETRAINED = 5
-"""Number of random removals under which the last layer is trained anew."""
-SHOWN = ("tpr-gap", "fpr-gap", "separation", "sufficiency")
-_AFTER, _RETRAINED = "after", "retrained"
-_SAMPLED, _RANKED = 1, 2
-"""Keys of random numbers: of the intervals, and of those of rank correlations."""
-_BESIDE = {"strength": "S", "distance": "D", "fairness": "η"}
+NO_RETURN = "--retrain: nothing was removed, so that nothing can come back"
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Names of the columns of a task, and the groups to compare."""
+class TaskFiles(NamedTuple):
+    """Texts to choose on, to report on, and to train the last layer anew on; the first are needed.
 
-    labels: str
-    sensitive: Sequence[str]
-    text: str | None
-    values: Sequence[str] | None
-    unit: str | None
+    Without texts to report on, half of the first are.
+    """
+
+    task: LabelledTexts
+    test: LabelledTexts | None
+    retrain: LabelledTexts | None
+
+    @classmethod
+    def read(
+        cls,
+        task: TextsLike,
+        test: TextsLike | None,
+        retrain: TextsLike | None,
+        columns: TaskColumns,
+        skip_bad: bool,
+    ) -> TaskFiles:
+        """Read the files, of which no two have a text in common."""
+        read = partial(read_task, columns=columns, skip_bad=skip_bad)
+        apart = partial(without_same_texts, skip_bad=skip_bad)
+        given = read(task, grouped=True)
+        others = training = None
+        if test is not None:
+            others = apart(read(test, grouped=True), given, "--test", "--task")
+        if retrain is not None:
+            training = apart(read(retrain, grouped=False), given, "--retrain", "--task")
+            training = apart(training, others, "--retrain", "--test")
+        return cls(given, others, training)
 
     @property
-    def named(self) -> dict[str, str]:
-        """The columns by their options."""
-        found = {"--labels": self.labels}
-        found |= {"--sensitive" + "," * i: name for i, name in enumerate(self.sensitive)}
-        return found | ({} if self.unit is None else {"--unit": self.unit})
+    def by_name(self) -> dict[str, LabelledTexts]:
+        """Those that there are."""
+        return {name: one for name, one in self._asdict().items() if one is not None}
 
+    def groups(self, values: Sequence[str] | None) -> list[str]:
+        """Return the groups to compare, the first minus the second."""
+        found = {*self.task.groups, *(self.test.groups if self.test else ())}
+        groups = list(values or in_order(found))
+        if len(groups) < 2:
+            raise WordbiasError(
+                f"{self.task.texts.name}: all texts are of one group, {groups[0]!r}; name the "
+                "column of the groups with --sensitive"
+            )
+        return groups
 
-@dataclass(frozen=True, eq=False)
-class LabelledTexts:
-    """Texts of a task with the class and the group of each."""
-
-    texts: Texts
-    labels: Sequence[str]
-    groups: Sequence[str]
-    units: Sequence[str] | None
-    left_out: int = 0
-
-    def examples(self, classes: Sequence[str], groups: Sequence[str]) -> Examples:
-        """Return the classes and groups as numbers."""
-        place, of = ({name: i for i, name in enumerate(names)} for names in (classes, groups))
-        labels = np.array([place[name] for name in self.labels], np.intp)
-        of_each = np.array([of[name] for name in self.groups], np.intp)
-        return Examples(tuple(classes), tuple(groups), labels, of_each, self.units)
-
-    def facts(self) -> dict[str, Any]:
-        """Return the file for the inputs of a report."""
-        return {"path": self.texts.name, "sha256": self.texts.sha256(), "n": len(self.texts)}
-
-
-def read_task(
-    source: TextsLike, columns: Columns, *, grouped: bool, skip_bad: bool
-) -> LabelledTexts:
-    """Read labelled texts; with several columns of groups, a group is one of each.
-
-    Raises
-    ------
-    WordbiasError
-        If a column is missing, or a cell of it is empty.
-    """
-    wanted = list(columns.named.values()) if grouped else [columns.labels]
-    if len(set(wanted)) < len(wanted):
-        raise UsageError("--labels, --sensitive and --unit name different columns")
-    read = load_texts(source, Choice(text=columns.text, keep=tuple(wanted), skip_bad=skip_bad))
-    cells = {name: read.columns[name].cells() for name in wanted}
-    empty = {
-        i: f"has no {name!r}"
-        for name in reversed(wanted)
-        for i, cell in enumerate(cells[name])
-        if not cell.strip()
-    }
-    read = read.without(empty, skip_bad)
-    cells = {name: read.columns[name].cells() for name in wanted}
-    if not grouped:
-        return LabelledTexts(read, cells[columns.labels], [], None)
-    groups = [
-        "/".join(one) for one in zip(*(cells[name] for name in columns.sensitive), strict=True)
-    ]
-    chosen = range(len(groups))
-    if columns.values is not None:
-        for value in columns.values:
-            if value not in groups:
-                raise WordbiasError(
-                    f"--values: {read.name}: no text is of the group {value!r}; groups there are: "
-                    f"{listed(in_order(set(groups)))}"
-                )
-        others = {i: "of other groups" for i, one in enumerate(groups) if one not in columns.values}
-        chosen = [i for i in chosen if i not in others]
-        read = replace(
-            read,
-            texts=[read.texts[i] for i in chosen],
-            lines=[read.lines[i] for i in chosen],
-        )
-    units = None if columns.unit is None else [cells[columns.unit][i] for i in chosen]
-    return LabelledTexts(
-        read,
-        [cells[columns.labels][i] for i in chosen],
-        [groups[i] for i in chosen],
-        units,
-        len(groups) - len(chosen),
-    )
-
-
-class Chosen(NamedTuple):
-    """A choice: the place of the setting, and of each draw that of its random removal."""
-
-    place: int
-    nulls: Sequence[int]
+    def named_for(self, model: TextClassifier) -> TextClassifier:
+        """Return a model with its classes named as the files name them; see `TextClassifier`."""
+        for one in self.by_name.values():
+            model = model.named_for(set(one.labels), one.texts.name)
+        return model
 
 
 def sweep_task(
     model: ModelLike,
-    task: TextsLike,
-    columns: Columns,
+    files: TaskFiles,
+    columns: TaskColumns,
     recipe: Recipe,
     fitted: Mapping[str, Any],
     *,
-    test: TextsLike | None,
     by: str,
     limit: Limit,
     rule: Rule | None,
     methods: ChainsLike | None,
     null: int,
-    retrain: TextsLike | None,
-    best: str | os.PathLike[str] | None,
+    entries: Sequence[Entry],
     save_transform: str | None,
     output: str | None,
     stores: Mapping[str, Path],
     device: str | None,
     workers: Workers,
-    skip_bad: bool,
 ) -> Report:
     """Sweep a classifier on a task; see `wordbias.sweep`.
 
@@ -190,6 +128,8 @@ def sweep_task(
     ----------
     fitted
         Pairs, text, groups and limit of the fit to pairs of sentences.
+    entries
+        Table of an earlier sweep, to correlate ranks with.
     stores
         Files of partial results, by part.
     """
@@ -197,28 +137,14 @@ def sweep_task(
     from wordbias.contextual.sweep.run import ModelSource
 
     chains = _methods(methods)
-    entries = [] if best is None else load_table(os.fspath(best))
-    read = partial(read_task, columns=columns, skip_bad=skip_bad)
-    given = read(task, grouped=True)
-    others = None if test is None else read(test, grouped=True)
-    training = None if retrain is None else read(retrain, grouped=False)
-    for option, one in (("--test", others), ("--retrain", training)):
-        _refuse_same_texts(given, one, option)
-    _refuse_same_texts(others, training, "--retrain", "--test")
     source = ModelSource("classes", model, device=device)
-    loaded = engine.load_task_model(source)
-    for part in (given, others, training):
-        if part is not None:
-            loaded = loaded.named_for(set(part.labels), part.texts.name)
-    groups = list(columns.values or in_order({*given.groups, *(others.groups if others else ())}))
-    if len(groups) < 2:
-        raise WordbiasError(
-            f"{given.texts.name}: all texts are of one group, {groups[0]!r}; name the column of "
-            "the groups with --sensitive"
-        )
-    examples = given.examples(loaded.classes, groups)
-    chosen_on, reported_on, whole, texts = _parts(given, others, examples, recipe.seed)
-    for part, where in ((chosen_on, given), (reported_on, others or given)):
+    loaded = files.named_for(engine.load_task_model(source))
+    groups = files.groups(columns.values)
+    examples = files.task.examples(loaded.classes, groups)
+    chosen_on, reported_on, whole, texts = parts_of_task(
+        files.task, files.test, examples, recipe.seed
+    )
+    for part, where in ((chosen_on, files.task), (reported_on, files.test or files.task)):
         whole.part(part).check(where.texts.name)
     (adapter,) = fit_with_baseline(
         loaded.model, loaded.tokenizer, recipe, name=loaded.name, **fitted
@@ -231,58 +157,53 @@ def sweep_task(
     subject = Path(name_of(model)).name
     sweep = TaskSweep(subject, whole, found, chosen_on, reported_on, by, recipe.seed, columns.unit)
     chosen = sweep.choose(limit, rule)
-    name = found.names[chosen.place]
     rows = [*sweep.choice_rows(chosen), *sweep.reported_rows(chosen)]
-    closing, notes = [], [*found.notes]
-    returned: list[Row] = []
-    if chosen.place and training is not None:
-        returned = _retrained_rows(
-            swept, sweep, chosen, texts, training, rows, stores.get("retrained")
-        )
-    elif training is not None:
-        notes.append("--retrain: nothing was removed, so that nothing can come back")
+    returned, notes = list[Row](), [*found.notes, *files_notes(files)]
+    if files.retrain is not None and chosen.place:
+        store = stores.get("retrained")
+        returned = retrained_rows(swept, sweep, chosen, texts, files.retrain, rows, store)
+    notes += [NO_RETURN] * (files.retrain is not None and not returned)
     ranks = sweep.rank_rows(entries) if entries else []
-    if save_transform is not None and chosen.place:
-        found.adapters[name].save(save_transform)
-        closing.append(
-            f"Written: {save_transform}, which wordbias predict --adapter removes, and wordbias "
-            "apply puts into the weights where it can"
-        )
-    elif save_transform is not None:
-        notes.append(f"{save_transform}: not written, as nothing was chosen")
-    written = write_records(output, sweep.records(chosen))
-    notes += [ONE_SIDED] * recipe.one_sided
-    for one in (given, others):
-        if one is not None and one.left_out:
-            notes.append(
-                f"{one.texts.name}: {how_many(one.left_out, 'text')} of other groups left out"
-            )
-    tables = [
-        choice_table(rows, by, limit),
-        reported_table(rows, by, null),
-        *([retrained_table(returned)] if returned else []),
-        *([rank_table(ranks)] if ranks else []),
-    ]
+    written, unwritten = _save(found, chosen, save_transform)
     inputs: dict[str, Any] = {subject: {"path": loaded.name, **adapter.fingerprint.to_dict()}}
     inputs[subject] |= {"device": loaded.device, "fitting": dict(adapter.facts)}
-    for part_name, one in (("task", given), ("test", others), ("retrain", training)):
-        if one is not None:
-            inputs[part_name] = one.facts()
     return Report(
-        inputs=inputs,
+        inputs={**inputs, **{name: one.facts() for name, one in files.by_name.items()}},
         rows=[*rows, *returned, *ranks],
-        tables=tables,
+        tables=[
+            choice_table(rows, by, limit),
+            reported_table(rows, null),
+            *([retrained_table(returned)] if returned else []),
+            *([rank_table(ranks)] if ranks else []),
+        ],
         heading=[
-            f"Sweep of {subject} on {given.texts.name}: {how_many(len(given.texts), 'text')}, "
-            f"{how_many(len(set(given.labels)), 'class', 'classes')}, "
+            f"Sweep of {subject} on {files.task.texts.name}: "
+            f"{how_many(len(files.task.labels), 'text')}, "
+            f"{how_many(len(set(files.task.labels)), 'class', 'classes')}, "
             f"{(' − ' if len(groups) == 2 else ', ').join(groups)}.",
             *answer_lines([*rows, *returned], by, limit, len(found.names) - 1, rule is not None),
         ],
-        closing=[*closing_lines(by, null, test is not None), *closing, *written],
+        closing=[
+            *closing_lines(files.test is not None),
+            *written,
+            *write_records(output, sweep.records(chosen)),
+        ],
         seed=recipe.seed,
-        notes=notes,
+        notes=[*notes, *unwritten, *[ONE_SIDED] * recipe.one_sided],
         picture=partial(plot_accuracy_gap, sweep.points(chosen), by=by),
     )
+
+
+def files_notes(files: TaskFiles) -> list[str]:
+    """Return notes on what was left out of the files."""
+    found = []
+    for one in files.by_name.values():
+        if one.left_out:
+            found.append(f"{one.texts.name}: {how_many(one.left_out, 'text')} of other groups")
+        if one.texts.dropped:
+            dropped = how_many(one.texts.dropped, "row")
+            found.append(f"{one.texts.name}: {dropped} dropped, the first: {one.texts.problem}")
+    return found
 
 
 def _methods(methods: ChainsLike | None) -> dict[str, Configured]:
@@ -294,346 +215,21 @@ def _methods(methods: ChainsLike | None) -> dict[str, Configured]:
             raise UsageError(
                 f"--methods: {name}: methods are tried one by one here; put spaces between them"
             )
-        found[name] = only_method([name], ROW_METHODS, ROW_SETTINGS)
+        only_method(name, ROW_METHODS, ROW_SETTINGS)
+        found[name] = chain[0]
     return found
 
 
-def _refuse_same_texts(
-    first: LabelledTexts | None, second: LabelledTexts | None, option: str, other: str = "--task"
-) -> None:
-    """Refuse a text that is in two files, one of which is for what the other has not seen."""
-    if first is None or second is None:
-        return
-    known = set(first.texts.texts)
-    same = [i for i, text in enumerate(second.texts.texts) if text in known]
-    if same:
-        raise WordbiasError(
-            f"{option}: {second.texts.name}: {second.texts.unit} {second.texts.lines[same[0]]}: "
-            f"{how_many(len(same), 'text is', 'texts are')} in {other} as well, the first here; "
-            "leave them out of one of the two"
-        )
-
-
-def _parts(
-    given: LabelledTexts, others: LabelledTexts | None, examples: Examples, seed: int
-) -> tuple[Places, Places, Examples, list[str]]:
-    """Return the texts to choose on and to report on, all examples, and all texts."""
-    if others is None:
-        together = given.texts.texts if given.units is None else given.units
-        return *halves(examples, together, seed), examples, list(given.texts.texts)
-    more = others.examples(examples.classes, examples.groups)
-    units = None
-    if given.units is not None and others.units is not None:
-        units = [*given.units, *others.units]
-    whole = replace(
-        examples,
-        labels=np.concatenate([examples.labels, more.labels]),
-        of=np.concatenate([examples.of, more.of]),
-        units=units,
-    )
-    n = len(examples)
-    texts = [*given.texts.texts, *others.texts.texts]
-    return np.arange(n), np.arange(n, len(texts)), whole, texts
-
-
-# What was measured
-
-
-@dataclass(frozen=True, eq=False)
-class TaskSweep:
-    """Predictions under every setting, of which one is chosen on some texts."""
-
-    subject: str
-    whole: Examples
-    found: Predicted
-    chosen_on: Places
-    reported_on: Places
-    by: str
-    seed: int
-    unit: str | None
-
-    def choose(self, limit: Limit, rule: Rule | None) -> Chosen:
-        """Choose a setting, and by the same rule a random removal of each draw."""
-        values = self._values(self.chosen_on)
-        nulls = self._null_values(self.chosen_on)
-        return Chosen(
-            choose(values, self.by, limit, rule),
-            [choose(one, self.by, limit, rule) for one in nulls],
-        )
-
-    def _values(self, rows: Places) -> dict[str, Values]:
-        return self.whole.part(rows).values(self.found.classes[rows])
-
-    def _null_values(self, rows: Places) -> list[dict[str, Values]]:
-        """Measure the random removals of each draw, behind the model as it is."""
-        base, part = self.found.classes[rows, :1], self.whole.part(rows)
-        return [
-            part.values(np.concatenate([base, self.found.nulls[rows, k]], axis=1))
-            for k in range(self.found.nulls.shape[1])
-        ]
-
-    def _null_changes(self, rows: Places, chosen: Chosen) -> dict[str, Values]:
-        """Return what the chosen random removals change, shape ``(draws,)``."""
-        pairs = zip(self._null_values(rows), chosen.nulls, strict=True)
-        changes = [
-            {name: one[place] - one[0] for name, one in values.items()} for values, place in pairs
-        ]
-        return {
-            name: np.array([one[name] for one in changes]) for name in (*self.shown,) if changes
-        }
-
-    @property
-    def shown(self) -> tuple[str, ...]:
-        """Measures that are shown, that of the choice first."""
-        return tuple(dict.fromkeys([self.by, ACCURACY, MACRO_F1, *SHOWN]))
-
-    def choice_rows(self, chosen: Chosen) -> list[Row]:
-        """Return the measures of every setting on the texts that were chosen on."""
-        values, nulls = self._values(self.chosen_on), self._null_changes(self.chosen_on, chosen)
-        rows = []
-        for i, name in enumerate(self.found.names):
-            for measure in self.shown:
-                value = float(values[measure][i])
-                about = self._about(measure, name, "before" if not i else name, CHOOSE)
-                about |= {"n": len(self.chosen_on), "chosen": i == chosen.place}
-                if i:
-                    about["change"] = value - float(values[measure][0])
-                draws = {}
-                if i == chosen.place and i and nulls:
-                    about |= null_keys(NULL, value, about["change"], nulls[measure])
-                    draws = drawn(nulls[measure], "removals", kind=NULL)
-                rows.append(_row(self.subject, measure, value, about, draws))
-        return rows
-
-    def reported_rows(self, chosen: Chosen) -> list[Row]:
-        """Return the measures before and after on the other texts, paired, beside random ones."""
-        rows = self.reported_on
-        both = self.found.classes[rows][:, [0, chosen.place]]
-        before, after = self.compared(both, (BASE, self.found.names[chosen.place]), _AFTER)
-        if not chosen.place:
-            return before
-        nulls = self._null_changes(rows, chosen)
-        made = []
-        for one in after:
-            if nulls and "change" in one.details:
-                draws = nulls[one.measure]
-                keys = null_keys(NULL, one.value or 0.0, one.details["change"], draws)
-                kinds = {**one.draws, **drawn(draws, "removals", kind=NULL)}
-                one = replace(one, details={**one.details, **keys}, draws=kinds)
-            made.append(one)
-        return [*before, *made]
-
-    def compared(
-        self, both: Places, names: tuple[str, str], stage: str
-    ) -> tuple[list[Row], list[Row]]:
-        """Measure two classifiers on the texts to report on, the second with its change.
-
-        Parameters
-        ----------
-        both
-            Their predictions, shape ``(n, 2)``.
-        stage
-            Stage of the second; that of the first is ``before``, or the same of those retrained.
-        """
-        part = self.whole.part(self.reported_on)
-        rng = np.random.default_rng([self.seed, _SAMPLED])
-        samples = part.resampled(both, rng)
-        units = part.labels if part.units is None else tuple(part.units)
-        items = items_of(np.asarray(part.labels), units if part.units else "", self.seed)
-        found: list[list[Row]] = []
-        for k, name in enumerate(names):
-            settings = Settings(seed=self.seed)
-            known = fairness_rows(
-                part.confusion(both[:, k]), self.subject, settings, unit=self.unit or EXAMPLES
-            )
-            by_measure = {one.measure: one for one in known if one.details["set"] in (SUM, ALL)}
-            values = part.values(both[:, [k]])
-            first = "before" if stage == _AFTER else stage
-            rows = []
-            for measure in self.shown:
-                about = self._about(measure, name, stage if k else first, REPORT)
-                one = by_measure.get(measure)
-                value = float(values[measure][0]) if one is None else one.value
-                about |= {"n": len(part)} if one is None else dict(one.details)
-                if one is None:
-                    about |= by_bootstrap(samples[measure][k], self.unit or EXAMPLES)
-                draws = drawn(samples[measure][k], self.unit or EXAMPLES, items)
-                rows.append(_row(self.subject, measure, value, about, draws))
-            found.append(rows)
-        first_rows, second = found
-        return first_rows, [
-            with_change(old, new) for old, new in zip(first_rows, second, strict=True)
-        ]
-
-    def _about(self, measure: str, name: str, stage: str, half: str) -> dict[str, Any]:
-        level = name.rpartition("-")[0] if name[-1:].isdigit() and ":" not in name else name
-        return {
-            "set": ALL if measure in (ACCURACY, MACRO_F1) else SUM,
-            "setting": name,
-            "level": level,
-            "stage": stage,
-            "half": half,
-            "groups": list(self.whole.groups),
-            **ideal(measure),
-        }
-
-    def rank_rows(self, entries: Sequence[Any]) -> list[Row]:
-        """Correlate the gap of the settings with S, D and η of another sweep, by their ranks.
-
-        The settings are not independent, so that the intervals draw texts again, not settings.
-        """
-        known = {one.name: one for one in entries}
-        places = [i for i, name in enumerate(self.found.names) if i and name in known]
-        if len(places) < 3:
-            raise WordbiasError(
-                f"--best: the table has {how_many(len(places), 'setting')} of this sweep; three "
-                "are needed to correlate"
-            )
-        rng = np.random.default_rng([self.seed, _RANKED])
-        predicted = self.found.classes[:, places]
-        gap = self.whole.values(predicted)[self.by]
-        samples = self.whole.resampled(predicted, rng)[self.by].T
-        rows = []
-        for name in _BESIDE:
-            other = np.array([getattr(known[self.found.names[i]], name) for i in places])
-            once = np.ones((1, len(places)))
-            rho = float(weighted_spearman(other, gap, once)[0])
-            several = np.array([weighted_spearman(other, one, once)[0] for one in samples])
-            about = {"x": name, "y": self.by, "method": "spearman", "n": len(places)}
-            about |= {"neutral": 0.0, **by_bootstrap(several, self.unit or EXAMPLES)}
-            subject = f"{_BESIDE[name]} – {self.by}"
-            rows.append(_row(subject, "correlation", rho, about, {}))
-        return rows
-
-    def records(self, chosen: Chosen) -> list[dict[str, Any]]:
-        """Return the table of all settings on both parts, for a file."""
-        parts = {CHOOSE: self._values(self.chosen_on), REPORT: self._values(self.reported_on)}
-        return [
-            {
-                "setting": name,
-                "chosen": "yes" if i == chosen.place else "",
-                **{
-                    f"{measure} ({half})": float(values[measure][i])
-                    for half, values in parts.items()
-                    for measure in self.shown
-                },
-            }
-            for i, name in enumerate(self.found.names)
-        ]
-
-    def points(self, chosen: Chosen) -> dict[str, list[tuple[float, float]]]:
-        """Return gap and accuracy on the texts that were chosen on, by what they are of."""
-        values = self._values(self.chosen_on)
-        every = list(zip(values[self.by].tolist(), values[ACCURACY].tolist(), strict=True))
-        nulls = [
-            (float(one[self.by][place]), float(one[ACCURACY][place]))
-            for one in self._null_values(self.chosen_on)
-            for place in range(1, len(one[ACCURACY]))
-        ]
-        return {
-            "random removals": nulls,
-            "settings": every[1:],
-            "as it is": every[:1],
-            "chosen": [every[chosen.place]],
-        }
-
-
-def _row(
-    subject: str, measure: str, value: float | None, about: Mapping[str, Any], draws: Any
-) -> Row:
-    """Return a row; one of a value that is no number is undefined."""
-    if value is None or np.isnan(value):
-        reason = about.get("reason", "undefined: no class has texts of both groups")
-        return Row(subject, measure, None, {**about, "reason": reason}, draws)
-    return Row(subject, measure, value, about, draws)
-
-
-# The last layer, trained anew
-
-
-def _retrained_rows(
-    swept: TaskModel,
-    sweep: TaskSweep,
-    chosen: Chosen,
-    texts: Sequence[str],
-    training: LabelledTexts,
-    rows: Sequence[Row],
-    file: Path | None,
-) -> list[Row]:
-    """Measure a last layer that was trained anew, without and under the chosen removal.
-
-    Also under random removals. How much of the removed gap is back is the last row.
-    """
-    from wordbias.contextual.sweep.task import vectors_under
-
-    name = sweep.found.names[chosen.place]
-    adapter = sweep.found.adapters[name]
-    draws = range(sweep.seed, sweep.seed + min(RETRAINED, sweep.found.nulls.shape[1]))
-    arms: dict[str, Adapter | None] = {BASE: None, name: adapter}
-    arms |= {f"{name} null {draw}": adapter.null(draw) for draw in draws}
-    read = [*training.texts.texts, *(texts[i] for i in sweep.reported_on)]
-    vectors = vectors_under(swept, arms, read, file)
-    n = len(training.labels)
-    place = {one: i for i, one in enumerate(sweep.whole.classes)}
-    codes = np.array([place[label] for label in training.labels])
-    present, labels = np.unique(codes, return_inverse=True)
-    if len(present) < 2:
-        raise WordbiasError(
-            f"--retrain: {training.texts.name}: all texts are of one class, "
-            f"{training.labels[0]!r}; expected two classes or more"
-        )
-    predicted = {
-        arm: present[class_of(scores("logistic", x[:n], labels, x[n:]))]
-        for arm, x in vectors.items()
-    }
-    both = np.stack([predicted[BASE], predicted[name]], axis=1)
-    first, second = sweep.compared(both, (BASE, name), _RETRAINED)
-    part = sweep.whole.part(sweep.reported_on)
-    found = []
-    for old, new in zip(first, second, strict=True):
-        if draws and "change" in new.details:
-            others = np.stack([predicted[f"{name} null {draw}"] for draw in draws], axis=1)
-            changes = part.values(others)[new.measure] - (old.value or 0.0)
-            keys = null_keys(NULL, new.value or 0.0, new.details["change"], changes)
-            new = replace(new, details={**new.details, **keys})
-        found.append(new)
-    return [*first, *found, _returned_row(sweep, rows, [*first, *found], name)]
-
-
-def _returned_row(
-    sweep: TaskSweep, rows: Sequence[Row], retrained: Sequence[Row], name: str
-) -> Row:
-    r"""Return the share of the removed gap that is back after the last layer was trained anew.
-
-    .. math:: 1 - (r_0 - r_1) / (g_0 - g_1)
-
-    with the gaps g before training anew and r after it, without (0) and under (1) the removal.
-    """
-    gaps = [
-        next(
-            row
-            for row in some
-            if row.measure == sweep.by
-            and row.details["half"] == REPORT
-            and row.details["stage"] == stage
-            and row.details["setting"] == setting
-        )
-        for some, stage, setting in (
-            (rows, "before", BASE),
-            (rows, _AFTER, name),
-            (retrained, _RETRAINED, BASE),
-            (retrained, _RETRAINED, name),
-        )
-    ]
-    about = {"setting": name, "stage": _RETRAINED, "half": REPORT, "set": sweep.by}
-    about |= {"n": len(sweep.reported_on), **ideal("gap-returned")}
-    values = [row.value for row in gaps]
-    if any(value is None for value in values) or values[0] == values[1]:
-        return Row(sweep.subject, "gap-returned", None, {**about, "reason": "nothing was removed"})
-    g0, g1, r0, r1 = (row.draws["sample"].values for row in gaps)
-    away = np.abs(g0 - g1) > 0
-    samples = np.divide(r0 - r1, g0 - g1, out=np.full(len(g0), np.nan), where=away)
-    a, b, c, d = (float(value or 0.0) for value in values)
-    share = 1 - (c - d) / (a - b)
-    about |= by_bootstrap(1 - samples, sweep.unit or EXAMPLES)
-    return Row(sweep.subject, "gap-returned", share, about)
+def _save(
+    found: Predicted, chosen: Chosen, save_transform: str | None
+) -> tuple[list[str], list[str]]:
+    """Write the chosen setting; return the line that says so, or the note that there is none."""
+    if save_transform is None:
+        return [], []
+    if not chosen.place:
+        return [], [f"{save_transform}: not written, as nothing was chosen"]
+    found.adapters[found.names[chosen.place]].save(save_transform)
+    return [
+        f"Written: {save_transform}. wordbias predict --adapter removes it, and wordbias apply "
+        "writes a folder of the model with it, if its sites can be folded."
+    ], []

@@ -13,8 +13,19 @@ from wordbias.outcomes.fairness import ACCURACY
 from wordbias.pivot import pivot, values
 from wordbias.rendering import Table
 from wordbias.results import Row, number
-from wordbias.verdicts import CHOICE, HELPFUL, RETURNS, Back, ChosenOn, change, decide, interval
+from wordbias.verdicts import (
+    BETTER,
+    CHOICE,
+    RETURNS,
+    SLIGHT,
+    Back,
+    ChosenOn,
+    change,
+    decide,
+    interval,
+)
 
+CHOSEN_ON = "Settings on the texts that were chosen on"
 BEST = 12
 """Number of settings that are shown; the rows have all of them."""
 
@@ -33,9 +44,9 @@ def choice_table(rows: Sequence[Row], by: str, limit: Limit) -> Table:
     there = [row for row in rows if row.details["half"] == CHOOSE]
     accuracy = {row.details["setting"]: row for row in there if row.measure == ACCURACY}
     gaps = [row for row in there if row.measure == by and row.value is not None]
-    base, *others = gaps or [None]
-    if base is None:
-        return Table("Settings on the texts that were chosen on", ["setting"], [])
+    if not gaps:
+        return Table(CHOSEN_ON, ["setting"], [])
+    base, *others = gaps
     least = limit.least(float(accuracy[base.details["setting"]].value or 0.0))
 
     def order(row: Row) -> tuple[bool, float]:
@@ -66,7 +77,7 @@ def choice_table(rows: Sequence[Row], by: str, limit: Limit) -> Table:
     )
 
 
-def reported_table(rows: Sequence[Row], by: str, null: int) -> Table:
+def reported_table(rows: Sequence[Row], null: int) -> Table:
     """Return the model as it is and the chosen setting on the other texts."""
     there = [row for row in rows if row.details["half"] == REPORT]
     columns = values(("before", cells.with_interval), stage="before")
@@ -76,8 +87,8 @@ def reported_table(rows: Sequence[Row], by: str, null: int) -> Table:
         ("p", cells.p_of("null")), stage="after",
     )  # fmt: skip
     note = (
-        f"random: mean change by {null} random removals, each chosen by the same rule among as many "
-        "as there are settings; p: how often such a change is as large."
+        f"random: mean change by {null} random removals, each chosen by the same rule among as "
+        "many as there are settings; p: how often such a change is as large."
     )
     return pivot("On the other texts", there, _titled, columns, note if null else "")
 
@@ -139,7 +150,7 @@ def answer_lines(
     verdict = decide(CHOICE, chosen)
     lines = [
         f"{name} is chosen of {settings} settings, {how}.",
-        f"Does it help on other texts? {verdict.verdict}: {verdict.says}. {title.capitalize()} "
+        f"Does it help on other texts? {verdict.verdict}: {verdict.says}. Of the {title} "
         f"{cells.value(gap[0])} → {cells.value(gap[1])}, change {cells.change(gap[1])}; accuracy "
         f"{cells.value(accuracy[0])} → {cells.value(accuracy[1])}, change "
         f"{cells.change(accuracy[1])}.",
@@ -154,7 +165,7 @@ def answer_lines(
     back = [row for row in rows if row.measure == "gap-returned"]
     if back:
         (row,) = back
-        facts = Back(verdict.verdict in HELPFUL or moved == "better", interval(row.to_dict()))
+        facts = Back(moved in (BETTER, SLIGHT), interval(row.to_dict()))
         again = decide(RETURNS, facts)
         share = "" if row.value is None else f"; back is a share of {cells.with_interval(row)}"
         lines.append(
@@ -164,15 +175,14 @@ def answer_lines(
     return lines
 
 
-def closing_lines(by: str, null: int, tested: bool) -> list[str]:
+def closing_lines(tested: bool) -> list[str]:
     """Return the lines that explain the numbers."""
-    where = "all texts of --task, reported on --test" if tested else (
-        "one half of the texts at random, reported on the other"
-    )  # fmt: skip
-    lines = [
-        f"Chosen on {where}. Changes have paired 95 % intervals: the same texts are drawn for both. "
-        "A sum of absolute gaps is raised by noise, so that the interval of its change lies too "
+    where = "all texts of --task, reported on --test"
+    if not tested:
+        where = "one half of the texts at random, reported on the other"
+    return [
+        f"Chosen on {where}. Changes have paired 95 % intervals: the same texts are drawn for "
+        "both. Noise raises a sum of absolute gaps, so that the interval of its change lies too "
         "near to 0, if anything.",
         NO_INTERVAL,
     ]
-    return lines[: 1 if by in (ACCURACY,) else 2]

@@ -247,9 +247,11 @@ def choose(values: Mapping[str, Values], by: str, limit: Limit, rule: Rule | Non
     scores = []
     for one, other in zip(accuracy.tolist(), gap.tolist(), strict=True):
         score = rule(float(accuracy[0]), one, float(gap[0]), other)
-        if score is not None and not np.isscalar(score):
-            raise WordbiasError(f"rule=: expected a number or None, got {score!r:.60}")
-        scores.append(-np.inf if score is None or score != score else float(score))
+        try:
+            found = -np.inf if score is None else float(score)
+        except (TypeError, ValueError):
+            raise WordbiasError(f"rule=: expected a number or None, got {score!r:.60}") from None
+        scores.append(-np.inf if np.isnan(found) else found)
     return int(np.argmax(scores))
 
 

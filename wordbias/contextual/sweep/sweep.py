@@ -42,6 +42,7 @@ from wordbias.nli.scoring import softmax
 from wordbias.nli.test_sets import TestSet
 from wordbias.results import Row
 from wordbias.stereotypes.gsss import LABELS, Gsss, gsss_rows
+from wordbias.stereotypes.next_sentence import NextSentence
 from wordbias.stereotypes.scores import ALL, Settings, distances, strengths
 from wordbias.wordlists import GroupsLike
 from wordbias.workers import Workers
@@ -365,6 +366,7 @@ def _probabilities(
     logits = found["logits"]
     if isinstance(model, Classifier):
         return softmax(logits[..., list(model.places)])
+    assert isinstance(model, NextSentence)
     is_next: Float = softmax(logits.astype(np.float64))[..., model.place]
     return is_next
 

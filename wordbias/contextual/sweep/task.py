@@ -135,7 +135,7 @@ def predict_all(
         Seeds of the random removals.
     """
     settings = task.plain
-    nulls = {}
+    nulls: dict[str, list[Intervention]] = {}
     for draw in draws:
         drawn = task.adapter.null(draw)
         nulls |= {
