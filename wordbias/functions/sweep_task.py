@@ -31,7 +31,7 @@ from wordbias.functions.task_texts import (
 from wordbias.methods.settings import ROW_METHODS, ROW_SETTINGS
 from wordbias.models.model_like import ModelLike, name_of
 from wordbias.models.texts import TextsLike
-from wordbias.outcomes.choice import Limit, Rule
+from wordbias.outcomes.choice import LEAST, Limit, Rule
 from wordbias.outcomes.confusion import in_order
 from wordbias.pages.sweep_plots import plot_accuracy_gap
 from wordbias.rendering import how_many
@@ -141,11 +141,12 @@ def sweep_task(
     loaded = files.named_for(engine.load_task_model(source))
     groups = files.groups(columns.values)
     examples = files.task.examples(loaded.classes, groups)
+    examples.check(files.task.texts.name, LEAST if files.test else 2 * LEAST)
     chosen_on, reported_on, whole, texts = parts_of_task(
         files.task, files.test, examples, recipe.seed
     )
     for part, where in ((chosen_on, files.task), (reported_on, files.test or files.task)):
-        whole.part(part).check(where.texts.name)
+        whole.part(part).check(where.texts.name)  # units may be divided less evenly
     (adapter,) = fit_with_baseline(
         loaded.model, loaded.tokenizer, recipe, name=loaded.name, **fitted
     )

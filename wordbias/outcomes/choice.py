@@ -25,7 +25,7 @@ MACRO_F1 = "macro-f1"
 BY = (*GAPS, *DIVERGENCES)
 """Measures by which can be chosen: the sum of absolute gaps, or of distances."""
 LEAST = 2
-"""Smallest number of texts of a class and a group, so that each half has one."""
+"""Smallest number of texts of a class in a group that a gap is measured on."""
 _AT_ONCE = 1 << 22  # cells of counts that are held at one time
 Rule = Callable[[float, float, float, float], float | None]
 """A user's rule: accuracy before and after, gap before and after → score; the highest is chosen,
@@ -60,8 +60,13 @@ class Examples:
         units = None if self.units is None else [self.units[i] for i in rows]
         return replace(self, labels=self.labels[rows], of=self.of[rows], units=units)
 
-    def check(self, where: str) -> None:
+    def check(self, where: str, least: int = LEAST) -> None:
         """Refuse what no gap can be measured on.
+
+        Parameters
+        ----------
+        least
+            Smallest number of texts of a class in a group.
 
         Raises
         ------
@@ -81,10 +86,10 @@ class Examples:
                 f"{where}: every class has texts of one group only, so that the group determines "
                 "the class and no class can be compared; give texts of both groups in each class"
             )
-        for g, c in zip(*np.nonzero((counts < LEAST) & counts.any(axis=0)), strict=True):
+        for g, c in zip(*np.nonzero((counts < least) & counts.any(axis=0)), strict=True):
             raise WordbiasError(
                 f"{where}: {how_many(int(counts[g, c]), 'text')} of class {self.classes[c]!r} in "
-                f"group {self.groups[g]!r}, expected {LEAST} at least; give more, leave the class "
+                f"group {self.groups[g]!r}, expected {least} at least; give more, leave the class "
                 "out, or name other groups with --values"
             )
 
