@@ -432,7 +432,7 @@ RULES: Mapping[str, Sequence[Rule]] = {
         Rule(YES, lambda _: True, "otherwise", "the gap is lower"),
     ],
     RETURNS: [
-        Rule(NOTHING, lambda of: not of.is_removed,
+        Rule(NOT_SHOWN, lambda of: not of.is_removed,
              "the gap was not clearly lower under the removal", "no gap was clearly removed"),
         Rule(CANNOT, lambda of: of.ends is None, "the share that is back has no interval",
              "the share has no interval"),
