@@ -46,6 +46,7 @@ NAVIGATION: dict[str, tuple[str, ...]] = {
         "docs/audit-models",
         "docs/probing",
         "docs/contextual",
+        "docs/own-task",
         "docs/decoders",
         "docs/smollm2",
     ),
