@@ -117,10 +117,9 @@ def sweep(
 ) -> Report:
     """Measure a model under all 74 projections of Dawkins et al. (2024); choose one for a task.
 
-    With ``task`` the model is a classifier of texts. Which projection treats the groups of your own
-    labelled texts most alike is chosen on one half of them, at random, and reported on the other,
-    beside the same choice among random removals. Chosen is the lowest gap ``by`` among those that
-    lose at most ``drop`` of accuracy.
+    With ``task`` the model is a classifier of texts. Of the projections that lose at most ``drop``
+    of accuracy, that with the lowest gap ``by`` is chosen on one half of the texts and reported on
+    the other, beside the same choice among random removals.
 
     With ``stereoset``, ``nli`` and ``snli`` it is Table 7 of the paper: ``model`` predicts whether
     a sentence is next, and has a strength S of stereotypes and a distance D between the genders
