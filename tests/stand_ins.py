@@ -19,6 +19,7 @@ import small_winobias
 import small_word_lists
 import tiny_decoders
 import tiny_encoders
+import tiny_tasks
 
 import wordbias.data
 import wordbias.wordlists
@@ -398,6 +399,18 @@ def nli_encoder(path: Path, seed: int = 0) -> None:
     _encoder(path, "SequenceClassification", id2label=dict(enumerate(NLI_LABELS)), seed=seed)
 
 
+def text_classifier(path: Path) -> None:
+    """Save a small classifier of occupations, which reads gender."""
+    tiny_tasks.folder(path)
+
+
+def labelled_texts(path: Path) -> None:
+    """Write texts with professions and genders; files of different names have different texts."""
+    every = tiny_tasks.texts(900, 21)
+    start = 300 * ["dev", "test", "train"].index(path.stem)
+    tiny_tasks.table(path, every[start : start + 300], label="profession", group="gender")
+
+
 def table_of_measures(path: Path) -> None:
     """Write a line for each of six embeddings, with two measures."""
     rows = (f"e{i},{i / 10:.3f},{i * i / 20:.3f}" for i in range(6))
@@ -468,6 +481,7 @@ STAND_INS: dict[str, Callable[[Path], None]] = {
     "minilm-nli": nli_encoder,
     "minilm-nsp": next_sentence_encoder,
     "misp.txt": debiased_vectors,
+    "my-classifier": text_classifier,
     "pairs.tsv": small_likelihood.pairs,
     "paper1_table6.csv": table_of_measures,
     "paper2_table7_clean.csv": table_of_settings,
@@ -479,8 +493,11 @@ STAND_INS: dict[str, Callable[[Path], None]] = {
     "sentences.txt.gz": sentences,
     "smollm2": tiny_decoders.save_decoder,
     "dev.jsonl": nli_lines,
+    "dev.tsv": labelled_texts,
     "test.jsonl": nli_lines,
+    "test.tsv": labelled_texts,
     "train.jsonl": nli_lines,
+    "train.tsv": labelled_texts,
     "snli_dev.tsv.gz": nli_table,
     "snli_test.tsv.gz": nli_table,
     "snli_train.tsv.gz": nli_table,

@@ -167,7 +167,7 @@ PYTHON_ONLY = {
     "likelihood": {"rounding", "absolute", "next_label"},
     "mab_eval": {"parity"},
     "measure": {"isolated_zero", "by_projection"},
-    "sweep": {"next_label", "rounding", "parity", "relative"},
+    "sweep": {"next_label", "rounding", "parity", "relative", "rule"},
 }
 """Parameters that are no options."""
 SPELLED = {("fetch", "source"): "from"}
@@ -257,6 +257,7 @@ NOT_RUN = {
     "likelihood": "a model from the Hugging Face hub",
     "mab_study": "trains for hours",
     "nli_train": "trains for hours",
+    "predict": "a model from the Hugging Face hub",
     "project": "a model from the Hugging Face hub",
     "push": "a repository on the Hugging Face hub",
     "sweep": "a model from the Hugging Face hub",
@@ -418,6 +419,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
         file("glove.txt"), **_training(file), output="nli.safetensors", epochs=1, hidden=8
     ),
     "probe": lambda file: wb.probe(*_rows(), epochs=1, fractions=[0.5, 1.0], seed=[0]),
+    "predict": lambda file: wb.predict(file("my-classifier"), TEXTS),
     "project": lambda file: wb.project(file("minilm-nli")),
     "push": _pushed,
     "quality": lambda file: wb.quality(file("glove.txt"), benchmarks=file("test_sets/")),
@@ -448,7 +450,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
 _PAIR = (("midb", 1.0), ("clustering", -1.0))
 NEEDS = {
     **dict.fromkeys(("GenderPreserving", "mab_study", "nli_train", "train_vectors"), TORCH),
-    **dict.fromkeys(("Adapter", "project", "sweep", "bios"), ENCODER),
+    **dict.fromkeys(("Adapter", "predict", "project", "sweep", "bios"), ENCODER),
     **dict.fromkeys(("ceat", "encode", "likelihood"), ENCODER),
     "fine_tune": (*ENCODER, "accelerate"),
     "push": ("huggingface_hub",),

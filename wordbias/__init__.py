@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from wordbias.functions.measure import measure as measure
     from wordbias.functions.misp import misp as misp
     from wordbias.functions.nli_train import nli_train as nli_train
+    from wordbias.functions.predict import predict as predict
     from wordbias.functions.probe import probe as probe
     from wordbias.functions.project import project as project
     from wordbias.functions.push import push as push
@@ -136,6 +137,7 @@ __all__ = [
     "measure",
     "misp",
     "nli_train",
+    "predict",
     "probe",
     "project",
     "push",

@@ -245,6 +245,29 @@ class Seeds(NamedTuple):
         return self.p is not None and self.p < LEVEL
 
 
+class ChosenOn(NamedTuple):
+    """What a removal that was chosen on some texts does on others.
+
+    `change` is the verdict on the gap; `is_costly` says that accuracy falls by more than allowed,
+    and `null_p` how often the same choice among random removals changes the gap as much.
+    """
+
+    is_chosen: bool
+    change: str = ""
+    is_costly: bool = False
+    null_p: float | None = None
+
+
+class Back(NamedTuple):
+    """A gap after the last layer was trained anew: whether it had been removed, and its return.
+
+    `ends` is the interval of the share of what was removed that is back.
+    """
+
+    is_removed: bool
+    ends: tuple[float, float] | None = None
+
+
 # The rules
 
 
@@ -268,13 +291,16 @@ SAME, CROSSED, RESCALED = "unchanged", "on the other side", "lengths changed"
 NO_INTERVAL, UNKNOWN = "no interval to judge by", "–"
 READ, BACKWARDS, BALANCED, UNREAD = "read", "read backwards", "read, classes alike", "not read"
 LOWER, NOT_BEYOND, HIGHER = "lower", "lower, not below random", "higher"
-FINDS, BIASED, CHANGES, HELPS, READS, SEEDS = (
+RETURNED, IN_PART, GONE = "comes back", "comes back in part", "stays away"
+FINDS, BIASED, CHANGES, HELPS, READS, SEEDS, CHOICE, RETURNS = (
     "Does a value find bias?",
     "Is an embedding biased?",
     "Did a value change?",
     "Does a method, a cleaned file or a projection help?",
     "Does a probe read a label?",
     "Does an arm of a study differ, over paired seeds?",
+    "Does a removal that was chosen on some texts help on others?",
+    "Does a gap that was removed come back when the last layer is trained anew?",
 )
 _CLEARLY = "the interval of the paired change, or without one two intervals that do not overlap,"
 
@@ -386,6 +412,37 @@ RULES: Mapping[str, Sequence[Rule]] = {
         Rule(CANNOT, lambda of: of.p is None or of.least > LEVEL,
              "so few seeds cannot have such a p", "too few seeds to tell"),
         Rule(NOT_SHOWN, lambda _: True, "otherwise", "not shown{excluded}"),
+    ],
+    CHOICE: [
+        Rule(NO, lambda of: not of.is_chosen,
+             "none that keeps enough accuracy has a lower gap where it is chosen",
+             "nothing was chosen"),
+        Rule(NO, lambda of: of.is_costly,
+             "on the other texts accuracy falls by more than is allowed",
+             "its cost is too high"),
+        Rule(NO, lambda of: of.change == WORSE, "there the gap got worse", "the gap got worse"),
+        Rule(NOT_SHOWN, lambda of: of.change not in (BETTER, SLIGHT),
+             "there the gap did not change clearly",
+             "the gap did not change clearly"),
+        Rule(NOT_BEYOND, lambda of: of.null_p is not None and of.null_p > LEVEL,
+             "it is lower, but the same choice among random removals changes it as much too often: "
+             "p is above .05",
+             "the gap is lower, as it is by the same choice among random removals"),
+        Rule(HARDLY, lambda of: of.change == SLIGHT,
+             f"it is clearly lower, by less than {SMALLEST_CHANGE:.0%}", "the gap is hardly lower"),
+        Rule(YES, lambda _: True, "otherwise", "the gap is lower"),
+    ],
+    RETURNS: [
+        Rule(NOT_SHOWN, lambda of: not of.is_removed,
+             "the gap was not clearly lower under the removal", "no gap was clearly removed"),
+        Rule(CANNOT, lambda of: of.ends is None, "the share that is back has no interval",
+             "the share has no interval"),
+        Rule(RETURNED, lambda of: of.ends[0] > MUCH_LEFT,
+             f"the interval of the share that is back lies above {MUCH_LEFT:.0%}", "most is back"),
+        Rule(GONE, lambda of: of.ends[1] < MUCH_LEFT and of.ends[0] <= 0,
+             f"it lies below {MUCH_LEFT:.0%} and contains 0, or less", "most stays away"),
+        Rule(IN_PART, lambda of: of.ends[0] > 0, "it lies above 0", "a part is back"),
+        Rule(CANNOT, lambda _: True, "otherwise", "the interval is too wide"),
     ],
 }  # fmt: skip
 

@@ -13,7 +13,7 @@ from wordbias.cli import SECTIONS
 from wordbias.commands.words import GROUPS, WORDS
 
 COMMANDS = [name for section in SECTIONS.values() for name in section]
-MANY = {"bios", "probe"}
+MANY = {"bios", "probe", "sweep"}
 """Commands with more than 25 options of their own: docs/decisions.md says why."""
 
 

@@ -24,7 +24,7 @@ from wordbias.contextual.sweep.sweep import models_of  # noqa: E402
 from wordbias.models.families import layer_count  # noqa: E402
 from wordbias.models.loading import load_pretrained  # noqa: E402
 from wordbias.models.sentence_pairs import sentence_pairs  # noqa: E402
-from wordbias.models.token_batches import TokenisedPairs  # noqa: E402
+from wordbias.models.token_batches import TokenisedTexts  # noqa: E402
 from wordbias.nli.test_sets import build  # noqa: E402
 
 
@@ -37,11 +37,11 @@ def test_every_setting_of_a_real_model() -> None:
     adapter = fit_adapter(model, tokenizer, sentence_pairs())
     plan = Plan.of(models_of(adapter), layer_count(model))
     pairs = [tuple(pair) for pair in list(build("explicit"))[::300]]
-    pairs = TokenisedPairs.of(loaded, pairs, truncate=False)
+    pairs = TokenisedTexts.of(loaded, pairs, truncate=False)
     forward = Forward(model, plan)
     with torch.inference_mode():
         for batch in range(len(pairs.batches)):
             _, inputs = pairs.inputs(batch)
-            found, expected = forward(inputs), one_by_one(model, plan, inputs)
+            found, expected = forward(inputs), one_by_one(model, plan, inputs, ())[0]
             np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=0, atol=1e-5)
     assert len(plan.names) == 75

@@ -20,9 +20,14 @@ torch = pytest.importorskip("torch")
 
 from wordbias.contextual.sweep import run  # noqa: E402
 from wordbias.contextual.sweep.forward import Forward, Plan  # noqa: E402
-from wordbias.contextual.sweep.run import ModelSource, Workers, outputs  # noqa: E402
+from wordbias.contextual.sweep.run import ModelSource, Workers  # noqa: E402
 from wordbias.contextual.sweep.sweep import models_of  # noqa: E402
-from wordbias.models.token_batches import TokenisedPairs  # noqa: E402
+from wordbias.models.token_batches import TokenisedTexts  # noqa: E402
+
+
+def outputs(*given: Any, **options: Any) -> Any:
+    return run.outputs(*given, **options)["logits"]
+
 
 PAIRS = [
     ("the woman sat .", "she slept ."),
@@ -60,8 +65,8 @@ def plan(model: Any) -> Plan:
 
 
 @pytest.fixture
-def pairs(model: Any) -> TokenisedPairs:
-    return TokenisedPairs.of(model, PAIRS, truncate=False, budget=30)
+def pairs(model: Any) -> TokenisedTexts:
+    return TokenisedTexts.of(model, PAIRS, truncate=False, budget=30)
 
 
 def straight(model: Any, plan: Plan) -> np.ndarray:
@@ -78,14 +83,14 @@ def straight(model: Any, plan: Plan) -> np.ndarray:
 
 
 def test_a_batch_does_not_change_the_logits_of_its_pairs(
-    source: ModelSource, model: Any, plan: Plan, pairs: TokenisedPairs
+    source: ModelSource, model: Any, plan: Plan, pairs: TokenisedTexts
 ) -> None:
     found = outputs(source, model, plan, pairs)
     assert found.shape == (6, len(plan.names), 3)
     np.testing.assert_allclose(found, straight(model, plan), rtol=0, atol=1e-5)
 
 
-def test_equal_pairs_are_read_once_and_batches_have_a_largest_size(pairs: TokenisedPairs) -> None:
+def test_equal_pairs_are_read_once_and_batches_have_a_largest_size(pairs: TokenisedTexts) -> None:
     assert len(pairs.tokens) == 5
     assert pairs.places[0] == pairs.places[3]
     assert sorted(np.concatenate(pairs.batches).tolist()) == list(range(5))
@@ -100,8 +105,8 @@ def test_equal_pairs_are_read_once_and_batches_have_a_largest_size(pairs: Tokeni
 def test_long_pairs_are_cut_or_refused(model: Any) -> None:
     long = [("the " * 30, "a cup"), ("a", "the")]
     with pytest.raises(WordbiasError, match=r"reads at most 40 tokens; a pair has 73: .the the"):
-        TokenisedPairs.of(model, [("the " * 30, "a cup " * 20)], truncate=False)
-    cut = TokenisedPairs.of(model, [("the " * 30, "a cup " * 20), *long], truncate=True)
+        TokenisedTexts.of(model, [("the " * 30, "a cup " * 20)], truncate=False)
+    cut = TokenisedTexts.of(model, [("the " * 30, "a cup " * 20), *long], truncate=True)
     assert max(len(one["input_ids"]) for one in cut.tokens) == 40
 
 
@@ -122,7 +127,7 @@ class Interrupting:
 
 
 def test_an_interrupted_sweep_is_resumed_with_the_same_result(
-    source: ModelSource, model: Any, plan: Plan, pairs: TokenisedPairs, tmp_path: Path,
+    source: ModelSource, model: Any, plan: Plan, pairs: TokenisedTexts, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     expected = outputs(source, model, plan, pairs)
@@ -140,11 +145,11 @@ def test_an_interrupted_sweep_is_resumed_with_the_same_result(
 
 
 def test_a_file_of_another_sweep_is_refused(
-    source: ModelSource, model: Any, plan: Plan, pairs: TokenisedPairs, tmp_path: Path
+    source: ModelSource, model: Any, plan: Plan, pairs: TokenisedTexts, tmp_path: Path
 ) -> None:
     file = tmp_path / "sweep.part"
     outputs(source, model, plan, pairs, file=file)
-    other = TokenisedPairs.of(model, PAIRS[:3], truncate=False)
+    other = TokenisedTexts.of(model, PAIRS[:3], truncate=False)
     with pytest.raises(WordbiasError, match=r"is of another sweep: its pairs"):
         outputs(source, model, plan, other, file=file)
     fewer = Plan.of({name: plan.steps_of(i) for i, name in enumerate(plan.names[:2])}, 2)
@@ -158,7 +163,7 @@ def test_a_file_of_another_sweep_is_refused(
 
 @pytest.mark.slow
 def test_a_sweep_that_fails_is_resumed(
-    source: ModelSource, model: Any, plan: Plan, pairs: TokenisedPairs, tmp_path: Path,
+    source: ModelSource, model: Any, plan: Plan, pairs: TokenisedTexts, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     def dying(self: Workers, function: Any, items: Any, *, shared: Any, lost: str) -> Any:
@@ -181,7 +186,7 @@ def test_few_batches_are_read_here(
     source: ModelSource,
     model: Any,
     plan: Plan,
-    pairs: TokenisedPairs,
+    pairs: TokenisedTexts,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(Workers, "unordered", None)
@@ -198,7 +203,7 @@ def one_batch_each(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("one_batch_each")
 def test_several_jobs_give_the_same(
-    source: ModelSource, model: Any, plan: Plan, pairs: TokenisedPairs
+    source: ModelSource, model: Any, plan: Plan, pairs: TokenisedTexts
 ) -> None:
     devices.set_threads(2)
     expected = outputs(source, model, plan, pairs)
@@ -216,7 +221,7 @@ def test_a_cluster_gives_what_processes_give(
     source: ModelSource,
     model: Any,
     plan: Plan,
-    pairs: TokenisedPairs,
+    pairs: TokenisedTexts,
 ) -> None:
     join(cluster)
     devices.set_threads(2)
@@ -230,7 +235,7 @@ def test_a_cluster_that_is_not_installed(
     source: ModelSource,
     model: Any,
     plan: Plan,
-    pairs: TokenisedPairs,
+    pairs: TokenisedTexts,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     import importlib
@@ -248,7 +253,7 @@ def test_a_cluster_that_is_not_installed(
 
 
 def test_damaged_weights_are_noticed(
-    source: ModelSource, model: Any, plan: Plan, pairs: TokenisedPairs
+    source: ModelSource, model: Any, plan: Plan, pairs: TokenisedTexts
 ) -> None:
     with torch.no_grad():
         model.model.classifier.bias.fill_(torch.nan)

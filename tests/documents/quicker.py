@@ -92,6 +92,8 @@ def _instead(command: str, given: Collection[str]) -> dict[str, str]:
     """Return the options of a command that is called with others."""
     known = OF_MODELS if {*MODELS} & {*given} and command in OF_MODELS else INSTEAD
     instead = dict(known.get(command, {}))
+    if command == "sweep" and "--task" in given:
+        instead = {"--jobs": "1", "--drop": "0.5", "--null": "1"}
     if command == "mab-eval" and "parity" in given:
         instead["--lists"] = "lists/"
     if "--jobs" in given:

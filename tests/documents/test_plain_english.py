@@ -51,7 +51,8 @@ def refused(text: str) -> list[str]:
 @pytest.mark.parametrize("path", GUIDES, ids=map(name_of, GUIDES))
 def test_guides_are_short_and_their_sentences_too(path: Path) -> None:
     assert not refused(prose(path))
-    assert len(path.read_text(encoding="utf-8").split()) <= LARGEST
+    written = re.sub(r"<!-- (table|settings).*?<!-- end -->", "", path.read_text("utf-8"), flags=re.S)
+    assert len(written.split()) <= LARGEST  # beside what a tool writes
 
 
 @pytest.mark.parametrize("name", [name for section in SECTIONS.values() for name in section])

@@ -481,6 +481,19 @@ _ENCODERS = (
         trained=True,
     ),
     Call(
+        "sweep-task-json",
+        "sweep my-classifier --task dev.tsv --test test.tsv --labels profession --sensitive gender"
+        " --methods leace --drop 0.3 --null 2 --retrain train.tsv --jobs 1 --format json",
+        ENCODER,
+        trained=True,
+    ),
+    Call(
+        "predict-table",
+        "predict my-classifier dev.tsv -o predictions.tsv",
+        ENCODER,
+        trained=True,
+    ),
+    Call(
         "fine-tune-json",
         "fine-tune bert-base-cased --task nli --train snli_train.tsv.gz --dev snli_dev.tsv.gz"
         " --limit 32 --epochs 1 --batch-size 16 --every 1 -o out --format json",

@@ -5,13 +5,23 @@ from __future__ import annotations
 import click
 
 from wordbias.commands.shell import argument, option, shell
-from wordbias.commands.types import SEEDS, FiniteRange
+from wordbias.commands.types import NAMES, SEEDS, FiniteRange
 from wordbias.contextual.fitting import TOKENS
 from wordbias.functions.sweep import sweep
+from wordbias.methods.settings import ROW_METHODS, ROW_SETTINGS
 
 command: click.Command = shell(
     sweep,
     argument("model", required=True),
+    option("task", metavar="FILE"),
+    option("test", metavar="FILE"),
+    option("labels", metavar="COLUMN"),
+    option("sensitive", metavar="COLUMN"),
+    option("values", type=NAMES, metavar="F,M"),
+    option("unit", metavar="COLUMN"),
+    option("by", metavar="MEASURE"),
+    option("methods", metavar="METHODS"),
+    option("retrain", metavar="FILE"),
     option("stereoset", metavar="FILE"),
     option("nli", metavar="MODEL2"),
     option("tokens", type=click.Choice(TOKENS)),
@@ -20,8 +30,14 @@ command: click.Command = shell(
     option("best", metavar="CSV"),
     option("model_seeds", type=SEEDS),
     option("output", "-o", "--output", metavar="CSV"),
-    python_only=("next_label", "rounding", "parity", "relative"),
+    methods=ROW_METHODS,
+    takes=ROW_SETTINGS,
+    python_only=("next_label", "rounding", "parity", "relative", "rule"),
     examples="""
+        wordbias sweep my-classifier --task dev.tsv --labels profession --sensitive gender
+        wordbias sweep my-classifier --task dev.tsv --test test.tsv --labels profession
+          --sensitive gender --methods "leace inlp:rounds=10" --retrain train.tsv
+          --save-transform chosen.adapter -o settings.csv
         wordbias sweep bert-nsp --stereoset gsss/dev.csv --nli bert-nli --snli snli_test.jsonl
         wordbias sweep bert-nsp --stereoset gsss/dev.csv --nli bert-nli --snli snli_test.jsonl
           --sent-debias wikitext.txt -o table7.csv --plot table7.pdf

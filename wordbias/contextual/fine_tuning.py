@@ -29,7 +29,7 @@ from wordbias.formats.files import check_new, locked, new_folder
 from wordbias.models.families import base_of, family_of, logits_of, text_head_of
 from wordbias.models.loading import LoadedModel, load_pretrained, weights_sha256
 from wordbias.models.model_like import ModelLike, in_folder, name_of, need_transformers, silent
-from wordbias.models.token_batches import TokenisedPairs, Tokens, batches
+from wordbias.models.token_batches import TokenisedTexts, Tokens, batches
 from wordbias.nli.pairs import label_indices
 from wordbias.progress import progress
 from wordbias.training import Stack
@@ -383,12 +383,12 @@ class Reader:
     """Logits of pairs by passes through the whole model."""
 
     model: Any
-    texts: TokenisedPairs
+    texts: TokenisedTexts
     device: str
     lengths: NDArray[np.intp]
 
     def __init__(
-        self, model: Any, texts: TokenisedPairs, device: str, processes: Processes = SINGLE
+        self, model: Any, texts: TokenisedTexts, device: str, processes: Processes = SINGLE
     ) -> None:
         self.model, self.texts, self.device = model, texts, device
         self.lengths = np.array([len(one["input_ids"]) for one in texts.tokens])
@@ -412,7 +412,7 @@ class Cached(Reader):
     first: Tensor
 
     def __init__(
-        self, model: Any, texts: TokenisedPairs, device: str, processes: Processes = SINGLE
+        self, model: Any, texts: TokenisedTexts, device: str, processes: Processes = SINGLE
     ) -> None:
         super().__init__(model, texts, device)
         first = torch.zeros(len(texts.tokens), model.config.hidden_size)
@@ -447,7 +447,7 @@ class Part:
         processes: Processes = SINGLE,
     ) -> Part:
         """Tokenise pairs for a model."""
-        texts = TokenisedPairs.of(headed, data.pairs, truncate=True, budget=_READ)
+        texts = TokenisedTexts.of(headed, data.pairs, truncate=True, budget=_READ)
         targets = torch.tensor(headed.places)[torch.from_numpy(data.labels)]
         return cls(kind(headed.model, texts, headed.device, processes), texts.places, targets)
 

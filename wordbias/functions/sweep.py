@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from wordbias.arguments import check_choice, check_number, path_named, seeds_of
-from wordbias.calls import public
+from wordbias.arguments import check_choice, check_number, comma_separated, path_named, seeds_of
+from wordbias.calls import public, refuse_given
 from wordbias.configuration import STARTS_PROCESSES, current_config, uses
 from wordbias.contextual.fitting import ONE_SIDED, TOKENS, Recipe
 from wordbias.contextual.labelled_pairs import load_inferences
@@ -26,19 +26,24 @@ from wordbias.contextual.table7 import (
 )
 from wordbias.draws import LISTS, NULL
 from wordbias.errors import UsageError, WordbiasError, need
-from wordbias.formats.files import check_outputs
+from wordbias.formats.files import check_outputs, check_writable
 from wordbias.functions.inputs import path_of, write_records
 from wordbias.functions.lists import templates_of
 from wordbias.functions.nli_models import read_named
 from wordbias.functions.sweep_summary import summarise
+from wordbias.functions.sweep_task import DRAWS, TaskFiles, sweep_task
+from wordbias.functions.task_texts import TaskColumns
 from wordbias.models.model_like import ModelLike, name_of
 from wordbias.models.sentence_pairs import SentencePairsLike
+from wordbias.models.texts import TextsLike
 from wordbias.nli.pairs import PairsLike, pairs_name
 from wordbias.nli.test_sets import build
+from wordbias.outcomes.choice import Limit, Rule, check_by
 from wordbias.pages.sweep_plots import plot_strength_fairness
 from wordbias.rendering import how_many
 from wordbias.reports import Report
 from wordbias.resources import located
+from wordbias.settings import ChainsLike
 from wordbias.stereotypes.gsss import Gsss, load_gsss
 from wordbias.stereotypes.scores import SHARE, Rounding, Settings, extremes
 from wordbias.stereotypes.text_sets import TextSetLike, load_text_set
@@ -49,6 +54,16 @@ from wordbias.workers import Workers
 _MODELS = ("next-sentence", "inference")
 """Names of the two models of a sweep."""
 _SEED = "{seed}"
+_OF_PAPER = (
+    "stereoset", "nli", "snli", "next_label", "label_order", "top", "rounding", "repair", "parity",
+    "seed_lists", "model_seeds", "lists", "as_published", "sequential_fit",
+)  # fmt: skip
+"""Arguments of the paper's own data, which a task has no use for."""
+_OF_TASK = (
+    "test", "labels", "sensitive", "text_column", "values", "unit", "by", "rule", "methods",
+    "retrain", "save_transform",
+)  # fmt: skip
+"""Arguments of a task."""
 _FLATTERED = (
     "the best settings are chosen on the items that they are compared on, which flatters them; "
     "choose them in a sweep of other data with --best CSV"
@@ -56,13 +71,25 @@ _FLATTERED = (
 
 
 @public
-@uses(*STARTS_PROCESSES, "device")
+@uses(*STARTS_PROCESSES, "device", "skip_bad")
 def sweep(
     model: ModelLike | list[ModelLike],
     *,
-    stereoset: TextSetLike,
-    nli: ModelLike | list[ModelLike],
-    snli: PairsLike,
+    task: TextsLike | None = None,
+    test: TextsLike | None = None,
+    labels: str = "label",
+    sensitive: str = "group",
+    text_column: str | None = None,
+    values: Sequence[str] | None = None,
+    unit: str | None = None,
+    by: str = "tpr-gap",
+    rule: Rule | None = None,
+    methods: ChainsLike | None = None,
+    retrain: TextsLike | None = None,
+    save_transform: str | os.PathLike[str] | None = None,
+    stereoset: TextSetLike | None = None,
+    nli: ModelLike | list[ModelLike] | None = None,
+    snli: PairsLike | None = None,
     pairs: SentencePairsLike | None = None,
     tokens: str = TOKENS[0],
     one_sided: bool = False,
@@ -88,12 +115,17 @@ def sweep(
     output: str | os.PathLike[str] | None = None,
     seed: int = 0,
 ) -> Report:
-    """Measure bias and fairness under all 74 projections of Dawkins et al. (2024), their Table 7.
+    """Measure a model under all 74 projections of Dawkins et al. (2024); choose one for a task.
 
-    ``model`` predicts whether a sentence is next. On ``stereoset`` it has a strength S of
-    stereotypes and a distance D between the genders (see likelihood). The ``nli`` model predicts
-    whether a sentence follows from another. It has a fairness η on occupations (see mab-eval), and
-    an accuracy on ``snli``. wordbias report summarises the table in ``output`` again.
+    With ``task`` the model is a classifier of texts. Half of the texts choose the projection with
+    the lowest gap ``by`` among those that lose at most ``drop`` of accuracy. The other half is
+    reported on, next to the same choice among random removals.
+
+    With ``stereoset``, ``nli`` and ``snli`` it is Table 7 of the paper: ``model`` predicts whether
+    a sentence is next. On ``stereoset`` it has a strength S of stereotypes and a distance D between
+    the genders (see likelihood). The ``nli`` model predicts whether a sentence follows from
+    another. It has a fairness η on occupations (see mab-eval), and an accuracy on ``snli``.
+    wordbias report summarises the table in ``output`` again.
 
     A projection removes a subspace that is fitted to pairs of sentences, as wordbias project does.
     All 74 take little more time than one pass of each model. With ``output`` the same call resumes
@@ -106,13 +138,43 @@ def sweep(
     Parameters
     ----------
     model : path, name on the hub, or (model, tokenizer)
-        The next-sentence model. With ``model_seeds`` it may be a list of models.
-    stereoset : path, fetched name, or frame
+        With ``task`` a classifier of texts, otherwise the next-sentence model. With ``model_seeds``
+        it may be a list of models.
+    task : path, frame or mapping of columns, optional
+        Labelled texts of your own with the group of each, .tsv, .csv or .jsonl.
+    test : path, frame or mapping of columns, optional
+        Texts to report on, with the same columns: then all of ``task`` is chosen on.
+    labels : str
+        With ``task``: column of the classes.
+    sensitive : str
+        With ``task``: column of the groups, or two: gender,race.
+    text_column : str, optional
+        With ``task``: name or number of the column of the texts.
+    values : sequence of str, optional
+        With ``task``: groups to compare, the first minus the second.  [default: all, sorted]
+    unit : str, optional
+        With ``task``: column of what several texts have in common, such as a person. They stay in
+        one half, and are drawn together.
+    by : str
+        With ``task``: gap to be low: tpr-gap, fpr-gap, precision-gap, f1-gap (sums of absolute
+        gaps), independence, separation or sufficiency.
+    rule : callable, optional
+        With ``task``, in place of ``by`` and ``drop``: a function of accuracy before and after, and
+        gap before and after, that returns a score; the highest is chosen, None never.
+    methods : str or list, optional
+        With ``task``: methods to try at the input of the final linear layer as well, with spaces
+        between, fitted to the texts that are chosen on: "leace inlp:rounds=10 misp:dims=2".
+    retrain : path, frame or mapping of columns, optional
+        With ``task``: labelled texts on which the last layer is trained anew under the chosen
+        setting, to see whether the gap comes back.
+    save_transform : path, optional
+        With ``task``: file for the chosen setting, an adapter, for predict and apply.
+    stereoset : path, fetched name, or frame, optional
         Enhanced StereoSet (CSV, or gsss-dev of wordbias fetch), on which ``model`` is measured.
-    nli : path, name on the hub, or (model, tokenizer)
+    nli : path, name on the hub, or (model, tokenizer), optional
         An NLI model of the same kind, such as BERT. With ``model_seeds`` it may be a list of
         models.
-    snli : path, fetched name, frame or sequence of (label, premise, hypothesis)
+    snli : path, fetched name, frame or sequence of (label, premise, hypothesis), optional
         Labelled pairs, jsonl or TSV, on which the accuracy of ``nli`` is measured.
     pairs : path or sequence of (str, str), optional
         Pairs of sentences to fit on: TOML, or tab-separated lines.  [default: the built-in ones]
@@ -147,17 +209,18 @@ def sweep(
         Parity in η: labels must agree in the mean over templates (mean), or in every template
         (strict).
     drop : float
-        Largest loss of SNLI accuracy with which a setting can be the best.
+        Largest loss of accuracy, on SNLI or on ``task``, with which a setting can be the best.
     relative : bool
         Take ``drop`` as a share of the accuracy before debiasing.
     null : int, optional
         Number of random removals to compare each of the best settings with. They have its weights
-        and sites.
+        and sites.  [default: 20 with ``task``, else none]
     seed_lists : int, optional
         Number of redraws of the pairs. The best settings are fitted again to each, and their
         changes then have an interval over the pairs.
     best : path, optional
         Table of an earlier sweep, such as one on dev data, to take the best settings from.
+        With ``task`` the ranks of its settings by S, D and η are correlated with those by the gap.
         [default: this sweep, which chooses them on the items that it measures them on]
     model_seeds : int or sequence of int, optional
         Seeds of several heads. Each replaces {seed} in the names of both models; or both are lists
@@ -167,7 +230,8 @@ def sweep(
     as_published : bool
         Choose "a" or "an" by the first letter only, as the published sets do: a SUV.
     output : path, optional
-        File for Table 7, from which the same call resumes. Partial results are stored next to it.
+        File for the table of all settings (CSV), from which the same call resumes. Partial results
+        are stored next to it.
     seed : int
         Seed of everything random.
 
@@ -175,7 +239,9 @@ def sweep(
     -------
     Report
         Rows of every setting with intervals, rows of the summaries, and the differences of the best
-        settings. Its tables are 5 to 7 of the paper, and one of those differences.
+        settings. Its tables are 5 to 7 of the paper, and one of those differences. With ``task``
+        rows of every setting where it is chosen, and of the chosen one before and after on the
+        other texts.
 
     Raises
     ------
@@ -206,6 +272,11 @@ def sweep(
     >>> report["spearman-strength-fairness"][0].value  # doctest: +SKIP
     """
     how = current_config()
+    if task is not None:
+        refuse_given(_OF_PAPER, "is for --stereoset, --nli and --snli, not for --task")
+    else:
+        refuse_given(_OF_TASK, "is for --task", "name labelled texts with --task")
+        _check_of_paper(stereoset=stereoset, nli=nli, snli=snli)
     seeds = [] if model_seeds is None else seeds_of(model_seeds, "--model-seeds")
     order = list(dict.fromkeys(seeds))
     if groups is not None and sent_debias is None:
@@ -220,6 +291,42 @@ def sweep(
     check_number("--top", top, 0, 1, above=True)
     check_number("--drop", drop, 0, 1)
     target = path_of(output)
+    if task is not None:
+        check_by(by)
+        _check_task(values, rule, save_transform)
+        if isinstance(model, list):
+            raise UsageError("MODEL: with --task expected one classifier, got a list")
+        check_outputs(
+            {"-o": target, "--save-transform": save_transform},
+            {"--task": task, "--test": test, "--retrain": retrain, "--best": best,
+             "--pairs": pairs, "--sent-debias": sent_debias, "--groups": groups},
+        )  # fmt: skip
+        parts = ("classes", "retrained") if target else ()
+        files = {name: Path(f"{target}.{name}.part") for name in parts}
+        with resumable(target, *files.values()):
+            need("torch", extra="contextual", purpose="A sweep")
+            columns = TaskColumns(labels, comma_separated(sensitive), text_column, values, unit)
+            return sweep_task(
+                model,
+                TaskFiles.read(task, test, retrain, columns, how.skip_bad),
+                columns,
+                Recipe(tokens, one_sided, seed=seed, unit=unit_length),
+                {"pairs": pairs, "text": sent_debias, "groups": groups, "limit": limit},
+                by=by,
+                limit=Limit(drop, relative),
+                rule=rule,
+                methods=methods,
+                null=DRAWS if null is None else null,
+                entries=[] if best is None else load_table(path_named("--best", best)),
+                save_transform=path_of(save_transform),
+                output=target,
+                stores=files,
+                device=how.device,
+                workers=Workers(how.jobs, how.backend),
+            )
+    assert stereoset is not None
+    assert nli is not None
+    assert snli is not None
     read: dict[str, object] = {"--stereoset": stereoset, "--snli": snli, "--best": best}
     read |= {"--pairs": pairs, "--sent-debias": sent_debias, "--groups": groups}
     check_outputs({"-o": target}, read)
@@ -307,6 +414,28 @@ def sweep(
         notes=notes,
         picture=partial(plot_strength_fairness, entries, drop=drop, relative=relative),
     )
+
+
+def _check_of_paper(**given: object) -> None:
+    """Refuse a call with neither a task nor all data of the paper."""
+    lacking = [f"--{name}" for name, one in given.items() if one is None]
+    if lacking:
+        raise UsageError(
+            f"{' and '.join(lacking)}: needed for the sweep of the paper, of a next-sentence model "
+            "and an NLI model; or give labelled texts of your own with --task"
+        )
+
+
+def _check_task(values: Sequence[str] | None, rule: object, save_transform: object) -> None:
+    """Refuse arguments of a task that contradict each other."""
+    if values is not None and len(set(values)) < 2:
+        raise UsageError("--values: name two groups at least, such as F,M")
+    if rule is not None and not callable(rule):
+        raise UsageError("rule=: expected a function of accuracies and gaps")
+    if rule is not None:
+        refuse_given(("drop", "relative"), "does nothing with rule=")
+    if save_transform is not None:
+        check_writable(path_named("--save-transform", save_transform))
 
 
 def _heads(

@@ -280,7 +280,7 @@ class Adapter:
         if force:
             return
         theirs = Fingerprint.of(model)
-        encoder_only = inside or (SENTENCE not in self.subspaces and self.sent_debias is None)
+        encoder_only = inside or (SENTENCE not in self.sites and self.sent_debias is None)
         compare = Fingerprint.encoder_difference if encoder_only else Fingerprint.difference
         if difference := compare(self.fingerprint, theirs):
             raise WordbiasError(

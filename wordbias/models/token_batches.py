@@ -24,15 +24,15 @@ Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class TokenisedPairs:
-    """Distinct pairs of texts, tokenised and divided into batches.
+class TokenisedTexts:
+    """Distinct texts, or pairs of texts, tokenised and divided into batches.
 
     Attributes
     ----------
     tokens
-        Tokens of each distinct pair.
+        Tokens of each distinct text or pair.
     places
-        Index into `tokens` of each pair that was passed, shape ``(n,)``.
+        Index into `tokens` of each one that was passed, shape ``(n,)``.
     batches
         Indices into `tokens`, one array a batch, the longest texts first.
     padding
@@ -48,43 +48,45 @@ class TokenisedPairs:
     def of(
         cls,
         model: LoadedModel,
-        pairs: Sequence[tuple[str, str]],
+        texts: Sequence[tuple[str, ...]],
         *,
         truncate: bool,
         budget: int = BUDGET,
-    ) -> TokenisedPairs:
-        """Tokenise pairs.
+    ) -> TokenisedTexts:
+        """Tokenise texts.
 
         Parameters
         ----------
+        texts
+            The one or two texts that the model reads together.
         truncate
-            Cut pairs that are longer than the model reads; otherwise they are refused.
+            Cut what is longer than the model reads; otherwise it is refused.
         budget
             Maximal number of tokens in a batch, padding included.
 
         Raises
         ------
         WordbiasError
-            If a pair is too long.
+            If one is too long.
         """
-        distinct = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
+        distinct = {one: i for i, one in enumerate(dict.fromkeys(texts))}
         limit = model.longest if truncate else None
         cut = {} if limit is None else {"truncation": True, "max_length": limit}
-        first, second = (list(side) for side in zip(*distinct, strict=True))
+        first, *second = (list(side) for side in zip(*distinct, strict=True))
         with silent(need_transformers()):
-            tokens = _tokens_by_text(model.tokenizer(first, second, **cut), len(first))
+            tokens = _tokens_by_text(model.tokenizer(first, *second, **cut), len(first))
         lengths = np.array([len(one["input_ids"]) for one in tokens])
-        model.check_lengths(lengths, "a pair", lambda i: first[i])
+        model.check_lengths(lengths, "a pair" if second else "a text", lambda i: first[i])
         order = np.argsort(-lengths, kind="stable")
         return cls(
             tokens,
-            np.array([distinct[pair] for pair in pairs]),
+            np.array([distinct[one] for one in texts]),
             list(batched(order, lengths, budget)),
             model.tokenizer.pad_token_id or 0,
         )
 
     def inputs(self, batch: int) -> tuple[Places, dict[str, Any]]:
-        """Return the indices of the pairs of a batch, and the model's inputs, ``(B, T)`` each."""
+        """Return the indices of the texts of a batch, and the model's inputs, ``(B, T)`` each."""
         chosen = self.batches[batch]
         ((order, inputs),) = batches([self.tokens[i] for i in chosen], len(chosen), self.padding)
         return chosen[order], inputs

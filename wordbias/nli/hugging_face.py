@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.arguments import AUTO
 from wordbias.errors import WordbiasError
-from wordbias.models.loading import LoadedModel, check_padding, load_pretrained
-from wordbias.models.model_like import ModelLike, to_device
+from wordbias.models.loading import LoadedModel
+from wordbias.models.model_like import ModelLike
+from wordbias.models.text_classifier import load_classifier
 from wordbias.nli.pairs import LABELS, label_indices
 from wordbias.nli.test_sets import Pair, TestSet
 from wordbias.progress import progress
@@ -41,38 +41,21 @@ class Classifier(LoadedModel):
         labels: Sequence[str] | None = None,
         device: str | None = None,
     ) -> Self:
-        """Load a model (extra `contextual`), or take one that is loaded.
+        """Load a model; see `wordbias.models.text_classifier.load_classifier`.
 
         Parameters
         ----------
-        source
-            Folder, name on the hub, or loaded model with its tokenizer.
         labels
             Order of its outputs; by default that of its config.
-        device
-            Device; by default the first of cuda, mps and cpu that is there. A loaded model stays
-            on its device unless another is named.
 
         Raises
         ------
         WordbiasError
-            If transformers is missing, there is no such model or device, the model has no trained
-            classifier, or the order of its labels cannot be determined.
+            As that does, or if the order of its labels cannot be determined.
         """
-        loaded = load_pretrained(
-            "AutoModelForSequenceClassification", source, "a sequence-classification model"
-        )
-        if loaded.missing:
-            raise WordbiasError(
-                f"{loaded.name}: is no trained classifier: it lacks {loaded.missing[0]}; give a "
-                "model that was trained for NLI"
-            )
-        check_padding(loaded.tokenizer, loaded.name)
+        loaded = load_classifier(source, device, "NLI")
         places = label_order(loaded.model.config.id2label, labels, loaded.name)
-        if loaded.given and device not in (None, AUTO):
-            to_device(loaded.model, device)
-            loaded = replace(loaded, device=str(loaded.model.device))
-        return cls(**vars(loaded.on(device)), places=places)
+        return cls(**vars(loaded), places=places)
 
     def labels(self) -> dict[int, str]:
         """Return the label of each output."""

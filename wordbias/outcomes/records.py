@@ -221,6 +221,10 @@ class Record:
         """Return the record as it is written in the file, with its line end."""
         return self.form.join(self.pieces) + self.end
 
+    def line_with(self, column: str, value: str) -> str:
+        """Return the line with a further cell, the last one."""
+        return self.form.with_cell(self.form.join(self.pieces), column, value) + self.end
+
     def has(self, where: Mapping[str, tuple[str, ...]]) -> bool:
         """Return whether each of these columns has one of the values given for it."""
         return all(self[column] in values for column, values in where.items())
@@ -373,6 +377,10 @@ class Form:
     def piece(self, value: str, like: str) -> str:
         """Return the piece for a value, quoted or escaped like another piece."""
         return value
+
+    def with_cell(self, body: str, column: str, value: str) -> str:
+        """Return a record with a further cell behind the others."""
+        return body + self.glue + self.piece(value, "")
 
     def check_text(self, piece: str, column: str) -> None:
         """Refuse a piece that is not a text."""
@@ -535,6 +543,11 @@ class JsonLines(Form):
     def piece(self, value: str, like: str) -> str:
         """Encode a string, with letters beyond ASCII escaped if they were."""
         return json.dumps(value, ensure_ascii=like.isascii() or "\\u" in like)
+
+    def with_cell(self, body: str, column: str, value: str) -> str:
+        """Return the object with a further key behind the others."""
+        cell = f"{json.dumps(column)}: {json.dumps(value, ensure_ascii=body.isascii())}"
+        return f"{body.rstrip().removesuffix('}')}, {cell}}}"
 
     def check_text(self, piece: str, column: str) -> None:
         """Refuse numbers, null, lists and objects."""

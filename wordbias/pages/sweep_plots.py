@@ -1,12 +1,13 @@
-"""Figure of a sweep: fairness against strength, one colour for each level of debiasing."""
+"""Figures of a sweep: fairness against strength, and accuracy against a gap of groups."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from wordbias.contextual.nli_fairness import DROP, is_viable
 from wordbias.contextual.table7 import BASE, Entry
+from wordbias.measures.registry import MEASURES
 from wordbias.pages.panel import Dot, Look, Panel
 from wordbias.pages.plots import draw_panel, draw_panels
 
@@ -24,6 +25,7 @@ _LOOKS = {
     "attn": Look("m4"),
 }
 _SIZE = (5.2, 3.8)  # inches
+_SMALL, _USUAL = 2.0, 4.0
 
 
 def plot_strength_fairness(
@@ -61,5 +63,46 @@ def plot_strength_fairness(
         y="Fairness η (1: fair)",
         legend=list(looks.items()),
         title="Filled: viable on SNLI",
+    )
+    return draw_panels(ax, _SIZE, report.title, lambda axes: draw_panel(axes[0], panel))
+
+
+_OF_POINTS = {
+    "random removals": Look("chance"),
+    "settings": Look("m1"),
+    "as it is": Look("plain"),
+    "chosen": Look("after", "square"),
+}
+
+
+def plot_accuracy_gap(
+    points: Mapping[str, Sequence[tuple[float, float]]],
+    report: Report,
+    ax: Axes | None = None,
+    *,
+    by: str,
+) -> Axes:
+    """Draw a mark for each setting of a sweep on a task: accuracy against the gap of groups.
+
+    Parameters
+    ----------
+    points
+        Gap and accuracy of the marks, by what they are of.
+    report
+        Report whose title a new figure has.
+    by
+        Measure of the gap.
+    """
+    dots = [
+        Dot(place, look, size=_SMALL if look.css == "chance" else _USUAL)
+        for name, look in _OF_POINTS.items()
+        for place in points.get(name, ())
+    ]
+    panel = Panel(
+        dots,
+        x=f"{MEASURES[by].title}, sum (0: groups are treated alike)",
+        y="Accuracy",
+        legend=list(_OF_POINTS.items()),
+        title="On the texts that were chosen on",
     )
     return draw_panels(ax, _SIZE, report.title, lambda axes: draw_panel(axes[0], panel))

@@ -38,7 +38,7 @@ from wordbias.models.families import (
     sentence_of,
     text_head_of,
 )
-from wordbias.models.hooks import Calls, Intervention, Removal, applied, changing
+from wordbias.models.hooks import Calls, Intervention, Removal, applied, changing, recording
 from wordbias.models.sites import Place, Site, locate_layer
 
 Steps = tuple[Intervention, ...]
@@ -208,8 +208,18 @@ class Forward:
             Inputs of the model with an `attention_mask`, shape ``(B, T)`` each, padded on the
             right.
         """
+        return self.with_vectors(inputs, ())[0]
+
+    def with_vectors(self, inputs: Inputs, models: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """Return also the inputs of the final linear layer of some models, ``(k, B, d)``.
+
+        Parameters
+        ----------
+        models
+            Their indices in the names of the plan.
+        """
         if not self.shares:
-            return one_by_one(self.model, self.plan, inputs)
+            return one_by_one(self.model, self.plan, inputs, models)
         before, last = enter(self.model, inputs)
         tokens = self.plan.stages[TOKENS]
         rows: list[Tensor] = [torch.empty(0)] * len(tokens)
@@ -226,8 +236,10 @@ class Forward:
                 rows[place] = row
         rows = self._next(rows, CLS)
         sentences = list(sentence_of(self.model, torch.cat(rows)).chunk(len(rows)))
-        logits: Tensor = final_of(self.model)(torch.stack(self._next(sentences, SENTENCE)))
-        return logits[list(self.plan.leaves)]
+        states = torch.stack(self._next(sentences, SENTENCE))
+        leaves = list(self.plan.leaves)
+        logits: Tensor = final_of(self.model)(states)
+        return logits[leaves], states[[leaves[i] for i in models]]
 
     def _next(self, states: Sequence[Tensor], stage: int) -> list[Tensor]:
         """Return the states of a stage from those of the one before, ``(B, d)`` each."""
@@ -235,13 +247,16 @@ class Forward:
         return removed_each([states[parent] for parent in parents], self.removals[stage - 1])
 
 
-def one_by_one(model: Any, plan: Plan, inputs: Inputs) -> Tensor:
-    """Return the same logits as `Forward` by a whole pass with hooks for each model."""
-    outputs = []
+def one_by_one(
+    model: Any, plan: Plan, inputs: Inputs, models: Sequence[int]
+) -> tuple[Tensor, Tensor]:
+    """Return the same as `Forward.with_vectors` by a whole pass with hooks for each model."""
+    sentence, logits, vectors = Site("sentence"), list[Tensor](), list[Tensor]()
     for i in range(len(plan.names)):
-        with applied(model, plan.steps_of(i)):
-            outputs.append(model(**inputs).logits)
-    return torch.stack(outputs)
+        with applied(model, plan.steps_of(i)), recording(model, [sentence]) as values:
+            logits.append(model(**inputs).logits)
+            vectors.append(values[sentence])
+    return torch.stack(logits), torch.stack(vectors)[list(models)]
 
 
 def _removals(model: Any, steps: Steps) -> list[Removal]:

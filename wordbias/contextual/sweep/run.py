@@ -1,11 +1,11 @@
-"""Logits of every model of a plan for all pairs, in one process or several, with a store."""
+"""Logits of every model of a plan for all texts, in one process or several, with a store."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,8 @@ from wordbias.devices import native_threads
 from wordbias.errors import WordbiasError
 from wordbias.models.fingerprint import Fingerprint
 from wordbias.models.model_like import ModelLike
-from wordbias.models.token_batches import Places, TokenisedPairs
+from wordbias.models.text_classifier import TextClassifier
+from wordbias.models.token_batches import Places, TokenisedTexts
 from wordbias.nli.hugging_face import Classifier
 from wordbias.progress import progress
 from wordbias.stereotypes.next_sentence import NextSentence
@@ -26,13 +27,16 @@ from wordbias.store import Store
 from wordbias.workers import Workers
 
 Float32 = NDArray[np.float32]
-Model = NextSentence | Classifier
+Model = NextSentence | Classifier | TextClassifier
+Arrays = dict[str, NDArray[Any]]
 BATCHES_TOGETHER = 4
 """Number of batches that a worker process gets at a time."""
+_NONE = np.iinfo(np.int16).min
+"""In place of a class, where logits are no numbers."""
 _Part = tuple[int, Places, dict[str, NDArray[np.int64]]]
-"""A batch for a worker: its index, the indices of its pairs, and the model's inputs."""
-_Done = tuple[int, Places, Float32]
-"""A batch that was computed: its index, the indices of its pairs, and their logits."""
+"""A batch for a worker: its index, the indices of its texts, and the model's inputs."""
+_Done = tuple[int, Places, Arrays]
+"""A batch that was computed: its index, the indices of its texts, and what is kept of them."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ class ModelSource:
     Attributes
     ----------
     head
-        ``next sentence`` or ``inference``.
+        ``next sentence``, ``inference`` or ``classes``.
     model
         A folder, a name on the hub, or, for this process only, a loaded model with its tokenizer.
     labels
@@ -57,30 +61,58 @@ class ModelSource:
     device: str | None = None
 
     def load(self) -> Model:
-        """Load the model; errors are those of `NextSentence` and `Classifier`."""
+        """Load the model; errors are those of its class."""
+        if self.head == "classes":
+            return TextClassifier.load(self.model, device=self.device)
         if self.head != "inference":
             label = self.labels[0] if self.labels else None
             return NextSentence.load(self.model, next_label=label, device=self.device)
         return Classifier.load(self.model, labels=self.labels or None, device=self.device)
 
 
+@dataclass(frozen=True)
+class Kept:
+    """What is kept of every text.
+
+    Attributes
+    ----------
+    classes
+        The number of the likeliest class in place of all logits, which are too many for hundreds of
+        models.
+    vectors
+        Indices of the models whose inputs of the final linear layer are kept.
+    """
+
+    classes: bool = False
+    vectors: tuple[int, ...] = ()
+
+
 def outputs(
     source: ModelSource,
     model: Model,
     plan: Plan,
-    pairs: TokenisedPairs,
+    texts: TokenisedTexts,
+    kept: Kept | None = None,
     *,
     file: Path | None = None,
     workers: Workers | None = None,
-) -> Float32:
-    """Return the logits of every model of a plan for every pair, shape ``(n, models, labels)``.
+) -> Arrays:
+    """Return the outputs of every model of a plan for every text.
 
     Parameters
     ----------
     source, model
         The loaded model, and its source for other processes; one without a name runs here.
+    kept
+        By default the logits.
     file
         Store of the batches that are computed. The caller removes it when the result is stored.
+
+    Returns
+    -------
+    dict
+        ``logits``, shape ``(n, models, labels)``, or ``classes``, shape ``(n, models)``, int16; and
+        ``vectors``, shape ``(n, k, d)``, if some are kept.
 
     Raises
     ------
@@ -89,25 +121,33 @@ def outputs(
     """
     by_name = isinstance(source.model, (str, os.PathLike))
     workers = workers if workers and by_name else Workers()  # a loaded model runs here
-    shape = (len(pairs.tokens), len(plan.names), model.model.config.num_labels)
-    about = {} if file is None else _identity(model, plan, pairs)
+    kept = kept or Kept()
+    about = {} if file is None else _identity(model, plan, texts, kept)
     store = Store(file, about, ("batch",), what="sweep")
-    batches = range(len(pairs.batches))
+    batches = range(len(texts.batches))
     left = [batch for batch in batches if store.get(batch) is None]
-    with progress(f"sweep, {source.head}", sum(len(pairs.batches[i]) for i in left), "pair") as bar:
-        for batch, places, computed in _computed(source, model, plan, pairs, left, workers):
-            store.put(batch, arrays={"places": places, "logits": computed})
+    with progress(f"sweep, {source.head}", sum(len(texts.batches[i]) for i in left), "text") as bar:
+        for batch, places, computed in _computed(source, model, plan, texts, kept, left, workers):
+            store.put(batch, arrays={"places": places, **computed})
             bar.update(len(places))
-    logits = np.zeros(shape, np.float32)
+    found: Arrays = {}
     for batch in batches:
-        arrays = store.entries[batch,].arrays
-        logits[arrays["places"]] = arrays["logits"]
-    if not np.isfinite(logits).all():
+        arrays = dict(store.entries[batch,].arrays)
+        places = arrays.pop("places")
+        for name, array in arrays.items():
+            whole = found.setdefault(
+                name, np.zeros((len(texts.tokens), *array.shape[1:]), array.dtype)
+            )
+            whole[places] = array
+    if not all(
+        (array != _NONE).all() if name == "classes" else np.isfinite(array).all()
+        for name, array in found.items()
+    ):
         raise WordbiasError(f"{model.name}: predicts what is no number; its weights are damaged")
-    return logits[pairs.places]
+    return {name: array[texts.places] for name, array in found.items()}
 
 
-def _identity(model: Model, plan: Plan, pairs: TokenisedPairs) -> dict[str, Any]:
+def _identity(model: Model, plan: Plan, texts: TokenisedTexts, kept: Kept) -> dict[str, Any]:
     digest = hashlib.sha256()
     for i, name in enumerate(plan.names):
         digest.update(name.encode())
@@ -116,7 +156,8 @@ def _identity(model: Model, plan: Plan, pairs: TokenisedPairs) -> dict[str, Any]
     return {
         "model": Fingerprint.of(model.model).to_dict(),
         "interventions": digest.hexdigest(),
-        "pairs": pairs.sha256(),
+        "texts": texts.sha256(),
+        "kept": asdict(kept),
     }
 
 
@@ -127,7 +168,8 @@ def _computed(
     source: ModelSource,
     model: Model,
     plan: Plan,
-    pairs: TokenisedPairs,
+    texts: TokenisedTexts,
+    kept: Kept,
     left: Sequence[int],
     workers: Workers,
 ) -> Iterator[_Done]:
@@ -136,34 +178,40 @@ def _computed(
         torch.set_num_threads(native_threads())
         forward = Forward(model.model, plan)
         for batch in left:
-            places, inputs = pairs.inputs(batch)
-            yield batch, places, _logits(forward, model.device, inputs)
+            places, inputs = texts.inputs(batch)
+            yield batch, places, _outputs(forward, model.device, inputs, kept)
         return
     groups = [left[i : i + BATCHES_TOGETHER] for i in range(0, len(left), BATCHES_TOGETHER)]
-    parts = [[_part(pairs, batch) for batch in group] for group in groups]
+    parts = [[_part(texts, batch) for batch in group] for group in groups]
     lost = "the same call resumes with what is left, if it has an output"
-    for _, done in workers.unordered(_worker, parts, shared=(source, plan), lost=lost):
+    for _, done in workers.unordered(_worker, parts, shared=(source, plan, kept), lost=lost):
         yield from done
 
 
-def _logits(forward: Forward, device: str, inputs: Mapping[str, Any]) -> Float32:
-    """Return the logits of a batch, shape ``(B, models, labels)``."""
+def _outputs(forward: Forward, device: str, inputs: Mapping[str, Any], kept: Kept) -> Arrays:
+    """Return what is kept of a batch, each array of shape ``(B, models, …)``."""
     with torch.inference_mode():
-        logits = forward({name: x.to(device) for name, x in inputs.items()})
-    found: Float32 = logits.float().transpose(0, 1).cpu().numpy()
-    return found
+        placed = {name: x.to(device) for name, x in inputs.items()}
+        logits, vectors = forward.with_vectors(placed, kept.vectors)
+        found = {"logits": logits.float()}
+        if kept.classes:
+            known = logits.isfinite().all(-1)
+            found = {"classes": logits.argmax(-1).where(known, _NONE).to(torch.int16)}
+        if kept.vectors:
+            found["vectors"] = vectors.float()
+        return {name: x.transpose(0, 1).cpu().numpy() for name, x in found.items()}
 
 
 _loaded: dict[ModelSource, Any] = {}
 """The model that a worker loaded last, kept for its next batches."""
 
 
-def _part(pairs: TokenisedPairs, batch: int) -> _Part:
-    places, inputs = pairs.inputs(batch)
+def _part(texts: TokenisedTexts, batch: int) -> _Part:
+    places, inputs = texts.inputs(batch)
     return batch, places, {name: x.numpy() for name, x in inputs.items()}
 
 
-def _worker(source: ModelSource, plan: Plan, parts: Sequence[_Part]) -> list[_Done]:
+def _worker(source: ModelSource, plan: Plan, kept: Kept, parts: Sequence[_Part]) -> list[_Done]:
     """Compute some batches in another process."""
     torch.set_num_threads(native_threads())
     if source not in _loaded:
@@ -171,11 +219,8 @@ def _worker(source: ModelSource, plan: Plan, parts: Sequence[_Part]) -> list[_Do
         _loaded[source] = source.load()
     model = _loaded[source]
     forward = Forward(model.model, plan)
-    return [
-        (
-            batch,
-            places,
-            _logits(forward, model.device, {name: torch.tensor(x) for name, x in inputs.items()}),
-        )
-        for batch, places, inputs in parts
-    ]
+    done = []
+    for batch, places, given in parts:
+        inputs = {name: torch.tensor(x) for name, x in given.items()}
+        done.append((batch, places, _outputs(forward, model.device, inputs, kept)))
+    return done

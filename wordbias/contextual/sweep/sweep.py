@@ -36,12 +36,13 @@ from wordbias.models.model_like import evaluating, name_of
 from wordbias.models.sentence_pairs import SentencePairsLike, sentence_pairs
 from wordbias.models.settings import SENT_DEBIAS as BASELINE
 from wordbias.models.settings import all_settings
-from wordbias.models.token_batches import TokenisedPairs
+from wordbias.models.token_batches import TokenisedTexts
 from wordbias.nli.hugging_face import Classifier, as_written
 from wordbias.nli.scoring import softmax
 from wordbias.nli.test_sets import TestSet
 from wordbias.results import Row
 from wordbias.stereotypes.gsss import LABELS, Gsss, gsss_rows
+from wordbias.stereotypes.next_sentence import NextSentence
 from wordbias.stereotypes.scores import ALL, Settings, distances, strengths
 from wordbias.wordlists import GroupsLike
 from wordbias.workers import Workers
@@ -359,11 +360,13 @@ def _probabilities(
     """
     model = swept.load()
     plan = Plan.of(models, layer_count(model.model))
-    tokenised = TokenisedPairs.of(model, pairs, truncate=isinstance(model, Classifier))
+    tokenised = TokenisedTexts.of(model, pairs, truncate=isinstance(model, Classifier))
     with evaluating(model.model):
-        logits = outputs(swept.source, model, plan, tokenised, file=swept.file, workers=workers)
+        found = outputs(swept.source, model, plan, tokenised, file=swept.file, workers=workers)
+    logits = found["logits"]
     if isinstance(model, Classifier):
         return softmax(logits[..., list(model.places)])
+    assert isinstance(model, NextSentence)
     is_next: Float = softmax(logits.astype(np.float64))[..., model.place]
     return is_next
 

@@ -1,0 +1,110 @@
+"""Predictions of a sweep on a task, against whole passes with hooks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tiny_heads
+import tiny_tasks
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from wordbias.contextual.fitting import fit_adapter  # noqa: E402
+from wordbias.contextual.sweep.run import ModelSource  # noqa: E402
+from wordbias.contextual.sweep.task import (  # noqa: E402
+    TaskModel,
+    load_task_model,
+    predict_all,
+    vectors_under,
+)
+from wordbias.methods.rows import fit_rows  # noqa: E402
+from wordbias.models.families import final_of  # noqa: E402
+from wordbias.models.hooks import recording  # noqa: E402
+from wordbias.models.sentence_pairs import sentence_pairs  # noqa: E402
+from wordbias.models.sites import Site  # noqa: E402
+from wordbias.settings import Configured  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+TEXTS = tiny_tasks.texts(90, 5)
+METHODS = {"leace": Configured("leace", {}), "mhd:dims=2": Configured("mhd", {"dims": 1})}
+
+
+def swept(family: str, **options: Any) -> TaskModel:
+    model = tiny_tasks.classifier(1, family, **options)
+    source = ModelSource("classes", (model, tiny_heads.tokenizer()))
+    loaded = load_task_model(source)
+    assert loaded.classes == tiny_tasks.CLASSES
+    adapter = fit_adapter(loaded.model, loaded.tokenizer, sentence_pairs()[:12])
+    return TaskModel(source, loaded, adapter)
+
+
+def groups() -> Any:
+    return np.array([int(one.group == "M") for one in TEXTS])
+
+
+@pytest.mark.parametrize("family", ["bert", "distilbert", "deberta-v2"])
+def test_predictions_are_those_of_a_whole_pass_with_hooks(family: str) -> None:
+    task = swept(family)
+    lines = [one.text for one in TEXTS]
+    fitted_on = np.arange(0, 90, 2)
+    found = predict_all(task, lines, fitted_on, groups(), ("F", "M"), METHODS, [7, 8])
+    assert found.classes.shape == (90, 77)
+    assert found.nulls.shape == (90, 2, 76)
+    assert found.names[0] == "Base"
+    assert found.names[-2:] == tuple(METHODS)
+    # whole passes for some of all settings; a class is decided by rounding in few texts, if any
+    for i in (0, 1, 9, 30, 52, 74, 75, 76):
+        name = found.names[i]
+        if not i:
+            plain = task.model.probabilities(lines)
+        else:
+            with found.adapters[name].on(task.model.model):
+                plain = task.model.probabilities(lines)
+            with found.adapters[name].null(8).on(task.model.model):
+                random = task.model.probabilities(lines)
+            same(random, found.nulls[:, 1, i - 1])
+        same(plain, found.classes[:, i])
+    assert len({tuple(found.classes[:, i]) for i in range(77)}) > 5
+
+
+def same(probabilities: Any, classes: Any) -> None:
+    clear = np.abs(probabilities[:, 0] - 0.5) > 1e-5
+    assert clear.mean() > 0.9
+    np.testing.assert_array_equal(probabilities.argmax(1)[clear], classes[clear])
+
+
+def test_a_method_is_fitted_to_the_vectors_that_the_last_layer_reads() -> None:
+    task = swept("bert")
+    lines, fitted_on = [one.text for one in TEXTS], np.arange(40)
+    found = predict_all(
+        task, lines, fitted_on, groups(), ("F", "M"), {"leace": METHODS["leace"]}, []
+    )
+    with torch.inference_mode(), recording(task.model.model, [Site("sentence")]) as values:
+        inputs = task.model.tokenizer(lines, padding=True, return_tensors="pt")
+        task.model.model(**inputs)
+        x = values[Site("sentence")].double().numpy()
+    (step,) = fit_rows("leace", x[:40], groups()[:40]).steps
+    with torch.inference_mode():
+        logits = final_of(task.model.model)(torch.from_numpy(step(x)).float()).numpy()
+    clear = np.abs(logits[:, 0] - logits[:, 1]) > 1e-3
+    np.testing.assert_array_equal(logits.argmax(1)[clear], found.classes[clear, -1])
+    left = [step(x)[:40][groups()[:40] == g].mean(0) for g in (0, 1)]
+    np.testing.assert_allclose(left[0], left[1], atol=1e-5)
+
+
+@pytest.mark.parametrize("family", ["bert", "deberta-v2"])
+def test_vectors_under_a_removal_give_its_predictions(family: str) -> None:
+    task = swept(family)
+    lines = [one.text for one in TEXTS]
+    found = predict_all(task, lines, np.arange(90), groups(), ("F", "M"), METHODS, [])
+    names = ("L12-110", "attn-11111", "leace")
+    vectors = vectors_under(task, {"none": None, **{n: found.adapters[n] for n in names}}, lines)
+    for name, x in vectors.items():
+        with torch.inference_mode():
+            logits = final_of(task.model.model)(torch.from_numpy(x.copy())).numpy()
+        place = found.names.index("Base" if name == "none" else name)
+        clear = np.abs(logits[:, 0] - logits[:, 1]) > 1e-3
+        np.testing.assert_array_equal(logits.argmax(1)[clear], found.classes[clear, place])

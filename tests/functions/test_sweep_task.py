@@ -1,0 +1,335 @@
+"""`wordbias.sweep` on a task: what is chosen, what is reported, what is written."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import tiny_tasks
+
+import wordbias as wb
+from wordbias.calls import WordbiasWarning
+from wordbias.errors import WordbiasError
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+SHOWN = ("tpr-gap", "fpr-gap", "separation", "sufficiency", "accuracy")
+SETTINGS = {"methods": "leace misp:dims=2", "drop": 0.3, "null": 4}
+
+
+class Swept(NamedTuple):
+    """A sweep of a small classifier, and its files."""
+
+    folder: Path
+    report: wb.Report
+
+    def path(self, name: str) -> str:
+        return str(self.folder / name)
+
+    def values(self, **where: Any) -> dict[str, Any]:
+        """Rows of the report by measure."""
+        return {
+            row.measure: row
+            for row in self.report
+            if all(row.details.get(key) == value for key, value in where.items())
+        }
+
+    @property
+    def chosen(self) -> str:
+        return next(row.details["setting"] for row in self.report if row.details.get("chosen"))
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Swept:
+    folder = tmp_path_factory.mktemp("task")
+    tiny_tasks.folder(folder / "model")
+    rows = tiny_tasks.texts(1300, 11)
+    names = {"label": "job", "group": "gender"}
+    tiny_tasks.table(folder / "dev.tsv", rows[:500], **names)
+    tiny_tasks.table(folder / "test.tsv", rows[500:900], **names)
+    tiny_tasks.table(folder / "train.tsv", rows[900:], **names)
+    report = wb.sweep(
+        str(folder / "model"), task=folder / "dev.tsv", test=folder / "test.tsv", labels="job",
+        sensitive="gender", retrain=folder / "train.tsv", save_transform=folder / "chosen.st",
+        output=folder / "settings.csv", **SETTINGS,
+    )  # fmt: skip
+    return Swept(folder, report)
+
+
+def test_the_model_as_it_is_and_the_chosen_one_are_as_wordbias_fairness_says(swept: Swept) -> None:
+    assert swept.chosen != "Base"
+    for stage, adapter in (("before", None), ("after", swept.path("chosen.st"))):
+        out = swept.folder / f"{stage}.tsv"
+        wb.predict(swept.path("model"), swept.folder / "test.tsv", adapter=adapter, output=out)
+        expected = wb.fairness(out, sensitive="gender", labels="job")
+        found = swept.values(stage=stage, half="report")
+        for measure in SHOWN:
+            known = next(row for row in expected[measure] if row.details["set"] in ("sum", "all"))
+            assert found[measure].value == known.value, measure
+            for key in ("low", "high", "chance", "p", "n", "groups"):
+                assert found[measure].details.get(key) == known.details.get(key), (measure, key)
+
+
+def test_the_choice_is_that_of_a_loop_over_the_rows(swept: Swept) -> None:
+    rows = [row for row in swept.report if row.details["half"] == "choose"]
+    gap = {row.details["setting"]: row.value or 0.0 for row in rows if row.measure == "tpr-gap"}
+    right = {row.details["setting"]: row.value or 0.0 for row in rows if row.measure == "accuracy"}
+    assert len(gap) == 1 + 74 + 2
+    allowed = [name for name in gap if right["Base"] - right[name] <= SETTINGS["drop"] + 1e-9]
+    assert swept.chosen == min(allowed, key=gap.__getitem__)
+    with (swept.folder / "settings.csv").open() as file:
+        table = list(csv.DictReader(file))
+    assert [one["setting"] for one in table if one["chosen"]] == [swept.chosen]
+    for one in table:
+        assert float(one["tpr-gap (choose)"]) == gap[one["setting"]]
+
+
+def test_changes_are_paired_and_beside_random_removals(swept: Swept) -> None:
+    before, after = (swept.values(stage=s, half="report") for s in ("before", "after"))
+    for measure in (*SHOWN, "macro-f1"):
+        a, b = before[measure], after[measure]
+        assert b.details["change"] == pytest.approx((b.value or 0) - (a.value or 0))
+        differences = b.draws["sample"].values - a.draws["sample"].values
+        ends = [b.details["change_low"], b.details["change_high"]]
+        np.testing.assert_allclose(ends, np.nanpercentile(differences, [2.5, 97.5]), atol=0.02)
+        assert b.details["null_draws"] == 4
+        assert b.details["null_p"] >= 1 / 5
+    assert before["accuracy"].draws["sample"].values.std() > 0
+    (line,) = [
+        one for one in swept.report.heading if one.startswith("Does it help on other texts?")
+    ]
+    assert f"{before['tpr-gap'].value:.3f} → {after['tpr-gap'].value:.3f}" in line
+    assert swept.report.plot() is not None
+
+
+def test_the_last_layer_trained_anew_is_a_logistic_regression_on_its_inputs(swept: Swept) -> None:
+    torch = pytest.importorskip("torch")
+    from sklearn.linear_model import LogisticRegression
+
+    from wordbias.models.adapters import read_adapter
+    from wordbias.models.hooks import recording
+    from wordbias.models.sites import Site
+    from wordbias.models.text_classifier import TextClassifier
+
+    loaded = TextClassifier.load(swept.path("model"))
+    adapter = read_adapter(swept.path("chosen.st"))
+    rows = tiny_tasks.texts(1300, 11)
+    test, train = rows[500:900], rows[900:]
+
+    def vectors(texts: list[tiny_tasks.Text]) -> Any:
+        inputs = loaded.tokenizer([one.text for one in texts], padding=True, return_tensors="pt")
+        with torch.inference_mode(), recording(loaded.model, [Site("sentence")]) as values:
+            loaded.model(**inputs)
+            return values[Site("sentence")].double().numpy()
+
+    fitted: dict[str, Any] = {"Base": LogisticRegression(max_iter=10_000)}
+    fitted["Base"].fit(vectors(train), [one.label for one in train])
+    plain = fitted["Base"].predict(vectors(test))
+    with adapter.on(loaded.model):
+        anew = LogisticRegression(max_iter=10_000)
+        anew.fit(vectors(train), [one.label for one in train])
+        under = anew.predict(vectors(test))
+    groups = [one.group for one in test]
+    gaps = []
+    for setting, predicted in (("Base", plain), (swept.chosen, under)):
+        known = wb.fairness([one.label for one in test], predicted, groups)
+        found = swept.values(stage="retrained", half="report", setting=setting)
+        gaps.append(known["tpr-gap"][0].value)
+        assert found["tpr-gap"].value == pytest.approx(gaps[-1], abs=0.01)
+        assert found["accuracy"].value == pytest.approx(known["accuracy"][0].value, abs=0.005)
+    before = swept.values(stage="before", half="report")["tpr-gap"].value
+    after = swept.values(stage="after", half="report")["tpr-gap"].value
+    share = swept.report["gap-returned"][0]
+    retrained = [
+        swept.values(stage="retrained", half="report", setting=one)["tpr-gap"].value
+        for one in ("Base", swept.chosen)
+    ]
+    expected = 1 - (retrained[0] - retrained[1]) / (before - after)
+    assert share.value == pytest.approx(expected)
+    assert share.details["low"] <= share.value <= share.details["high"]
+
+
+def test_the_command_says_what_python_says_and_resumes(
+    cli: Callable[..., Any], swept: Swept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch")
+    from wordbias.contextual.sweep import run
+
+    call = [
+        "sweep", swept.path("model"), "--task", swept.path("dev.tsv"), "--test",
+        swept.path("test.tsv"), "--labels", "job", "--sensitive", "gender", "--methods",
+        SETTINGS["methods"], "--drop", SETTINGS["drop"], "--null", SETTINGS["null"], "--retrain",
+        swept.path("train.tsv"), "-o", tmp_path / "s.csv", "--save-transform", tmp_path / "a.st",
+        "--format", "json",
+    ]  # fmt: skip
+    usual, seen = run._outputs, []
+
+    def stopped(*given: Any) -> Any:
+        seen.append(1)
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+        return usual(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "_outputs", stopped)
+        done = cli(*call)
+    assert done.code == 130
+    assert "the same call resumes from s.csv.classes.part" in done.err
+    done = cli(*call)
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    expected = swept.report.to_dict()
+    assert found["rows"] == json.loads(json.dumps(expected["rows"]))
+    assert (tmp_path / "s.csv").read_text() == (swept.folder / "settings.csv").read_text()
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_one_half_is_chosen_on_and_the_other_reported(swept: Swept) -> None:
+    report = wb.sweep(
+        swept.path("model"), task=swept.path("dev.tsv"), labels="job", sensitive="gender",
+        unit="person", drop=0.3, null=1, values=["M", "F"], by="separation",
+    )  # fmt: skip
+    rows = [row for row in report if row.measure == "separation"]
+    n = {row.details["half"]: row.details["n"] for row in rows}
+    assert n["choose"] + n["report"] == 500
+    assert abs(n["choose"] - n["report"]) <= 12
+    assert rows[0].details["groups"] == ["M", "F"]
+    assert {row.details.get("unit") for row in report["accuracy"] if "unit" in row.details} == {
+        "person"
+    }
+
+
+def test_two_columns_are_the_groups_of_both(swept: Swept, tmp_path: Path) -> None:
+    rows = tiny_tasks.texts(400, 12, biased=0.5)
+    lines = [f"{one.label}\t{one.group}\t{'ab'[i % 2]}\t{one.text}" for i, one in enumerate(rows)]
+    (tmp_path / "t.tsv").write_text("\n".join(["label\tgender\trace\ttext", *lines]) + "\n")
+    report = wb.sweep(
+        swept.path("model"), task=tmp_path / "t.tsv", sensitive="gender,race", drop=0.3, null=1
+    )
+    assert report.rows[0].details["groups"] == ["F/a", "F/b", "M/a", "M/b"]
+
+
+def test_ranks_of_an_earlier_sweep(swept: Swept, tmp_path: Path) -> None:
+    report = wb.sweep(
+        swept.path("model"), task=swept.path("dev.tsv"), labels="job", sensitive="gender", null=1,
+        output=tmp_path / "all.csv",
+    )  # fmt: skip
+    with (tmp_path / "all.csv").open() as file:
+        table = [one for one in csv.DictReader(file) if one["setting"] != "Base"]
+    lines = [
+        "level,settings (n11 c11 n12 c12 np),strength,distance,parity,accuracy,fairness,"
+        "snli_accuracy"
+    ]
+    for one in table:
+        level, digits = one["setting"].split("-")
+        whole = (float(one["tpr-gap (choose)"]) + float(one["tpr-gap (report)"])) / 4
+        lines.append(
+            f"{level},{' '.join(digits)},{whole:.6f},{1 - whole:.6f},1,{whole},{whole},0.9"
+        )
+    (tmp_path / "table7.csv").write_text("\n".join(lines) + "\n")
+    again = wb.sweep(
+        swept.path("model"), task=swept.path("dev.tsv"), labels="job", sensitive="gender", null=1,
+        best=tmp_path / "table7.csv",
+    )  # fmt: skip
+    found = {row.details["x"]: row for row in again["correlation"]}
+    assert found["strength"].value == pytest.approx(-(found["distance"].value or 0), abs=1e-9)
+    assert (found["strength"].value or 0) > 0.5  # gaps of halves are near those of the whole
+    assert found["strength"].details["n"] == 74
+    assert found["strength"].details["unit"] == "examples"
+    assert len(report.rows) == len(again.rows) - 3
+
+
+def test_a_rule_in_python_and_nothing_chosen(swept: Swept, tmp_path: Path) -> None:
+    call = {"task": swept.path("dev.tsv"), "labels": "job", "sensitive": "gender", "null": 1}
+    report = wb.sweep(
+        swept.path("model"), rule=lambda before, after, gap, other: after, methods="leace", **call
+    )
+    rows = [row for row in report["accuracy"] if row.details["half"] == "choose"]
+    best = max(rows, key=lambda row: row.value or 0.0)
+    assert [row.value for row in rows if row.details["chosen"]] == [best.value]
+    report = wb.sweep(
+        swept.path("model"), rule=lambda *_: None, save_transform=tmp_path / "a.st",
+        retrain=swept.path("train.tsv"), **call,
+    )  # fmt: skip
+    assert "no: of 74 settings the rule scores none higher" in report.heading[1]
+    assert not (tmp_path / "a.st").exists()
+    assert any("not written, as nothing was chosen" in note for note in report.notes)
+    assert any("nothing was removed" in note for note in report.notes)
+    assert "gap-returned" not in {row.measure for row in report}
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({}, r"stereoset= and nli= and snli=: needed for the sweep of the paper, .* with task="),
+    ({"stereoset": "x.csv"}, "nli= and snli=: needed"),
+    ({"labels": "job", "stereoset": "x"}, "labels= is for task=; name labelled texts with task="),
+    ({"task": "dev.tsv", "stereoset": "x"}, "stereoset= is for stereoset=, nli= and snli=, not"),
+    ({"task": "dev.tsv", "seed_lists": 3}, "seed_lists= is for .*; leave it out"),
+    ({"task": "dev.tsv"}, "dev.tsv: has no column 'label'"),
+    ({"task": "dev.tsv", "labels": "gender"}, "name different columns"),
+    ({"task": "dev.tsv", "labels": "person"}, r"its classes are nurse, doctor, but .* has 0, 1"),
+    ({"task": "dev.tsv", "by": "accuracy"}, "by= accuracy: expected one of tpr-gap"),
+    ({"task": "dev.tsv", "values": ["F"]}, "values=: name two groups at least"),
+    (
+        {"task": "dev.tsv", "values": ["F", "X"]},
+        "no text is of the group 'X'; groups there are: F, M",
+    ),
+    ({"task": "dev.tsv", "test": "dev.tsv"}, "500 texts are in task= as well, the first here"),
+    ({"task": "dev.tsv", "retrain": "dev.tsv"}, "500 texts are in task= as well"),
+    ({"task": "dev.tsv", "methods": "leace,inlp"}, "methods are tried one by one here"),
+    ({"task": "dev.tsv", "methods": "oscar"}, "oscar"),
+    ({"task": "dev.tsv", "rule": 3}, "rule=: expected a function"),
+    ({"task": "dev.tsv", "rule": max, "drop": 0.1}, "drop= does nothing with rule="),
+    ({"task": "one_group.tsv"}, "all texts are of one group, 'F'; name the column"),
+    ({"task": "told.tsv"}, "every class has texts of one group only, so that the group determines"),
+    ({"task": "few.tsv"}, "1 text of class 'nurse' in group 'M', expected 4 at least"),
+    ({"task": "blank.tsv"}, "blank.tsv: line 3: has no 'gender'"),
+    ({"task": "missing.tsv"}, "missing.tsv"),
+]
+
+
+@pytest.mark.parametrize(("given", "message"), BAD)
+def test_calls_that_are_refused(
+    swept: Swept,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    given: dict[str, Any],
+    message: str,
+) -> None:
+    rows = tiny_tasks.texts(200, 20)
+    names = {"label": "job", "group": "gender"}
+    tiny_tasks.table(tmp_path / "dev.tsv", tiny_tasks.texts(500, 11), **names)
+    women = [one for one in rows if one.group == "F"]
+    tiny_tasks.table(tmp_path / "one_group.tsv", women, **names)
+    told = [one for one in rows if (one.group == "F") == (one.label == "nurse")]
+    tiny_tasks.table(tmp_path / "told.tsv", told, **names)
+    rare = [one for one in rows if (one.group, one.label) == ("M", "nurse")][1:]
+    few = [one for one in rows if one not in rare]
+    tiny_tasks.table(tmp_path / "few.tsv", few, **names)
+    blank = [rows[0], rows[1]._replace(group=""), *rows[2:]]
+    tiny_tasks.table(tmp_path / "blank.tsv", blank, **names)
+    monkeypatch.chdir(tmp_path)
+    usual = {"labels": "job", "sensitive": "gender"} if "task" in given else {}
+    if message.endswith("'label'"):
+        usual = {"sensitive": "gender"}
+    with pytest.raises((WordbiasError, WordbiasWarning), match=message) as caught:
+        wb.sweep(swept.path("model"), **{**usual, **given})
+    assert "\n" not in str(caught.value)
+
+
+def test_heads_that_read_other_tokens_are_refused(swept: Swept, tmp_path: Path) -> None:
+    import tiny_heads
+
+    labels = dict(enumerate(tiny_tasks.CLASSES))
+    made = tiny_heads.model(
+        "modernbert", "SequenceClassification", classifier_pooling="mean", id2label=labels
+    )
+    call = {"task": swept.path("dev.tsv"), "labels": "job", "sensitive": "gender"}
+    with pytest.raises(WordbiasError, match="its head reads a mean of the tokens"):
+        wb.sweep((made, tiny_heads.tokenizer()), **call)

@@ -1,0 +1,234 @@
+"""A sweep on a task: what a classifier of texts predicts under every setting, in one pass.
+
+Beside the 74 settings, which are fitted to pairs of sentences, methods are fitted to labelled rows:
+the inputs of the final linear layer, of which the predictions under such a removal are linear
+algebra.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from wordbias.contextual.sweep.forward import Plan
+from wordbias.contextual.sweep.run import Kept, ModelSource, outputs
+from wordbias.contextual.sweep.sweep import models_of
+from wordbias.contextual.table7 import BASE
+from wordbias.contextual.table7 import SENT_DEBIAS as SENT_DEBIAS_NAME
+from wordbias.errors import WordbiasError
+from wordbias.methods.leace import Erasure
+from wordbias.methods.methods import arguments_of
+from wordbias.methods.rows import fit_rows
+from wordbias.methods.transform import Projection
+from wordbias.models.adapters import SENTENCE, Adapter
+from wordbias.models.families import final_of, layer_count, text_head_of
+from wordbias.models.hooks import Intervention
+from wordbias.models.model_like import evaluating
+from wordbias.models.settings import SENT_DEBIAS
+from wordbias.models.text_classifier import TextClassifier
+from wordbias.models.token_batches import TokenisedTexts
+from wordbias.settings import Configured
+from wordbias.workers import Workers
+
+Places = NDArray[np.intp]
+Float32 = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class TaskModel:
+    """A classifier whose predictions are swept.
+
+    Attributes
+    ----------
+    source, model
+        The classifier, and its source for other processes.
+    adapter
+        The subspaces fitted to pairs of sentences.
+    workers
+        Processes that compute the batches.
+    """
+
+    source: ModelSource
+    model: TextClassifier
+    adapter: Adapter
+    workers: Workers = field(default_factory=Workers)
+
+    @property
+    def plain(self) -> dict[str, list[Intervention]]:
+        """The model as it is, and the settings that are fitted to pairs."""
+        return models_of(self.adapter)
+
+    def run(
+        self,
+        models: Mapping[str, Sequence[Intervention]],
+        texts: Sequence[str],
+        kept: Kept,
+        file: Path | None = None,
+    ) -> dict[str, NDArray[Any]]:
+        """Return what is kept of texts under some removals; see `outputs`."""
+        plan = Plan.of(models, layer_count(self.model.model))
+        tokenised = TokenisedTexts.of(self.model, [(text,) for text in texts], truncate=True)
+        with evaluating(self.model.model):
+            return outputs(
+                self.source, self.model, plan, tokenised, kept, file=file, workers=self.workers
+            )
+
+    def adapter_of(self, name: str) -> Adapter:
+        """Return the adapter with one of the settings fitted to pairs as its default."""
+        return self.adapter.setting(SENT_DEBIAS if name == SENT_DEBIAS_NAME else name)
+
+
+class Predicted(NamedTuple):
+    """Predictions under every setting.
+
+    Attributes
+    ----------
+    names
+        Names of the settings, the model as it is first.
+    classes
+        Number of the class that is predicted, shape ``(n, settings)``.
+    nulls
+        The same for each draw of random removals, without the model as it is, shape
+        ``(n, draws, settings − 1)``.
+    adapters
+        Adapter of each setting, which it removes by default.
+    notes
+        What the fits of methods found.
+    """
+
+    names: tuple[str, ...]
+    classes: Places
+    nulls: Places
+    adapters: Mapping[str, Adapter]
+    notes: Sequence[str]
+
+
+def predict_all(
+    task: TaskModel,
+    texts: Sequence[str],
+    fitted_on: Places,
+    groups: Places,
+    names: Sequence[str],
+    methods: Mapping[str, Configured],
+    draws: Sequence[int],
+    *,
+    seed: int = 0,
+    file: Path | None = None,
+) -> Predicted:
+    """Predict the classes of texts under every setting, and under random removals in its place.
+
+    Parameters
+    ----------
+    fitted_on
+        Texts that `methods` are fitted to, and no others.
+    groups, names
+        Group of each text, and the names of the groups.
+    methods
+        Methods at the input of the final linear layer, by their names.
+    draws
+        Seeds of the random removals.
+    """
+    settings = task.plain
+    nulls: dict[str, list[Intervention]] = {}
+    for draw in draws:
+        drawn = task.adapter.null(draw)
+        nulls |= {
+            f"{name} null {draw}": found for name, found in models_of(drawn).items() if name != BASE
+        }
+    kept = Kept(classes=True, vectors=(0,) if methods else ())
+    found = task.run({**settings, **nulls}, texts, kept, file)
+    classes = found["classes"].astype(np.intp)
+    own, others = classes[:, : len(settings)], classes[:, len(settings) :]
+    others = others.reshape(len(texts), len(draws), len(settings) - 1)
+    adapters = {name: task.adapter_of(name) for name in [*settings][1:]}
+    notes: list[str] = []
+    for name, method in methods.items():
+        x = found["vectors"][:, 0]
+        try:
+            fitted, said = fit_at_sentence(task, method, x[fitted_on], groups[fitted_on], seed)
+        except WordbiasError as error:
+            raise WordbiasError(f"--methods {name}: {error}") from None
+        notes += [f"{name}: {line}" for line in said]
+        if fitted is None:
+            continue
+        classes_of = [names[i] for i in np.unique(groups[fitted_on])]
+        about = {"method": name, "labels": classes_of, "texts": len(fitted_on)}
+        adapters[name] = replace(fitted, facts=about)
+        own = np.concatenate([own, _predicted(task, adapters[name], x)[:, None]], axis=1)
+        drawn_ones = [_predicted(task, adapters[name].null(draw), x) for draw in draws]
+        more = np.stack(drawn_ones, 1)[..., None] if drawn_ones else others[:, :, :0]
+        others = np.concatenate([others, more[:, :, : len(drawn_ones)]], axis=2)
+    return Predicted((BASE, *adapters), own, others, adapters, notes)
+
+
+def fit_at_sentence(
+    task: TaskModel, method: Configured, x: Float32, groups: Places, seed: int
+) -> tuple[Adapter | None, Sequence[str]]:
+    """Fit a method to inputs of the final linear layer and their groups; also what it warns of.
+
+    None if nothing is to be removed.
+    """
+    _, codes = np.unique(groups, return_inverse=True)
+    settings = arguments_of(method, seed=seed)
+    fitted = fit_rows(method.name, x.astype(np.float64), codes, settings, inside=True)
+    if not fitted.steps:
+        return None, fitted.warnings
+    (step,) = fitted.steps
+    assert isinstance(step, (Projection, Erasure))
+    made = Adapter({}, task.adapter.fingerprint, steps={SENTENCE: step})
+    return made.setting(str(SENTENCE)), fitted.warnings
+
+
+def _predicted(task: TaskModel, adapter: Adapter, x: Float32) -> Places:
+    """Return the classes that the final linear layer gives to its inputs after a removal."""
+    model = task.model.model
+    final = final_of(model)
+    weight = next(final.parameters())
+    with torch.inference_mode():
+        changed = torch.from_numpy(np.array(x)).to(weight)
+        for one in adapter.interventions():
+            changed = one.removal()(changed)
+        found: Places = final(changed).argmax(-1).cpu().numpy().astype(np.intp)
+    return found
+
+
+def vectors_under(
+    task: TaskModel,
+    adapters: Mapping[str, Adapter | None],
+    texts: Sequence[str],
+    file: Path | None = None,
+) -> dict[str, Float32]:
+    """Return the inputs of the final linear layer under some removals, ``(n, d)`` each.
+
+    Parameters
+    ----------
+    adapters
+        Removals by name; None for none.
+    """
+    models = {
+        name: [] if adapter is None else adapter.interventions()
+        for name, adapter in adapters.items()
+    }
+    kept = Kept(classes=True, vectors=tuple(range(len(models))))
+    found = task.run(models, texts, kept, file)["vectors"]
+    return {name: found[:, i] for i, name in enumerate(models)}
+
+
+def load_task_model(source: ModelSource) -> TextClassifier:
+    """Load a classifier whose head reads one vector of the text.
+
+    Raises
+    ------
+    WordbiasError
+        If it is no classifier, or its head reads more.
+    """
+    model = source.load()
+    assert isinstance(model, TextClassifier)
+    text_head_of(model.model)  # refuses other heads
+    return model

@@ -1,0 +1,351 @@
+"""Rows of a sweep on a task: every setting where it is chosen, the chosen one on other texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.contextual.table7 import BASE, Entry
+from wordbias.draws import NULL, SAMPLE, by_bootstrap, drawn, items_of, null_keys, with_change
+from wordbias.errors import WordbiasError
+from wordbias.functions.task_texts import LabelledTexts
+from wordbias.measures.registry import ideal
+from wordbias.methods.choice import CHOOSE, REPORT
+from wordbias.methods.linear_classifiers import predicted as class_of
+from wordbias.methods.linear_classifiers import scores
+from wordbias.outcomes.choice import MACRO_F1, Examples, Limit, Rule, choose
+from wordbias.outcomes.fairness import ACCURACY, ALL, EXAMPLES, SUM, fairness_rows
+from wordbias.outcomes.metrics import Settings
+from wordbias.rendering import how_many
+from wordbias.results import Row
+from wordbias.statistics import weighted_spearman
+
+if TYPE_CHECKING:
+    from wordbias.contextual.sweep.task import Predicted, TaskModel
+    from wordbias.models.adapters import Adapter
+
+Places = NDArray[np.intp]
+Values = NDArray[np.float64]
+RETRAINED = 5
+"""Number of random removals under which the last layer is trained anew."""
+SHOWN = ("tpr-gap", "fpr-gap", "separation", "sufficiency")
+_AFTER, _RETRAINED = "after", "retrained"
+_SAMPLED, _RANKED = 1, 2
+"""Keys of random numbers: of the intervals, and of those of rank correlations."""
+_BESIDE = {"strength": "S", "distance": "D", "fairness": "η"}
+
+
+class Chosen(NamedTuple):
+    """A choice: the place of the setting, and of each draw that of its random removal."""
+
+    place: int
+    nulls: Sequence[int]
+
+
+# What was measured
+
+
+@dataclass(frozen=True, eq=False)
+class TaskSweep:
+    """Predictions under every setting, of which one is chosen on some texts."""
+
+    subject: str
+    whole: Examples
+    found: Predicted
+    chosen_on: Places
+    reported_on: Places
+    by: str
+    seed: int
+    unit: str | None
+
+    def choose(self, limit: Limit, rule: Rule | None) -> Chosen:
+        """Choose a setting, and by the same rule a random removal of each draw."""
+        values = self._values(self.chosen_on)
+        nulls = self._null_values(self.chosen_on)
+        return Chosen(
+            choose(values, self.by, limit, rule),
+            [choose(one, self.by, limit, rule) for one in nulls],
+        )
+
+    def _values(self, rows: Places) -> dict[str, Values]:
+        return self.whole.part(rows).values(self.found.classes[rows])
+
+    def _null_values(self, rows: Places) -> list[dict[str, Values]]:
+        """Measure the random removals of each draw, behind the model as it is."""
+        base, part = self.found.classes[rows, :1], self.whole.part(rows)
+        return [
+            part.values(np.concatenate([base, self.found.nulls[rows, k]], axis=1))
+            for k in range(self.found.nulls.shape[1])
+        ]
+
+    def _null_changes(self, rows: Places, chosen: Chosen) -> dict[str, Values]:
+        """Return what the chosen random removals change, shape ``(draws,)``."""
+        pairs = zip(self._null_values(rows), chosen.nulls, strict=True)
+        changes = [
+            {name: one[place] - one[0] for name, one in values.items()} for values, place in pairs
+        ]
+        return {
+            name: np.array([one[name] for one in changes]) for name in (*self.shown,) if changes
+        }
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Measures that are shown, that of the choice first."""
+        return tuple(dict.fromkeys([self.by, ACCURACY, MACRO_F1, *SHOWN]))
+
+    def choice_rows(self, chosen: Chosen) -> list[Row]:
+        """Return the measures of every setting on the texts that were chosen on."""
+        values, nulls = self._values(self.chosen_on), self._null_changes(self.chosen_on, chosen)
+        rows = []
+        for i, name in enumerate(self.found.names):
+            for measure in self.shown:
+                value = float(values[measure][i])
+                about = self._about(measure, name, "before" if not i else name, CHOOSE)
+                about |= {"n": len(self.chosen_on), "chosen": i == chosen.place}
+                if i:
+                    about["change"] = value - float(values[measure][0])
+                draws = {}
+                if i == chosen.place and i and nulls:
+                    about |= null_keys(NULL, value, about["change"], nulls[measure])
+                    draws = drawn(nulls[measure], "removals", kind=NULL)
+                rows.append(_row(self.subject, measure, value, about, draws))
+        return rows
+
+    def reported_rows(self, chosen: Chosen) -> list[Row]:
+        """Return the measures before and after on the other texts, paired, beside random ones."""
+        rows = self.reported_on
+        both = self.found.classes[rows][:, [0, chosen.place]]
+        before, after = self.compared(both, (BASE, self.found.names[chosen.place]), _AFTER)
+        if not chosen.place:
+            return before
+        nulls = self._null_changes(rows, chosen)
+        made = []
+        for one in after:
+            if nulls and "change" in one.details:
+                draws = nulls[one.measure]
+                keys = null_keys(NULL, one.value or 0.0, one.details["change"], draws)
+                kinds = {**one.draws, **drawn(draws, "removals", kind=NULL)}
+                one = replace(one, details={**one.details, **keys}, draws=kinds)
+            made.append(one)
+        return [*before, *made]
+
+    def compared(
+        self, both: Places, names: tuple[str, str], stage: str
+    ) -> tuple[list[Row], list[Row]]:
+        """Measure two classifiers on the texts to report on, the second with its change.
+
+        Parameters
+        ----------
+        both
+            Their predictions, shape ``(n, 2)``.
+        stage
+            Stage of the second; that of the first is ``before``, or the same of those retrained.
+        """
+        part = self.whole.part(self.reported_on)
+        rng = np.random.default_rng([self.seed, _SAMPLED])
+        samples = part.resampled(both, rng)
+        units = part.labels if part.units is None else tuple(part.units)
+        items = items_of(np.asarray(part.labels), units if part.units else "", self.seed)
+        found: list[list[Row]] = []
+        for k, name in enumerate(names):
+            settings = Settings(seed=self.seed)
+            known = fairness_rows(
+                part.confusion(both[:, k]), self.subject, settings, unit=self.unit or EXAMPLES
+            )
+            by_measure = {one.measure: one for one in known if one.details["set"] in (SUM, ALL)}
+            values = part.values(both[:, [k]])
+            first = "before" if stage == _AFTER else stage
+            rows = []
+            for measure in self.shown:
+                about = self._about(measure, name, stage if k else first, REPORT)
+                one = by_measure.get(measure)
+                value = float(values[measure][0]) if one is None else one.value
+                about |= {"n": len(part)} if one is None else dict(one.details)
+                if one is None:
+                    about |= by_bootstrap(samples[measure][k], self.unit or EXAMPLES)
+                draws = drawn(samples[measure][k], self.unit or EXAMPLES, items)
+                rows.append(_row(self.subject, measure, value, about, draws))
+            found.append(rows)
+        first_rows, second = found
+        return first_rows, [
+            with_change(old, new) for old, new in zip(first_rows, second, strict=True)
+        ]
+
+    def _about(self, measure: str, name: str, stage: str, half: str) -> dict[str, Any]:
+        level = name.rpartition("-")[0] if name[-1:].isdigit() and ":" not in name else name
+        return {
+            "set": ALL if measure in (ACCURACY, MACRO_F1) else SUM,
+            "setting": name,
+            "level": level,
+            "stage": stage,
+            "half": half,
+            "groups": list(self.whole.groups),
+            **ideal(measure),
+        }
+
+    def rank_rows(self, entries: Sequence[Entry]) -> list[Row]:
+        """Correlate the gap of the settings with S, D and η of another sweep, by their ranks.
+
+        The settings are not independent, so that the intervals draw texts again, not settings.
+        """
+        known = {one.name: one for one in entries}
+        places = [i for i, name in enumerate(self.found.names) if i and name in known]
+        if len(places) < 3:
+            raise WordbiasError(
+                f"--best: the table has {how_many(len(places), 'setting')} of this sweep; three "
+                "are needed to correlate"
+            )
+        rng = np.random.default_rng([self.seed, _RANKED])
+        predicted = self.found.classes[:, places]
+        gap = self.whole.values(predicted)[self.by]
+        samples = self.whole.resampled(predicted, rng)[self.by].T
+        rows = []
+        for name, symbol in _BESIDE.items():
+            other = np.array([getattr(known[self.found.names[i]], name) for i in places])
+            once = np.ones((1, len(places)))
+            rho = float(weighted_spearman(other, gap, once)[0])
+            several = np.array([weighted_spearman(other, one, once)[0] for one in samples])
+            about = {"x": name, "y": self.by, "method": "spearman", "n": len(places)}
+            about |= {"neutral": 0.0, **by_bootstrap(several, self.unit or EXAMPLES)}
+            subject = f"{symbol} – {self.by}"
+            rows.append(_row(subject, "correlation", rho, about, {}))
+        return rows
+
+    def records(self, chosen: Chosen) -> list[dict[str, Any]]:
+        """Return the table of all settings on both parts, for a file."""
+        parts = {CHOOSE: self._values(self.chosen_on), REPORT: self._values(self.reported_on)}
+        return [
+            {
+                "setting": name,
+                "chosen": "yes" if i == chosen.place else "",
+                **{
+                    f"{measure} ({half})": float(values[measure][i])
+                    for half, values in parts.items()
+                    for measure in self.shown
+                },
+            }
+            for i, name in enumerate(self.found.names)
+        ]
+
+    def points(self, chosen: Chosen) -> dict[str, list[tuple[float, float]]]:
+        """Return gap and accuracy on the texts that were chosen on, by what they are of."""
+        values = self._values(self.chosen_on)
+        every = list(zip(values[self.by].tolist(), values[ACCURACY].tolist(), strict=True))
+        nulls = [
+            (float(one[self.by][place]), float(one[ACCURACY][place]))
+            for one in self._null_values(self.chosen_on)
+            for place in range(1, len(one[ACCURACY]))
+        ]
+        return {
+            "random removals": nulls,
+            "settings": every[1:],
+            "as it is": every[:1],
+            "chosen": [every[chosen.place]],
+        }
+
+
+def _row(
+    subject: str, measure: str, value: float | None, about: Mapping[str, Any], draws: Any
+) -> Row:
+    """Return a row; one of a value that is no number is undefined."""
+    if value is None or np.isnan(value):
+        reason = about.get("reason", "undefined: no class has texts of both groups")
+        return Row(subject, measure, None, {**about, "reason": reason}, draws)
+    return Row(subject, measure, value, about, draws)
+
+
+# The last layer, trained anew
+
+
+def retrained_rows(
+    swept: TaskModel,
+    sweep: TaskSweep,
+    chosen: Chosen,
+    texts: Sequence[str],
+    training: LabelledTexts,
+    rows: Sequence[Row],
+    file: Path | None,
+) -> list[Row]:
+    """Measure a last layer that was trained anew, without and under the chosen removal.
+
+    Also under random removals. How much of the removed gap is back is the last row.
+    """
+    from wordbias.contextual.sweep.task import vectors_under
+
+    name = sweep.found.names[chosen.place]
+    adapter = sweep.found.adapters[name]
+    draws = range(sweep.seed, sweep.seed + min(RETRAINED, sweep.found.nulls.shape[1]))
+    arms: dict[str, Adapter | None] = {BASE: None, name: adapter}
+    arms |= {f"{name} null {draw}": adapter.null(draw) for draw in draws}
+    read = [*training.texts.texts, *(texts[i] for i in sweep.reported_on)]
+    vectors = vectors_under(swept, arms, read, file)
+    n = len(training.labels)
+    place = {one: i for i, one in enumerate(sweep.whole.classes)}
+    codes = np.array([place[label] for label in training.labels])
+    present, labels = np.unique(codes, return_inverse=True)
+    if len(present) < 2:
+        raise WordbiasError(
+            f"--retrain: {training.texts.name}: all texts are of one class, "
+            f"{training.labels[0]!r}; expected two classes or more"
+        )
+    predicted = {
+        arm: present[class_of(scores("logistic", x[:n], labels, x[n:]))]
+        for arm, x in ((arm, one.astype(np.float64)) for arm, one in vectors.items())
+    }
+    both = np.stack([predicted[BASE], predicted[name]], axis=1)
+    first, second = sweep.compared(both, (BASE, name), _RETRAINED)
+    part = sweep.whole.part(sweep.reported_on)
+    found = []
+    for old, new in zip(first, second, strict=True):
+        if draws and "change" in new.details:
+            others = np.stack([predicted[f"{name} null {draw}"] for draw in draws], axis=1)
+            changes = part.values(others)[new.measure] - (old.value or 0.0)
+            keys = null_keys(NULL, new.value or 0.0, new.details["change"], changes)
+            new = replace(new, details={**new.details, **keys})
+        found.append(new)
+    return [*first, *found, _returned_row(sweep, rows, [*first, *found], name)]
+
+
+def _returned_row(
+    sweep: TaskSweep, rows: Sequence[Row], retrained: Sequence[Row], name: str
+) -> Row:
+    r"""Return the share of the removed gap that is back after the last layer was trained anew.
+
+    .. math:: 1 - (r_0 - r_1) / (g_0 - g_1)
+
+    with the gaps g before training anew and r after it, without (0) and under (1) the removal.
+    """
+    gaps = [
+        next(
+            row
+            for row in some
+            if row.measure == sweep.by
+            and row.details["half"] == REPORT
+            and row.details["stage"] == stage
+            and row.details["setting"] == setting
+        )
+        for some, stage, setting in (
+            (rows, "before", BASE),
+            (rows, _AFTER, name),
+            (retrained, _RETRAINED, BASE),
+            (retrained, _RETRAINED, name),
+        )
+    ]
+    about: dict[str, Any] = {"setting": name, "stage": _RETRAINED, "half": REPORT}
+    about |= {"set": sweep.by, "n": len(sweep.reported_on)}
+    about |= ideal("gap-returned")
+    values = [row.value for row in gaps]
+    if any(value is None for value in values) or values[0] == values[1]:
+        return Row(sweep.subject, "gap-returned", None, {**about, "reason": "nothing was removed"})
+    g0, g1, r0, r1 = (row.draws[SAMPLE].values for row in gaps)
+    away = np.abs(g0 - g1) > 0
+    samples = np.divide(r0 - r1, g0 - g1, out=np.full(len(g0), np.nan), where=away)
+    a, b, c, d = (float(value or 0.0) for value in values)
+    share = 1 - (c - d) / (a - b)
+    about |= by_bootstrap(1 - samples, sweep.unit or EXAMPLES)
+    return Row(sweep.subject, "gap-returned", share, about)

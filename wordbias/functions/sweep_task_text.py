@@ -1,0 +1,188 @@
+"""Tables and sentences of a sweep on a task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wordbias import cells
+from wordbias.functions.fairness import NO_INTERVAL
+from wordbias.measures.registry import column_title
+from wordbias.methods.choice import CHOOSE, REPORT
+from wordbias.outcomes.choice import Limit
+from wordbias.outcomes.fairness import ACCURACY
+from wordbias.pivot import pivot, values
+from wordbias.rendering import Table
+from wordbias.results import Row, number
+from wordbias.verdicts import (
+    BETTER,
+    CHOICE,
+    RETURNS,
+    SLIGHT,
+    Back,
+    ChosenOn,
+    change,
+    decide,
+    interval,
+)
+
+CHOSEN_ON = "Settings on the texts that were chosen on"
+BEST = 12
+"""Number of settings that are shown; the rows have all of them."""
+
+
+def allowed(limit: Limit) -> str:
+    """Say how much accuracy may be lost."""
+    return f"{limit.drop:.0%} of it" if limit.relative else f"{100 * limit.drop:g} points"
+
+
+def _titled(row: Row) -> str:
+    return column_title(row.measure)
+
+
+def choice_table(rows: Sequence[Row], by: str, limit: Limit) -> Table:
+    """Return the best settings on the texts that were chosen on, the model as it is first."""
+    there = [row for row in rows if row.details["half"] == CHOOSE]
+    accuracy = {row.details["setting"]: row for row in there if row.measure == ACCURACY}
+    gaps = [row for row in there if row.measure == by and row.value is not None]
+    if not gaps:
+        return Table(CHOSEN_ON, ["setting"], [])
+    base, *others = gaps
+    least = limit.least(float(accuracy[base.details["setting"]].value or 0.0))
+
+    def order(row: Row) -> tuple[bool, float]:
+        return (accuracy[row.details["setting"]].value or 0.0) < least, row.value or 0.0
+
+    best = sorted(others, key=order)[:BEST]
+    shown = {row.details["setting"]: i for i, row in enumerate([base, *best])}
+    chosen = [row for row in gaps if row.details["chosen"]]
+    shown |= {
+        row.details["setting"]: len(shown) for row in chosen if row.details["setting"] not in shown
+    }
+    listed = sorted(
+        (row for row in there if row.details["setting"] in shown),
+        key=lambda row: shown[row.details["setting"]],
+    )
+    columns = []
+    for measure in dict.fromkeys(row.measure for row in there):
+        columns += values(column_title(measure), measure=measure)
+        if measure == by:
+            columns += values(("change", cells.change), measure=measure)
+            columns += values(("chosen", cells.detail("chosen")), measure=measure)
+    note = (
+        f"The {len(shown) - 1} best of {len(others)} settings; the others are in the rows. Those "
+        f"that lose more than {allowed(limit)} of accuracy come last, and are not chosen."
+    )
+    return pivot(
+        "Settings on the texts that were chosen on", listed, {"setting": "setting"}, columns, note
+    )
+
+
+def reported_table(rows: Sequence[Row], null: int) -> Table:
+    """Return the model as it is and the chosen setting on the other texts."""
+    there = [row for row in rows if row.details["half"] == REPORT]
+    columns = values(("before", cells.with_interval), stage="before")
+    columns += values(
+        ("after", cells.with_interval), ("change", cells.change),
+        ("random", cells.mean_of("null")), ("95 % of these", cells.interval_of("null")),
+        ("p", cells.p_of("null")), stage="after",
+    )  # fmt: skip
+    note = (
+        f"random: mean change by {null} random removals, each chosen by the same rule among as "
+        "many as there are settings; p: how often such a change is as large."
+    )
+    return pivot("On the other texts", there, _titled, columns, note if null else "")
+
+
+def retrained_table(rows: Sequence[Row]) -> Table:
+    """Return the last layer trained anew, without the removal and under it."""
+    first = next(row.details["setting"] for row in rows)
+    name = next(row.details["setting"] for row in rows if row.details["setting"] != first)
+    measured = [row for row in rows if row.measure != "gap-returned"]
+    columns = values(("without removal", cells.with_interval), setting=first)
+    columns += values(
+        (name, cells.with_interval), ("change", cells.change),
+        ("random", cells.mean_of("null")), ("p", cells.p_of("null")), setting=name,
+    )  # fmt: skip
+    note = "The last layer is a logistic regression on the vectors that it reads, trained anew."
+    return pivot(
+        "The last layer trained anew, on the other texts", measured, _titled, columns, note
+    )
+
+
+def rank_table(rows: Sequence[Row]) -> Table:
+    """Return rank correlations over the settings."""
+    columns = values(("Spearman's ρ", cells.value), "95 %", "n")
+    note = (
+        "Over the settings, the gap on all texts of the task with a measure of the earlier sweep. "
+        "95 %: texts drawn again, as settings are not independent."
+    )
+    return pivot("Ranks of the settings", rows, "subject", columns, note)
+
+
+def answer_lines(
+    rows: Sequence[Row], by: str, limit: Limit, settings: int, own_rule: bool
+) -> list[str]:
+    """Say what was chosen, what it does on other texts, and whether the gap comes back."""
+    found = {
+        (row.measure, row.details["half"], row.details["stage"], row.details["setting"]): row
+        for row in rows
+    }
+    base = next(row.details["setting"] for row in rows if row.details["stage"] == "before")
+    name = next(
+        row.details["setting"] for row in rows if row.measure == by and row.details.get("chosen")
+    )
+    title = f"sum of the {column_title(by)}s" if by.endswith("-gap") else column_title(by)
+    if name == base:
+        verdict = decide(CHOICE, ChosenOn(False))
+        reason = "the rule scores none higher" if own_rule else (
+            f"none that loses at most {allowed(limit)} of accuracy has a lower {title}"
+        )  # fmt: skip
+        return [f"Does a setting help? {verdict.verdict}: of {settings} settings {reason}."]
+    how = "by the rule given" if own_rule else (
+        f"for the lowest {title} among those that lose at most {allowed(limit)} of accuracy"
+    )  # fmt: skip
+    gap, accuracy = (
+        (found[m, REPORT, "before", base], found[m, REPORT, "after", name]) for m in (by, ACCURACY)
+    )
+    costly = (accuracy[1].value or 0.0) < limit.least(accuracy[0].value or 0.0)
+    moved = change(gap[0].to_dict(), gap[1].to_dict())
+    chosen = ChosenOn(True, moved, costly and not own_rule, gap[1].details.get("null_p"))
+    verdict = decide(CHOICE, chosen)
+    lines = [
+        f"{name} is chosen of {settings} settings, {how}.",
+        f"Does it help on other texts? {verdict.verdict}: {verdict.says}. Of the {title} "
+        f"{cells.value(gap[0])} → {cells.value(gap[1])}, change {cells.change(gap[1])}; accuracy "
+        f"{cells.value(accuracy[0])} → {cells.value(accuracy[1])}, change "
+        f"{cells.change(accuracy[1])}.",
+    ]
+    if "null" in gap[1].details:
+        first = found[by, CHOOSE, name, name].details
+        lines.append(
+            f"The same choice among random removals changes it by {number(first['null'], 3)} where "
+            f"it is chosen and by {number(gap[1].details['null'], 3)} on the other texts, the "
+            f"setting by {number(first['change'], 3)} and {number(gap[1].details['change'], 3)}."
+        )
+    back = [row for row in rows if row.measure == "gap-returned"]
+    if back:
+        (row,) = back
+        facts = Back(moved in (BETTER, SLIGHT), interval(row.to_dict()))
+        again = decide(RETURNS, facts)
+        share = "" if row.value is None else f"; back is a share of {cells.with_interval(row)}"
+        lines.append(
+            f"Does the gap come back when the last layer is trained anew? {again.verdict}: "
+            f"{again.says}{share}."
+        )
+    return lines
+
+
+def closing_lines(tested: bool) -> list[str]:
+    """Return the lines that explain the numbers."""
+    where = "all texts of --task, reported on --test"
+    if not tested:
+        where = "one half of the texts at random, reported on the other"
+    return [
+        f"Chosen on {where}. Changes have paired 95 % intervals: the same texts are drawn for "
+        "both. Noise raises a sum of absolute gaps, so that the interval of its change lies too "
+        "near to 0, if anything.",
+        NO_INTERVAL,
+    ]

@@ -1,0 +1,173 @@
+"""Labelled texts of a task with the group of each, from files or memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.errors import UsageError, WordbiasError, listed
+from wordbias.models.texts import Choice, Texts, TextsLike, load_texts
+from wordbias.outcomes.choice import Examples, halves
+from wordbias.outcomes.confusion import in_order
+from wordbias.rendering import how_many
+
+Places = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class TaskColumns:
+    """Names of the columns of a task, and the groups to compare."""
+
+    labels: str
+    sensitive: Sequence[str]
+    text: str | None
+    values: Sequence[str] | None
+    unit: str | None
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The columns by their options."""
+        found = {"--labels": self.labels}
+        found |= {"--sensitive" + "," * i: name for i, name in enumerate(self.sensitive)}
+        return found | ({} if self.unit is None else {"--unit": self.unit})
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledTexts:
+    """Texts of a task with the class and the group of each."""
+
+    texts: Texts
+    labels: Sequence[str]
+    groups: Sequence[str]
+    units: Sequence[str] | None
+    left_out: int = 0
+
+    def examples(self, classes: Sequence[str], groups: Sequence[str]) -> Examples:
+        """Return the classes and groups as numbers."""
+        place, of = ({name: i for i, name in enumerate(names)} for names in (classes, groups))
+        labels = np.array([place[name] for name in self.labels], np.intp)
+        of_each = np.array([of[name] for name in self.groups], np.intp)
+        return Examples(tuple(classes), tuple(groups), labels, of_each, self.units)
+
+    def part(self, rows: Sequence[int]) -> LabelledTexts:
+        """Return some of them."""
+        texts, groups, units = self.texts, self.groups, self.units
+        return replace(
+            self,
+            texts=replace(
+                texts,
+                texts=[texts.texts[i] for i in rows],
+                lines=[texts.lines[i] for i in rows],
+                columns={},
+            ),
+            labels=[self.labels[i] for i in rows],
+            groups=[groups[i] for i in rows] if groups else (),
+            units=None if units is None else [units[i] for i in rows],
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """Return the file for the inputs of a report."""
+        return {"path": self.texts.name, "sha256": self.texts.sha256(), "n": len(self.texts)}
+
+
+def read_task(
+    source: TextsLike, columns: TaskColumns, *, grouped: bool, skip_bad: bool
+) -> LabelledTexts:
+    """Read labelled texts; with several columns of groups, a group is one of each.
+
+    Raises
+    ------
+    WordbiasError
+        If a column is missing, or a cell of it is empty.
+    """
+    wanted = list(columns.named.values()) if grouped else [columns.labels]
+    if len(set(wanted)) < len(wanted):
+        raise UsageError("--labels, --sensitive and --unit name different columns")
+    read = load_texts(source, Choice(text=columns.text, keep=tuple(wanted), skip_bad=skip_bad))
+    cells = {name: read.columns[name].cells() for name in wanted}
+    empty = {
+        i: f"has no {name!r}"
+        for name in reversed(wanted)
+        for i, cell in enumerate(cells[name])
+        if not cell.strip()
+    }
+    read = read.without(empty, skip_bad)
+    cells = {name: read.columns[name].cells() for name in wanted}
+    if not grouped:
+        return LabelledTexts(read, cells[columns.labels], [], None)
+    groups = [
+        "/".join(one) for one in zip(*(cells[name] for name in columns.sensitive), strict=True)
+    ]
+    units = None if columns.unit is None else cells[columns.unit]
+    found = LabelledTexts(read, cells[columns.labels], groups, units)
+    if columns.values is None:
+        return found
+    for value in columns.values:
+        if value not in groups:
+            raise WordbiasError(
+                f"--values: {read.name}: no text is of the group {value!r}; groups there are: "
+                f"{listed(in_order(set(groups)))}"
+            )
+    chosen = [i for i, group in enumerate(groups) if group in columns.values]
+    return replace(found.part(chosen), left_out=len(groups) - len(chosen))
+
+
+def without_same_texts(
+    found: LabelledTexts,
+    others: LabelledTexts | None,
+    option: str,
+    of_others: str,
+    skip_bad: bool,
+) -> LabelledTexts:
+    """Refuse texts that are in another file, which must not have them; or leave them out.
+
+    Parameters
+    ----------
+    option, of_others
+        Options of both files.
+    skip_bad
+        Leave them out.
+    """
+    known = set(() if others is None else others.texts.texts)
+    same = [i for i, text in enumerate(found.texts.texts) if text in known]
+    if not same:
+        return found
+    if not skip_bad or len(same) == len(found.labels):
+        where = f"{found.texts.unit} {found.texts.lines[same[0]]}"
+        raise WordbiasError(
+            f"{option}: {found.texts.name}: {where}: "
+            f"{how_many(len(same), 'text is', 'texts are')} in {of_others} as well, the first "
+            "here; leave them out, or drop them with --skip-bad"
+        )
+    dropped = dict.fromkeys(same, f"is in {of_others} as well")
+    kept = [i for i in range(len(found.labels)) if i not in dropped]
+    return replace(
+        found.part(kept),
+        texts=found.texts.without(dropped, skip_bad),
+    )
+
+
+def parts_of_task(
+    given: LabelledTexts, others: LabelledTexts | None, examples: Examples, seed: int
+) -> tuple[Places, Places, Examples, list[str]]:
+    """Return the texts to choose on and to report on, all examples, and all texts."""
+    if others is None:
+        together = given.texts.texts if given.units is None else given.units
+        return *halves(examples, together, seed), examples, list(given.texts.texts)
+    more = others.examples(examples.classes, examples.groups)
+    units = None
+    if given.units is not None and others.units is not None:
+        units = [*given.units, *others.units]
+    whole = replace(
+        examples,
+        labels=np.concatenate([examples.labels, more.labels]),
+        of=np.concatenate([examples.of, more.of]),
+        units=units,
+    )
+    n = len(examples)
+    texts = [*given.texts.texts, *others.texts.texts]
+    return np.arange(n), np.arange(n, len(texts)), whole, texts

@@ -1,0 +1,122 @@
+"""Classifiers of texts, of transformers: loading, classes, and what they predict."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.arguments import AUTO
+from wordbias.errors import WordbiasError, listed
+from wordbias.models.loading import LoadedModel, check_padding, load_pretrained
+from wordbias.models.model_like import ModelLike, to_device
+from wordbias.models.token_batches import TokenisedTexts
+from wordbias.progress import progress
+
+Float32 = NDArray[np.float32]
+_UNNAMED = re.compile(r"LABEL_(\d+)")
+"""A class that transformers numbered, because nobody named it."""
+
+
+def load_classifier(source: ModelLike, device: str | None, purpose: str) -> LoadedModel:
+    """Load a sequence classifier (extra `contextual`), or take one that is loaded.
+
+    Parameters
+    ----------
+    device
+        By default the first of cuda, mps and cpu that is there. A loaded model stays on its device
+        unless another is named.
+    purpose
+        What it should have been trained for, for the message of one without a trained head.
+
+    Raises
+    ------
+    WordbiasError
+        If transformers is missing, there is no such model or device, or it has no trained head.
+    """
+    loaded = load_pretrained(
+        "AutoModelForSequenceClassification", source, "a sequence-classification model"
+    )
+    if loaded.missing:
+        raise WordbiasError(
+            f"{loaded.name}: is no trained classifier: it lacks {loaded.missing[0]}; give a "
+            f"model that was trained for {purpose}"
+        )
+    check_padding(loaded.tokenizer, loaded.name)
+    if loaded.given and device not in (None, AUTO):
+        to_device(loaded.model, device)
+        loaded = replace(loaded, device=str(loaded.model.device))
+    return loaded.on(device)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TextClassifier(LoadedModel):
+    """Sequence classifier of single texts.
+
+    Attributes
+    ----------
+    classes
+        Name of the class of each output.
+    """
+
+    classes: tuple[str, ...]
+
+    @classmethod
+    def load(cls, source: ModelLike, *, device: str | None = None) -> Self:
+        """Load a model; see `load_classifier`.
+
+        Raises
+        ------
+        WordbiasError
+            As that does, or if the model has one output, or two of one name.
+        """
+        loaded = load_classifier(source, device, "classes of texts")
+        names = {int(i): str(name) for i, name in loaded.model.config.id2label.items()}
+        classes = tuple(names.get(i, f"LABEL_{i}") for i in range(loaded.model.config.num_labels))
+        if len(classes) < 2:
+            raise WordbiasError(f"{loaded.name}: has one output, a number; give a classifier")
+        if len(set(classes)) < len(classes):
+            raise WordbiasError(
+                f"{loaded.name}: two of its outputs have one name: {listed(classes)}; mend "
+                "id2label in its config.json"
+            )
+        return cls(**vars(loaded), classes=classes)
+
+    def named_for(self, labels: Collection[str], source: str, option: str = "--labels") -> Self:
+        """Return the model with the names of the classes as a file spells them.
+
+        Outputs that transformers numbered, LABEL_0, are the numbers of the file.
+
+        Raises
+        ------
+        WordbiasError
+            If a label of the file is not a class of the model.
+        """
+        numbered = [_UNNAMED.fullmatch(name) for name in self.classes]
+        for known in (self.classes, tuple(one[1] if one else "" for one in numbered)):
+            if set(labels) <= set(known) and all(known):
+                return replace(self, classes=known)
+        raise WordbiasError(
+            f"{self.name}: its classes are {listed(self.classes)}, but {source} has "
+            f"{listed(sorted(set(labels)))}; name the column of its classes with {option}, or "
+            "rename the classes in id2label of its config.json"
+        )
+
+    def probabilities(self, texts: Sequence[str], what: str = "predicting") -> Float32:
+        """Return the probability of each class for texts, shape ``(n, classes)``.
+
+        Texts that are longer than the model reads are cut. Equal texts are read once.
+        """
+        tokenised = TokenisedTexts.of(self, [(text,) for text in texts], truncate=True)
+        found = np.empty((len(tokenised.tokens), len(self.classes)), np.float32)
+        with self.predicting(), progress(what, len(tokenised.tokens), "text") as bar:
+            for batch in range(len(tokenised.batches)):
+                places, inputs = tokenised.inputs(batch)
+                logits = self.model(**{name: x.to(self.device) for name, x in inputs.items()})[0]
+                found[places] = self.finite(logits.float().softmax(-1).cpu().numpy())
+                bar.update(len(places))
+        return found[tokenised.places]

@@ -1,0 +1,266 @@
+"""Choice among many classifiers of the same texts: chosen on some texts, reported on others.
+
+Of hundreds of classifiers, one may treat groups alike on the texts that it is chosen on by luck. So
+it is chosen on one half and reported on the other, beside what the same choice among classifiers
+without an effect finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from wordbias.errors import WordbiasError, listed
+from wordbias.outcomes.confusion import Confusion, Counts, Places, Values
+from wordbias.outcomes.fairness import ACCURACY, DIVERGENCES, GAPS
+from wordbias.outcomes.metrics import Settings, metrics
+from wordbias.rendering import how_many
+from wordbias.splits import combined, ranks
+from wordbias.statistics import SAMPLES, resamples
+
+MACRO_F1 = "macro-f1"
+BY = (*GAPS, *DIVERGENCES)
+"""Measures by which can be chosen: the sum of absolute gaps, or of distances."""
+LEAST = 2
+"""Smallest number of texts of a class in a group that a gap is measured on."""
+_AT_ONCE = 1 << 22  # cells of counts that are held at one time
+Rule = Callable[[float, float, float, float], float | None]
+"""A user's rule: accuracy before and after, gap before and after → score; the highest is chosen,
+and None never."""
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Texts' classes and groups, as numbers.
+
+    Attributes
+    ----------
+    classes, groups
+        Their names; gaps are those of the first group minus the second.
+    labels, of
+        Class and group of each example, shape ``(n,)``.
+    units
+        Unit of each example, such as its person; None if each is its own.
+    """
+
+    classes: tuple[str, ...]
+    groups: tuple[str, ...]
+    labels: Places
+    of: Places
+    units: Sequence[str] | None = None
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def part(self, rows: Places) -> Examples:
+        """Return some of the examples."""
+        units = None if self.units is None else [self.units[i] for i in rows]
+        return replace(self, labels=self.labels[rows], of=self.of[rows], units=units)
+
+    def check(self, where: str, least: int = LEAST) -> None:
+        """Refuse what no gap can be measured on.
+
+        Parameters
+        ----------
+        least
+            Smallest number of texts of a class in a group.
+
+        Raises
+        ------
+        WordbiasError
+            If the group determines the class, or a class of two groups has too few texts.
+        """
+        counts = np.zeros((len(self.groups), len(self.classes)), np.intp)
+        np.add.at(counts, (self.of, self.labels), 1)
+        there = counts[:, counts.any(axis=0)]
+        if there.shape[1] < 2:
+            raise WordbiasError(
+                f"{where}: all texts are of one class, {self.classes[self.labels[0]]!r}; expected "
+                "two classes or more"
+            )
+        if ((there > 0).sum(axis=0) < 2).all():
+            raise WordbiasError(
+                f"{where}: every class has texts of one group only, so that the group determines "
+                "the class and no class can be compared; give texts of both groups in each class"
+            )
+        for g, c in zip(*np.nonzero((counts < least) & counts.any(axis=0)), strict=True):
+            raise WordbiasError(
+                f"{where}: {how_many(int(counts[g, c]), 'text')} of class {self.classes[c]!r} in "
+                f"group {self.groups[g]!r}, expected {least} at least; give more, leave the class "
+                "out, or name other groups with --values"
+            )
+
+    def confusion(self, predicted: Places) -> Confusion:
+        """Return the counts of one classifier, as those of a file of its predictions."""
+        names = np.array(self.classes, object)
+        return Confusion.of(
+            names[self.labels],
+            names[predicted],
+            np.array(self.groups, object)[self.of],
+            order=self.groups,
+            units=self.units,
+        )
+
+    def counts(self, predicted: Places) -> Counts:
+        """Count the predictions of many classifiers.
+
+        Parameters
+        ----------
+        predicted
+            Class that each predicts, shape ``(n, models)``.
+
+        Returns
+        -------
+        ndarray
+            Shape ``(models, groups, classes, classes)``.
+        """
+        shape = (len(self.groups), len(self.classes), len(self.classes))
+        size, models = int(np.prod(shape)), predicted.shape[1]
+        cell = (self.of * shape[1] + self.labels) * shape[2]
+        found = [
+            np.bincount(cell + predicted[:, i], minlength=size).reshape(shape)
+            for i in range(models)
+        ]
+        return np.stack(found).astype(np.int64)
+
+    def values(self, predicted: Places) -> dict[str, Values]:
+        """Measure many classifiers: accuracy, macro F1, and each of `BY`, shape ``(models,)``."""
+        step = max(1, _AT_ONCE // (len(self.groups) * len(self.classes) ** 2))
+        blocks = [
+            measured(self.counts(predicted[:, start : start + step]))
+            for start in range(0, predicted.shape[1], step)
+        ]
+        return {name: np.concatenate([one[name] for one in blocks]) for name in blocks[0]}
+
+    def resampled(
+        self, predicted: Places, rng: np.random.Generator, draws: int = SAMPLES
+    ) -> dict[str, Values]:
+        """Measure the same bootstrap samples of units for each of a few classifiers.
+
+        Parameters
+        ----------
+        predicted
+            Shape ``(n, models)``.
+
+        Returns
+        -------
+        dict
+            As `values`, shape ``(models, draws)``.
+        """
+        units = list(range(len(self))) if self.units is None else list(self.units)
+        number = {unit: i for i, unit in enumerate(dict.fromkeys(units))}
+        unit = np.array([number[one] for one in units])
+        shape = (len(self.groups), len(self.classes), len(self.classes))
+        cell = (self.of * shape[1] + self.labels) * shape[2]
+        counts = []
+        for block in resamples(len(number), rng, draws):
+            for rows in block:
+                times = np.bincount(rows, minlength=len(number))[unit]
+                counts += [
+                    np.bincount(cell + predicted[:, i], times, int(np.prod(shape))).reshape(shape)
+                    for i in range(predicted.shape[1])
+                ]
+        found = measured(np.stack(counts).astype(np.int64))
+        return {name: one.reshape(-1, predicted.shape[1]).T for name, one in found.items()}
+
+
+def measured(counts: Counts) -> dict[str, Values]:
+    """Return accuracy, macro F1 and each of `BY` of counts, shape ``(models,)``."""
+    settings, classes = Settings(), counts.shape[-1]
+    found = metrics(counts, np.full(classes, np.nan), settings, settings.distance_between(classes))
+    values = {name: found[name].total for name in BY}
+    return {ACCURACY: found[ACCURACY].total, MACRO_F1: macro_f1(counts), **values}
+
+
+def macro_f1(counts: Counts) -> Values:
+    """Return the mean F1 of the classes that an example or a prediction has, ``(models,)``."""
+    whole = counts.sum(axis=1)
+    right = np.diagonal(whole, axis1=1, axis2=2)
+    either = whole.sum(axis=1) + whole.sum(axis=2)
+    f1 = np.divide(2 * right, either, out=np.zeros(right.shape), where=either > 0)
+    found: Values = f1.sum(axis=1) / np.maximum((either > 0).sum(axis=1), 1)
+    return found
+
+
+def halves(examples: Examples, together: Sequence[Hashable], seed: int) -> tuple[Places, Places]:
+    """Divide examples at random in two halves with equal shares of each class and group.
+
+    Parameters
+    ----------
+    together
+        What is in one half as a whole, such as the unit of each example.
+    """
+    cells = combined([examples.labels, examples.of])
+    rows: dict[Hashable, list[int]] = {}
+    for i, key in enumerate(together):
+        rows.setdefault(key, []).append(i)
+    kinds = [tuple(sorted(cells[of].tolist())) for of in rows.values()]
+    number = {kind: i for i, kind in enumerate(dict.fromkeys(kinds))}
+    rng = np.random.default_rng(seed)
+    odd = rng.integers(2, size=len(number))  # the half that has one more, if there are so many
+    codes = np.array([number[kind] for kind in kinds])
+    second = (ranks(codes, rng) + odd[codes]) % 2
+    parts = [
+        np.sort([i for of, part in zip(rows.values(), second, strict=True) if part == half
+                 for i in of])
+        for half in (0, 1)
+    ]  # fmt: skip
+    if min(map(len, parts)) == 0:
+        raise WordbiasError(
+            f"{how_many(len(rows), 'unit')} of texts: to choose on one half and report on the "
+            "other takes more; give --test FILE, or texts of more units"
+        )
+    return parts[0].astype(np.intp), parts[1].astype(np.intp)
+
+
+class Limit(NamedTuple):
+    """Loss of accuracy that is allowed: in points, or as a share of that before."""
+
+    drop: float
+    relative: bool = False
+
+    def least(self, before: float) -> float:
+        """Return the least accuracy that is allowed."""
+        least = before * (1 - self.drop) if self.relative else before - self.drop
+        return least - 1e-9
+
+
+def choose(values: Mapping[str, Values], by: str, limit: Limit, rule: Rule | None = None) -> int:
+    """Return the index of the classifier that is chosen; 0, the one before, if none is better.
+
+    Parameters
+    ----------
+    values
+        Of `Examples.values`; those before are the first.
+    by
+        Measure that is to be low.
+    rule
+        A user's rule in place of the lowest gap among those that keep enough accuracy.
+
+    Raises
+    ------
+    WordbiasError
+        If the rule gives something else than a number or None.
+    """
+    accuracy, gap = values[ACCURACY], values[by]
+    if rule is None:
+        allowed = (accuracy >= limit.least(accuracy[0])) & np.isfinite(gap)
+        return int(np.where(allowed, gap, np.inf).argmin()) if allowed.any() else 0
+    scores = []
+    for one, other in zip(accuracy.tolist(), gap.tolist(), strict=True):
+        score = rule(float(accuracy[0]), one, float(gap[0]), other)
+        try:
+            found = -np.inf if score is None else float(score)
+        except (TypeError, ValueError):
+            raise WordbiasError(f"rule=: expected a number or None, got {score!r:.60}") from None
+        scores.append(-np.inf if np.isnan(found) else found)
+    return int(np.argmax(scores))
+
+
+def check_by(by: str) -> None:
+    """Refuse a measure by which cannot be chosen."""
+    if by not in BY:
+        raise WordbiasError(f"--by {by}: expected one of {listed(BY)}")
