@@ -244,6 +244,31 @@ class Seeds(NamedTuple):
         return self.p is not None and self.p < LEVEL
 
 
+class Return(NamedTuple):
+    """A gap that debiasing lowered, and what retraining the last layer made of it, over seeds.
+
+    `lowered` is the gap before retraining less that without debiasing; `rises` the gap after less
+    before; `stays` the gap after less that without debiasing after, which is also beside random
+    changes if there are any. `share` of what was taken off is back; None if nothing was.
+    """
+
+    lowered: Seeds
+    rises: Seeds
+    stays: Seeds
+    share: float | None = None
+
+    @property
+    def is_back(self) -> bool:
+        """Whether the gap clearly rises, by more than hardly any of what was taken off."""
+        back = self.share is None or self.share >= SMALLEST_CHANGE
+        return self.rises.is_clear and self.rises.difference > 0 and back
+
+    @property
+    def is_lower(self) -> bool:
+        """Whether it is clearly below that without debiasing after retraining."""
+        return self.stays.is_clear and self.stays.difference < 0
+
+
 # The rules
 
 
@@ -267,13 +292,16 @@ SAME, CROSSED, RESCALED = "unchanged", "on the other side", "lengths changed"
 NO_INTERVAL, UNKNOWN = "no interval to judge by", "–"
 READ, BACKWARDS, BALANCED, UNREAD = "read", "read backwards", "read, classes alike", "not read"
 LOWER, NOT_BEYOND, HIGHER = "lower", "lower, not below random", "higher"
-FINDS, BIASED, CHANGES, HELPS, READS, SEEDS = (
+BACK, PARTLY, STAYS = "came back", "came back in part", "stayed"
+NOT_LOWERED = "was not lowered"
+FINDS, BIASED, CHANGES, HELPS, READS, SEEDS, RETURNS = (
     "Does a value find bias?",
     "Is an embedding biased?",
     "Did a value change?",
     "Does a method, a cleaned file or a projection help?",
     "Does a probe read a label?",
     "Does an arm of a study differ, over paired seeds?",
+    "Does a gap come back when the last layer is trained again?",
 )
 _CLEARLY = "the interval of the paired change, or without one two intervals that do not overlap,"
 
@@ -385,6 +413,24 @@ RULES: Mapping[str, Sequence[Rule]] = {
         Rule(CANNOT, lambda of: of.p is None or of.least > LEVEL,
              "so few seeds cannot have such a p", "too few seeds to tell"),
         Rule(NOT_SHOWN, lambda _: True, "otherwise", "not shown{excluded}"),
+    ],
+    RETURNS: [
+        Rule(CANNOT, lambda of: of.lowered.p is None or of.lowered.least > LEVEL,
+             "so few seeds cannot have a p below .05", "too few seeds to tell"),
+        Rule(NOT_LOWERED, lambda of: not of.lowered.is_clear or of.lowered.difference >= 0,
+             "before retraining it is not lower than without debiasing, p below .05",
+             "was not lowered"),
+        Rule(BACK, lambda of: of.is_back and not of.is_lower,
+             f"retraining raises it, p below .05, by {SMALLEST_CHANGE:.0%} or more of what was "
+             "taken off, and it is not shown to be lower than without debiasing, retrained",
+             "came back"),
+        Rule(PARTLY, lambda of: of.is_back,
+             "retraining raises it so, and it is lower than without debiasing, p below .05",
+             "came back in part"),
+        Rule(STAYS, lambda of: of.is_lower and of.stays.is_beyond,
+             "after retraining it is lower than without debiasing, p below .05, and than after a "
+             "random change of the same size, if there is one", "stayed"),
+        Rule(CANNOT, lambda _: True, "otherwise", "cannot tell"),
     ],
 }  # fmt: skip
 

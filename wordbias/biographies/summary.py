@@ -21,11 +21,13 @@ from wordbias.biographies.results import (
     COMPRESSED_WITHIN,
     GAPS,
     PROBED,
+    READ,
     REPRESENTATION,
     RESTORED,
     Metric,
     Runs,
     Spread,
+    Values,
 )
 from wordbias.biographies.strategies import ORIGINAL, OWN
 from wordbias.correlation import correlation
@@ -37,14 +39,14 @@ from wordbias.statistics import (
     Interval,
     holm,
 )
-from wordbias.verdicts import LEVEL, Seeds, smallest_p
+from wordbias.verdicts import LEVEL, RETURNS, Return, Seeds, decide, smallest_p
 
 FEWEST = 6
 """Smallest number of pairs whose p can be below .05: with n pairs it is at least 2/2ⁿ."""
 NAME = "sign-flip permutation test of the mean difference over paired seeds, two-sided"
 INTRINSIC = (COMPRESSED, COMPRESSED_WITHIN, CEAT)
 STAGES = (BEFORE, AFTER, RESTORED)
-OF_VECTORS = (COMPRESSED, COMPRESSED_AS_PUBLISHED, COMPRESSED_WITHIN, PROBED, CEAT)
+OF_VECTORS = (COMPRESSED, COMPRESSED_AS_PUBLISHED, COMPRESSED_WITHIN, PROBED, READ, CEAT)
 OF_PREDICTIONS = (ACCURATE, *GAPS)
 R_SQUARED = "r-squared"
 ALL_RUNS = "all runs"
@@ -99,6 +101,8 @@ class Summary:
         Cells by metric, strategy, stage and view.
     associations
         Associations on the texts as each strategy rewrites them.
+    returns
+        What retraining makes of the main gap under each strategy that debiases.
     is_corrected
         True if tests are corrected for their number.
     """
@@ -106,6 +110,7 @@ class Summary:
     runs: Runs
     cells: Mapping[Key, Cell] = field(repr=False)
     associations: Sequence[Association] = field(repr=False)
+    returns: Sequence[Returned] = field(repr=False)
     is_corrected: bool = False
 
     @classmethod
@@ -125,7 +130,8 @@ class Summary:
             for view in (OWN, ORIGINAL):
                 for cell in _cells(runs, metrics, stage, view, correct=correct):
                     cells[cell.metric, cell.strategy, stage, view] = cell
-        return cls(runs, cells, tuple(associations(runs)), correct)
+        found = cls(runs, cells, tuple(associations(runs)), (), correct)
+        return replace(found, returns=tuple(returns(found)))
 
     def cell(self, metric: Metric, strategy: str, stage: str, view: str = OWN) -> Cell:
         """Return one cell, empty if nothing was measured."""
@@ -143,7 +149,24 @@ class Summary:
     def rows(self) -> list[Row]:
         """Return cells and associations as rows, with `seeds` in place of a seed."""
         means = [self._row(cell) for cell in self.cells.values()]
-        return [*means, *(self._association_row(one) for one in self.associations)]
+        back = [self._returned_row(one) for one in self.returns]
+        return [*means, *back, *(self._association_row(one) for one in self.associations)]
+
+    def _returned_row(self, one: Returned) -> Row:
+        details: dict[str, Any] = {
+            "unit": "seeds",
+            "stage": RESTORED,
+            "view": OWN,
+            "set": MAIN.set,
+            "n": one.test.n,
+            "seeds": list(self.runs.seeds),
+            "neutral": 0,
+            "better": "neutral",
+            **_test_details(one.test),
+            "verdict": one.verdict,
+        }
+        details |= {"correction": "holm"} if self.is_corrected else {}
+        return Row(one.strategy, MAIN.measure, one.test.difference, details)
 
     def _row(self, cell: Cell) -> Row:
         metric, strategy, stage, view = cell.metric, cell.strategy, cell.stage, cell.view
@@ -304,6 +327,55 @@ def with_holm(tests: Sequence[PairedTest | None]) -> list[PairedTest | None]:
     return [one._replace(p=next(corrected)) if one and one.p is not None else one for one in tests]
 
 
+# what retraining brings back
+
+
+class Returned(NamedTuple):
+    """Test of what retraining changes in the main gap of a strategy, and the verdict on it."""
+
+    strategy: str
+    test: PairedTest
+    verdict: str
+    says: str
+
+
+def returns(found: Summary) -> Iterator[Returned]:
+    """Judge for each strategy that debiases whether retraining brings the main gap back.
+
+    The tests are those of the cells, before and after retraining against no debiasing and against
+    the random change, and that of after against before; see `wordbias.verdicts.RETURNS`.
+    """
+    runs, base = found.runs, found.runs.base()
+    if base is None:
+        return
+    names = [name for name in runs.debiased() if len(_known(runs.column(MAIN, name, RESTORED)))]
+    tests = [
+        paired_test(*(runs.column(MAIN, name, stage) for stage in (AFTER, BEFORE)))
+        for name in names
+    ]
+    corrected = with_holm(tests) if found.is_corrected else tests
+    for name, test in zip(names, corrected, strict=True):
+        before, after = (found.cell(MAIN, name, stage) for stage in (BEFORE, AFTER))
+        if test is None or before.test is None or after.test is None:
+            continue
+        least, null = smallest_p(test.n), after.null_test
+        beyond = null is None or (null.is_significant and (null.difference or 0) < 0)
+        rule = decide(
+            RETURNS,
+            Return(
+                Seeds(before.test.difference or 0.0, before.test.p, least),
+                Seeds(test.difference or 0.0, test.p, least),
+                Seeds(after.test.difference or 0.0, after.test.p, least, beyond),
+                restored_share(found, MAIN, name),
+            ),
+        )
+        yield Returned(name, test, rule.verdict, rule.says)
+
+
+def _known(values: Values) -> Values:
+    return values[np.isfinite(values)]
+
+
 # associations of intrinsic and extrinsic bias
 
 
@@ -395,6 +467,7 @@ def conclusions(found: Summary) -> list[str]:
         *_compression_order(found),
         *_beside_random_changes(found),
         *_restored(found),
+        *_returned(found),
         *_on_original_texts(found),
         *_r2_after_retraining(found),
         *_prediction(found),
@@ -453,6 +526,22 @@ def _restored(found: Summary) -> Iterator[str]:
         yield (
             f"Retraining the last layer on the original data brings back, of what a strategy took "
             f"off the {MAIN.title} of {found.runs.base()} ({base:.3f}): {', '.join(parts)}."
+        )
+
+
+def _returned(found: Summary) -> Iterator[str]:
+    """Say of each strategy whether the main gap came back, unless there are too few seeds."""
+    parts = []
+    for one in found.returns:
+        said = f"{one.strategy}: {one.says}"
+        if one.test.interval is not None:
+            low, high = one.test.interval
+            said += f" ({one.test.difference:+.3f}, 95 % {low:.3f} to {high:.3f})"
+        parts.append(said)
+    if parts:
+        yield (
+            f"Does the {MAIN.title} come back when the last layer is trained again? "
+            f"{'; '.join(parts)}."
         )
 
 
