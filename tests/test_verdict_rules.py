@@ -16,6 +16,7 @@ from wordbias.verdicts import (
     MUCH_LEFT,
     NO_INTERVAL,
     READS,
+    RETURNS,
     RULES,
     SAME,
     SEEDS,
@@ -25,6 +26,7 @@ from wordbias.verdicts import (
     Counted,
     Effect,
     Reading,
+    Return,
     Seeds,
     decide,
     smallest_p,
@@ -50,6 +52,17 @@ def read(value: float, measure: str = "best-probe", **about: Any) -> Row:
 def accuracy(low: float, high: float, classes: int = 2, **about: Any) -> Row:
     about |= {"low": low, "high": high, "classes": classes, "neutral": 0.6}
     return row((low + high) / 2, "probe-accuracy", **about)
+
+
+def back(
+    lowered: Seeds | None = None,
+    rises: Seeds | None = None,
+    stays: Seeds | None = None,
+    share: float | None = 0.5,
+) -> Return:
+    """What retraining makes of a gap that was lowered, by default nothing that shows."""
+    nothing = Seeds(0.0, 1.0)
+    return Return(lowered or Seeds(-0.2, 0.04), rises or nothing, stays or nothing, share)
 
 
 def moved(before: Row, after: float, *ends: float, **about: Any) -> Change:
@@ -163,6 +176,20 @@ CASES: list[tuple[str, Any, str]] = [
     (SEEDS, Seeds(-0.1, 0.1, smallest_p(5)), "cannot tell"),
     (SEEDS, Seeds(-0.1, 0.1, smallest_p(6)), "not shown"),
     (SEEDS, Seeds(-0.1, None), "cannot tell"),
+    # a gap after retraining
+    (RETURNS, back(Seeds(-0.1, 0.0625, smallest_p(5))), "cannot tell"),
+    (RETURNS, back(Seeds(-0.1, None)), "cannot tell"),
+    (RETURNS, back(Seeds(-0.1, 0.05)), "was not lowered"),
+    (RETURNS, back(Seeds(0.1, 0.04)), "was not lowered"),
+    (RETURNS, back(rises=Seeds(0.1, 0.049)), "came back"),
+    (RETURNS, back(rises=Seeds(0.1, 0.049), stays=Seeds(-0.1, 0.049)), "came back in part"),
+    (RETURNS, back(rises=Seeds(0.1, 0.05), stays=Seeds(-0.1, 0.049)), "stayed"),
+    (RETURNS, back(rises=Seeds(-0.1, 0.049), stays=Seeds(-0.1, 0.049)), "stayed"),
+    (RETURNS, back(rises=Seeds(0.1, 0.049), stays=Seeds(-0.1, 0.049), share=0.05),
+     "came back in part"),
+    (RETURNS, back(rises=Seeds(0.1, 0.049), stays=Seeds(-0.1, 0.049), share=0.049), "stayed"),
+    (RETURNS, back(stays=Seeds(-0.1, 0.049, is_beyond=False)), "cannot tell"),
+    (RETURNS, back(stays=Seeds(-0.1, 0.05)), "cannot tell"),
 ]  # fmt: skip
 
 

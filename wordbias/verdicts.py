@@ -416,7 +416,7 @@ RULES: Mapping[str, Sequence[Rule]] = {
     ],
     RETURNS: [
         Rule(CANNOT, lambda of: of.lowered.p is None or of.lowered.least > LEVEL,
-             "so few seeds cannot have a p below .05", "too few seeds to tell"),
+             "so few seeds cannot have a p below .05", "cannot tell, of too few seeds"),
         Rule(NOT_LOWERED, lambda of: not of.lowered.is_clear or of.lowered.difference >= 0,
              "before retraining it is not lower than without debiasing, p below .05",
              "was not lowered"),

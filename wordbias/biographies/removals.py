@@ -10,8 +10,8 @@ of an adapter was fitted before. The stages are those of all strategies:
   removal is added;
 - after: a new last layer is trained on the vectors of the original training part after the removal.
 
-Its random removal takes as many random directions, with the same weights, by another draw for each
-seed; see `wordbias.methods.null.random_step`.
+Its random change is a removal of random directions, by another draw for each seed, of as many as
+move the training vectors as far; see `random_removal`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 from wordbias.biographies.strategies import NONE, RANDOM, STRATEGIES
 from wordbias.errors import WordbiasError
 from wordbias.methods.leace import Erasure
-from wordbias.methods.null import random_step
 from wordbias.methods.rows import fit_rows
 from wordbias.methods.settings import METHODS, ROW_METHODS, ROW_SETTINGS
 from wordbias.methods.transform import Projection
@@ -36,6 +35,7 @@ from wordbias.models.hooks import Intervention, sha256_of
 from wordbias.models.sites import Site, written
 from wordbias.resources.hub import is_address
 from wordbias.settings import only_method
+from wordbias.subspace import random_frame
 
 Steps = tuple[Projection | Erasure, ...]
 
@@ -161,9 +161,28 @@ def fit_removal(
             f"{name} found no classifier better than chance, so that there is nothing to remove"
         )
     if strategy.startswith(RANDOM):
-        rng = np.random.default_rng([seed, *name.encode()])
-        steps = tuple(random_step(one, rng) for one in steps)
+        steps = random_removal(steps, vectors, np.random.default_rng([seed, *name.encode()]))
     return steps
+
+
+def random_removal(
+    steps: Steps, vectors: NDArray[np.float32], rng: np.random.Generator
+) -> tuple[Erasure]:
+    """Return a removal of random directions that moves vectors as far, in the mean square.
+
+    Directions are orthonormal and removed whole, the last one in part. A removal of the rank of the
+    fitted one would be no change of the same size: one random direction of 384 has a fraction of
+    what LEACE takes, since vectors vary along the gender more than along others.
+    """
+    moved = remove(steps, vectors) - vectors
+    far = np.einsum("nd,nd->", moved, moved, dtype=np.float64) / len(vectors)
+    bias = next((one.bias for one in steps if isinstance(one, Erasure)), np.zeros(vectors.shape[1]))
+    frame = random_frame(len(bias), len(bias), rng)
+    squares = (((vectors - bias) @ frame.T) ** 2).mean(0)
+    before = np.cumsum(squares) - squares
+    weights = np.sqrt(np.clip((far - before) / squares, 0, 1))
+    chosen = frame[weights > 0]
+    return (Erasure(chosen.T * weights[weights > 0], chosen, bias),)
 
 
 def remove(steps: Steps, vectors: NDArray[np.float32]) -> NDArray[np.float32]:

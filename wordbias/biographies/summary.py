@@ -530,14 +530,13 @@ def _restored(found: Summary) -> Iterator[str]:
 
 
 def _returned(found: Summary) -> Iterator[str]:
-    """Say of each strategy whether the main gap came back, unless there are too few seeds."""
+    """Say of each strategy whether the main gap came back; nothing of one seed."""
     parts = []
     for one in found.returns:
-        said = f"{one.strategy}: {one.says}"
         if one.test.interval is not None:
             low, high = one.test.interval
-            said += f" ({one.test.difference:+.3f}, 95 % {low:.3f} to {high:.3f})"
-        parts.append(said)
+            said = f"{one.test.difference:+.3f}, 95 % {low:.3f} to {high:.3f}"
+            parts.append(f"{one.strategy} {one.says} ({said})")
     if parts:
         yield (
             f"Does the {MAIN.title} come back when the last layer is trained again? "

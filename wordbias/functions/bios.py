@@ -181,10 +181,10 @@ def bios(
     Notes
     -----
     ``random_changes`` leave out or repeat as many biographies of each class, or replace as many
-    words of each text, without regard to gender; of vectors they remove as many random directions,
-    each seed its own. ``null:N`` is short for those of vectors alone. Differences from random
-    changes are paired by seed, as those from no debiasing are. Biographies can also be a pickle
-    that biosbias wrote, of which no code is run.
+    words of each text, without regard to gender; from vectors they remove so many random
+    directions, each seed its own, that the vectors move as far. ``null:N`` stands for those of
+    vectors alone. Differences from random changes are paired by seed, as those from no debiasing
+    are. Biographies can also be a pickle that biosbias wrote, of which no code is run.
 
     Without ``output`` nothing is stored, and an interrupted call cannot be resumed.
 

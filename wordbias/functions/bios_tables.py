@@ -148,7 +148,7 @@ def _difference_tables(found: Summary) -> list[Table]:
     )
     null = (
         "A random change leaves out or repeats as many biographies, or replaces as many words, "
-        "without regard to gender; beside a removal it removes as many random directions."
+        "without regard to gender; or removes so many random directions that vectors move as far."
     )
     kinds = (
         (f"Differences from {found.runs.base()}, paired by seed", lambda cell: cell.test, note),
