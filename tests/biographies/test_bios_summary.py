@@ -20,6 +20,7 @@ from made_up_runs import (
 )
 from scipy import stats
 
+from wordbias.biographies.conclusions import conclusions
 from wordbias.biographies.results import (
     ACCURATE,
     AFTER,
@@ -41,7 +42,6 @@ from wordbias.biographies.summary import (
     PairedTest,
     Summary,
     associate,
-    conclusions,
     paired_test,
     restored_share,
     too_few,

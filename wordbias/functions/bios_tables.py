@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 from wordbias import cells
+from wordbias.biographies.conclusions import conclusions
 from wordbias.biographies.data import Biographies
 from wordbias.biographies.removals import is_removal
 from wordbias.biographies.results import (
@@ -31,7 +32,6 @@ from wordbias.biographies.summary import (
     Cell,
     PairedTest,
     Summary,
-    conclusions,
     too_few,
 )
 from wordbias.pivot import pivot, values
