@@ -241,7 +241,7 @@ def _remove_and_measure(data: JobData) -> tuple[list[Row], dict[str, Any]]:
     vectors, head = _trained(data)
     training, pooling = view.original_train, plan.encoding.pooling
     steps = fit_removal(
-        job.strategy, vectors.of(training), training.genders, pooling=pooling, seed=job.seed
+        job.strategy, vectors.of(training), training, pooling=pooling, seed=job.seed
     )
     after = replace(vectors, vectors=remove(steps, vectors.vectors))
     run, probed = data.run(OWN), after.of(view.probe)

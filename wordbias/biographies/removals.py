@@ -2,8 +2,11 @@
 
 Under an arm of data the classifier is trained anew. Under an arm of vectors it is that of `none`
 with the same seed, and a removal stands before its last layer. The removal is fitted to the vectors
-of the original training part and the genders of its people, never to development or test part; one
-of an adapter was fitted before. The stages are those of all strategies:
+of the original training part and the genders of its people, never to development or test part; with
+``subsample+`` or ``oversample+`` before it, to as many women as men of each occupation of that
+part; one of an adapter was fitted before. Without balance a removal that makes the genders alike
+takes what tells the occupation as far as that tells the gender, and can turn gaps within
+occupations round. The stages are those of all strategies:
 
 - representation: gender is probed in the vectors of the test part after the removal;
 - before: the last layer of `none` reads the vectors after the removal, as a model does to which the
@@ -19,12 +22,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.biographies.strategies import NONE, RANDOM, STRATEGIES
+from wordbias.biographies.data import Biographies
+from wordbias.biographies.strategies import NONE, OVERSAMPLE, RANDOM, STRATEGIES, SUBSAMPLE
 from wordbias.errors import WordbiasError
 from wordbias.methods.leace import Erasure
 from wordbias.methods.rows import fit_rows
@@ -33,6 +37,7 @@ from wordbias.methods.transform import Projection
 from wordbias.models.adapters import Adapter, read_adapter
 from wordbias.models.hooks import Intervention, sha256_of
 from wordbias.models.sites import Site, written
+from wordbias.outcomes.balance import copies
 from wordbias.resources.hub import is_address
 from wordbias.settings import only_method
 from wordbias.subspace import random_frame
@@ -45,8 +50,18 @@ def is_removal(strategy: str) -> bool:
 
     A method that needs words counts as one, so that it is refused as such.
     """
-    name = strategy.removeprefix(RANDOM)
+    name = _divided(strategy)[1]
     return _is_method(name) or _is_adapter(name)
+
+
+def _divided(strategy: str) -> tuple[Literal["", "subsample", "oversample"], str]:
+    """Return how the people that a removal is fitted to are balanced, and what it is."""
+    name = strategy.removeprefix(RANDOM)
+    for how in (SUBSAMPLE, OVERSAMPLE):
+        rest = name.removeprefix(f"{how}+")
+        if rest != name and _is_method(rest):
+            return how, rest
+    return "", name
 
 
 def _is_method(name: str) -> bool:
@@ -68,7 +83,7 @@ def check_removals(strategies: Sequence[str], pooling: str, *, frozen: bool) -> 
         Also UsageError, of settings that a method does not take.
     """
     for strategy in filter(is_removal, strategies):
-        name = strategy.removeprefix(RANDOM)
+        name = _divided(strategy)[1]
         method = name.partition(":")[0]
         if _is_adapter(name):
             if not frozen:
@@ -127,7 +142,7 @@ def _interventions(adapter: Adapter, strategy: str, pooling: str) -> list[Interv
 def fit_removal(
     strategy: str,
     vectors: NDArray[np.float32],
-    genders: NDArray[np.intp],
+    people: Biographies,
     *,
     pooling: str,
     seed: int,
@@ -136,25 +151,29 @@ def fit_removal(
 
     Parameters
     ----------
-    vectors, genders
-        Vectors of the original training part, shape ``(n, d)``, and the genders, shape ``(n,)``.
+    vectors, people
+        Vectors of the original training part, shape ``(n, d)``, and its people.
     seed
-        Seed of a method that draws, and of the directions of a random removal.
+        Seed of who is left out or repeated, of a method that draws, and of the directions of a
+        random removal.
 
     Raises
     ------
     WordbiasError
         If there is one gender only, or there is nothing to remove.
     """
-    name = strategy.removeprefix(RANDOM)
+    how, name = _divided(strategy)
     if _is_adapter(name):
         found = _interventions(read_adapter(name), strategy, pooling)
         steps: Steps = tuple(one.step for one in found)
     else:
         method = only_method(name, ROW_METHODS, ROW_SETTINGS)
         settings = {**method.settings, "seed": method.settings.get("random_state", seed)}
-        codes = np.unique(genders, return_inverse=True)[1]
-        fitted = fit_rows(method.name, vectors, codes, settings, inside=True)
+        rows = np.arange(len(people))
+        if how:
+            rows = np.repeat(rows, copies(people.labels, people.genders, how, seed))
+        codes = np.unique(people.genders[rows], return_inverse=True)[1]
+        fitted = fit_rows(method.name, vectors[rows], codes, settings, inside=True)
         steps = tuple(one for one in fitted.steps if isinstance(one, (Projection, Erasure)))
     if not steps:
         raise WordbiasError(

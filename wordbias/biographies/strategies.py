@@ -158,8 +158,8 @@ def _names(strategy: str) -> tuple[str, ...]:
         if name not in STRATEGIES:
             raise WordbiasError(
                 f"strategy {strategy!r}: expected {', '.join(STRATEGIES)}, or several of them "
-                f"joined by +; {', '.join(ROW_METHODS)}, or the file of an adapter; perhaps with "
-                f"{RANDOM} before it all; found {name!r}"
+                f"joined by +; {', '.join(ROW_METHODS)}, perhaps with subsample+ before it, or the "
+                f"file of an adapter; perhaps with {RANDOM} before it all; found {name!r}"
             )
     exclusive = ((SUBSAMPLE, OVERSAMPLE), (SCRUB, SCRUB_PUBLISHED))
     if (

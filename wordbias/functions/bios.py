@@ -103,7 +103,8 @@ def bios(
     strategies : sequence of str
         Debiasing strategies, as in wordbias rewrite; also scrub-as-published, swap, and several
         joined: scrub+subsample. Of vectors: leace, inlp, misp, mhd or hard with settings,
-        misp:dims=2, or the file of an adapter of wordbias project; null:N adds random removals.
+        misp:dims=2; subsample+leace, fitted to equally many women and men of each class; or the
+        file of an adapter of wordbias project. null:N adds random removals.
     random_changes : bool
         Compare each strategy also with a random change of the same size, such as random-subsample:
         did debiasing do it?
