@@ -278,7 +278,9 @@ def _over_all(found: Summary, x: Metric) -> Table:
     undefined = _reasons((one.y, one.reason) for one in made.values() if one.reason)
     counts = sorted({one.n for one in made.values() if one.r is not None})
     ends = " to ".join(str(n) for n in dict.fromkeys(counts[:1] + counts[-1:]))
-    n = f"n = {ends} runs of {', '.join(found.runs.studied())}. " * bool(counts)
+    runs = found.runs
+    of = [name for name in runs.studied() if runs.spread(x, name, REPRESENTATION).n]
+    n = f"n = {ends} runs of {', '.join(of)}. " * bool(counts)
     warning = "Runs of one strategy are similar, but p takes them as independent: it is too "
     return pivot(
         f"{x.title} and extrinsic bias over all runs ({_PAPER}, Table 2)",
