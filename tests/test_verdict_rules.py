@@ -18,6 +18,7 @@ from wordbias.verdicts import (
     NO_INTERVAL,
     READS,
     RETURNS,
+    RETURNS_OVER_SEEDS,
     RULES,
     SAME,
     SEEDS,
@@ -29,6 +30,7 @@ from wordbias.verdicts import (
     Counted,
     Effect,
     Reading,
+    Return,
     Seeds,
     decide,
     smallest_p,
@@ -54,6 +56,17 @@ def read(value: float, measure: str = "best-probe", **about: Any) -> Row:
 def accuracy(low: float, high: float, classes: int = 2, **about: Any) -> Row:
     about |= {"low": low, "high": high, "classes": classes, "neutral": 0.6}
     return row((low + high) / 2, "probe-accuracy", **about)
+
+
+def back(
+    lowered: Seeds | None = None,
+    rises: Seeds | None = None,
+    stays: Seeds | None = None,
+    share: float | None = 0.5,
+) -> Return:
+    """What retraining makes of a gap that was lowered, by default nothing that shows."""
+    nothing = Seeds(0.0, 1.0)
+    return Return(lowered or Seeds(-0.2, 0.04), rises or nothing, stays or nothing, share)
 
 
 def moved(before: Row, after: float, *ends: float, **about: Any) -> Change:
@@ -177,13 +190,29 @@ CASES: list[tuple[str, Any, str]] = [
     (CHOICE, ChosenOn(True, "better"), "yes"),
     (CHOICE, ChosenOn(True, SLIGHT), "hardly"),
     # a last layer trained anew
-    (RETURNS, Back(False, (0.9, 1.1)), "not shown"),
+    (RETURNS, Back(False, (0.9, 1.1)), "was not lowered"),
     (RETURNS, Back(True), "cannot tell"),
     (RETURNS, Back(True, (0.501, 1.1)), "comes back"),
     (RETURNS, Back(True, (0.5, 1.1)), "comes back in part"),
     (RETURNS, Back(True, (0.01, 0.49)), "comes back in part"),
     (RETURNS, Back(True, (0.0, 0.49)), "stays away"),
     (RETURNS, Back(True, (0.0, 0.51)), "cannot tell"),
+    # a gap after retraining
+    (RETURNS_OVER_SEEDS, back(Seeds(-0.1, 0.0625, smallest_p(5))), "cannot tell"),
+    (RETURNS_OVER_SEEDS, back(Seeds(-0.1, None)), "cannot tell"),
+    (RETURNS_OVER_SEEDS, back(Seeds(-0.1, 0.05)), "was not lowered"),
+    (RETURNS_OVER_SEEDS, back(Seeds(0.1, 0.04)), "was not lowered"),
+    (RETURNS_OVER_SEEDS, back(rises=Seeds(0.1, 0.049)), "comes back"),
+    (RETURNS_OVER_SEEDS, back(rises=Seeds(0.1, 0.049), stays=Seeds(-0.1, 0.049)),
+     "comes back in part"),
+    (RETURNS_OVER_SEEDS, back(rises=Seeds(0.1, 0.05), stays=Seeds(-0.1, 0.049)), "stays away"),
+    (RETURNS_OVER_SEEDS, back(rises=Seeds(-0.1, 0.049), stays=Seeds(-0.1, 0.049)), "stays away"),
+    (RETURNS_OVER_SEEDS, back(rises=Seeds(0.1, 0.049), stays=Seeds(-0.1, 0.049), share=0.05),
+     "comes back in part"),
+    (RETURNS_OVER_SEEDS, back(rises=Seeds(0.1, 0.049), stays=Seeds(-0.1, 0.049), share=0.049),
+     "stays away"),
+    (RETURNS_OVER_SEEDS, back(stays=Seeds(-0.1, 0.049, is_beyond=False)), "cannot tell"),
+    (RETURNS_OVER_SEEDS, back(stays=Seeds(-0.1, 0.05)), "cannot tell"),
 ]  # fmt: skip
 
 

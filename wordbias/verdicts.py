@@ -268,6 +268,31 @@ class Back(NamedTuple):
     ends: tuple[float, float] | None = None
 
 
+class Return(NamedTuple):
+    """A gap that debiasing lowered, and what retraining the last layer made of it, over seeds.
+
+    `lowered` is the gap before retraining less that without debiasing; `rises` the gap after less
+    before; `stays` the gap after less that without debiasing after, which is also beside random
+    changes if there are any. `share` of what was taken off is back; None if nothing was.
+    """
+
+    lowered: Seeds
+    rises: Seeds
+    stays: Seeds
+    share: float | None = None
+
+    @property
+    def is_back(self) -> bool:
+        """Whether the gap clearly rises, by more than hardly any of what was taken off."""
+        back = self.share is None or self.share >= SMALLEST_CHANGE
+        return self.rises.is_clear and self.rises.difference > 0 and back
+
+    @property
+    def is_lower(self) -> bool:
+        """Whether it is clearly below that without debiasing after retraining."""
+        return self.stays.is_clear and self.stays.difference < 0
+
+
 # The rules
 
 
@@ -292,7 +317,8 @@ NO_INTERVAL, UNKNOWN = "no interval to judge by", "–"
 READ, BACKWARDS, BALANCED, UNREAD = "read", "read backwards", "read, classes alike", "not read"
 LOWER, NOT_BEYOND, HIGHER = "lower", "lower, not below random", "higher"
 RETURNED, IN_PART, GONE = "comes back", "comes back in part", "stays away"
-FINDS, BIASED, CHANGES, HELPS, READS, SEEDS, CHOICE, RETURNS = (
+NOT_LOWERED = "was not lowered"
+FINDS, BIASED, CHANGES, HELPS, READS, SEEDS, CHOICE, RETURNS, RETURNS_OVER_SEEDS = (
     "Does a value find bias?",
     "Is an embedding biased?",
     "Did a value change?",
@@ -301,6 +327,7 @@ FINDS, BIASED, CHANGES, HELPS, READS, SEEDS, CHOICE, RETURNS = (
     "Does an arm of a study differ, over paired seeds?",
     "Does a removal that was chosen on some texts help on others?",
     "Does a gap that was removed come back when the last layer is trained anew?",
+    "Does a gap come back when the last layer is trained anew, over paired seeds?",
 )
 _CLEARLY = "the interval of the paired change, or without one two intervals that do not overlap,"
 
@@ -433,7 +460,7 @@ RULES: Mapping[str, Sequence[Rule]] = {
         Rule(YES, lambda _: True, "otherwise", "the gap is lower"),
     ],
     RETURNS: [
-        Rule(NOT_SHOWN, lambda of: not of.is_removed,
+        Rule(NOT_LOWERED, lambda of: not of.is_removed,
              "the gap was not clearly lower under the removal", "no gap was clearly removed"),
         Rule(CANNOT, lambda of: of.ends is None, "the share that is back has no interval",
              "the share has no interval"),
@@ -443,6 +470,24 @@ RULES: Mapping[str, Sequence[Rule]] = {
              f"it lies below {MUCH_LEFT:.0%} and contains 0, or less", "most stays away"),
         Rule(IN_PART, lambda of: of.ends[0] > 0, "it lies above 0", "a part is back"),
         Rule(CANNOT, lambda _: True, "otherwise", "the interval is too wide"),
+    ],
+    RETURNS_OVER_SEEDS: [
+        Rule(CANNOT, lambda of: of.lowered.p is None or of.lowered.least > LEVEL,
+             "so few seeds cannot have a p below .05", "cannot tell, of too few seeds"),
+        Rule(NOT_LOWERED, lambda of: not of.lowered.is_clear or of.lowered.difference >= 0,
+             "before retraining it is not lower than without debiasing, p below .05",
+             "was not lowered"),
+        Rule(RETURNED, lambda of: of.is_back and not of.is_lower,
+             f"retraining raises it, p below .05, by {SMALLEST_CHANGE:.0%} or more of what was "
+             "taken off, and it is not shown to be lower than without debiasing, retrained",
+             "comes back"),
+        Rule(IN_PART, lambda of: of.is_back,
+             "retraining raises it so, and it is lower than without debiasing, p below .05",
+             "comes back in part"),
+        Rule(GONE, lambda of: of.is_lower and of.stays.is_beyond,
+             "after retraining it is lower than without debiasing, p below .05, and than after a "
+             "random change of the same size, if there is one", "stays away"),
+        Rule(CANNOT, lambda _: True, "otherwise", "cannot tell"),
     ],
 }  # fmt: skip
 

@@ -20,6 +20,7 @@ from made_up_runs import (
 )
 from scipy import stats
 
+from wordbias.biographies.conclusions import conclusions
 from wordbias.biographies.results import (
     ACCURATE,
     AFTER,
@@ -41,7 +42,6 @@ from wordbias.biographies.summary import (
     PairedTest,
     Summary,
     associate,
-    conclusions,
     paired_test,
     restored_share,
     too_few,
@@ -315,6 +315,47 @@ def test_what_the_published_retraining_brings_back() -> None:
     assert "oversample 182 % (2.145 → 2.593)" in said
     assert "scrub −8 % (2.019 → 1.989)" in said  # absorbed
     assert "of none (2.391)" in said
+
+
+GAP = [1.0, 1.1, 1.2, 1.3, 1.2, 1.1]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "random", "verdict"),
+    [
+        (0.1, 1.0, None, "comes back"),
+        (0.1, 0.6, None, "comes back in part"),
+        (0.1, 0.1, None, "stays away"),
+        (0.1, 0.1, 1.0, "stays away"),
+        (0.1, 0.1, 0.1, "cannot tell"),
+        (1.0, 1.0, None, "was not lowered"),
+    ],
+)
+def test_whether_the_gap_comes_back(
+    before: float, after: float, random: float | None, verdict: str
+) -> None:
+    """Gaps of an arm and of its random change as shares of those of none, over six seeds."""
+    shares = {BEFORE: {"none": 1.0, "leace": before}, AFTER: {"none": 1.0, "leace": after}}
+    if random is not None:
+        shares[BEFORE]["random-leace"] = shares[AFTER]["random-leace"] = random
+    rows = [
+        row
+        for stage, of in shares.items()
+        for row in gap_rows(TPR_S, stage, {name: [x * y for y in GAP] for name, x in of.items()})
+    ]
+    found = Summary.of(rows)
+    (returned,) = found.returns
+    assert (returned.strategy, returned.verdict) == ("leace", verdict)
+    changes = [(after - before) * y for y in GAP]
+    assert returned.test.difference == pytest.approx(np.mean(changes), abs=1e-12)
+    (line,) = [one for one in found.rows() if one.details.get("stage") == RESTORED
+               and one.measure == MAIN.measure]  # fmt: skip
+    assert (line.details["verdict"], line.details["n"]) == (verdict, SEEDS)
+    assert line.details["change_low"] <= line.value <= line.details["change_high"]
+    (said,) = [one for one in conclusions(found) if "come back when" in one]
+    assert f"leace {verdict} ({np.mean(changes):+.3f}, 95 %" in said
+    few = Summary.of([one for one in rows if one.details["seed"] < 5])
+    assert [one.verdict for one in few.returns] == ["cannot tell"]
 
 
 def test_rewritten_texts_are_not_what_the_model_will_meet() -> None:

@@ -110,6 +110,43 @@ def test_random_changes_of_the_same_size(cli: Cli, encoder: str, tmp_path: Path)
     assert "no strategy given changes anything" in alone.err
 
 
+def test_arms_of_vectors(cli: Cli, encoder: str, tmp_path: Path) -> None:
+    """Tables, the verdict, the figure and the rows; the same call finds all there."""
+    plot = tmp_path / "figure.svg"
+    arguments = ["bios", "--model", encoder, "--head-only", "-o", tmp_path / "study", *SMALL]
+    given = ["--strategies", "none,leace,null:2", "--seed", "0,1", "--no-baselines", *QUICK]
+    done = cli(*arguments, *given, "--plot", plot)
+    assert done.code == 0, done.err
+    assert done.err == ""
+    assert all(len(line) <= 100 for line in done.out.splitlines())
+    said = flat(done.out)
+    assert "Differences from random changes of the same size, paired by seed" in said
+    assert "trained again? leace cannot tell, of too few seeds (" in said
+    assert (
+        "leace: a removal fitted to the vectors of the training set stands before the last" in said
+    )
+    assert "runs of none, leace." in said
+    assert "random-leace" in plot.read_text()
+    written_lines = (tmp_path / "study" / "results.jsonl").read_text().splitlines()
+    lines = [json.loads(one) for one in written_lines]
+    assert [(one["strategy"], one["seed"]) for one in lines] == [
+        (name, seed) for name in ("none", "leace", "random-leace") for seed in (0, 1)
+    ]
+    again = json.loads(cli(*arguments, *given, "--format", "json").out)
+    (row,) = [one for one in again["rows"] if "verdict" in one]
+    assert (row["subject"], row["stage"], row["verdict"]) == ("leace", "restored", "cannot tell")
+    read = [one for one in again["rows"] if one["measure"] == "best-probe" and "seeds" in one]
+    assert {one["subject"] for one in read} == {"none", "leace", "random-leace"}
+    refused = cli(*arguments, "--strategies", "none,double-hard")
+    assert (refused.code, refused.err.count("\n")) == (1, 1)
+    assert "double-hard is fitted to words" in refused.err
+    refused = cli(*arguments, "--strategies", "none,null:2")
+    assert (refused.code, "random removals stand beside arms of vectors" in refused.err) == (
+        2,
+        True,
+    )
+
+
 @pytest.mark.slow
 def test_json_is_what_the_library_gives(cli: Cli, encoder: str, tmp_path: Path) -> None:
     data = written(sample(synthetic(), 200), tmp_path / "bios.tsv")

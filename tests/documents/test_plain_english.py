@@ -51,7 +51,9 @@ def refused(text: str) -> list[str]:
 @pytest.mark.parametrize("path", GUIDES, ids=map(name_of, GUIDES))
 def test_guides_are_short_and_their_sentences_too(path: Path) -> None:
     assert not refused(prose(path))
-    written = re.sub(r"<!-- (table|settings).*?<!-- end -->", "", path.read_text("utf-8"), flags=re.S)
+    written = re.sub(
+        r"<!-- (table|settings).*?<!-- end -->", "", path.read_text("utf-8"), flags=re.S
+    )
     assert len(written.split()) <= LARGEST  # beside what a tool writes
 
 

@@ -120,7 +120,7 @@ def test_the_published_means_are_printed_as_published() -> None:
     y = [0.075, 0.085, 0.030, 0.057], [0.073, 0.068, 0.081, 0.059]
     for shown, values in zip(found, y, strict=True):
         assert shown["FPR gap (S)"] == f"{np.corrcoef(x, values)[0, 1] ** 2:.3f}"
-    assert "n = 4 runs." in squares.note
+    assert "n = 4 runs of none, oversample, subsample, scrub." in squares.note
 
 
 def test_a_frozen_encoder_has_the_table_of_one() -> None:

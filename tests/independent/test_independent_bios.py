@@ -109,6 +109,9 @@ def _columns(rows: list[Row]) -> dict[Place, Array]:
             found[*place[:2], "control", *place[3:]][seed] = row["control"]
     for (place, seed), parts in bits.items():  # the labels of all classes by the bits of all codes
         found[place][seed] = sum(n for n, _ in parts) / sum(n / value for n, value in parts)
+    for place in [place for place in found if place[1:4] == ("tpr-gap", "sum", "before")]:
+        after = found[*place[:3], "after", place[4]]
+        found[*place[:3], "restored", place[4]] = after - found[place]
     return found
 
 
@@ -148,6 +151,9 @@ def _tests(rows: list[Row], holm: bool) -> dict[tuple[Place, str], dict[str, Any
     columns, expected = _columns(rows), dict[tuple[Place, str], dict[str, Any]]()
     for place, (prefix, name) in product(map(_place, _summaries(rows)), RANDOM.items()):
         values, other = columns[place], name.format(place[0])
+        if place[3] == "restored":
+            expected |= {} if prefix else {(place, prefix): _expected(values)}
+            continue
         base = (other, *place[1:4], "own" if other == "none" else place[4])
         if place[0] != "none" and base in columns and np.isfinite(values).any():
             expected[place, prefix] = _expected(values - columns[base])

@@ -2,8 +2,9 @@
 
 A classifier is trained on data that a strategy debiased. Gender is probed in its vectors and its
 gaps are measured. Then only its last layer is trained again, on the original data, and the gaps are
-measured once more. The rows of each job are a line of a file, so that an interrupted experiment
-resumes.
+measured once more. Or a removal is put before the last layer of the classifier of the original
+data; see `wordbias.biographies.removals`. The rows of each job are a line of a file, so that an
+interrupted experiment resumes.
 """
 
 from __future__ import annotations
@@ -20,15 +21,37 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from wordbias.biographies.classifier import Labelled, fine_tune, predict, save_model, train_head
+from wordbias.biographies.classifier import (
+    Labelled,
+    fine_tune,
+    new_head,
+    predict,
+    save_model,
+    train_head,
+)
 from wordbias.biographies.data import Biographies, Codes, split
-from wordbias.biographies.encoding import LiveEncoder, Vectors, VectorSource, sha256_of
+from wordbias.biographies.encoding import (
+    LiveEncoder,
+    Vectors,
+    VectorSource,
+    distinct_texts,
+    sha256_of,
+    unwrapped,
+)
 from wordbias.biographies.plan import RANDOM_INIT, Job, Plan
+from wordbias.biographies.removals import (
+    check_adapters,
+    digest_of_adapter,
+    fit_removal,
+    is_removal,
+    remove,
+)
 from wordbias.biographies.results import AFTER, BASELINES, BEFORE, REPRESENTATION, UNTRAINED
 from wordbias.biographies.strategies import NONE, ORIGINAL, OWN, Prepared, prepare
 from wordbias.devices import native_threads
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import check_output_folder, output_folder
+from wordbias.measures.held_out_probes import BEST, PROBES, read_groups
 from wordbias.measures.registry import ideal
 from wordbias.models.representations import Representations
 from wordbias.outcomes.balance import copies
@@ -56,12 +79,15 @@ from wordbias.probes.mdl import (
 from wordbias.results import Row
 from wordbias.statistics import majority_share
 from wordbias.store import Entry, Store, resumable
+from wordbias.training import read_checkpoint, write_checkpoint
 from wordbias.wordlists.queries import Query
 from wordbias.workers import Workers
 
 LEAST_BLOCKS = 5
 """Smallest number of blocks of the code of a single occupation."""
 _MEASURES = (COMPRESSION, PUBLISHED, CODELENGTH, UNIFORM, ACCURACY)
+_ADAPTER = "adapter"
+"""Fact of an arm of vectors: a hash of what its adapter removes, empty without one."""
 _SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+")
 
 
@@ -79,8 +105,11 @@ def run(plan: Plan, workers: Workers | None = None) -> list[Row]:
     workers = workers or Workers()
     check_output_folder(plan.folder)
     check_jobs(plan)
-    plan = replace(plan, model_sha256=sha256_of(plan.encoding.load(plan.model)))
-    jobs = plan.jobs()
+    encoder = plan.encoding.load(plan.model)
+    plan = replace(plan, model_sha256=sha256_of(encoder))
+    jobs, pooling = plan.jobs(), plan.encoding.pooling
+    check_adapters(plan.strategies, unwrapped(encoder))
+    del encoder
 
     def done() -> str:
         return f"{sum(store.get(*job) is not None for job in jobs)} of {len(jobs)} jobs are done"
@@ -88,18 +117,30 @@ def run(plan: Plan, workers: Workers | None = None) -> list[Row]:
     path, remedy = plan.results, "name another folder"
     with output_folder(plan.folder), resumable(path, plan.folder, keep=True, done=done):
         store = Store(path, plan.about(), Job._fields, what="study", remedy=remedy, draws=False)
+        removals = [job for job in jobs if is_removal(job.strategy)]
+        for job in removals:
+            known, adapter = store.get(*job), digest_of_adapter(job.strategy, pooling)
+            if known is None and not plan.trained_file(job.seed).exists():
+                store.entries.pop(Job(NONE, job.seed), None)  # trained again, and its model kept
+            elif known is not None and known.facts.get(_ADAPTER, "") != adapter:
+                raise WordbiasError(
+                    f"{path}: {job} was measured with another adapter of this name; {remedy}, or "
+                    "give the adapter another name"
+                )
         if not workers.in_process:
             for job in jobs:
                 if store.get(*job) is None:
                     encode_ahead(plan, job)
         store.complete(
-            jobs,
+            [job for job in jobs if job not in removals],
             _timed,
             workers,
             shared=(plan,),
             what="experiment",
             finished=lambda job: plan.checkpoint(job).unlink(missing_ok=True),
         )
+        if removals:
+            store.complete(removals, _timed, workers, shared=(plan,), what="arms of vectors")
     return [row for job in jobs for row in store.entries[job].rows]
 
 
@@ -132,6 +173,8 @@ def run_job(plan: Plan, job: Job) -> tuple[list[Row], dict[str, Any]]:
         if job.strategy in BASELINES:
             source = data.vector_cache()
             return list(_vector_rows(data, source, data.vectors(source))), {}
+        if is_removal(job.strategy):
+            return _remove_and_measure(data)
         return _train_and_measure(data)
 
 
@@ -146,7 +189,7 @@ def _train_and_measure(data: JobData) -> tuple[list[Row], dict[str, Any]]:
         fitted = train_head(train, dev, len(classes), recipe, f"{job}")
     else:
         encoder = plan.encoding.load(plan.model)
-        about = {**plan.about(), "strategy": job.strategy, "seed": job.seed}
+        about = plan.about_model(job.seed, job.strategy)
         fitted = fine_tune(
             encoder,
             prepared.train,
@@ -163,7 +206,51 @@ def _train_and_measure(data: JobData) -> tuple[list[Row], dict[str, Any]]:
         source = LiveEncoder(encoder, plan.encoding)
         vectors = data.vectors(source)
     rows = [*_vector_rows(data, source, vectors), *_prediction_rows(data, vectors, fitted.head)]
+    if job.strategy == NONE and any(map(is_removal, plan.strategies)):
+        rows += probe_rows(data.run(OWN), prepared.views[OWN].probe, vectors[OWN])
+        _keep_trained(plan, job.seed, fitted.head, None if plan.frozen else vectors[OWN])
     return rows, {"training": {"dev_accuracy": fitted.accuracy, "best_round": fitted.round}}
+
+
+def _keep_trained(plan: Plan, seed: int, head: nn.Linear, vectors: Vectors | None) -> None:
+    """Write the last layer of a job of `NONE`, and the vectors of a fine-tuned encoder."""
+    parts = {"head": {name: one.detach() for name, one in head.named_parameters()}}
+    if vectors is not None:
+        parts["texts"] = {"vectors": torch.from_numpy(vectors.vectors)}
+    file = plan.trained_file(seed)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_checkpoint(file, parts, {"about": plan.about_model(seed)})
+
+
+def _trained(data: JobData) -> tuple[Vectors, nn.Linear]:
+    """Return the vectors that the classifier of `NONE` reads, and its last layer."""
+    plan, seed, prepared = data.plan, data.job.seed, data.prepared
+    with read_checkpoint(plan.trained_file(seed), plan.about_model(seed)) as (parts, _):
+        weight = parts["head"]["weight"]
+        head = new_head(weight.shape[1], len(weight), seed)
+        head.load_state_dict(parts["head"])
+        if "texts" in parts:
+            texts = distinct_texts(prepared.views[OWN])
+            return Vectors.by_text(parts["texts"]["vectors"].numpy(), texts), head
+    return data.vectors(data.vector_cache())[OWN], head
+
+
+def _remove_and_measure(data: JobData) -> tuple[list[Row], dict[str, Any]]:
+    """Measure the classifier of `NONE` behind a removal; see `wordbias.biographies.removals`."""
+    plan, job, view = data.plan, data.job, data.prepared.views[OWN]
+    vectors, head = _trained(data)
+    training, pooling = view.original_train, plan.encoding.pooling
+    steps = fit_removal(
+        job.strategy, vectors.of(training), training, pooling=pooling, seed=job.seed
+    )
+    after = replace(vectors, vectors=remove(steps, vectors.vectors))
+    run, probed = data.run(OWN), after.of(view.probe)
+    rows = [
+        *gender_rows(run, view.probe, probed, balanced=plan.balanced_probe),
+        *probe_rows(run, view.probe, after),
+        *_prediction_rows(data, {OWN: after}, head),
+    ]
+    return rows, {_ADAPTER: digest_of_adapter(job.strategy, pooling)}
 
 
 def _labelled(vectors: Vectors, bios: Biographies) -> Labelled:
@@ -172,7 +259,7 @@ def _labelled(vectors: Vectors, bios: Biographies) -> Labelled:
 
 def encode_ahead(plan: Plan, job: Job) -> None:
     """Write the cached vectors that a job needs, so that parallel jobs do not encode them twice."""
-    if job.strategy in BASELINES or plan.frozen:
+    if job.strategy in BASELINES or (plan.frozen and not is_removal(job.strategy)):
         data = JobData.of(plan, job)
         source = data.vector_cache()
         data.vectors(source)
@@ -227,7 +314,8 @@ class JobData:
     def of(cls, plan: Plan, job: Job) -> JobData:
         """Split the data, and apply the strategy."""
         parts = split(plan.biographies, job.seed)
-        strategy = NONE if job.strategy in BASELINES else job.strategy
+        changes = job.strategy in BASELINES or is_removal(job.strategy)
+        strategy = NONE if changes else job.strategy
         shares = parts.train.shares()
         if plan.shares is not None:
             shares, _ = shares_for(plan.biographies.classes, plan.shares, plan.shares_from)
@@ -348,6 +436,20 @@ def gender_rows(
     for i, name in enumerate(probe.classes):
         rows += _coded(run, name, even[probe.labels[even] == i], probe, vectors)
     return rows
+
+
+def probe_rows(run: Run, probe: Biographies, vectors: Vectors) -> list[Row]:
+    """Read the gender of people with the best of several probes, tested on other people.
+
+    As of `wordbias.erase`: no probe is trained on the people that a removal was fitted to.
+    """
+    about = {**run.details(REPRESENTATION), "set": ALL}
+    try:
+        found = read_groups(vectors.of(probe), probe.gender_names(), seed=run.seed)
+    except WordbiasError as error:  # too few people
+        reason = {**about, **ideal(BEST), "reason": f"undefined: {error}"}
+        return [Row(run.subject, measure, None, reason) for measure in (BEST, *PROBES)]
+    return found.rows(run.subject, about)
 
 
 def _coded(

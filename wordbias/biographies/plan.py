@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from wordbias import __version__, classifier_training
 from wordbias.biographies.data import Biographies
 from wordbias.biographies.encoding import EncodingSettings, VectorCache
+from wordbias.biographies.removals import check_removals, is_removal
 from wordbias.biographies.results import BASELINES
 from wordbias.biographies.strategies import NONE, OVERSAMPLE, SCRUB, SUBSAMPLE, check_strategy
 from wordbias.errors import WordbiasError
@@ -93,7 +94,8 @@ class Plan:
     folder
         Where results, vectors and checkpoints are written.
     strategies, seeds
-        See `wordbias.biographies.strategies`. A seed decides the split, where the data say none,
+        See `wordbias.biographies.strategies`, and for arms of vectors
+        `wordbias.biographies.removals`. A seed decides the split, where the data say none,
         which biographies are left out or repeated, the initial weights of the last layer, and the
         order of training.
     frozen
@@ -141,7 +143,9 @@ class Plan:
 
     def __post_init__(self) -> None:
         for strategy in self.strategies:
-            check_strategy(strategy)
+            if not is_removal(strategy):
+                check_strategy(strategy)
+        check_removals(self.strategies, self.encoding.pooling, frozen=self.frozen)
         if not self.jobs():
             raise WordbiasError("nothing to study: name strategies and seeds")
 
@@ -176,6 +180,15 @@ class Plan:
     def checkpoint(self, job: Job) -> Path:
         """Return the file with the state of a job's fine-tuning, kept until the job is done."""
         return self.folder / f"{job.file_name}.checkpoint"
+
+    def trained_file(self, seed: int) -> Path:
+        """Return the file of the classifier of `NONE`, which arms of vectors read."""
+        digest = hashlib.sha256(json.dumps(self.about_model(seed), sort_keys=True).encode())
+        return self.folder / "vectors" / f"{NONE}-{seed}-{digest.hexdigest()[:16]}.safetensors"
+
+    def about_model(self, seed: int, strategy: str = NONE) -> dict[str, Any]:
+        """Return all that the classifier of a job depends on."""
+        return {**self.about(), "strategy": strategy, "seed": seed}
 
     def vector_cache(self, random_init: int | None = None) -> VectorCache:
         """Return the vectors of the pretrained encoder, or of one with random weights."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.biographies.strategies import NONE, ORIGINAL, OWN, RANDOM, is_random
+from wordbias.measures.held_out_probes import BEST
 from wordbias.measures.registry import column_title, ideal
 from wordbias.outcomes.fairness import ACCURACY, ALL, CORRELATION, DIVERGENCES, SUM
 from wordbias.outcomes.fairness import GAPS as RATE_GAPS
@@ -59,6 +60,7 @@ COMPRESSED_WITHIN = Metric(COMPRESSION, WITHIN)
 KNOWING_CLASS = Metric(COMPRESSION, CONTROL)
 COMPRESSED_AS_PUBLISHED = Metric(PUBLISHED, ALL)
 PROBED = Metric(PROBE_ACCURACY, ALL)
+READ = Metric(BEST, ALL)
 CEAT = Metric(CEAT_MEASURE, ALL)
 ACCURATE = Metric(ACCURACY, ALL)
 GAPS = (

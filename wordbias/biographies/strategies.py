@@ -20,6 +20,7 @@ import numpy as np
 
 from wordbias.biographies.data import Biographies, Codes, Parts
 from wordbias.errors import WordbiasError
+from wordbias.methods.settings import ROW_METHODS
 from wordbias.outcomes.balance import copies
 from wordbias.outcomes.rewrite import Change
 from wordbias.outcomes.scrub import Scrubber, gendered_words
@@ -157,7 +158,8 @@ def _names(strategy: str) -> tuple[str, ...]:
         if name not in STRATEGIES:
             raise WordbiasError(
                 f"strategy {strategy!r}: expected {', '.join(STRATEGIES)}, or several of them "
-                f"joined by +, perhaps with {RANDOM} before them all, found {name!r}"
+                f"joined by +; {', '.join(ROW_METHODS)}, perhaps with subsample+ before it, or the "
+                f"file of an adapter; perhaps with {RANDOM} before it all; found {name!r}"
             )
     exclusive = ((SUBSAMPLE, OVERSAMPLE), (SCRUB, SCRUB_PUBLISHED))
     if (

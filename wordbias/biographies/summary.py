@@ -1,11 +1,9 @@
-"""Summary of the occupation experiment: means over seeds, tests, associations and conclusions."""
+"""Summary of the occupation experiment: means over seeds, tests, verdicts and associations."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,11 +19,13 @@ from wordbias.biographies.results import (
     COMPRESSED_WITHIN,
     GAPS,
     PROBED,
+    READ,
     REPRESENTATION,
     RESTORED,
     Metric,
     Runs,
     Spread,
+    Values,
 )
 from wordbias.biographies.strategies import ORIGINAL, OWN
 from wordbias.correlation import correlation
@@ -37,14 +37,14 @@ from wordbias.statistics import (
     Interval,
     holm,
 )
-from wordbias.verdicts import LEVEL, Seeds, smallest_p
+from wordbias.verdicts import RETURNS_OVER_SEEDS, Return, Seeds, decide, smallest_p
 
 FEWEST = 6
 """Smallest number of pairs whose p can be below .05: with n pairs it is at least 2/2ⁿ."""
 NAME = "sign-flip permutation test of the mean difference over paired seeds, two-sided"
 INTRINSIC = (COMPRESSED, COMPRESSED_WITHIN, CEAT)
 STAGES = (BEFORE, AFTER, RESTORED)
-OF_VECTORS = (COMPRESSED, COMPRESSED_AS_PUBLISHED, COMPRESSED_WITHIN, PROBED, CEAT)
+OF_VECTORS = (COMPRESSED, COMPRESSED_AS_PUBLISHED, COMPRESSED_WITHIN, PROBED, READ, CEAT)
 OF_PREDICTIONS = (ACCURATE, *GAPS)
 R_SQUARED = "r-squared"
 ALL_RUNS = "all runs"
@@ -53,7 +53,6 @@ _KEPT = ("neutral", "better", "classes_measured")
 SUMS = tuple(metric for metric in GAPS if metric.set == SUM)
 """Gaps that can be reduced and restored by a share."""
 MAIN = GAPS[1]
-_FEWEST = 3  # strategies whose order says anything
 
 
 Key = tuple[Metric, str, str, str]
@@ -99,6 +98,8 @@ class Summary:
         Cells by metric, strategy, stage and view.
     associations
         Associations on the texts as each strategy rewrites them.
+    returns
+        What retraining makes of the main gap under each strategy that debiases.
     is_corrected
         True if tests are corrected for their number.
     """
@@ -106,6 +107,7 @@ class Summary:
     runs: Runs
     cells: Mapping[Key, Cell] = field(repr=False)
     associations: Sequence[Association] = field(repr=False)
+    returns: Sequence[Returned] = field(repr=False)
     is_corrected: bool = False
 
     @classmethod
@@ -125,7 +127,8 @@ class Summary:
             for view in (OWN, ORIGINAL):
                 for cell in _cells(runs, metrics, stage, view, correct=correct):
                     cells[cell.metric, cell.strategy, stage, view] = cell
-        return cls(runs, cells, tuple(associations(runs)), correct)
+        found = cls(runs, cells, tuple(associations(runs)), (), correct)
+        return replace(found, returns=tuple(returns(found)))
 
     def cell(self, metric: Metric, strategy: str, stage: str, view: str = OWN) -> Cell:
         """Return one cell, empty if nothing was measured."""
@@ -143,7 +146,25 @@ class Summary:
     def rows(self) -> list[Row]:
         """Return cells and associations as rows, with `seeds` in place of a seed."""
         means = [self._row(cell) for cell in self.cells.values()]
-        return [*means, *(self._association_row(one) for one in self.associations)]
+        back = [self._returned_row(one) for one in self.returns]
+        return [*means, *back, *(self._association_row(one) for one in self.associations)]
+
+    def _returned_row(self, one: Returned) -> Row:
+        details: dict[str, Any] = {
+            "unit": "seeds",
+            "stage": RESTORED,
+            "view": OWN,
+            "set": MAIN.set,
+            "sd": self.runs.spread(MAIN, one.strategy, RESTORED).sd,
+            "n": one.test.n,
+            "seeds": list(self.runs.seeds),
+            "neutral": 0,
+            "better": "neutral",
+            **_test_details(one.test),
+            "verdict": one.verdict,
+        }
+        details |= {"correction": "holm"} if self.is_corrected else {}
+        return Row(one.strategy, MAIN.measure, one.test.difference, details)
 
     def _row(self, cell: Cell) -> Row:
         metric, strategy, stage, view = cell.metric, cell.strategy, cell.stage, cell.view
@@ -304,6 +325,75 @@ def with_holm(tests: Sequence[PairedTest | None]) -> list[PairedTest | None]:
     return [one._replace(p=next(corrected)) if one and one.p is not None else one for one in tests]
 
 
+# what retraining brings back
+
+
+class Returned(NamedTuple):
+    """Test of what retraining changes in the main gap of a strategy, and the verdict on it."""
+
+    strategy: str
+    test: PairedTest
+    verdict: str
+    says: str
+
+
+def returns(found: Summary) -> Iterator[Returned]:
+    """Judge for each strategy that debiases whether retraining brings the main gap back.
+
+    The tests are those of the cells, before and after retraining against no debiasing and against
+    the random change, and that of after against before; see `wordbias.verdicts.RETURNS_OVER_SEEDS`.
+    """
+    runs, base = found.runs, found.runs.base()
+    if base is None:
+        return
+    names = [name for name in runs.debiased() if len(_known(runs.column(MAIN, name, RESTORED)))]
+    tests = [
+        paired_test(*(runs.column(MAIN, name, stage) for stage in (AFTER, BEFORE)))
+        for name in names
+    ]
+    corrected = with_holm(tests) if found.is_corrected else tests
+    for name, test in zip(names, corrected, strict=True):
+        before, after = (found.cell(MAIN, name, stage) for stage in (BEFORE, AFTER))
+        if test is None or before.test is None or after.test is None:
+            continue
+        least, null = smallest_p(test.n), after.null_test
+        beyond = null is None or (null.is_significant and (null.difference or 0) < 0)
+        rule = decide(
+            RETURNS_OVER_SEEDS,
+            Return(
+                Seeds(before.test.difference or 0.0, before.test.p, least),
+                Seeds(test.difference or 0.0, test.p, least),
+                Seeds(after.test.difference or 0.0, after.test.p, least, beyond),
+                restored_share(found, MAIN, name),
+            ),
+        )
+        yield Returned(name, test, rule.verdict, rule.says)
+
+
+def restored_share(found: Summary, metric: Metric, strategy: str) -> float | None:
+    """Return the share of a gap's reduction by a strategy that retraining undoes.
+
+    0 if retraining changes nothing, 1 if the gap is again that of no debiasing as trained; None if
+    the strategy did not lower the gap.
+    """
+    base = found.runs.base()
+    if base is None or strategy == base:
+        return None
+    at = {
+        (name, stage): found.cell(metric, name, stage).spread.mean
+        for name in (base, strategy)
+        for stage in (BEFORE, AFTER)
+    }
+    none, before, after = at[base, BEFORE], at[strategy, BEFORE], at[strategy, AFTER]
+    if none is None or before is None or after is None or none <= before:
+        return None
+    return (after - before) / (none - before)
+
+
+def _known(values: Values) -> Values:
+    return values[np.isfinite(values)]
+
+
 # associations of intrinsic and extrinsic bias
 
 
@@ -384,188 +474,3 @@ def associations(runs: Runs, view: str = OWN) -> Iterator[Association]:
                         associate(runs, x, y, stage, strategies or every, view),
                         strategy=strategies[0] if strategies else "",
                     )
-
-
-# sentences
-
-
-def conclusions(found: Summary) -> list[str]:
-    """Return sentences about the results, computed from the figures only."""
-    return [
-        *_compression_order(found),
-        *_beside_random_changes(found),
-        *_restored(found),
-        *_on_original_texts(found),
-        *_r2_after_retraining(found),
-        *_prediction(found),
-    ]
-
-
-def _compression_order(found: Summary) -> Iterator[str]:
-    means = _means(found, COMPRESSED, REPRESENTATION)
-    if len(means) > 1:
-        ordered = sorted(means, key=lambda name: means[name])
-        said = ", ".join(f"{name} {means[name]:.3f}" for name in ordered)
-        yield f"Compression of gender, from least to most: {said}."
-
-
-def _beside_random_changes(found: Summary) -> Iterator[str]:
-    """Say how far strategies differ from random changes of the same size, in the main gap."""
-    parts = []
-    for name in found.runs.debiased():
-        own, null = found.cell(MAIN, name, BEFORE), found.runs.random_change(name)
-        if null is None or own.null_test is None or own.spread.mean is None:
-            continue
-        test, of_null = own.null_test, found.cell(MAIN, null, BEFORE).spread.mean
-        said = f"{name} {own.spread.mean:.3f}, at random {of_null:.3f}"
-        if test.interval is not None:
-            low, high = test.interval
-            said += f" (difference {test.difference:.3f}, 95 % {low:.3f} to {high:.3f}"
-            said += f", p = {test.p:.3f})" if test.p is not None else ")"
-        parts.append(said)
-    if parts:
-        base = found.runs.base()
-        of_base = found.cell(MAIN, base or "", BEFORE).spread.mean
-        than = f" ({base}: {of_base:.3f})" if of_base is not None else ""
-        yield (
-            f"{MAIN.title} compared with random changes of the same size{than}: "
-            f"{'; '.join(parts)}. A change that also comes from a random change is no effect of "
-            "debiasing."
-        )
-
-
-def _means(found: Summary, metric: Metric, stage: str) -> dict[str, float]:
-    """Return the mean of each strategy that has one."""
-    cells = {name: found.runs.spread(metric, name, stage) for name in found.runs.strategies}
-    return {name: cell.mean for name, cell in cells.items() if cell.mean is not None}
-
-
-def _restored(found: Summary) -> Iterator[str]:
-    shares = {name: restored_share(found, MAIN, name) for name in found.runs.studied()}
-    parts = []
-    for name, share in shares.items():
-        if share is not None:
-            before, after = (
-                found.cell(MAIN, name, stage).spread.mean or 0.0 for stage in (BEFORE, AFTER)
-            )
-            parts.append(f"{name} {_percent(share)} ({before:.3f} → {after:.3f})")
-    if parts:
-        base = found.cell(MAIN, found.runs.base() or "", BEFORE).spread.mean or 0.0
-        yield (
-            f"Retraining the last layer on the original data brings back, of what a strategy took "
-            f"off the {MAIN.title} of {found.runs.base()} ({base:.3f}): {', '.join(parts)}."
-        )
-
-
-def restored_share(found: Summary, metric: Metric, strategy: str) -> float | None:
-    """Return the share of a gap's reduction by a strategy that retraining undoes.
-
-    0 if retraining changes nothing, 1 if the gap is again that of no debiasing as trained; None if
-    the strategy did not lower the gap.
-    """
-    base = found.runs.base()
-    if base is None or strategy == base:
-        return None
-    at = {
-        (name, stage): found.cell(metric, name, stage).spread.mean
-        for name in (base, strategy)
-        for stage in (BEFORE, AFTER)
-    }
-    none, before, after = at[base, BEFORE], at[strategy, BEFORE], at[strategy, AFTER]
-    if none is None or before is None or after is None or none <= before:
-        return None
-    return (after - before) / (none - before)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %".replace("-", "−")
-
-
-def _on_original_texts(found: Summary) -> Iterator[str]:
-    """Report the gaps of models of rewritten texts on the original texts."""
-    for name in found.runs.rewritten():
-        before, after = (
-            found.cell(MAIN, name, stage, ORIGINAL).spread.mean for stage in (BEFORE, AFTER)
-        )
-        if before is not None and after is not None:
-            yield (
-                f"{name}: its original data are rewritten too. On texts as they were its "
-                f"{MAIN.title} is {before:.3f}, and {after:.3f} after retraining on them."
-            )
-
-
-def _r2_after_retraining(found: Summary) -> Iterator[str]:
-    pairs = [
-        [found.association(COMPRESSED, metric, stage).r2 for stage in (BEFORE, AFTER)]
-        for metric in GAPS
-    ]
-    both = [(a, b) for a, b in pairs if a is not None and b is not None]
-    if both:
-        rising = sum(b > a for a, b in both)
-        before, after = np.median(both, axis=0).tolist()
-        yield (
-            f"R² of compression with the gaps is larger after retraining than before for {rising} "
-            f"of {len(both)} metrics (median {before:.3f} before, {after:.3f} after)."
-        )
-
-
-def _prediction(found: Summary) -> Iterator[str]:
-    made = [found.association(COMPRESSED, metric, RESTORED) for metric in SUMS]
-    defined = [one for one in made if one.r is not None and one.p is not None]
-    if not defined:
-        yield (
-            "Does compression predict what retraining restores? The runs do not tell: "
-            f"{made[0].reason}."
-        )
-        return
-    clear = [one for one in defined if (one.r or 0) > 0 and (one.p or 0) < LEVEL]
-    against = [one for one in defined if (one.r or 0) < 0 and (one.p or 0) < LEVEL]
-    answer = _answer(len(clear), len(against), len(defined))
-    yield (
-        f"Does compression predict what retraining restores (after − before)? {answer}. Over "
-        f"{defined[0].n} runs on debiased data: {'; '.join(map(_said, defined))}. "
-        f"{_agreement(found)}"
-    )
-
-
-def _answer(clear: int, against: int, defined: int) -> str:
-    """Say for how many of the sums more compression goes with more restored bias."""
-    if clear == defined:
-        return f"Yes, for all {defined} sums (r > 0, p < .05)"
-    parts = [f"for {clear} of {defined} sums (r > 0, p < .05)"] if clear else []
-    parts += [f"the other way round for {against} (r < 0, p < .05)"] if against else []
-    return "No" if not parts else f"{'In part' if clear else 'No'}, {', '.join(parts)}"
-
-
-def _said(one: Association) -> str:
-    p = "p < .001" if one.p is not None and one.p < 0.001 else f"p = {one.p:.3f}"
-    return f"{one.y.title} r = {one.r:.2f}, {p}"
-
-
-def _agreement(found: Summary) -> str:
-    """Say whether strategies have the same order in both, which p over runs does not test."""
-    compression = _means(found, COMPRESSED, REPRESENTATION)
-    restored = _means(found, MAIN, RESTORED)
-    names = [name for name in found.runs.debiased() if name in compression and name in restored]
-    if len(names) < _FEWEST:
-        return f"{len(names)} strategies are too few for their order to say anything."
-    concordant, pairs = _concordant(
-        [compression[name] for name in names], [restored[name] for name in names]
-    )
-    if not pairs:
-        return "All strategies have the same compression or gain alike."
-    return (
-        f"Of {pairs} pairs of strategies that differ in both, the one with more compression gains "
-        f"more {MAIN.title} by retraining in {concordant} (means over seeds). Runs of one strategy "
-        "are alike, so p is too small."
-    )
-
-
-def _concordant(x: Sequence[float], y: Sequence[float]) -> tuple[int, int]:
-    """Return the number of pairs that differ alike in both values, and that differ in both."""
-    products = [
-        (a - b) * (c - d)
-        for (a, c), (b, d) in combinations(zip(x, y, strict=True), 2)
-        if not (math.isclose(a, b) or math.isclose(c, d, abs_tol=1e-12))
-    ]
-    return sum(product > 0 for product in products), len(products)

@@ -104,7 +104,7 @@ WORDS: Mapping[str, tuple[str, str]] = {
     "sequential_fit": (METHOD, "fit each subspace while the removals before it are active"),
     "simultaneous": (METHOD, "fit all sites on the unchanged model"),
     "sites": (METHOD, "places in a model at which something is removed"),
-    "strategies": (METHOD, "strategies of debiasing training data"),
+    "strategies": (METHOD, "ways of debiasing a classifier: its training data, or its vectors"),
     "random_changes": (MEASURE, "random changes of data of the same size, to compare with"),
     "tokens": (METHOD, "tokens to fit on"),
     "unit_length": (METHOD, "fit on vectors of length one"),

@@ -12,14 +12,17 @@ from typing import Any, Literal
 
 from wordbias.arguments import seeds_of
 from wordbias.biographies.data import Biographies, load_biographies, sample
-from wordbias.biographies.strategies import with_random_changes
+from wordbias.biographies.removals import is_removal
+from wordbias.biographies.strategies import RANDOM, is_random, with_random_changes
 from wordbias.biographies.summary import Summary
 from wordbias.biographies.synthetic import synthetic
 from wordbias.calls import note, path_of, public
 from wordbias.columns import TableLike
 from wordbias.configuration import STARTS_PROCESSES, current_config, uses
+from wordbias.draws import CONTROLS, NULL
 from wordbias.errors import UsageError, WordbiasError, need
 from wordbias.formats.files import check_output_folder, refuse_same
+from wordbias.functions.arms import DRAWN
 from wordbias.functions.bios_tables import closing, heading, tables, women_by_class
 from wordbias.models.model_like import ModelLike, in_folder
 from wordbias.nli.recipes import is_half
@@ -80,6 +83,10 @@ def bios(
     and its gaps between women and men on a balanced test set. Then only its last layer is trained
     again, on the original data. If bias comes back, debiasing had only hidden it.
 
+    A strategy may also change vectors instead of data. A removal is fitted to the vectors of the
+    training set. It stands before the last layer of the classifier that was trained without
+    debiasing. That layer reads what the removal leaves; then a new one is trained on it.
+
     Biographies are .tsv, .csv or .jsonl with columns such as text, profession, gender and split.
     Without ``data`` they are synthetic.
 
@@ -94,7 +101,9 @@ def bios(
         Encoder to train: a folder, or a name such as roberta-base. It has to be given.
     strategies : sequence of str
         Debiasing strategies, as in wordbias rewrite; also scrub-as-published, swap, and several
-        joined: scrub+subsample.
+        joined: scrub+subsample. Of vectors: leace, inlp, misp, mhd or hard with settings,
+        misp:dims=2; subsample+leace, fitted to equally many women and men of each class; or the
+        file of an adapter of wordbias project. null:N adds random removals.
     random_changes : bool
         Compare each strategy also with a random change of the same size, such as random-subsample.
         This shows whether debiasing made the difference.
@@ -173,8 +182,9 @@ def bios(
     -----
     A random change has the size of its strategy, without regard to gender. It leaves out or repeats
     the same number of biographies of each class, or replaces the same number of words of each text.
-    Differences from random changes and from no debiasing are paired by seed. Biographies can also
-    be a pickle that biosbias wrote; no code in it is run.
+    From vectors it removes random directions until they move as far; each seed has its own.
+    ``null:N`` means those of vectors alone. Differences from random changes and from no debiasing
+    are paired by seed. Biographies can also be a pickle that biosbias wrote; no code in it is run.
 
     Without ``output`` nothing is stored, and an interrupted call cannot be resumed.
 
@@ -205,7 +215,8 @@ def bios(
     if sentence_column is not None and path_of(sentences) is None:
         raise WordbiasError("--sentence-column names a column of --sentences; give that file too")
     order = seeds_of(seed)
-    chosen = with_random_changes(strategies) if random_changes else tuple(strategies)
+    chosen = _with_null(strategies, order)
+    chosen = with_random_changes(chosen) if random_changes else chosen
     numbers = {"--max-length": (max_length, 3), "--draws": (draws, 2)}
     _check_early(numbers, output, keep_models, data=data, sentences=sentences, shares=shares)
     columns = {
@@ -285,6 +296,31 @@ def bios(
         seed=order[0],
         picture=plot_compression_fairness,
     )
+
+
+def _with_null(strategies: Sequence[str], seeds: Sequence[int]) -> tuple[str, ...]:
+    """Put the random removal of each arm of vectors in place of ``null:N``."""
+    found: list[str] = []
+    for name in strategies:
+        if name.partition(":")[0] not in CONTROLS:
+            found.append(name)
+            continue
+        match = DRAWN.fullmatch(name)
+        if match is None or match[1] != NULL:
+            raise UsageError(f"strategy {name!r}: expected a number of draws from 1, as in null:6")
+        if int(match[2]) < len(seeds):
+            raise UsageError(
+                f"strategy {name!r}: each of {len(seeds)} seeds has a random removal of its own; "
+                f"give null:{len(seeds)}"
+            )
+        drawn = [one for one in strategies if is_removal(one) and not is_random(one)]
+        if not drawn:
+            raise UsageError(
+                f"strategy {name!r}: random removals stand beside arms of vectors; give such as "
+                "leace with --strategies too"
+            )
+        found += [f"{RANDOM}{one}" for one in drawn]
+    return tuple(dict.fromkeys(found))
 
 
 def _check_early(

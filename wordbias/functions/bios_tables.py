@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 from wordbias import cells
+from wordbias.biographies.conclusions import conclusions
 from wordbias.biographies.data import Biographies
+from wordbias.biographies.removals import is_removal
 from wordbias.biographies.results import (
     ACCURATE,
     AFTER,
@@ -16,6 +18,7 @@ from wordbias.biographies.results import (
     COMPRESSED_WITHIN,
     GAPS,
     KNOWING_CLASS,
+    READ,
     REPRESENTATION,
     REPRESENTATIVE,
     Metric,
@@ -29,7 +32,6 @@ from wordbias.biographies.summary import (
     Cell,
     PairedTest,
     Summary,
-    conclusions,
     too_few,
 )
 from wordbias.pivot import pivot, values
@@ -87,14 +89,26 @@ def closing(found: Summary) -> list[str]:
         "bits: 1 if gender cannot be read from the vectors and half of the people are women; "
         "unequal shares alone give more. Higher: gender is easier to read."
     )
-    return [*conclusions(found), conventions]
+    removals = [name for name in found.runs.studied() if is_removal(name)]
+    vectors = (
+        f"{', '.join(removals)}: a removal fitted to the vectors of the training set stands before "
+        f"the last layer of {found.runs.base()}; after retraining, a new layer reads what it "
+        "leaves. Gender is probed in the test set, which nothing was fitted to."
+    )
+    return [*conclusions(found), *([vectors] * bool(removals)), conventions]
 
 
 def _vectors_table(found: Summary) -> Table:
     """Return a line for each encoder: how much of the gender is in its vectors."""
     runs = found.runs
     subjects = [*runs.baselines, *runs.strategies]
-    shown = [found.cell(metric, name, REPRESENTATION) for metric in OF_VECTORS for name in subjects]
+    of_vectors = [
+        metric
+        for metric in OF_VECTORS
+        if metric != READ
+        or any(found.cell(READ, name, REPRESENTATION).spread.n for name in subjects)
+    ]
+    shown = [found.cell(metric, name, REPRESENTATION) for metric in of_vectors for name in subjects]
     about = "Within classes: compression of equally many women and men of each class. "
     known = spread(runs.every(KNOWING_CLASS, REPRESENTATION, subjects)).mean
     if known is not None:
@@ -102,9 +116,9 @@ def _vectors_table(found: Summary) -> Table:
     rows = [
         _row(metric.head, name, found.cell(metric, name, REPRESENTATION))
         for name in subjects
-        for metric in OF_VECTORS
+        for metric in of_vectors
     ]
-    heads = [metric.head for metric in OF_VECTORS]
+    heads = [metric.head for metric in of_vectors]
     columns = [one for head in heads for one in values((head, _drawn), measure=head)]
     note = about + _note_of(found, shown)
     return pivot("Gender in the vectors", rows, {"encoder": "subject"}, columns, note)
@@ -118,7 +132,7 @@ def _representative_tables(found: Summary) -> list[Table]:
 
 def _representative_lines(found: Summary) -> list[tuple[Metric, str, str]]:
     """Return the metrics of Table 1a with their stages and titles."""
-    lines = [(metric, REPRESENTATION, metric.title) for metric in (COMPRESSED, CEAT)]
+    lines = [(metric, REPRESENTATION, metric.title) for metric in (COMPRESSED, READ, CEAT)]
     for metric in _SHORT:
         lines += [
             (metric, stage, f"{metric.title}, {_STAGES[stage]}") for stage in _stages_of(found)
@@ -134,7 +148,8 @@ def _difference_tables(found: Summary) -> list[Table]:
     )
     null = (
         "A random change leaves out or repeats the same number of biographies, or replaces the "
-        "same number of words, without regard to gender."
+        "same number of words, without regard to gender. Or it removes random directions until "
+        "the vectors move as far."
     )
     kinds = (
         (f"Differences from {found.runs.base()}, paired by seed", lambda cell: cell.test, note),
@@ -264,7 +279,9 @@ def _over_all(found: Summary, x: Metric) -> Table:
     undefined = _reasons((one.y, one.reason) for one in made.values() if one.reason)
     counts = sorted({one.n for one in made.values() if one.r is not None})
     ends = " to ".join(str(n) for n in dict.fromkeys(counts[:1] + counts[-1:]))
-    n = f"n = {ends} runs. " * bool(counts)
+    runs = found.runs
+    of = [name for name in runs.studied() if runs.spread(x, name, REPRESENTATION).n]
+    n = f"n = {ends} runs of {', '.join(of)}. " * bool(counts)
     warning = "Runs of one strategy are similar, but p takes them as independent: it is too "
     return pivot(
         f"{x.title} and extrinsic bias over all runs ({_PAPER}, Table 2)",

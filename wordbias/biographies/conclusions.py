@@ -1,0 +1,202 @@
+"""Sentences about the results of the occupation experiment, computed from its summary."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from wordbias.biographies.results import (
+    AFTER,
+    BEFORE,
+    COMPRESSED,
+    GAPS,
+    REPRESENTATION,
+    RESTORED,
+    Metric,
+)
+from wordbias.biographies.strategies import ORIGINAL
+from wordbias.biographies.summary import MAIN, SUMS, Association, Summary, restored_share
+from wordbias.verdicts import LEVEL
+
+_FEWEST = 3  # strategies whose order says anything
+
+
+def conclusions(found: Summary) -> list[str]:
+    """Return sentences about the results, computed from the figures only."""
+    return [
+        *_compression_order(found),
+        *_beside_random_changes(found),
+        *_restored(found),
+        *_returned(found),
+        *_on_original_texts(found),
+        *_r2_after_retraining(found),
+        *_prediction(found),
+    ]
+
+
+def _compression_order(found: Summary) -> Iterator[str]:
+    means = _means(found, COMPRESSED, REPRESENTATION)
+    if len(means) > 1:
+        ordered = sorted(means, key=lambda name: means[name])
+        said = ", ".join(f"{name} {means[name]:.3f}" for name in ordered)
+        yield f"Compression of gender, from least to most: {said}."
+
+
+def _beside_random_changes(found: Summary) -> Iterator[str]:
+    """Say how far strategies differ from random changes of the same size, in the main gap."""
+    parts = []
+    for name in found.runs.debiased():
+        own, null = found.cell(MAIN, name, BEFORE), found.runs.random_change(name)
+        if null is None or own.null_test is None or own.spread.mean is None:
+            continue
+        test, of_null = own.null_test, found.cell(MAIN, null, BEFORE).spread.mean
+        said = f"{name} {own.spread.mean:.3f}, at random {of_null:.3f}"
+        if test.interval is not None:
+            low, high = test.interval
+            said += f" (difference {test.difference:.3f}, 95 % {low:.3f} to {high:.3f}"
+            said += f", p = {test.p:.3f})" if test.p is not None else ")"
+        parts.append(said)
+    if parts:
+        base = found.runs.base()
+        of_base = found.cell(MAIN, base or "", BEFORE).spread.mean
+        than = f" ({base}: {of_base:.3f})" if of_base is not None else ""
+        yield (
+            f"{MAIN.title} compared with random changes of the same size{than}: "
+            f"{'; '.join(parts)}. A change that also comes from a random change is no effect of "
+            "debiasing."
+        )
+
+
+def _means(found: Summary, metric: Metric, stage: str) -> dict[str, float]:
+    """Return the mean of each strategy that has one."""
+    cells = {name: found.runs.spread(metric, name, stage) for name in found.runs.strategies}
+    return {name: cell.mean for name, cell in cells.items() if cell.mean is not None}
+
+
+def _restored(found: Summary) -> Iterator[str]:
+    shares = {name: restored_share(found, MAIN, name) for name in found.runs.studied()}
+    parts = []
+    for name, share in shares.items():
+        if share is not None:
+            before, after = (
+                found.cell(MAIN, name, stage).spread.mean or 0.0 for stage in (BEFORE, AFTER)
+            )
+            parts.append(f"{name} {_percent(share)} ({before:.3f} → {after:.3f})")
+    if parts:
+        base = found.cell(MAIN, found.runs.base() or "", BEFORE).spread.mean or 0.0
+        yield (
+            f"Retraining the last layer on the original data brings back, of what a strategy took "
+            f"off the {MAIN.title} of {found.runs.base()} ({base:.3f}): {', '.join(parts)}."
+        )
+
+
+def _returned(found: Summary) -> Iterator[str]:
+    """Say of each strategy whether the main gap came back; nothing of one seed."""
+    parts = []
+    for one in found.returns:
+        if one.test.interval is not None:
+            low, high = one.test.interval
+            said = f"{one.test.difference:+.3f}, 95 % {low:.3f} to {high:.3f}"
+            parts.append(f"{one.strategy} {one.says} ({said})")
+    if parts:
+        yield (
+            f"Does the {MAIN.title} come back when the last layer is trained again? "
+            f"{'; '.join(parts)}."
+        )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %".replace("-", "−")
+
+
+def _on_original_texts(found: Summary) -> Iterator[str]:
+    """Report the gaps of models of rewritten texts on the original texts."""
+    for name in found.runs.rewritten():
+        before, after = (
+            found.cell(MAIN, name, stage, ORIGINAL).spread.mean for stage in (BEFORE, AFTER)
+        )
+        if before is not None and after is not None:
+            yield (
+                f"{name}: its original data are rewritten too. On texts as they were its "
+                f"{MAIN.title} is {before:.3f}, and {after:.3f} after retraining on them."
+            )
+
+
+def _r2_after_retraining(found: Summary) -> Iterator[str]:
+    pairs = [
+        [found.association(COMPRESSED, metric, stage).r2 for stage in (BEFORE, AFTER)]
+        for metric in GAPS
+    ]
+    both = [(a, b) for a, b in pairs if a is not None and b is not None]
+    if both:
+        rising = sum(b > a for a, b in both)
+        before, after = np.median(both, axis=0).tolist()
+        yield (
+            f"R² of compression with the gaps is larger after retraining than before for {rising} "
+            f"of {len(both)} metrics (median {before:.3f} before, {after:.3f} after)."
+        )
+
+
+def _prediction(found: Summary) -> Iterator[str]:
+    made = [found.association(COMPRESSED, metric, RESTORED) for metric in SUMS]
+    defined = [one for one in made if one.r is not None and one.p is not None]
+    if not defined:
+        yield (
+            "Does compression predict what retraining restores? The runs do not tell: "
+            f"{made[0].reason}."
+        )
+        return
+    clear = [one for one in defined if (one.r or 0) > 0 and (one.p or 0) < LEVEL]
+    against = [one for one in defined if (one.r or 0) < 0 and (one.p or 0) < LEVEL]
+    answer = _answer(len(clear), len(against), len(defined))
+    yield (
+        f"Does compression predict what retraining restores (after − before)? {answer}. Over "
+        f"{defined[0].n} runs on debiased data: {'; '.join(map(_said, defined))}. "
+        f"{_agreement(found)}"
+    )
+
+
+def _answer(clear: int, against: int, defined: int) -> str:
+    """Say for how many of the sums more compression goes with more restored bias."""
+    if clear == defined:
+        return f"Yes, for all {defined} sums (r > 0, p < .05)"
+    parts = [f"for {clear} of {defined} sums (r > 0, p < .05)"] if clear else []
+    parts += [f"the other way round for {against} (r < 0, p < .05)"] if against else []
+    return "No" if not parts else f"{'In part' if clear else 'No'}, {', '.join(parts)}"
+
+
+def _said(one: Association) -> str:
+    p = "p < .001" if one.p is not None and one.p < 0.001 else f"p = {one.p:.3f}"
+    return f"{one.y.title} r = {one.r:.2f}, {p}"
+
+
+def _agreement(found: Summary) -> str:
+    """Say whether strategies have the same order in both, which p over runs does not test."""
+    compression = _means(found, COMPRESSED, REPRESENTATION)
+    restored = _means(found, MAIN, RESTORED)
+    names = [name for name in found.runs.debiased() if name in compression and name in restored]
+    if len(names) < _FEWEST:
+        return f"{len(names)} strategies are too few for their order to say anything."
+    concordant, pairs = _concordant(
+        [compression[name] for name in names], [restored[name] for name in names]
+    )
+    if not pairs:
+        return "All strategies have the same compression or gain alike."
+    return (
+        f"Of {pairs} pairs of strategies that differ in both, the one with more compression gains "
+        f"more {MAIN.title} by retraining in {concordant} (means over seeds). Runs of one strategy "
+        "are alike, so p is too small."
+    )
+
+
+def _concordant(x: Sequence[float], y: Sequence[float]) -> tuple[int, int]:
+    """Return the number of pairs that differ alike in both values, and that differ in both."""
+    products = [
+        (a - b) * (c - d)
+        for (a, c), (b, d) in combinations(zip(x, y, strict=True), 2)
+        if not (math.isclose(a, b) or math.isclose(c, d, abs_tol=1e-12))
+    ]
+    return sum(product > 0 for product in products), len(products)
