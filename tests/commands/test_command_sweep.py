@@ -377,7 +377,7 @@ def test_an_interrupted_sweep_is_resumed(
     ("given", "message"),
     [
         (["sweep"], "Missing argument 'MODEL'"),
-        (["sweep", "m", "--nli", "n", "--snli", "s"], "Missing option '--stereoset'"),
+        (["sweep", "m", "--nli", "n", "--snli", "s"], "--stereoset: needed for the sweep"),
     ],
 )
 def test_usage(cli: Cli, given: list[str], message: str) -> None:

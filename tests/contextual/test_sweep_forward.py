@@ -116,7 +116,7 @@ def test_layers_are_run_as_often_as_the_plan_says(inputs: dict[str, Any]) -> Non
     # the fifth is entered, and the pass ended there before it computes
     assert dict(counting.tokens) == {1: tokens, 2: tokens, 3: tokens, 4: 2 * tokens, 5: tokens}
     counting.tokens.clear()
-    one_by_one(model, Plan.of(models, 5), inputs)
+    one_by_one(model, Plan.of(models, 5), inputs, ())
     assert set(counting.tokens.values()) == {75 * tokens}
 
 

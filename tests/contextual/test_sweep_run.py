@@ -150,7 +150,7 @@ def test_a_file_of_another_sweep_is_refused(
     file = tmp_path / "sweep.part"
     outputs(source, model, plan, pairs, file=file)
     other = TokenisedTexts.of(model, PAIRS[:3], truncate=False)
-    with pytest.raises(WordbiasError, match=r"is of another sweep: its pairs"):
+    with pytest.raises(WordbiasError, match=r"is of another sweep: its texts"):
         outputs(source, model, plan, other, file=file)
     fewer = Plan.of({name: plan.steps_of(i) for i, name in enumerate(plan.names[:2])}, 2)
     with pytest.raises(WordbiasError, match="its interventions"):

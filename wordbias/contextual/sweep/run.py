@@ -192,13 +192,17 @@ def _outputs(forward: Forward, device: str, inputs: Mapping[str, Any], kept: Kep
     """Return what is kept of a batch, each array of shape ``(B, models, …)``."""
     with torch.inference_mode():
         placed = {name: x.to(device) for name, x in inputs.items()}
-        logits, vectors = forward.with_vectors(placed, kept.vectors)
+        more: dict[str, torch.Tensor] = {}
+        if kept.vectors:
+            logits, vectors = forward.with_vectors(placed, kept.vectors)
+            more = {"vectors": vectors.float()}
+        else:
+            logits = forward(placed)
         found = {"logits": logits.float()}
         if kept.classes:
             known = logits.isfinite().all(-1)
             found = {"classes": logits.argmax(-1).where(known, _NONE).to(torch.int16)}
-        if kept.vectors:
-            found["vectors"] = vectors.float()
+        found |= more
         return {name: x.transpose(0, 1).cpu().numpy() for name, x in found.items()}
 
 
