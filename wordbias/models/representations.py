@@ -144,6 +144,8 @@ class Representations:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """Return all vectors, shape ``(L, n, d)``."""
+        if copy is None:  # no word of numpy before 2.0
+            return np.asarray(self.vectors, dtype)
         return np.array(self.vectors, dtype, copy=copy)
 
     def save(self, path: str | os.PathLike[str]) -> None:
