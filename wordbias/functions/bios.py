@@ -101,9 +101,9 @@ def bios(
         Encoder to train: a folder, or a name such as roberta-base. It has to be given.
     strategies : sequence of str
         Debiasing strategies, as in wordbias rewrite; also scrub-as-published, swap, and several
-        joined: scrub+subsample. Of vectors: leace, inlp, misp, mhd or hard with settings,
-        misp:dims=2; subsample+leace, fitted to equally many women and men of each class; or the
-        file of an adapter of wordbias project. null:N adds random removals.
+        joined: scrub+subsample. Strategies for vectors: leace, inlp, misp, mhd or hard, with
+        settings such as misp:dims=2; or an adapter file of wordbias project. subsample+leace is
+        fitted to equally many women and men of each class. null:N adds random removals.
     random_changes : bool
         Compare each strategy also with a random change of the same size, such as random-subsample.
         This shows whether debiasing made the difference.
