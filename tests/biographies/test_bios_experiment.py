@@ -407,7 +407,7 @@ def test_data_are_checked_before_a_model_is_loaded(
             "biographies": replace(bios.take([0, 1, 2]), splits=None), "baselines": False,
             "seeds": (1,), "strategies": ("none",),
         }),
-        ("subsample, seed 0: .*no class has both .* to be balanced", {
+        ("subsample, seed 0: .*no class has both .* to balance", {
             "biographies": bios.take(few), "strategies": ("none", "scrub+subsample", "subsample"),
         }),
         ("a file: has no share of dancer", {"shares": {"nurse": 1}, "shares_from": "a file"}),

@@ -103,7 +103,7 @@ def test_a_split_without_training_or_test_part(kinds: Sequence[str]) -> None:
 
 def test_a_class_too_small_to_be_split_is_named() -> None:
     bios = Biographies.of("made up", "abcdef", "xxxxxy", "FMFMFM")
-    with pytest.raises(WordbiasError, match=r"made up: 25 % cannot be drawn of 6 .* y has 1: "):
+    with pytest.raises(WordbiasError, match=r"made up: 25 % cannot be drawn of 6 .* y has 1, "):
         split(bios, 0)
 
 

@@ -223,7 +223,7 @@ def test_as_published_the_command_and_the_library_agree(
 
 def test_help_says_which_words_are_kept(cli: Callable[..., Any]) -> None:
     said = " ".join(cli("debias", "--help", "hard").out.split())
-    assert "Words of the pairs are left out as specific words are, even if they are not" in said
+    assert "Words of the pairs are left out like specific words, even if they are not" in said
     assert "Every vector but those of specific words loses its component along" in said
     assert "as-published (yes or no) [default: no] Exempt only listed words, as they are" in said
 
