@@ -488,8 +488,8 @@ _ENCODERS = (
         trained=True,
     ),
     Call(
-        "predict-table",
-        "predict my-classifier dev.tsv -o predictions.tsv",
+        "predict-json",
+        "predict my-classifier dev.tsv -o predictions.tsv --format json",
         ENCODER,
         trained=True,
     ),
