@@ -150,7 +150,7 @@ def answer_lines(
     verdict = decide(CHOICE, chosen)
     lines = [
         f"{name} is chosen of {settings} settings, {how}.",
-        f"Does it help on other texts? {verdict.verdict}: {verdict.says}. Of the {title} "
+        f"Does it help on other texts? {verdict.verdict}: {verdict.says}: {title} "
         f"{cells.value(gap[0])} → {cells.value(gap[1])}, change {cells.change(gap[1])}; accuracy "
         f"{cells.value(accuracy[0])} → {cells.value(accuracy[1])}, change "
         f"{cells.change(accuracy[1])}.",
@@ -167,7 +167,7 @@ def answer_lines(
         (row,) = back
         facts = Back(moved in (BETTER, SLIGHT), interval(row.to_dict()))
         again = decide(RETURNS, facts)
-        share = "" if row.value is None else f"; back is a share of {cells.with_interval(row)}"
+        share = f"; back is a share of {cells.with_interval(row)}" if facts.is_removed else ""
         lines.append(
             f"Does the gap come back when the last layer is trained anew? {again.verdict}: "
             f"{again.says}{share}."
