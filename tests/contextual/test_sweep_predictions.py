@@ -22,7 +22,7 @@ from wordbias.contextual.sweep.task import (  # noqa: E402
 )
 from wordbias.methods.rows import fit_rows  # noqa: E402
 from wordbias.models.families import final_of  # noqa: E402
-from wordbias.models.hooks import recording  # noqa: E402
+from wordbias.models.hooks import applied, recording  # noqa: E402
 from wordbias.models.sentence_pairs import sentence_pairs  # noqa: E402
 from wordbias.models.sites import Site  # noqa: E402
 from wordbias.settings import Configured  # noqa: E402
@@ -63,7 +63,8 @@ def test_predictions_are_those_of_a_whole_pass_with_hooks(family: str) -> None:
         else:
             with found.adapters[name].on(task.model.model):
                 plain = task.model.probabilities(lines)
-            with found.adapters[name].null(8).on(task.model.model):
+            drawn = found.random.drawn(found.adapters[name].interventions(), 8)
+            with applied(task.model.model, drawn):
                 random = task.model.probabilities(lines)
             same(random, found.nulls[:, 1, i - 1])
         same(plain, found.classes[:, i])
@@ -74,6 +75,28 @@ def same(probabilities: Any, classes: Any) -> None:
     clear = np.abs(probabilities[:, 0] - 0.5) > 1e-5
     assert clear.mean() > 0.9
     np.testing.assert_array_equal(probabilities.argmax(1)[clear], classes[clear])
+
+
+def test_random_removals_move_the_vectors_of_each_site_as_far() -> None:
+    """In the mean square over the texts; in the attention in each head."""
+    task = swept("bert")
+    lines = [one.text for one in TEXTS]
+    found = predict_all(task, lines, np.arange(90), groups(), ("F", "M"), METHODS, [])
+    for name in ("attn-11111", "attn-00000", "SENT-1", "leace"):
+        steps = found.adapters[name].interventions()
+        drawn = found.random.drawn(steps, 3)
+        assert [one.site for one in drawn] == [one.site for one in steps]
+        for fitted, random in zip(steps, drawn, strict=True):
+            x = found.random.values[fitted.site].astype(float)
+            parts = found.random.heads[fitted.site]
+            far = [
+                [(one**2).sum(1).mean() for one in np.split(step(x) - x, parts, axis=1)]
+                for step in (fitted.step, random.step)
+            ]
+            np.testing.assert_allclose(*far, rtol=1e-6)
+            assert random.content != fitted.content
+        again = found.random.drawn(steps, 4)
+        assert [one.content for one in again] != [one.content for one in drawn]
 
 
 def test_a_method_is_fitted_to_the_vectors_that_the_last_layer_reads() -> None:
@@ -101,7 +124,8 @@ def test_vectors_under_a_removal_give_its_predictions(family: str) -> None:
     lines = [one.text for one in TEXTS]
     found = predict_all(task, lines, np.arange(90), groups(), ("F", "M"), METHODS, [])
     names = ("L12-110", "attn-11111", "leace")
-    vectors = vectors_under(task, {"none": None, **{n: found.adapters[n] for n in names}}, lines)
+    models = {name: found.adapters[name].interventions() for name in names}
+    vectors = vectors_under(task, {"none": [], **models}, lines)
     for name, x in vectors.items():
         with torch.inference_mode():
             logits = final_of(task.model.model)(torch.from_numpy(x.copy())).numpy()

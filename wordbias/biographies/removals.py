@@ -31,6 +31,7 @@ from wordbias.biographies.data import Biographies
 from wordbias.biographies.strategies import NONE, OVERSAMPLE, RANDOM, STRATEGIES, SUBSAMPLE
 from wordbias.errors import WordbiasError
 from wordbias.methods.leace import Erasure
+from wordbias.methods.null import subspace_as_far
 from wordbias.methods.rows import fit_rows
 from wordbias.methods.settings import METHODS, ROW_METHODS, ROW_SETTINGS
 from wordbias.methods.transform import Projection
@@ -40,7 +41,6 @@ from wordbias.models.sites import Site, written
 from wordbias.outcomes.balance import copies
 from wordbias.resources.hub import is_address
 from wordbias.settings import only_method
-from wordbias.subspace import random_frame
 
 Steps = tuple[Projection | Erasure, ...]
 
@@ -193,15 +193,10 @@ def random_removal(
     fitted one would be no change of the same size: one random direction of 384 has a fraction of
     what LEACE takes, since vectors vary along the gender more than along others.
     """
-    moved = remove(steps, vectors) - vectors
-    far = np.einsum("nd,nd->", moved, moved, dtype=np.float64) / len(vectors)
+    moved = (remove(steps, vectors) - vectors).astype(np.float64)
     bias = next((one.bias for one in steps if isinstance(one, Erasure)), np.zeros(vectors.shape[1]))
-    frame = random_frame(len(bias), len(bias), rng)
-    squares = (((vectors - bias) @ frame.T) ** 2).mean(0)
-    before = np.cumsum(squares) - squares
-    weights = np.sqrt(np.clip((far - before) / squares, 0, 1))
-    chosen = frame[weights > 0]
-    return (Erasure(chosen.T * weights[weights > 0], chosen, bias),)
+    drawn = subspace_as_far(moved, vectors - bias, rng)
+    return (Erasure(drawn.basis.T * drawn.weights, drawn.basis, bias),)
 
 
 def remove(steps: Steps, vectors: NDArray[np.float32]) -> NDArray[np.float32]:

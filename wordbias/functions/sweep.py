@@ -214,7 +214,8 @@ def sweep(
         Take ``drop`` as a share of the accuracy before debiasing.
     null : int, optional
         Number of random removals to compare each of the best settings with. They have its weights
-        and sites.  [default: 20 with ``task``, else none]
+        and sites; with ``task`` they move the vectors as far.  [default: 20 with ``task``, else
+        none]
     seed_lists : int, optional
         Number of redraws of the pairs. The best settings are fitted again to each, and their
         changes then have an interval over the pairs.

@@ -27,7 +27,7 @@ from wordbias.statistics import weighted_spearman
 
 if TYPE_CHECKING:
     from wordbias.contextual.sweep.task import Predicted, TaskModel
-    from wordbias.models.adapters import Adapter
+    from wordbias.models.hooks import Intervention
 
 Places = NDArray[np.intp]
 Values = NDArray[np.float64]
@@ -278,10 +278,10 @@ def retrained_rows(
     from wordbias.contextual.sweep.task import vectors_under
 
     name = sweep.found.names[chosen.place]
-    adapter = sweep.found.adapters[name]
+    steps = sweep.found.adapters[name].interventions()
     draws = range(sweep.seed, sweep.seed + min(RETRAINED, sweep.found.nulls.shape[1]))
-    arms: dict[str, Adapter | None] = {BASE: None, name: adapter}
-    arms |= {f"{name} null {draw}": adapter.null(draw) for draw in draws}
+    arms: dict[str, list[Intervention]] = {BASE: [], name: steps}
+    arms |= {f"{name} null {draw}": sweep.found.random.drawn(steps, draw) for draw in draws}
     read = [*training.texts.texts, *(texts[i] for i in sweep.reported_on)]
     vectors = vectors_under(swept, arms, read, file)
     n = len(training.labels)

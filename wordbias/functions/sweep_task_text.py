@@ -87,8 +87,9 @@ def reported_table(rows: Sequence[Row], null: int) -> Table:
         ("p", cells.p_of("null")), stage="after",
     )  # fmt: skip
     note = (
-        f"random: mean change by {null} random removals, each chosen by the same rule among as "
-        "many as there are settings; p: how often such a change is as large."
+        f"random: mean change by {null} random removals that move the vectors as far. Each is "
+        "chosen by the same rule among as many as there are settings. p: how often such a change "
+        "is as large."
     )
     return pivot("On the other texts", there, _titled, columns, note if null else "")
 

@@ -52,6 +52,29 @@ def random_step(step: Projection | Erasure, rng: np.random.Generator) -> Project
     return Erasure(directions.T, directions, step.bias)
 
 
+def subspace_as_far(moved: Float, x: Float, rng: np.random.Generator) -> Subspace:
+    """Draw orthonormal directions whose removal moves rows as far, in the mean square.
+
+    They are removed whole, the last one in part, by their weights.
+
+    Parameters
+    ----------
+    moved
+        What a removal adds to each row, shape ``(n, d)``.
+    x
+        The rows, less the row that the removal leaves where it is, shape ``(n, d)``.
+    """
+    d = x.shape[1]
+    frame = random_frame(d, d, rng)
+    far = np.einsum("nd,nd->", moved, moved) / len(x)
+    squares = ((x @ frame.T) ** 2).mean(0)
+    before = np.cumsum(squares) - squares
+    share = np.divide(far - before, squares, out=np.zeros(d), where=squares > 0)
+    weights = np.sqrt(np.clip(share, 0, 1))
+    k = max(1, int((weights > 0).sum()))
+    return Subspace(frame[:k], weights[:k])
+
+
 def random_chains(chain: Chain, draws: Iterable[int], *, seed: int = 0) -> Iterator[Chain]:
     """Yield draws of chains with random orthonormal directions in every removal, by their numbers.
 

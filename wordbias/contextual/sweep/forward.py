@@ -15,6 +15,7 @@ map, moves to where there is one vector a head: x · (P h_t) = (P x) · h_t, and
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
@@ -161,7 +162,7 @@ def _split(steps: Sequence[Intervention], layers: int) -> tuple[Steps, ...]:
 
 
 def _key(step: Intervention) -> _Key:
-    return step.site, step.content
+    return step.site, hashlib.sha256(step.content).digest()
 
 
 """Removals, one applied after another."""
@@ -195,7 +196,10 @@ class Forward:
         self.model, self.plan = model, plan
         attention, *rest = plan.stages
         self.attention = [Attention(model, steps) for steps in attention.steps]
-        self.removals = [[_removals(model, steps) for steps in stage.steps] for stage in rest]
+        known: dict[_Key, Removal] = {}
+        self.removals = [
+            [_removals(model, steps, known) for steps in stage.steps] for stage in rest
+        ]
         self.quick = quick_family(model)
         self.shares = can_enter(model)
 
@@ -259,10 +263,11 @@ def one_by_one(
     return torch.stack(logits), torch.stack(vectors)[list(models)]
 
 
-def _removals(model: Any, steps: Steps) -> list[Removal]:
+def _removals(model: Any, steps: Steps, known: dict[_Key, Removal]) -> list[Removal]:
+    """Return the removals of a state; equal ones share their arrays."""
     for step in steps:
         step.within(model)  # refuses what does not fit
-    return [step.removal() for step in steps]
+    return [known.setdefault(_key(step), step.removal()) for step in steps]
 
 
 def removed(x: Tensor, chain: Chain) -> Tensor:

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from wordbias.contextual.sweep.as_far import RandomRemovals
 from wordbias.contextual.sweep.forward import Plan
 from wordbias.contextual.sweep.run import Kept, ModelSource, outputs
 from wordbias.contextual.sweep.sweep import models_of
@@ -26,7 +27,7 @@ from wordbias.methods.leace import Erasure
 from wordbias.methods.methods import arguments_of
 from wordbias.methods.rows import fit_rows
 from wordbias.methods.transform import Projection
-from wordbias.models.adapters import SENTENCE, Adapter
+from wordbias.models.adapters import SENTENCE, Adapter, depth
 from wordbias.models.families import final_of, layer_count, text_head_of
 from wordbias.models.hooks import Intervention
 from wordbias.models.model_like import evaluating
@@ -100,6 +101,8 @@ class Predicted(NamedTuple):
         Adapter of each setting, which it removes by default.
     notes
         What the fits of methods found.
+    random
+        The random removals.
     """
 
     names: tuple[str, ...]
@@ -107,6 +110,7 @@ class Predicted(NamedTuple):
     nulls: Places
     adapters: Mapping[str, Adapter]
     notes: Sequence[str]
+    random: RandomRemovals
 
 
 def predict_all(
@@ -135,12 +139,17 @@ def predict_all(
         Seeds of the random removals.
     """
     settings = task.plain
-    nulls: dict[str, list[Intervention]] = {}
-    for draw in draws:
-        drawn = task.adapter.null(draw)
-        nulls |= {
-            f"{name} null {draw}": found for name, found in models_of(drawn).items() if name != BASE
-        }
+    model, tokenizer = task.model.model, task.model.tokenizer
+    sites = {SENTENCE, *(one.site for steps in settings.values() for one in steps)}
+    random = RandomRemovals.of(
+        model, tokenizer, [texts[i] for i in fitted_on], sorted(sites, key=depth), seed
+    )
+    nulls = {
+        f"{name} null {draw}": random.drawn(steps, draw)
+        for draw in draws
+        for name, steps in settings.items()
+        if name != BASE
+    }
     kept = Kept(classes=True, vectors=(0,) if methods else ())
     found = task.run({**settings, **nulls}, texts, kept, file)
     classes = found["classes"].astype(np.intp)
@@ -160,11 +169,12 @@ def predict_all(
         classes_of = [names[i] for i in np.unique(groups[fitted_on])]
         about = {"method": name, "labels": classes_of, "texts": len(fitted_on)}
         adapters[name] = replace(fitted, facts=about)
-        own = np.concatenate([own, _predicted(task, adapters[name], x)[:, None]], axis=1)
-        drawn_ones = [_predicted(task, adapters[name].null(draw), x) for draw in draws]
+        steps = adapters[name].interventions()
+        own = np.concatenate([own, _predicted(task, steps, x)[:, None]], axis=1)
+        drawn_ones = [_predicted(task, random.drawn(steps, draw), x) for draw in draws]
         more = np.stack(drawn_ones, 1)[..., None] if drawn_ones else others[:, :, :0]
         others = np.concatenate([others, more[:, :, : len(drawn_ones)]], axis=2)
-    return Predicted((BASE, *adapters), own, others, adapters, notes)
+    return Predicted((BASE, *adapters), own, others, adapters, notes, random)
 
 
 def fit_at_sentence(
@@ -185,14 +195,14 @@ def fit_at_sentence(
     return made.setting(str(SENTENCE)), fitted.warnings
 
 
-def _predicted(task: TaskModel, adapter: Adapter, x: Float32) -> Places:
+def _predicted(task: TaskModel, steps: Sequence[Intervention], x: Float32) -> Places:
     """Return the classes that the final linear layer gives to its inputs after a removal."""
     model = task.model.model
     final = final_of(model)
     weight = next(final.parameters())
     with torch.inference_mode():
         changed = torch.from_numpy(np.array(x)).to(weight)
-        for one in adapter.interventions():
+        for one in steps:
             changed = one.removal()(changed)
         found: Places = final(changed).argmax(-1).cpu().numpy().astype(np.intp)
     return found
@@ -200,7 +210,7 @@ def _predicted(task: TaskModel, adapter: Adapter, x: Float32) -> Places:
 
 def vectors_under(
     task: TaskModel,
-    adapters: Mapping[str, Adapter | None],
+    models: Mapping[str, Sequence[Intervention]],
     texts: Sequence[str],
     file: Path | None = None,
 ) -> dict[str, Float32]:
@@ -208,13 +218,9 @@ def vectors_under(
 
     Parameters
     ----------
-    adapters
-        Removals by name; None for none.
+    models
+        Removals by name.
     """
-    models = {
-        name: [] if adapter is None else adapter.interventions()
-        for name, adapter in adapters.items()
-    }
     kept = Kept(classes=True, vectors=tuple(range(len(models))))
     found = task.run(models, texts, kept, file)["vectors"]
     return {name: found[:, i] for i, name in enumerate(models)}
