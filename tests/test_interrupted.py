@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,7 +31,7 @@ MODULES = [
     "wordbias.errors",
     "wordbias.commands.misp",
     "numpy",
-    "numpy._core.multiarray",
+    f"{'numpy._core' if np.__version__ >= '2' else 'numpy.core'}.multiarray",
     "numpy.linalg",
     "wordbias.formats",
 ]

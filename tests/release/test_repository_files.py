@@ -82,7 +82,7 @@ def test_tests_run_on_every_version_that_the_package_names() -> None:
     settings = (ROOT / "setup.cfg").read_text(encoding="utf-8")
     named = re.findall(r"Programming Language :: Python :: (3\.\d+)", settings)
     matrix = read(ROOT / ".github" / "workflows" / "test.yml")["jobs"]["all"]["strategy"]["matrix"]
-    assert matrix["python"] == named
+    assert {*named} <= {*matrix["python"]}
     assert f"python_requires = >={named[0]}\n" in settings
     systems = {(one["os"], one["python"]) for one in matrix["include"]}
     assert systems == {("macos-latest", "3.13"), ("windows-latest", "3.13")}
