@@ -86,7 +86,7 @@ def _new_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Pat
 @pytest.fixture
 def tmp_path(request: pytest.FixtureRequest, _new_folder: Callable[[str], Path]) -> Path:
     """Give a test a folder of its own."""
-    folder = _new_folder(re.sub(r"\W", "_", request.node.name)[:30])
+    folder = _new_folder(re.sub(r"\W", "_", request.node.name)[:12])
     folder.mkdir()
     return folder
 

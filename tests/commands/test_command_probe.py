@@ -90,7 +90,7 @@ def test_without_arguments_it_probes_the_sample_beside_random_vectors(cli: Run) 
     assert compressed > 1.5
     assert chance <= 1.02
     assert "Compression = uniform / online codelength, in bits. 1 = the labels cannot" in text
-    assert "finding nothing gives 1.43" in text
+    assert "finding nothing then gives 1.43" in text
     assert "1 / (f + (1/c − f) / ln 2)" in text
     assert max(map(len, done.out.split("\n"))) <= 100
 

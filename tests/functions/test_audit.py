@@ -218,7 +218,7 @@ def test_draws_are_columns_like_any_other(small: Embedding, tmp_path: Path) -> N
             audit(small, methods=f"misp {wrong}", **given)
     with pytest.raises(UsageError, match="null is given twice"):
         audit(small, methods="null:2 null:5", **given)
-    with pytest.raises(UsageError, match="101 draws"):
+    with pytest.raises(UsageError, match="each draw is a column; 101 are too many"):
         audit(small, methods="null:101", **given)
 
 

@@ -88,7 +88,7 @@ def test_with_one_sentence_a_word_every_draw_is_weat() -> None:
         assert np.ptp(result.drawn.effects) <= bound
         assert result.combined.effect == pytest.approx(row.value, abs=bound)
         assert result.sentence_se is None
-        assert "every word has one sentence" in result.reason
+        assert "every word has only one sentence" in result.reason
         assert result.combined.tau2 == 0
 
 

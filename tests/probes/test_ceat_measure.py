@@ -141,7 +141,7 @@ def test_one_sentence_a_word_has_no_interval() -> None:
     for row in ceat(single, [QUERY], Settings(draws=10)):
         assert row.value is not None
         assert row.details["low"] is None
-        assert "every word has one sentence" in row.details["reason"]
+        assert "every word has only one sentence" in row.details["reason"]
 
 
 def test_targets_that_are_all_alike_have_no_value() -> None:

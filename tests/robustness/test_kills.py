@@ -148,8 +148,8 @@ def test_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("transformers")
     call = sweep_files.arguments(sweep_files.write(tmp_path))
     small = """
-from wordbias.models.token_batches import TokenisedPairs
-TokenisedPairs.of.__func__.__kwdefaults__["budget"] = 60
+from wordbias.models.token_batches import TokenisedTexts
+TokenisedTexts.of.__func__.__kwdefaults__["budget"] = 60
 """
     study = Study(tmp_path, (*call, "--format", "jsonl"), "t.csv", small)
     check(study, monkeypatch, "t.csv")
