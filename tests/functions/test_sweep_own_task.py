@@ -15,6 +15,7 @@ import tiny_tasks
 import wordbias as wb
 from wordbias.calls import WordbiasWarning
 from wordbias.errors import WordbiasError
+from wordbias.functions.task_texts import joined_units
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -206,6 +207,13 @@ def test_one_half_is_chosen_on_and_the_other_reported(swept: Swept) -> None:
     }
 
 
+def test_units_with_a_text_in_common_stay_in_one_half() -> None:
+    units, texts = ["a", "b", "b", "c", "d", "e"], ["x", "x", "y", "y", "z", "v"]
+    found = joined_units(units, texts)
+    assert len({*found[:4]}) == 1
+    assert len({*found}) == 3
+
+
 def test_two_columns_are_the_groups_of_both(swept: Swept, tmp_path: Path) -> None:
     rows = tiny_tasks.texts(400, 12, biased=0.5)
     lines = [f"{one.label}\t{one.group}\t{'ab'[i % 2]}\t{one.text}" for i, one in enumerate(rows)]
@@ -269,7 +277,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({}, r"stereoset= and nli= and snli=: needed for the sweep of the paper, .* with task="),
     ({"stereoset": "x.csv"}, "nli= and snli=: needed"),
     ({"labels": "job", "stereoset": "x"}, "labels= is for task=; name labelled texts with task="),
-    ({"task": "dev.tsv", "stereoset": "x"}, "stereoset= is for stereoset=, nli= and snli=, not"),
+    (
+        {"task": "dev.tsv", "stereoset": "x"},
+        "stereoset= is for the sweep of the paper, not for task=",
+    ),
     ({"task": "dev.tsv", "seed_lists": 3}, "seed_lists= is for .*; leave it out"),
     ({"task": "dev.tsv"}, "dev.tsv: has no column 'label'"),
     ({"task": "dev.tsv", "labels": "gender"}, "name different columns"),
@@ -290,6 +301,12 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"task": "told.tsv"}, "every class has texts of one group only, so that the group determines"),
     ({"task": "few.tsv"}, "1 text of class 'nurse' in group 'M', expected 4 at least"),
     ({"task": "blank.tsv"}, "blank.tsv: line 3: has no 'gender'"),
+    ({"task": "null.jsonl"}, "null.jsonl: line 2: has no 'gender'"),
+    ({"task": "no_text.tsv"}, "no_text.tsv: line 3: has no text"),
+    (
+        {"task": "dev.tsv", "test": "same_person.tsv", "unit": "person"},
+        "same_person.tsv: line 2: 1 unit has texts in task= as well, the first is '0'; keep the",
+    ),
     ({"task": "missing.tsv"}, "missing.tsv"),
 ]
 
@@ -314,6 +331,15 @@ def test_calls_that_are_refused(
     tiny_tasks.table(tmp_path / "few.tsv", few, **names)
     blank = [rows[0], rows[1]._replace(group=""), *rows[2:]]
     tiny_tasks.table(tmp_path / "blank.tsv", blank, **names)
+    no_text = [rows[0], rows[1]._replace(text=" "), *rows[2:]]
+    tiny_tasks.table(tmp_path / "no_text.tsv", no_text, **names)
+    lines: list[dict[str, str | None]] = [
+        {"job": one.label, "gender": one.group, "text": one.text} for one in rows
+    ]
+    lines[1]["gender"] = None
+    (tmp_path / "null.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
+    same_person = [rows[0]._replace(text="a cup .", person="0")]
+    tiny_tasks.table(tmp_path / "same_person.tsv", same_person, **names)
     monkeypatch.chdir(tmp_path)
     usual = {"labels": "job", "sensitive": "gender"} if "task" in given else {}
     if message.endswith("'label'"):

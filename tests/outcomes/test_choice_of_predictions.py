@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, f1_score, recall_score
 
-from wordbias.errors import WordbiasError
+from wordbias.errors import UsageError, WordbiasError
 from wordbias.outcomes.choice import Examples, Limit, check_by, choose, halves
 from wordbias.outcomes.fairness import SUM, fairness_rows
 from wordbias.outcomes.metrics import Settings
@@ -147,7 +147,7 @@ def test_what_cannot_be_compared_is_refused() -> None:
         of([0, 0, 1, 1], [0, 0, 1, 1]).check("x")
     with pytest.raises(WordbiasError, match="1 text of class 'nurse' in group 'M', expected 2"):
         of([0, 0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 0, 0, 1]).check("x")
-    with pytest.raises(WordbiasError, match="by accuracy: expected one of tpr-gap, fpr-gap"):
+    with pytest.raises(UsageError, match="by accuracy: expected one of tpr-gap, fpr-gap"):
         check_by("accuracy")
 
 

@@ -274,7 +274,7 @@ def sweep(
     """
     how = current_config()
     if task is not None:
-        refuse_given(_OF_PAPER, "is for --stereoset, --nli and --snli, not for --task")
+        refuse_given(_OF_PAPER, "is for the sweep of the paper, not for --task")
     else:
         refuse_given(_OF_TASK, "is for --task", "name labelled texts with --task")
         _check_of_paper(stereoset=stereoset, nli=nli, snli=snli)

@@ -26,6 +26,7 @@ from wordbias.functions.task_texts import (
     TaskColumns,
     parts_of_task,
     read_task,
+    refuse_same_units,
     without_same_texts,
 )
 from wordbias.methods.settings import ROW_METHODS, ROW_SETTINGS
@@ -75,6 +76,7 @@ class TaskFiles(NamedTuple):
         others = training = None
         if test is not None:
             others = apart(read(test, grouped=True), given, "--test", "--task")
+            refuse_same_units(others, given)
         if retrain is not None:
             training = apart(read(retrain, grouped=False), given, "--retrain", "--task")
             training = apart(training, others, "--retrain", "--test")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.columns import MISSING
 from wordbias.errors import UsageError, WordbiasError, listed
 from wordbias.models.texts import Choice, Texts, TextsLike, load_texts
 from wordbias.outcomes.choice import Examples, halves
@@ -93,8 +94,9 @@ def read_task(
         i: f"has no {name!r}"
         for name in reversed(wanted)
         for i, cell in enumerate(cells[name])
-        if not cell.strip()
+        if cell.strip() in MISSING
     }
+    empty |= {i: "has no text" for i, text in enumerate(read.texts) if not text.strip()}
     read = read.without(empty, skip_bad)
     cells = {name: read.columns[name].cells() for name in wanted}
     if not grouped:
@@ -151,13 +153,45 @@ def without_same_texts(
     )
 
 
+def refuse_same_units(tested: LabelledTexts, others: LabelledTexts) -> None:
+    """Refuse units of --test that have texts in --task as well."""
+    known = set(others.units or ())
+    same = [i for i, unit in enumerate(tested.units or ()) if unit in known]
+    if same:
+        units = [(tested.units or ())[i] for i in same]
+        where = f"{tested.texts.unit} {tested.texts.lines[same[0]]}"
+        shared = how_many(len(set(units)), "unit has", "units have")
+        raise WordbiasError(
+            f"--unit: {tested.texts.name}: {where}: {shared} texts in --task as well, the first is "
+            f"{units[0]!r}; keep the texts of a unit in one file, or leave out --test, so that "
+            "--task is divided by units"
+        )
+
+
+def joined_units(units: Sequence[str], texts: Sequence[str]) -> list[str]:
+    """Return a unit for each text; units that have a text in common are one."""
+    first: dict[str, str] = {}
+    above: dict[str, str] = {unit: unit for unit in units}
+
+    def top(unit: str) -> str:
+        while above[unit] != unit:
+            above[unit] = above[above[unit]]
+            unit = above[unit]
+        return unit
+
+    for unit, text in zip(units, texts, strict=True):
+        above[top(unit)] = top(first.setdefault(text, unit))
+    return [top(unit) for unit in units]
+
+
 def parts_of_task(
     given: LabelledTexts, others: LabelledTexts | None, examples: Examples, seed: int
 ) -> tuple[Places, Places, Examples, list[str]]:
     """Return the texts to choose on and to report on, all examples, and all texts."""
     if others is None:
-        together = given.texts.texts if given.units is None else given.units
-        return *halves(examples, together, seed), examples, list(given.texts.texts)
+        texts = list(given.texts.texts)
+        together = texts if given.units is None else joined_units(given.units, texts)
+        return *halves(examples, together, seed), examples, texts
     more = others.examples(examples.classes, examples.groups)
     units = None
     if given.units is not None and others.units is not None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wordbias.errors import WordbiasError, listed
+from wordbias.errors import UsageError, WordbiasError, listed
 from wordbias.outcomes.confusion import Confusion, Counts, Places, Values
 from wordbias.outcomes.fairness import ACCURACY, DIVERGENCES, GAPS
 from wordbias.outcomes.metrics import Settings, metrics
@@ -263,4 +263,4 @@ def choose(values: Mapping[str, Values], by: str, limit: Limit, rule: Rule | Non
 def check_by(by: str) -> None:
     """Refuse a measure by which cannot be chosen."""
     if by not in BY:
-        raise WordbiasError(f"--by {by}: expected one of {listed(BY)}")
+        raise UsageError(f"--by {by}: expected one of {listed(BY)}")
