@@ -274,6 +274,7 @@ def test_a_rule_in_python_and_nothing_chosen(swept: Swept, tmp_path: Path) -> No
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
+    ({"task": "dev.tsv", "null": 1001}, "1,000 or less"),
     ({}, r"stereoset= and nli= and snli=: needed for the sweep of the paper, .* with task="),
     ({"stereoset": "x.csv"}, "nli= and snli=: needed"),
     ({"labels": "job", "stereoset": "x"}, "labels= is for task=; name labelled texts with task="),
