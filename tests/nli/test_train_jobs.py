@@ -154,7 +154,7 @@ SCORES = {0: [0.5, 0.4, 0.6, 0.1, 0.2], 1: [0.1, 0.2, 0.3, 0.4, 0.5], 2: [0.9, 0
 """Of each seed on dev, epoch by epoch."""
 
 
-@pytest.mark.parametrize("as_one", [True, False])
+@pytest.mark.parametrize("as_one", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_each_model_of_a_stack_stops_by_itself(
     as_one: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -331,7 +331,7 @@ def test_the_checkpoint_of_a_finished_stack_is_removed(
     assert not jobs[0].checkpoint.exists()
 
 
-@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_an_interrupted_training_is_resumed(
     processes: int, trained: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

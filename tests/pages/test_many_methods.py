@@ -157,6 +157,7 @@ def test_a_symbol_of_each_shape_is_drawn_around_its_point() -> None:
     assert min(float(y) for _, y in points) < 20 < max(float(y) for _, y in points)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1200])
 def test_chance_is_in_sight_beside_the_value_before(tmp_path: Path, width: int) -> None:
     path = tmp_path / "page.html"
