@@ -299,7 +299,8 @@ def test_pairs_in_a_decoder(cli: Run, report: Run, data: Path, tmp_path: Path) -
     assert (fitted["method"], fitted["tokens"], fitted["sequential"]) == ("leace", "all", True)
     call = ("project", data / "llama", "--methods", "mhd-pairs")
     found = report(*call, "-o", tmp_path / "a")
-    assert "mhd-pairs on the tokens 'mean' at tokens@1: attention" in found["notes"][-1]
+    (note,) = [one for one in found["notes"] if "tokens 'mean' at tokens@1" in one]
+    assert "only leace on all tokens takes account of it" in note
     variance = [row for row in found["rows"] if row["measure"] == "explained-variance"]
     assert [row["site"] for row in variance] == ["tokens@1"] * 2 + ["tokens@2"] * 2
     adapter = wb.load(tmp_path / "a")
