@@ -278,10 +278,10 @@ def check_jobs(plan: Plan) -> None:
         names the job.
     """
     people = plan.biographies
-    bare = replace(people, texts=("",) * len(people), names=None)
+    bare = replace(plan, biographies=replace(people, texts=("",) * len(people), names=None))
     for job in plan.jobs():
         with _named_errors(job):
-            JobData.of(replace(plan, biographies=bare), job)
+            JobData.of(bare, job)
 
 
 @contextmanager
