@@ -91,9 +91,9 @@ def closing(found: Summary) -> list[str]:
     )
     removals = [name for name in found.runs.studied() if is_removal(name)]
     vectors = (
-        f"{', '.join(removals)}: a removal fitted to the vectors of the training set stands before "
-        f"the last layer of {found.runs.base()}; after retraining, a new layer reads what it "
-        "leaves. Gender is probed in the test set, which nothing was fitted to."
+        f"{', '.join(removals)}: a removal stands before the last layer of {found.runs.base()}; "
+        "after retraining, a new layer reads what it leaves. Methods are fitted to the vectors of "
+        "the training set, and gender is probed in the test set."
     )
     return [*conclusions(found), *([vectors] * bool(removals)), conventions]
 
