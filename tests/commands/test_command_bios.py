@@ -121,7 +121,7 @@ def test_arms_of_vectors(cli: Cli, encoder: str, tmp_path: Path) -> None:
     assert all(len(line) <= 100 for line in done.out.splitlines())
     said = flat(done.out)
     assert "Differences from random changes of the same size, paired by seed" in said
-    assert "trained again? leace cannot tell, of too few seeds (" in said
+    assert "trained again? leace: cannot tell, as the seeds are too few (" in said
     assert "leace: a removal stands before the last layer of none; after retraining" in said
     assert "Methods are fitted to the vectors of the training set" in said
     assert "runs of none, leace." in said
