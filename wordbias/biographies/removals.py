@@ -1,12 +1,12 @@
 """Arms of vectors: a removal between the encoder and the last layer of a classifier.
 
 Under an arm of data the classifier is trained anew. Under an arm of vectors it is that of `none`
-with the same seed, and a removal stands before its last layer. The removal is fitted to the vectors
-of the original training part and the genders of its people, never to development or test part; with
-``subsample+`` or ``oversample+`` before it, to as many women as men of each occupation of that
-part; one of an adapter was fitted before. Without balance a removal that makes the genders alike
-takes what tells the occupation as far as that tells the gender, and can turn gaps within
-occupations round. The stages are those of all strategies:
+with the same seed, and a removal stands before its last layer. A method is fitted to the vectors
+of the original training part and the genders of its people, never to the development or test part.
+With ``subsample+`` or ``oversample+`` before it, these are as many women as men of each occupation.
+An adapter was fitted before. A removal that makes the genders alike also takes what tells the
+occupation, if the occupation tells the gender: without balance it can turn gaps within occupations
+round. The stages are those of all strategies:
 
 - representation: gender is probed in the vectors of the test part after the removal;
 - before: the last layer of `none` reads the vectors after the removal, as a model does to which the
