@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from small_bios import encoder_folder, small_bios
+from small_bios import as_json, encoder_folder, small_bios
 
 from wordbias.biographies.data import Biographies, split
 from wordbias.biographies.plan import Recipe
@@ -21,7 +20,6 @@ from wordbias.biographies.removals import fit_removal, is_removal, remove
 from wordbias.biographies.strategies import STRATEGIES, prepare
 from wordbias.errors import Interrupted, UsageError, WordbiasError
 from wordbias.outcomes.balance import copies
-from wordbias.results import Row
 from wordbias.workers import Workers
 
 torch = pytest.importorskip("torch")
@@ -48,25 +46,10 @@ Float = NDArray[np.float64]
 
 
 @pytest.fixture
-def plan(folder: str, tmp_path: Path) -> Plan:
-    """A frozen study of small data with an arm of vectors."""
-    return Plan(
-        small_bios(),
-        folder,
-        tmp_path / "study",
-        strategies=("none", "leace"),
-        seeds=(0,),
-        frozen=True,
-        recipe=LAYER,
-        retraining=LAYER,
-        encoding=EncodingSettings(20, device="cpu"),
-        baselines=False,
-        draws=20,
-    )
-
-
-def as_json(rows: Sequence[Row]) -> list[Any]:
-    return [json.loads(json.dumps(row.to_dict())) for row in rows]
+def plan(plan: Plan) -> Plan:
+    """The small study with an arm of vectors."""
+    recipes = {"recipe": LAYER, "retraining": LAYER}
+    return replace(plan, strategies=("none", "leace"), seeds=(0,), baselines=False, **recipes)
 
 
 def fitted(strategy: str, x: NDArray[np.float32], genders: NDArray[np.intp], seed: int = 0) -> Any:
