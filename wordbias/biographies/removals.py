@@ -116,7 +116,7 @@ def digest_of_adapter(strategy: str, pooling: str) -> str:
 
 def check_adapters(strategies: Iterable[str], model: Any) -> None:
     """Refuse adapters that were fitted on another model."""
-    for name in {strategy.removeprefix(RANDOM) for strategy in strategies}:
+    for name in dict.fromkeys(strategy.removeprefix(RANDOM) for strategy in strategies):
         if _is_adapter(name):
             read_adapter(name).check(model, name=name, inside=True)
 
