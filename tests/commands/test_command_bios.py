@@ -140,7 +140,7 @@ def test_arms_of_vectors(cli: Cli, encoder: str, tmp_path: Path) -> None:
     assert (refused.code, refused.err.count("\n")) == (1, 1)
     assert "double-hard is fitted to words" in refused.err
     refused = cli(*arguments, "--strategies", "none,null:2")
-    assert (refused.code, "random removals stand beside arms of vectors" in refused.err) == (
+    assert (refused.code, "random removals are compared with those" in refused.err) == (
         2,
         True,
     )

@@ -88,7 +88,7 @@ def check_removals(strategies: Sequence[str], pooling: str, *, frozen: bool) -> 
             if not frozen:
                 raise WordbiasError(
                     f"strategy {strategy!r}: was fitted to the encoder as it is, and every seed "
-                    "fine-tunes it; leave it so with --head-only, or name a method such as leace"
+                    "fine-tunes it; freeze it with --head-only, or name a method such as leace"
                 )
             _interventions(read_adapter(name), strategy, pooling)
         elif method not in ROW_METHODS:
