@@ -473,20 +473,21 @@ RULES: Mapping[str, Sequence[Rule]] = {
     ],
     RETURNS_OVER_SEEDS: [
         Rule(CANNOT, lambda of: of.lowered.p is None or of.lowered.least > LEVEL,
-             "so few seeds cannot have a p below .05", "cannot tell, of too few seeds"),
+             "so few seeds cannot have a p below .05", "cannot tell, as the seeds are too few"),
         Rule(NOT_LOWERED, lambda of: not of.lowered.is_clear or of.lowered.difference >= 0,
-             "before retraining it is not lower than without debiasing, p below .05",
+             "before retraining it is not shown (p below .05) to be lower than without debiasing",
              "was not lowered"),
         Rule(RETURNED, lambda of: of.is_back and not of.is_lower,
-             f"retraining raises it, p below .05, by {SMALLEST_CHANGE:.0%} or more of what was "
-             "taken off, and it is not shown to be lower than without debiasing, retrained",
+             f"retraining raises it (p below .05), by {SMALLEST_CHANGE:.0%} or more of what was "
+             "taken off, and then it is not shown to be lower than without debiasing",
              "comes back"),
         Rule(IN_PART, lambda of: of.is_back,
-             "retraining raises it so, and it is lower than without debiasing, p below .05",
+             "retraining raises it as much, and then it is lower (p below .05) than without "
+             "debiasing",
              "comes back in part"),
         Rule(GONE, lambda of: of.is_lower and of.stays.is_beyond,
-             "after retraining it is lower than without debiasing, p below .05, and than after a "
-             "random change of the same size, if there is one", "stays away"),
+             "after retraining it is lower (p below .05) than without debiasing, and than under a "
+             "random change of the same size if there is one", "stays away"),
         Rule(CANNOT, lambda _: True, "otherwise", "cannot tell"),
     ],
 }  # fmt: skip

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tiny_encoders
 
 from wordbias.biographies.data import Biographies
+from wordbias.results import Row
 
 SIZES = {"dancer": (40, 16), "nurse": (36, 12), "surgeon": (14, 38)}
 """Women and men of each."""
@@ -50,3 +54,8 @@ def encoder_folder(path: Path, texts: tuple[str, ...] = (), family: str = "bert"
     model = tiny_encoders.build(family, "Model", vocabulary=len(words) + 5)
     tiny_encoders.save(model, tiny_encoders.make_tokenizer(words), path)
     return str(path)
+
+
+def as_json(rows: Sequence[Row]) -> list[Any]:
+    """Return rows as they are read from a file."""
+    return [json.loads(json.dumps(row.to_dict())) for row in rows]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_bios import encoder_folder, small_bios
+from small_bios import as_json, encoder_folder, small_bios
 
 from wordbias import __version__
 from wordbias.biographies.data import sample, split
@@ -41,24 +41,6 @@ from wordbias.biographies.plan import (  # noqa: E402
 from wordbias.classifier_training import Task  # noqa: E402
 
 ONE = Recipe(epochs=2, batch=16, rate=1e-3)
-LAYER = Recipe(epochs=4, batch=16, rate=0.05)
-
-
-@pytest.fixture
-def plan(folder: str, tmp_path: Path) -> Plan:
-    """A frozen study of small data."""
-    return Plan(
-        small_bios(),
-        folder,
-        tmp_path / "study",
-        strategies=("none", "subsample", "scrub"),
-        seeds=(0, 1),
-        frozen=True,
-        recipe=LAYER,
-        retraining=LAYER,
-        encoding=EncodingSettings(20, device="cpu"),
-        draws=20,
-    )
 
 
 def tuned(plan: Plan, **changes: Any) -> Plan:
@@ -73,10 +55,6 @@ def chosen(rows: Sequence[Row], **wanted: Any) -> list[tuple[Any, ...]]:
         for row in rows
         if all({"subject": row.subject, **row.details}.get(k) == v for k, v in wanted.items())
     ]
-
-
-def as_json(rows: Sequence[Row]) -> list[Any]:
-    return [json.loads(json.dumps(row.to_dict())) for row in rows]
 
 
 def lines_of(plan: Plan) -> list[dict[str, Any]]:
@@ -275,7 +253,7 @@ def test_retraining_starts_from_the_vectors_alone(plan: Plan) -> None:
             Labelled(vectors.of(view.original_train), view.original_train.labels),
             Labelled(vectors.of(view.original_dev), view.original_dev.labels),
             3,
-            LAYER,
+            plan.recipe,
         )
         right = predict(again.head, vectors.of(view.test)) == view.test.labels
         found = [row for row in chosen(rows, view=name, stage="after") if row[:2] == ("accuracy", "all")]  # fmt: skip  # noqa: E501
@@ -330,7 +308,7 @@ def test_a_folder_of_another_study_is_refused(plan: Plan) -> None:
     plan = replace(plan, strategies=("none",), seeds=(0,), baselines=False)
     run(plan)
     changes: dict[str, Any] = {
-        r"recipe\.epochs is 4, not 3": {"recipe": replace(LAYER, epochs=3)},
+        r"recipe\.epochs is 4, not 3": {"recipe": replace(plan.recipe, epochs=3)},
         r"reading\.max_tokens is 20, not 10": {"encoding": EncodingSettings(10, device="cpu")},
         r"biographies\.n is 156, not 100": {"biographies": sample(plan.biographies, 100)},
         r"biographies\.sha256 is": {"biographies": plan.biographies.take(np.arange(156)[::-1])},

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from small_bios import encoder_folder, small_bios
+from small_bios import as_json, encoder_folder, small_bios
 
 from wordbias.biographies.data import Biographies, split
 from wordbias.biographies.plan import Recipe
@@ -21,7 +20,6 @@ from wordbias.biographies.removals import fit_removal, is_removal, remove
 from wordbias.biographies.strategies import STRATEGIES, prepare
 from wordbias.errors import Interrupted, UsageError, WordbiasError
 from wordbias.outcomes.balance import copies
-from wordbias.results import Row
 from wordbias.workers import Workers
 
 torch = pytest.importorskip("torch")
@@ -48,25 +46,10 @@ Float = NDArray[np.float64]
 
 
 @pytest.fixture
-def plan(folder: str, tmp_path: Path) -> Plan:
-    """A frozen study of small data with an arm of vectors."""
-    return Plan(
-        small_bios(),
-        folder,
-        tmp_path / "study",
-        strategies=("none", "leace"),
-        seeds=(0,),
-        frozen=True,
-        recipe=LAYER,
-        retraining=LAYER,
-        encoding=EncodingSettings(20, device="cpu"),
-        baselines=False,
-        draws=20,
-    )
-
-
-def as_json(rows: Sequence[Row]) -> list[Any]:
-    return [json.loads(json.dumps(row.to_dict())) for row in rows]
+def plan(plan: Plan) -> Plan:
+    """The small study with an arm of vectors."""
+    recipes = {"recipe": LAYER, "retraining": LAYER}
+    return replace(plan, strategies=("none", "leace"), seeds=(0,), baselines=False, **recipes)
 
 
 def fitted(strategy: str, x: NDArray[np.float32], genders: NDArray[np.intp], seed: int = 0) -> Any:
@@ -436,7 +419,7 @@ def test_another_adapter_of_the_same_name_is_refused(plan: Plan, tmp_path: Path)
         (["none", "leace:per-class=5"], r"'per-class' is not for this command"),
         (["none", "scrub+leace"], r"^strategy 'scrub\+leace': expected none, .*found 'leace'$"),
         (["none", "gone.safetensors"], r"gone.safetensors"),
-        (["none", "null:6"], r"^strategy 'null:6': random removals stand beside arms of vectors"),
+        (["none", "null:6"], r"^strategy 'null:6': random removals are compared with"),
         (["none", "leace", "null:2"], r"^strategy 'null:2': each of 3 seeds has .*give null:3$"),
         (["none", "leace", "null"], r"^strategy 'null': expected a number of draws from 1"),
         (["none", "leace", "lists:3"], r"^strategy 'lists:3': expected a number of draws from 1"),
@@ -451,7 +434,7 @@ def test_refused(folder: str, strategies: list[str], expected: str) -> None:
 def test_refused_adapters(plan: Plan, tmp_path: Path) -> None:
     path, _ = adapter_file(plan, tmp_path / "a.safetensors")
     named = ("none", str(path))
-    with pytest.raises(WordbiasError, match=r"every seed fine-tunes it; leave it so with --head"):
+    with pytest.raises(WordbiasError, match=r"every seed fine-tunes it; freeze it with --head"):
         replace(plan, strategies=named, frozen=False)
     mean = replace(plan, strategies=named, encoding=EncodingSettings(20, "mean", device="cpu"))
     assert mean.strategies == named

@@ -353,7 +353,7 @@ def test_whether_the_gap_comes_back(
     assert (line.details["verdict"], line.details["n"]) == (verdict, SEEDS)
     assert line.details["change_low"] <= line.value <= line.details["change_high"]
     (said,) = [one for one in conclusions(found) if "come back when" in one]
-    assert f"leace {verdict} ({np.mean(changes):+.3f}, 95 %" in said
+    assert f"leace: {verdict} ({np.mean(changes):+.3f}, 95 %" in said
     few = Summary.of([one for one in rows if one.details["seed"] < 5])
     assert [one.verdict for one in few.returns] == ["cannot tell"]
 

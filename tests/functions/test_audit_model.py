@@ -115,6 +115,7 @@ def test_controls_are_columns_beside_the_methods(folder: Path, tmp_path: Path) -
     }
     assert not any("written_by" in row.details for row in page.rows if "-" in row.details["stage"])
     assert (tmp_path / "clean").is_dir()
+    assert not any("pairs of sentences" in one for one in page.notes)
     again = audit(folder, methods=["null:1"], skip=part)
     (row,) = of(again, "pronoun-stereotype", layer=3, stage="null-0")
     assert row.value == rows["null-0"].value
@@ -127,6 +128,7 @@ def test_controls_are_columns_beside_the_methods(folder: Path, tmp_path: Path) -
         (["null:0"], "null:0: expected a number of draws from 1"),
         (["lists:101"], "each draw is a column; 101 are too many, give 100 or less"),
         (["null:2", "null:3"], "null is given twice, as null:2 and null:3"),
+        (["null-0"], "'null-0': expected leace, inlp, misp"),
     ],
 )
 def test_controls_that_cannot_be_drawn_are_one_line(

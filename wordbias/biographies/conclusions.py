@@ -100,7 +100,7 @@ def _returned(found: Summary) -> Iterator[str]:
         if one.test.interval is not None:
             low, high = one.test.interval
             said = f"{one.test.difference:+.3f}, 95 % {low:.3f} to {high:.3f}"
-            parts.append(f"{one.strategy} {one.says} ({said})")
+            parts.append(f"{one.strategy}: {one.says} ({said})")
     if parts:
         yield (
             f"Does the {MAIN.title} come back when the last layer is trained again? "

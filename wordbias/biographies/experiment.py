@@ -278,10 +278,10 @@ def check_jobs(plan: Plan) -> None:
         names the job.
     """
     people = plan.biographies
-    bare = replace(people, texts=("",) * len(people), names=None)
+    bare = replace(plan, biographies=replace(people, texts=("",) * len(people), names=None))
     for job in plan.jobs():
         with _named_errors(job):
-            JobData.of(replace(plan, biographies=bare), job)
+            JobData.of(bare, job)
 
 
 @contextmanager
@@ -314,8 +314,8 @@ class JobData:
     def of(cls, plan: Plan, job: Job) -> JobData:
         """Split the data, and apply the strategy."""
         parts = split(plan.biographies, job.seed)
-        changes = job.strategy in BASELINES or is_removal(job.strategy)
-        strategy = NONE if changes else job.strategy
+        keeps_data = job.strategy in BASELINES or is_removal(job.strategy)
+        strategy = NONE if keeps_data else job.strategy
         shares = parts.train.shares()
         if plan.shares is not None:
             shares, _ = shares_for(plan.biographies.classes, plan.shares, plan.shares_from)

@@ -1,12 +1,12 @@
 """Arms of vectors: a removal between the encoder and the last layer of a classifier.
 
 Under an arm of data the classifier is trained anew. Under an arm of vectors it is that of `none`
-with the same seed, and a removal stands before its last layer. The removal is fitted to the vectors
-of the original training part and the genders of its people, never to development or test part; with
-``subsample+`` or ``oversample+`` before it, to as many women as men of each occupation of that
-part; one of an adapter was fitted before. Without balance a removal that makes the genders alike
-takes what tells the occupation as far as that tells the gender, and can turn gaps within
-occupations round. The stages are those of all strategies:
+with the same seed, and a removal stands before its last layer. A method is fitted to the vectors
+of the original training part and the genders of its people, never to the development or test part.
+With ``subsample+`` or ``oversample+`` before it, these are as many women as men of each occupation.
+An adapter was fitted before. A removal that makes the genders alike also takes what tells the
+occupation, if the occupation tells the gender: without balance it can turn gaps within occupations
+round. The stages are those of all strategies:
 
 - representation: gender is probed in the vectors of the test part after the removal;
 - before: the last layer of `none` reads the vectors after the removal, as a model does to which the
@@ -31,18 +31,17 @@ from wordbias.biographies.data import Biographies
 from wordbias.biographies.strategies import NONE, OVERSAMPLE, RANDOM, STRATEGIES, SUBSAMPLE
 from wordbias.errors import WordbiasError
 from wordbias.methods.leace import Erasure
+from wordbias.methods.methods import arguments_of
 from wordbias.methods.null import subspace_as_far
 from wordbias.methods.rows import fit_rows
 from wordbias.methods.settings import METHODS, ROW_METHODS, ROW_SETTINGS
-from wordbias.methods.transform import Projection
+from wordbias.methods.transform import Step
 from wordbias.models.adapters import Adapter, read_adapter
 from wordbias.models.hooks import Intervention, sha256_of
 from wordbias.models.sites import Site, written
 from wordbias.outcomes.balance import copies
 from wordbias.resources.hub import is_address
 from wordbias.settings import only_method
-
-Steps = tuple[Projection | Erasure, ...]
 
 
 def is_removal(strategy: str) -> bool:
@@ -89,7 +88,7 @@ def check_removals(strategies: Sequence[str], pooling: str, *, frozen: bool) -> 
             if not frozen:
                 raise WordbiasError(
                     f"strategy {strategy!r}: was fitted to the encoder as it is, and every seed "
-                    "fine-tunes it; leave it so with --head-only, or name a method such as leace"
+                    "fine-tunes it; freeze it with --head-only, or name a method such as leace"
                 )
             _interventions(read_adapter(name), strategy, pooling)
         elif method not in ROW_METHODS:
@@ -117,7 +116,7 @@ def digest_of_adapter(strategy: str, pooling: str) -> str:
 
 def check_adapters(strategies: Iterable[str], model: Any) -> None:
     """Refuse adapters that were fitted on another model."""
-    for name in {strategy.removeprefix(RANDOM) for strategy in strategies}:
+    for name in dict.fromkeys(strategy.removeprefix(RANDOM) for strategy in strategies):
         if _is_adapter(name):
             read_adapter(name).check(model, name=name, inside=True)
 
@@ -146,7 +145,7 @@ def fit_removal(
     *,
     pooling: str,
     seed: int,
-) -> Steps:
+) -> Sequence[Step]:
     """Fit the removal of an arm of vectors.
 
     Parameters
@@ -165,16 +164,15 @@ def fit_removal(
     how, name = _divided(strategy)
     if _is_adapter(name):
         found = _interventions(read_adapter(name), strategy, pooling)
-        steps: Steps = tuple(one.step for one in found)
+        steps: Sequence[Step] = [one.step for one in found]
     else:
         method = only_method(name, ROW_METHODS, ROW_SETTINGS)
-        settings = {**method.settings, "seed": method.settings.get("random_state", seed)}
         rows = np.arange(len(people))
         if how:
             rows = np.repeat(rows, copies(people.labels, people.genders, how, seed))
         codes = np.unique(people.genders[rows], return_inverse=True)[1]
-        fitted = fit_rows(method.name, vectors[rows], codes, settings, inside=True)
-        steps = tuple(one for one in fitted.steps if isinstance(one, (Projection, Erasure)))
+        settings = arguments_of(method, seed=seed)
+        steps = fit_rows(method.name, vectors[rows], codes, settings, inside=True).steps
     if not steps:
         raise WordbiasError(
             f"{name} found no classifier better than chance, so that there is nothing to remove"
@@ -185,7 +183,7 @@ def fit_removal(
 
 
 def random_removal(
-    steps: Steps, vectors: NDArray[np.float32], rng: np.random.Generator
+    steps: Sequence[Step], vectors: NDArray[np.float32], rng: np.random.Generator
 ) -> tuple[Erasure]:
     """Return a removal of random directions that moves vectors as far, in the mean square.
 
@@ -199,7 +197,7 @@ def random_removal(
     return (Erasure(drawn.basis.T * drawn.weights, drawn.basis, bias),)
 
 
-def remove(steps: Steps, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+def remove(steps: Sequence[Step], vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return vectors after a removal, in float32."""
     x: NDArray[Any] = vectors
     for step in steps:

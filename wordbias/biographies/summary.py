@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +26,6 @@ from wordbias.biographies.results import (
     Metric,
     Runs,
     Spread,
-    Values,
 )
 from wordbias.biographies.strategies import ORIGINAL, OWN
 from wordbias.correlation import correlation
@@ -98,8 +98,6 @@ class Summary:
         Cells by metric, strategy, stage and view.
     associations
         Associations on the texts as each strategy rewrites them.
-    returns
-        What retraining makes of the main gap under each strategy that debiases.
     is_corrected
         True if tests are corrected for their number.
     """
@@ -107,7 +105,6 @@ class Summary:
     runs: Runs
     cells: Mapping[Key, Cell] = field(repr=False)
     associations: Sequence[Association] = field(repr=False)
-    returns: Sequence[Returned] = field(repr=False)
     is_corrected: bool = False
 
     @classmethod
@@ -127,8 +124,12 @@ class Summary:
             for view in (OWN, ORIGINAL):
                 for cell in _cells(runs, metrics, stage, view, correct=correct):
                     cells[cell.metric, cell.strategy, stage, view] = cell
-        found = cls(runs, cells, tuple(associations(runs)), (), correct)
-        return replace(found, returns=tuple(returns(found)))
+        return cls(runs, cells, tuple(associations(runs)), correct)
+
+    @cached_property
+    def returns(self) -> Sequence[Returned]:
+        """Verdicts on the main gap after retraining, one for each strategy that debiases."""
+        return tuple(returns(self))
 
     def cell(self, metric: Metric, strategy: str, stage: str, view: str = OWN) -> Cell:
         """Return one cell, empty if nothing was measured."""
@@ -346,7 +347,7 @@ def returns(found: Summary) -> Iterator[Returned]:
     runs, base = found.runs, found.runs.base()
     if base is None:
         return
-    names = [name for name in runs.debiased() if len(_known(runs.column(MAIN, name, RESTORED)))]
+    names = [name for name in runs.debiased() if runs.spread(MAIN, name, RESTORED).n]
     tests = [
         paired_test(*(runs.column(MAIN, name, stage) for stage in (AFTER, BEFORE)))
         for name in names
@@ -388,10 +389,6 @@ def restored_share(found: Summary, metric: Metric, strategy: str) -> float | Non
     if none is None or before is None or after is None or none <= before:
         return None
     return (after - before) / (none - before)
-
-
-def _known(values: Values) -> Values:
-    return values[np.isfinite(values)]
 
 
 # associations of intrinsic and extrinsic bias

@@ -38,6 +38,7 @@ from wordbias.resources.models import (
     model_folder,
 )
 from wordbias.results import Row
+from wordbias.settings import Configured
 from wordbias.store import resumable
 
 if TYPE_CHECKING:
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from wordbias.models.causal_model import CausalModel
     from wordbias.models.encoder import Encoder
     from wordbias.nli.pairs import PairsLike
-    from wordbias.settings import Configured
     from wordbias.stereotypes.text_sets import TextSetLike
 
 FORMATS = (*PAGE_FORMATS, "json")
@@ -158,7 +158,7 @@ def audit_model(
             f"part {unknown[0]!r}: expected some of {', '.join(PARTS)}, as of every model"
         )
     drawn = [one for one in methods or () if is_drawn(one)]
-    each_draw(drawn)  # refuses too many
+    controls = [Configured(control_name(*draw)) for draw in each_draw(drawn)]
     sets: list[TextSetLike] = (
         list(stereoset)
         if isinstance(stereoset, (list, tuple))
@@ -179,7 +179,6 @@ def audit_model(
     data = _data(sets, reader)
     texts = METHODS[reader.kind] if methods is None else methods
     wanted = [read_method(one, reader.last) for one in texts if one not in drawn]
-    wanted += [read_method(control_name(*draw)) for draw in each_draw(drawn)]
     distinct = list({method.text: method for method in wanted}.values())
     subject = Path(encoder.name).name
     told = [*encoder.notes, *missing, *fitted_to_pairs(distinct)]
@@ -193,7 +192,7 @@ def audit_model(
     if named is not None and not {"probe", "untrained"} & set(skip):
         untrained = partial(Encoder.load, named, device=device, random_init=seed)
     with resumable(output, *([] if stored is None else [Path(stored)])):
-        found = measuring.run(distinct, untrained=untrained, path=stored)
+        found = measuring.run([*distinct, *controls], untrained=untrained, path=stored)
         rows, notes = _with_heads(model, decoder, reader, found, data, pairs, measuring, device)
         rows = with_changes(rows)
         left = [_with_command(row, reader, found.projections) for row in trade_off_rows(rows)]
@@ -316,7 +315,6 @@ def _chosen(page: Page, fitted: Sequence[Fitted], methods: Sequence[Configured])
         If the only one could not be fitted, or none of several helps.
     """
     best = best_of(column_answers([row.to_dict() for row in page.rows]))
-    methods = [one for one in methods if control_of(one.name) is None]
     label = methods[0].text if len(methods) == 1 else best and best.name
     for one in fitted:
         if one.method.text == label:

@@ -316,8 +316,8 @@ def _with_null(strategies: Sequence[str], seeds: Sequence[int]) -> tuple[str, ..
         drawn = [one for one in strategies if is_removal(one) and not is_random(one)]
         if not drawn:
             raise UsageError(
-                f"strategy {name!r}: random removals stand beside arms of vectors; give such as "
-                "leace with --strategies too"
+                f"strategy {name!r}: random removals are compared with those of strategies for "
+                "vectors; add one to --strategies, such as leace"
             )
         found += [f"{RANDOM}{one}" for one in drawn]
     return tuple(dict.fromkeys(found))

@@ -91,9 +91,9 @@ def closing(found: Summary) -> list[str]:
     )
     removals = [name for name in found.runs.studied() if is_removal(name)]
     vectors = (
-        f"{', '.join(removals)}: a removal fitted to the vectors of the training set stands before "
-        f"the last layer of {found.runs.base()}; after retraining, a new layer reads what it "
-        "leaves. Gender is probed in the test set, which nothing was fitted to."
+        f"{', '.join(removals)}: a removal stands before the last layer of {found.runs.base()}; "
+        "after retraining, a new layer reads what it leaves. Methods are fitted to the vectors of "
+        "the training set, and gender is probed in the test set."
     )
     return [*conclusions(found), *([vectors] * bool(removals)), conventions]
 
@@ -102,12 +102,8 @@ def _vectors_table(found: Summary) -> Table:
     """Return a line for each encoder: how much of the gender is in its vectors."""
     runs = found.runs
     subjects = [*runs.baselines, *runs.strategies]
-    of_vectors = [
-        metric
-        for metric in OF_VECTORS
-        if metric != READ
-        or any(found.cell(READ, name, REPRESENTATION).spread.n for name in subjects)
-    ]
+    is_read = any(metric == READ for metric, *_ in found.cells)
+    of_vectors = [metric for metric in OF_VECTORS if metric != READ or is_read]
     shown = [found.cell(metric, name, REPRESENTATION) for metric in of_vectors for name in subjects]
     about = "Within classes: compression of equally many women and men of each class. "
     known = spread(runs.every(KNOWING_CLASS, REPRESENTATION, subjects)).mean

@@ -1,9 +1,9 @@
 """Random directions in place of fitted ones: what a removal does by itself.
 
-A random direction has less of the words than a fitted one: the same weights move words less. The
-second null moves them as far.
-
-A file of its own because three packages import it: methods, encoders, and the study of NLI models.
+A random direction has less of the words than a fitted one: the same weights move words less. Other
+nulls move vectors as far. For words (`chains_as_far`) that is the mean distance at length one,
+since measures compare directions. For vectors of texts (`subspace_as_far`) it is the mean square of
+the distance, since a classifier reads their lengths too.
 """
 
 from __future__ import annotations

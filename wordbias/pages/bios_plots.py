@@ -21,6 +21,7 @@ from wordbias.biographies.summary import Summary
 from wordbias.errors import WordbiasError
 from wordbias.pages.panel import SERIES, SHAPES, Dot, Look, Panel, Path
 from wordbias.pages.plots import draw_legend, draw_panel, draw_panels
+from wordbias.rendering import how_many
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +51,6 @@ def plot_compression_fairness(report: Report, ax: Axes | None = None) -> Axes:
     if not shown:
         raise WordbiasError("no run has both a compression and a gap; nothing to draw")
     lines, beside = -(-len(shown) // _COLUMNS), min(len(shown), _COLUMNS)
-
     looks = _looks(found)
 
     def draw(panels: list[Axes]) -> None:
@@ -60,7 +60,8 @@ def plot_compression_fairness(report: Report, ax: Axes | None = None) -> Axes:
         draw_legend(panels[0], [*looks.items()], below, outside=ax is None)
 
     size = max(_PANEL[0] * beside, 4.6), _PANEL[1] * lines + 0.5
-    return draw_panels(ax, size, report.title, draw, lines, beside)
+    title = f"bios: {how_many(len(looks), 'strategy', 'strategies')}"
+    return draw_panels(ax, size, title, draw, lines, beside)
 
 
 def _looks(found: Summary) -> dict[str, Look]:

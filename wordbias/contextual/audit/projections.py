@@ -66,8 +66,6 @@ def read_method(text: str, layers: int | None = None) -> Configured:
     UsageError
         If there is no such method or setting, or it has no such value.
     """
-    if control_of(text) is not None:
-        return Configured(text)
     if text.partition(":")[0].strip().lower() in KNOWN:
         return only_method(text, KNOWN, TAKES)
     return Configured(SCRUB if text.strip().lower() == SCRUB else _inside(text, layers))
