@@ -110,11 +110,11 @@ def audit(
         Columns of the page after the first, separated by spaces. "misp hard,misp inlp:rounds=10"
         gives three columns; the second applies two methods in order. null:3 adds three random
         removals with the weights of misp. lists:3 adds misp fitted to three redraws of the names,
-        or of a model's sentences.
-        none measures only before. For a model: misp, hard, mhd, leace, inlp; misp-pairs or
-        mhd-pairs, fitted to pairs of sentences; or a setting such as tokens@3..10. For a decoder
-        also concept-scrubbing.  [default: misp hard inlp leace; none for several embeddings; for an
-        encoder misp hard leace; for a decoder hard leace concept-scrubbing]
+        or of a model's sentences. none measures only before. For a model: misp, hard, mhd, leace,
+        inlp; misp-pairs or mhd-pairs, fitted to pairs of sentences; or a setting such as
+        tokens@3..10. For a decoder also concept-scrubbing.  [default: misp hard inlp leace; none
+        for several embeddings; for an encoder misp hard leace; for a decoder hard leace
+        concept-scrubbing]
     after : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several, optional
         The embedding after it was cleaned elsewhere; may be repeated. Each file gets a column.
         Words that are missing from one file are left out of all columns.
