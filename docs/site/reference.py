@@ -167,8 +167,8 @@ def _options() -> str:
         _heading("Options", "="),
         "Each option or argument has one meaning, wherever it stands. In Python the parameter "
         "has the same name, with underscores. The page of a command says what it does there. "
-        "Settings of methods, such as ``inlp:rounds=10``, are in :doc:`/docs/debiasing` and "
-        ":doc:`/docs/fairness`.\n\n.. program:: wordbias\n",
+        "Settings of methods, such as ``inlp:rounds=10``, are in "
+        ":doc:`/docs/papers/methods` and :doc:`/docs/fairness`.\n\n.. program:: wordbias\n",
     ]
     having = commands_with()
     for group in GROUPS:
