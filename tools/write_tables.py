@@ -43,10 +43,9 @@ DOCS = ROOT / "docs"
 COMPLETION = ROOT / "wordbias" / "completion.json"
 METHODS: dict[str, Known] = {"debias": DEBIASING, "choose": DEBIASING, "rewrite": REWRITING}
 COSTS = "Costs"
-_SETTINGS = re.compile(r"(<!-- settings: (.+?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
-_RULES = re.compile(r"(<!-- table: (.+?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
-_KEYS = re.compile(r"(<!-- keys: (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
-_KNOWN = re.compile(r"(<!-- reference values -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+_TABLE = re.compile(
+    r"(<!-- (settings|table|keys|reference values)(?:: (.+?))? -->\n).*?(<!-- end -->)", re.DOTALL
+)
 SHOWN = (
     ("direct-bias", ""),
     ("direct-bias-pca", ""),
@@ -107,15 +106,21 @@ def _found(name: str) -> Command:
     return command
 
 
-def guide(text: str) -> str:
-    """Return a guide with its table of settings up to date."""
-    return _SETTINGS.sub(lambda found: f"{found[1]}{_settings(METHODS[found[2]])}{found[4]}", text)
+def tables(text: str) -> str:
+    """Return a document with its tables up to date."""
+    write = {
+        "settings": _settings,
+        "table": _rules,
+        "keys": _keys,
+        "reference values": lambda _: reference_table(),
+    }
+    return _TABLE.sub(lambda found: f"{found[1]}{write[found[2]](found[3])}{found[4]}", text)
 
 
-def _settings(known: Known) -> str:
+def _settings(command: str) -> str:
     """Return a line for each setting of each method."""
     lines = ["| setting | takes | default | |", "| --- | --- | --- | --- |"]
-    for name, kind in known.items():
+    for name, kind in METHODS[command].items():
         for one in settings_of(kind).values():
             cells = [f"`{name}:{one.typed}`", one.expected, _default_of(one), one.sentence]
             lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
@@ -132,15 +137,10 @@ def _default_of(one: Setting) -> str:
 
 def rules(text: str) -> str:
     """Return the document of verdicts with its tables up to date."""
-    questions = [found[2] for found in _RULES.finditer(text)]
+    questions = [found[3] for found in _TABLE.finditer(text)]
     if lacking := {*RULES, COSTS} ^ set(questions):
-        raise SystemExit(f"{'verdicts.md'}: no table, or no rules, of {', '.join(sorted(lacking))}")
-    return _RULES.sub(lambda found: f"{found[1]}{_rules(found[2])}{found[4]}", text)
-
-
-def keys(text: str) -> str:
-    """Return the document of rows with its tables up to date."""
-    return _KEYS.sub(lambda found: f"{found[1]}{_keys(found[2])}{found[4]}", text)
+        raise SystemExit(f"verdicts.md: no table, or no rules, of {', '.join(sorted(lacking))}")
+    return tables(text)
 
 
 def _keys(part: str) -> str:
@@ -156,11 +156,6 @@ def _rules(question: str) -> str:
         cells = [(rule.when, rule.verdict) for rule in RULES[question]]
         lines = ["| the first that holds | verdict |", "| --- | --- |"]
     return "\n".join([*lines, *(f"| {' | '.join(line)} |" for line in cells), ""])
-
-
-def known(text: str) -> str:
-    """Return the document of known embeddings with its table up to date."""
-    return _KNOWN.sub(lambda found: f"{found[1]}{reference_table()}{found[3]}", text)
 
 
 def reference_table() -> str:
@@ -186,11 +181,11 @@ def _value(row: dict[str, Any] | None) -> str:
 
 
 DOCUMENTS: dict[str, Callable[[str], str]] = {
-    "papers/methods.md": guide,
-    "fairness.md": guide,
+    "papers/methods.md": tables,
+    "fairness.md": tables,
     "verdicts.md": rules,
-    "rows.md": keys,
-    "known-embeddings.md": known,
+    "rows.md": tables,
+    "known-embeddings.md": tables,
 }
 
 

@@ -44,7 +44,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "likelihood": "Measure which texts a model prefers: StereoSet, BBQ and more.",
         "mab-eval": "Measure bias of an NLI model: does a person entail he, not she?",
         "project": "Remove gender or another label inside a model, by an adapter.",
-        "sweep": "Measure bias and fairness under all 74 projections of a paper.",
+        "sweep": "Measure all 74 projections of a paper, or choose one for a task.",
         "fine-tune": "Train a head on an encoder: NLI or next sentence.",
     },
     "Texts or vectors with labels": {

@@ -89,10 +89,10 @@ class Experiment:
     ----------
     arms : sequence of str or Embedding, or mapping of str to these
         Embeddings; the others are compared with the first. A text is a file, a fetched name, or
-        ``glove{seed}.txt`` for a file of each seed. After ``@`` it says what to do: methods with
-        their settings (``glove.txt@misp:dims=2``), ``null:3`` for three random removals with the
-        weights of MISP, or ``lists:7`` for MISP fitted to seven redraws of the names. Seed s gets
-        draw s modulo their number. Without a file before ``@`` it is the first arm's.
+        ``glove{seed}.txt`` for a file of each seed. After ``@`` follows what is done to it: methods
+        with their settings (``glove.txt@misp:dims=2``), or draws. ``null:3`` is three random
+        removals with the weights of MISP, ``lists:7`` is MISP fitted to seven redraws of the names.
+        Seed s gets draw s modulo their number. Without a file before ``@`` it is the first arm's.
     measure : function
         Function of an embedding and a seed, which returns values by their names, or rows. It is
         sent to other processes, and must not depend on the order of the calls.

@@ -58,9 +58,9 @@ class Row:
     details : mapping, optional
         Other keys: `stage`, `reference`, `n`, `missing`, `neutral`, `better`, …
     draws : mapping, optional
-        Draws of the value by their kind: `sample` those of the items that were measured, of which
-        the interval is made, `lists` those of other word lists; see `wordbias.draws`. Rows of which
-        the same units were drawn are compared draw by draw.
+        Draws of the value by their kind; see `wordbias.draws`. `sample` draws the measured items
+        and gives the interval, `lists` draws other word lists. Rows with draws of the same units
+        are compared draw by draw.
 
     Examples
     --------

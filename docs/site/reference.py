@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -167,13 +167,14 @@ def _options() -> str:
         _heading("Options", "="),
         "Each option or argument has one meaning, wherever it stands. In Python the parameter "
         "has the same name, with underscores. The page of a command says what it does there. "
-        "Settings of methods, such as ``inlp:rounds=10``, are in :doc:`/docs/debiasing` and "
-        ":doc:`/docs/fairness`.\n\n.. program:: wordbias\n",
+        "Settings of methods, such as ``inlp:rounds=10``, are in "
+        ":doc:`/docs/papers/methods` and :doc:`/docs/fairness`.\n\n.. program:: wordbias\n",
     ]
     having = commands_with()
     for group in GROUPS:
         parts.append(_heading(group, "-"))
-        chosen = {_typed(word): word for word, (place, _) in WORDS.items() if place == group}
+        words = [word for word, (place, _) in WORDS.items() if place == group]
+        chosen = {_typed(word, having[word]): word for word in words}
         for typed, word in sorted(chosen.items(), key=lambda one: one[0].lstrip("-").lower()):
             commands = ", ".join(f":doc:`{name} <commands/{name}>`" for name in having[word])
             parts.append(_option(typed, f"{_capital(WORDS[word][1])}.", f"In {commands}."))
@@ -186,13 +187,13 @@ def _options() -> str:
     return "\n".join(parts)
 
 
-def commands_with() -> dict[str, list[str]]:
-    """Return the commands that have each word."""
-    having: dict[str, list[str]] = {}
+def commands_with() -> dict[str, dict[str, click.Parameter]]:
+    """Return the parameters of each word by their commands."""
+    having: dict[str, dict[str, click.Parameter]] = {}
     for name in COMMANDS:
         for one in command_of(name).params:
             if not getattr(one, "hidden", False) and one.name in WORDS:
-                having.setdefault(one.name, []).append(name)
+                having.setdefault(one.name, {})[name] = one
     return having
 
 
@@ -209,13 +210,10 @@ def _group(option: click.Option) -> str:
     return WORDS.get(str(option.name), (OUTPUT, ""))[0]
 
 
-def _typed(word: str) -> str:
+def _typed(word: str, parameters: Mapping[str, click.Parameter]) -> str:
     """Return how a word is typed: as an option, or in capitals as an argument."""
-    for name in COMMANDS:
-        for one in command_of(name).params:
-            if one.name == word and isinstance(one, click.Option):
-                return max(one.opts, key=len)
-    return word.upper()
+    options = [one for one in parameters.values() if isinstance(one, click.Option)]
+    return max(options[0].opts, key=len) if options else word.upper()
 
 
 def _argument(argument: click.Argument) -> str:

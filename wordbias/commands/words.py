@@ -139,7 +139,7 @@ WORDS: Mapping[str, tuple[str, str]] = {
     "retrain_epochs": (TRAINING, "number of epochs for the last layer"),
     "retrain_lr": (TRAINING, "learning rate for the last layer"),
     "separation": (TRAINING, "how w_g separates the groups: l1 or l2"),
-    "task": (TRAINING, "task of a head: inference, next sentence, or labelled texts"),
+    "task": (TRAINING, "what a head is trained for, or labelled texts of what it does"),
     "trust_rows": (TRAINING, "use rows of models that another processor computed"),
     "vector_size": (TRAINING, "number of values of a vector"),
     "warmup": (TRAINING, "share of steps in which the learning rate rises"),

@@ -50,8 +50,8 @@ def apply(
 ) -> Embedding | Representations | NDArray[Any] | Written:
     """Apply a ``transform`` saved by debias --save-transform to ``vectors``, a file of any size.
 
-    It also applies an adapter, which project wrote, to its model. ``output`` is then a new folder
-    of the model with the removal folded into its weights. A sentence model can get a further module
+    An adapter, which project wrote, is applied to its model. ``output`` is then a new folder of the
+    model with the removal folded into its weights. A sentence model can get a further module
     instead. Sites that cannot be folded are named.
 
     A transform is only valid for the vectors that it was fitted on. The dimensions and a few words

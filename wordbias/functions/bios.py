@@ -183,8 +183,9 @@ def bios(
     A random change has the size of its strategy, without regard to gender. It leaves out or repeats
     the same number of biographies of each class, or replaces the same number of words of each text.
     From vectors it removes random directions until they move as far; each seed has its own.
-    ``null:N`` means those of vectors alone. Differences from random changes and from no debiasing
-    are paired by seed. Biographies can also be a pickle that biosbias wrote; no code in it is run.
+    ``null:N`` adds those of vectors alone; N is at least the number of seeds. Differences from
+    random changes and from no debiasing are paired by seed. Biographies can also be a pickle that
+    biosbias wrote; no code in it is run.
 
     Without ``output`` nothing is stored, and an interrupted call cannot be resumed.
 

@@ -73,14 +73,14 @@ def choose(
     """Try ``methods`` on ``embedding``, and write the result of the one that improves ``by``.
 
     Only methods that keep a share ``keep`` of neighbours and of similarity ``benchmarks`` can be
-    chosen. The best of these improves the measure most. The result is the same as that of wordbias
-    debias. The methods are compared on a random half of the measured words: neutral words,
-    occupations, questions, pairs of words. The chosen method is measured again on the other half,
-    because the best of many values is partly luck. The halves are not fully independent: each
-    method is fitted on all of its word lists, and forms of one word (nurse, nurses) can be in both
-    halves. Nothing is written if no method keeps enough, or if none improves the measure by an
-    interval that excludes 0. A method brings the measure that it removes to neutral by
-    construction. Choose by another measure, or see the audit.
+    chosen. Of these the one that improves the measure most is chosen. The result is the same as
+    that of wordbias debias. The methods are compared on a random half of the measured words:
+    neutral words, occupations, questions, pairs of words. The chosen method is measured again on
+    the other half, because the best of many values is partly luck. The halves are not fully
+    independent: each method is fitted on all of its word lists, and forms of one word (nurse,
+    nurses) can be in both halves. Nothing is written if no method keeps enough, or if none improves
+    the measure by an interval that excludes 0. A method brings the measure that it removes to
+    neutral by construction. Choose by another measure, or see the audit.
 
     Parameters
     ----------

@@ -74,8 +74,8 @@ def compare(
     undefined). With ``measure`` they are three or more embeddings, which are measured first.
 
     With four embeddings or more, each correlation has 95 % intervals (Fisher, and a bootstrap over
-    embeddings) and the other coefficient. It also has its range when one embedding is left out, and
-    names the embedding that changes it most when left out.
+    embeddings) and the other coefficient. The report also has the range of the correlation with one
+    embedding left out, and the embedding whose absence changes it most.
 
     Parameters
     ----------

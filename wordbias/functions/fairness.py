@@ -76,9 +76,9 @@ def fairness(
 
     ``predictions`` is a file of any classifier: .csv, .tsv, .jsonl (compressed or not) or .parquet.
     It has one example per row: the gold class, the predicted class and the group of the person. The
-    measures are those of Orgad et al. (2022). They are gaps of TPR, FPR, precision and F1 in each
-    class, their sum S and their correlation P with the share of women. Independence, separation and
-    sufficiency are measured too.
+    measures are those of Orgad et al. (2022). Gaps of TPR, FPR, precision and F1 are measured in
+    each class, with their sum S and their correlation P with the share of women. The others are
+    independence, separation and sufficiency.
 
     Parameters
     ----------

@@ -105,8 +105,8 @@ def mab_eval(
     predictions : path, pandas frame or array, optional
         Predictions of any other system for the pairs of the set, in place of ``model``.
     label_order : sequence of str, optional
-        With a Hugging Face model that does not say it: order of its outputs, such as
-        neutral,entailment,contradiction.
+        Order of a Hugging Face model's outputs, such as neutral,entailment,contradiction, if its
+        config does not say it.
     set : str, optional
         Test set; all means explicit, occupations and names.  [default: explicit]
     write : path, optional

@@ -66,9 +66,9 @@ def predict(
 ) -> Predictions:
     """Write the classes that ``model`` predicts for ``texts``, for wordbias fairness.
 
-    ``model`` is a classifier of texts. ``output`` has the lines of ``texts`` as they are, with the
-    column predicted behind them. With ``adapter`` something is removed inside the model while it
-    predicts.
+    ``model`` is a classifier of texts. ``output`` has the lines of ``texts`` as they are, with a
+    last column, predicted. With ``adapter`` its ``setting`` is removed inside the model while the
+    model predicts.
 
     Parameters
     ----------

@@ -105,8 +105,8 @@ def probe(
     vectors.
 
     With ``texts``, ``vectors`` is a model (a folder or a name on the hub), which encodes them. With
-    ``adapter`` it encodes them a second time, after a ``setting`` of it is removed: is the label
-    still readable? Give texts that the adapter was not fitted to.
+    ``adapter`` the model encodes them again, after a ``setting`` of the adapter is removed: is the
+    label still readable? Give texts that the adapter was not fitted to.
 
     Parameters
     ----------

@@ -73,9 +73,9 @@ def push(
     an adapter, the folder of a model, or vectors. The repository is created if it does not exist.
     Unless the folder or the repository has a README.md, one is written. It says what the source is,
     how to load it, its bias before and after, and its limits. Only files of a model by their usual
-    names, its card and its licence are uploaded. Notes first name these files, and those left out.
-    All files go into one commit; unchanged files are not uploaded again. Log in first with hf auth
-    login, or set HF_TOKEN.
+    names, its card and its licence are uploaded. Before the upload, notes name these files and
+    those left out. All files go into one commit; unchanged files are not uploaded again. Log in
+    first with hf auth login, or set HF_TOKEN.
 
     Parameters
     ----------

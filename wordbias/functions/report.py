@@ -90,7 +90,7 @@ def report(
     ``rows`` are files that commands printed with --format json, jsonl or csv, or pages of audit and
     report, which contain their data. Measures without a picture get a plain table.
 
-    A table that sweep -o wrote must be the only argument. It is summarised as sweep does, and the
+    A table that sweep -o wrote must be the only argument. It is summarised as by sweep, and the
     tables are printed. A page is then written only if ``output`` is given.
 
     Parameters

@@ -117,14 +117,14 @@ def sweep(
 ) -> Report:
     """Measure a model under all 74 projections of Dawkins et al. (2024); choose one for a task.
 
-    With ``task`` the model is a classifier of texts. Half of the texts choose the projection with
-    the lowest gap ``by`` among those that lose at most ``drop`` of accuracy. The other half is
-    reported on, next to the same choice among random removals.
+    With ``task`` the model is a classifier of texts. On half of the texts the projection with the
+    lowest gap ``by`` is chosen, among those that lose at most ``drop`` of accuracy. It is then
+    measured on the other half, and compared with the same choice among random removals.
 
-    With ``stereoset``, ``nli`` and ``snli`` it is Table 7 of the paper: ``model`` predicts whether
-    a sentence is next. On ``stereoset`` it has a strength S of stereotypes and a distance D between
-    the genders (see likelihood). The ``nli`` model predicts whether a sentence follows from
-    another. It has a fairness η on occupations (see mab-eval), and an accuracy on ``snli``.
+    With ``stereoset``, ``nli`` and ``snli`` the result is Table 7 of the paper. ``model`` predicts
+    whether a sentence is next. On ``stereoset`` it has a strength S of stereotypes and a distance D
+    between the genders (see likelihood). The ``nli`` model predicts whether a sentence follows from
+    another. This model has a fairness η on occupations (see mab-eval), and an accuracy on ``snli``.
     wordbias report summarises the table in ``output`` again.
 
     A projection removes a subspace that is fitted to pairs of sentences, as wordbias project does.
@@ -143,7 +143,7 @@ def sweep(
     task : path, frame or mapping of columns, optional
         Labelled texts of your own with the group of each, .tsv, .csv or .jsonl.
     test : path, frame or mapping of columns, optional
-        Texts to report on, with the same columns: then all of ``task`` is chosen on.
+        Texts to report on, with the same columns. All texts of ``task`` are then used to choose.
     labels : str
         With ``task``: column of the classes.
     sensitive : str
@@ -153,8 +153,8 @@ def sweep(
     values : sequence of str, optional
         With ``task``: groups to compare, the first minus the second.  [default: all, sorted]
     unit : str, optional
-        With ``task``: column of what several texts have in common, such as a person. They stay in
-        one half, and are drawn together.
+        With ``task``: column of the unit that several texts share, such as a person. Texts of a
+        unit stay in one half, and are drawn together.
     by : str
         With ``task``: gap to be low: tpr-gap, fpr-gap, precision-gap, f1-gap (sums of absolute
         gaps), independence, separation or sufficiency.
@@ -162,8 +162,9 @@ def sweep(
         With ``task``, in place of ``by`` and ``drop``: a function of accuracy before and after, and
         gap before and after, that returns a score; the highest is chosen, None never.
     methods : str or list, optional
-        With ``task``: methods to try at the input of the final linear layer as well, with spaces
-        between, fitted to the texts that are chosen on: "leace inlp:rounds=10 misp:dims=2".
+        With ``task``: further methods to try, separated by spaces: "leace inlp:rounds=10
+        misp:dims=2". They are fitted to the texts used to choose, at the input of the final linear
+        layer.
     retrain : path, frame or mapping of columns, optional
         With ``task``: labelled texts on which the last layer is trained anew under the chosen
         setting, to see whether the gap comes back.
@@ -197,8 +198,8 @@ def sweep(
     next_label : str, optional
         Name of the output of ``model`` that means "is next".  [default: as its config says]
     label_order : sequence of str, optional
-        If the NLI model does not say it: order of its outputs, such as
-        neutral,entailment,contradiction.
+        Order of the NLI model's outputs, such as neutral,entailment,contradiction, if its config
+        does not say it.
     top : float
         S and D are means over this share of the triples of ``stereoset``, the most extreme ones.
     rounding : str

@@ -88,7 +88,7 @@ def reported_table(rows: Sequence[Row], null: int) -> Table:
     )  # fmt: skip
     note = (
         f"random: mean change by {null} random removals that move the vectors as far. Each is "
-        "chosen by the same rule among as many as there are settings. p: how often such a change "
+        "chosen by the same rule, out of one removal for each setting. p: how often such a change "
         "is as large."
     )
     return pivot("On the other texts", there, _titled, columns, note if null else "")

@@ -97,7 +97,7 @@ class ExtraScrub(TextSettings):
 
 @dataclass(kw_only=True, repr=False)
 class Subsample(TextSettings):
-    """Drop rows until each class has equally many of each group.
+    """Drop rows until each group of a class is as large as its smallest.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class Subsample(TextSettings):
 
 @dataclass(kw_only=True, repr=False)
 class Oversample(TextSettings):
-    """Repeat rows until each class has equally many of each group.
+    """Repeat rows until each group of a class is as large as its largest.
 
     Parameters
     ----------
