@@ -12,7 +12,7 @@ from wordbias.contextual.sent_debias import fit_with_baseline
 from wordbias.contextual.table7 import Entry
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.inputs import write_records
-from wordbias.functions.sweep_task_rows import Chosen, TaskSweep, retrained_rows
+from wordbias.functions.sweep_task_rows import TaskSweep, retrained_rows
 from wordbias.functions.sweep_task_text import (
     answer_lines,
     choice_table,
@@ -42,7 +42,6 @@ from wordbias.settings import ChainsLike, Configured, only_method, read_chains
 from wordbias.workers import Workers
 
 if TYPE_CHECKING:
-    from wordbias.contextual.sweep.task import Predicted
     from wordbias.models.text_classifier import TextClassifier
 
 DRAWS = 20
@@ -160,16 +159,18 @@ def sweep_task(
         range(recipe.seed, recipe.seed + null), seed=recipe.seed, file=stores.get("classes"),
     )  # fmt: skip
     subject = Path(name_of(model)).name
-    sweep = TaskSweep(subject, whole, found, chosen_on, reported_on, by, recipe.seed, columns.unit)
-    chosen = sweep.choose(limit, rule)
-    rows = [*sweep.choice_rows(chosen), *sweep.reported_rows(chosen)]
+    sweep = TaskSweep(
+        subject, whole, found, chosen_on, reported_on, by, limit, rule, recipe.seed, columns.unit
+    )
+    reported = sweep.reported_rows()
+    rows = [*sweep.choice_rows(), *reported]
     returned, notes = list[Row](), [*found.notes, *files_notes(files)]
-    if files.retrain is not None and chosen.place:
+    if files.retrain is not None and sweep.place:
         store = stores.get("retrained")
-        returned = retrained_rows(swept, sweep, chosen, texts, files.retrain, rows, store)
+        returned = retrained_rows(swept, sweep, texts, files.retrain, reported, store)
     notes += [NO_RETURN] * (files.retrain is not None and not returned)
     ranks = sweep.rank_rows(entries) if entries else []
-    written, unwritten = _save(found, chosen, save_transform)
+    written, unwritten = _save(sweep, save_transform)
     inputs: dict[str, Any] = {subject: {"path": loaded.name, **adapter.fingerprint.to_dict()}}
     inputs[subject] |= {"device": loaded.device, "fitting": dict(adapter.facts)}
     return Report(
@@ -191,11 +192,11 @@ def sweep_task(
         closing=[
             *closing_lines(files.test is not None),
             *written,
-            *write_records(output, sweep.records(chosen)),
+            *write_records(output, sweep.records()),
         ],
         seed=recipe.seed,
         notes=[*notes, *unwritten, *[ONE_SIDED] * recipe.one_sided],
-        picture=partial(plot_accuracy_gap, sweep.points(chosen), by=by),
+        picture=partial(plot_accuracy_gap, sweep.points(), by=by),
     )
 
 
@@ -225,15 +226,13 @@ def _methods(methods: ChainsLike | None) -> dict[str, Configured]:
     return found
 
 
-def _save(
-    found: Predicted, chosen: Chosen, save_transform: str | None
-) -> tuple[list[str], list[str]]:
+def _save(sweep: TaskSweep, save_transform: str | None) -> tuple[list[str], list[str]]:
     """Write the chosen setting; return the line that says so, or the note that there is none."""
     if save_transform is None:
         return [], []
-    if not chosen.place:
+    if not sweep.place:
         return [], [f"{save_transform}: not written, as nothing was chosen"]
-    found.adapters[found.names[chosen.place]].save(save_transform)
+    sweep.found.adapters[sweep.chosen].save(save_transform)
     return [
         f"Written: {save_transform}. wordbias predict --adapter removes it, and wordbias apply "
         "writes a folder of the model with it, if its sites can be folded."
