@@ -143,7 +143,7 @@ def predict(
         tables=[Table("Predicted classes", ["class", "texts"], cells)],
         heading=[f"Predictions of {classifier.name}{removed} for {how_many(len(read), 'text')}"],
         closing=closing,
-        notes=_dropped(read),
+        notes=read.notes(),
     )
     return Predictions(predicted, probabilities, classifier.classes, report)
 
@@ -188,12 +188,6 @@ def _texts_of(file: RecordFile, records: Sequence[Record]) -> Texts:
         {},
         file.problems.count,
         file.problems.first,
-    )
-
-
-def _dropped(read: Texts) -> list[str]:
-    return [f"{how_many(read.dropped, 'row')} dropped, the first: {read.problem}"] * bool(
-        read.dropped
     )
 
 

@@ -13,6 +13,7 @@ from wordbias.columns import BadRows, Column, Table, TableLike, choose_column, o
 from wordbias.errors import WordbiasError
 from wordbias.formats.tables import Line
 from wordbias.models.tokenising import Span, find_word
+from wordbias.rendering import how_many
 from wordbias.resources import located
 
 DISTINCT = 1_000
@@ -105,6 +106,11 @@ class Texts:
             span = None if self.spans is None else self.spans[i]
             digest.update(json.dumps([text, span]).encode())
         return digest.hexdigest()
+
+    def notes(self) -> list[str]:
+        """Return the note that rows were dropped, if any were."""
+        dropped = how_many(self.dropped, "row")
+        return [f"{dropped} dropped, the first: {self.problem}"] * bool(self.dropped)
 
     def without(self, bad: Mapping[int, str], skip_bad: bool) -> Texts:
         """Drop texts.
