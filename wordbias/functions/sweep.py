@@ -31,8 +31,8 @@ from wordbias.functions.inputs import path_of, write_records
 from wordbias.functions.lists import templates_of
 from wordbias.functions.nli_models import read_named
 from wordbias.functions.sweep_summary import summarise
-from wordbias.functions.sweep_task import DRAWS, MOST_DRAWS, TaskFiles, sweep_task
-from wordbias.functions.task_texts import TaskColumns
+from wordbias.functions.sweep_task import DRAWS, MOST_DRAWS, sweep_task
+from wordbias.functions.task_texts import TaskColumns, TaskFiles
 from wordbias.models.model_like import ModelLike, name_of
 from wordbias.models.sentence_pairs import SentencePairsLike
 from wordbias.models.texts import TextsLike
@@ -315,7 +315,6 @@ def sweep(
             return sweep_task(
                 model,
                 TaskFiles.read(task, test, retrain, columns, how.skip_bad),
-                columns,
                 Recipe(tokens, one_sided, seed=seed, unit=unit_length),
                 {"pairs": pairs, "text": sent_debias, "groups": groups, "limit": limit},
                 by=by,

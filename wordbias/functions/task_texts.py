@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,9 @@ from wordbias.models.texts import Choice, Texts, TextsLike, load_texts
 from wordbias.outcomes.choice import Examples, halves
 from wordbias.outcomes.confusion import in_order
 from wordbias.rendering import how_many
+
+if TYPE_CHECKING:
+    from wordbias.models.text_classifier import TextClassifier
 
 Places = NDArray[np.intp]
 
@@ -184,24 +188,90 @@ def joined_units(units: Sequence[str], texts: Sequence[str]) -> list[str]:
     return [top(unit) for unit in units]
 
 
-def parts_of_task(
-    given: LabelledTexts, others: LabelledTexts | None, examples: Examples, seed: int
-) -> tuple[Places, Places, Examples, list[str]]:
-    """Return the texts to choose on and to report on, all examples, and all texts."""
-    if others is None:
-        texts = list(given.texts.texts)
-        together = texts if given.units is None else joined_units(given.units, texts)
-        return *halves(examples, together, seed), examples, texts
-    more = others.examples(examples.classes, examples.groups)
-    units = None
-    if given.units is not None and others.units is not None:
-        units = [*given.units, *others.units]
-    whole = replace(
-        examples,
-        labels=np.concatenate([examples.labels, more.labels]),
-        of=np.concatenate([examples.of, more.of]),
-        units=units,
-    )
-    n = len(examples)
-    texts = [*given.texts.texts, *others.texts.texts]
-    return np.arange(n), np.arange(n, len(texts)), whole, texts
+class TaskFiles(NamedTuple):
+    """Texts to choose on, to report on, and to train the last layer anew on; the first are needed.
+
+    Without texts to report on, half of the first are.
+    """
+
+    columns: TaskColumns
+    task: LabelledTexts
+    test: LabelledTexts | None
+    retrain: LabelledTexts | None
+
+    @classmethod
+    def read(
+        cls,
+        task: TextsLike,
+        test: TextsLike | None,
+        retrain: TextsLike | None,
+        columns: TaskColumns,
+        skip_bad: bool,
+    ) -> TaskFiles:
+        """Read the files, of which no two have a text in common."""
+        read = partial(read_task, columns=columns, skip_bad=skip_bad)
+        apart = partial(without_same_texts, skip_bad=skip_bad)
+        given = read(task, grouped=True)
+        others = training = None
+        if test is not None:
+            others = apart(read(test, grouped=True), given, "--test", "--task")
+            refuse_same_units(others, given)
+        if retrain is not None:
+            training = apart(read(retrain, grouped=False), given, "--retrain", "--task")
+            training = apart(training, others, "--retrain", "--test")
+        return cls(columns, given, others, training)
+
+    @property
+    def by_name(self) -> dict[str, LabelledTexts]:
+        """Those that there are."""
+        every = {"task": self.task, "test": self.test, "retrain": self.retrain}
+        return {name: one for name, one in every.items() if one is not None}
+
+    def groups(self) -> list[str]:
+        """Return the groups to compare, the first minus the second."""
+        found = {*self.task.groups, *(self.test.groups if self.test else ())}
+        groups = list(self.columns.values or in_order(found))
+        if len(groups) < 2:
+            raise WordbiasError(
+                f"{self.task.texts.name}: all texts are of one group, {groups[0]!r}; name the "
+                "column of the groups with --sensitive"
+            )
+        return groups
+
+    def named_for(self, model: TextClassifier) -> TextClassifier:
+        """Return a model with its classes named as the files name them; see `TextClassifier`."""
+        for one in self.by_name.values():
+            model = model.named_for(set(one.labels), one.texts.name)
+        return model
+
+    def parts(self, examples: Examples, seed: int) -> tuple[Places, Places, Examples, list[str]]:
+        """Return the texts to choose on and to report on, all examples, and all texts.
+
+        Parameters
+        ----------
+        examples
+            Those of `task`.
+        """
+        texts, units = list(self.task.texts.texts), self.task.units
+        if self.test is None:
+            together = texts if units is None else joined_units(units, texts)
+            return *halves(examples, together, seed), examples, texts
+        more = self.test.examples(examples.classes, examples.groups)
+        whole = replace(
+            examples,
+            labels=np.concatenate([examples.labels, more.labels]),
+            of=np.concatenate([examples.of, more.of]),
+            units=None if units is None else [*units, *(self.test.units or ())],
+        )
+        n = len(examples)
+        texts += self.test.texts.texts
+        return np.arange(n), np.arange(n, len(texts)), whole, texts
+
+    def notes(self) -> list[str]:
+        """Return notes on what was left out."""
+        found = []
+        for one in self.by_name.values():
+            if one.left_out:
+                found.append(f"{one.texts.name}: {how_many(one.left_out, 'text')} of other groups")
+            found += [f"{one.texts.name}: {note}" for note in one.texts.notes()]
+        return found
