@@ -296,7 +296,7 @@ def retrained_rows(
     steps = sweep.found.adapters[name].interventions()
     draws = range(sweep.seed, sweep.seed + min(RETRAINED, sweep.found.nulls.shape[1]))
     arms: dict[str, list[Intervention]] = {BASE: [], name: steps}
-    arms |= {f"{name} null {draw}": sweep.found.random.drawn(steps, draw) for draw in draws}
+    arms |= {f"{name} null {draw}": sweep.found.removals.drawn(steps, draw) for draw in draws}
     read = [*training.texts.texts, *(texts[i] for i in sweep.reported_on)]
     vectors = vectors_under(swept, arms, read, file)
     n = len(training.labels)

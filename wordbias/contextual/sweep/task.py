@@ -90,8 +90,8 @@ class Predicted(NamedTuple):
         Adapter of each setting, which it removes by default.
     notes
         What the fits of methods found.
-    random
-        The random removals.
+    removals
+        Random removals, for further draws.
     """
 
     names: tuple[str, ...]
@@ -99,7 +99,7 @@ class Predicted(NamedTuple):
     nulls: Places
     adapters: Mapping[str, Adapter]
     notes: Sequence[str]
-    random: RandomRemovals
+    removals: RandomRemovals
 
 
 def predict_all(
@@ -130,11 +130,11 @@ def predict_all(
     settings = models_of(task.adapter)  # the model as it is, and the settings fitted to pairs
     model, tokenizer = task.model.model, task.model.tokenizer
     sites = {SENTENCE, *(one.site for steps in settings.values() for one in steps)}
-    random = RandomRemovals.of(
+    removals = RandomRemovals.of(
         model, tokenizer, [texts[i] for i in fitted_on], sorted(sites, key=depth), seed
     )
     nulls = {
-        f"{name} null {draw}": random.drawn(steps, draw)
+        f"{name} null {draw}": removals.drawn(steps, draw)
         for draw in draws
         for name, steps in settings.items()
         if name != BASE
@@ -160,10 +160,10 @@ def predict_all(
         adapters[name] = replace(fitted, facts=about)
         steps = adapters[name].interventions()
         own = np.concatenate([own, _predicted(task, steps, x)[:, None]], axis=1)
-        drawn_ones = [_predicted(task, random.drawn(steps, draw), x) for draw in draws]
-        more = np.stack(drawn_ones, 1)[..., None] if drawn_ones else others[:, :, :0]
-        others = np.concatenate([others, more[:, :, : len(drawn_ones)]], axis=2)
-    return Predicted((BASE, *adapters), own, others, adapters, notes, random)
+        if draws:
+            drawn = [_predicted(task, removals.drawn(steps, draw), x) for draw in draws]
+            others = np.concatenate([others, np.stack(drawn, 1)[..., None]], axis=2)
+    return Predicted((BASE, *adapters), own, others, adapters, notes, removals)
 
 
 def fit_at_sentence(
