@@ -13,7 +13,7 @@ from wordbias.contextual.table7 import Entry
 from wordbias.errors import UsageError
 from wordbias.functions.inputs import write_records
 from wordbias.functions.sweep_task_rows import TaskSweep, retrained_rows
-from wordbias.functions.sweep_task_text import (
+from wordbias.functions.sweep_task_tables import (
     answer_lines,
     choice_table,
     closing_lines,
