@@ -109,6 +109,7 @@ def sweep_task(
         returned = retrained_rows(swept, sweep, texts, files.retrain, reported, store)
     notes += [NO_RETURN] * (files.retrain is not None and not returned)
     ranks = sweep.rank_rows(entries) if entries else []
+    allowed = limit if rule is None else None
     written, unwritten = _save(sweep, save_transform)
     inputs: dict[str, Any] = {subject: {"path": loaded.name, **adapter.fingerprint.to_dict()}}
     inputs[subject] |= {"device": loaded.device, "fitting": dict(adapter.facts)}
@@ -116,7 +117,7 @@ def sweep_task(
         inputs={**inputs, **{name: one.facts() for name, one in files.by_name.items()}},
         rows=[*rows, *returned, *ranks],
         tables=[
-            choice_table(rows, by, limit),
+            choice_table(rows, by, allowed),
             reported_table(rows, null),
             *([retrained_table(returned)] if returned else []),
             *([rank_table(ranks)] if ranks else []),
@@ -126,7 +127,7 @@ def sweep_task(
             f"{how_many(len(files.task.labels), 'text')}, "
             f"{how_many(len(set(files.task.labels)), 'class', 'classes')}, "
             f"{(' − ' if len(groups) == 2 else ', ').join(groups)}.",
-            *answer_lines([*rows, *returned], by, limit, len(found.names) - 1, rule is not None),
+            *answer_lines([*rows, *returned], by, allowed, len(found.names) - 1),
         ],
         closing=[
             *closing_lines(files.test is not None),
