@@ -115,9 +115,7 @@ def predict(
         _check_free(file, records)
         read = _texts_of(file, records)
     else:
-        choice = Choice(text=text_column, keep=(), skip_bad=how.skip_bad)
-        plain = path is None or kind_of(Path(path)) == "plain"
-        read = load_texts(texts, Choice(text=text_column) if plain else choice)
+        read = load_texts(texts, Choice(text=text_column, keep=(), skip_bad=how.skip_bad))
     classifier = TextClassifier.load(model, device=how.device)
     with ExitStack() as stack:
         if opened.adapter is not None:
