@@ -213,9 +213,9 @@ def sweep(
     relative : bool
         Take ``drop`` as a share of the accuracy before debiasing.
     null : int, optional
-        Number of random removals to compare each of the best settings with. They have its weights
-        and sites; with ``task`` they move the vectors as far.  [default: 20 with ``task``, else
-        none]
+        Number of random removals in place of each of the best settings, at its sites and with its
+        weights. With ``task`` they replace every setting, and move the vectors as far.  [default:
+        20 with ``task``, else none]
     seed_lists : int, optional
         Number of redraws of the pairs. The best settings are fitted again to each, and their
         changes then have an interval over the pairs.

@@ -168,16 +168,17 @@ def answer_lines(rows: Sequence[Row], by: str, limit: Limit | None, settings: in
     if "null" in gap[1].details:
         first = found[by, CHOOSE, name, name].details
         lines.append(
-            f"The same choice among random removals changes it by {number(first['null'], 3)} where "
-            f"it is chosen and by {number(gap[1].details['null'], 3)} on the other texts, the "
-            f"setting by {number(first['change'], 3)} and {number(gap[1].details['change'], 3)}."
+            "Change of the gap on the texts that were chosen on, and on the others: "
+            f"{number(first['change'], 3)} and {number(gap[1].details['change'], 3)}; by the same "
+            f"choice among random removals {number(first['null'], 3)} and "
+            f"{number(gap[1].details['null'], 3)}."
         )
-    back = [row for row in rows if row.measure == "gap-returned"]
-    if back:
-        (row,) = back
+    for row in rows:
+        if row.measure != "gap-returned":
+            continue
         facts = Back(moved in (BETTER, SLIGHT), interval(row.to_dict()))
         again = decide(RETURNS, facts)
-        share = f"; back is a share of {cells.with_interval(row)}" if facts.is_removed else ""
+        share = f"; share that is back: {cells.with_interval(row)}" if facts.is_removed else ""
         lines.append(
             f"Does the gap come back when the last layer is trained anew? {again.verdict}: "
             f"{again.says}{share}."
