@@ -99,7 +99,7 @@ def sweep_task(
         limit,
         rule,
         recipe.seed,
-        files.columns.unit,
+        files.task.columns.unit,
     )
     reported = sweep.reported_rows()
     rows = [*sweep.choice_rows(), *reported]

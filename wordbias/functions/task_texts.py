@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -43,13 +43,36 @@ class TaskColumns:
 
 @dataclass(frozen=True, eq=False)
 class LabelledTexts:
-    """Texts of a task with the class and the group of each."""
+    """Texts of a task with the class and the group of each.
+
+    Attributes
+    ----------
+    texts
+        The texts with the columns that `columns` names.
+    left_out
+        Number of texts of other groups.
+    """
 
     texts: Texts
-    labels: Sequence[str]
-    groups: Sequence[str]
-    units: Sequence[str] | None
+    columns: TaskColumns
     left_out: int = 0
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """Class of each text."""
+        return self.texts.columns[self.columns.labels].cells()
+
+    @cached_property
+    def groups(self) -> list[str]:
+        """Group of each text; with several columns of groups, one of each."""
+        several = (self.texts.columns[name].cells() for name in self.columns.sensitive)
+        return ["/".join(one) for one in zip(*several, strict=True)]
+
+    @cached_property
+    def units(self) -> list[str] | None:
+        """Unit of each text, if there are units."""
+        unit = self.columns.unit
+        return None if unit is None else self.texts.columns[unit].cells()
 
     def examples(self, classes: Sequence[str], groups: Sequence[str]) -> Examples:
         """Return the classes and groups as numbers."""
@@ -57,22 +80,6 @@ class LabelledTexts:
         labels = np.array([place[name] for name in self.labels], np.intp)
         of_each = np.array([of[name] for name in self.groups], np.intp)
         return Examples(tuple(classes), tuple(groups), labels, of_each, self.units)
-
-    def part(self, rows: Sequence[int]) -> LabelledTexts:
-        """Return some of them."""
-        texts, groups, units = self.texts, self.groups, self.units
-        return replace(
-            self,
-            texts=replace(
-                texts,
-                texts=[texts.texts[i] for i in rows],
-                lines=[texts.lines[i] for i in rows],
-                columns={},
-            ),
-            labels=[self.labels[i] for i in rows],
-            groups=[groups[i] for i in rows] if groups else (),
-            units=None if units is None else [units[i] for i in rows],
-        )
 
     def facts(self) -> dict[str, Any]:
         """Return the file for the inputs of a report."""
@@ -82,7 +89,7 @@ class LabelledTexts:
 def read_task(
     source: TextsLike, columns: TaskColumns, *, grouped: bool, skip_bad: bool
 ) -> LabelledTexts:
-    """Read labelled texts; with several columns of groups, a group is one of each.
+    """Read labelled texts.
 
     Raises
     ------
@@ -93,33 +100,25 @@ def read_task(
     if len(set(wanted)) < len(wanted):
         raise UsageError("--labels, --sensitive and --unit name different columns")
     read = load_texts(source, Choice(text=columns.text, keep=tuple(wanted), skip_bad=skip_bad))
-    cells = {name: read.columns[name].cells() for name in wanted}
     empty = {
         i: f"has no {name!r}"
         for name in reversed(wanted)
-        for i, cell in enumerate(cells[name])
+        for i, cell in enumerate(read.columns[name].cells())
         if cell.strip() in MISSING
     }
     empty |= {i: "has no text" for i, text in enumerate(read.texts) if not text.strip()}
-    read = read.without(empty, skip_bad)
-    cells = {name: read.columns[name].cells() for name in wanted}
-    if not grouped:
-        return LabelledTexts(read, cells[columns.labels], [], None)
-    groups = [
-        "/".join(one) for one in zip(*(cells[name] for name in columns.sensitive), strict=True)
-    ]
-    units = None if columns.unit is None else cells[columns.unit]
-    found = LabelledTexts(read, cells[columns.labels], groups, units)
-    if columns.values is None:
+    found = LabelledTexts(read.without(empty, skip_bad), columns)
+    if not grouped or columns.values is None:
         return found
     for value in columns.values:
-        if value not in groups:
+        if value not in found.groups:
             raise WordbiasError(
                 f"--values: {read.name}: no text is of the group {value!r}; groups there are: "
-                f"{listed(in_order(set(groups)))}"
+                f"{listed(in_order(set(found.groups)))}"
             )
-    chosen = [i for i, group in enumerate(groups) if group in columns.values]
-    return replace(found.part(chosen), left_out=len(groups) - len(chosen))
+    chosen = [i for i, group in enumerate(found.groups) if group in columns.values]
+    left_out = len(found.groups) - len(chosen)
+    return LabelledTexts(found.texts.part(chosen), columns, left_out)
 
 
 def without_same_texts(
@@ -150,11 +149,7 @@ def without_same_texts(
             "here; leave them out, or drop them with --skip-bad"
         )
     dropped = dict.fromkeys(same, f"is in {of_others} as well")
-    kept = [i for i in range(len(found.labels)) if i not in dropped]
-    return replace(
-        found.part(kept),
-        texts=found.texts.without(dropped, skip_bad),
-    )
+    return replace(found, texts=found.texts.without(dropped, skip_bad))
 
 
 def refuse_same_units(tested: LabelledTexts, others: LabelledTexts) -> None:
@@ -194,7 +189,6 @@ class TaskFiles(NamedTuple):
     Without texts to report on, half of the first are.
     """
 
-    columns: TaskColumns
     task: LabelledTexts
     test: LabelledTexts | None
     retrain: LabelledTexts | None
@@ -219,18 +213,17 @@ class TaskFiles(NamedTuple):
         if retrain is not None:
             training = apart(read(retrain, grouped=False), given, "--retrain", "--task")
             training = apart(training, others, "--retrain", "--test")
-        return cls(columns, given, others, training)
+        return cls(given, others, training)
 
     @property
     def by_name(self) -> dict[str, LabelledTexts]:
         """Those that there are."""
-        every = {"task": self.task, "test": self.test, "retrain": self.retrain}
-        return {name: one for name, one in every.items() if one is not None}
+        return {name: one for name, one in self._asdict().items() if one is not None}
 
     def groups(self) -> list[str]:
         """Return the groups to compare, the first minus the second."""
         found = {*self.task.groups, *(self.test.groups if self.test else ())}
-        groups = list(self.columns.values or in_order(found))
+        groups = list(self.task.columns.values or in_order(found))
         if len(groups) < 2:
             raise WordbiasError(
                 f"{self.task.texts.name}: all texts are of one group, {groups[0]!r}; name the "

@@ -132,18 +132,23 @@ class Texts:
         rows = BadRows(self.name, None if skip_bad and len(bad) == len(self) else skip_bad)
         for place, reason in bad.items():
             rows.add(f"{self.unit} {self.lines[place]}", reason)
-        kept = [i for i in range(len(self)) if i not in bad]
         return replace(
-            self,
-            texts=[self.texts[i] for i in kept],
-            lines=[self.lines[i] for i in kept],
-            spans=None if self.spans is None else [self.spans[i] for i in kept],
-            columns={
-                name: Column.of(cells[i] for i in kept)
-                for name, cells in ((name, c.cells()) for name, c in self.columns.items())
-            },
+            self.part([i for i in range(len(self)) if i not in bad]),
             dropped=self.dropped + len(bad),
             problem=self.problem or rows.first,
+        )
+
+    def part(self, places: Sequence[int]) -> Texts:
+        """Return some of the texts."""
+        return replace(
+            self,
+            texts=[self.texts[i] for i in places],
+            lines=[self.lines[i] for i in places],
+            spans=None if self.spans is None else [self.spans[i] for i in places],
+            columns={
+                name: Column.of(cells[i] for i in places)
+                for name, cells in ((name, c.cells()) for name, c in self.columns.items())
+            },
         )
 
 
