@@ -34,11 +34,9 @@ class TaskColumns:
     unit: str | None
 
     @property
-    def named(self) -> dict[str, str]:
-        """The columns by their options."""
-        found = {"--labels": self.labels}
-        found |= {"--sensitive" + "," * i: name for i, name in enumerate(self.sensitive)}
-        return found | ({} if self.unit is None else {"--unit": self.unit})
+    def named(self) -> list[str]:
+        """Names of the columns of the class, the groups and the unit."""
+        return [self.labels, *self.sensitive, *([] if self.unit is None else [self.unit])]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +94,7 @@ def read_task(
     WordbiasError
         If a column is missing, or a cell of it is empty.
     """
-    wanted = list(columns.named.values()) if grouped else [columns.labels]
+    wanted = columns.named if grouped else [columns.labels]
     if len(set(wanted)) < len(wanted):
         raise UsageError("--labels, --sensitive and --unit name different columns")
     read = load_texts(source, Choice(text=columns.text, keep=tuple(wanted), skip_bad=skip_bad))
