@@ -31,7 +31,7 @@ from wordbias.functions.inputs import path_of, write_records
 from wordbias.functions.lists import templates_of
 from wordbias.functions.nli_models import read_named
 from wordbias.functions.sweep_summary import summarise
-from wordbias.functions.sweep_task import DRAWS, MOST_DRAWS, sweep_task
+from wordbias.functions.sweep_task import DRAWS, MOST_REMOVALS, sweep_task
 from wordbias.functions.task_texts import TaskColumns, TaskFiles
 from wordbias.models.model_like import ModelLike, name_of
 from wordbias.models.sentence_pairs import SentencePairsLike
@@ -294,10 +294,10 @@ def sweep(
     target = path_of(output)
     if task is not None:
         check_by(by)
-        if null is not None and null > MOST_DRAWS:
+        if null is not None and null > MOST_REMOVALS:
             raise UsageError(
                 f"--null {null}: each draw predicts all texts under every setting; give "
-                f"{MOST_DRAWS:,} or less"
+                f"{MOST_REMOVALS:,} or less"
             )
         _check_task(values, rule, save_transform)
         if isinstance(model, list):

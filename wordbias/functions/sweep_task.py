@@ -34,7 +34,7 @@ from wordbias.workers import Workers
 
 DRAWS = 20
 """Number of random removals by default: the fewest with which p can be below .05."""
-MOST_DRAWS = 1000
+MOST_REMOVALS = 1000
 """Largest number of random removals."""
 NO_RETURN = "--retrain: nothing was removed, so that nothing can come back"
 
