@@ -21,7 +21,7 @@ from wordbias.functions.adapters import AdapterLike, open_adapter
 from wordbias.models.model_like import ModelLike
 from wordbias.models.text_classifier import TextClassifier
 from wordbias.models.texts import Choice, Texts, TextsLike, load_texts
-from wordbias.outcomes.records import Record, RecordFile
+from wordbias.outcomes.records import Record, RecordFile, check_same_form
 from wordbias.rendering import Table, how_many
 from wordbias.reports import Report
 from wordbias.resources import located
@@ -153,16 +153,12 @@ def _record_file(
     if path is None:
         raise UsageError("-o is for texts in a file; of texts in memory take .predicted")
     check_outputs({"-o": target}, {"TEXTS": path})
-    file, kinds = Path(located(path)), (kind_of(Path(path)), kind_of(Path(target)))
-    if is_parquet(file) or kinds[0] == "plain":
+    file = Path(located(path))
+    if is_parquet(file) or kind_of(Path(path)) == "plain":
         raise WordbiasError(
             f"{path}: expected a .tsv, .csv or .jsonl file, whose lines can have a further column"
         )
-    if kinds[0] != kinds[1]:
-        raise WordbiasError(
-            f"{target}: would be {kinds[1]}, but {path} is {kinds[0]}, and lines stay as they are; "
-            "give both the same suffix"
-        )
+    check_same_form(target, path, "lines stay as they are")
     return RecordFile.open(file, text=text_column, skip_bad=skip_bad)
 
 
