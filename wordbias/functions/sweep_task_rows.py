@@ -265,7 +265,7 @@ def _row(
 ) -> Row:
     """Return a row; one of a value that is no number is undefined."""
     if value is None or np.isnan(value):
-        reason = about.get("reason", "undefined: no class has texts of both groups")
+        reason = about.get("reason", "undefined in every class")
         return Row(subject, measure, None, {**about, "reason": reason}, draws)
     return Row(subject, measure, value, about, draws)
 
